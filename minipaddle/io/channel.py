@@ -13,6 +13,7 @@ from itertools import accumulate
 import cloudpickle
 import numpy
 
+from ..engine.eager.device import CPU
 from ..engine.eager.tensor import Tensor
 
 ALIGNMENT = 64
@@ -30,7 +31,7 @@ class Pickler(cloudpickle.Pickler):
 
 def reduce_tensor(tensor: Tensor):
     """How a tensor travels."""
-    return rebuild_tensor, (tensor.numpy(), tensor.stop_gradient, tensor.name)
+    return rebuild_tensor, (CPU.move(tensor.array), tensor.stop_gradient, tensor.name)
 
 
 def rebuild_tensor(array, stop_gradient: bool, name: str) -> Tensor:

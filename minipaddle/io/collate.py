@@ -9,6 +9,7 @@ import numbers
 import numpy
 
 from ..engine.core.errors import type_error, value_error
+from ..engine.eager.device import CPU
 from ..engine.eager.tensor import Tensor
 
 
@@ -30,7 +31,7 @@ def default_collate_fn(batch: list):
 def collate(batch: list, where: str):
     first = batch[0]
     if isinstance(first, Tensor):
-        return stack([t.numpy() for t in batch], where)
+        return stack([CPU.move(t.array) for t in batch], where)
     if isinstance(first, numpy.ndarray | numpy.generic):
         return stack(batch, where)
     if isinstance(first, bool | numbers.Number):

@@ -4,24 +4,19 @@ The tensors are the file's tensors, named by their path; the structure around th
 file's metadata. Nothing in a file is ever executed.
 """
 
+import io
 import json
 import os
 
 import numpy
-import safetensors
-import safetensors.numpy
 
 from ..core.files import replace
-from ..engine.core import dtype as dt
 from ..engine.core.errors import teach, value_error
+from ..engine.eager.device import CPU
 from ..engine.eager.tensor import Tensor
+from . import tensor_file
 
 PLAIN = (str, int, float, bool, type(None))
-DTYPES = {
-    "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "I16": dt.int16, "I32": dt.int32,
-    "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32, "F64": dt.float64,
-}  # fmt: skip
-"""The dtypes of safetensors that exist here."""
 FORMAT = "minipaddle-1"
 
 
@@ -42,19 +37,25 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     """
     if configs:
         raise TypeError(f"save takes no option {min(configs)!r}")
-    data = encode(obj)
+    parts = parts_of(obj)
     if hasattr(path, "write"):
-        path.write(data)
+        for part in parts:
+            path.write(part)
     else:
-        replace({os.fspath(path): data})
+        replace({os.fspath(path): parts})
 
 
 def encode(obj) -> bytes:
     """The bytes of a file that holds `obj`."""
+    return b"".join(parts_of(obj))
+
+
+def parts_of(obj) -> list:
+    """The parts of such a file, in their order; arrays where they lie."""
     arrays: dict[str, numpy.ndarray] = {}
     structure = describe(obj, "obj", (), arrays, [])
     metadata = {"format": FORMAT, "structure": json.dumps(structure)}
-    return safetensors.numpy.save(arrays, metadata)
+    return tensor_file.parts(arrays, metadata)
 
 
 def load(path, return_numpy: bool = False):
@@ -73,14 +74,14 @@ def load(path, return_numpy: bool = False):
     [1.0, 1.0]
     """
     if hasattr(path, "read"):
-        name, data = "the file object", path.read()
+        name = "the file object"
+        arrays, metadata = parse(name, io.BytesIO(path.read()))
     else:
         name = os.fspath(path)
         if not os.path.exists(name) and os.path.exists(f"{name}.pdiparams"):
             name += ".pdiparams"
         with open(name, "rb") as file:
-            data = file.read()
-    arrays, metadata = parse(name, data)
+            arrays, metadata = parse(name, file)
     make = (lambda a: a) if return_numpy else Tensor
     version = metadata.get("format", "")
     if version != FORMAT and version.startswith("minipaddle-"):
@@ -106,7 +107,7 @@ def describe(x, where: str, path: tuple, arrays: dict, open_: list):
     if type(x) in PLAIN:
         return x
     if isinstance(x, Tensor):
-        return {"tensor": add_array(x.numpy(), path, arrays, where)}
+        return {"tensor": add_array(CPU.move(x.array), path, arrays, where)}
     if isinstance(x, numpy.generic):
         return {"scalar": add_array(numpy.asarray(x), path, arrays, where)}
     if isinstance(x, numpy.ndarray):
@@ -135,12 +136,12 @@ def container(x, where, path, arrays, open_):
 def add_array(array, path: tuple, arrays: dict, where: str) -> str:
     """Put an array among the file's tensors; returns its name there."""
     native = array.dtype.newbyteorder("=")
-    if native not in dt.DType._by_numpy:
+    if native not in tensor_file.NAMES:
         raise TypeError(f"{where} is an array of {array.dtype}, which cannot be saved")
     name = ".".join(map(str, path)) or "tensor"
     while name in arrays or name == "__metadata__":
         name += "_"
-    arrays[name] = array.astype(native, order="C")
+    arrays[name] = array.astype(native, order="C", copy=False)
     return name
 
 
@@ -180,29 +181,19 @@ def rebuild(node, arrays: dict, make):
     raise ValueError(f"unknown kind {kind!r}")
 
 
-def parse(name: str, data: bytes) -> tuple[dict, dict]:
-    """({tensor name: array}, metadata) of a safetensors file; the library checks every size."""
+def parse(name: str, file) -> tuple[dict, dict]:
+    """({tensor name: array}, metadata) of a safetensors file."""
     try:
-        entries = safetensors.deserialize(data)
-        length = int.from_bytes(data[:8], "little")
-        metadata = json.loads(data[8 : 8 + length]).get("__metadata__", {})
-    except (safetensors.SafetensorError, ValueError) as error:
-        raise ValueError(f"{name} {explain(data, error)}") from None
-    arrays = {}
-    for key, entry in entries:
-        dtype = DTYPES.get(entry["dtype"])
-        if dtype is None:
-            what = f"has the dtype {entry['dtype']}, which does not exist here"
-            raise ValueError(f"{name}: tensor {key!r} {what}")
-        flat = numpy.frombuffer(entry.pop("data"), dtype.numpy)  # a bytearray: no copy is needed
-        if dtype is dt.bool_ and flat.view("uint8").max(initial=0) > 1:
-            flat = flat.view("uint8") != 0  # compiled code computes with the bytes themselves
-        arrays[key] = flat.reshape(entry["shape"])
-    return arrays, metadata
+        return tensor_file.read(file)
+    except LookupError as error:
+        raise ValueError(f"{name}: {error}") from None
+    except ValueError as error:
+        file.seek(0)
+        raise ValueError(f"{name} {explain(file.read(4), error)}") from None
 
 
 def explain(data: bytes, error: Exception) -> str:
-    """Why bytes are no safetensors file."""
+    """Why a file that begins with `data` is no safetensors file."""
     if data[:1] == b"\x80" and data[1:2] in (b"\x02", b"\x03", b"\x04", b"\x05"):
         return teach(
             "is a pickle, as Paddle writes .pdparams and .pdopt: loading it would run whatever "

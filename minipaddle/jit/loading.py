@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -90,7 +91,8 @@ def model_of(prefix: str, files: list) -> Saved:
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{prefix}.pdiparams.info: {error!r:.80}") from None
     found = parse_all(programs)
-    return checked(described, found, parse(f"{prefix}.pdiparams", files.pop())[0])
+    weights = io.BytesIO(files.pop())
+    return checked(described, found, parse(f"{prefix}.pdiparams", weights)[0])
 
 
 def together(prefix: str) -> tuple[str, bytes, bytes, str]:
