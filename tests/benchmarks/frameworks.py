@@ -159,9 +159,24 @@ def jax_gradient(jax, workload, weights, batch):
 
 
 def jax_predicted(jax, workload, weights, batch):
+    if workload.states:
+        return jax_stateful(jax, workload, weights, batch)
     call = jax.jit(workload.jax(jax))
     run = lambda: jax.block_until_ready(call(weights, *batch))
     return run, lambda: call.lower(weights, *batch)
+
+
+def jax_stateful(jax, workload, weights, batch):
+    """The states are donated: a step may write where they lie."""
+    states, first = [*map(jax.numpy.array, workload.states())], 1 + len(batch)
+    call = jax.jit(workload.jax(jax), donate_argnums=range(first, first + len(states)))
+
+    def run():
+        nonlocal states
+        result, *states = jax.block_until_ready(call(weights, *batch, *states))
+        return result
+
+    return run, lambda: call.lower(weights, *batch, *states)
 
 
 def jax_sgd(jax, workload, weights):

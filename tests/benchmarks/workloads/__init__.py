@@ -1,6 +1,7 @@
 """The workloads by name, in the order of the table."""
 
 from .chain import CHAIN
+from .decode import DECODE, TOKEN, TOKENS
 from .gpt import GPT, GPT_LONG, GPT_PREDICTS
 from .lenet import LENET
 from .loop import LOOP
@@ -24,4 +25,7 @@ WORKLOADS = {
     "mlp-1": PREDICTS,
     "mlp-1-wide": WIDE_PREDICTS,
     "while": LOOP,
+    "decode": DECODE,
+    "token": TOKEN,
+    "tokens": TOKENS,
 }

@@ -46,6 +46,8 @@ class Workload:
     """Weights by name, where noise of the right size would not do."""
     by_hand: tuple[str, tuple] | None = None
     """A C file beside this one that does the step, and the shape of its result."""
+    states: Callable | None = None
+    """What a step of JAX is given after the batch and changes: its further results."""
 
 
 def is_torch(framework) -> bool:
