@@ -5,20 +5,23 @@ ONCE void rows${rows}_$F(
     const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel,
     $T *C, int64_t c_row, int add)
 {
-#define TILE(first, rows, vectors, full) tile_$F(rows, vectors, full, N - n, K, segments, \
-        A + (m + first) * a_row, a_row, a_step, a_segment, B, b_step, b_segment, \
+#define TILE(first, rows, vectors, full, ahead) tile_$F(rows, vectors, full, ahead, N - n, K, \
+        segments, \
+        A + (m + first) * a_row, a_row, a_step, a_segment, B, b_step, b_segment, b_panel, \
         C + (m + first) * c_row + n, c_row, add)
-#define TILES(vectors, full) do { \
-        TILE(0, $rows < TALL ? $rows : TALL, vectors, full); \
-        if ($rows > TALL) TILE(TALL, $rows - TALL, vectors, full); \
+#define TILES(vectors, full, ahead) do { \
+        TILE(0, $rows < TALL ? $rows : TALL, vectors, full, ahead); \
+        if ($rows > TALL) TILE(TALL, $rows - TALL, vectors, full, 0); \
     } while (0)
-    for (int64_t n = 0; n < N; n += $panel, B += b_panel)
-        if ($rows == $tall && N - n >= $panel) {
-            for (int64_t m = 0; m < M; m += $rows) TILES($across, 1);
+    for (int64_t n = 0; n < N && M; n += $panel, B += b_panel)
+        if ($rows == $tall && N - n >= $panel) {  /* the last rows fetch the next panel */
+            int64_t m = 0;
+            for (; m < M - $rows; m += $rows) TILES($across, 1, 0);
+            TILES($across, 1, 1);
         } else if (N - n > LANES_$T) {
-            for (int64_t m = 0; m < M; m += $rows) TILES($across, 0);
+            for (int64_t m = 0; m < M; m += $rows) TILES($across, 0, 1);
         } else
-            for (int64_t m = 0; m < M; m += $rows) TILES(1, 0);
+            for (int64_t m = 0; m < M; m += $rows) TILES(1, 0, 0);
 #undef TILES
 #undef TILE
 }

@@ -1,8 +1,9 @@
-/* A tile of C: `rows` by `vectors`, of which n columns are there (all of them if `full`). */
-INLINE void tile_$F(const int rows, const int vectors, const int full, int64_t n,
+/* A tile of C: `rows` by `vectors`, of which n columns are there (all of them if `full`).
+   With `ahead` it fetches the next panel of B. */
+INLINE void tile_$F(const int rows, const int vectors, const int full, const int ahead, int64_t n,
                     int64_t K, int64_t segments,
                     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
-                    const $T *B, int64_t b_step, int64_t b_segment,
+                    const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel,
                     $T *C, int64_t c_row, int add)
 {
     vector_$T c[8][4], b[4];
@@ -14,6 +15,9 @@ INLINE void tile_$F(const int rows, const int vectors, const int full, int64_t n
         const $T *p = A, *q = B;
 ${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
             KEEP(p);
+            if (ahead)
+                UNROLL for (int j = 0; j < vectors; j++)
+                    __builtin_prefetch(q + b_panel + j * LANES_$T);
             UNROLL for (int j = 0; j < vectors; j++)
                 b[j] = full ? load_$T(q + j * LANES_$T)
                             : load_lanes_$T(q + j * LANES_$T, there[j]);
