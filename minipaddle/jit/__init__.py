@@ -2,7 +2,7 @@
 
 from ..engine.jit import runtime
 from ..engine.jit.to_static import StaticFunction, enable_to_static, to_static
-from . import aliasing, bound, builtin, converters, dy2static, printing, verbosity
+from . import aliasing, bound, builtin, converters, dy2static, printing, verbosity, windows
 from .ignoring import ignore_module, not_to_static
 from .loading import TranslatedLayer, load
 from .saving import save

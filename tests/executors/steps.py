@@ -12,7 +12,7 @@ STEPS = {
     "unary": 6, "binary": 8, "chosen": 2, "fold": 8, "along": 4, "arrange": 12, "join": 4,
     "times": 5, "image": 3, "look_up": 4, "scatter": 3, "lottery": 2, "rows": 4, "write": 4,
     "branch": 2, "rounds": 1.5, "by_case": 8, "convert": 2, "attend": 2, "unroll": 1.5, "apart": 2,
-    "normed": 1.5, "lines": 2,
+    "normed": 1.5, "lines": 2, "decode": 1.5,
 }  # fmt: skip
 
 
@@ -210,3 +210,38 @@ class Steps(Layers):
             return paddle.logical_and(k < limit, y.detach().astype("float32").sum() < 50.0)
 
         return [*paddle.static.nn.while_loop(goes_on, body, [count, x * 1.0])]
+
+    def decode(self):
+        """A loop that writes into caches by slices, and takes the best place of each row: of whole
+        numbers, so that ties are many and no executor rounds.
+        """
+        random, texts = self.random, self.random.choice((1, 1, 2, 8))
+        size, kind, wide = (
+            max(random.choice(self.sizes), 1),
+            random.randrange(3),
+            random.choice((1, 2)),
+        )
+        dtype = random.choice((self.floating().dtype, "int64"))
+        x = self.whole(-2, 3, (texts, size)).astype(dtype)
+        cache, told = paddle.zeros([texts, 6, size], dtype), paddle.zeros([texts, 6], "int64")
+        if random.random() < 0.2:  # it writes over the values that it was given
+            cache = self.whole(-1, 2, (texts, 6, size)).astype(dtype)
+        best = random.choice((paddle.argmax, paddle.argmin))
+
+        def body(at, x, cache, told):
+            before = cache[:, at] if number else cache[:, at : at + 1].squeeze(1)
+            if kind:
+                cache[:, at : at + wide] = x.unsqueeze(1)
+            else:
+                cache[:, at] = x + before
+            told[:, at] = best(cache.sum(1), -1)
+            return (
+                at + 1,
+                (x + cache[:, at // 2] + told[:, at : at + 1].astype(dtype)) % 3,
+                cache,
+                told,
+            )
+
+        number, end = random.random() < 0.5, self.whole(0, 6, ())
+        start = [paddle.zeros([], "int64"), x, cache, told]
+        return paddle.static.nn.while_loop(lambda at, *_: at < end, body, start)[1:]

@@ -169,7 +169,15 @@ class Statements(Expressions):
         sign = self.random.choice(["=", "=", "+=", "*="])
         first = self.expression("v", scope)
         value = self.expression(self.random.choice("sfc"), scope)
-        return [*([] if raw else [f"{name} = {first} * 1.0"]), f"{name}[{place}] {sign} {value}"]
+        lines = [] if raw else [f"{name} = {first} * 1.0"]
+        if self.random.random() < 0.2:  # a slice that begins where the data say
+            start = self.expression("k", scope)
+            at = self.bind("k", scope)
+            lines.append(f"{at} = {start} % 2")
+            place = self.random.choice(
+                [f"{at} : {at} + 1", f"{at} : 2 + {at}", f"{at} + 1 : {at} + 2"]
+            )
+        return [*lines, f"{name}[{place}] {sign} {value}"]
 
     def subscript_rows(self, scope):
         name = self.have("m", scope, own=True)

@@ -158,13 +158,15 @@ def copy_if_shared(tracer, x: Tensor, past: set) -> Tensor:
     return creation.assign(x) if shared else x
 
 
-def trace_region(tracer, function, name: str, given=()) -> Region:
-    """Trace `function` in a new region; `given` are the first values of its arguments."""
+def trace_region(tracer, function, name: str, given=(), flows: bool = True) -> Region:
+    """Trace `function` in a new region; `given` are the first values of its arguments, to which a
+    gradient may flow back in a later iteration if it `flows` at all.
+    """
     first = [(p := tracer.builder.check_valid(tracer.lift(x)), p.spec) for x in given]
     with tracer.region(name) as builder:
         inputs = [wrap(builder.symbolic(builder.input(s), builder.place)) for _, s in first]
         for x, (array, spec) in zip(inputs, first, strict=True):
-            x.stop_gradient = spec.dtype not in FLOATS
+            x.stop_gradient = spec.dtype not in FLOATS or not flows
             x.array.may_alias(array)
         own, results = [x.array for x in inputs], [result(x) for x in function(*inputs)]
         return Region(builder, own, results, tracer.written, tracer.tapes)
@@ -259,11 +261,14 @@ def static(x) -> Tensor:
 
 def trace_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
     """The body, and the carried values promoted to the dtypes it gives them."""
+    flows = True
     while True:
         specs = [x.spec for x in carried]
-        region = trace_region(tracer, body_fn, "body", carried)
+        region = trace_region(tracer, body_fn, "body", carried, flows)
         if tracer.recording and region.grown:  # from the second iteration on they have one
-            for x in region.grown:
+            used = [x for p, x in region.tapes.items() if p in region.builder.captured]
+            flows = not (flows and all(x.stop_gradient for x in (*carried, *used)))
+            for x in region.grown if flows else ():
                 tracer.written.append((x, x.record, x.stop_gradient))
                 x.record = without_past(x)
                 x.stop_gradient = False

@@ -39,11 +39,6 @@ def tap_index(tap, windows):
     return (..., *(slice(t, t + (out - 1) * s + 1, s) for t, (_, s, _, out) in steps))
 
 
-def taps_of(windows):
-    """All places in a window, in row-major order."""
-    return product(*(range(k) for k, *_ in windows))
-
-
 def reduce_windows(m, x, windows, pair, whole):
     """Reduce each window, one axis after the other: k + k passes, not k · k."""
     for d, (k, s, _, out) in enumerate(windows):
@@ -65,7 +60,7 @@ def winners(m, x, y, windows):
     Of equal pixels the first in row-major order wins.
     """
     free = None
-    for tap in taps_of(windows):
+    for tap in product(*(range(k) for k, *_ in windows)):
         at = tap_index(tap, windows)
         here = x[at] == y
         if free is None:

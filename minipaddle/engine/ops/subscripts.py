@@ -31,6 +31,9 @@ class ParsedKey(NamedTuple):
     arrays: list  # pairs (first axis it indexes, Var of whole numbers or booleans)
 
 
+READINGS: list = []
+"""Functions that give the entries of a key another form before they are read."""
+
 # ---- reading a key ---------------------------------------------------------------------------
 
 
@@ -39,7 +42,10 @@ def parse_key(x, key) -> ParsedKey:
     index = basic_index(key)
     if index is not None:
         return ParsedKey(index, [])
-    parts = [parse_entry(k) for k in (key if type(key) is tuple else (key,))]
+    keys = key if type(key) is tuple else (key,)
+    for read in READINGS:
+        keys = read(keys)
+    parts = [parse_entry(k) for k in keys]
     spoken, ndim = sum([n for _, n in parts]), x.spec.ndim
     if spoken > ndim:
         raise IndexError(
@@ -192,7 +198,7 @@ def getitem(x, key):
         return x
     positions = locate(x.spec, arrays)
     y = indexing.take(merge_axes(x, positions), positions.index, axis=positions.axis)
-    if not any(k.spec.ndim for _, k in arrays):
+    if not any(k.spec.ndim and not k.slides for _, k in arrays):
         current.top.note_view(x, y)
     return y
 
@@ -210,18 +216,13 @@ def setitem(x, key, value):
 def put(x, arrays, value):
     """A copy of x with `value` at the places that a key's arrays name."""
     axis, mask = arrays[0]
-    if len(arrays) == 1 and mask.spec.dtype.kind == "b" and is_scalar(value):
+    if len(arrays) == 1 and mask.spec.dtype.kind == "b" and not getattr(value, "ndim", 0):
         return put_masked(x, axis, mask, value)
     positions = locate(x.spec, arrays)
     y = indexing.put(merge_axes(x, positions), positions.index, value, axis=positions.axis)
     if positions.count == 1 and positions.order is None:
         return y
     return split_axes(y, positions, x.spec.shape)
-
-
-def is_scalar(value) -> bool:
-    """Whether a value is one number for all places."""
-    return not isinstance(value, Var) or not value.spec.shape
 
 
 def put_masked(x, axis: int, mask, value):

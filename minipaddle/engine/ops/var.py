@@ -47,6 +47,9 @@ class Var:
 
     record = None  # the record that computed it
     stop_gradient = True
+    slides = (
+        False  # whether an array of places stands for a slice, of which eager mode makes a view
+    )
 
     @property
     def spec(self):
