@@ -6,6 +6,7 @@ import ml_dtypes as _ml_dtypes
 
 from .base.framework import *
 from .base.framework import _current_expected_place, _current_expected_place_
+from .core.flags import FLAGS
 from .core.missing import namespace as _namespace
 from .eager.modes import no_grad
 from .engine.core import dtype as _dt
@@ -60,15 +61,6 @@ class finfo(Limits, _namedtuple("finfo", [*NUMBERS, "bits", "dtype"])):
         limits, name = _ml_dtypes.finfo(found), _dt.public(found).name
         numbers = [float(getattr(limits, each)) for each in NUMBERS]
         return super().__new__(cls, *numbers, limits.bits, name)
-
-
-FLAGS = {
-    "FLAGS_allocator_strategy": "auto_growth",
-    "FLAGS_cudnn_deterministic": True,
-    "FLAGS_cudnn_exhaustive_search": False,
-    "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
-}
-"""Paddle's flags that change no result: hints about speed and memory. They are kept, no more."""
 
 
 def set_flags(flags: dict) -> None:

@@ -5,10 +5,10 @@ and the backend "auto", which compiles in the background.
 
 from ..engine.executors.executable_cache import BUILDERS
 from ..engine.executors.native import TUNED
-from . import background, cuda, interpreted, trials
+from . import background, cuda, eager_kernels, interpreted, trials
 
 BUILDERS["gpu"] = cuda.Executable
 BUILDERS["no compiler"] = interpreted.Interpreted
 TUNED[trials.CHOSEN] = trials.tuned
 
-__all__ = ["background", "cuda", "interpreted", "trials"]
+__all__ = ["background", "cuda", "eager_kernels", "interpreted", "trials"]

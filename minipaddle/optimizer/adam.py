@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 from ..core.prelude import abs, maximum, slot, sqrt, type_error, where
 from ..engine.core.op import elementwise
+from ..executors.eager_kernels import give_kernels
 from ..regularizer import WeightDecayRegularizer
 from .optimizer import Optimizer, constructor
 from .sgd import descend
@@ -26,6 +27,9 @@ def adam_step(m, p, lr, first, second, power1, power2, *, epsilon):
     """p - lr · m̂ / (√v̂ + ε), where m̂ and v̂ are the averages without their bias to zero."""
     unbiased = m.sqrt(1 - power2)
     return p - (lr * unbiased / (1 - power1)) * first / (m.sqrt(second) + epsilon * unbiased)
+
+
+give_kernels(averaged, averaged_square, adam_step)
 
 
 @slot("optimizer.adam")

@@ -147,7 +147,9 @@ class Optimizer:
         if kept.half:  # stored in half precision, computed in single
             value, g = value.astype(kept.dtype), g.astype(kept.dtype)
         lr = self._rate.tensor(kept.dtype)
-        scale = group.learning_rate * rate_factor(p)
+        scale = group.learning_rate
+        if p.is_parameter:  # its own factor, from its `ParamAttr`
+            scale *= p.optimize_attr["learning_rate"]
         if scale != 1.0:
             lr = lr * scale
         states = kept.states.values()
@@ -392,8 +394,3 @@ def as_regularizer(decay) -> WeightDecayRegularizer | None:
     if isinstance(decay, int | float):
         return L2Decay(decay) if decay else None
     raise TypeError(f"weight_decay must be a number or a paddle.regularizer, not {decay!r}")
-
-
-def rate_factor(p) -> float:
-    """The parameter's own factor on the learning rate, from its `ParamAttr`."""
-    return p.optimize_attr["learning_rate"] if p.is_parameter else 1.0

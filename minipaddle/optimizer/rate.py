@@ -56,7 +56,7 @@ class Rate:
 
     def tensor(self, dtype) -> Tensor:
         """The 0-D tensor of the NumPy dtype `dtype` that always holds the value."""
-        if traces() and self.moved_in is current.top:
+        if self.moved_in is not None and traces() and self.moved_in is current.top:
             raise note_refusal(
                 not_supported(
                     "a captured step uses the learning rate after its schedule's step() or "

@@ -2,6 +2,7 @@
 
 from ..engine.core.op import elementwise
 from ..engine.core.slots import slot
+from ..executors.eager_kernels import give_kernels
 from .optimizer import Optimizer, constructor
 
 
@@ -15,6 +16,9 @@ def descend(m, p, d, lr):
 def pushed(m, velocity, g, *, momentum):
     """momentum · velocity + g."""
     return momentum * velocity + g
+
+
+give_kernels(descend, pushed)
 
 
 @slot("optimizer.sgd")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from functools import partial
 
 import numpy as np
 
 import minipaddle
+from minipaddle.executors import eager_kernels
+from minipaddle.executors.background import QUEUE
 from tests.benchmarks import models
 from tests.benchmarks.timing import interleaved, report
 
@@ -56,6 +59,100 @@ def operators(frameworks) -> dict[str, dict[str, float]]:
     return rows
 
 
+def is_torch(framework) -> bool:
+    return framework.__name__ == "torch"
+
+
+def norm(f, x, scale, shift):
+    shape = (x.shape[-1],)
+    return f.nn.functional.layer_norm(x, shape, scale, shift)
+
+
+def depthwise(f, x, w, stride=1):
+    return f.nn.functional.conv2d(x, w, None, stride, 1, 1, w.shape[0])
+
+
+def entropy(f, x, label):
+    return f.nn.functional.cross_entropy(x, label)
+
+
+LARGE = {
+    "layer_norm, 512 × 1,024": (norm, [(512, 1024), (1024,), (1024,)]),
+    "layer_norm, 4,096 × 128": (norm, [(4096, 128), (128,), (128,)]),
+    "softmax, 512 × 1,024": (lambda f, x: f.nn.functional.softmax(x, -1), [(512, 1024)]),
+    "softmax, 4,096 × 64": (lambda f, x: f.nn.functional.softmax(x, -1), [(4096, 64)]),
+    "cross_entropy, 512 × 1,000": (entropy, [(512, 1000), "labels"]),
+    "gelu, 512 × 1,024": (lambda f, x: f.nn.functional.gelu(x), [(512, 1024)]),
+    "silu, 512 × 1,024": (lambda f, x: f.nn.functional.silu(x), [(512, 1024)]),
+    "sum of 1,048,576": (lambda f, x: x.sum(), [(1 << 20,)]),
+    "sum of 1,024 rows": (lambda f, x: x.sum(-1), [(1024, 1024)]),
+    "depthwise 3×3, 8 × 64 × 56²": (depthwise, [(8, 64, 56, 56), (64, 1, 3, 3)]),
+    "the same, stride 2": (partial(depthwise, stride=2), [(8, 64, 56, 56), (64, 1, 3, 3)]),
+}
+"""Functions of a framework and arrays, for which NumPy walks arrays several times."""
+
+
+def forward_of(f, function, arrays):
+    """A call without recording."""
+    inputs = [f.tensor(a) if is_torch(f) else f.to_tensor(a) for a in arrays]
+
+    def forward():
+        with f.no_grad():
+            return function(f, *inputs)
+
+    return forward
+
+
+def backward_of(f, function, arrays):
+    """A call, and its derivatives for a cotangent of random numbers."""
+    plain = f.tensor if is_torch(f) else f.to_tensor
+    inputs = [variable(f, a) if a.dtype.kind == "f" else plain(a) for a in arrays]
+    moving = [x for x, a in zip(inputs, arrays, strict=True) if a.dtype.kind == "f"]
+    shape = tuple(function(f, *inputs).shape)
+    g = plain(np.random.default_rng(1).normal(size=shape).astype("float32"))
+    grad = f.autograd.grad if is_torch(f) else f.grad
+    return lambda: grad(function(f, *inputs), moving, g)
+
+
+def large(frameworks) -> dict[str, dict[str, float]]:
+    """Operators on large arrays, alone and with their derivatives; ours also by NumPy alone."""
+    rng, rows = np.random.default_rng(0), {}
+    for title, (function, shapes) in LARGE.items():
+        arrays = [
+            rng.integers(0, 1000, 512) if s == "labels" else rng.normal(size=s).astype("float32")
+            for s in shapes
+        ]
+        for kind, make in (("", forward_of), (", and derivative", backward_of)):
+            calls = {name: make(f, function, arrays) for name, f in frameworks.items()}
+            calls["NumPy"] = by_numpy(make(minipaddle, function, arrays))
+            wait_for_kernels(calls["minipaddle"])
+            rows[title + kind] = interleaved(calls, title=title + kind, rounds=9, seconds=0.03)
+    return rows
+
+
+def by_numpy(call):
+    """The call without kernels in C."""
+
+    def without():
+        minipaddle.set_flags({"FLAGS_eager_kernels": False})
+        try:
+            return call()
+        finally:
+            minipaddle.set_flags({"FLAGS_eager_kernels": True})
+
+    return without
+
+
+def wait_for_kernels(call) -> None:
+    """Call until all kernels that the call would use after a while are compiled."""
+    counts = eager_kernels.START, eager_kernels.SWITCH
+    eager_kernels.START = eager_kernels.SWITCH = 1
+    for _ in range(4):
+        call()
+        QUEUE.wait()
+    eager_kernels.START, eager_kernels.SWITCH = counts
+
+
 def steps(frameworks) -> dict[str, dict[str, float]]:
     """Forward, loss, backward, optimizer: the same model and data everywhere."""
     rows = {}
@@ -66,6 +163,7 @@ def steps(frameworks) -> dict[str, dict[str, float]]:
             np.testing.assert_allclose(
                 values, losses["minipaddle"], rtol=2e-3, err_msg=f"{title}: losses of {name} differ"
             )
+        wait_for_kernels(candidates["minipaddle"])
         rows[title] = interleaved(candidates, title=title, rounds=9, seconds=0.3)
     return rows
 
@@ -75,4 +173,6 @@ def run(threads: int, arguments=()) -> None:
     if "torch" in frameworks:
         frameworks["torch"].set_num_threads(threads)
     report(f"Operators, recorded ({threads} thread)", operators(frameworks))
+    print(eager_kernels.report())
+    report(f"Large arrays ({threads} thread)", large(frameworks))
     report(f"A training step ({threads} thread)", steps(frameworks))

@@ -13,6 +13,8 @@ Source: reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2n
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from .dim import same_shape
 from .dispatch import current
 from .errors import teach, value_error
@@ -37,7 +39,7 @@ def history(roots) -> list[Record]:
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 stack.append(edge)
-    return sorted(seen, key=lambda record: record.time)
+    return sorted(seen, key=attrgetter("time"))
 
 
 def leading_to(order, wanted) -> set[Record]:

@@ -41,6 +41,8 @@ class Rule:
     attributes that it does not name.
     """
 
+    large = None  # a function to call instead, which may compute large arrays otherwise
+
     def __init__(self, op: Op, fn):
         self.fn = fn
         _, *parameters = inspect.signature(fn).parameters.values()
@@ -75,24 +77,27 @@ class Rule:
 
     def __call__(self, record, g, place: int):
         """The cotangent of input `place` of `record`, given the cotangent of its result."""
-        args = []
+        args, attrs = [], record.attrs
         for _, kind, k in self.plan:
-            if kind == "attr":
-                args.append(record.attrs[k])
+            if kind == "value":
+                x = current.top.read(record, place if record.op.variadic and k != OUT else k)
+                args.append(as_floats(x, g) if self.floats else x)
+            elif kind == "attr":
+                args.append(attrs[k])
+            elif kind == "spec":
+                args.append(spec_of(record, place if record.op.variadic else k))
             elif kind == "k":
                 args.append(place)
-            elif kind == "specs":
-                args.append([spec_of(record, j) for j in range(place + 1)])
             else:
-                k = place if record.op.variadic and k != OUT else k
-                args.append(self.value(record, g, k) if kind == "value" else spec_of(record, k))
-        return self.fn(g, *args, **{name: record.attrs[name] for name in self.rest})
+                args.append([spec_of(record, j) for j in range(place + 1)])
+        rest = {name: attrs[name] for name in self.rest} if self.rest else {}
+        return (self.large or self.fn)(g, *args, **rest)
 
-    def value(self, record, g, k: int):
-        """Input `k` (or the result) of a record, in the dtype of the computation."""
-        x = current.top.read(record, k)
-        whole = self.floats and hasattr(x, "spec") and x.spec.dtype.kind in "biu"
-        return x.astype(g.spec.dtype) if whole else x
+
+def as_floats(x, g):
+    """Whole numbers in the dtype of the cotangent g, which is that of the computation."""
+    whole = hasattr(x, "spec") and x.spec.dtype.kind in "biu"
+    return x.astype(g.spec.dtype) if whole else x
 
 
 def spec_of(record, k: int) -> Spec:
@@ -144,6 +149,7 @@ class Op:
     parts = element = None  # see `joins` and `makes`
     exact = False  # whether each value of the result is a value of an input, not rounded
     compares = False  # whether the result depends on two inputs holding the same bits
+    large = None  # in eager mode: arrays, attributes -> the result, or None: the body computes it
     on_sizes = None  # the body on arrays of symbolic sizes, if there is one
 
     def __init__(self, body, *, promote=(), result=None):

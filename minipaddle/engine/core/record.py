@@ -111,7 +111,9 @@ _written: dict[int, tuple[int, int, tuple]] = {}
 def owner(array):
     """The array that owns the memory `array` looks into."""
     base = getattr(array, "base", None)
-    return array if base is None or not hasattr(base, "dtype") else owner(base)
+    while base is not None and hasattr(base, "dtype"):
+        array, base = base, base.base
+    return array
 
 
 def mark_written(array) -> None:

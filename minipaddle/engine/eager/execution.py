@@ -39,7 +39,7 @@ class Eager(Interpreter):
 
     def apply(self, op, inputs, attrs):
         # The hot path: one loop, no calls that a small operator would feel.
-        arrays, edges, a, dtype, mask, bit = [], [], None, None, 0, 1
+        arrays, edges, a, dtype, mask, bit, recording = [], [], None, None, 0, 1, self.recording
         for x in inputs:
             if type(x) is Tensor or isinstance(x, Tensor):
                 a = x.array
@@ -47,7 +47,7 @@ class Eager(Interpreter):
                 if own is not dtype:
                     dtype = own if dtype is None else MIXED
                 arrays.append(a)
-                if x.stop_gradient:
+                if x.stop_gradient or not recording:
                     edges.append(None)
                 else:
                     edges.append(x.record or get_leaf(x))
@@ -60,7 +60,9 @@ class Eager(Interpreter):
             bit += bit
         m = NUMPY if type(a) is ndarray else common_module(op, arrays)
         try:
-            if op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
+            if op.large and (y := op.large(arrays, attrs)) is not None:
+                pass
+            elif op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
                 if attrs or bit > 4:
                     y = self.quietly(op.body, m, *arrays, **attrs)
                 elif bit == 4:  # two inputs: a list in a call costs a twentieth of it all
@@ -73,7 +75,7 @@ class Eager(Interpreter):
             if not is_nested(error):
                 raise op.explain(error, inputs, attrs) from error
             y = op.evaluate(m, arrays, attrs)
-        to_save = op.saves[mask] if mask and self.recording else None
+        to_save = op.saves[mask] if mask else None
         if type(y) is not ndarray:
             if type(y) is tuple:
                 return self.wrap_results(op, edges, arrays, attrs, to_save, y)
@@ -104,11 +106,11 @@ class Eager(Interpreter):
     def read(self, record, k):
         value = record.saved[k]
         kind = type(value)
-        if kind in NUMBERS:
-            return value
         if kind is Packed:
             value = value.unpack(value.held).array
-        if kind is tuple:
+        elif kind in NUMBERS:
+            return value
+        elif kind is tuple:
             return tuple(
                 [self.revive(record, k, a, item_of(record, i, None)) for i, a in enumerate(value)]
             )
@@ -118,8 +120,9 @@ class Eager(Interpreter):
         """A saved array as a tensor again; it has its past if derivatives are recorded."""
         if last_write(array) > record.time:
             raise overwritten_error(record, k)
-        out = wrap(array)
-        if edge is not None and self.recording:
+        out = new(Tensor)
+        out.array = array
+        if self.recording and edge is not None:
             out.record, out.stop_gradient = edge, False
         return out
 

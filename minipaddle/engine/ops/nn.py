@@ -126,13 +126,14 @@ def label_positions(m, label, classes: int, ignore_index=None):
     """
     flat, ignored = label.reshape(-1), None
     host = m.name == "numpy" and flat.size > 0
-    low, high = (flat.min(), flat.max()) if host else (-1, classes)
-    if ignore_index is not None and (low < 0 or high >= classes or ignore_index >= 0):
+    unsigned = f"u{flat.itemsize}"  # negative numbers are large ones
+    top = flat.view(unsigned).max() if host else classes
+    if ignore_index is not None and (top >= classes or ignore_index >= 0):
         ignored = flat == ignore_index
         flat = m.where(ignored, 0, flat)
-        low, high = (flat.min(), flat.max()) if host else (0, 0)
-    if host and (low < 0 or high >= classes):
-        raise IndexError(f"{low if low < 0 else high} is no number from 0 to {classes - 1}")
+        top = flat.view(unsigned).max() if host else 0
+    if host and top >= classes:
+        raise IndexError(f"{top.astype(flat.dtype)} is no number from 0 to {classes - 1}")
     return (m.arange(flat.shape[0]), flat), ignored
 
 
