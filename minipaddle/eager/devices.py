@@ -1,10 +1,15 @@
-"""Questions about devices, and waiting for them."""
+"""Questions about devices and places, and waiting for them."""
 
 from __future__ import annotations
 
 from ..engine.core.errors import teach
 from ..engine.eager import device as devices
 from ..engine.eager.device import Place, as_place, chosen
+
+Place.is_cpu_place = lambda self: self.kind == "cpu"
+Place.is_gpu_place = lambda self: self.kind == "gpu"
+Place.is_cuda_pinned_place = lambda self: False
+Place.get_device_id = Place.gpu_device_id = lambda self: self.index
 
 
 class CUDAPinnedPlace(Place):

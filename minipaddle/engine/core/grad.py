@@ -13,8 +13,6 @@ Source: reverse accumulation, Griewank and Walther, "Evaluating Derivatives", 2n
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from .dim import same_shape
 from .dispatch import current
 from .errors import teach, value_error
@@ -39,7 +37,7 @@ def history(roots) -> list[Record]:
             if edge is not None and edge not in seen:
                 seen.add(edge)
                 stack.append(edge)
-    return sorted(seen, key=attrgetter("time"))
+    return sorted(seen, key=Record.time.__get__)
 
 
 def leading_to(order, wanted) -> set[Record]:

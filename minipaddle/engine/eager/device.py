@@ -106,20 +106,6 @@ class Place:
     def __hash__(self) -> int:
         return hash(self.name)
 
-    def is_cpu_place(self) -> bool:
-        return self.kind == "cpu"
-
-    def is_gpu_place(self) -> bool:
-        return self.kind == "gpu"
-
-    def is_cuda_pinned_place(self) -> bool:
-        return False
-
-    def get_device_id(self) -> int:
-        return self.index
-
-    gpu_device_id = get_device_id
-
     @property
     def module(self) -> ArrayModule:
         """The array module of this place; raises RuntimeError with the reason if it has none."""
