@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
 try:
@@ -19,20 +19,17 @@ except ImportError:  # Windows
     fcntl = None
 
 
-def replace(files: dict[str, bytes | list]) -> None:
-    """Put the bytes, or all parts, in the files, each in one step, folders included. A file keeps
-    its mode.
+def replace(files: dict[str, bytes | Callable[[str], None]]) -> None:
+    """Put the bytes in the files, or let a function write to a path, each file in one step, folders
+    included. A file keeps its mode.
 
     Several files change together: of two processes that replace them, one waits for the other
     (on Windows, and in a network folder without locks, it does not).
     """
     first = os.path.dirname(os.path.abspath(next(iter(files))))
-    paths = {
-        os.path.realpath(path): data if isinstance(data, list) else [data]
-        for path, data in files.items()
-    }
+    paths = {os.path.realpath(path): data for path, data in files.items()}
     neighbours: dict[str, str] = {}  # neighbour -> path
-    path, data, renamed = first, [], 0
+    path, renamed = first, 0
     try:
         os.makedirs(first, exist_ok=True)
         with hold(first) if len(files) > 1 else nullcontext():
@@ -50,8 +47,7 @@ def replace(files: dict[str, bytes | list]) -> None:
         if error.errno is None:
             raise
         old = f"{renamed} of {len(paths)} files are new" if renamed else "the old file is untouched"
-        size = sum(memoryview(part).nbytes for part in data)
-        message = f"could not save {size:,} bytes ({error.strerror}); {old}"
+        message = f"could not save ({error.strerror}); {old}"
         raise OSError(error.errno, message, path) from error
     finally:
         for neighbour in [] if renamed else neighbours:  # after the first name, `waiting` has them
@@ -81,13 +77,16 @@ def waiting(path: str) -> list[str]:
     ]
 
 
-def write(neighbour: str, data: list, path: str) -> None:
+def write(neighbour: str, data, path: str) -> None:
     """Write a new file to the disk, with the mode of the file at `path`, if there is one."""
     with open(neighbour, "xb") as file:
-        if os.path.exists(path):
-            os.chmod(neighbour, stat.S_IMODE(os.stat(path).st_mode))
-        file.writelines(data)
-        file.flush()
+        mode = os.stat(path if os.path.exists(path) else neighbour).st_mode
+        if not callable(data):
+            file.write(data)
+    if callable(data):
+        data(neighbour)  # it may put another file in its place
+    os.chmod(neighbour, stat.S_IMODE(mode))
+    with open(neighbour, "rb+") as file:
         os.fsync(file.fileno())
 
 

@@ -4,19 +4,26 @@ The tensors are the file's tensors, named by their path; the structure around th
 file's metadata. Nothing in a file is ever executed.
 """
 
-import io
 import json
 import os
+import re
+from functools import partial
 
 import numpy
+import safetensors
 
 from ..core.files import replace
+from ..engine.core import dtype as dt
 from ..engine.core.errors import teach, value_error
 from ..engine.eager.device import CPU
 from ..engine.eager.tensor import Tensor
-from . import tensor_file
 
 PLAIN = (str, int, float, bool, type(None))
+DTYPES = {
+    "BOOL": dt.bool_, "U8": dt.uint8, "I8": dt.int8, "I16": dt.int16, "I32": dt.int32,
+    "I64": dt.int64, "F16": dt.float16, "BF16": dt.bfloat16, "F32": dt.float32, "F64": dt.float64,
+}  # fmt: skip
+"""The dtypes of safetensors that exist here."""
 FORMAT = "minipaddle-1"
 
 
@@ -37,25 +44,42 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     """
     if configs:
         raise TypeError(f"save takes no option {min(configs)!r}")
-    parts = parts_of(obj)
     if hasattr(path, "write"):
-        for part in parts:
-            path.write(part)
+        path.write(encode(obj))
     else:
-        replace({os.fspath(path): parts})
+        replace({os.fspath(path): partial(write, *contents(obj))})
 
 
 def encode(obj) -> bytes:
     """The bytes of a file that holds `obj`."""
-    return b"".join(parts_of(obj))
+    arrays, metadata = contents(obj)
+    return safetensors.serialize(specs(arrays), metadata)
 
 
-def parts_of(obj) -> list:
-    """The parts of such a file, in their order; arrays where they lie."""
+def write(arrays: dict, metadata: dict, path: str) -> None:
+    """Write a file from where the arrays lie."""
+    try:
+        safetensors.serialize_file(specs(arrays), path, metadata)
+    except safetensors.SafetensorError as error:
+        number = re.search(r"os error (\d+)", str(error))
+        raise OSError(int(number[1]), os.strerror(int(number[1]))) if number else error from None
+
+
+def contents(obj) -> tuple[dict, dict]:
+    """({name: array}, metadata) of a file that holds `obj`."""
     arrays: dict[str, numpy.ndarray] = {}
     structure = describe(obj, "obj", (), arrays, [])
-    metadata = {"format": FORMAT, "structure": json.dumps(structure)}
-    return tensor_file.parts(arrays, metadata)
+    return arrays, {"format": FORMAT, "structure": json.dumps(structure)}
+
+
+def specs(arrays: dict) -> dict:
+    """What the library needs to know of arrays with their rows first."""
+    return {
+        name: safetensors.TensorSpec(
+            dtype=a.dtype.name, shape=a.shape, data_ptr=a.ctypes.data, data_len=a.nbytes
+        )
+        for name, a in arrays.items()
+    }
 
 
 def load(path, return_numpy: bool = False):
@@ -75,13 +99,12 @@ def load(path, return_numpy: bool = False):
     """
     if hasattr(path, "read"):
         name = "the file object"
-        arrays, metadata = parse(name, io.BytesIO(path.read()))
+        arrays, metadata = parse(name, path.read())
     else:
         name = os.fspath(path)
         if not os.path.exists(name) and os.path.exists(f"{name}.pdiparams"):
             name += ".pdiparams"
-        with open(name, "rb") as file:
-            arrays, metadata = parse(name, file)
+        arrays, metadata = parse(name)
     make = (lambda a: a) if return_numpy else Tensor
     version = metadata.get("format", "")
     if version != FORMAT and version.startswith("minipaddle-"):
@@ -136,7 +159,7 @@ def container(x, where, path, arrays, open_):
 def add_array(array, path: tuple, arrays: dict, where: str) -> str:
     """Put an array among the file's tensors; returns its name there."""
     native = array.dtype.newbyteorder("=")
-    if native not in tensor_file.NAMES:
+    if native not in dt.DType._by_numpy:
         raise TypeError(f"{where} is an array of {array.dtype}, which cannot be saved")
     name = ".".join(map(str, path)) or "tensor"
     while name in arrays or name == "__metadata__":
@@ -181,15 +204,53 @@ def rebuild(node, arrays: dict, make):
     raise ValueError(f"unknown kind {kind!r}")
 
 
-def parse(name: str, file) -> tuple[dict, dict]:
-    """({tensor name: array}, metadata) of a safetensors file."""
+def parse(name: str, data: bytes | None = None) -> tuple[dict, dict]:
+    """({tensor name: array}, metadata) of a safetensors file, or of the bytes of one. The library
+    checks every size.
+    """
+    if data is None:
+        with open(name, "rb") as file:
+            start = file.read(4)
+    else:
+        start = data[:4]
     try:
-        return tensor_file.read(file)
+        return (read if data is None else unpack)(name, data)
+    except (safetensors.SafetensorError, ValueError) as error:
+        raise ValueError(f"{name} {explain(start, error)}") from None
     except LookupError as error:
-        raise ValueError(f"{name}: {error}") from None
-    except ValueError as error:
-        file.seek(0)
-        raise ValueError(f"{name} {explain(file.read(4), error)}") from None
+        raise ValueError(f"{name}: {error.args[0]}") from None
+
+
+def read(path: str, _) -> tuple[dict, dict]:
+    """What a file holds, each array read to where it stays."""
+    with safetensors.safe_open(path, "np", backend="pread") as file:
+        for key in file.offset_keys():
+            dtype_of(key, file.get_slice(key).get_dtype())
+        return {key: mended(a) for key, a in file.get_tensors().items()}, file.metadata() or {}
+
+
+def unpack(name: str, data: bytes) -> tuple[dict, dict]:
+    """What the bytes of a file hold."""
+    length = int.from_bytes(data[:8], "little")
+    arrays = {
+        key: mended(numpy.frombuffer(x["data"], dtype_of(key, x["dtype"])).reshape(x["shape"]))
+        for key, x in safetensors.deserialize(data)  # bytearrays: no copy is needed
+    }
+    return arrays, json.loads(data[8 : 8 + length]).get("__metadata__", {})
+
+
+def dtype_of(key: str, name: str) -> numpy.dtype:
+    """The dtype with a name of the format; LookupError if it does not exist here."""
+    if name not in DTYPES:
+        raise LookupError(f"tensor {key!r} has the dtype {name}, which does not exist here")
+    return DTYPES[name].numpy
+
+
+def mended(array):
+    """Compiled code computes with the bytes of bools themselves: they are 0 or 1."""
+    if array.dtype == bool and array.view("uint8").max(initial=0) > 1:
+        return array.view("uint8") != 0
+    return array
 
 
 def explain(data: bytes, error: Exception) -> str:

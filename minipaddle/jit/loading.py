@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import os
@@ -91,8 +90,7 @@ def model_of(prefix: str, files: list) -> Saved:
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{prefix}.pdiparams.info: {error!r:.80}") from None
     found = parse_all(programs)
-    weights = io.BytesIO(files.pop())
-    return checked(described, found, parse(f"{prefix}.pdiparams", weights)[0])
+    return checked(described, found, parse(f"{prefix}.pdiparams", files.pop())[0])
 
 
 def together(prefix: str) -> tuple[str, bytes, bytes, str]:

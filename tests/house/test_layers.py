@@ -81,7 +81,6 @@ NUMPY_ALLOWED = {
     "learn/comparison.py": "what readers return is compared on the CPU",
     "learn/variations.py": "likewise",
     "learn/verdict.py": "likewise",
-    "io/tensor_file.py": "what a file holds is NumPy arrays on the CPU",
     "io/worker.py": "a worker seeds NumPy's global generator",
     "engine/eager/execution.py": "the hot path knows NumPy's arrays by their class",
     "engine/eager/tensor.py": "likewise",
