@@ -88,13 +88,15 @@ class Masked(Strips):
 class BackToBackGemm:
     """Writes the text of the kernel."""
 
+    own, kinds = OWN, (Strips, Masked)
+
     def __init__(self, record):
         self.region = region = record.attrs["region"]
         self.first, self.second = (r for r in region.records if r.op is product)
         at = region.records.index(self.second)
         self.between, self.after = region.records[1:at], region.records[at + 1 :]
         self.place, _ = room_of(region)
-        names, self.outs, self.parameters = signature(record, region.outputs, OWN)
+        names, self.outs, self.parameters = signature(record, region.outputs, self.own)
         self.names = dict(zip(region.inputs, names, strict=True))
         self.T, self.room = C_TYPES[self.first.dtype], Workspace()
         self.result = "result" if self.place is None else self.outs[self.place]
@@ -113,8 +115,8 @@ class BackToBackGemm:
 
     def emit(self, name: str) -> Kernel:
         """The kernel."""
-        kind = Masked if self.masks else Strips
-        one, two = self.plan(self.first, kind), self.plan(self.second)
+        one = self.plan(self.first, self.kinds[bool(self.masks)])
+        two = self.plan(self.second)
         helpers = [
             h for plan in (one, two) if plan.how == "panels" for h in microkernel.panels(self.T)
         ]
@@ -158,10 +160,14 @@ class BackToBackGemm:
         text += tiles(one, a, b, "strip", "0", rows, columns)
         text += self.rows(self.nest, ["strip"], "strip", length, columns)
         text += tiles(two, "strip", d, c, "0", rows, terms=columns)
-        if self.after:
-            nest = Nest(self.after, self.region.outputs).merged()
-            text += self.rows(nest, self.outs, self.result, two.p.n.size)
-        return text
+        return text + self.finish(two)
+
+    def finish(self, two: ProductPlan) -> str:
+        """The epilogue of the second product."""
+        if not self.after:
+            return ""
+        nest = Nest(self.after, self.region.outputs).merged()
+        return self.rows(nest, self.outs, self.result, two.p.n.size)
 
     def writer(self, nest: Nest, targets: list[str], source: str, length: int) -> Writer:
         """The writer of the epilogue of a product that lies at `source`."""

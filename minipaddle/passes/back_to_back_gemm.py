@@ -20,8 +20,9 @@ from ..engine.core.slots import slot
 from ..engine.ir.program import ITEM, Program
 from ..engine.ops.linalg import product
 from ..engine.passes.fusion_groups import skip_reshapes
+from ..engine.passes.nest import Nest
 from ..engine.passes.registry import program_pass
-from .epilogue import Region, begins_with_product, build_group, join_groups, room_of
+from .epilogue import Region, begins_with_product, build_group, join_groups
 from .strip_products import is_strips
 
 STRIP = 1 << 18
@@ -60,10 +61,12 @@ def group_of(x: Record) -> Record | None:
 def hands_on(group: Record) -> bool:
     """Whether a group computes its rows in order, each where the product's row was."""
     region = group.attrs["region"]
-    first = region.records[0]
+    first, *rest = region.records
     plain = first.attrs["out_perm"] == tuple(range(first.spec.ndim))
-    whole = region.outputs[0].spec.size == first.spec.size
-    return plain and whole and first.shape[-1] > 1 and room_of(region)[0] == 0
+    (made,) = region.outputs
+    whole = (made.spec.size, made.dtype) == (first.spec.size, first.dtype)
+    over = not rest or (0, first) in Nest(rest, region.outputs).in_place()
+    return plain and whole and first.shape[-1] > 1 and over
 
 
 def takes(second: Record, x: Record, first: Record, last: bool) -> bool:

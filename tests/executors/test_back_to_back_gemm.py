@@ -88,6 +88,10 @@ MASKED = {
         causal(140) & (np.arange(ROWS) != 33)[:, None],
     ),
     "long rows": (lambda s, m: s + m, causal(4300, "float32")),
+    "a mask as large as the scores": (
+        lambda s, m: s + m,
+        np.tile(causal(70, "float32"), (1, 2, 1, 1)),
+    ),
 }
 
 
@@ -95,7 +99,7 @@ MASKED = {
 def test_masks(form):
     """What a mask hides is left out; what remains is as the formula has it."""
     hide, mask = MASKED[form]
-    batch, keys = 3 if mask.ndim == 4 else 1, mask.shape[-1]
+    batch, keys = mask.shape[0] if mask.ndim == 4 else 1, mask.shape[-1]
 
     def masked(q, k, v, m):
         return F.softmax(hide(q @ k.transpose([0, 1, 3, 2]), m), -1) @ v
@@ -123,7 +127,12 @@ def test_what_is_hidden_is_not_looked_at():
 
 def test_long_rows_and_strips_of_few():
     """A sum of more than one go, and what a thread keeps on its stack has an end."""
-    program = program_of(FORMS["one matrix"][0], (21, 4), (5000, 4), (5000, 6))
+
+    def weighted(q, k, v):
+        weights = F.sigmoid(q @ k.T)
+        return weights / weights.sum(-1, keepdim=True) @ v
+
+    program = program_of(weighted, (21, 4), (5000, 4), (5000, 6))
     made, arrays = Executable(program), arrays_for(program)
     assert "strip[40000]" in made.source.own
     (found,), (wanted,) = run(made, program, arrays), results(program, arrays)
