@@ -1,8 +1,13 @@
-"""Memory of a training step: eager mode, and the arena that a plan of its program needs."""
+"""Memory of a training step: eager mode, and the arena that a plan of its program needs.
+
+./run bench memory --tokens 512 1024 2048 4096    a GPT on longer and longer texts instead
+"""
 
 from __future__ import annotations
 
+import argparse
 import gc
+import importlib.util
 import time
 import tracemalloc
 
@@ -18,7 +23,8 @@ from minipaddle.engine.passes.manager import optimized
 from minipaddle.engine.passes.memory import plan
 from minipaddle.passes.arena_search import by_climbing
 from minipaddle.passes.recompute import recompute
-from tests.benchmarks import models
+from tests.benchmarks import frameworks, models
+from tests.benchmarks.workloads.gpt import trained_on
 
 MIB = 2**20
 PYTORCH = {"gpt": 20, "resnet": 22}
@@ -44,17 +50,22 @@ def eager_peak(workload) -> int:
     return peak - before
 
 
-def program_of(workload):
-    """The program of a step; None if it has sizes that are known only while it runs."""
+def captured(workload, **how):
+    """(A step, the function that was captured)."""
     statics = []
 
     def whole(step):
-        statics.append(minipaddle.jit.to_static(step))
+        statics.append(minipaddle.jit.to_static(step, **how))
         return statics[0]
 
-    step = models.step_of(minipaddle, workload, whole=whole)
+    return models.step_of(minipaddle, workload, whole=whole), statics[0]
+
+
+def program_of(workload):
+    """The program of a step; None if it has sizes that are known only while it runs."""
+    step, static = captured(workload)
     step(), step()
-    program = statics[0].concrete_program.program
+    program = static.concrete_program.program
     sizes = [n for r in program.records for s in specs_of(r) for n in s.shape]
     return None if any(type(n) is Dim for n in sizes) else program
 
@@ -69,6 +80,37 @@ def variants(program):
 
 
 def run(threads: int, arguments=()) -> None:
+    parser = argparse.ArgumentParser(prog="./run bench memory")
+    parser.add_argument("--tokens", type=int, nargs="+", help="of the text of a GPT's step")
+    tokens = parser.parse_args([*arguments]).tokens
+    if tokens:
+        by_tokens(tokens, threads)
+    else:
+        by_workload()
+
+
+def by_tokens(tokens: list[int], threads: int) -> None:
+    """Native steps of a GPT on one text: the arena and the outputs, beside PyTorch's memory."""
+    table = Table(title="Memory of a step of a GPT on one text")
+    for head in ["tokens", "MiB", "KiB a token", "PyTorch, MiB", "ours / theirs", "losses"]:
+        table.add_column(head, justify="right")
+    there = importlib.util.find_spec("torch") is not None
+    if there:
+        frameworks.keep_to("torch", threads)
+    for count in tokens:
+        workload = trained_on(count)
+        step, static = captured(workload, backend="native")
+        losses = [f"{float(step()):.3f}" for _ in range(3)]
+        plan = static.executables[-1].plan
+        size = plan.size + sum(r.spec.nbytes for r in plan.program.outputs)
+        theirs = frameworks.torch(workload, models.weights_of(workload)).memory() if there else None
+        peer = [f"{theirs / MIB:.1f}", mark(size / theirs, 1)] if there else ["", ""]
+        row = [f"{count:,}", f"{size / MIB:.1f}", f"{size / 1024 / count:.1f}", *peer]
+        table.add_row(*row, ", ".join(losses))
+    Console().print(table)
+
+
+def by_workload() -> None:
     table = Table(title="Memory of a step, MiB")
     heads = ["step", "program", "records", "sum", "live set", "arena", "to live", "to eager"]
     for head in [*heads, "eager", "PyTorch"]:

@@ -18,14 +18,17 @@ class Layers(Arranging):
         return self.fitted(x, shape).astype(dtype)
 
     def attend(self):
-        """softmax(q kᵀ) v with one of several masks, or two products with something between."""
+        """softmax(q kᵀ) v with one of several masks, or two products with something between. Rows
+        may be longer than a block of an online softmax, and heads may share keys and values.
+        """
         random, dtype = self.random, self.floating().dtype
         lead = random.choice(((), (), (2,), (2, 3), (1, 2)))
-        queries, keys = random.choice((1, 3, 8, 17)), random.choice((2, 3, 8, 17))
+        queries, keys = random.choice((1, 3, 8, 17)), random.choice((2, 3, 8, 17, 210))
         wide, last = random.choice((1, 2, 5, 8)), random.choice((1, 2, 5, 8))
         q = self.given((*lead, queries, wide), dtype)
-        k = self.given((*lead, keys, wide), dtype)
-        v = self.given((*lead, keys, last), dtype)
+        shared = (*lead[:-1], 1) if lead and random.random() < 0.3 else lead
+        k = self.given((*shared, keys, wide), dtype)
+        v = self.given((*shared, keys, last), dtype)
         scores = paddle.matmul(q, k, transpose_y=True) * 0.3
         mask = paddle.tril(paddle.ones([queries, keys], "bool"), random.choice((0, 0, 1, -1)))
         if random.random() < 0.3:
@@ -35,6 +38,7 @@ class Layers(Arranging):
             lambda: F.softmax(paddle.where(mask, scores, paddle.full([], -inf, dtype))),
             lambda: F.softmax(paddle.where(mask, scores, paddle.full([], -9.0, dtype))),
             lambda: F.softmax(scores + hidden), lambda: F.softmax(scores), lambda: F.gelu(scores),
+            lambda: F.dropout(F.softmax(scores + hidden), 0.3),
             lambda: F.relu(scores + self.given((keys,), dtype)), lambda: F.sigmoid(scores),
         ]  # fmt: skip
         weights = random.choice(options)()
