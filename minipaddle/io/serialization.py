@@ -15,8 +15,8 @@ import safetensors
 from ..core.files import replace
 from ..engine.core import dtype as dt
 from ..engine.core.errors import teach, value_error
-from ..engine.eager.device import CPU
-from ..engine.eager.tensor import Tensor
+from ..engine.eager.device import CPU, current_place
+from ..engine.eager.tensor import Tensor, wrap
 
 PLAIN = (str, int, float, bool, type(None))
 DTYPES = {
@@ -105,7 +105,7 @@ def load(path, return_numpy: bool = False):
         if not os.path.exists(name) and os.path.exists(f"{name}.pdiparams"):
             name += ".pdiparams"
         arrays, metadata = parse(name)
-    make = (lambda a: a) if return_numpy else Tensor
+    make = (lambda a: a) if return_numpy else (lambda a: wrap(current_place().move(a)))
     version = metadata.get("format", "")
     if version != FORMAT and version.startswith("minipaddle-"):
         what = f"{name} has the format {version!r:.40}: a newer MiniPaddle wrote it"
