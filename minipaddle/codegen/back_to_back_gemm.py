@@ -34,7 +34,6 @@ from . import microkernel
 from .c_text import PARALLEL, SIZES, UNEVEN, Workspace, indent, loop
 from .matmul import (
     ON_STACK,
-    ProductPlan,
     offset,
     pack_panels,
     plus,
@@ -42,6 +41,7 @@ from .matmul import (
     tiles,
 )
 from .product import product_of
+from .product_plan import ProductPlan
 
 STRIP = 64
 """Most rows of a strip."""

@@ -7,6 +7,7 @@ from functools import cache, partial
 
 from ..engine.codegen.kernel import POINTERS
 from ..engine.eager.device import NUMPY
+from .machine import facts
 
 BLAS = """\
 static void (*blas_sgemm)(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t,
@@ -22,6 +23,26 @@ def library_function(name: str) -> int | None:
         return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     except (OSError, AttributeError):
         return None
+
+
+WIDTHS = {
+    **dict.fromkeys(("SkylakeX", "Cooperlake", "SapphireRapids", "A64FX"), 64),
+    **dict.fromkeys(("Haswell", "Zen", "Sandybridge", "Bulldozer", "Piledriver", "Excavator"), 32),
+}
+"""Bytes of the vectors in OpenBLAS's kernels for a processor, by its name there; 16 in others."""
+
+
+@cache
+def core() -> str:
+    """The processor for which OpenBLAS has chosen its kernels; "" if it is not there."""
+    place = library_function("scipy_openblas_get_corename64_")
+    return ctypes.CFUNCTYPE(ctypes.c_char_p)(place)().decode() if place else ""
+
+
+def is_wide() -> bool:
+    """Whether OpenBLAS's kernels use vectors as wide as the processor's. Otherwise they reach half
+    of the speed, or less, that the kernels written here have."""
+    return WIDTHS.get(core(), 16) >= facts().vector if core() else False
 
 
 @cache

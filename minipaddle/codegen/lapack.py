@@ -24,9 +24,9 @@ from ..engine.core import dtype as dt
 from ..engine.core.spec import broadcast_shapes
 from ..ops.decompositions import PADE
 from .blas import lapack_pointer, library_function
+from .c_text import Workspace
 from .indexing import element
 from .lines import fill_kernel
-from .matmul import Workspace
 from .target import fill, insert
 
 MATRICES = read_template("matrices.c", __file__)

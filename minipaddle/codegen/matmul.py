@@ -2,89 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ..engine.codegen.kernel import Kernel, emits, function, stack_array
-from ..engine.codegen.kernel_schedule import following, pick
+from ..engine.codegen.kernel_schedule import following
 from ..engine.codegen.writer import digits, least
 from ..engine.core import dtype as dt
 from . import microkernel
 from .blas import BLAS
-from .c_text import BLOCK, PARALLEL, SIZES, Workspace, epilogue_after, indent, loop
+from .c_text import PARALLEL, SIZES, epilogue_after, indent, loop
 from .float_kernel import FloatKernel
 from .product import Product, pick_algorithm, product_of
-
-SERIAL = 200_000
-"""Multiplications below which a second thread does not pay."""
-
-DEEP = 2048
-"""Terms that are summed in one pass: this many rows of a panel stay in the second-level cache."""
-
-CHUNK = 1024
-"""Columns of a few rows that stay in the first-level cache."""
+from .product_plan import Alone, ProductPlan
 
 ON_STACK = 1 << 16
 """Most bytes of panels on the stack of a thread."""
-
-
-class ProductPlan(NamedTuple):
-    """The choices for the text of one product."""
-
-    p: Product
-    T: str
-    how: str
-    names: tuple[str, str, str]  # of x (the rows' operand), y and the result
-    add: bool
-    rows: object  # an epilogue for blocks of rows, or None
-    last: int  # size of the last axis of the result
-    room: Workspace
-
-    parallel = PARALLEL  # how threads share blocks of rows
-
-    @property
-    def threads(self) -> str:
-        """The axis that threads share: "batch", "rows", "columns" or none."""
-        if self.p.work < SERIAL or self.how == "blas":
-            return ""
-        can = {"batch": self.p.count > 1, "rows": self.p.m.size >= 16, "columns": self.wide}
-        return pick("threads", self.rule, ["", *(axis for axis, there in can.items() if there)])
-
-    @property
-    def wide(self) -> bool:
-        """Whether threads may share columns: there are enough."""
-        return self.p.n.size >= 6 * microkernel.WIDEST
-
-    @property
-    def rule(self) -> str:
-        """The axis that threads share by default."""
-        if self.p.count >= 4 or (self.p.count > 1 and self.p.m.size < 16):
-            return "batch"
-        if self.p.m.size >= 16:
-            return "rows"
-        return "columns" if self.wide else ""
-
-    @property
-    def chunk(self) -> str:
-        """C text of the columns that are computed at a time; "" for all of them."""
-        n, shared = self.p.n.size, self.threads == "columns"
-        if self.how in ("rows", "panels"):
-            return str(3 * microkernel.tile().widest) if shared else ""
-        each = f"({n} / threads / 32 + 1) * 32" if shared else n
-        if self.how == "stream" and n > CHUNK:
-            return least(each, CHUNK) if shared else str(CHUNK)
-        return each if shared else ""
-
-    @property
-    def block(self) -> int:
-        m = self.p.m.size
-        rule = min(BLOCK, -(-m // 32) * 8) if self.threads == "rows" else BLOCK
-        return pick("block", rule, [b for b in (16, 32, 64, 128, 256) if b < m])
-
-    @property
-    def deep(self) -> int:
-        """Terms that are summed in one pass."""
-        k = self.p.k.size
-        return pick("deep", DEEP, [d for d in (128, 256, 512, 1024, 2048, 4096) if d < k])
 
 
 @emits("product")
@@ -115,7 +45,7 @@ def product_kernel(frame: FloatKernel, p: Product, add: bool = False) -> Kernel:
     inline = fits_rows(p, frame.out) and not after and how != "blas"
     names = *(frame.names[::-1] if p.exchanged else frame.names), out
     rows, last = frame.inline if inline else None, frame.out.shape[-1]
-    loops, helpers = batch_loop(ProductPlan(p, frame.T, how, names, add, rows, last, frame.room))
+    loops, helpers = batch_loop(Alone(p, frame.T, how, names, add, rows, last, frame.room))
     frame.text = f"    /* {describe(frame.record)}: {how} */\n{frame.text}"
     return frame.kernel(before + loops + after, helpers, done=inline)
 
@@ -151,10 +81,10 @@ def batch_loop(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
             text, helpers = batch_loop(without)
         calls = indent(with_blas(plan), 8)
         return f"    if (blas_sgemm) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
-    before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
     if p.count == 1:
         text, helpers = single_product(plan, x, y, out)
-        return before + indent(text, 4), helpers
+        return indent(text, 4), helpers
+    before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
     text, helpers = single_product(plan, "a", "b", "c")
     inside = (
         f"const {T} *a = {x}{offset(p.batch, 'x')};\n"
@@ -172,9 +102,9 @@ def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -
     p, T, room = plan.p, plan.T, plan.room
     if plan.how != "panels":
         return "", ""
-    turn = f"panels_{microkernel.tile().suffix(T)}"
+    turn = f"panels_{plan.tile.suffix(T)}"
     turn += f"({p.n.size}, {p.k.size}, %s, {p.n.y}, {p.k.y}, {panels});\n"
-    size = microkernel.panels_size(p.n.size, p.k.size)
+    size = microkernel.panels_size(p.n.size, p.k.size, plan.tile)
     shared = not any(a.y for a in p.batch)
     if shared or not own:
         before = f"    {T} *{panels} = {room.array(T, size)};\n"
@@ -192,10 +122,44 @@ def single_product(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tupl
     if plan.how in ("dots", "stream"):
         helpers = microkernel.dots(T) if plan.how == "dots" else microkernel.few(T, p.m.size)
         return by_blocks(plan, a, b, c), helpers
-    helpers = microkernel.panels(T) if plan.how == "panels" else ()
-    block = plan.block
+    t, block = plan.tile, plan.block
+    helpers = microkernel.panels(T, t) if plan.how == "panels" else ()
     counts = (p.m.size,) if p.m.size <= block else (block, p.m.size % block)
-    return by_blocks(plan, a, b, c), (*helpers, *microkernel.blocks(T, *counts))
+    write = by_slices if plan.how == "panels" and p.count == 1 else by_blocks
+    return write(plan, a, b, c), (*helpers, *microkernel.blocks(T, *counts, t=t))
+
+
+def by_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
+    """For some terms at a time, y is packed into panels; then blocks of rows, which threads share.
+    The epilogue follows the last terms.
+    """
+    p, T, t, most = plan.p, plan.T, plan.tile, plan.deep
+    n, panel, whole = p.n.size, t.panel(T), p.k.size <= most
+    at, terms = ("0", str(p.k.size)) if whole else ("k", "terms")
+    add, start = str(int(plan.add)) + " || k > 0" * (not whole), plus(b, at, p.k.y)
+    if plan.threads:
+        many, rest = least(f"{n} - n", f"4 * {panel}"), f"{p.n.y}, {p.k.y}, panels + n * {terms}"
+        turn = f"panels_{t.suffix(T)}({many}, {terms}, {start} + n * {p.n.y}, {rest});\n"
+        text = loop("n", n, turn, pragma=PARALLEL, step=f"4 * {panel}")
+    else:
+        text = f"panels_{t.suffix(T)}({n}, {terms}, {start}, {p.n.y}, {p.k.y}, panels);\n"
+
+    def inside(first: str, rows: int) -> str:
+        x = plus(plus(a, at, p.k.x), first, p.m.x), p.m.x, p.k.x, 0
+        y = "panels", panel, 0, f"{panel} * {terms}"
+        return microkernel.calls(
+            T, rows, n, terms, 1, x, y, (plus(c, first, p.m.out), p.m.out), add, t
+        )
+
+    if not whole and plan.rows:
+        after, last = plan.rows, f"if (k + {most} >= {p.k.size})"
+        plan = plan._replace(rows=lambda *span: f"{last} {{\n{indent(after(*span), 4)}}}\n")
+    text += row_blocks(plan, inside, c)
+    if not whole:
+        terms = f"const int64_t terms = {least(f'{p.k.size} - k', most)};\n"
+        text = loop("k", p.k.size, terms + text, step=most)
+    size = microkernel.panels_size(n, min(most, p.k.size), t)
+    return f"{T} *panels = {plan.room.array(T, size)};\n{text}"
 
 
 def epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
@@ -235,10 +199,8 @@ def by_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
     p, chunk = plan.p, plan.chunk
     if not chunk:
         return row_blocks(plan, lambda first, rows: block(plan, a, b, c, first, rows), c)
-    step = {"panels": p.k.size}.get(plan.how, p.n.y)
-    b = "panels" if plan.how == "panels" else b
     text = f"const int64_t wide = {least(f'{p.n.size} - n', 'chunk')};\n"
-    text += block(plan, a, plus(b, "n", step), plus(c, "n", p.n.out), "0", p.m.size, "wide")
+    text += block(plan, a, plus(b, "n", p.n.y), plus(c, "n", p.n.out), "0", p.m.size, "wide")
     pragma = PARALLEL if plan.threads == "columns" else ""
     text = loop("n", p.n.size, text, pragma=pragma, step="chunk")
     return f"const int64_t chunk = {chunk};\n" + text + epilogue(plan, c, "0", str(p.m.size))
@@ -264,7 +226,7 @@ def tiles(
     plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "", terms: str = ""
 ) -> str:
     """Calls that compute `rows` rows from `first` on, for `columns` and `terms`, or all of them."""
-    p, T, t, most = plan.p, plan.T, microkernel.tile(), plan.deep
+    p, T, t, most = plan.p, plan.T, plan.tile, plan.deep
     columns, terms = columns or str(p.n.size), terms or str(p.k.size)
     if plan.how == "panels":
         b = b if b.startswith("panels") else "panels"
@@ -277,7 +239,7 @@ def tiles(
         a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
     text = microkernel.calls(
         T, rows, columns, deep, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
-        (b, step, 0, panel), (plus(c, first, p.m.out), p.m.out), add,
+        (b, step, 0, panel), (plus(c, first, p.m.out), p.m.out), add, t,
     )  # fmt: skip
     return loop("k", terms, text, step=most) if p.k.size > most else text
 

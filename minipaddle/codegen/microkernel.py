@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 from ..engine.codegen.kernel import read_template
 from ..engine.codegen.kernel_schedule import pick
+from .c_text import SIZES
+from .machine import facts
 
 ROWS = 8
 """Most rows of a block function; also the rows of a tile if there are 32 registers."""
@@ -53,11 +55,32 @@ class Tile(NamedTuple):
         return T if self == Tile() else "_".join([T, *map(str, self)])
 
 
-def tile() -> Tile:
-    """The tile of the kernel that is being written."""
+def tile(tall: int = ROWS, across: int = 0) -> Tile:
+    """The tile of the kernel that is being written, by default of this size."""
     return Tile(
-        pick("tall", ROWS, (8, 6, 4)), pick("across", 0, (1, 2, 3, 4)), pick("unroll", 1, (1, 2, 4))
+        pick("tall", tall, (8, 6, 4)),
+        pick("across", across, (1, 2, 3, 4)),
+        pick("unroll", 1, (1, 2, 4)),
     )
+
+
+def fitting(rows: int, columns: int, T: str) -> Tile:
+    """The tile for a product with so many rows and columns. Its results, a vector of B for each of
+    its columns, and one more vector fit the registers. Of such tiles, the one whose steps of k cost
+    least: multiply-adds or loads, whichever are more, and two more for the loop.
+    """
+    machine, tall = facts(), min(rows, ROWS)
+    lanes, high = machine.vector // SIZES[T], min(tall, machine.registers // 4)
+    widest = max(min((machine.registers - 1) // (high + 1), 4), 2)
+
+    def cost(across: int) -> int:
+        whole, rest = divmod(columns, across * lanes)
+        last = (across if rest > lanes else 1) if rest else 0
+        step = lambda vectors: max(vectors * high, vectors + high) + 2
+        return whole * step(across) + (step(last) if last else 0)
+
+    best = min(range(widest, 1, -1), key=cost)
+    return tile(tall, 0 if best == machine.across else best)
 
 
 PROCESSOR = read_template("processor.c", __file__)
@@ -97,9 +120,9 @@ def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
     return [(height, rows) for height, rows in pairs if rows]
 
 
-def blocks(T: str, *counts: int) -> tuple[str, ...]:
+def blocks(T: str, *counts: int, t: Tile | None = None) -> tuple[str, ...]:
     """Helpers: `rowsR_T` for each height of a tile that `counts` of rows need."""
-    t = tile()
+    t = t or tile()
     high = dict.fromkeys(height for count in counts for height, _ in heights(count, t.tall))
     return (*vectors(T), *tiles(T, t, *high))
 
@@ -115,15 +138,15 @@ def tiles(T: str, t: Tile, *high: int) -> tuple[str, ...]:
     )
 
 
-def panels(T: str) -> tuple[str, ...]:
-    """Helpers: `panels_T`, which packs a transposed B into panels."""
-    t, I = tile(), "int32_t" if T == "float" else "int64_t"
+def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:
+    """Helpers: `panels_T`, which packs B into panels."""
+    t, I = t or tile(), "int32_t" if T == "float" else "int64_t"
     return (*vectors(T), SHUFFLE, TURN.substitute(T=T, F=t.suffix(T), I=I, panel=t.panel(T)))
 
 
-def panels_size(N: int, K: int) -> int:
+def panels_size(N: int, K: int, t: Tile | None = None) -> int:
     """Most elements that `panels_T` writes: the last panel has full width."""
-    return (N + tile().widest - 1) * K
+    return (N + (t or tile()).widest - 1) * K
 
 
 @cache
@@ -138,10 +161,10 @@ def few(T: str, rows: int) -> tuple[str, ...]:
     return (*vectors(T), FEW_ROWS.substitute(T=T), FEW.substitute(T=T, rows=rows))
 
 
-def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str) -> str:
+def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None) -> str:
     """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
     b (pointer, step, segment, and the distance of panels) of B, c (pointer, row) of C."""
-    text, at, t = "", 0, tile()
+    text, at, t = "", 0, t or tile()
     b = b if len(b) > 3 else (*b, t.panel(T))
     for height, count in heights(rows, t.tall):
         x = a[0] if not at else f"{a[0]} + {at * a[1]}"

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.core.slots import slot
 from ..engine.ops.movement import inverse, strides_of
+from .blas import is_wide
+from .machine import facts
 
 FEW = 24
 """Rows below which dot products along k are faster than packing y into panels."""
@@ -27,7 +29,7 @@ LARGE = 1 << 20
 """Elements of y from which OpenBLAS is faster: it has blocks for each cache level (measured)."""
 
 TALL = 32
-"""Fewest rows of x for which OpenBLAS is faster."""
+"""Fewest rows of x for which OpenBLAS is faster, or panels of a y beyond the second-level cache."""
 
 
 class Axis(NamedTuple):
@@ -126,12 +128,15 @@ def choose_algorithm(p: Product, dtype) -> str:
     along_k = p.k.x <= 1 and p.k.y <= 1
     straight = p.n.y == 1
     large = p.n.size * p.k.size >= LARGE and p.m.size >= TALL
-    if large and dtype.name == "float32" and blas_can(p):
+    if large and dtype.name == "float32" and blas_can(p) and is_wide():
         return "blas"
     if along_k and p.k.size > 1 and (p.n.size == 1 or (p.m.size < FEW and not straight)):
         return "dots"
     if straight and p.m.size <= STREAMED and p.n.size >= WIDE:
         return "stream"
+    in_cache = p.n.size * p.k.size * dtype.itemsize <= facts().second // 2
+    if straight and p.count == 1 and p.m.size >= TALL and not in_cache:
+        return "panels"
     return "rows" if straight or p.n.size == 1 else "panels"
 
 

@@ -23,19 +23,10 @@ from ..passes.masks import masks
 from ..passes.strip_products import is_strips, parts, sums_rows
 from . import microkernel
 from .back_to_back_gemm import LONG, OWN, BackToBackGemm, shift
-from .matmul import (
-    PARALLEL,
-    SERIAL,
-    ProductPlan,
-    Workspace,
-    indent,
-    offset,
-    pack_panels,
-    plus,
-    row_blocks,
-    tiles,
-)
+from .c_text import PARALLEL, Workspace, indent
+from .matmul import offset, pack_panels, plus, row_blocks, tiles
 from .product import product_of
+from .product_plan import SERIAL, ProductPlan
 
 STRIP = 1 << 18
 """Most bytes of a strip."""

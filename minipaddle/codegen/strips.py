@@ -14,7 +14,7 @@ from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.scalar import CannotWrite
 from . import microkernel
 from .c_text import PARALLEL, Workspace, indent, loop
-from .matmul import SERIAL
+from .product_plan import SERIAL
 from .sweep import Line, Window, window
 
 FRAME = Template(read_template("frame.c", __file__))

@@ -7,7 +7,6 @@ files never becomes C text: an emitter accepts a choice only if it is one of its
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import warnings
@@ -15,7 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..engine.executors.compiler import cache_folder, compiler, processor
+from ..codegen.machine import machine
+from ..engine.executors.compiler import cache_folder
 
 CHOSEN = "chosen.jsonl"
 """The file of the accepted choices."""
@@ -29,13 +29,6 @@ class Trial(NamedTuple):
     choices: dict
     seconds: float  # of one call
     default: float  # of the kernel with default choices, measured alternately
-
-
-def machine(threads: int) -> str:
-    """A hash of what else determines the time: processor, compiler, flags, threads."""
-    cc = compiler()
-    key = "\0".join([processor(), *((cc.version, *cc.flags) if cc else ()), str(threads)])
-    return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 
 class Trials:

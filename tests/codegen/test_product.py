@@ -8,6 +8,9 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from minipaddle.codegen import blas as library
+from minipaddle.codegen import product_plan
+from minipaddle.codegen.machine import Facts, facts
 from minipaddle.codegen.microkernel import heights
 from minipaddle.codegen.product import choose_algorithm, product_of
 from minipaddle.engine.core.record import Spec
@@ -236,11 +239,43 @@ def test_the_way_is_a_slot():
     assert "panels_float(" not in texts[0]
 
 
-def test_large_products_are_the_librarys_if_there_is_one():
+def test_large_products_are_the_librarys_if_its_vectors_are_as_wide(monkeypatch):
     at = {"x_perm": (0, 1), "y_perm": (0, 1), "out_perm": (0, 1)}
     specs = [Spec(s, np.dtype("float32")) for s in ((2048, 2048), (2048, 2048), (2048, 2048))]
-    assert choose_algorithm(product_of(*specs, **at), np.dtype("float32")) == "blas"
-    assert choose_algorithm(product_of(*specs, **at), np.dtype("float64")) != "blas"
+    for core, vector, want in (
+        ("Haswell", 64, "panels"), ("Haswell", 32, "blas"), ("Unknown", 16, "blas"),
+        ("Unknown", 32, "panels"), ("SkylakeX", 64, "blas"), ("", 16, "panels"),
+    ):  # fmt: skip
+        monkeypatch.setattr(library, "core", lambda core=core: core)
+        monkeypatch.setattr(library, "facts", lambda vector=vector: Facts(vector))
+        assert choose_algorithm(product_of(*specs, **at), np.dtype("float32")) == want
+        assert choose_algorithm(product_of(*specs, **at), np.dtype("float64")) == "panels"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slices_of_a_large_product(dtype, threads, monkeypatch):
+    """Several slices of k, the last one shorter; epilogues wait for it."""
+    small = facts()._replace(second=1 << 15, third=1 << 18)
+    monkeypatch.setattr(product_plan, "facts", lambda: small)
+    calls, wants = [], []
+    with plugged("codegen.product", lambda p, dtype: "panels"):
+        for (m, n, k), at in itertools.product([(90, 130, 300), (33, 97, 257)], ORDERS):
+            xs, ys = (((a, b), (b, a))[at[f"{x}_perm"] == (1, 0)] for x, a, b in
+                      (("x", m, k), ("y", k, n)))  # fmt: skip
+            x, y = arrays(xs, ys, dtype)
+            want = 2 * expected(x, y, **at)
+            wide, T = want.shape[-1], ("float", "double")[dtype == "float64"]
+            rows = lambda a, b, wide=wide: doubled(a, b).replace("WIDE", str(wide))
+            more = {"rows": rows, "parameters": (f"{T} *restrict sums",)}
+            start = np.ones(want.shape, dtype)
+            sums = np.zeros(len(want), dtype)
+            calls.append(call("product", [x, y], at, [start], (sums,), add=True, **more))
+            wants.append(want + 2)
+    assert "const int64_t terms" in calls[0].kernel.source
+    for one, want, (got,) in zip(calls, wants, run_all(calls, threads)):
+        check(got, want, got.dtype, 300)
+        np.testing.assert_allclose(one.extra[0], want.sum(1) / 2, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("at", ORDERS)

@@ -4,6 +4,20 @@ ONCE void panels_$F(int64_t N, int64_t K, const $T *from,
 {
     typedef $T four __attribute__((vector_size(4 * sizeof($T)), aligned(sizeof($T)), may_alias));
     typedef $I places __attribute__((vector_size(4 * sizeof($T)), unused));
+    if (column == 1) {  /* rows of B, some at a time */
+        for (int64_t k = 0; k < K; k += 8)
+            for (int64_t n = 0; n < N; n += $panel)
+                for (int64_t j = k; j < K && j < k + 8; j++) {
+                    $T *panel = to + n * K + j * $panel;
+                    const $T *p = from + n + j * step;
+                    if (N - n >= $panel)
+                        for (int i = 0; i < $panel; i += LANES_$T) store_$T(panel + i, load_$T(p + i));
+                    else
+                        for (int i = 0; i < $panel; i += LANES_$T)
+                            store_$T(panel + i, load_part_$T(p + i, N - n - i));
+                }
+        return;
+    }
     for (int64_t n = 0; n < N;) {
         $T *panel = to + n / $panel * (K * $panel) + n % $panel;
         const $T *p = from + n * column;

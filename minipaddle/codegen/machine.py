@@ -1,0 +1,127 @@
+"""What products of matrices know of the processor: vector registers and the sizes of caches.
+
+The compiler knows the registers, the system the caches. Where it does not say how large they are, a
+walk in random order shows it: a step takes longer where the next cache must serve it. The answers
+are kept for each processor and compiler, in the folder of compiled libraries.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import time
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ..engine.codegen.kernel import read_template
+from ..engine.eager.device import NUMPY
+from ..engine.executors.arrays import address
+from ..engine.executors.compiler import Unusable, answer_of, cache_folder, compiler, load, processor
+
+REGISTERS = (("__AVX512F__", 64, 32), ("__AVX__", 32, 16), ("__aarch64__", 16, 32))
+"""Macros of the compiler, with the bytes of a vector register, and how many there are."""
+
+FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
+WORDS = "level", "type", "size"
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+STEPS = 50_000
+"""Steps of a walk: milliseconds where each reads from memory."""
+
+SLOWER = 1.7
+"""So much longer takes a step that the next cache serves."""
+
+
+class Facts(NamedTuple):
+    """What is known of a processor, in bytes; the defaults hold for any of the last 20 years."""
+
+    vector: int = 16
+    registers: int = 16
+    first: int = 1 << 15
+    second: int = 1 << 18
+    third: int = 1 << 21
+
+    @property
+    def across(self) -> int:
+        """`ACROSS` in `processor.c`: the vectors of a tile where nothing else is said."""
+        return 3 if self.vector == 32 else 2
+
+
+def machine(threads: int) -> str:
+    """A hash of what the time of a kernel depends on: processor, compiler, flags, threads."""
+    cc = compiler()
+    key = "\0".join([processor(), *((cc.version, *cc.flags) if cc else ()), str(threads)])
+    return hashlib.sha256(key.encode()).hexdigest()[:12]
+
+
+@cache
+def facts() -> Facts:
+    """The facts of this processor."""
+    try:
+        kept = cache_folder() / f"machine-{machine(1)}.json"
+    except Unusable:
+        return found()
+    with suppress(OSError, ValueError, TypeError):
+        known = Facts(**json.loads(kept.read_text()))
+        if all(type(x) is int and x > 0 for x in known):
+            return known
+    known, own = found(), kept.with_suffix(f".{os.getpid()}")
+    with suppress(OSError):
+        own.write_text(json.dumps(known._asdict()))
+        own.replace(kept)
+    return known
+
+
+def found() -> Facts:
+    """The facts, asked and measured."""
+    sizes = sizes_in_files() or (measured_sizes() if compiler() else ())
+    return Facts(*registers(), *sizes)
+
+
+def registers() -> tuple[int, int]:
+    """Bytes of a vector register, and how many there are, as the compiler sees the processor."""
+    cc = compiler()
+    words = [*cc.command, *cc.flags, "-dM", "-E", "-x", "c", os.devnull] if cc else None
+    macros = (words and answer_of(words)) or ""
+    return next((tuple(known) for macro, *known in REGISTERS if macro in macros), Facts()[:2])
+
+
+def sizes_in_files(folder: Path = FOLDER) -> tuple[int, ...]:
+    """The sizes of the caches for data, from the files of Linux; () if there are none."""
+    sizes = {}
+    with suppress(OSError, ValueError, KeyError):
+        for index in sorted(folder.glob("index*")):
+            level, kind, size = ((index / name).read_text().strip() for name in WORDS)
+            if kind != "Instruction":
+                sizes[int(level)] = int(size[:-1]) * UNITS[size[-1]]
+    return tuple(sizes[k] for k in (1, 2, 3) if k in sizes) if {1, 2} <= {*sizes} else ()
+
+
+def measured_sizes(sizes=tuple(1 << k for k in range(13, 26))) -> tuple[int, ...]:
+    """The sizes from which on steps take longer: three of `sizes`, or fewer."""
+    walk = load(read_template("walk.c", __file__)).walk
+    walk.restype = ctypes.c_long
+    times = [seconds_of_steps(walk, size) for size in sizes]
+    steps, served = [], times[0]
+    for size, seconds in zip(sizes, times, strict=True):
+        if seconds > SLOWER * served:
+            steps.append(size // 2)
+            served = seconds
+    return tuple(steps[:3]) if len(steps) > 1 else ()
+
+
+def seconds_of_steps(walk, size: int) -> float:
+    """The seconds of a walk through lines of `size` bytes in random order."""
+    order = NUMPY.random.default_rng(0).permutation(size // 64)
+    lines = NUMPY.zeros((size // 64, 8), "int64")
+    lines[order, 0] = NUMPY.roll(order, -1)
+    spent = []
+    for _ in range(4):
+        start = time.perf_counter()
+        walk(ctypes.c_void_p(address(lines)), ctypes.c_long(STEPS))
+        spent.append(time.perf_counter() - start)
+    return min(spent[1:])

@@ -1,0 +1,128 @@
+"""The choices for the text of a product: what threads share, and the sizes of its blocks."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..engine.codegen.kernel_schedule import pick
+from ..engine.codegen.writer import least
+from . import microkernel
+from .c_text import BLOCK, PARALLEL, SIZES, Workspace
+from .machine import facts
+from .product import Product
+
+SERIAL = 200_000
+"""Multiplications below which a second thread does not pay."""
+
+LARGE = 1_000_000
+"""Multiplications from which on a tile of its own is worth the time of its compilation."""
+
+DEEP = 2048
+"""Terms that are summed in one pass: this many rows of a panel stay in the second-level cache."""
+
+SHALLOW = 128
+"""Fewest terms of a slice of a large product: with fewer, packing takes a part of the time."""
+
+CHUNK = 1024
+"""Columns of a few rows that stay in the first-level cache."""
+
+
+class ProductPlan(NamedTuple):
+    """The choices for the text of one product."""
+
+    p: Product
+    T: str
+    how: str
+    names: tuple[str, str, str]  # of x (the rows' operand), y and the result
+    add: bool
+    rows: object  # an epilogue for blocks of rows, or None
+    last: int  # size of the last axis of the result
+    room: Workspace
+
+    parallel = PARALLEL  # how threads share blocks of rows
+
+    @property
+    def tile(self) -> microkernel.Tile:
+        """The part of the result in registers."""
+        return microkernel.tile()
+
+    @property
+    def threads(self) -> str:
+        """The axis that threads share: "batch", "rows", "columns" or none."""
+        if self.p.work < SERIAL or self.how == "blas":
+            return ""
+        can = {"batch": self.p.count > 1, "rows": self.p.m.size >= 16, "columns": self.wide}
+        return pick("threads", self.rule, ["", *(axis for axis, there in can.items() if there)])
+
+    @property
+    def wide(self) -> bool:
+        """Whether threads may share columns: there are enough, and no slices."""
+        return self.p.n.size >= 6 * microkernel.WIDEST and self.how != "panels"
+
+    @property
+    def rule(self) -> str:
+        """The axis that threads share by default."""
+        if self.p.count >= 4 or (self.p.count > 1 and self.p.m.size < 16):
+            return "batch"
+        if self.p.m.size >= 16:
+            return "rows"
+        return "columns" if self.wide else ""
+
+    @property
+    def chunk(self) -> str:
+        """C text of the columns that are computed at a time; "" for all of them."""
+        n, shared = self.p.n.size, self.threads == "columns"
+        if self.how == "rows":
+            return str(3 * self.tile.widest) if shared else ""
+        each = f"({n} / threads / 32 + 1) * 32" if shared else n
+        if self.how == "stream" and n > CHUNK:
+            return least(each, CHUNK) if shared else str(CHUNK)
+        return each if shared else ""
+
+    @property
+    def block(self) -> int:
+        m, rule = self.p.m.size, self.rows_of_block
+        rule = min(rule, -(-m // 32) * 8) if self.threads == "rows" else rule
+        return pick("block", rule, [b for b in (16, 32, 64, 128, 256) if b < m])
+
+    rows_of_block = BLOCK
+
+    @property
+    def deep(self) -> int:
+        """Terms that are summed in one pass."""
+        k = self.p.k.size
+        return pick("deep", self.depth, [d for d in (128, 256, 512, 1024, 2048, 4096) if d < k])
+
+    depth = DEEP
+
+
+class Alone(ProductPlan):
+    """The choices for a product in a kernel of its own: sizes follow from the processor's."""
+
+    __slots__ = ()
+
+    @property
+    def tile(self) -> microkernel.Tile:
+        p = self.p
+        if p.work < LARGE:
+            return microkernel.tile()
+        return microkernel.fitting(p.m.size, p.n.size, self.T)
+
+    @property
+    def depth(self) -> int:
+        """Terms of a slice, all slices alike: an eighth of the second-level cache holds a panel of
+        them, and half of the third one all panels.
+        """
+        if self.how != "panels":
+            return DEEP
+        machine, size, (_, _, n, k, _) = facts(), SIZES[self.T], self.p
+        panel = machine.second // 8 // (self.tile.widest * size)
+        most = max(min(panel, machine.third // 2 // (n.size * size)) // 8 * 8, SHALLOW)
+        return -(-k.size // -(-k.size // most) // 8) * 8
+
+    @property
+    def rows_of_block(self) -> int:
+        """Half of the second-level cache holds the terms of a block's rows, and their results if an
+        epilogue reads these."""
+        width = max(min(self.deep, self.p.k.size) + (self.p.n.size if self.rows else 0), 1)
+        return max(min(facts().second // 2 // (width * SIZES[self.T]) // 8 * 8, 4 * BLOCK), BLOCK)

@@ -1,0 +1,90 @@
+"""What is asked of the processor, where it is kept, and what follows for tiles of products."""
+
+import json
+
+import numpy as np
+import pytest
+
+from minipaddle.codegen import blas, machine, microkernel
+from minipaddle.codegen.machine import Facts
+from minipaddle.engine.executors import compiler
+
+needs_cc = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path):
+    """A folder of its own for what is kept; nothing is asked before."""
+    monkeypatch.setattr(machine, "cache_folder", lambda: tmp_path)
+    machine.facts.cache_clear()
+    yield tmp_path
+    machine.facts.cache_clear()
+
+
+def test_facts_are_kept_and_damaged_ones_asked_again(folder, monkeypatch):
+    asked = []
+    monkeypatch.setattr(machine, "found", lambda: asked.append(1) or Facts(32, 16, 1, 2, 3))
+    first = machine.facts()
+    (kept,) = folder.iterdir()
+    for text in (None, "{", json.dumps({"vector": 0}), json.dumps({"other": 1}), "[]"):
+        machine.facts.cache_clear()
+        if text is not None:
+            kept.write_text(text)
+        assert machine.facts() == first
+    assert len(asked) == 5  # all but the second time, when the file was whole
+
+
+def test_without_a_folder_facts_are_asked(monkeypatch):
+    def nowhere():
+        raise compiler.Unusable("no folder")
+
+    monkeypatch.setattr(machine, "cache_folder", nowhere)
+    machine.facts.cache_clear()
+    assert machine.facts() == machine.found()
+    machine.facts.cache_clear()
+
+
+def test_sizes_from_the_files_of_linux(tmp_path):
+    rows = [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2M")]
+    for k, row in enumerate(rows):
+        (tmp_path / f"index{k}").mkdir()
+        for name, text in zip(("level", "type", "size"), row, strict=True):
+            (tmp_path / f"index{k}" / name).write_text(text + "\n")
+    assert machine.sizes_in_files(tmp_path) == (48 << 10, 2 << 20)
+    assert machine.sizes_in_files(tmp_path / "index1") == ()
+
+
+@needs_cc
+def test_a_walk_visits_each_line(monkeypatch):
+    met = []
+
+    def walk(lines, steps):
+        made = load(text).walk
+        met.extend(made(lines, machine.ctypes.c_long(k)) for k in range(steps.value + 1))
+
+    load, text = machine.load, machine.read_template("walk.c", machine.__file__)
+    monkeypatch.setattr(machine, "STEPS", 64)
+    machine.seconds_of_steps(walk, 64 * 64)
+    assert sorted(met[:64]) == [*range(64)]
+    assert met[64] == met[0] == 0
+    sizes = machine.measured_sizes((1 << 13, 1 << 14))
+    assert all(size in (1 << 13, 1 << 14) for size in sizes)
+
+
+@pytest.mark.parametrize("known", [Facts(), Facts(32, 16), Facts(64, 32), Facts(16, 32)])
+def test_tiles_fit_the_registers(known, monkeypatch):
+    monkeypatch.setattr(microkernel, "facts", lambda: known)
+    lanes = known.vector // 4
+    for rows in range(1, 12):
+        for columns in (1, lanes, 2 * lanes, 3 * lanes, 100, 1024):
+            t = microkernel.fitting(rows, columns, "float")
+            across, high = t.across or known.across, min(t.tall, known.registers // 4)
+            assert across == 2 or high * across + across + 1 <= known.registers
+    wide = microkernel.fitting(8, 4 * 3 * lanes, "float")
+    assert (wide.across or known.across) == 3
+
+
+def test_the_core_of_blas_is_named():
+    assert isinstance(blas.core(), str)
+    config = np.show_config("dicts")["Build Dependencies"]["blas"]["name"]
+    assert bool(blas.core()) == ("scipy-openblas" in config)
