@@ -20,7 +20,7 @@ from sys import getrefcount
 from ..engine.core import record, slots
 from ..engine.core.dispatch import current
 from ..engine.core.dtype import DEFAULT
-from ..engine.eager.device import CPU, chosen, current_place
+from ..engine.eager.device import CPU, NUMPY, chosen, current_place
 from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter, Tensor, wrap
 from ..engine.executors.compiler import Unusable, load
@@ -108,12 +108,18 @@ def fast_calls() -> bool:
     return True
 
 
+def only_c(made: Executable) -> bool:
+    """Whether a run only executes C. Then a run that fails has changed nothing."""
+    kernels = map(made.kernels.of.get, made.source.hosted)
+    return not made.states_at_risk and None not in kernels
+
+
 def bound(captured, args) -> list:
     """A stub for calls of a captured function with arguments like these, in a list; nothing if
     they must take the slow path. Its calls count as hits of the cache.
     """
     made = captured.executables.compiled.get((captured.program, CPU.name, None))
-    if type(made) is not Executable or not made.quick or slots.PLUGGED:
+    if type(made) is not Executable or not only_c(made) or slots.PLUGGED:
         return []
     if captured.writes or captured.copied or captured.same or current_place() is not CPU:
         return []
@@ -135,7 +141,11 @@ class Stub:
         self.cells: list[tuple] = []  # (kind, owner, key)
         self.checks: list = []  # for each a function: the new value -> whether it is as good
         self.values: list = []
-        self.inputs = 0
+        weights = made.weights.inputs  # behind the states of the function
+        first, self.inputs = len(made.given) - len(weights), 0
+        self.users = {id(record.owner(a)): {k} for k, a in enumerate(weights, first)}
+        self.roots: dict[int, int] = {}
+        self.updated = {made.inputs + k for k in made.updated}
         self.plan = Plan(thread=-1, count=len(args))
         for x in args:
             self.argument(x)
@@ -197,12 +207,12 @@ class Stub:
     def state(self, k: int, storage) -> None:
         """Let the table point to what a state holds."""
         if type(storage) is not TensorStorage:
-            return self.watch(CALL, storage.read, None, partial(self.context.bind, k))
+            return self.watch(CALL, storage.read, None, partial(self.bind, k))
         updated, before = storage in self.captured.updates, None
 
         def check(array) -> bool:
             nonlocal before
-            if not self.context.bind(k, array):
+            if not self.bind(k, array):
                 return False
             if updated:
                 if before is not None:
@@ -246,6 +256,25 @@ class Stub:
         return True
 
     # ---- memory --------------------------------------------------------------------------------
+
+    def bind(self, k: int, array) -> bool:
+        """Let the table of pointers have this array as input or state `k`. False if C cannot
+        use it as it is, or if it shares memory with a state that is updated.
+        """
+        spec = self.context.executable.given[k]
+        if type(array) is not NUMPY.ndarray or (array.shape, array.dtype) != spec:
+            return False
+        if not (array.flags.c_contiguous and array.flags.aligned):
+            return False
+        root = id(record.owner(array))
+        users = self.users.get(root, set()) | {k}  # the numbers of all arrays that lie there
+        if len(users) > 1 and not self.updated.isdisjoint(users):
+            return False
+        if rest := self.users.pop(self.roots.get(k), set()) - {k}:
+            self.users[self.roots[k]] = rest
+        self.users[root], self.roots[k] = users, root
+        self.context.hold(k, array)
+        return True
 
     def result(self, k: int):
         """New memory for output `k`; if it is small, it is kept for the next call."""
@@ -299,7 +328,7 @@ class Stub:
             "cells": self.table, "nodes": (Node * len(self.nodes))(*nodes),
             "inputs": (ctypes.c_void_p * self.inputs)(), "outputs": self.plan_outputs,
             "output_keys": self.output_keys, "table": self.context.table,
-            "settle": self.settle, "again": self.again, "bind": self.context.bind,
+            "settle": self.settle, "again": self.again, "bind": self.bind,
             "new": self.result, "finish": self.finish,
             "written": record._written, "hits": captured.hits, "clock": self.clock,
             "tick": record.tick, "array_name": "array", "stop_name": "stop_gradient",

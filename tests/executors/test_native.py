@@ -221,6 +221,34 @@ def test_nan_and_infinity_are_kept():
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (2, 16), (1, 65), (1, 70_001)])
+def test_the_extremes_of_rows_are_numpys(shape, dtype):
+    """NaN anywhere in a row is its extreme; threads share a row that is long and alone."""
+
+    @native
+    def f(x):
+        up, down = x.max(1), x.min(1)
+        return up, down, (x * 2 - 1).max(1) + up, (-x).min(1)
+
+    rng, n = np.random.default_rng(0), shape[1]
+    plain = (rng.normal(size=shape) * 9).astype(dtype)
+    cases = [plain]
+    if dtype != "int64":
+        for value in (np.nan, np.inf, -np.inf):
+            for k in {0, n // 2, n - 1}:
+                cases.append(plain.copy())
+                cases[-1][-1, k] = value
+        cases.append(np.full(shape, -np.inf, dtype))
+    for x in cases:
+        up, down = x.max(1), x.min(1)
+        wanted = up, down, (x * 2 - 1).max(1) + up, (-x).min(1)
+        for a, b in zip(f(paddle.to_tensor(x)), wanted, strict=True):
+            np.testing.assert_allclose(a.numpy(), b, rtol=1e-3 if dtype == "float16" else 1e-6)
+    short = n in (1, 7)
+    assert short or "reduction(max_" not in executables(f)[0].source.own
+
+
 def test_outputs_have_memory_of_their_own():
     state = paddle.ones([3])
 

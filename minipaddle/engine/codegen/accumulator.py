@@ -14,12 +14,34 @@ from .scalar import C, CannotWrite, Text, cast, literal, statements, wide
 
 
 class Accumulator:
-    """The accumulator of one reduction in a loop nest."""
+    """The accumulator of one reduction in a loop nest. With `nan` it is an extreme: the variable of
+    that name notes whether a term was NaN, and OpenMP joins both in a few instructions.
+    """
 
-    def __init__(self, node: Node, name: str):
-        self.node, self.name, self.op = node, name, node.of.op
+    def __init__(self, node: Node, name: str, nan: str = ""):
+        self.node, self.name, self.op, self.nan = node, name, node.of.op, nan
         self.dtype = wide(node.dtype)
         self.type = C_TYPES[self.dtype]
+
+    @property
+    def variables(self) -> list[tuple]:
+        """(type, name, first value) of what is declared."""
+        noted = [(C_TYPES[self.flag], self.nan, "0")] if self.nan else []
+        return [(self.type, self.name, self.identity), *noted]
+
+    @property
+    def flag(self) -> np.dtype:
+        """The dtype of `nan`: as wide as the accumulator, for equal lanes."""
+        return np.dtype(f"int{8 * self.dtype.itemsize}")
+
+    def steps(self, term: Text, element: str) -> list[tuple]:
+        """(target, value, dtype) of what one more term changes."""
+        into, term = self.name + element, cast(term, self.dtype)
+        if not self.nan:
+            return [(into, self.combine(term, into), self.dtype)]
+        text = f"({{0}} {EXTREMES[self.op.name]} {into} ? {{0}} : {into})"
+        noted = Text(f"({self.nan} | ({{0}} != {{0}}))", [term], self.flag)
+        return [(into, Text(text, [term], self.dtype), self.dtype), (self.nan, noted, self.flag)]
 
     @property
     def identity(self) -> str:
@@ -42,7 +64,7 @@ class Accumulator:
     @property
     def clause(self) -> str:
         """How OpenMP combines accumulators: an operator of C, or a reduction that we declare."""
-        return clause(self.op, self.dtype)
+        return self.op.name if self.nan else clause(self.op, self.dtype)
 
 
 def reduction_clauses(folds, names=None, size: int | None = None) -> list[str]:
@@ -53,6 +75,8 @@ def reduction_clauses(folds, names=None, size: int | None = None) -> list[str]:
     for f in folds:
         name = names[f] if names else f.name
         by_clause.setdefault(f.clause, []).append(f"{name}[:{size}]" if size else name)
+        if f.nan:
+            by_clause.setdefault("|", []).append(f.nan)
     return [f"reduction({clause} : {', '.join(names)})" for clause, names in by_clause.items()]
 
 
@@ -67,11 +91,14 @@ DECLARE = """\
                     initializer(omp_priv = IDENTITY)
 """
 OPERATORS = ("+", "*", "&", "|", "^")
-"""OpenMP knows how to combine with these operators of C."""
+EXTREMES = {"max": ">", "min": "<"}
+"""OpenMP knows how to combine with these operators of C, and by these names, except for NaN."""
 
 
 @cache
 def clause(op, dtype) -> str:
+    if op.name in EXTREMES and dtype.kind != "f":
+        return op.name
     lines, value = combination(op, dtype)
     signs = [sign for sign in OPERATORS if not lines and value == f"(a {sign} b)"]
     return signs[0] if signs else f"{op.name}_{C_TYPES[dtype]}"
@@ -101,7 +128,7 @@ def fill_template(template: str, op, dtype) -> str:
 def declaration(reduction) -> str:
     """C for a reduction (an operator, a dtype); nothing if OpenMP has it or C cannot write it."""
     try:
-        if clause(*reduction) in OPERATORS:
+        if clause(*reduction) in (*OPERATORS, *EXTREMES):
             return ""
     except CannotWrite:
         return ""

@@ -13,17 +13,17 @@ columns, with arrays of accumulators.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from math import prod
+from math import nan, prod
 from operator import attrgetter
 
 from ..core import dtype as dt
 from ..core.polynomial import ZERO, Polynomial, as_polynomial
 from ..core.slots import slot
 from ..passes.nest import Node, reached
-from .accumulator import Accumulator, reduction_clauses
+from .accumulator import EXTREMES, Accumulator, reduction_clauses
 from .kernel import C_TYPES, stack_array
 from .kernel_schedule import pick
-from .scalar import Text, wide
+from .scalar import Text, literal, wide
 from .writer import Writer, expensive, in_c
 
 BLOCK = 1024
@@ -35,6 +35,9 @@ WIDENED = 4096
 ALONG, DOWN = 2048, 128
 """Terms of a row, or of a column, that are summed in their own dtype before the sum continues in
 double. A row may have more terms: each vector lane has a partial sum; a column has only one."""
+
+LANES = 16
+"""Floats in the longest vector. In a short row what is left beside whole vectors takes longest."""
 
 ROW_BUFFER = 1 << 16
 """Largest buffer, in bytes, that keeps values of a row between two stages."""
@@ -80,7 +83,7 @@ class Folding:
         totals = {} if few else {f: w.fresh("total") for f in folds if f.is_rounded}
         others = [f for f in folds if f not in totals]
         sums = [("double", total, "0") for total in totals.values()]
-        self.declare([(f.type, f.name, f.identity) for f in others] + sums)
+        self.declare([each for f in others for each in f.variables] + sums)
         if share:
             clauses = reduction_clauses(others, size=self.width)
             share = (*share, *clauses, *reduction_clauses(totals, totals, self.width))
@@ -90,6 +93,8 @@ class Folding:
                 self.body(folds, outputs, buffers)
             element = self.element
             self.each([f"{t}{element} += {f.name}{element};" for f, t in totals.items()])
+        w.put(*(f"{f.name} = {f.nan} ? {literal(nan, f.dtype).template} : {f.name};"
+                for f in folds if f.nan))  # fmt: skip
         w.known.update({f.node: f.result(totals.get(f), element) for f in folds})
 
     def body(self, folds, outputs, buffers) -> None:
@@ -98,8 +103,7 @@ class Folding:
         targets = w.stores(outputs, memo)
         targets += [(t, w.text(n, memo), wide(n.dtype)) for n, t in buffers.items()]
         for f in folds:
-            target, term = f.name + self.element, w.text(f.node.args[0], memo)
-            targets.append((target, f.combine(term, target), f.dtype))
+            targets += f.steps(w.text(f.node.args[0], memo), self.element)
         w.assign(targets)
 
     def read_back(self, outputs) -> None:
@@ -113,6 +117,13 @@ class Folding:
 
 class Rows(Folding):
     """A nest whose innermost loop is folded: each row is read once a stage."""
+
+    def accumulators(self, stage: int) -> list[Accumulator]:
+        found, n = super().accumulators(stage), self.length
+        for f in found if n > 2 * LANES or n % LANES == 0 else ():
+            if f.op.name in EXTREMES and f.dtype.kind == "f":
+                f.nan = self.w.fresh("nan")
+        return found
 
     def __init__(self, writer: Writer):
         super().__init__(writer)

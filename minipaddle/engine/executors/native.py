@@ -14,7 +14,7 @@ import numpy as np
 from ..codegen.kernel import IN_PLACE, group_emitter
 from ..codegen.step import Kernels, Source, refusal, source_of
 from ..codegen.translation_unit import function_pointers
-from ..core.record import Record, owner
+from ..core.record import Record
 from ..eager.device import NUMPY
 from ..ir.control import fused
 from ..ir.interpreter import fail
@@ -194,13 +194,6 @@ class Executable:
         """The program for states that change with every run."""
         return self.moving()
 
-    @property
-    def quick(self) -> bool:
-        """Whether a run only executes C. Then a run that fails has changed nothing."""
-        return not self.states_at_risk and all(
-            self.kernels.of[r] is not None for r in self.source.hosted
-        )
-
     def context(self) -> Context:
         """Memory for one call at a time."""
         if self.threads != threads():
@@ -248,50 +241,17 @@ class Context:
         count = len(executable.given)
         self.table = (ctypes.c_void_p * (1 + count + len(executable.outputs)))()
         self.all = ctypes.byref(self.table)
-        self.arena = -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        self.table[0] = -(-room.ctypes.data // ALIGNMENT) * ALIGNMENT
         self.held: list = [None] * count  # the arrays of the last call
         self.used: list = [None] * count  # the same arrays, or contiguous copies, which C reads
-        self.updated = {executable.inputs + j for j in executable.updated}
-        self.roots: list = [None] * count  # ids of the arrays that own the memory of bound ones
-        self.users: dict[int | None, set] = {}  # by such an id: which arrays lie there
         self.error: Exception | None = None
         for k, array in enumerate(weights, count - len(weights)):
             self.hold(k, array)
-            self.users[id(owner(array))] = {k}
-
-    @property
-    def arena(self) -> int:
-        """Where the arena begins."""
-        return self.table[0]
-
-    @arena.setter
-    def arena(self, place: int) -> None:
-        self.table[0] = place
 
     def hold(self, k: int, array) -> None:
         """Set input or state `k` to this array, or to a contiguous copy."""
         self.held[k], self.used[k] = array, as_c(array, *self.executable.given[k])
         self.table[1 + k] = address(self.used[k])
-
-    def bind(self, k: int, array) -> bool:
-        """Set input or state `k` to this array without a copy. Returns False if C cannot use the
-        array as it is, or if it shares memory with a state that is updated.
-        """
-        shape, dtype = self.executable.given[k]
-        if type(array) is not np.ndarray or array.shape != shape or array.dtype != dtype:
-            return False
-        if not (array.flags.c_contiguous and array.flags.aligned):
-            return False
-        root = id(owner(array))
-        users = self.users.get(root, set()) | {k}
-        if len(users) > 1 and not self.updated.isdisjoint(users):
-            return False
-        before = self.users.get(self.roots[k], users) - {k}
-        self.users[self.roots[k]] = before
-        self.users.pop(None if before else self.roots[k], None)
-        self.users[root], self.roots[k] = users, root
-        self.hold(k, array)
-        return True
 
     def result(self, k: int):
         """New memory for output `k`."""
