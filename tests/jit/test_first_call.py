@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import Executable
+from tests.benchmarks.depth import deep_step
 
 SCRIPT = """
 import os, sys
@@ -46,3 +48,29 @@ def test_calls_inside_the_package(tmp_path):
     assert first < 1_575
     assert files <= 49
     assert later == 0
+
+
+def python_calls(function) -> int:
+    """How many functions in Python a call runs."""
+    calls = 0
+
+    def count(frame, event, argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    function()
+    sys.setprofile(None)
+    return calls
+
+
+def test_what_a_layer_costs_does_not_depend_on_the_depth():
+    """Of tracing, passes and code generation. (Later calls: `test_bound.py`.)"""
+    traced, compiled = [], []
+    for depth in (2, 10, 50):  # the first is a warm-up
+        step = deep_step(depth, "interpreter")
+        traced.append(python_calls(step))
+        program = step.func.main_program
+        compiled.append(python_calls(lambda p=program: Executable(p, load=False)))
+    for _, shallow, deep in (traced, compiled):
+        assert deep < 5 * shallow
