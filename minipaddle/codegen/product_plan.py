@@ -85,7 +85,10 @@ class ProductPlan(NamedTuple):
         rule = min(rule, -(-m // 32) * 8) if self.threads == "rows" else rule
         return pick("block", rule, [b for b in (16, 32, 64, 128, 256) if b < m])
 
-    rows_of_block = BLOCK
+    @property
+    def rows_of_block(self) -> int:
+        """Rows of a block by default."""
+        return BLOCK
 
     @property
     def deep(self) -> int:
@@ -93,7 +96,10 @@ class ProductPlan(NamedTuple):
         k = self.p.k.size
         return pick("deep", self.depth, [d for d in (128, 256, 512, 1024, 2048, 4096) if d < k])
 
-    depth = DEEP
+    @property
+    def depth(self) -> int:
+        """Terms that are summed in one pass by default."""
+        return DEEP
 
 
 class Alone(ProductPlan):

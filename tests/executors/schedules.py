@@ -15,15 +15,19 @@ from minipaddle.codegen import (
     matmul,
     online_softmax,
     product,
+    product_plan,
     strip_products,
     strips,
     winograd,
 )
+from minipaddle.codegen.machine import Facts
 from minipaddle.engine.codegen import rows
 from minipaddle.engine.codegen import writer as loops
 from minipaddle.engine.passes import fusion_groups, nest
 from minipaddle.passes import back_to_back_gemm as chains
 from minipaddle.passes import strip_products as large
+
+SMALL = Facts(second=1 << 10, third=1 << 12)
 
 LOW = {
     c_target: {"SERIAL": 0, "ENOUGH": 0},
@@ -31,17 +35,21 @@ LOW = {
     chains: {"FEWEST": 2},
     fusion_groups: {"MOST": 4},
     loops: {"PARALLEL": 0},
-    matmul: {"SERIAL": 0, "BLOCK": 8, "DEEP": 4, "ON_STACK": 256},
+    matmul: {"ON_STACK": 256},
     nest: {"PARTS": 2},
     online_softmax: {"FROM": 2, "ROWS": 8, "WIDTH": 192},
-    product: {"FEW": 2, "LARGE": 4, "TALL": 2},
+    product: {"FEW": 2, "LARGE": 4, "TALL": 2, "WIDE": 4, "facts": lambda: SMALL},
+    product_plan: {
+        "SERIAL": 0, "BLOCK": 8, "DEEP": 4, "LARGE": 8, "SHALLOW": 8, "CHUNK": 32,
+        "facts": lambda: SMALL,
+    },
     large: {"FROM": 0, "LARGER": 0.2},
     strip_products: {"LONG": 2, "ROWS": 8, "STRIP": 256},
     rows: {"BLOCK": 8, "WIDENED": 4, "ALONG": 8, "DOWN": 4, "ROW_BUFFER": 64},
     strips: {"ON_STACK": 2048, "PARTS": 2},
     winograd: {"WORTH": 1, "CACHED": 2048},
     c_text: {"BLOCK": 8},
-}
+}  # fmt: skip
 """What counts as large or worth while, by module."""
 
 
