@@ -1,3 +1,17 @@
+/* The sum of all lanes: one half is added to the other, in registers. */
+INLINE $T total_$T(vector_$T v)
+{
+    enum { FEW = REGISTER / 4 > sizeof($T) ? REGISTER / 4 : sizeof($T) };
+    typedef $T half __attribute__((vector_size(REGISTER / 2), may_alias));
+    typedef $T few __attribute__((vector_size(FEW), may_alias));
+    const half sums = ((half *)&v)[0] + ((half *)&v)[1];
+    few sum = ((few *)&sums)[0];
+    if (FEW < REGISTER / 2) sum += ((few *)&sums)[1];
+    $T total = sum[0];
+    UNROLL for (int l = 1; l < FEW / (int)sizeof($T); l++) total += sum[l];
+    return total;
+}
+
 /* A tile of C by vectors along k, which is the unit axis of A and of B. */
 INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *A, int64_t a_row,
                         const $T *B, int64_t b_column, $T *C, int64_t c_row, int64_t c_column,
@@ -9,28 +23,21 @@ INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *
     for (int64_t k = 0; k < K; k += LANES_$T) {
         const lanes_$T there = first_$T(K - k);
         vector_$T b[4];
-        UNROLL for (int j = 0; j < columns; j++) b[j] = load_lanes_$T(B + j * b_column + k, there);
+        UNROLL for (int j = 0; j < columns; j++) {
+            b[j] = load_lanes_$T(B + j * b_column + k, there);
+            __builtin_prefetch(B + (columns + j) * b_column + k);  /* the next tile's */
+        }
         UNROLL for (int i = 0; i < rows; i++) {
             const vector_$T a = load_lanes_$T(A + i * a_row + k, there);
             UNROLL for (int j = 0; j < columns; j++) c[i][j] += a * b[j];
         }
     }
-    enum { FEW = LANES_$T < 4 ? LANES_$T : 4 };
-    typedef $T few __attribute__((vector_size(FEW * sizeof($T))));
-    few terms[4][LANES_$T / FEW] __attribute__((aligned(REGISTER)));
-    UNROLL for (int i = 0; i < rows; i++) {
-        $T sums[4];
-        UNROLL for (int j = 0; j < columns; j++) store_$T(($T *)terms[j], c[i][j]);
-        UNROLL for (int j = 0; j < columns; j++) {
-            few sum = terms[j][0];
-            UNROLL for (int l = 1; l < LANES_$T / FEW; l++) sum += terms[j][l];
-            sums[j] = (sum[0] + sum[FEW / 2]) + (FEW == 4 ? sum[1] + sum[FEW - 1] : 0);
-        }
+    UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < columns; j++) {
             $T *p = C + i * c_row + j * c_column;
-            *p = add ? *p + sums[j] : sums[j];
+            const $T total = total_$T(c[i][j]);
+            *p = add ? *p + total : total;
         }
-    }
 }
 
 /* C (+)= A B where both are read along k: for few rows or columns. */

@@ -13,6 +13,7 @@ INLINE void stream_$T(const int rows, const int terms, int64_t N,
             c[i] = add ? load(C + i * c_row + n) : (vector_$T){0}; \
         UNROLL for (int k = 0; k < terms; k++) { \
             const vector_$T b = load(B + k * b_step + n); \
+            __builtin_prefetch(B + (terms + k) * b_step + n); \
             UNROLL for (int i = 0; i < rows; i++) c[i] += a[i][k] * b; \
         } \
         UNROLL for (int i = 0; i < rows; i++) store(C + i * c_row + n, c[i]); \
