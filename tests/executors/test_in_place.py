@@ -71,6 +71,99 @@ def test_a_decoding_loop_is_one_c_function():
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+class Pair(paddle.nn.Layer):
+    """One cache that a step writes twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("rows", paddle.zeros([3, 8, 4]))
+
+    def forward(self, at, next, x):
+        self.rows[:, at] = x
+        self.rows[:, next] = x * 2
+        self.rows[1, 2:4] = 9
+        return self.rows.sum()
+
+
+def test_two_writes_need_no_copy_of_a_cache():
+    pair = Pair()
+    step = paddle.jit.to_static(pair, backend="native")
+    calls = [paddle.to_tensor(n) for n in (1, 5, 99)]
+    step(*calls[:2], paddle.ones([3, 4]))
+    rows = np.zeros((3, 8, 4), "float32")
+    rows[:, 1], rows[:, 5], rows[1, 2:4] = 1, 2, 9
+    np.testing.assert_array_equal(pair.rows.numpy(), rows)
+    made = executable_of(step)
+    places = [made.plan.location(r).kind for r in made.program.records if r.shape == (3, 8, 4)]
+    assert places == ["state"] * 3
+    assert made.plan.size < rows.nbytes
+    assert made.states_at_risk == [0], "the second index may be wrong when the first is written"
+    with pytest.raises(IndexError, match="out of bounds"):
+        step(calls[0], calls[2], paddle.ones([3, 4]) * 7)
+    np.testing.assert_array_equal(pair.rows.numpy(), rows)
+
+
+def test_an_old_value_that_is_needed_keeps_its_place():
+    """The first write must not lie in the cache: its old value is read after that."""
+
+    class Both(Pair):
+        def forward(self, at, next, x):
+            old = self.rows * 1
+            self.rows[:, at] = x
+            now = (self.rows * old.transpose([0, 2, 1]).transpose([0, 2, 1])).sum()
+            self.rows[:, next] = x * 2
+            return now + (old * self.rows).sum()
+
+    found = []
+    for backend in ("interpreter", "native"):
+        both = Both()
+        both.rows.set_value(np.arange(96, dtype="float32").reshape(3, 8, 4))
+        step = paddle.jit.to_static(both, backend=backend)
+        result = step(paddle.to_tensor(1), paddle.to_tensor(5), paddle.ones([3, 4]))
+        found.append([result.numpy(), both.rows.numpy()])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(0, 8, 4), (3, 8, 0), (1, 1, 1)])
+def test_caches_of_no_elements(shape):
+    def write(cache, at, x):
+        cache = cache * 1
+        while at < 8 and cache.sum() < 1e9:
+            cache[:, at % shape[1] : at % shape[1] + 1] = x
+            at = at + 1
+        return cache, at
+
+    texts, _, width = shape
+    given = [paddle.ones(shape), paddle.to_tensor(0), paddle.full([texts, 1, width], 2.0)]
+    results = [paddle.jit.to_static(write, backend=b)(*given) for b in ("interpreter", "native")]
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+    assert results[1][0].shape == list(shape)
+    assert results[1][1].item() == 8
+
+
+@pytest.mark.parametrize("batch", [1, 8])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_best_token_of_equal_and_strange_logits(batch, dtype):
+    """The first of equal ones, and NaN before everything: as NumPy has it, in a loop of steps."""
+    draw = np.random.default_rng(batch)
+    table = draw.integers(-2, 3, (7, batch, 40)).astype(dtype)
+    table[draw.random(table.shape) < 0.02] = np.nan
+    table[draw.random(table.shape) < 0.02] = np.inf
+
+    def best(table):
+        told, at = paddle.zeros([batch, 7], "int64"), paddle.to_tensor(0)
+        while at < 7:
+            told[:, at : at + 1] = paddle.argmax(table[at], -1, keepdim=True)
+            at = at + 1
+        return told
+
+    for backend in ("interpreter", "native"):
+        found = paddle.jit.to_static(best, backend=backend)(paddle.to_tensor(table))
+        np.testing.assert_array_equal(found.numpy(), table.argmax(-1).T)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_random_slices_in_a_row(seed):
     rng = np.random.default_rng(seed)

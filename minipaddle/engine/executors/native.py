@@ -12,14 +12,16 @@ from weakref import WeakSet
 import numpy as np
 
 from ..codegen.kernel import IN_PLACE, group_emitter
-from ..codegen.step import Kernels, Source, refusal, source_of
+from ..codegen.step import Kernels, Source, is_alias, refusal, source_of
 from ..codegen.translation_unit import function_pointers
 from ..core.record import Record
+from ..core.slots import slot
 from ..eager.device import NUMPY
 from ..ir.control import fused
 from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program, open_sizes
-from ..passes.lifetimes import specs_of, viewed_value
+from ..passes.buffer_assignment import MemoryPlan
+from ..passes.lifetimes import specs_of
 from ..passes.manager import chosen_by, optimized
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import specialise
@@ -187,7 +189,7 @@ class Executable:
         hosted, of = self.source.hosted, self.kernels.of
         safe = {record for each in CHECKED if self.updated for record in each(hosted)}
         failing = [record for record in hosted if of[record] is None or record not in safe]
-        return updated_before(self.program, failing)
+        return written_before(self.plan, failing)
 
     @cached_property
     def unfrozen(self) -> Executable:
@@ -215,21 +217,16 @@ class Executable:
             self.contexts.append(context)
 
 
-def updated_before(program: Program, failing) -> list[int]:
-    """The states that are updated before the last of these records, or by it, unless it checks its
+@slot("native.written_before")
+def written_before(plan: MemoryPlan, failing) -> list[int]:
+    """The states that are written before the last of these records, or by it, unless it checks its
     indices first.
     """
-    when = {r: t for t, r in enumerate(program.records)}
+    when = {r: t for t, r in enumerate(plan.program.records)}
     last = max((when.get(r, len(when)) for r in failing), default=-1)  # in a branch: at any time
-    producers = {k: producer(s.update) for k, s in enumerate(program.states) if s.update}
-    return [k for k, r in producers.items() if when.get(r, -1) <= last - (r.op.name in IN_PLACE)]
-
-
-def producer(record: Record) -> Record:
-    """The record whose kernel computes a value; views and items belong to another record."""
-    while (seen := viewed_value(record) if record.dtype is not None else None) is not None:
-        record = seen[0]
-    return record
+    early = [r for r, t in when.items() if t <= last - (r.op.name in IN_PLACE) and not is_alias(r)]
+    places = [plan.location(r, k) for r in early for k in range(len(specs_of(r)))]
+    return sorted({place.k for place in places if place.kind == "state"})
 
 
 class Context:

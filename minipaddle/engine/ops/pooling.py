@@ -28,11 +28,6 @@ def add_frame(m, x, windows, fill):
     return wide
 
 
-def remove_frame(wide, windows, size):
-    """The image inside the frame."""
-    return wide[(..., *(slice(low, low + n) for (_, _, low, _), n in zip(windows, size)))]
-
-
 def tap_index(tap, windows):
     """The index of the pixels at one place of the windows, for all positions."""
     steps = zip(tap, windows)
@@ -87,7 +82,8 @@ def max_pool_grad(m, g, x, y, *, windows):
     gx = m.zeros(wide.shape, g.dtype)
     for _, at, here in winners(m, wide, y, windows):
         gx[at] += m.kept(g, here)
-    return m.ascontiguousarray(remove_frame(gx, windows, x.shape[2:]))
+    inside = (slice(low, low + n) for (_, _, low, _), n in zip(windows, x.shape[2:]))
+    return m.ascontiguousarray(gx[(..., *inside)])
 
 
 @opaque
