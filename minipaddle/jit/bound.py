@@ -92,10 +92,10 @@ def fast_calls() -> bool:
     """Make the C function the `__call__` of static functions. False if that is impossible here: no
     compiler, or another layout of objects than CPython's.
     """
-    probe = object()
-    count = ctypes.c_uint32.from_address(id(probe)).value
-    kind = ctypes.c_void_p.from_address(id(probe) + ctypes.sizeof(ctypes.c_int64)).value
-    if (count, kind) != (getrefcount(probe) - 1, id(object)):
+    probe = [object()]  # in a list: newer Pythons do not count what a variable holds
+    count = ctypes.c_uint32.from_address(id(probe[0])).value
+    kind = ctypes.c_void_p.from_address(id(probe[0]) + ctypes.sizeof(ctypes.c_int64)).value
+    if (count, kind) != (getrefcount(probe[0]) - 1, id(object)):
         return False
     try:
         library = load(Path(__file__).with_name("call_stub.c").read_text("utf-8"))
