@@ -32,8 +32,8 @@ from ..engine.executors.compiler import compiler, unusable
 from ..engine.executors.native import CannotCompile, Executable
 from .background import Build
 
-LEAST = 1 << 15
-"""Fewest elements of the first input: calling a kernel takes some 10 µs."""
+LEAST = 1 << 13
+"""Fewest elements of the first input: calling a kernel takes some 4 µs."""
 START, SWITCH = 1 << 24, 1 << 27
 """Elements that NumPy computes before the compiler starts, and before the kernel may serve. (To
 compile takes a quarter of a second, in which NumPy computes some 10⁸ elements.)"""

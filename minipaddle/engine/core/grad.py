@@ -124,11 +124,11 @@ def input_cotangents(record: Record, g, useful):
     if record.op.pull is not None:
         yield from record.op.pull(record, g, useful)
         return
-    g = filled(record, g) if type(g) is Pieces else g
+    g, op = filled(record, g) if type(g) is Pieces else g, record.op
     for k, edge in enumerate(record.inputs):
         if edge is None or edge not in useful:
             continue
-        rule = record.op.rule(k)
+        rule = op.rules.get(0 if op.variadic else k)
         gx = rule(record, g, k) if rule is not None else None
         if gx is not None:
             yield edge, gx if type(gx) is Pieces else fit(gx, edge, record, k)
@@ -146,14 +146,14 @@ def fit(gx, edge: Record, record: Record, k: int):
 
     Broadcasting repeats values, so its adjoint sums. Elementwise rules need not handle it.
     """
-    spec = gx.spec
-    if spec.shape != edge.shape:
-        if record.op.kind != "elementwise" and not same_shape(spec.shape, edge.shape):
+    shape, dtype = gx.array.shape, gx.array.dtype
+    if shape != edge.shape:
+        if record.op.kind != "elementwise" and not same_shape(shape, edge.shape):
             raise value_error(
-                f"the derivative of {record.op.name} for input {k} has shape {list(spec.shape)}",
+                f"the derivative of {record.op.name} for input {k} has shape {list(shape)}",
                 expected=f"{list(edge.shape)}, the shape of that input",
                 where=record.where,
             )
         if record.op.kind == "elementwise":
             gx = gx.sum_to(edge.shape)
-    return gx if spec.dtype == edge.dtype else gx.astype(edge.dtype)
+    return gx if dtype == edge.dtype else gx.astype(edge.dtype)

@@ -125,7 +125,7 @@ def mark_written(array) -> None:
 
 def key_of(array) -> int:
     """The key of the memory of `array` in `_written`, valid while the memory lives."""
-    root = owner(array)
+    root = array if array.base is None else owner(array)
     key = id(root)
     if key not in _written:
         _written[key] = NEVER
@@ -143,7 +143,8 @@ def writes(key: int) -> tuple[int, int]:
 
 def last_write(array) -> int:
     """The time of the last in-place write to the memory of `array`, 0 if never."""
-    return writes(id(owner(array)))[0] if _written else 0
+    key = id(array if array.base is None else owner(array))
+    return writes(key)[0] if key in _written else 0
 
 
 def write_count(array) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 from ..core.dispatch import Recording, current
 from ..core.errors import teach, value_error
 from ..core.grad import pull_back
@@ -34,22 +32,6 @@ def build_seeds(tensors, grads):
     return pairs
 
 
-@contextmanager
-def until_backward_ends():
-    """A block that runs a backward; at the end of the outermost one make the deferred calls."""
-    top = current.top
-    if top.after_backward is not None:
-        yield
-        return
-    top.after_backward = []
-    try:
-        yield
-        for call in top.after_backward:
-            call()
-    finally:
-        top.after_backward = None
-
-
 def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     """Add the gradient of the sum of `tensors` to `.grad` of every leaf.
 
@@ -69,15 +51,22 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
                 hint="set stop_gradient=False on what you want gradients of, before using it",
             )
         )
-    with Recording(False), device_guard(tensors[0].place), until_backward_ends():
-        seeds = build_seeds(tensors, grad_tensors)
-        found = pull_back(seeds, release=not retain_graph)
-        taken = {id(g) for _, g in seeds}
-        for record, g in found.items():  # no two leaves may share one gradient's memory
-            leaf = record.tensor()
-            if leaf is not None:
-                leaf.receive(assign(g) if id(g) in taken else g)
-                taken.add(id(g))
+    top, calls = current.top, current.top.after_backward
+    top.after_backward = [] if calls is None else calls
+    try:
+        with Recording(False), device_guard(tensors[0].place):
+            seeds = build_seeds(tensors, grad_tensors)
+            found = pull_back(seeds, release=not retain_graph)
+            taken = {id(g) for _, g in seeds}
+            for record, g in found.items():  # no two leaves may share one gradient's memory
+                leaf = record.tensor()
+                if leaf is not None:
+                    leaf.receive(assign(g) if id(g) in taken else g)
+                    taken.add(id(g))
+            for call in top.after_backward if calls is None else ():  # the outermost one ends
+                call()
+    finally:
+        top.after_backward = calls
 
 
 def grad(

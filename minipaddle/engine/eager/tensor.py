@@ -119,11 +119,12 @@ class Tensor(Indexing, Values, Var):
     @property
     def grad(self) -> Tensor | None:
         """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
-        if current.top.tracing:
-            current.top.lift(self)
+        top = current.top
+        if top.tracing:
+            top.lift(self)
         if self._stale:
-            self.grad = current.top.waiting(self)
-        if self._grad is not None and not current.top.tracing:
+            self.grad = top.waiting(self)
+        if self._grad is not None and not top.tracing:
             self._grad.stop_gradient = False  # as in Paddle
         return self._grad
 

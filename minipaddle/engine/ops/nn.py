@@ -23,7 +23,7 @@ def rows(m, x):
 @opaque(promote=True)
 def linear(m, x, weight, *, transpose=False):
     """x @ weight over the last axis of x (or x @ weightᵀ), as one product of two matrices."""
-    y = m.matmul(rows(m, x), weight.T if transpose else weight)
+    y = m.matmul(x if x.ndim == 2 else rows(m, x), weight.T if transpose else weight)
     return y if x.ndim == 2 else m.reshape(y, (*x.shape[:-1], y.shape[-1]))
 
 
@@ -40,7 +40,7 @@ def _(x, weight, *, transpose=False):
 @opaque(promote=True)
 def summed_outer(m, x, y):
     """Σ xᵢ yᵢᵀ over all rows of x and y: the derivative of a product by its weight."""
-    return m.matmul(rows(m, x).T, rows(m, y))
+    return m.matmul(x.T, y) if x.ndim == 2 else m.matmul(rows(m, x).T, rows(m, y))
 
 
 summed_outer.shape(lambda x, y: Spec((x.shape[-1], y.shape[-1]), x.dtype))
