@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core.errors import teach, type_error
-from ..engine.core.record import write_count
+from ..engine.core.record import owner, writes
 from ..engine.eager.tensor import Tensor
 from ..engine.ops.creation import assign
 from ..tensor.methods import own_members
@@ -22,7 +22,7 @@ class Further:
         """How often its memory was written in place. Source: Paddle API
         `Tensor.inplace_version`.
         """
-        return write_count(self.array)
+        return writes(id(owner(self.array)))[1]
 
     @property
     def requires_grad(self) -> bool:

@@ -1,11 +1,13 @@
 """What the first call of a function costs: the path of one `relu` through eager mode to C."""
 
+import gc
 import os
 import subprocess
 import sys
 
 import pytest
 
+import minipaddle as paddle
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
 from tests.benchmarks.depth import deep_step
@@ -74,3 +76,15 @@ def test_what_a_layer_costs_does_not_depend_on_the_depth():
         compiled.append(python_calls(lambda p=program: Executable(p, load=False)))
     for _, shallow, deep in (traced, compiled):
         assert deep < 5 * shallow
+
+
+def test_garbage_is_collected_again_after_a_trace_that_fails():
+    before = gc.get_threshold()
+
+    @paddle.jit.to_static(backend="interpreter")
+    def f(x):
+        raise ValueError(f"the threshold is {gc.get_threshold()[0]}")
+
+    with pytest.raises(ValueError, match="the threshold is 0"):
+        f(paddle.ones([2]))
+    assert gc.get_threshold() == before

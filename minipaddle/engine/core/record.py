@@ -147,9 +147,4 @@ def last_write(array) -> int:
     return writes(key)[0] if key in _written else 0
 
 
-def write_count(array) -> int:
-    """The number of in-place writes to the memory of `array`."""
-    return writes(id(owner(array)))[1]
-
-
 NEVER = (0, 0, ())

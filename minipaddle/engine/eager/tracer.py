@@ -10,8 +10,9 @@ while the trace lasts. Afterwards it has its array again, and each run of the pr
 
 from __future__ import annotations
 
+import gc
 import threading
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 
 from ..core import dim as dims
@@ -33,6 +34,17 @@ from .tensor import Tensor, wrap
 
 LOCK = threading.RLock()
 """Only one trace runs at a time: meanwhile tensors of the whole process hold symbolic arrays."""
+
+
+@contextmanager
+def alone():
+    """A block that traces or compiles. Garbage is collected afterwards: most of what is made stays,
+    and each full collection would walk over all of it.
+    """
+    with LOCK, ExitStack() as stack:
+        stack.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(0)
+        yield
 
 
 class Tracer(Eager):
@@ -361,7 +373,7 @@ def trace(function, specs, *, name: str = "program", names=(), stop_gradient=Tru
 @contextmanager
 def tracing(tracer: Tracer):
     """Put `tracer` in charge within the block; afterwards restore the outside."""
-    with LOCK, interpreter(tracer):
+    with alone(), interpreter(tracer):
         try:
             yield tracer
         finally:

@@ -11,7 +11,7 @@ from functools import cache
 
 from ..core.errors import value_error
 from ..eager.device import current_place
-from ..eager.tracer import LOCK
+from ..eager.tracer import alone
 from ..ir.interpreter import Run
 from ..ir.program import Program, open_sizes
 from ..passes.manager import chosen_by, run_pass, survey
@@ -116,7 +116,7 @@ class ExecutableCache:
             build = BUILDERS.get("no compiler")
             if build is None:
                 raise CannotCompile("there is no C compiler")
-        with LOCK:
+        with alone():
             made = build(*given) if build else Executable(*given, frozen=self.frozen, load=False)
         if build is None:
             made.load()  # another thread may trace while the compiler runs

@@ -12,7 +12,7 @@ from weakref import WeakSet
 import numpy as np
 
 from ..codegen.kernel import IN_PLACE, group_emitter
-from ..codegen.step import Kernels, Source, is_alias, refusal, source_of
+from ..codegen.step import Kernels, is_alias, refusal, source_of
 from ..codegen.translation_unit import function_pointers
 from ..core.record import Record
 from ..core.slots import slot
@@ -123,8 +123,11 @@ class Executable:
         self.source = source_of(self.kernels, self.plan, timed=self.timed)
 
     def load(self) -> None:
-        """Compile the C file."""
-        self.library = library_of(self.source)
+        """Compile the C file. Several compilers do so if `SPLIT` cuts it."""
+        text, parts = self.source.text, None
+        if SPLIT and (count := min(threads(), 1 + len(text) // PART)) > 1:
+            parts = partial(SPLIT[0], self.source, count)
+        self.library = load(text, parts)
         self.connect()
 
     def connect(self) -> None:
@@ -321,13 +324,6 @@ HOST = ctypes.CFUNCTYPE(
     ctypes.POINTER(ctypes.c_void_p),
 )(lambda k, given, made: running.context.host(k, given, made) if running.context else 1)
 """The function that C calls for a host record. In a call stub, which has no context, it fails."""
-
-
-def library_of(source: Source) -> ctypes.CDLL:
-    """The compiled library of a program. Several compilers make it if `SPLIT` cuts the file."""
-    text = source.text
-    count = min(threads(), 1 + len(text) // PART)
-    return load(text, partial(SPLIT[0], source, count) if SPLIT and count > 1 else None)
 
 
 @cache
