@@ -2,14 +2,14 @@
 
 Importing this package registers them with the engine: emitters of operators (`kernel.EMITTERS`) and
 of groups that begin with a product (`kernel.GROUP_EMITTERS`), functions for formulas
-(`scalar.FUNCTIONS`, `translation_unit.register`), a test for records whose indices an earlier
-record has checked (`native.CHECKED`), and the cutting of a C file into parts (`native.SPLIT`).
+(`scalar.FUNCTIONS`, `translation_unit.register`), and a test for records whose indices an earlier
+record has checked (`native.CHECKED`).
 """
 
 from functools import partial
 
 from ..engine.codegen.kernel import EMITTERS
-from ..engine.executors.native import CHECKED, SPLIT
+from ..engine.executors.native import CHECKED
 from . import (
     back_to_back_gemm,
     concat_split,
@@ -33,14 +33,12 @@ from . import (
     strip_products,
 )
 from .c_target import emit
-from .split_source import split
 from .target import KERNELS
 
 EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
 for name in ("matmul", "conv", "conv_input_grad", "conv_weight_grad"):
     EMITTERS.pop(name, None)  # those that no pass has laid out anew: NumPy's are faster than loops
 CHECKED.append(index_checks.checked)
-SPLIT.append(split)
 
 __all__ = [
     "back_to_back_gemm",

@@ -22,6 +22,7 @@ from ..engine.codegen.kernel import read_template
 from ..engine.codegen.kernel_schedule import pick
 from .c_text import SIZES
 from .machine import facts
+from .units import Shared, shared
 
 ROWS = 8
 """Most rows of a block function; also the rows of a tile if there are 32 registers."""
@@ -132,16 +133,16 @@ def tiles(T: str, t: Tile, *high: int) -> tuple[str, ...]:
     """The texts of a tile, and of blocks with tiles of these heights."""
     unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
     names = {"F": t.suffix(T), "panel": t.panel(T), "across": t.across or "ACROSS"}
-    return (
-        TILE.substitute(T=T, F=t.suffix(T), unroll=unroll),
-        *(BLOCK.substitute(names, T=T, rows=r, tall=t.tall) for r in high),
-    )
+    own = TILE.substitute(T=T, F=t.suffix(T), unroll=unroll)
+    texts = [BLOCK.substitute(names, T=T, rows=r, tall=t.tall) for r in high]
+    return own, *(Shared(text, *vectors(T), own) for text in texts)
 
 
 def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:
     """Helpers: `panels_T`, which packs B into panels."""
     t, I = t or tile(), "int32_t" if T == "float" else "int64_t"
-    return (*vectors(T), SHUFFLE, TURN.substitute(T=T, F=t.suffix(T), I=I, panel=t.panel(T)))
+    text = TURN.substitute(T=T, F=t.suffix(T), I=I, panel=t.panel(T))
+    return shared(text, *vectors(T), SHUFFLE)
 
 
 def panels_size(N: int, K: int, t: Tile | None = None) -> int:
@@ -152,13 +153,14 @@ def panels_size(N: int, K: int, t: Tile | None = None) -> int:
 @cache
 def dots(T: str) -> tuple[str, ...]:
     """Helpers: `dots_T`, products of few rows or columns with k along both operands."""
-    return (*vectors(T), DOTS.substitute(T=T))
+    return shared(DOTS.substitute(T=T), *vectors(T))
 
 
 @cache
 def few(T: str, rows: int) -> tuple[str, ...]:
     """Helpers: `fewR_T`, products of R rows that read B once, row by row."""
-    return (*vectors(T), FEW_ROWS.substitute(T=T), FEW.substitute(T=T, rows=rows))
+    own = *vectors(T), FEW_ROWS.substitute(T=T)
+    return shared(FEW.substitute(T=T, rows=rows), *own)
 
 
 def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None) -> str:

@@ -19,6 +19,7 @@ from .c_text import indent
 from .float_kernel import FloatKernel
 from .strips import Images, framing, shared_loop
 from .sweep import Line
+from .units import shared
 
 WORTH = 16
 """Fewest input and output channels for which Winograd's algorithm pays."""
@@ -31,7 +32,8 @@ WINOGRAD = Template(read_template("winograd.c", __file__))
 
 def helpers(T: str, tiles: int) -> tuple[str, ...]:
     """Helpers: the transformations, and products with `tiles` rows."""
-    return (*microkernel.blocks(T, tiles), WINOGRAD.substitute(T=T))
+    own = shared(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
+    return *microkernel.blocks(T, tiles), *own
 
 
 @slot("codegen.convolution")

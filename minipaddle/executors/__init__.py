@@ -1,14 +1,15 @@
 """Executors beyond the native one. Importing this registers them with the engine: CUDA for programs
-on a GPU, NumPy in blocks where there is no C compiler, what `paddle.tune` chose for kernels,
-and the backend "auto", which compiles in the background.
+on a GPU, NumPy in blocks where there is no C compiler, what `paddle.tune` chose for kernels, C
+files in parts, and the backend "auto", which compiles in the background.
 """
 
 from ..engine.executors.executable_cache import BUILDERS
-from ..engine.executors.native import TUNED
-from . import background, cuda, eager_kernels, interpreted, trials
+from ..engine.executors.native import SPLIT, TUNED
+from . import background, cuda, eager_kernels, interpreted, objects, trials
 
 BUILDERS["gpu"] = cuda.Executable
 BUILDERS["no compiler"] = interpreted.Interpreted
 TUNED[trials.CHOSEN] = trials.tuned
+SPLIT.append(objects.objects_of)
 
-__all__ = ["background", "cuda", "eager_kernels", "interpreted", "trials"]
+__all__ = ["background", "cuda", "eager_kernels", "interpreted", "objects", "trials"]

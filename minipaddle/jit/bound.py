@@ -337,7 +337,7 @@ class Stub:
             tables["outer"] = captured.outer
         for name, x in tables.items():
             setattr(plan, name, self.hold(x))
-        plan.run = ctypes.cast(made.run, ctypes.c_void_p).value
+        plan.run = ctypes.cast(made.function("run"), ctypes.c_void_p).value
 
 
 def add_clock(array, clock: list) -> None:

@@ -6,6 +6,7 @@ from .curves import Curves, tuning
 from .difference import difference
 from .engine import Graph, NoEngineError
 from .events import LogWriter
+from .first_step import first_step
 from .flow import gradient_flow
 from .joint import joint
 from .memory import memory

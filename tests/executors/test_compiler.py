@@ -51,10 +51,9 @@ def test_what_makes_a_file_that_can_not_be_loaded_has_no_library(chosen):
 
 @pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
 def test_what_is_not_declared_does_not_compile(tmp_path):
+    text = "float f(float x)\n{\n    return lgammaf(x);\n}\n"
     with pytest.raises(RuntimeError, match="lgammaf"):
-        c.build(
-            c.compiler(), ["float f(float x)\n{\n    return lgammaf(x);\n}\n"], tmp_path / "f.so"
-        )
+        c.build(c.compiler(), text, tmp_path / "f.so")
 
 
 @pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
@@ -66,9 +65,9 @@ def test_a_file_without_parallel_loops_needs_no_threads(tmp_path, monkeypatch):
         Path(words[words.index("-o") + 1]).write_bytes(b"object")
 
     monkeypatch.setattr(c, "run_compiler", called)
-    c.build(c.compiler(), ["#pragma omp simd"], tmp_path / "f.so")
-    c.build(c.compiler(), ["", "#pragma omp parallel for"], tmp_path / "f.so")
-    assert options == [c.VECTORS, *[c.compiler().openmp] * 3]
+    c.build(c.compiler(), "#pragma omp simd", tmp_path / "f.so")
+    c.build(c.compiler(), "#pragma omp parallel for", tmp_path / "f.so")
+    assert options == [c.VECTORS, c.compiler().openmp]
 
 
 def test_none_is_none(monkeypatch):
@@ -94,7 +93,7 @@ def test_a_damaged_object_is_made_again(tmp_path, monkeypatch, part, cut):
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
     text = f'__attribute__((visibility("default"))) int seven(void) {{ return 7; }} // {part} {cut}'
     path = c.library_path(text, c.compiler())
-    c.build(c.compiler(), [text], path)
+    c.build(c.compiler(), text, path, (), *c.compiler().libraries)
     whole = path.read_bytes()
     place = int(part * len(whole))
     path.write_bytes(
@@ -169,7 +168,7 @@ def test_a_compiler_that_hangs_leaves_no_process(tmp_path):
 def test_a_cache_that_may_only_be_read_serves(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
     text = '__attribute__((visibility("default"))) int eight(void) { return 8; }\n'
-    c.build(c.compiler(), [text], c.library_path(text, c.compiler()))
+    c.build(c.compiler(), text, c.library_path(text, c.compiler()))
 
     def refuse(*_):
         raise PermissionError(13, "Permission denied")

@@ -51,12 +51,14 @@ class Texts:
         self.written: dict[str, str] = {}  # the text without names -> the name
         self.texts: dict[str, str] = {}  # by name
         self.helpers: dict[str, None] = {}
+        self.needs: dict[str, tuple[str, ...]] = {}  # the helpers of each kernel
 
     def once(self, record: Record, kernel):
         """A kernel with its name, or with that of an earlier one with the same text."""
         name = self.written.setdefault(without_names(kernel.source, kernel.name), kernel.name)
         if name == kernel.name:
             self.helpers.update(dict.fromkeys(kernel.helpers))
+            self.needs[name] = kernel.helpers
             self.texts[name] = comment(record) + kernel.source
         return kernel._replace(name=name)
 
@@ -347,4 +349,4 @@ def source_of(kernels: Kernels, plan: MemoryPlan, *, timed: bool = False) -> Sou
     if timed:
         seconds = f"double PREFIX_seconds[{max(len(records), 1)}];"
         functions.insert(0, f'{NOW}__attribute__((visibility("default"))) {seconds}\n')
-    return Source([*kernels.helpers], kernels.texts, functions, kernels.hosted, records)
+    return Source(kernels, functions, records)

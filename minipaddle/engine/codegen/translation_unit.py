@@ -16,6 +16,9 @@ from .accumulator import reductions
 from .kernel import BFLOAT16, C_TYPES, FLOAT16, POINTERS, read_template
 from .scalar import PAIRED, PLAIN
 
+HEADERS = read_template("headers.c", __file__)
+"""What files need of C's headers. (Reading these takes as long as starting the compiler.)"""
+
 INTEGERS = Template(read_template("integers.c", __file__))
 
 REALS = Template(read_template("reals.c", __file__))
@@ -117,9 +120,8 @@ def prologue(text: str | None = None) -> str:
         if text is None or not words.isdisjoint(names):
             parts.append(complete(part))
             words.update(WORD.findall(parts[-1]))
-    headers = [f"#include <{name}.h>" for name in ("stdbool", "stdint", "string")]
     lines = declarations(None if text is None else words)
-    return "\n".join([*headers, "", *lines, *reversed(parts)])
+    return "\n".join([HEADERS, *lines, *reversed(parts)])
 
 
 # ---- the file ----------------------------------------------------------------------------------
@@ -149,13 +151,13 @@ def setters(prefix: str, helpers) -> str:
 class Source:
     """A C file. Its exported functions begin with `prefix`, which is made of the file's content."""
 
-    def __init__(self, helpers, kernels: dict[str, str], functions, hosted, timed):
-        self.helpers = helpers
-        self.kernels = kernels  # by their names
-        self.hosted: list[Record] = hosted  # by number: the host computes them, or their errors
+    def __init__(self, kernels, functions, timed):
+        self.kernels, self.helpers = kernels, [*kernels.helpers]
+        self.parts: list = []  # what `native.SPLIT` compiled
+        self.hosted: list[Record] = kernels.hosted  # by number; the host computes them, or errors
         self.timed: list[Record] = timed  # whose seconds the array `PREFIX_seconds` holds
-        own = "\n".join([*kernels.values(), *functions])
-        text = with_prologue([SHARED, *helpers, setters("PREFIX", helpers), own])
+        own = "\n".join([*kernels.texts.values(), *functions])
+        text = with_prologue([SHARED, *self.helpers, setters("PREFIX", self.helpers), own])
         self.prefix = "paddle_" + hashlib.sha256(text.encode()).hexdigest()[:12]
         self.text = text.replace("PREFIX", self.prefix)
         self.own = own.replace("PREFIX", self.prefix)  # without helpers

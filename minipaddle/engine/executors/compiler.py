@@ -18,9 +18,8 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,7 +42,7 @@ GCC_EFFORT = (
 and brought no measurable gain."""
 
 LIBRARIES = ("-lm",)
-GCC_LIBRARIES = ("-nostdlib", "-Wl,--as-needed", "-lgomp", "-lmvec", "-lgcc")
+GCC_LIBRARIES = ("-nostdlib", "-Wl,--gc-sections,--as-needed", "-lgomp", "-lmvec", "-lgcc")
 """The libraries to link on glibc. The process already contains the standard libraries of C. Looking
 up their names again would take two thirds of the linker's time, 10 ms for each program."""
 LIBM = "libm.so.6"
@@ -214,57 +213,48 @@ def library_path(text: str, cc: Compiler) -> Path:
 
 
 def load(text: str, parts=None) -> ctypes.CDLL:
-    """The compiled library of a C file. `parts()` gives several files with the same content."""
+    """The compiled library of a C file. `parts(cc)` compiles it in parts: paths of objects."""
     cc = compiler()
     if cc is None:
-        raise RuntimeError(
-            teach(
-                "there is no C compiler",
-                expected=INSTALL,
-                hint="without one, programs run on the interpreter: backend='interpreter'",
-            )
-        )
+        hint = "without one, programs run on the interpreter: backend='interpreter'"
+        raise RuntimeError(teach("there is no C compiler", expected=INSTALL, hint=hint))
     path = library_path(text, cc)
-    with suppress(OSError):  # no such file, or this machine cannot load it
-        data = path.read_bytes()
-        if hashlib.sha256(data[:-DIGEST]).digest() == data[-DIGEST:]:
-            with suppress(OSError):  # a read-only folder
-                os.utime(path)
+    with suppress(OSError):  # this machine cannot load it
+        if sum_of(path):
             return ctypes.CDLL(str(path))
     try:
-        build(cc, parts() if parts else [text], path)
+        build(cc, text, path, parts(cc) if parts else [], *cc.libraries)
+        evict(path.parent)
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise cache_error(error) from error
 
 
-def build(cc: Compiler, texts: list[str], path: Path) -> None:
-    """Compile files at the same time, and move the complete library with its sum to `path`."""
-    if not any("omp parallel" in text for text in texts):
+def sum_of(path: Path) -> bytes | None:
+    """The SHA-256 of a file in the cache; None if the file is missing or damaged."""
+    with suppress(OSError):
+        data = path.read_bytes()
+        if hashlib.sha256(data[:-DIGEST]).digest() == data[-DIGEST:]:
+            with suppress(OSError):  # a read-only folder
+                os.utime(path)
+            return data[-DIGEST:]
+    return None
+
+
+def build(cc: Compiler, text: str, path: Path, objects=(), *words: str) -> None:
+    """Compile a C file, or link objects; move the complete result with its sum to `path`."""
+    if "omp parallel" not in text:
         cc = cc._replace(openmp=VECTORS)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
-        library = Path(work) / "step.so"
-        sources = [Path(work) / f"step{k or ''}.c" for k in range(len(texts))]
-        for source, text in zip(sources, texts, strict=True):
-            source.write_text(text, encoding="utf-8")
-        if len(sources) > 1:
-            with ThreadPoolExecutor(len(sources)) as pool:
-                sources = list(pool.map(partial(compile_object, cc), sources))
-        run_compiler(cc, [*map(str, sources), "-shared", "-o", str(library), *cc.libraries])
-        if not library.exists():
+        source, made = Path(work) / "step.c", Path(work) / path.name
+        source.write_text(text, encoding="utf-8")
+        kind = "-shared" if path.suffix == ".so" else "-c"
+        run_compiler(cc, [*map(str, objects or [source]), kind, "-o", str(made), *words])
+        if not made.exists():
             raise compiler_error(cc, "says nothing and makes nothing")
-        data = library.read_bytes()
-        whole = Path(work) / "whole"
-        whole.write_bytes(data + hashlib.sha256(data).digest())
-        whole.replace(path)
-    evict(path.parent)
-
-
-def compile_object(cc: Compiler, source: Path) -> Path:
-    """Compile one of several files; they are linked later."""
-    target = source.with_suffix(".o")
-    run_compiler(cc, [str(source), "-c", "-o", str(target)])
-    return target
+        data = made.read_bytes()
+        made.write_bytes(data + hashlib.sha256(data).digest())
+        made.replace(path)
 
 
 def run_compiler(cc: Compiler, words: list[str]) -> None:
@@ -293,7 +283,7 @@ def compiler_error(cc: Compiler, why: str) -> Unusable:
 def evict(where: Path) -> None:
     """Delete the least recently used libraries beyond the limit."""
     files = []
-    for p in where.glob("*.so"):
+    for p in where.glob("*.*o"):  # libraries and objects
         with suppress(FileNotFoundError):  # another process deleted it
             files.append((p.stat().st_mtime, p.stat().st_size, p))
     size = 0

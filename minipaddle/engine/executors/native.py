@@ -7,6 +7,7 @@ import os
 import threading
 from copy import copy
 from functools import cache, cached_property, partial
+from time import perf_counter
 from weakref import WeakSet
 
 import numpy as np
@@ -32,9 +33,6 @@ from .folded_weights import FoldedWeights
 
 ALIGNMENT = 64
 
-PART = 20_000
-"""Characters of C for which one more compiler pays, if a processor is free."""
-
 
 TUNED: dict[str, object] = {}
 """Name of a file in the cache folder -> function: number of threads -> choices of schedules, by the
@@ -44,7 +42,8 @@ LIVE: WeakSet = WeakSet()
 """The executables whose library is loaded."""
 
 SPLIT: list = []
-"""A function that cuts a `Source` into a number of files, which compilers work on at once."""
+"""A function of a `Source` and a compiler that compiles the file in parts, and gives the paths of
+objects; none for a file that is better compiled as a whole."""
 
 CHECKED: list = []
 """Functions that filter records with checked indices: those that an earlier record checked."""
@@ -93,7 +92,7 @@ class Executable:
         timed=False, tuned=None, frozen=False, load=True,
     ):  # fmt: skip
         program = with_sizes(program, sizes)
-        self.sizes, self.timed = sizes or {}, timed
+        self.sizes, self.timed, self.seconds = sizes or {}, timed, {}
         self.moving = partial(Executable, program, strategy, sizes, tuned=tuned)
         self.run_passes(program, {"frozen": frozen} | {**chosen_by(strategy)})
         self.write_c(tuned)
@@ -102,7 +101,7 @@ class Executable:
 
     def run_passes(self, program: Program, switches: dict) -> None:
         """Rewrite the program. Constants and folded weights become further states of it."""
-        self.optimized = optimized(program, switches)
+        self.optimized = self.clocked("passes", optimized, program, switches)
         self.snapshots, self.program = self.optimized.snapshots, self.optimized.program
         states = self.program.states
         added = states[len(program.states) :]
@@ -118,21 +117,20 @@ class Executable:
             wanted = TUNED if self.optimized.chosen.get("tuned") is not False else {}
             there = [read for file, read in wanted.items() if (cache_folder() / file).exists()]
             tuned = {name: choices for read in there for name, choices in read(threads()).items()}
-        self.kernels = Kernels(self.program, tuned.get, self.weights.records)
-        self.plan = self.optimized.planned(self.kernels.workspace, cache(in_place))
-        self.source = source_of(self.kernels, self.plan, timed=self.timed)
+        clocked = self.clocked
+        self.kernels = clocked("kernels", Kernels, self.program, tuned.get, self.weights.records)
+        self.plan = clocked("plan", self.optimized.planned, self.kernels.workspace, cache(in_place))
+        self.source = clocked("C file", source_of, self.kernels, self.plan, timed=self.timed)
 
     def load(self) -> None:
-        """Compile the C file. Several compilers do so if `SPLIT` cuts it."""
-        text, parts = self.source.text, None
-        if SPLIT and (count := min(threads(), 1 + len(text) // PART)) > 1:
-            parts = partial(SPLIT[0], self.source, count)
-        self.library = load(text, parts)
-        self.connect()
+        """Compile the C file."""
+        parts = partial(SPLIT[0], self.source) if SPLIT else None
+        self.library = self.clocked("compilation", load, self.source.text, parts)
+        self.clocked("load", self.connect)
 
     def connect(self) -> None:
         """Connect the functions of the library with Python; let C pack the weights."""
-        self.run, self.set_threads = self.function("run"), self.function("threads")
+        self.run, self.set_threads = self.first_run, self.function("threads")
         self.function("host")(ctypes.cast(HOST, ctypes.c_void_p))
         for name, find in function_pointers(self.source.helpers).items():
             self.function(name)(ctypes.c_void_p(find()))
@@ -147,6 +145,18 @@ class Executable:
     def function(self, name: str):
         """A function of the C file."""
         return getattr(self.library, f"{self.source.prefix}_{name}")
+
+    def clocked(self, stage: str, function, *args, **options):
+        """Call a function, and keep its seconds as those of a stage of the first run."""
+        began = perf_counter()
+        result = function(*args, **options)
+        self.seconds[stage] = perf_counter() - began
+        return result
+
+    def first_run(self, table) -> int:
+        """Run the C function; later runs do so without the clock."""
+        self.run = self.function("run")
+        return self.clocked("first run", self.run, table)
 
     def report(self) -> str:
         """The work of the passes, the groups and kernels, the records of the host, the memory."""
@@ -174,7 +184,7 @@ class Executable:
     def with_timers(self) -> Executable:
         """The same program with a clock around each kernel: see `times`."""
         twin = copy(self)
-        twin.timed, twin.weights = True, copy(self.weights)
+        twin.timed, twin.weights, twin.seconds = True, copy(self.weights), {}
         twin.source = source_of(self.kernels, self.plan, timed=True)
         twin.load()
         return twin

@@ -1,0 +1,92 @@
+"""Objects of kernels: a C file is compiled in parts, at the same time, and what an earlier program
+has compiled is not compiled again.
+
+The cache of compiled libraries has an object under the label of each unit (`codegen.units`). Units
+that are not there are compiled together, as many files at once as programs have threads: a file
+takes 20 ms by itself. Their objects are then linked with those that were there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from ..codegen.units import Unit, file_of, rest_of, size_of, units
+from ..engine.codegen.translation_unit import Source
+from ..engine.executors.compiler import Compiler, build, library_path, sum_of
+from ..engine.executors.native import threads
+
+LEAST, PART = 25_000, 10_000
+"""Characters of kernels from which on a program is compiled in parts, and for which one more pays.
+"""
+
+SECTIONS, CALLS = "-ffunction-sections", "-O1"
+"""The linker leaves out functions that a program does not call. Its own ones are mostly calls."""
+
+
+class Part(NamedTuple):
+    """A file that was compiled: the names of its units, and its seconds. The last part are units
+    that were `cached`, because an earlier program has compiled them.
+    """
+
+    names: list[str]
+    seconds: float | None = None  # None: not measured apart
+    cached: bool = False
+
+
+def objects_of(source: Source, cc: Compiler) -> list[Path]:
+    """The objects of a program, to be linked; none if one file is faster. `source.parts` lists what
+    is compiled.
+    """
+    source.parts = [Part([*source.kernels.texts])]
+    if size_of(source) < LEAST:
+        return []
+    apart = threads() > 1
+    found = units(source, apart)
+    path_of = lambda key: library_path(key, cc).with_suffix(".o")
+    sums = {label: sum_of(path_of(label)) for label in found}
+    objects = {sums[label]: path_of(label) for label in found if sums[label]}  # each once
+    missing = {label: unit for label, unit in found.items() if not sums[label]}
+    files = {file_of([*share.values()]): share for share in shares(missing)}
+    rest = rest_of(source, found, apart)
+
+    def compiled(text: str) -> Part:
+        began, path = perf_counter(), path_of(text)
+        build(cc, text, path, (), SECTIONS, *([CALLS] if text is rest else []))
+        for label in files.get(text, ()):
+            link(path, path_of(label))
+        names = [unit.name for unit in files.get(text, {}).values()]
+        return Part(names or ["calls of kernels"], perf_counter() - began)
+
+    with ThreadPoolExecutor(len(files) + 1) as pool:
+        source.parts = [*pool.map(compiled, [*files, rest])]
+    known = [unit.name for label, unit in found.items() if sums[label]]
+    source.parts += [Part(known, cached=True)] if known else []
+    return [*objects.values(), *map(path_of, [*files, rest])]
+
+
+def shares(missing: dict[str, Unit]) -> list[dict[str, Unit]]:
+    """Units as parts that take about equally long to compile."""
+    size = sum(unit.size for unit in missing.values())
+    parts = [{} for _ in range(min(threads(), -(-size // PART), len(missing)))]
+    totals = [0] * len(parts)
+    for label in sorted(missing, key=lambda label: -missing[label].size):
+        least = totals.index(min(totals))
+        parts[least][label] = missing[label]
+        totals[least] += missing[label].size
+    return parts
+
+
+def link(path: Path, name: Path) -> None:
+    """Give a file another name, where the file system can."""
+    own = name.with_suffix(f".{os.getpid()}")
+    try:
+        own.hardlink_to(path)
+    except OSError:
+        shutil.copyfile(path, own)
+    own.replace(name)
+    own.unlink(missing_ok=True)  # two names of one file: `replace` does nothing
