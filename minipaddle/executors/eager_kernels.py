@@ -5,10 +5,11 @@ at least `LEAST` elements the operators and derivatives below are computed by th
 compiled program would have for them: their function is traced once for each combination of shapes,
 dtypes and attributes, and the passes, the emitters, the compiler and its cache on disk do the rest.
 
-Nobody waits for the compiler. NumPy computes the first calls; when they have computed `START`
-elements, a thread compiles, and the kernel serves after `SWITCH` elements if it is ready by then.
-So it depends on a count, and on a busy machine on time, which of the two computes a call. They
-differ by rounding alone. With several ranks NumPy computes: they would change over one by one.
+NumPy computes the first calls. When they have computed `START` elements, a thread compiles; after
+`SWITCH` elements the kernel serves. So a count decides who computes a call, and a program gives the
+same numbers, to the last bit, each time it runs. (On a busy machine the compiler may not have
+finished by then: the call waits, and `report()` says how long.) The two differ by rounding alone.
+With several ranks NumPy computes: they would change over one by one.
 
 Without a C compiler NumPy computes arrays of `BLOCKED` bytes and more in blocks of rows, which stay
 in the cache. `paddle.set_flags({"FLAGS_eager_kernels": False})` leaves all to NumPy's whole arrays,
@@ -16,6 +17,8 @@ and `report()` says which function is computed how.
 """
 
 from __future__ import annotations
+
+from time import perf_counter
 
 from numpy import empty, ndarray
 
@@ -64,25 +67,22 @@ class Kernel:
     """What computes a function for arrays of some shapes and dtypes: NumPy, later C."""
 
     def __init__(self, name: str, function, args, attrs):
-        self.walked, self.executable = 0, None
+        self.walked, self.executable, self.waited = 0, None, 0.0
         given = [Spec(x.shape, x.dtype) if type(x) is ndarray else x for x in args]
         self.build = Build(lambda: compile_function(name, function, given, attrs))
 
     def __str__(self) -> str:
         """Which of the two computes, and why."""
         if self.executable is not None:
-            return "C"
+            return f"C, waited {self.waited:.1f} s for it" if self.waited > 0.05 else "C"
         why = f": {self.build.error}" if self.build.error else f", {self.walked} elements so far"
         return f"NumPy{why}"
 
     def __call__(self, arrays) -> list | None:
         """The results in C; None if NumPy computes this call."""
         if self.executable is None:
-            self.walked += arrays[0].size
-            if self.walked >= START and not self.build.asked:
-                self.build.start()
-            if self.walked >= SWITCH and self.build.done:
-                self.executable = self.build.executable
+            if self.build.error is None:
+                self.count(arrays[0].size)
             return None
         context = self.executable.context()
         try:
@@ -93,6 +93,16 @@ class Kernel:
             none = [None] * len(arrays)
             context.held[: len(none)] = context.used[: len(none)] = none
             self.executable.contexts.append(context)
+
+    def count(self, elements: int) -> None:
+        """Count what NumPy computes; let the kernel be compiled, and serve."""
+        self.walked += elements
+        if self.walked >= START and not self.build.asked:
+            self.build.start()
+        if self.walked >= SWITCH and not LOCK._is_owned():  # the compiling thread needs it
+            began = perf_counter()
+            self.build.wait()
+            self.waited, self.executable = perf_counter() - began, self.build.executable
 
 
 def compile_function(name: str, function, given, attrs) -> Executable:
