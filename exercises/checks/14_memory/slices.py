@@ -109,7 +109,7 @@ def a_few_steps(yours):
 @exercise.example
 def views_and_chains(yours):
     """A view writes nothing; two puts in a row write to one state."""
-    found = planned(HEAD + """  v1 = reshape(c0, shape=(4, 8)) : float32[4, 8]
+    found = planned(HEAD + """  v1 = reshape(c0, shape=(4, 8,)) : float32[4, 8]
   v2 = sum(v1, axis=(0,), keepdim=False) : float32[8]
   v3 = take(table, word, axis=0) : float32[4]
   v4 = put(c0, at, v3, axis=0) : float32[8, 4]
@@ -133,7 +133,7 @@ def random_steps(yours, seed):
         state, kind = draw.choice(["c0", "c1"]), draw.randrange(5)
         text = (
             f"put({now[state]}, at, x, axis=0)", f"slice_assign({now[state]}, x, index=(3,))",
-            f"multiply({now[state]}, 2.0)", f"transpose({now[state]}, perm=(0, 1))",
+            f"multiply({now[state]}, 2.0)", f"transpose({now[state]}, perm=(0, 1,))",
             "take(table, word, axis=0)",
         )[kind]  # fmt: skip
         lines.append(f"  v{n} = {text} : float32[{'4' if kind == 4 else '8, 4'}]\n")
@@ -146,18 +146,22 @@ def random_steps(yours, seed):
 
 
 class Decoder(nn.Layer):
-    """A token's row of a table goes into two caches; then their sizes are counted."""
+    """A token's row of a table goes into two caches."""
 
     def __init__(self):
         super().__init__()
         self.word = nn.Embedding(9, 4)
-        for name in ("keys", "values", "tokens"):
-            self.register_buffer(name, paddle.zeros([2, 8, 4]))
-        self.register_buffer("turns", paddle.zeros([4]))
+        for name, shape in (
+            ("keys", [2, 8, 4]),
+            ("values", [2, 8, 4]),
+            ("turns", [4]),
+            ("sums", [4]),
+        ):
+            self.register_buffer(name, paddle.zeros(shape))
 
     def forward(self, token, at, last):
         self.turns.add_(paddle.ones([4]))
-        self.tokens.add_(self.turns.sum() + self.tokens)
+        self.sums.add_(self.turns)  # one kernel writes both
         x = self.word(token)
         self.keys[:, at] = x
         self.values[:, at] = x * 2
