@@ -42,10 +42,6 @@ PARTS = 4
 """Partial sums over the batch, each computed by one thread. Their number is fixed, so a weight's
 gradient does not depend on the number of threads."""
 
-TERMS = 256
-"""About how many pixels are summed one after another before the sum is added to the total: the
-rounding error of a sum of floats grows with its length."""
-
 
 # ---- one sweep -------------------------------------------------------------------------------
 
@@ -82,17 +78,17 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
             f"windows_{T}(columns, a, {a_row}, {down.gap * row}, {across.count}, {high}, "
             f"{wide * c});\n"
         )
-        body += microkernel.calls(
-            T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, o, 0), ("c", c_row), "0",
-        )  # fmt: skip
+        body += microkernel.summed(
+            T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, o, 0), ("c", c_row)
+        )
         helpers = (*helpers, WINDOWS.substitute(T=T))
     elif groups == 1 and (across.gap == 1 or wide == 1):
-        body = microkernel.calls(
+        body = microkernel.summed(
             T, across.count, outer, wide * c, high,
-            ("a", a_row, 1, down.gap * row), (b, o, wide * c * o), ("c", c_row), "0",
+            ("a", a_row, 1, down.gap * row), (b, o, wide * c * o), ("c", c_row),
         )  # fmt: skip
     else:
-        inside = microkernel.calls(
+        inside = microkernel.summed(
             T, across.count, outer, inner, wide,
             (f"a + g * {inner} + t * {down.gap * row}", a_row, 1, across.gap * c),
             (f"{b} + g * {outer} + t * {wide * inner * o}", o, inner * o),
@@ -247,9 +243,9 @@ def by_columns(frame: FloatKernel, im: Images) -> Kernel:
         f"    {T} *turned = {frame.room.array(T, o * window)};\n"
         f"    turned_{T}(turned, {frame.names[1]}, {window}, {o}, 1);\n"
     )
-    calls = microkernel.calls(
+    calls = microkernel.summed(
         T, gw, window, o, 1, (f"{frame.names[0]} + (n * {gh} + r) * {gw * o}", o, 1, 0),
-        ("turned", window, 0), ("columns", window), "0",
+        ("turned", window, 0), ("columns", window),
     )  # fmt: skip
     inside = (
         f"{stack_array(T, 'image', padded)}\n{stack_array(T, 'columns', columns)}\n"
@@ -315,7 +311,7 @@ def weight_terms(im: Images, s: Strips, down: Line, across: Line, T: str, g: str
     inner, outer, (high, wide) = c // groups, o // groups, im.kernel
     g = f"{g} + (n * {im.target[0]} + top + r) * {im.target[1] * o}"
     steps = across.step * c, down.step * row
-    few = max(TERMS // across.count, 1)
+    few = max(microkernel.TERMS // across.count, 1)
     begin = (
         f"for (int64_t r = 0; r < rows; r += {few}) {{\n"
         f"    const int64_t few = rows - r < {few} ? rows - r : {few};\n"

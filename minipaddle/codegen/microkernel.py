@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from ..engine.codegen.kernel import read_template
 from ..engine.codegen.kernel_schedule import pick
-from .c_text import SIZES
+from ..engine.codegen.writer import least
+from .c_text import SIZES, loop
 from .machine import facts
 from .units import Shared, shared
 
@@ -30,6 +31,13 @@ ROWS = 8
 WIDEST = 32
 """Most elements of a panel (the columns of a tile) on any processor. The width of a panel is a
 multiple of 4, and divides 3 · WIDEST."""
+
+TERMS = 256
+"""About how many terms are summed one after another before the sum is added to the result: the
+rounding error of a sum grows with its length."""
+
+CHUNK = 1024
+"""Columns of a few rows that stay in the first-level cache."""
 
 LANES = 16
 """Most elements of a vector."""
@@ -160,7 +168,7 @@ def dots(T: str) -> tuple[str, ...]:
 def few(T: str, rows: int) -> tuple[str, ...]:
     """Helpers: `fewR_T`, products of R rows that read B once, row by row."""
     own = *vectors(T), FEW_ROWS.substitute(T=T)
-    return shared(FEW.substitute(T=T, rows=rows), *own)
+    return shared(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *own)
 
 
 def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None) -> str:
@@ -177,3 +185,18 @@ def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None) ->
         )
         at += count
     return text
+
+
+def summed(
+    T: str, rows: int, columns, k: int, segments: int, a, b, c, add: str = "0", most: int = 0
+) -> str:
+    """The same for all terms of all segments, at most so many in one pass, or TERMS."""
+    most = most or TERMS
+    if k * segments <= most:
+        return calls(T, rows, columns, k, segments, a, b, c, add)
+    many, deep = max(most // k, 1), min(k, most)
+    a = (f"{a[0]} + s * {a[3]} + k * {a[2]}", *a[1:])
+    b = (f"{b[0]} + s * {b[2]} + k * {b[1]}", *b[1:])
+    terms, spans = least(f"{k} - k", deep), least(f"{segments} - s", many)
+    text = calls(T, rows, columns, f"({terms})", f"({spans})", a, b, c, f"{add} || s + k > 0")
+    return loop("s", segments, loop("k", k, text, step=deep), step=many)

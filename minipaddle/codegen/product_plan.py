@@ -9,6 +9,7 @@ from ..engine.codegen.writer import least
 from . import microkernel
 from .c_text import BLOCK, PARALLEL, SIZES, Workspace
 from .machine import facts
+from .microkernel import CHUNK, TERMS
 from .product import Product
 
 SERIAL = 200_000
@@ -17,14 +18,11 @@ SERIAL = 200_000
 LARGE = 1_000_000
 """Multiplications from which on a tile of its own is worth the time of its compilation."""
 
-DEEP = 2048
+DEEP = 2 * TERMS
 """Terms that are summed in one pass: this many rows of a panel stay in the second-level cache."""
 
 SHALLOW = 128
 """Fewest terms of a slice of a large product: with fewer, packing takes a part of the time."""
-
-CHUNK = 1024
-"""Columns of a few rows that stay in the first-level cache."""
 
 
 class ProductPlan(NamedTuple):
@@ -116,14 +114,14 @@ class Alone(ProductPlan):
 
     @property
     def depth(self) -> int:
-        """Terms of a slice, all slices alike: an eighth of the second-level cache holds a panel of
-        them, and half of the third one all panels.
+        """Terms of a slice, all slices alike: DEEP at most; an eighth of the second-level cache
+        holds a panel of them, and half of the third one all panels.
         """
         if self.how != "panels":
             return DEEP
         machine, size, (_, _, n, k, _) = facts(), SIZES[self.T], self.p
         panel = machine.second // 8 // (self.tile.widest * size)
-        most = max(min(panel, machine.third // 2 // (n.size * size)) // 8 * 8, SHALLOW)
+        most = max(min(panel, machine.third // 2 // (n.size * size), DEEP) // 8 * 8, SHALLOW)
         return -(-k.size // -(-k.size // most) // 8) * 8
 
     @property

@@ -24,6 +24,9 @@ from .units import shared
 WORTH = 16
 """Fewest input and output channels for which Winograd's algorithm pays."""
 
+TERMS = 128
+"""Most terms in one pass: the errors of a tile's 16 products add up."""
+
 CACHED, MOST = 64 << 10, 320 << 10
 """Bytes of the stack that tiles should use at most, and the limit for one row of tiles."""
 
@@ -93,9 +96,9 @@ def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernel
         f"{c}, top + {down.first}, {across.first});\n"
         f"winograd_input_{T}(V, image, {row}, {c}, {high}, {wide});\n"
         "for (int64_t q = 0; q < 16; q++) {\n"
-        + indent(microkernel.calls(
+        + indent(microkernel.summed(
             T, tiles, o, c, 1, (f"V + q * {tiles * c}", c, 1, 0), (f"U + q * {c * o}", o, 0),
-            (f"M + q * {tiles * o}", o), "0"), 4) +
+            (f"M + q * {tiles * o}", o), most=TERMS), 4) +
         "}\n"
         f"winograd_output_{T}(M, {frame.target} + (n * {h} + top) * {w * o}, {w * o}, {o}, {high}, "
         f"{wide}, rows, {w});\n"

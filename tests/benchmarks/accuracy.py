@@ -20,6 +20,10 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
 
+from .models import bound, built
+from .workloads import WORKLOADS
+from .workloads.workload import Workload
+
 EXECUTORS = ("eager", "interpreter", "native")
 HALF_UNIT = 2.0**-24
 """The relative error of one rounding to float32, at most."""
@@ -141,6 +145,18 @@ def run_model(model: Model, dtype: str, executor: str) -> list[np.ndarray]:
     return [y.numpy(), *(p.grad.numpy() for p in net.parameters() if p.grad is not None)]
 
 
+def run_workload(workload: Workload, dtype: str, executor: str) -> list[np.ndarray]:
+    """The loss, or what is predicted, of a workload and the gradients of its parameters."""
+    net, batch = built(paddle, workload)
+    net.to(dtype=dtype)
+    batch = [x.astype(dtype) if x.dtype == "float32" else x for x in batch]
+    y = run_as(executor, bound(workload.apply(paddle), net))(batch)
+    if workload.kind == "predict":
+        return [y.numpy()]
+    y.backward()
+    return [y.numpy(), *(p.grad.numpy() for p in net.parameters() if p.grad is not None)]
+
+
 def errors(found: list[np.ndarray], exact: list[np.ndarray]) -> list[float]:
     """‖a - b‖ / ‖b‖ of each array; one that is 0 but for rounding, as the gradient of a bias
     before a batch norm, has no relative error and is left out.
@@ -153,17 +169,33 @@ def errors(found: list[np.ndarray], exact: list[np.ndarray]) -> list[float]:
     ]
 
 
-def measure(case: Kernel | Model, executors=EXECUTORS) -> dict[str, float]:
-    """The largest error of each executor."""
-    run_case = run_kernel if isinstance(case, Kernel) else run_model
+def measure(case: Kernel | Model | Workload, executors=EXECUTORS, of=max) -> dict[str, float]:
+    """The largest error of each executor, or its median."""
+    run_case = {Kernel: run_kernel, Model: run_model, Workload: run_workload}[type(case)]
     exact = run_case(case, "float64", "eager")
-    return {name: max(errors(run_case(case, "float32", name), exact)) for name in executors}
+    return {name: of(errors(run_case(case, "float32", name), exact)) for name in executors}
+
+
+def operators() -> dict[str, dict[str, float]]:
+    """The largest errors of each operator's results, over the cases of `tests/ops`."""
+    from tests.executors import test_native_operators as suite
+
+    found: dict[str, dict[str, float]] = {}
+    for chunk in suite.chunks("float32"):
+        for case, *pair in suite.errors(*suite.computed(chunk, "float32")):
+            row = found.setdefault(case.rpartition("-")[0], dict.fromkeys(EXECUTORS[1:], 0.0))
+            for name, error in zip(row, pair, strict=True):
+                row[name] = max(row[name], error)
+    return found
 
 
 def run(threads: int, arguments=()) -> None:
-    table = Table("", *EXECUTORS, "native / interpreter", title="errors against float64")
-    for name, case in {**KERNELS, **MODELS}.items():
-        found = measure(case)
-        ratio = found["native"] / max(found["interpreter"], HALF_UNIT)
-        table.add_row(name, *(f"{found[e]:.1e}" for e in EXECUTORS), f"{ratio:.1f}")
-    Console().print(table)
+    nets = {w.title: w for w in WORKLOADS.values() if w.net(paddle) is not None}
+    rows = {name: measure(case) for name, case in {**KERNELS, **MODELS, **nets}.items()}
+    for title, found in (("errors against float64", rows), ("operators", operators())):
+        table = Table("", *EXECUTORS, "native / interpreter", title=title)
+        for name, row in found.items():
+            ratio = row["native"] / max(row["interpreter"], HALF_UNIT)
+            cells = (f"{row[e]:.1e}" if e in row else "" for e in EXECUTORS)
+            table.add_row(name, *cells, f"{ratio:.1f}")
+        Console().print(table)

@@ -18,6 +18,8 @@ from tests.ops.test_operators import ALL, CASES, drawn, listed
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
 
 CHUNK = 120
+HALF_UNIT = 2.0**-24
+SOME = 8
 NEAR = {
     "float32": (2e-5, 1e-5),
     "float64": (1e-10, 1e-11),
@@ -76,20 +78,52 @@ def unequal(owners, wanted, found, dtype: str) -> list:
     return wrong
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-@pytest.mark.parametrize("part", range(8))
-def test_operators(dtype, part):
-    cases = [c for j, chunk in enumerate(chunks(dtype)) if j % 8 == part for c in chunk]
-    if not cases:
-        pytest.skip("fewer cases than parts")
+def computed(cases, dtype: str) -> tuple:
+    """(the cases, who owns which result, the interpreter's results, those in C, the inputs)."""
     closed = [c for c in cases if not open_sizes(program_of([c], dtype)[0])]
     program, arrays, owners = program_of(closed, dtype)
     quietly = QUIET.copy().run
     wanted = quietly(Run(NUMPY), program, [a.copy() for a in arrays])
     made = Unbuilt(program)
     build([made], None if dtype == "float32" else QUICK)  # gcc takes a third of the time for these
-    found = quietly(made, program, [a.copy() for a in arrays])
+    return closed, owners, wanted, quietly(made, program, [a.copy() for a in arrays]), arrays
+
+
+def errors(cases, owners, wanted, found, arrays) -> list[tuple[str, float, float]]:
+    """(case, the interpreter's error, that of C) for each result with SOME numbers or more, against
+    float64. The error of a single number is chance."""
+    program, _, same = program_of(cases, "float64")
+    assert same == owners
+    given = [a.astype("float64") if a.dtype == np.float32 else a for a in arrays]
+    triples, pairs = zip(QUIET.copy().run(Run(NUMPY), program, given), wanted, found), []
+    for owner, triple in zip(owners, triples, strict=True):
+        exact, *both = (np.asarray(x) for x in triple)
+        if exact.dtype != np.float64:
+            continue
+        finite = np.all([np.isfinite(x) for x in (exact, *both)], 0)
+        norm = float(np.linalg.norm(exact[finite]))
+        if finite.sum() >= SOME and norm:
+            apart = (float(np.linalg.norm((x - exact)[finite])) / norm for x in both)
+            pairs.append((owner, *apart))
+    return pairs
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("part", range(8))
+def test_operators(dtype, part):
+    cases = [c for j, chunk in enumerate(chunks(dtype)) if j % 8 == part for c in chunk]
+    if not cases:
+        pytest.skip("fewer cases than parts")
+    closed, owners, wanted, found, arrays = computed(cases, dtype)
     assert not unequal(owners, wanted, found, dtype)
+    if dtype == "float32":
+        worse = [x for x in errors(closed, owners, wanted, found, arrays) if not accurate(*x[1:])]
+        assert not worse
+
+
+def accurate(wanted: float, found: float) -> bool:
+    """Whether an error is no more than twice the interpreter's, or than that of five roundings."""
+    return found <= 2 * max(wanted, 2.5 * HALF_UNIT)
 
 
 def test_what_only_values_say_is_interpreted():
