@@ -66,6 +66,7 @@ class finfo(Limits, _namedtuple("finfo", [*NUMBERS, "bits", "dtype"])):
 def set_flags(flags: dict) -> None:
     """Set flags by name; raises ValueError for one that MiniPaddle does not have.
 
+    "FLAGS_eager_kernels" says whether eager mode computes large arrays by kernels in C.
     Source: Paddle API `paddle.set_flags`.
 
     >>> import minipaddle as paddle
