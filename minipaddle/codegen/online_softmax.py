@@ -16,10 +16,11 @@ from __future__ import annotations
 from math import inf
 from typing import NamedTuple
 
+from ..engine.codegen import scalar
 from ..engine.codegen.accumulator import Accumulator, reduction_clauses
 from ..engine.codegen.kernel import GROUP_EMITTERS, GroupEmitter, Kernel, stack_array
 from ..engine.codegen.kernel_schedule import pick
-from ..engine.codegen.scalar import C, Text
+from ..engine.codegen.scalar import Text
 from ..engine.codegen.writer import flat_name, for_head, least
 from ..engine.core.slots import slot
 from ..engine.ops import elementwise, reduction
@@ -201,11 +202,11 @@ class OnlineSoftmax(BackToBackGemm):
             if node.kind == "load" and self.nest.loaded_input(node) is self.first:
                 w.known[node] = here
         with w.each_row(rows):
-            values = fold(C, top, walk(softmax.maximum, softmax.maximum.args[0]))
+            values = fold(scalar.C, top, walk(softmax.maximum, softmax.maximum.args[0]))
             names = [w.fresh(name) for name in ("maximum", "shift", "factor")]
             w.assign([(f"const {T} {n}", x, dtype) for n, x in zip(names, values, strict=True)])
             maximum, shift, factor = map(variable, names)
-            w.known[softmax.power] = w.known[softmax.quotient] = C.exp(here - shift)
+            w.known[softmax.power] = w.known[softmax.quotient] = scalar.C.exp(here - shift)
             part = walk(softmax.total, softmax.power)
             w.assign([(top.template, maximum, dtype),
                       (total.template, add(total, factor, part), dtype)])  # fmt: skip
