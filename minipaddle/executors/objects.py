@@ -3,7 +3,8 @@ has compiled is not compiled again.
 
 The cache of compiled libraries has an object under the label of each unit (`codegen.units`). Units
 that are not there are compiled together, as many files at once as programs have threads: a file
-takes 20 ms by itself. Their objects are then linked with those that were there.
+takes 20 ms by itself. Their objects are then linked with those that were there. `viz.first_step`
+shows what was compiled.
 """
 
 from __future__ import annotations
