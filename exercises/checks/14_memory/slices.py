@@ -51,6 +51,11 @@ exercise = Exercise(
         "every state": "sorted(found) → [*range(len(plan.program.states))]",
         "in the order of writing": "sorted(found) → sorted(found)[::-1]",
     },
+    unkillable={
+        "last = max((when.get(record, end) for record in failing), default=-1) → "
+        "last = max((when.get(record, end) for record in failing), default=-2)": "no moment is -1",
+        "return sorted(found) → return list(found)": "a set of few small numbers is in order",
+    },
 )  # fmt: skip
 
 
@@ -122,6 +127,15 @@ def views_and_chains(yours):
     _, _, look, one, two, double = found.program.records
     for failing, expected in (([look], []), ([one], []), ([one, two], [0]), ([double], [0, 1])):
         expect(asked(yours, found, failing), expected, given=str(found.program))
+    found = planned(
+        f"{HEAD}  v1 = multiply(c0, 2.0) : float32[8, 4]\n  update c0 = v1\n  return\n}}"
+    )
+    expect(asked(yours, found, []), [], given=str(found.program))
+    cache = ["c0", *(f"v{n}" for n in range(40))]
+    lines = [f"  v{n} = put({cache[n]}, at, x, axis=0) : float32[8, 4]\n" for n in range(40)]
+    found = planned(f"{HEAD}{''.join(lines)}  update c0 = v39\n  return\n}}")
+    asked(yours, found, found.program.records[-1:])
+    asked(yours, found, found.program.records)
 
 
 @exercise.property(seed=st.integers(0, 9999), examples=25)
