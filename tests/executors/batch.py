@@ -31,7 +31,7 @@ class Guarded(Context):
     def __init__(self, executable: Executable):
         super().__init__(executable)
         self.room = np.zeros(executable.plan.size + ALIGNMENT + GUARD, "uint8")
-        self.arena = -(-self.room.ctypes.data // ALIGNMENT) * ALIGNMENT
+        self.table[0] = -(-self.room.ctypes.data // ALIGNMENT) * ALIGNMENT
         self.behind: list[np.ndarray] = []
 
     def poison(self) -> None:
