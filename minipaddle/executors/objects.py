@@ -43,10 +43,9 @@ def objects_of(source: Source, cc: Compiler) -> list[Path]:
     """The objects of a program, to be linked; none if one file is faster. `source.parts` lists what
     is compiled.
     """
-    source.parts = [Part([*source.kernels.texts])]
-    if size_of(source) < LEAST:
+    source.parts, apart = [Part([*source.kernels.texts])], threads() > 1
+    if size_of(source) < (LEAST if apart else 2 * LEAST):  # one processor gains only later
         return []
-    apart = threads() > 1
     found = units(source, apart)
     path_of = lambda key: library_path(key, cc).with_suffix(".o")
     sums = {label: sum_of(path_of(label)) for label in found}
