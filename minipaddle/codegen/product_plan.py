@@ -117,7 +117,7 @@ class Alone(ProductPlan):
         """Terms of a slice, all slices alike: DEEP at most; an eighth of the second-level cache
         holds a panel of them, and half of the third one all panels.
         """
-        if self.how != "panels":
+        if self.how != "panels" or not self.p.n.size * self.p.k.size:
             return DEEP
         machine, size, (_, _, n, k, _) = facts(), SIZES[self.T], self.p
         panel = machine.second // 8 // (self.tile.widest * size)
