@@ -124,7 +124,8 @@ def single_product(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tupl
         return by_blocks(plan, a, b, c), helpers
     t, block = plan.tile, plan.block
     helpers = microkernel.panels(T, t) if plan.how == "panels" else ()
-    counts = (p.m.size,) if p.m.size <= block else (block, p.m.size % block)
+    whole = p.m.size <= block or plan.threads == "columns"
+    counts = (p.m.size,) if whole else (block, p.m.size % block)
     write = by_slices if plan.how == "panels" and p.count == 1 else by_blocks
     return write(plan, a, b, c), (*helpers, *microkernel.blocks(T, *counts, t=t))
 
