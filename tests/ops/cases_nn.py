@@ -66,11 +66,13 @@ CASES = {
         Case(normal(4, 5), lambda x: x.softmax(-1), {"axis": 1}),
         Case(normal(2, 3, 4), lambda x: x.softmax(1), {"axis": 1}),
         Case(EXTREME, lambda x: x.softmax(-1), {"axis": 1}, order=1),
+        Case(normal(3, 0), lambda x: x.softmax(-1), {"axis": 1}, order=1),
     ],
     "log_softmax": [
         Case(normal(4, 5), lambda x: x.log_softmax(-1), {"axis": 1}),
         Case(normal(2, 3, 4), lambda x: x.log_softmax(0), {"axis": 0}),
         Case(EXTREME, lambda x: x.log_softmax(-1), {"axis": 1}, order=1),
+        Case(normal(3, 0), lambda x: x.log_softmax(-1), {"axis": 1}, order=1),
     ],
     "cross_entropy": [
         Case(

@@ -91,7 +91,7 @@ def same_spec(x, **attrs):
 @opaque
 def softmax(m, x, *, axis=-1):
     """e^x / Σ e^x along `axis`: positive numbers that sum to 1."""
-    e = m.exp(x - x.max(axis=axis, keepdims=True))
+    e = m.exp(x - (x.max(axis=axis, keepdims=True) if x.size else 0))
     e /= e.sum(axis=axis, keepdims=True)
     return e
 
@@ -105,7 +105,7 @@ def _(g, out, axis):
 @opaque
 def log_softmax(m, x, *, axis=-1):
     """x - log Σ e^x along `axis`: the logarithm of softmax, without its overflow."""
-    z = x - x.max(axis=axis, keepdims=True)
+    z = x - (x.max(axis=axis, keepdims=True) if x.size else 0)
     z -= m.log(m.exp(z).sum(axis=axis, keepdims=True))
     return z
 
