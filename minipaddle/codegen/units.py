@@ -57,12 +57,6 @@ class Unit(NamedTuple):
     size: int  # how long it takes to compile, in characters of a kernel
 
 
-def size_of(source: Source) -> int:
-    """How long a file takes to compile, in characters of kernels."""
-    shared = sum(len(SHARED_HEAD.findall(text)) for text in source.helpers)
-    return ONCE_SIZE * shared + sum(map(len, source.kernels.texts.values()))
-
-
 def units(source: Source, apart: bool = True) -> dict[str, Unit]:
     """The units of a file, by their labels. Shared functions are units of their own if many files
     are compiled `apart`. Otherwise a file of kernels has those that it needs: the compiler makes

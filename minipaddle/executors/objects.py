@@ -16,7 +16,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
 
-from ..codegen.units import Unit, file_of, rest_of, size_of, units
+from ..codegen.units import ONCE_SIZE, SHARED_HEAD, Unit, file_of, rest_of, units
 from ..engine.codegen.translation_unit import Source
 from ..engine.executors.compiler import Compiler, build, library_path, sum_of
 from ..engine.executors.native import threads
@@ -67,6 +67,12 @@ def objects_of(source: Source, cc: Compiler) -> list[Path]:
     known = [unit.name for label, unit in found.items() if sums[label]]
     source.parts += [Part(known, cached=True)] if known else []
     return [*objects.values(), *map(path_of, [*files, rest])]
+
+
+def size_of(source: Source) -> int:
+    """How long a file takes to compile, in characters of kernels."""
+    shared = sum(len(SHARED_HEAD.findall(text)) for text in source.helpers)
+    return ONCE_SIZE * shared + sum(map(len, source.kernels.texts.values()))
 
 
 def shares(missing: dict[str, Unit]) -> list[dict[str, Unit]]:
