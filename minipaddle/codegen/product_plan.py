@@ -115,13 +115,18 @@ class Alone(ProductPlan):
     @property
     def depth(self) -> int:
         """Terms of a slice, all slices alike: DEEP at most; an eighth of the second-level cache
-        holds a panel of them, and half of the third one all panels.
+        holds a panel of them, and half of the third one all panels. What is not packed and lies
+        beyond the second cache is read a tile's width at a time, which the first one holds.
         """
-        if self.how != "panels" or not self.p.n.size * self.p.k.size:
-            return DEEP
         machine, size, (_, _, n, k, _) = facts(), SIZES[self.T], self.p
-        panel = machine.second // 8 // (self.tile.widest * size)
-        most = max(min(panel, machine.third // 2 // (n.size * size), DEEP) // 8 * 8, SHALLOW)
+        width, whole = self.tile.widest * size, n.size * k.size * size
+        if self.how == "panels" and whole:
+            most = min(machine.second // 8 // width, machine.third // 2 // (n.size * size), DEEP)
+        elif self.how == "rows" and whole > machine.second // 2:
+            most = machine.first // width
+        else:
+            return DEEP
+        most = max(most // 8 * 8, SHALLOW)
         return -(-k.size // -(-k.size // most) // 8) * 8
 
     @property
