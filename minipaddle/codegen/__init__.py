@@ -15,6 +15,7 @@ from . import (
     concat_split,
     convolution,
     counting,
+    depthwise,
     drawing,
     epilogue,
     extremes,
@@ -36,8 +37,7 @@ from .c_target import emit
 from .target import KERNELS
 
 EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
-for name in ("matmul", "conv", "conv_input_grad", "conv_weight_grad"):
-    EMITTERS.pop(name, None)  # those that no pass has laid out anew: NumPy's are faster than loops
+EMITTERS.pop("matmul", None)  # one that no pass has laid out anew: NumPy's is faster than loops
 CHECKED.append(index_checks.checked)
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "concat_split",
     "convolution",
     "counting",
+    "depthwise",
     "drawing",
     "epilogue",
     "extremes",

@@ -115,12 +115,13 @@ def compile_function(name: str, function, given, attrs) -> Executable:
 
     with Recording(False):
         program = trace(results, [x for x in given if type(x) is Spec], name=name).program
-    with LOCK:
-        made = Executable(program, load=False)
-    if None in made.kernels.of.values():
-        raise CannotCompile(made.report())
-    made.load()
-    return made
+    for strategy in ({"layout": False}, {}):  # a kernel for images as they lie, if there is one
+        with LOCK:
+            made = Executable(program, strategy, load=False)
+        if None not in made.kernels.of.values():
+            made.load()
+            return made
+    raise CannotCompile(made.report())
 
 
 class Large:

@@ -85,6 +85,71 @@ def test_drawn_sizes(seed, threads):
     check(list(calls_of(settings, ["float32", "float64"][seed % 2])), threads)
 
 
+def first(operator, shapes, attrs):
+    """The same convolution with the channels first."""
+    name, image = operator.replace("_last", ""), lambda n, *rest: (n, rest[-1], *rest[:-1])
+    kernel = lambda *shape: (shape[-1], shape[-2], *shape[:-2])
+    return name, (image(*shapes[0]), (image if "weight" in name else kernel)(*shapes[1])), attrs
+
+
+def depthwise(rng):
+    """One depthwise convolution of random sizes, with the channels first."""
+    axes = int(rng.integers(1, 3))
+    kernel, stride, dilation = (rng.integers(1, n, axes) for n in (7, 4, 3))
+    padding, reach = rng.integers(0, 4, (axes, 2)), (kernel - 1) * dilation + 1
+    size = np.maximum(rng.integers(1, 40, axes), reach - padding.sum(1)).clip(1)
+    whole = lambda a: tuple(map(int, a))
+    sizes = map(whole, (size, kernel, stride)), (tuple(map(whole, padding)), whole(dilation))
+    return [first(*one) for one in three(*sizes[0], *sizes[1], int(rng.integers(2, 6)), 2, 1, 1)]
+
+
+@pytest.mark.parametrize(("seed", "threads"), [(0, 1), (1, 2), (2, 1), (3, 2)])
+def test_planes(seed, threads):
+    rng = np.random.default_rng(seed)
+    settings = [one for _ in range(8) for one in depthwise(rng)]
+    check(list(calls_of(settings, ["float32", "float64"][seed % 2])), threads)
+
+
+PLANES = [
+    *three((56, 56), (3, 3), (1, 1), ((1, 1),) * 2, (1, 1), 8, 2, 1, 1),
+    *three((57, 56), (3, 3), (2, 2), ((1, 1),) * 2, (1, 1), 8, 2, 1, 1),
+    *three((150, 150), (7, 7), (2, 2), ((3, 3),) * 2, (1, 1), 4, 2, 1, 1),  # several strips
+    *three((2, 9000), (2, 3), (1, 1), ((0, 0),) * 2, (1, 1), 2, 2, 1, 1),  # a row is a strip
+]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_planes_that_are_shared_out(threads):
+    check(list(calls_of([first(*one) for one in PLANES], "float32")), threads)
+
+
+@pytest.mark.parametrize(
+    ("size", "groups", "outs", "why"),
+    [
+        ((8, 8), 1, 1, "channels with channels"),
+        ((8, 8), 2, 3, "channels with channels"),
+        ((4, 4, 4), 2, 1, "channels with channels"),
+        ((1, 60_000), 2, 1, "longer than the stack"),
+    ],
+)
+def test_planes_that_no_kernel_takes(size, groups, outs, why):
+    one, none = (1,) * len(size), ((0, 0),) * len(size)
+    for setting in three(size, one, one, none, one, groups, 1, 1, outs):
+        with pytest.raises(CannotWrite, match=why):
+            list(calls_of([first(*setting)], "float32"))
+
+
+def test_infinite_pixels_stay_in_their_window():
+    """Of the columns 0, 3, 6 only these count: a weight's gradient must not meet the others."""
+    (*_, weight) = three((7, 7), (1, 1), (3, 3), NONE, ONE, 2, 1, 1, 1)
+    name, (x, g), attrs = first(*weight)
+    image = np.full(x, np.inf, "float32")
+    image[:, :, ::3, ::3] = 1
+    one = call(name, [image, np.ones(g, "float32")], attrs)
+    ((got,),) = run_all([one], 1)
+    np.testing.assert_array_equal(got, np.full((2, 1, 1, 1), 9, "float32"))
+
+
 ONE, EVEN, NONE = (1, 1), ((1, 1), (1, 1)), ((0, 0), (0, 0))
 LARGE = [
     *three((32, 32), (3, 3), ONE, EVEN, ONE, batch=5, channels=16, outs=16),

@@ -100,6 +100,19 @@ def test_kernels_compute_what_numpy_does(name, at_once):
 
 
 @compiles
+@pytest.mark.parametrize(("groups", "kernel"), [(4, (4, 1, 3, 3)), (1, (4, 4, 3, 3))])
+def test_images_stay_as_they_lie_where_a_kernel_takes_them(groups, kernel, at_once):
+    """Each channel by itself: nothing moves. Else channels go to the end and back."""
+    arrays = [normal(2, 4, 9, 7), normal(*kernel)]
+    served(lambda: gradients(lambda x, w: F.conv2d(x, w, groups=groups), arrays))
+    for name in ("conv", "conv_input_grad", "conv_weight_grad"):
+        (large,) = (large for large in eager_kernels.LARGE if large.name == name)
+        (kernel,) = large.kernels.values()
+        names = {record.op.name for record in kernel.executable.kernels.of}
+        assert (names == {name}) is (groups == 4), names
+
+
+@compiles
 def test_derivatives_of_second_order(at_once):
     call = lambda: gradients(F.gelu, [normal(2, 9, dtype="float64")], order=2)
     for a, b in zip(served(call), by_numpy(call), strict=True):
