@@ -1,8 +1,9 @@
 """Operators compiled as C beside the interpreter (NumPy) and PyTorch: a part of `kernels`.
 
-Each row is a program of one public function, on one thread. All run in turn; the medians of the
-thread's processor time are compared, which other work on the machine disturbs least. The floor is
-the time in which a copy moves as many bytes as all inputs and results have.
+Each row is a program of one public function, on one thread, and where it can be differentiated, a
+second row the function with its derivatives. All run in turn; the medians of the thread's processor
+time are compared, which other work on the machine disturbs least. The floor is the time in which a
+copy moves as many bytes as all inputs and results have.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def rows(torch) -> dict[str, Row]:
     grid = np.clip(normal(8, 56, 56, 2), -1, 1)
     columns = normal(8, 32 * 9, 56 * 56)
     spd = (a := normal(64, 32, 32)) @ a.swapaxes(1, 2) + 32 * np.eye(32, dtype="float32")
-    b = normal(64, 32, 8)
+    b, tall, few = normal(64, 32, 8), normal(64, 48, 32), normal(64, 48, 4)
     sizes = {"size": (112, 112), "mode": "bilinear", "align_corners": False}
     same = lambda name, *given, **how: Row(
         lambda *x: getattr(paddle, name)(*x, **how),
@@ -118,6 +119,13 @@ def rows(torch) -> dict[str, Row]:
         "adaptive_avg_pool2d, 7": Row(
             lambda x: F.adaptive_avg_pool2d(x, 7), lambda x: T.adaptive_avg_pool2d(x, 7), (image,)
         ),
+        "max_pool2d": Row(
+            lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: T.max_pool2d(x, 3, 2, 1), (image,)
+        ),
+        "avg_pool2d": Row(
+            lambda x: F.avg_pool2d(x, 3, 2, 1, exclusive=False),
+            lambda x: T.avg_pool2d(x, 3, 2, 1), (image,),
+        ),
         "adaptive_max_pool2d, 5": Row(
             lambda x: F.adaptive_max_pool2d(x, 5), lambda x: T.adaptive_max_pool2d(x, 5), (image,)
         ),
@@ -125,6 +133,21 @@ def rows(torch) -> dict[str, Row]:
         "solve": Row(paddle.linalg.solve, torch.linalg.solve, (spd, b)),
         "inverse": Row(paddle.linalg.inv, torch.linalg.inv, (spd,)),
         "det": Row(paddle.linalg.det, torch.linalg.det, (spd,)),
+        "slogdet": Row(
+            paddle.linalg.slogdet, lambda x: torch.stack([*torch.linalg.slogdet(x)]), (spd,)
+        ),
+        "lstsq": Row(
+            lambda x, y: paddle.linalg.lstsq(x, y)[0],
+            lambda x, y: torch.linalg.lstsq(x, y, driver="gelsd").solution, (tall, few),
+        ),
+        "triangular_solve": Row(
+            lambda x, y: paddle.linalg.triangular_solve(x, y, upper=False),
+            lambda x, y: torch.linalg.solve_triangular(x, y, upper=False), (spd, b),
+        ),
+        "pinv": Row(paddle.linalg.pinv, torch.linalg.pinv, (tall,)),
+        "lu": Row(lambda x: paddle.linalg.lu(x)[0], lambda x: torch.linalg.lu_factor(x)[0], (spd,)),
+        "matrix_exp": Row(paddle.linalg.matrix_exp, torch.linalg.matrix_exp, (spd / 64,)),
+        "eig": Row(paddle.linalg.eig, torch.linalg.eig, (tall[:, :32],)),
         "qr": Row(paddle.linalg.qr, torch.linalg.qr, (spd,)),
         "svd": Row(
             lambda x: paddle.linalg.svd(x), lambda x: torch.linalg.svd(x, full_matrices=False),
@@ -132,11 +155,6 @@ def rows(torch) -> dict[str, Row]:
         ),
         "eigh": Row(paddle.linalg.eigh, torch.linalg.eigh, (spd,)),
     }  # fmt: skip
-
-
-def in_torch(how: dict) -> dict:
-    """The options with PyTorch's names."""
-    return {k.replace("axis", "dim"): v for k, v in how.items()}
 
 
 def medians(functions, seconds: float = 0.3) -> list[float]:
@@ -163,6 +181,29 @@ def leaves(x) -> list:
     return [y for part in x for y in leaves(part)] if isinstance(x, list | tuple) else [x]
 
 
+NOT_DIFFERENTIATED = {"eig"}
+"""Rows without derivatives: PyTorch wants those of eigenvectors to be free of their phase."""
+
+
+def derivatives(row: Row, cotangents: list) -> Row:
+    """A function with the derivatives of all its results of floats, by its inputs of floats."""
+
+    def both(function, grad, is_float):
+        def results(*given):
+            n = len(given) - len(cotangents)
+            ys = leaves(function(*given[:n]))
+            moving = [x for x in given[:n] if is_float(x)]
+            return [*ys, *grad([y for y in ys if is_float(y)], moving, [*given[n:]])]
+
+        return results
+
+    import torch
+
+    ours = both(row.ours, paddle.grad, lambda x: x.is_floating_point())
+    theirs = both(row.torch, torch.autograd.grad, lambda x: x.is_floating_point())
+    return Row(ours, theirs, (*row.arrays, *cotangents))
+
+
 def compare(only=()) -> None:
     """Print a line for each operator: times in microseconds, and ratios to PyTorch."""
     try:
@@ -172,20 +213,38 @@ def compare(only=()) -> None:
         return
     torch.set_num_threads(1)
     print(
-        f"\n{'operator, µs':>26}{'NumPy':>10}{'C':>10}{'PyTorch':>10}{'copy':>8}{'C/PyTorch':>11}"
+        f"\n{'operator, µs':>34}{'NumPy':>10}{'C':>10}{'PyTorch':>10}{'copy':>8}{'C/PyTorch':>11}"
     )
+    rng = np.random.default_rng(1)
     for name, row in rows(torch).items():
         if only and not any(part in name for part in only):
             continue
-        tensors = [paddle.to_tensor(a) for a in row.arrays]
-        peers = [torch.from_numpy(a) for a in row.arrays]
-        ours = [compiled(row.ours, backend, tensors) for backend in ("interpreter", "native")]
-        theirs = lambda row=row, peers=peers: row.torch(*peers)
-        found = [np.asarray(x) for x in (*row.arrays, *(y.numpy() for y in leaves(ours[0]())))]
-        source = np.zeros(sum(a.nbytes for a in found), "uint8")
-        target = np.zeros_like(source)
-        copy = lambda source=source, target=target: np.copyto(target, source)
-        with torch.no_grad():
-            old, new, peer, floor = (1e6 * t for t in medians([*ours, theirs, copy]))
-        line = f"{name:>26}{old:10.0f}{new:10.0f}{peer:10.0f}{floor / 2:10.0f}{new / peer:10.2f}"
-        print(line, flush=True)
+        found = line(name, row)
+        cotangents = [
+            rng.standard_normal(y.shape).astype(y.dtype) for y in found if y.dtype.kind == "f"
+        ]
+        if cotangents and name not in NOT_DIFFERENTIATED:
+            line("and derivative", derivatives(row, cotangents), moving=len(row.arrays))
+
+
+def line(name: str, row: Row, moving: int = 0) -> list:
+    """Print the line of a row, and return the results. The first `moving` arrays, those of floats,
+    are differentiated by.
+    """
+    import torch
+
+    peers = [torch.from_numpy(a) for a in row.arrays]
+    for x in peers[:moving]:
+        x.requires_grad_(x.is_floating_point())
+    still = [not x.requires_grad for x in peers]
+    tensors = [paddle.to_tensor(a, stop_gradient=k) for a, k in zip(row.arrays, still, strict=True)]
+    ours = [compiled(row.ours, backend, tensors) for backend in ("interpreter", "native")]
+    found = [y.numpy() for y in leaves(ours[0]())]
+    source = np.zeros(sum(a.nbytes for a in (*row.arrays, *found)), "uint8")
+    target = np.zeros_like(source)
+    calls = *ours, lambda: row.torch(*peers), lambda: np.copyto(target, source)
+    with torch.set_grad_enabled(moving > 0):
+        old, new, peer, floor = (1e6 * t for t in medians(calls))
+    text = f"{name:>34}{old:10.0f}{new:10.0f}{peer:10.0f}{floor / 2:10.0f}{new / peer:10.2f}"
+    print(text, flush=True)
+    return found
