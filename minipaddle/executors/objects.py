@@ -13,6 +13,7 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import get_ident
 from time import perf_counter
 from typing import NamedTuple
 
@@ -88,11 +89,16 @@ def shares(missing: dict[str, Unit]) -> list[dict[str, Unit]]:
 
 
 def link(path: Path, name: Path) -> None:
-    """Give a file another name, where the file system can."""
-    own = name.with_suffix(f".{os.getpid()}")
+    """Give a file another name, where the file system can. A name that has a whole file keeps it:
+    another program may be about to link that file for other units in it.
+    """
+    if name.exists() and not sum_of(name):
+        name.unlink(missing_ok=True)
     try:
-        own.hardlink_to(path)
+        name.hardlink_to(path)
+    except FileExistsError:
+        pass
     except OSError:
+        own = name.with_suffix(f".{os.getpid()}-{get_ident()}")
         shutil.copyfile(path, own)
-    own.replace(name)
-    own.unlink(missing_ok=True)  # two names of one file: `replace` does nothing
+        own.replace(name)

@@ -1,9 +1,11 @@
 """A C file in parts: several compilers make one library, and what one has made serves others."""
 
+import hashlib
 import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +169,31 @@ def test_an_object_that_is_damaged_is_made_again(given, tmp_path, damage):
     np.testing.assert_allclose(found.numpy(), products(x).numpy() + 1, rtol=1e-5)
     assert not any(part.cached for part in made.source.parts)
     assert len(given) == 4
+
+
+def test_a_name_keeps_its_object(given, tmp_path):
+    """Another program may link the object for other units in it."""
+    one, other, name = (tmp_path / f"{k}.o" for k in ("one", "other", "name"))
+    for path in (one, other):
+        path.write_bytes(path.name.encode() + hashlib.sha256(path.name.encode()).digest())
+        objects.link(path, name)
+    assert name.read_bytes() == one.read_bytes()
+    name.unlink()
+    name.write_bytes(b"damaged")
+    objects.link(other, name)
+    assert name.read_bytes() == other.read_bytes()
+
+
+def test_threads_compile_programs_that_share_kernels(given):
+    x = paddle.eye(24)
+    wanted = products(x).numpy()
+
+    def run(k: int):
+        return compiled(lambda y: products(y) + k, x)
+
+    with ThreadPoolExecutor(6) as pool:
+        for k, (found, _) in enumerate(pool.map(run, range(6))):
+            np.testing.assert_allclose(found.numpy(), wanted + k, rtol=1e-5)
 
 
 def test_a_file_system_without_links_has_copies(given, tmp_path, monkeypatch):
