@@ -66,7 +66,8 @@ class finfo(Limits, _namedtuple("finfo", [*NUMBERS, "bits", "dtype"])):
 def set_flags(flags: dict) -> None:
     """Set flags by name; raises ValueError for one that MiniPaddle does not have.
 
-    "FLAGS_eager_kernels" says whether eager mode computes large arrays by kernels in C.
+    "FLAGS_eager_kernels" says whether eager mode computes large arrays by kernels in C, and the
+    derivatives of tapes that it walks often by programs in C.
     Source: Paddle API `paddle.set_flags`.
 
     >>> import minipaddle as paddle

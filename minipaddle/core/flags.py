@@ -7,4 +7,5 @@ FLAGS = {
     "FLAGS_eager_kernels": True,
     "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
 }
-"""Only `FLAGS_eager_kernels` is ours and does something: see `executors/eager_kernels.py`."""
+"""Only `FLAGS_eager_kernels` is ours and does something: see `eager_kernels.py` and `tapes.py` in
+`executors`."""

@@ -5,11 +5,11 @@ files in parts, and the backend "auto", which compiles in the background.
 
 from ..engine.executors.executable_cache import BUILDERS
 from ..engine.executors.native import SPLIT, TUNED
-from . import background, cuda, eager_kernels, interpreted, objects, trials
+from . import background, cuda, eager_kernels, interpreted, objects, tapes, trials
 
 BUILDERS["gpu"] = cuda.Executable
 BUILDERS["no compiler"] = interpreted.Interpreted
 TUNED[trials.CHOSEN] = trials.tuned
 SPLIT.append(objects.objects_of)
 
-__all__ = ["background", "cuda", "eager_kernels", "interpreted", "objects", "trials"]
+__all__ = ["background", "cuda", "eager_kernels", "interpreted", "objects", "tapes", "trials"]

@@ -78,11 +78,11 @@ class Kernel:
         why = f": {self.build.error}" if self.build.error else f", {self.walked} elements so far"
         return f"NumPy{why}"
 
-    def __call__(self, arrays) -> list | None:
-        """The results in C; None if NumPy computes this call."""
+    def __call__(self, arrays, elements: int) -> list | None:
+        """The results in C; None if NumPy computes this call, of so many elements."""
         if self.executable is None:
             if self.build.error is None:
-                self.count(arrays[0].size)
+                self.count(elements)
             return None
         context = self.executable.context()
         try:
@@ -115,6 +115,8 @@ def compile_function(name: str, function, given, attrs) -> Executable:
 
     with Recording(False):
         program = trace(results, [x for x in given if type(x) is Spec], name=name).program
+    if program.states:
+        raise CannotCompile(f"it uses the tensor {program.states[0].name or 'made in it'}")
     for strategy in ({"layout": False}, {}):  # a kernel for images as they lie, if there is one
         with LOCK:
             made = Executable(program, strategy, load=False)
@@ -146,7 +148,7 @@ class Large:
             if len(self.kernels) == MOST:
                 del self.kernels[next(iter(self.kernels))]
             kernel = self.kernels[key] = Kernel(self.name, self.function, args, attrs)
-        return kernel([x for x in args if type(x) is ndarray])
+        return kernel([x for x in args if type(x) is ndarray], args[0].size)
 
     def in_blocks(self, args, attrs) -> list | None:
         """The results of NumPy on blocks of rows; None if no blocks are possible, or worth it."""
@@ -166,6 +168,9 @@ class Large:
 
 
 LARGE: list[Large] = []
+
+REPORTED: list = []
+"""Functions that yield further lines of `report`."""
 
 
 def is_cut(x, first) -> bool | None:
@@ -258,7 +263,8 @@ def report() -> str:
         for (first, *_), kernel in large.kernels.items()
     ]
     where = f"large arrays in eager mode: C, from {LEAST:,} elements on"
-    return "\n".join([where, *uses])
+    more = (line for lines in REPORTED for line in lines())
+    return "\n".join([where, *uses, *more])
 
 
 give_kernels(*map(OPS.get, OPERATORS.split()))

@@ -11,6 +11,7 @@ import numpy as np
 import minipaddle
 from minipaddle.executors import eager_kernels
 from tests.benchmarks import models
+from tests.benchmarks.frameworks import wait_for_kernels
 from tests.benchmarks.timing import interleaved, report
 
 
@@ -140,15 +141,6 @@ def by_numpy(call):
             minipaddle.set_flags({"FLAGS_eager_kernels": True})
 
     return without
-
-
-def wait_for_kernels(call) -> None:
-    """Call until all kernels that the call would use after a while are compiled."""
-    counts = eager_kernels.START, eager_kernels.SWITCH
-    eager_kernels.START = eager_kernels.SWITCH = 1
-    for _ in range(4):  # the operators in a derivative are compiled before it
-        call()
-    eager_kernels.START, eager_kernels.SWITCH = counts
 
 
 def steps(frameworks) -> dict[str, dict[str, float]]:

@@ -37,16 +37,30 @@ class Step:
     program: Callable = lambda: None
     remarks: Callable = list
     """Why it is not what its name says, after the first steps: programs that are interpreted."""
+    settle: Callable = lambda: None
+    """Brings it to where it would be after many steps."""
 
 
 # ---- MiniPaddle ------------------------------------------------------------------------------
+
+
+def wait_for_kernels(call) -> None:
+    """Call until all is compiled that the call would use in eager mode after a while."""
+    from minipaddle.executors import eager_kernels
+
+    counts = eager_kernels.START, eager_kernels.SWITCH
+    eager_kernels.START = eager_kernels.SWITCH = 1
+    for _ in range(5):  # the operators in a derivative are compiled before it
+        call()
+    eager_kernels.START, eager_kernels.SWITCH = counts
 
 
 def minipaddle(workload: Workload, weights, executor: str | None = None) -> Step:
     import minipaddle as paddle
 
     if executor is None:
-        return Step(models.step_of(paddle, workload, weights=weights), None)
+        run = models.step_of(paddle, workload, weights=weights)
+        return Step(run, None, settle=partial(wait_for_kernels, run))
     statics = []
 
     def whole(step):

@@ -60,6 +60,7 @@ class Work:
         }
 
     def calibrate(self, seconds: float) -> int:
+        self.step.settle()
         return calls_per_round(self.step.run, seconds)
 
     def round(self, calls: int, clock: str) -> float:

@@ -224,7 +224,7 @@ def test_what_cannot_be_compiled_stays(at_once):
 
     kernel = eager_kernels.Kernel("refused", refuse, [normal(3)], {})
     for _ in range(3):
-        assert kernel([normal(3)]) is None
+        assert kernel([normal(3)], 3) is None
     assert str(kernel) == "NumPy: not this one"
 
 

@@ -9,6 +9,8 @@ from ..ops.creation import assign
 from .device import device_guard
 from .tape import get_leaf
 
+WALKS = [pull_back]  # the last one walks; those outside of the engine may compile the walk
+
 
 def build_seeds(tensors, grads):
     """Pairs (record, cotangent) from results and the gradients given for them."""
@@ -56,7 +58,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     try:
         with Recording(False), device_guard(tensors[0].place):
             seeds = build_seeds(tensors, grad_tensors)
-            found = pull_back(seeds, release=not retain_graph)
+            found = WALKS[-1](seeds, release=not retain_graph)
             taken = {id(g) for _, g in seeds}
             for record, g in found.items():  # no two leaves may share one gradient's memory
                 leaf = record.tensor()
@@ -92,14 +94,13 @@ def grad(
     >>> dx.item(), ddx.item()
     (27.0, 18.0)
     """
-    outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
-    inputs = inputs if isinstance(inputs, list | tuple) else [inputs]
+    outputs, inputs = (x if isinstance(x, list | tuple) else [x] for x in (outputs, inputs))
     keep = create_graph if retain_graph is None else retain_graph
     seeds = build_seeds(outputs, grad_outputs)  # an output that is an input gets its leaf here
     wanted = [x.record for x in inputs]
     blocked = {t.record for t in no_grad_vars or ()} - {None}
     with Recording(create_graph), device_guard(outputs[0].place):
-        found = pull_back(seeds, set(wanted) - {None}, blocked=blocked, release=not keep)
+        found = WALKS[-1](seeds, set(wanted) - {None}, blocked=blocked, release=not keep)
     grads = [found.get(record) for record in wanted]
     for x, g in zip(inputs, grads, strict=True):
         if g is None and not allow_unused:
