@@ -9,10 +9,12 @@ its own (`look`) finds the index.
 from __future__ import annotations
 
 from contextlib import suppress
+from math import prod
 from typing import NamedTuple
 
 from ..engine.codegen.kernel import C_TYPES
 from ..engine.codegen.scalar import CannotWrite
+from ..engine.ops.gather import flat_index
 from ..engine.ops.marks import after
 from ..engine.ops.movement import reshape
 from .target import KERNELS, Target
@@ -72,9 +74,13 @@ class CheckedIndices:
         self.at: dict = {}
 
     def add(self, index, places: IndexInput) -> bool:
-        """Add an input; return whether it needs a check. Reshaped indices are the same indices."""
+        """Add an input; return whether it needs a check. Reshaped indices are the same indices, and
+        positions in a whole array were checked when they were computed.
+        """
         while index.op in (after, reshape):
             index = index.inputs[0]
+        if index.op is flat_index and prod(index.attrs["shape"]) == places.size:
+            return False
         before = self.at.setdefault(index, [])
         known = any(old.size == places.size and covers(old, places) for old in before)
         before += [] if known else [places]

@@ -7,6 +7,7 @@ from . import (
     back_to_back_gemm,
     batch_norm,
     batch_weight_gradients,
+    cache_writes,
     canonicalize_matmul,
     concat_of_slices,
     decompose_losses,
@@ -23,6 +24,8 @@ from . import (
 
 insert("batch_norm", before="decompose")
 insert("layout", "canonicalize_matmul", "concat_of_slices", after="decompose")
+insert("whole_puts", after="concat_of_slices")
 insert("sinking", "folding", "batch_weight_gradients", "algebra", "cse", after="cse")
 insert("strip_products", "recompute", "pretranspose", before="fusion")
 insert("epilogue", "back_to_back_gemm", after="fusion")
+insert("early_checks", after="schedule")

@@ -21,6 +21,7 @@ Write `written_before(plan, failing)`: the numbers of the states that need a cop
 
     cache = put(cache, at, x)                     the put may fail      ->  []
     cache = put(cache, at, x); take(table, word)  the take may fail     ->  [0]
+    cache = put(put(cache, at, x), next, x)       both puts may fail    ->  [0]
 
 Source: Gray, "The transaction concept: virtues and limitations", 1981: everything or nothing.
 """

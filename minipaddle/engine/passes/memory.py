@@ -201,19 +201,24 @@ class Planner:
             taken = set()
             for new in values_of(record, self.root):
                 self.chains[new] = [new]
-                if self.at.get(new, OUTSIDE).kind == "state":
-                    continue
                 for _, j in (pair for pair in self.inplace(record) if pair[0] == new[1]):
                     old = self.value(record.inputs[j])
-                    if old in taken or not self.dies(old, t) or not self.may_replace(new, old):
-                        continue
-                    taken.add(old)
-                    self.join(old, new)
-                    break
+                    if old not in taken and self.dies(old, t) and self.may_take_over(new, old):
+                        taken.add(old)
+                        self.join(old, new)
+                        break
 
     def dies(self, value: Value | None, t: int) -> bool:
         """Whether a value lies in the arena and record t is the last that needs it."""
         return value in self.chains and value not in self.at and self.lives[value].end == t + 1
+
+    def may_take_over(self, new: Value, old: Value) -> bool:
+        """Whether `new` may be made where `old` lies. In a state, all that `old` was written
+        over is made there, too: nothing may need the state's own value by then.
+        """
+        place, first = self.at.get(new, OUTSIDE), self.chains[old][0]
+        free = place.kind != "state" or self.may_replace(first, (self.states[place.k][0], 0))
+        return free and self.may_replace(new, old)
 
     def join(self, old: Value, new: Value) -> None:
         """Let `new` lie where `old` does; if one of them is an output, all lie in its buffer."""
