@@ -1,5 +1,7 @@
 """What the fuzzer found, made small: each of these once differed between eager and static."""
 
+from collections import deque
+
 import minipaddle as paddle
 from tests.jit.fuzz_world import BIAS, STATE, W, slope
 
@@ -424,3 +426,14 @@ def detached_in_a_loop(x, m, s, n, p, q, flag):
     for _ in range(n, 2):
         y, z = y.detach(), z * 2
     return y, z
+
+
+def a_deque_of_rows_after_an_early_return(x, m, s, n, p, q, flag):
+    if s:
+        return x, p, x
+    rows = deque(x)
+
+    def kept():
+        return rows
+
+    return x * 2, p + len(kept()), x * 3

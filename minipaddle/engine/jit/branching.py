@@ -236,6 +236,8 @@ class Choice:
             if other.missing:
                 learn(self.learned, {place.key: mine})
             mine = self.blank(place, other)
+        if place.key in self.learned and mine.structure == other.structure:  # nobody reads it
+            other.leaves = [x if is_value(x) else y for x, y in zip(other.leaves, mine.leaves)]
         if other.uncertain:
             mine = mine.maybe_undefined(place, True, "")
         elif mine.uncertain:
@@ -265,9 +267,7 @@ class Choice:
         """The value that a place has after the `if`."""
         if place.key in self.undefined:
             return Undefined(place.name, self.blame(place))
-        if a.missing:
-            return a.value
-        if a.value is b.value:
+        if a.missing or a.value is b.value:
             return a.value
         pairs = zip(a.leaves, b.leaves, outs, strict=True)
         leaves = [x if is_plain(x) and same_value(x, y) else out for x, y, out in pairs]
