@@ -4,6 +4,7 @@ from ..engine.passes.registry import PASSES, insert
 from . import (
     algebra_of_shapes,
     arena_search,
+    arena_tree,
     back_to_back_gemm,
     batch_norm,
     batch_weight_gradients,

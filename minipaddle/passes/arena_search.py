@@ -1,4 +1,4 @@
-"""Further ways to place buffers in an arena: two greedy orders, and two searches."""
+"""Further ways to place buffers in an arena: three greedy orders, and two searches."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import random
 import time
 from collections.abc import Sequence
 
-from ..engine.passes.arena import FAST, STRONG, Buffer, bound, height, ordered, placed, profile
+from ..engine.passes.arena import FAST, PLACED, STRONG, Buffer, bound, height, ordered, profile
+
+
+def by_time(buffers: Sequence[Buffer]) -> list[int]:
+    """Best fit in the order of time, like an allocator that does not know the future."""
+    return PLACED[-1](buffers, ordered(buffers, lambda b: (b.start, -b.nbytes)))
 
 
 def by_area(buffers: Sequence[Buffer]) -> list[int]:
     """Best fit, by bytes times time."""
-    return placed(buffers, ordered(buffers, lambda b: (b.nbytes * (b.start - b.end), b.start)))
+    return PLACED[-1](buffers, ordered(buffers, lambda b: (b.nbytes * (b.start - b.end), b.start)))
 
 
 def by_breadth(buffers: Sequence[Buffer]) -> list[int]:
@@ -22,10 +27,10 @@ def by_breadth(buffers: Sequence[Buffer]) -> list[int]:
         here = [k for k in waiting if buffers[k].start <= t < buffers[k].end]
         order += sorted(here, key=lambda k: (-buffers[k].nbytes, k))
         waiting.difference_update(here)
-    return placed(buffers, order)
+    return PLACED[-1](buffers, order)
 
 
-FAST.update(area=by_area, breadth=by_breadth)
+FAST.update(time=by_time, area=by_area, breadth=by_breadth)
 
 # ---- search ----------------------------------------------------------------------------------
 
@@ -44,7 +49,7 @@ def by_climbing(buffers: Sequence[Buffer], seconds: float = 0.5, steps: int = 40
         if lowest <= goal or time.perf_counter() > until:
             break
         other = move_earlier(order, buffers, offsets, dice)
-        found = placed(buffers, other)
+        found = PLACED[-1](buffers, other)
         high = height(buffers, found)
         if high <= peak or dice.random() < 0.02:
             order, offsets, peak = other, found, high

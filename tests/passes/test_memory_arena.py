@@ -2,17 +2,29 @@
 
 import itertools
 import random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.engine.passes.arena import FAST, GOOD, Buffer, bound, height, offsets
+from minipaddle.engine.passes.arena import (
+    FAST,
+    GOOD,
+    Buffer,
+    bound,
+    height,
+    offsets,
+    ordered,
+    placed,
+)
 from minipaddle.engine.passes.lifetimes import ALIGNMENT
 from minipaddle.engine.passes.memory import plan
 from minipaddle.ir.parser import parse
+from minipaddle.passes import arena_tree
 from minipaddle.passes.arena_search import by_climbing, by_exhaustion, overlap
+from minipaddle.passes.arena_tree import placed_by_tree
 
 METHODS = FAST | {"exhaustion": by_exhaustion, "climbing": by_climbing}
 
@@ -110,6 +122,26 @@ def test_offsets_are_a_slot():
         found = plan(parse(text + " return v5\n}"))
     assert found.size == 4 * 64
     assert found.live == 2 * 64
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(many, st.randoms(use_true_random=False))
+def test_the_tree_places_as_the_list_does(found, dice):
+    order = [*range(len(found))]
+    dice.shuffle(order)
+    with patch.object(arena_tree, "MANY", 0):
+        assert placed_by_tree(found, order) == placed(found, order)
+
+
+def test_the_tree_places_many_buffers_as_the_list_does():
+    dice, found = random.Random(0), []
+    for k in range(400):  # a forward and its backward
+        for start, end in ((k, 801 - k), (k, k + 2), (800 - k, 803 - k)):
+            found.append(Buffer(start, end, 64 * dice.choice([1, 32, 33, 512])))
+    assert len(found) > arena_tree.MANY
+    for order in (lambda b: (-b.nbytes, b.start), lambda b: (b.start, b.end), lambda b: (b.end,)):
+        numbers = ordered(found, order)
+        assert placed_by_tree(found, numbers) == placed(found, numbers)
 
 
 @pytest.mark.timeout(60)

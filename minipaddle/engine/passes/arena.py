@@ -1,7 +1,7 @@
 """Offsets in one arena: buffers that are needed at the same time must not overlap.
 
 Finding the smallest arena is NP-hard ("dynamic storage allocation", Garey and Johnson 1979, SR2).
-Greedy placement in a good order comes close: here are three orders. No arena is smaller than the
+Greedy placement in a good order comes close: here are two orders. No arena is smaller than the
 *bound*, the bytes of the largest set of buffers that are needed at one time.
 """
 
@@ -65,19 +65,18 @@ def placed(buffers: Sequence[Buffer], order: Sequence[int]) -> list[int]:
     return offsets
 
 
+PLACED: list = [placed]
+"""Functions that place buffers in an order. The last one serves; all give the same offsets."""
+
+
 def by_size(buffers: Sequence[Buffer]) -> list[int]:
     """Best fit, the largest first; of equal ones the longest first (Pisarchyk and Lee 2020)."""
-    return placed(buffers, ordered(buffers, lambda b: (-b.nbytes, b.start - b.end, b.start)))
+    return PLACED[-1](buffers, ordered(buffers, lambda b: (-b.nbytes, b.start - b.end, b.start)))
 
 
 def by_duration(buffers: Sequence[Buffer]) -> list[int]:
     """Best fit, the longest needed first; those needed briefly are stacked upon them."""
-    return placed(buffers, ordered(buffers, lambda b: (b.start - b.end, -b.nbytes, b.start)))
-
-
-def by_time(buffers: Sequence[Buffer]) -> list[int]:
-    """Best fit in the order of time, like an allocator that does not know the future."""
-    return placed(buffers, ordered(buffers, lambda b: (b.start, -b.nbytes)))
+    return PLACED[-1](buffers, ordered(buffers, lambda b: (b.start - b.end, -b.nbytes, b.start)))
 
 
 def ordered(buffers, key) -> list[int]:
@@ -88,7 +87,7 @@ def ordered(buffers, key) -> list[int]:
 
 Method = Callable[[Sequence[Buffer]], list[int]]
 
-FAST: dict[str, Method] = {"size": by_size, "duration": by_duration, "time": by_time}
+FAST: dict[str, Method] = {"size": by_size, "duration": by_duration}
 """Greedy placements; `minipaddle.passes` adds some."""
 STRONG: list[Method] = []
 """Searches, for buffers that no greedy placement brings near the bound."""
@@ -107,8 +106,7 @@ def offsets(buffers: Sequence[Buffer]) -> list[int]:
     goal, best = bound(buffers), []
     for method in FAST.values():
         found = method(buffers)
-        if not best or height(buffers, found) < height(buffers, best):
-            best = found
+        best = min(best or found, found, key=lambda o: height(buffers, o))
         if height(buffers, best) <= GOOD * goal:
             return best
     if height(buffers, best) > ENOUGH * goal:
