@@ -12,6 +12,9 @@ from .kernel import C_TYPES, Kernel, buffers, c_function, function, results
 from .rows import Columns, collapse, row_nest
 from .writer import FUNCTIONS, Writer
 
+FORMS: list = [(lambda writer: True, row_nest)]
+"""The forms of a nest whose innermost loop is folded: (which writers it fits, what writes it)."""
+
 
 def emit_nest(record, name: str) -> Kernel:
     """The C function of a record that is one loop nest. Its buffers may overlap where
@@ -30,10 +33,10 @@ def body_of(writer: Writer) -> str:
     loops = writer.nest.loops
     if not writer.nest.reduces:
         elementwise(writer, loops)
-    elif not loops or loops[-1] not in writer.parallel:
-        row_nest(writer)
-    else:
+    elif loops and loops[-1] in writer.parallel:
         Columns(writer).write()
+    else:
+        next(write for fits, write in FORMS if fits(writer))(writer)
     return "\n".join(writer.lines)
 
 

@@ -163,8 +163,7 @@ class Rows(Folding):
         return kept if len(kept) == len(stored) or pick("keep", True, (False, True)) else stored
 
     def row_outputs(self, stage: int) -> None:
-        outputs = self.w.outputs(stage, True)
-        if outputs:
+        if outputs := self.w.outputs(stage, True):
             self.w.assign(self.w.stores(outputs, self.row))
 
     def stage(self, stage: int) -> None:
@@ -200,10 +199,8 @@ class Rows(Folding):
         nodes = [n for n in nodes if n not in w.known and w.nest.is_row(n)]
         nodes = [n for n in nodes if n.kind in ("apply", "load", "select")]
         for node in sorted(nodes, key=attrgetter("depth")):  # operands come first
-            name, dtype = (
-                w.fresh(node.of.op.name if node.kind == "apply" else "r"),
-                wide(node.dtype),
-            )
+            name = w.fresh(node.of.op.name if node.kind == "apply" else "r")
+            dtype = wide(node.dtype)
             w.assign([(f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype)])
             self.row[node] = w.known[node] = Text(name, (), dtype)
 
@@ -228,11 +225,13 @@ class Rows(Folding):
 class Columns(Folding):
     """A nest whose innermost loop is kept: sums go down, across many columns at a time."""
 
+    most = BLOCK  # columns at a time, by default
+
     def __init__(self, writer: Writer):
         super().__init__(writer)
         *self.outer, self.across = self.kept
-        n = self.across.extent
-        self.block = pick("columns", BLOCK, [b for b in (64, 128, 256, 512, 2048, 4096) if b < n])
+        n, sizes = self.across.extent, (64, 128, 256, 512, 2048, 4096)
+        self.block = pick("columns", self.most, [b for b in sizes if b < n])
         self.width = min(n, self.block)
 
     def write(self) -> None:
@@ -272,15 +271,13 @@ class Columns(Folding):
         for n, name in arrays.items():
             w.put(stack_array(C_TYPES[wide(n.dtype)], name, self.width))
         if outputs or arrays:
-            with w.loop([self.across], w.simd):
+            with self.columns():
                 memo: dict = {}
                 targets = w.stores(outputs, memo)
                 targets += [(f"{name}{self.element}", w.text(n, memo), wide(n.dtype))
                             for n, name in arrays.items()]  # fmt: skip
                 w.assign(targets)
-        w.known.update(
-            {n: Text(f"{name}{self.element}", (), wide(n.dtype)) for n, name in arrays.items()}
-        )
+        w.known |= {n: Text(f"{x}{self.element}", (), wide(n.dtype)) for n, x in arrays.items()}
 
     def stage(self, stage: int) -> None:
         """One walk down the columns."""
@@ -292,7 +289,13 @@ class Columns(Folding):
 
     @contextmanager
     def walk(self, along, folds, words):
-        with self.w.loop(along, *words), self.w.loop([self.across], self.w.simd):
+        with self.w.loop(along, *words), self.columns():
+            yield
+
+    @contextmanager
+    def columns(self):
+        """The loop across the columns."""
+        with self.w.loop([self.across], self.w.simd):
             yield
 
     def declare(self, variables) -> None:
@@ -300,7 +303,7 @@ class Columns(Folding):
         self.each([f"{name}{self.element} = {value};" for _, name, value in variables])
 
     def each(self, lines: list[str]) -> None:
-        """A loop across the columns."""
+        """The same lines for each column."""
         if lines:
-            with self.w.loop([self.across], self.w.simd):
+            with self.columns():
                 self.w.put(*lines)

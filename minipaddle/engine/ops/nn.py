@@ -50,10 +50,7 @@ linear.vjp(
     x=lambda g, weight, transpose: linear(g, weight, transpose=not transpose),
     weight=lambda g, x, transpose: summed_outer(g, x) if transpose else summed_outer(x, g),
 )
-summed_outer.vjp(
-    x=lambda g, y: linear(y, g, transpose=True),
-    y=lambda g, x: linear(x, g),
-)
+summed_outer.vjp(x=lambda g, y: linear(y, g, transpose=True), y=lambda g, x: linear(x, g))
 
 
 @opaque(promote=True)
