@@ -24,7 +24,7 @@ def relu6(m, x):
 relu6.vjp(lambda g, out: gate(g, out, high=6.0))
 
 
-@elementwise
+@elementwise(result="float")
 def leaky_relu(m, x, *, negative_slope=0.01):
     """x where x >= 0, else negative_slope · x.
 
@@ -39,7 +39,7 @@ def _(g, x, negative_slope):
     return gate(g * (1 - negative_slope), x, closed=True) + g * negative_slope
 
 
-@elementwise
+@elementwise(result="float")
 def thresholded_relu(m, x, *, threshold=1.0, value=0.0):
     """x where x > threshold, else `value`.
 
@@ -52,7 +52,7 @@ def thresholded_relu(m, x, *, threshold=1.0, value=0.0):
 thresholded_relu.vjp(lambda g, x, threshold: gate(g, x, low=threshold))
 
 
-@elementwise
+@elementwise(result="float")
 def hardtanh(m, x, *, min=-1.0, max=1.0):
     """x moved into [min, max]; at the bounds the derivative is 0.
 
@@ -65,7 +65,7 @@ def hardtanh(m, x, *, min=-1.0, max=1.0):
 hardtanh.vjp(lambda g, x, min, max: gate(g, x, low=min, high=max))
 
 
-@elementwise
+@elementwise(result="float")
 def hardsigmoid(m, x, *, slope=0.1666667, offset=0.5):
     """slope · x + offset, moved into [0, 1].
 
@@ -78,7 +78,7 @@ def hardsigmoid(m, x, *, slope=0.1666667, offset=0.5):
 hardsigmoid.vjp(lambda g, out, slope: gate(g * slope, out, high=1.0))
 
 
-@elementwise
+@elementwise(result="float")
 def hardswish(m, x):
     """x · min(max(x + 3, 0), 6) / 6: Howard et al., "Searching for MobileNetV3".
 
@@ -93,7 +93,7 @@ hardswish.vjp(
 )
 
 
-@elementwise
+@elementwise(result="float")
 def elu(m, x, *, alpha=1.0):
     """x where x > 0, else alpha · (eˣ - 1): Clevert et al., "Exponential Linear Units".
 
@@ -106,7 +106,7 @@ def elu(m, x, *, alpha=1.0):
 elu.vjp(lambda g, x, alpha: g * where(x > 0, 1.0, alpha * exp(minimum(x, 0.0))))
 
 
-@elementwise
+@elementwise(result="float")
 def celu(m, x, *, alpha=1.0):
     """x where x > 0, else alpha · (e^(x/alpha) - 1): Barron, "Continuously Differentiable ELU".
 
@@ -119,7 +119,7 @@ def celu(m, x, *, alpha=1.0):
 celu.vjp(lambda g, x, alpha: g * where(x > 0, 1.0, exp(minimum(x, 0.0) / alpha)))
 
 
-@elementwise
+@elementwise(result="float")
 def selu(m, x, *, scale=1.0507009873554805, alpha=1.6732632423543772):
     """scale · elu(x, alpha): Klambauer et al., "Self-Normalizing Neural Networks".
 
@@ -132,7 +132,7 @@ def selu(m, x, *, scale=1.0507009873554805, alpha=1.6732632423543772):
 selu.vjp(lambda g, x, scale, alpha: g * where(x > 0, scale, (scale * alpha) * exp(minimum(x, 0.0))))
 
 
-@elementwise
+@elementwise(result="float")
 def mish(m, x):
     """x · tanh(softplus(x)): Misra, "Mish: A Self Regularized Activation Function".
 
@@ -148,7 +148,7 @@ def _(g, x):
     return g * (t + x * (1 - t * t) * sigmoid(x))
 
 
-@elementwise
+@elementwise(result="float")
 def log_sigmoid(m, x):
     """log(sigmoid(x)), exact for very negative x too.
 
@@ -161,7 +161,7 @@ def log_sigmoid(m, x):
 log_sigmoid.vjp(lambda g, x: g * sigmoid(-x))
 
 
-@elementwise
+@elementwise(result="float")
 def softsign(m, x):
     """x / (1 + |x|).
 
@@ -174,7 +174,7 @@ def softsign(m, x):
 softsign.vjp(lambda g, x: g / square(1 + abs(x)))
 
 
-@elementwise
+@elementwise(result="float")
 def softshrink(m, x, *, threshold=0.5):
     """x moved towards 0 by `threshold`, and 0 where it is nearer.
 
@@ -200,7 +200,7 @@ def hardshrink(m, x, *, threshold=0.5):
 hardshrink.vjp(lambda g, x, threshold: where(abs(x) < threshold, 0.0, g))
 
 
-@elementwise
+@elementwise(result="float")
 def tanhshrink(m, x):
     """x - tanh(x).
 

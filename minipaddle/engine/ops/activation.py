@@ -25,7 +25,7 @@ def relu(m, x):
 relu.vjp(lambda g, out: gate(g, out))
 
 
-@elementwise
+@elementwise(result="float")
 def silu(m, x):
     """x · sigmoid(x): Ramachandran et al., "Searching for Activation Functions".
 
@@ -43,7 +43,7 @@ def _(g, x):
 swish = silu
 
 
-@elementwise
+@elementwise(result="float")
 def gelu(m, x, *, approximate=False):
     """x · Φ(x), Φ the normal distribution: Hendrycks and Gimpel, "Gaussian Error Linear Units".
 
@@ -68,7 +68,7 @@ def _(g, x, approximate):
     return g * (0.5 * (1 + erf(x * math.sqrt(0.5))) + x * density)
 
 
-@elementwise
+@elementwise(result="float")
 def softplus(m, x, *, beta=1, threshold=20):
     """log(1 + e^(beta·x)) / beta; x itself where beta · x > threshold.
 
