@@ -38,6 +38,7 @@ from .c_target import emit
 from .target import KERNELS
 
 EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
+EMITTERS["searchsorted"].mixes = True  # it compares in the wider dtype
 EMITTERS.pop("matmul", None)  # one that no pass has laid out anew: NumPy's is faster than loops
 CHECKED.append(index_checks.checked)
 

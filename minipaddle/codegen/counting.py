@@ -62,6 +62,9 @@ def emit_choose_repeatedly(record, name: str):
     return fill_kernel(record, name, CHOSEN, weights.dtype, work=8 * lines.length, **words)
 
 
+emit_choose_repeatedly.mixes = True
+
+
 CHOSEN = """\
 double *const total = (double *)work;
 for (int64_t row = 0; row < LINES; row++) {

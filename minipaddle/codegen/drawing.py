@@ -41,6 +41,9 @@ def emit_quantile(record, name: str):
     return fill_kernel(record, name, QUANTILE, record.dtype, **words)
 
 
+emit_quantile.mixes = True  # what is drawn is in double, in the operators of weights below too
+
+
 SORTED = """\
 ITEM *const first = (ITEM *)work;
 for (int64_t line = 0; line < LINES; line++) {
@@ -97,3 +100,6 @@ def emit_choose_distinct(record, name: str):
     lines = Lines(prod(u.shape[:-1]), u.shape[-1], 1)
     words = {"READ": fill("LOAD", C_TYPES, weights.dtype, {}), "SIZE": record.attrs["size"]}
     return emit_sorted(record, name, u.dtype, lines, WAITING, **words)
+
+
+emit_choose_distinct.mixes = True

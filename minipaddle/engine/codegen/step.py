@@ -149,7 +149,7 @@ def write_kernel(record: Record, name: str) -> Kernel:
     if record.op.effect and emit is emit_nest:
         raise CannotWrite("it has an effect outside of the program")
     first = record.attrs["region"].records[0] if group else record
-    if emit is not emit_nest and has_mixed_dtypes(first):
+    if has_mixed_dtypes(first) and not getattr(emit, "mixes", emit is emit_nest):
         raise CannotWrite("operands of several floating dtypes")
     return emit(record, name)
 
