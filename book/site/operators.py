@@ -23,12 +23,13 @@ the rule says how much the loss changes with one input.
 {kinds}
 
 The last columns say how each executor computes it. Eager execution and the interpreter run its
-body. In a compiled program it has a kernel of its own, is a part of a loop nest, or a pass replaces
-it by other operators; what C leaves to Python is said with the reason. The table is derived from
-the registries of kernels and passes.
+body; a compiled program has code for it. The table is derived from the registries of kernels and
+passes, and its words mean:
 
-| Operator | Kind | | Eager | Interpreter | C | CUDA |
-|---|---|---|---|---|---|---|
+{marks}
+
+| Operator | Kind | | Eager, interpreter | C | CUDA |
+|---|---|---|---|---|---|
 {rows}
 
 ```{{toctree}}
@@ -57,13 +58,14 @@ def write_operators(folder: Path, title: str) -> None:
         pages.append(file.removeprefix("minipaddle/").replace("/", "-").removesuffix(".py"))
         (folder / f"{pages[-1]}.md").write_text(page_of(file, list(group)), encoding="utf-8")
     rows = [
-        f"| [`{op.name}`](#op-{op.name}) | {op.kind} | {prose(first_sentence(op))} | "
-        + " | ".join(ways)
-        + " |"
-        for op, *ways in support.rows()
+        f"| [`{row.op.name}`](#op-{row.op.name}) | {row.op.kind} | {prose(first_sentence(row.op))} "
+        f"| {row.body} | {row.c} | {row.cuda} |"
+        for row in support.rows()
     ]
     kinds = "\n".join(f"- **{kind}**: {what}" for kind, what in KINDS.items())
-    index = INDEX.format(title=title, kinds=kinds, rows="\n".join(rows), pages="\n".join(pages))
+    marks = "\n".join(f"- **{mark}**: {what}" for mark, what in support.MARKS.items())
+    parts = {"kinds": kinds, "marks": marks, "rows": "\n".join(rows), "pages": "\n".join(pages)}
+    index = INDEX.format(title=title, **parts)
     (folder / "index.md").write_text(index, encoding="utf-8")
 
 

@@ -2,7 +2,8 @@
 
 Eager execution and the interpreter run the operator's body. The C executor has a kernel of its own,
 a loop nest, a view, or other operators, by which a pass replaces it; so has the CUDA executor, in
-which arrays compute the rest between two kernels. Where C has none, the reason is said here.
+which arrays of CuPy compute the rest between two kernels. Where an executor has no kernel, for an
+operator or for some dtypes, the reason is said here.
 """
 
 from __future__ import annotations
@@ -27,6 +28,45 @@ REFUSED = dict.fromkeys(
 
 EFFECT = "it has an effect outside of the program"
 
+OF_FLOATS = """
+    affine avg_pool avg_pool_grad avg_pool_last avg_pool_last_grad cholesky choose_distinct conv
+    conv_input_grad conv_last conv_last_input_grad conv_last_weight_grad conv_weight_grad
+    cross_entropy det eig eigh inverse linear logsumexp matrix_exp max_pool max_pool_grad
+    max_pool_last max_pool_last_grad max_pool_last_take max_pool_take mean_of_valid moments p_norm
+    pinv qr scale_grad slogdet softmax softmax_minus_label solve standardize summed_outer svd
+"""
+"""The operators that C computes for floats alone. Functions of Paddle refuse whole numbers there;
+NumPy computes those that reach the operator itself."""
+
+BY_CUPY = {
+    "arrangement": "it reads memory as another dtype",
+    "counting": "threads would meet at one count",
+    "decompositions": "cuSOLVER and arrays factor matrices",
+    "random": "it searches or sorts what is drawn",
+    "resample": "its windows overlap",
+    "scan": "each step waits for the one before",
+    "scatter": "threads would meet at one element",
+    "sorting": "it sorts, with Thrust",
+    "strided": "threads would meet at one element",
+}
+"""Why operators have no CUDA kernel, by the file that defines them."""
+
+MARKS = {
+    "NumPy": "the operator's body computes with arrays",
+    "Python": "Python does it, or decides it; a compiled program calls back for it",
+    "kernel": "a function of its own in the generated file",
+    "loop nest": "a part of loops that fusion makes of it and its neighbours",
+    "view": "another look at the same memory, where it can be one; nothing is computed",
+    "other operators": "a pass replaces it before code is written",
+    "of floats": "NumPy computes whole numbers, for which Paddle has no such operator",
+    "C's own": "`if` and `for` of the generated file",
+    "CuPy": "the body computes with arrays on the GPU between two kernels, for the reason that is "
+    "given; such a program is no CUDA graph",
+    "no": "a program with it stays on the interpreter, for the reason that is given",
+    "a part of programs": "it marks inputs, groups, and results, and computes nothing",
+}
+"""What the words of the table mean."""
+
 PARTS = {"input", "number", "item", "leaf", "fused", "custom"}
 """The operators that no executor computes: they are the structure of programs."""
 
@@ -38,8 +78,7 @@ class Row(NamedTuple):
     """How each executor computes an operator; "" is a hole."""
 
     op: Op
-    eager: str
-    interpreter: str
+    body: str  # eager execution and the interpreter
     c: str
     cuda: str
 
@@ -47,7 +86,7 @@ class Row(NamedTuple):
 def rows() -> list[Row]:
     """A row for each operator, by name."""
     return [
-        Row(op, body(op), body(op), in_c(op), in_cuda(op))
+        Row(op, body(op), in_c(op), in_cuda(op))
         for op in sorted(OPS.values(), key=lambda op: op.name)
     ]
 
@@ -78,13 +117,18 @@ def in_c(op: Op) -> str:
     """How the C executor computes an operator, or why it does not."""
     if op in (cond, while_loop):
         return "C's own"
-    reason = REFUSED.get(op.name) or (EFFECT if op.effect else "")
-    return compiled(op, EMITTERS) or (reason and f"no: {reason}")
+    if op.name in REFUSED:
+        return f"no: {SIZES}"
+    how = compiled(op, EMITTERS) or (f"Python: {EFFECT}" if op.effect else "")
+    return f"{how}, of floats" if op.name in OF_FLOATS.split() else how
 
 
 def in_cuda(op: Op) -> str:
-    """How the CUDA executor computes an operator."""
+    """How the CUDA executor computes an operator, or why arrays do."""
     if op in (cond, while_loop):
-        return "Python"
-    rest = f"no: {SIZES}" if op.name in REFUSED else "Python" if op.effect else "CuPy"
+        return "Python: a value decides which kernels come next"
+    if op.name in REFUSED:
+        return f"no: {SIZES}"
+    reason = BY_CUPY.get(op.body.__module__.rpartition(".")[2], "")
+    rest = f"Python: {EFFECT}" if op.effect else reason and f"CuPy: {reason}"
     return compiled(op, CUDA_EMITTERS) or rest

@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.engine.core.op import OPS
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.engine.executors.native import Executable
-from minipaddle.executors.support import REFUSED, rows
 from minipaddle.viz.target import executable_of
-from tests.executors.test_native_operators import fits, program_of
-from tests.ops.test_operators import ALL
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
 
@@ -265,26 +260,3 @@ def drawn_move(rng, shape) -> tuple:
         key.append(slice(start, stop, step) if rng.random() < 0.7 else int(rng.integers(-n, n)))
     value = float(rng.integers(9)) if rng.random() < 0.4 else None
     return str(rng.choice(["slice", "slice", "place"])), tuple(key), value
-
-
-# ---- no operator is left to Python -----------------------------------------------------------
-
-
-def test_the_table_of_executors_has_no_hole():
-    holes = [row.op.name for row in rows() if not (row.c and row.cuda and row.eager)]
-    assert holes == []
-
-
-def test_the_table_tells_why():
-    told = {row.op.name: row.c for row in rows() if row.c.startswith("no")}
-    assert told["unique"] == "no: the size of its result depends on values"
-    assert told["show"] == "no: it has an effect outside of the program"
-    assert set(told) == set(REFUSED) | {n for n, op in OPS.items() if op.effect and n != "check"}
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
-def test_no_case_of_an_operator_is_left_to_the_host(dtype):
-    cases = [(n, k) for n, k in ALL if n in OPS and n not in REFUSED and fits(n, k, dtype)]
-    program = program_of(cases, dtype)[0]
-    made = Executable(program, load=False)
-    assert "by the host: nothing" in made.report().replace("\n", " ")
