@@ -40,7 +40,7 @@ class Accumulator:
         if not self.nan:
             return [(into, self.combine(term, into), self.dtype)]
         text = f"({{0}} {EXTREMES[self.op.name]} {into} ? {{0}} : {into})"
-        noted = Text(f"({self.nan} | ({{0}} != {{0}}))", [term], self.flag)
+        noted = Text(f"({{0}} != {{0}} ? 1 : {self.nan})", [term], self.flag)
         return [(into, Text(text, [term], self.dtype), self.dtype), (self.nan, noted, self.flag)]
 
     @property
