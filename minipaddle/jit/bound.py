@@ -23,8 +23,9 @@ from ..engine.core.dtype import DEFAULT
 from ..engine.eager.device import CPU, NUMPY, chosen, current_place
 from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter, Tensor, wrap
+from ..engine.executors.arrays import address as pointer
 from ..engine.executors.compiler import Unusable, load
-from ..engine.executors.native import Executable
+from ..engine.executors.native import ALIGNMENT, Executable
 from ..engine.jit.cache import settings
 from ..engine.jit.capture import HOLDS, holds
 from ..engine.jit.to_static import CALL_STUBS, StaticFunction, Switch
@@ -188,10 +189,17 @@ class Stub:
 
     def surroundings(self) -> None:
         """What `Captured.fits` checks."""
+        kinds = {}
         for layer, on in self.captured.layers:
-            own = vars(layer)
-            place = (ITEM, own) if "training" in own else (ATTRIBUTE, layer)
-            self.watch(*place, "training", partial(is_same, on))
+            own, kind = vars(layer), type(layer)
+            if kind.training is on:  # that of the class, while the layer has none of its own
+                kinds[kind] = on
+                self.watch(ITEM, own, "training", partial(is_one_of, (on, ABSENT)))
+            else:
+                place = (ITEM, own) if "training" in own else (ATTRIBUTE, layer)
+                self.watch(*place, "training", partial(is_same, on))
+        for kind, on in kinds.items():
+            self.watch(ATTRIBUTE, kind, "training", partial(is_same, on))
         conditions = {(id(x), condition): x for x, condition in self.captured.conditions}
         for each in self.captured.after:  # what a run only clears must be so already:
             if type(each) is Gradient and not each.outputs:
@@ -279,6 +287,9 @@ class Stub:
     def result(self, k: int):
         """New memory for output `k`; if it is small, it is kept for the next call."""
         array = self.context.result(k)
+        if ALIGNMENT <= array.nbytes <= SMALL:
+            array = aligned(array)
+            self.context.table[1 + len(self.context.held) + k] = pointer(array)
         if array.nbytes <= SMALL:
             self.made[k] = array, id(array)
             self.plan_outputs[k], self.output_keys[k] = map(id, self.made[k])
@@ -340,6 +351,15 @@ class Stub:
         plan.run = ctypes.cast(made.function("run"), ctypes.c_void_p).value
 
 
+def aligned(array):
+    """An array like this one that begins where a vector does: loads and stores that cross lines of
+    the cache take longer. Its memory is no array, so that views of it hold the array itself.
+    """
+    memory = (ctypes.c_char * (array.nbytes + ALIGNMENT))()
+    start = -ctypes.addressof(memory) % ALIGNMENT
+    return NUMPY.ndarray(array.shape, array.dtype, memory, start)
+
+
 def add_clock(array, clock: list) -> None:
     """From now on each tick of the clock is a write to the memory of `array`."""
     key = record.key_of(array)
@@ -357,6 +377,10 @@ def remove_clock(array, clock: list) -> None:
 
 def is_same(a, b) -> bool:
     return a is b
+
+
+def is_one_of(several, x) -> bool:
+    return any(x is each for each in several)
 
 
 CALL_STUBS.append(bound)

@@ -117,10 +117,10 @@ def test_memory_is_used_again_when_nobody_holds_it_and_looks_new():
     x = paddle.to_tensor(numbers(4))
     often(f, x)
     y = f(x)
-    place = y.numpy().ctypes.data
+    place = y.array.ctypes.data
     del y
     y = f(x)
-    assert y.numpy().ctypes.data == place
+    assert y.array.ctypes.data == place
     y.add_(y)
     assert y.inplace_version == 1
     del y
@@ -130,6 +130,36 @@ def test_memory_is_used_again_when_nobody_holds_it_and_looks_new():
     often(big, x)
     gone = weakref.ref(big(x).array)
     assert gone() is None
+
+
+def test_memory_that_is_used_again_begins_where_a_vector_does():
+    f = native(lambda x: x + 1)
+    often(f, paddle.zeros([40]))
+    y = f(paddle.zeros([40]))
+    place = y.array.ctypes.data
+    assert place % 64 == 0
+    view, part = y.array[1:], y[2:]
+    del y
+    other = f(paddle.ones([40]))
+    assert other.array.ctypes.data != place  # somebody looks at a part of the result
+    assert view.tolist() == [1.0] * 39
+    assert part.tolist() == [1.0] * 38
+
+
+def test_a_class_may_change_the_mode_of_its_layers():
+    class Dropped(paddle.nn.Layer):
+        def forward(self, x):
+            return x * (2.0 if self.training else 3.0)
+
+    layer = Dropped()
+    f = native(layer.forward)
+    often(f, paddle.ones([3]))
+    Dropped.training = False
+    assert f(paddle.ones([3])).tolist() == [3.0] * 3
+    Dropped.training = True
+    assert f(paddle.ones([3])).tolist() == [2.0] * 3
+    layer.eval()
+    assert f(paddle.ones([3])).tolist() == [3.0] * 3
 
 
 @pytest.mark.parametrize(
