@@ -18,6 +18,8 @@ and `report()` says which function is computed how.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 
 from numpy import empty, ndarray
@@ -29,10 +31,12 @@ from ..engine.core import slots
 from ..engine.core.dtype import float32, float64
 from ..engine.core.rank import among
 from ..engine.eager.device import NUMPY
+from ..engine.eager.execution import Eager
 from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import LOCK, trace
 from ..engine.executors.compiler import compiler, unusable
 from ..engine.executors.native import CannotCompile, Executable
+from ..engine.ir.program import Program
 from .background import Build
 
 LEAST = 1 << 13
@@ -64,12 +68,14 @@ FLOATS = float32.numpy, float64.numpy
 
 
 class Kernel:
-    """What computes a function for arrays of some shapes and dtypes: NumPy, later C."""
+    """What computes something for arrays of some shapes and dtypes: NumPy, later C.
 
-    def __init__(self, name: str, function, args, attrs):
+    `make` returns the executable, on the thread that compiles.
+    """
+
+    def __init__(self, make: Callable):
         self.walked, self.executable, self.waited = 0, None, 0.0
-        given = [Spec(x.shape, x.dtype) if type(x) is ndarray else x for x in args]
-        self.build = Build(lambda: compile_function(name, function, given, attrs))
+        self.build = Build(make)
 
     def __str__(self) -> str:
         """Which of the two computes, and why."""
@@ -89,8 +95,8 @@ class Kernel:
             return context.run(arrays)
         except IndexError:  # of a label: NumPy's body names it
             return None
-        finally:  # it must not keep the arrays alive
-            none = [None] * len(arrays)
+        finally:  # it must not keep what goes in alive; states of a program are
+            none = [None] * self.executable.inputs
             context.held[: len(none)] = context.used[: len(none)] = none
             self.executable.contexts.append(context)
 
@@ -105,18 +111,23 @@ class Kernel:
             self.waited, self.executable = perf_counter() - began, self.build.executable
 
 
-def compile_function(name: str, function, given, attrs) -> Executable:
-    """The executable of a function of tensors; `given` are its arguments, a spec for a tensor."""
+def compile_function(name: str, function, args, attrs) -> Executable:
+    """The executable of a function of tensors; `args` are its arguments, a spec for a tensor."""
 
     def results(*tensors):
         left = iter(tensors)
-        y = function(*[next(left) if type(x) is Spec else x for x in given], **attrs)
+        y = function(*[next(left) if type(x) is Spec else x for x in args], **attrs)
         return [*y] if type(y) is tuple else [y]
 
     with Recording(False):
-        program = trace(results, [x for x in given if type(x) is Spec], name=name).program
+        program = trace(results, [x for x in args if type(x) is Spec], name=name).program
     if program.states:
         raise CannotCompile(f"it uses the tensor {program.states[0].name or 'made in it'}")
+    return built(program)
+
+
+def built(program: Program) -> Executable:
+    """The executable of a program; raises CannotCompile if it would call Python."""
     for strategy in ({"layout": False}, {}):  # a kernel for images as they lie, if there is one
         with LOCK:
             made = Executable(program, strategy, load=False)
@@ -147,7 +158,9 @@ class Large:
         if kernel is None:
             if len(self.kernels) == MOST:
                 del self.kernels[next(iter(self.kernels))]
-            kernel = self.kernels[key] = Kernel(self.name, self.function, args, attrs)
+            specs = [Spec(x.shape, x.dtype) if type(x) is ndarray else x for x in args]
+            make = partial(compile_function, self.name, self.function, specs, attrs)
+            kernel = self.kernels[key] = Kernel(make)
         return kernel([x for x in args if type(x) is ndarray], args[0].size)
 
     def in_blocks(self, args, attrs) -> list | None:
@@ -180,6 +193,12 @@ def is_cut(x, first) -> bool | None:
     if type(x) is not ndarray or x.ndim < first.ndim or x.shape[:1] == (1,):
         return False
     return True if x.ndim == first.ndim and len(x) == len(first) else None
+
+
+def serves() -> bool:
+    """Whether programs in C may serve what runs here."""
+    usual = FLAGS["FLAGS_eager_kernels"] and type(current.top) is Eager and not slots.PLUGGED
+    return usual and among.now[1] == 1 and has_compiler()
 
 
 def has_compiler() -> bool:

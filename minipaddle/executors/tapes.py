@@ -17,20 +17,17 @@ computed how, and with FLAGS_eager_kernels off all are walked.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from numpy import dtype, ndarray
 
-from ..core.flags import FLAGS
 from ..core.prelude import Spec, current
-from ..engine.core import slots
 from ..engine.core.dtype import DEFAULT
 from ..engine.core.grad import pull_back
-from ..engine.core.rank import among
 from ..engine.core.record import FREED, Record, last_write
 from ..engine.eager.backward import WALKS
-from ..engine.eager.execution import Eager
 from ..engine.eager.tensor import wrap
-from .eager_kernels import REPORTED, Kernel, has_compiler
+from .eager_kernels import REPORTED, Kernel, compile_function, serves
 
 CALL = 1 << 15
 """Elements that a walk counts for each operator, beside those of its result."""
@@ -43,9 +40,7 @@ TAPES: dict[tuple, Tape | None] = {}
 
 def walk(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
     """The result of `pull_back`, computed in C if there is a program for the tape."""
-    top = current.top
-    usual = type(top) is Eager and not (top.recording or blocked or slots.PLUGGED)
-    if usual and FLAGS["FLAGS_eager_kernels"] and among.now[1] == 1 and has_compiler():
+    if not (current.top.recording or blocked) and serves():
         found = computed(seeds, wanted, release)
         if found is not None:
             return found
@@ -171,7 +166,8 @@ class Tape(Kernel):
             for r in sorted(order, key=Record.time.__get__)
         ]
         self.mean = CALL + sum(map(elements, order)) // len(order)  # to compile takes longer, too
-        super().__init__("derivative", self.walk, reading.arrays, {})
+        specs = [Spec(a.shape, a.dtype) for a in reading.arrays]
+        super().__init__(partial(compile_function, "derivative", self.walk, specs, {}))
 
     def walk(self, *tensors) -> tuple:
         """The gradients that a walk finds through a twin of the tape, which saved these tensors."""

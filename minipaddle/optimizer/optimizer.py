@@ -15,6 +15,7 @@ from ..core.prelude import Recording, Tensor, current, dt, teach, type_error, va
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from .lr import LRScheduler
 from .rate import Rate
+from .update import updated
 
 
 class ParameterState:
@@ -118,8 +119,10 @@ class Optimizer:
         """Change every parameter that has a gradient."""
         with Recording(False):
             for group in self._param_groups:
-                for p, g in self._gradients(group):
-                    self.advance(group, p, g)
+                pairs = self._gradients(group)
+                if not updated(self, group, pairs):
+                    for p, g in pairs:
+                        self.advance(group, p, g)
 
     def _clip(self, group) -> list:
         """Pairs (parameter, gradient) of the parameters with a gradient, clipped if wanted."""
