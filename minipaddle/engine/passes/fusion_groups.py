@@ -18,7 +18,7 @@ from ..ir.control import fused
 from ..ir.cut import has_effect
 from ..ir.edit import outline, substitute, users_of, with_records
 from ..ir.program import ITEM, NUMBER, Program
-from ..ops.movement import reshape
+from ..ops.movement import reshape, slice_
 from .nest import Nest, NotOneNest, fusable
 
 MOST = 160
@@ -37,15 +37,17 @@ class Forms:
 
     def __init__(self):
         self.numbers: dict[tuple, int] = {}
-        self.kinds: dict[Record, int] = {}
+        self.kinds: dict[tuple, int] = {}
 
     def number(self, *key) -> int:
         """A negative number, the same for equal keys."""
         return self.numbers.setdefault(key, -len(self.numbers) - 1)
 
     def of(self, records, outputs) -> tuple:
-        """Each record with the origin of its inputs, then the outputs of the group."""
-        form, seen, kinds = [], {}, self.kinds
+        """Each record with the origin of its inputs, then the outputs of the group. A slice of what
+        lies outside is a load: where it begins makes no difference.
+        """
+        form, seen, kinds, inside = [], {}, self.kinds, set(records)
         for r in records:
             for x in r.inputs:
                 if x not in seen:  # from outside
@@ -53,9 +55,12 @@ class Forms:
                     form.append(self.number(x.op is NUMBER, x.dtype, x.shape))
                 form.append(seen[x])
             seen[r] = len(seen)
-            if r not in kinds:
-                kinds[r] = self.number(r.op, r.dtype, r.shape, *r.attrs.items())
-            form.append(kinds[r])
+            kind = r, r.op is slice_ and r.inputs[0] not in inside
+            if kind not in kinds:
+                steps = [k[2] if type(k) is tuple else type(k) for k in r.attrs.get("index", ())]
+                attrs = steps if kind[1] else r.attrs.items()
+                kinds[kind] = self.number(r.op, r.dtype, r.shape, *attrs)
+            form.append(kinds[kind])
         return *form, *map(seen.get, outputs)
 
 
@@ -108,15 +113,10 @@ class Fusion:
         """Make one group of two if one nest may compute both, and nothing must run between them."""
         if a is b or not (a.open and b.open) or len(a.records) + len(b.records) > MOST:
             return
-        if not a.matches(b):
-            return
         a, b = (a, b) if a.first < b.first else (b, a)
         records = sorted([*a.records, *b.records], key=self.order.get)
-        if (
-            self.must_stay_apart(a, b)
-            or not profitable(self, records)
-            or self.has_path_through(a, b)
-        ):
+        apart = not a.matches(b) or self.must_stay_apart(a, b) or not profitable(self, records)
+        if apart or self.has_path_through(a, b):
             return
         group = Group(records, a.first, True)
         self.place_joined(group, *sorted((a, b), key=lambda g: g.position))
@@ -138,10 +138,11 @@ class Fusion:
 
     def place_joined(self, group: Group, a: Group, b: Group) -> None:
         """Put the group that a and b became after all that b uses, before all that uses a."""
-        start, stop = a.position, b.position + 1
-        used = self.paths(a, b)
-        rest = [g for g in self.topological[start:stop] if g and g not in used and g is not a]
-        before = sorted(used - {b}, key=lambda g: g.position)
+        start, used = a.position, self.paths(a, b) - {b}
+        before = sorted(used, key=lambda g: g.position)
+        stop = [a, *before][-1].position + 1  # what comes later stays
+        rest = [g for g in self.topological[start + 1 : stop] if g and g not in used]
+        self.topological[b.position] = None
         now = [*before, group, *rest]
         self.topological[start:stop] = now + [None] * (stop - start - len(now))
         for k, g in enumerate(now, start):
