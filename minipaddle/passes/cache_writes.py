@@ -16,7 +16,7 @@ from ..engine.core.dtype import int64
 from ..engine.core.record import Record, Spec
 from ..engine.ir.cut import has_effect
 from ..engine.ir.edit import count_uses, with_inputs, with_records
-from ..engine.ir.program import Program
+from ..engine.ir.program import Program, open_sizes
 from ..engine.ops.creation import arange, full
 from ..engine.ops.gather import flat_index, put, take
 from ..engine.ops.marks import after
@@ -45,6 +45,8 @@ def whole_puts(program: Program) -> Program:
     >>> print(*(record.op.name for record in whole_puts(program).records[2:]))
     arange reshape flat_index reshape put reshape
     """
+    if open_sizes(program):  # positions are numbers
+        return program
     used = count_uses(program)
 
     def rule(record, x, part):
@@ -123,7 +125,7 @@ def early_checks(program: Program) -> Program:
     flat_index put put
     """
     first, records = first_write(program), program.records
-    if first is None or any(map(has_effect, records)):
+    if first is None or open_sizes(program) or any(map(has_effect, records)):
         return program
     number = {r: t for t, r in enumerate(records)}
     known, moved, checks = set(), set(), {}

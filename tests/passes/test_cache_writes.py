@@ -82,6 +82,18 @@ def test_checks_come_before_the_first_write():
         np.testing.assert_array_equal(a, b)
 
 
+def test_open_sizes_are_left_alone():
+    text = "program p(x: float32[2, n, 8], at: int64[m], y: float32[8]) {\n"
+    text += """  v1 = slice(x, index=(1,)) : float32[n, 8]
+      v2 = put(v1, at, y, axis=0) : float32[n, 8]
+      v3 = slice_assign(x, v2, index=(1,)) : float32[2, n, 8]
+      return v3
+    }"""
+    program = parse(text)
+    assert whole_puts(program) is program
+    assert early_checks(program) is program
+
+
 def test_an_index_that_comes_of_the_write_stays_behind_it():
     program = parse(TWO.replace("INDEX", "argmax(v1, axis=None, keepdim=False)"))
     assert operators(early_checks(program)) == ["flat_index", "put", "argmax", "put", "take"]
