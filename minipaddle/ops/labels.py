@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.core.op import opaque
+from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec
 from ..engine.ops.nn import cross_entropy, label_positions, label_weights, rows, share
 
@@ -36,6 +36,15 @@ pick.vjp(
     x=lambda g, x_spec, label, ignore_index: place(
         g, label, classes=x_spec.shape[-1], ignore_index=ignore_index
     )
+)
+
+
+pick.shards(
+    lambda x, label, ignore_index: (
+        f"{names(label.ndim)}v,{names(label.ndim)}->{names(label.ndim)}",
+        ("v", 1),
+    ),
+    linear="x",
 )
 
 

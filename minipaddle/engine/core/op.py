@@ -150,6 +150,8 @@ class Op:
     exact = False  # whether each value of the result is a value of an input, not rounded
     compares = False  # whether the result depends on two inputs holding the same bits
     large = None  # in eager mode: arrays, attributes -> the result, or None: the body computes it
+    letters = None  # the sharding rule `(*specs, **attrs)`, see `sharding/letters.py`
+    linear = ()  # sets of inputs (names) in which it is linear together
     on_sizes = None  # the body on arrays of symbolic sizes, if there is one
 
     def __init__(self, body, *, promote=(), result=None):
@@ -224,6 +226,16 @@ class Op:
         self.element = rule
         return rule
 
+    def shards(self, rule=None, /, linear=()):
+        """Set the sharding rule, and the sets of inputs in which the operator is linear: `"x,y"` in
+        both together, `("x", "y")` in each.
+        """
+        self.letters = rule
+        self.linear = tuple(
+            each.split(",") for each in ([linear] if isinstance(linear, str) else linear)
+        )
+        return rule
+
     # ---- values ------------------------------------------------------------------------------
 
     def evaluate(self, m, arrays, attrs):
@@ -280,6 +292,16 @@ class Op:
 
 def widen(a):
     return a.astype("float32") if getattr(a, "dtype", None) in dt.HALVES else a
+
+
+def names(n: int) -> str:
+    """Letters for n axes.
+
+    >>> from minipaddle.engine.core.op import names
+    >>> names(3)
+    'ABC'
+    """
+    return "".join(chr(ord("A") + k) for k in range(n))
 
 
 class Elementwise(Op):

@@ -272,3 +272,23 @@ def _(g, w, *, size, stride, padding, dilation, groups):
 @conv_weight_grad.shape
 def _(x, g, *, kernel, stride, padding, dilation, groups):
     return Spec((g.shape[1], x.shape[1] // groups, *kernel), x.dtype)
+
+
+def letters(first: str, second: str, result: str):
+    """A sharding rule: images are cut anywhere, channels only if they are one group."""
+
+    def rule(x, w, *, groups, **attrs):
+        parts = [
+            part if groups == 1 else part.translate(WHOLE_CHANNELS)
+            for part in (first, second, result)
+        ]
+        return "{},{}->{}".format(*(part.replace("*", "." * (x.ndim - 2)) for part in parts))
+
+    return rule
+
+
+WHOLE_CHANNELS = str.maketrans("oc", "..")
+
+conv.shards(letters("bc*", "oc*", "bo*"), linear=("x", "w"))
+conv_input_grad.shards(letters("bo*", "oc*", "bc*"), linear=("g", "w"))
+conv_weight_grad.shards(letters("bc*", "bo*", "oc*"), linear=("x", "g"))

@@ -26,6 +26,7 @@ def add(m, x, y):
 
 
 add.vjp(x=lambda g: g, y=lambda g: g)
+add.shards(linear="x,y")
 
 
 @elementwise
@@ -39,6 +40,7 @@ def subtract(m, x, y):
 
 
 subtract.vjp(x=lambda g: g, y=lambda g: -g)
+subtract.shards(linear="x,y")
 
 
 @elementwise
@@ -52,6 +54,7 @@ def multiply(m, x, y):
 
 
 multiply.vjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
+multiply.shards(linear=("x", "y"))
 
 
 @elementwise(result="float")
@@ -65,6 +68,7 @@ def divide(m, x, y):
 
 
 divide.vjp(x=lambda g, y: g / y, y=lambda g, out, y: -g * out / y)
+divide.shards(linear="x")
 
 
 @elementwise
@@ -101,6 +105,7 @@ def neg(m, x):
 
 
 neg.vjp(lambda g: -g)
+neg.shards(linear="x")
 
 
 @elementwise

@@ -8,11 +8,12 @@ axis. `take` and `put` are movements without an index map: the data say where an
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ..core.dim import unknown
 from ..core.dtype import bool_, int64
 from ..core.errors import value_error
-from ..core.op import movement, opaque
+from ..core.op import movement, names, opaque
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
 from .movement import check_fits, fitted, ravel, replaced
@@ -41,6 +42,12 @@ def _(x, index, *, axis):
 take.vjp(x=lambda g, x_spec, index, axis: scatter_sum(g, index, shape=x_spec.shape, axis=axis))
 
 
+@partial(take.shards, linear="x")
+def _(x, index, *, axis):
+    own, at = names(x.ndim), names(26)[x.ndim : x.ndim + index.ndim]
+    return f"{own[:axis]}.{own[axis + 1 :]},{at}->{own[:axis]}{at}{own[axis + 1 :]}"
+
+
 @opaque
 def scatter_sum(m, x, index, *, shape, axis):
     """Zeros of `shape` with the slices of x added at the places `index` along `axis`."""
@@ -63,6 +70,12 @@ def _(x, index, *, shape, axis):
 
 
 scatter_sum.vjp(x=lambda g, index, axis: take(g, index, axis=axis))
+
+
+@partial(scatter_sum.shards, linear="x")
+def _(x, index, *, shape, axis):
+    own, at = names(len(shape)), names(26)[len(shape) : len(shape) + index.ndim]
+    return f"{own[:axis]}{at}{own[axis + 1 :]},{at}->{own[:axis]}.{own[axis + 1 :]}", "shape"
 
 
 def add_rows(m, rows, index, size: int):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 
-from ..core.op import opaque
+from ..core.op import names, opaque
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
 from .movement import inverse, reshape, transpose
@@ -71,6 +72,24 @@ def _(g, x, y_spec, x_perm, y_perm, out_perm):
     gy = matmul(matrix_transpose(transpose(x, perm=x_perm)), transpose(g, perm=inverse(out_perm)))
     whole = transpose.infer(y_spec, perm=y_perm).shape
     return transpose(gy.sum_to(whole), perm=inverse(y_perm))
+
+
+@partial(matmul.shards, linear=("x", "y"))
+def _(x, y):
+    row, column = "m" * (x.ndim > 1), "n" * (y.ndim > 1)
+    lead = names(max(x.ndim, y.ndim, 2) - 2)
+    first, second = (lead[len(lead) - max(each.ndim - 2, 0) :] for each in (x, y))
+    return f"{first}{row}k,{second}k{column}->{lead}{row}{column}"
+
+
+@partial(product.shards, linear=("x", "y"))
+def _(x, y, *, x_perm, y_perm, out_perm):
+    lead = names(x.ndim - 2)
+    first, second = (
+        "".join(c for _, c in sorted(zip(perm, lead + own)))
+        for perm, own in ((x_perm, "mk"), (y_perm, "kn"))
+    )
+    return f"{first},{second}->{''.join((lead + 'mn')[d] for d in out_perm)}"
 
 
 def matrix_transpose(x):

@@ -25,6 +25,17 @@ gradient.view = True
 
 
 @opaque
+def reshard(m, x, *, mesh, placements):
+    """x, which lies on a mesh of ranks as `placements` say from here on."""
+    return x
+
+
+reshard.shape(lambda x, *, mesh, placements: x)
+reshard.vjp(lambda g: g)
+reshard.view = True
+
+
+@opaque
 def after(m, x, *others):
     """x itself, available once all others are computed: its users run after them."""
     return x

@@ -8,7 +8,7 @@ without a copy. An operator that joins several inputs, or fills places with a co
 from __future__ import annotations
 
 from ..core.dim import is_one, never, same
-from ..core.op import movement
+from ..core.op import movement, names
 from ..core.polynomial import ravel, unravel
 from ..core.record import Spec
 from ..core.spec import fits
@@ -165,6 +165,7 @@ def _(i, x, *, shape, index):
     return 0, [(0, j, ranges)]
 
 
+unslice.shards(linear="x")
 unslice.vjp(lambda g, index: slice_(g, index=index))
 
 
@@ -281,8 +282,16 @@ def _(g, specs, k, axis):
     return slice_(g, index=(*WHOLE[:axis], (start, start + specs[k].shape[axis], 1)))
 
 
+concat.shards(linear="xs")
+
+
 WHOLE = ((None, None, None),) * 64
 """Slices that leave axes whole; NumPy allows 64."""
+
+
+def letters_but(x, axis: int, instead: str = ".") -> str:
+    """A letter for each axis of x but one."""
+    return "".join(replaced(tuple(names(x.ndim)), axis, instead))
 
 
 @movement
@@ -334,6 +343,7 @@ def _(i, *xs, axis):
 
 
 stack.vjp(lambda g, k, axis: slice_(g, index=(*WHOLE[:axis], k)))
+stack.shards(linear="xs")
 
 
 MOST_PARTS = 1 << 16
@@ -354,4 +364,16 @@ def _(x, *, axis):
 
 
 unstack.vjp(lambda g, axis: stack(*g, axis=axis))
+unstack.shards(
+    lambda x, axis: (
+        letters_but(x, axis) + "->" + ",".join([letters_but(x, axis, "")] * x.shape[axis])
+    ),
+    linear="x",
+)
+split.shards(
+    lambda x, sizes, axis: (
+        letters_but(x, axis) + "->" + ",".join([letters_but(x, axis)] * len(sizes))
+    ),
+    linear="x",
+)
 unstack.view = split.view = True

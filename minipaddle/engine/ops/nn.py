@@ -5,7 +5,9 @@ They could be composed of smaller operators; as one they cost one dispatch and f
 
 from __future__ import annotations
 
-from ..core.op import opaque
+from functools import partial
+
+from ..core.op import names, opaque
 from ..core.record import Spec
 from .elementwise import exp, where
 from .gather import scatter_sum
@@ -72,6 +74,15 @@ def _(x, weight, bias):
     return spec
 
 
+linear.shards(
+    lambda x, weight, transpose: (
+        f"{names(x.ndim - 1)}k,{'nk' if transpose else 'kn'}->{names(x.ndim - 1)}n"
+    ),
+    linear=("x", "weight"),
+)
+summed_outer.shards(
+    lambda x, y: f"{names(x.ndim - 1)}m,{names(x.ndim - 1)}n->mn", linear=("x", "y")
+)
 affine.vjp(
     x=lambda g, weight: linear(g, weight, transpose=True),
     weight=lambda g, x: summed_outer(x, g),
@@ -245,6 +256,14 @@ def _(g, x, weight_spec, padding_idx):
     return scatter_sum(g, x, shape=weight_spec.shape, axis=0)
 
 
+@partial(embedding.shards, linear="weight")
+def _(x, weight, *, padding_idx):
+    at = names(x.ndim)
+    if padding_idx is not None:
+        return f"{at},.n->{at}n"
+    return f"{at},vn->{at}n", ("v", 0)
+
+
 @opaque
 def one_hot(m, x, *, classes, dtype):
     """1 at the number in x along a new last axis, 0 elsewhere."""
@@ -253,4 +272,5 @@ def one_hot(m, x, *, classes, dtype):
     return y.reshape(*x.shape, classes)
 
 
+one_hot.shards(lambda x, classes, dtype: f"{names(x.ndim)}->{names(x.ndim)}.")
 one_hot.shape(lambda x, classes, dtype: Spec((*x.shape, classes), dtype))

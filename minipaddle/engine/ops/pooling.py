@@ -103,6 +103,15 @@ max_pool_grad.vjp(g=lambda u, x, y, windows: max_pool_take(u, x, y, windows=wind
 max_pool_take.vjp(u=lambda g, x, y, windows: max_pool_grad(g, x, y, windows=windows))
 
 
+for op in (max_pool, max_pool_grad, max_pool_take):
+    op.shards(lambda *xs, windows: ",".join([images(xs[0])] * len(xs)) + "->" + images(xs[0]))
+
+
+def images(x) -> str:
+    """The letters of images: windows run along the axes of their size."""
+    return "bc" + "." * (x.ndim - 2)
+
+
 # ---- shapes ----------------------------------------------------------------------------------
 
 

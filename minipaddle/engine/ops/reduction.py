@@ -47,6 +47,7 @@ def sum(m, x, *, axis, keepdim):
 
 
 sum.vjp(spread)
+sum.shards(linear="x")
 
 
 @opaque
