@@ -1,9 +1,8 @@
 """What products of matrices know of the processor: vector registers and the sizes of caches.
 
-The system knows the features of the processor and the sizes of its caches. Where it does not say
-them, the compiler knows the registers, and a walk in random order shows the sizes: a step takes
-longer where the next cache must serve it. The answers are kept for each processor and compiler, in
-the folder of compiled libraries.
+The compiler knows the registers, the system the caches. Where it does not say how large they are, a
+walk in random order shows it: a step takes longer where the next cache must serve it. The answers
+are kept for each processor and compiler, in the folder of compiled libraries.
 """
 
 from __future__ import annotations
@@ -23,11 +22,8 @@ from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address
 from ..engine.executors.compiler import Unusable, answer_of, cache_folder, compiler, load, processor
 
-REGISTERS = (
-    ("avx512f", "__AVX512F__", 64, 32), ("avx", "__AVX__", 32, 16), ("asimd", "__aarch64__", 16, 32)
-)  # fmt: skip
-"""Features of processors as Linux names them, and as macros of the compiler, with the bytes of a
-vector register, and how many there are."""
+REGISTERS = (("__AVX512F__", 64, 32), ("__AVX__", 32, 16), ("__aarch64__", 16, 32))
+"""Macros of the compiler, with the bytes of a vector register, and how many there are."""
 
 FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 WORDS = "level", "type", "size"
@@ -87,20 +83,11 @@ def found() -> Facts:
 
 
 def registers() -> tuple[int, int]:
-    """Bytes of a vector register, and how many there are, as the system says, or else the compiler,
-    which takes as long to start as to compile a small kernel.
-    """
-    features = processor().split()
-    said = [tuple(known) for feature, _, *known in REGISTERS if feature in features]
-    return said[0] if said else registers_in_macros()
-
-
-def registers_in_macros() -> tuple[int, int]:
-    """The same, as the compiler sees the processor."""
+    """Bytes of a vector register, and how many there are, as the compiler sees the processor."""
     cc = compiler()
     words = [*cc.command, *cc.flags, "-dM", "-E", "-x", "c", os.devnull] if cc else None
     macros = (words and answer_of(words)) or ""
-    return next((tuple(known) for _, macro, *known in REGISTERS if macro in macros), Facts()[:2])
+    return next((tuple(known) for macro, *known in REGISTERS if macro in macros), Facts()[:2])
 
 
 def sizes_in_files(folder: Path = FOLDER) -> tuple[int, ...]:

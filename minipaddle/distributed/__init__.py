@@ -2,6 +2,7 @@
 
 from ..core.missing import namespace
 from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
+from ..engine.sharding.placements import Partial, Placement, ProcessMesh, Replicate, Shard
 from . import fleet
 from .communication import (
     P2POp,
@@ -24,6 +25,7 @@ from .communication import (
     wait,
 )
 from .data_parallel import DataParallel
+from .dist_tensor import reshard, shard_tensor, unshard_dtensor
 from .objects import (
     all_gather_object,
     broadcast_object_list,

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 from ..core.prelude import Recording, Tensor, current, dt, teach, type_error, value_error
+from ..engine.sharding.array import sharded
 from ..regularizer import L2Decay, WeightDecayRegularizer
 from .lr import LRScheduler
 from .rate import Rate
@@ -137,16 +138,14 @@ class Optimizer:
         """Pairs (parameter, gradient for the rule)."""
         pairs = self._clip(group)
         for k, (p, g) in enumerate(pairs):
-            regularizer = getattr(p, "regularizer", None) or group.weight_decay
-            if regularizer is not None:
+            if regularizer := getattr(p, "regularizer", None) or group.weight_decay:
                 pairs[k] = p, g + regularizer.gradient(p)
         return pairs
 
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._states.get(p) or self._create_state(group, p)
-        master = kept.master
-        value = p if master is None else master
+        value = p if (master := kept.master) is None else master
         if kept.half:  # stored in half precision, computed in single
             value, g = value.astype(kept.dtype), g.astype(kept.dtype)
         lr = self._rate.tensor(kept.dtype)
@@ -173,8 +172,10 @@ class Optimizer:
             name: Tensor(m.full(shape, value), dtype if type(value) is float else "int64", p.place)
             for name, (shape, value) in self.states(options, p.spec.shape).items()
         }
-        for name, state in states.items():  # in a captured step they are known by it
-            state.name = self._key(p, name)
+        whole = current.top.held(p)
+        for name, state in states.items():
+            state.name = self._key(p, name)  # in a captured step they are known by it
+            state.array = whole.beside(state.array) if sharded(whole) else state.array
         master = Tensor(p, dtype, p.place) if half and self.multi_precision else None
         kept = self._states[p] = ParameterState(options, states, dtype, half, master)
         return kept

@@ -84,7 +84,9 @@ def module_of(array) -> ArrayModule:
     """The array module an array belongs to."""
     if isinstance(array, numpy.ndarray | numpy.generic):
         return NUMPY
-    return SymbolicModule if type(array) is SymbolicArray else gpu()
+    if type(array) is SymbolicArray:
+        return SymbolicModule
+    return getattr(array, "module", None) or gpu()  # an array in pieces has a module of its own
 
 
 class Place:
@@ -172,6 +174,7 @@ def place_of(array) -> Place:
     """The place an array lives on."""
     if type(array) is SymbolicArray:
         return array.place
+    array = getattr(array, "local", array)
     return CPU if module_of(array) is NUMPY else CUDAPlace(array.device.id)
 
 

@@ -129,6 +129,10 @@ class Eager(Interpreter):
     def full(self, spec, value, like):
         return wrap(module_of(like.array).full(spec.shape, value, dtype=spec.dtype))
 
+    def held(self, x):
+        """The array that a tensor has outside of a trace."""
+        return x.array
+
     def waiting(self, x):
         """`.grad` of a cleared tensor: zeros."""
         return self.full(x._grad.spec, 0, x)

@@ -223,6 +223,9 @@ class Tracer(Eager):
         x.array = found[1]
         return x.array
 
+    def held(self, x: Tensor):
+        return self.lifted[id(x)].array if id(x) in self.lifted else x.array
+
     def waiting(self, x: Tensor):
         """`.grad` of a cleared tensor: zeros, or None if it was None before the trace."""
         before = x._grad

@@ -14,8 +14,10 @@ from ..eager.device import current_place
 from ..eager.tracer import alone
 from ..ir.interpreter import Run
 from ..ir.program import Program, open_sizes
-from ..passes.manager import chosen_by, run_pass, survey
+from ..passes.manager import chosen_by, optimized, run_pass, survey
+from ..passes.partition import partition
 from ..passes.specialise import sizes_of
+from ..sharding.array import ShardedArray
 from .compiler import Unusable, compiler, give_up, unusable
 from .native import CannotCompile, Executable
 
@@ -57,6 +59,7 @@ class ExecutableCache:
         self.pending: dict[tuple, object] = {}
         self.reasons: dict[tuple, str] = {}
         self.interpreted: dict[Program, Program] = {}
+        self.parts: dict[tuple, tuple] = {}  # programs of this rank, by how their arrays lie
         self.open_sizes = cache(open_sizes)
         self.frozen = False  # whether states without an update stay the same for many runs
 
@@ -69,6 +72,8 @@ class ExecutableCache:
 
     def run(self, program: Program, arrays, sizes: dict | None = None) -> tuple[list, dict]:
         """The results of a program (outputs, then updates), and the sizes that were open."""
+        if ShardedArray.used and any(type(a) is ShardedArray for a in arrays):
+            return self.run_on_pieces(program, arrays), {}
         executable = self.executable(program, arrays)
         if executable is not None:
             return executable(program, arrays), executable.sizes
@@ -77,6 +82,28 @@ class ExecutableCache:
             self.interpreted[program] = run_pass("data_parallel", program, chosen, survey(program))
         run = Run(current_place().module, sizes)
         return run(self.interpreted[program], arrays), run.sizes
+
+    def run_on_pieces(self, program: Program, arrays) -> list:
+        """The results for arrays of which some lie in pieces, as `partition` says."""
+        view = next(a.view for a in arrays if type(a) is ShardedArray)
+        placements = [getattr(a, "placements", view.replicated) for a in arrays]
+        key = program, view.mesh, *placements
+        if key not in self.parts:
+            chosen = chosen_by(self.strategy)
+            whole = optimized(program, chosen, until="decompose").program
+            part, outputs = partition(whole, placements, view)
+            self.parts[key] = part, outputs, ExecutableCache(self.backend, self.strategy)
+        part, outputs, executables = self.parts[key]
+        found, _ = executables.run(part, [getattr(a, "local", a) for a in arrays])
+        own = arrays[len(program.inputs) :]
+        updated = [a for a, state in zip(own, program.states) if state.update is not None]
+        results = [
+            ShardedArray(y, r.shape, p, view) for y, r, p in zip(found, program.outputs, outputs)
+        ]
+        for a, y in zip(updated, found[len(outputs) :], strict=True):
+            whole = type(a) is not ShardedArray
+            results.append(y if whole else a if y is a.local else a.like(y))
+        return results
 
     def executable(self, program: Program, arrays) -> object | None:
         """The executable of a program for arrays like these; None if it is interpreted."""

@@ -1,0 +1,168 @@
+"""Tensors that lie in pieces on a mesh: `shard_tensor`, `reshard`, `unshard_dtensor`, …"""
+
+from __future__ import annotations
+
+from ..core.prelude import Tensor, current, value_error
+from ..eager.sharded import in_charge
+from ..engine.core.rank import per_rank
+from ..engine.eager.tensor import wrap
+from ..engine.ops import marks
+from ..engine.sharding.array import cut_whole, sharded
+from ..engine.sharding.pieces import View
+from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh, Shard
+from ..tensor.methods import own_members
+from .parallel import new_group
+from .ranks import known
+
+
+class Views:
+    """The meshes that a rank has used, as it sees them."""
+
+    def __init__(self):
+        self.by_mesh: dict[ProcessMesh, View] = {}
+
+    def __copy__(self):
+        return Views()
+
+
+views = per_rank(Views())
+
+
+def view_of(mesh: ProcessMesh) -> View:
+    """The mesh as this rank sees it. The first time all ranks call it together: they make the
+    groups of ranks along each axis.
+    """
+    found = views.now.by_mesh
+    if mesh not in found:
+        rank, world = known().world.rank, known().world.size
+        if max(mesh.process_ids) >= world:
+            raise value_error(f"the mesh {mesh} in a world of {world}", expected="its ranks")
+        place = mesh.coordinate(rank)
+        if place is None:
+            raise value_error(f"rank {rank} is not in the mesh {mesh}")
+        groups = []
+        for axis in range(mesh.ndim):
+            for line in sorted({tuple(mesh.line(axis, r)) for r in mesh.process_ids}):
+                group = new_group(line)
+                groups += [group.id] if rank in line else []
+        found[mesh] = View(mesh, tuple(mesh.shape), place, tuple(groups))
+    in_charge()
+    return found[mesh]
+
+
+def checked(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placement, ...]:
+    """Placements for each axis of the mesh, with axes of the tensor counted from the front."""
+    given = list(placements or ())
+    if not all(isinstance(p, Placement) for p in given) or len(given) > mesh.ndim:
+        raise value_error(
+            f"{what}: placements {placements} on the mesh {mesh}",
+            expected=f"a placement for each of its {mesh.ndim} axes",
+            hint="[dist.Shard(0), dist.Replicate()]",
+        )
+    given += [REPLICATE] * (mesh.ndim - len(given))
+    for p in given:
+        if p.is_shard() and not -ndim <= p.dim < ndim:
+            raise value_error(f"{what}: {p} of a tensor with {ndim} axes")
+    return tuple(Shard(p.dim % ndim, p.unit) if p.is_shard() else p for p in given)
+
+
+def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=None):
+    """The tensor `data`, of which all ranks have the same values, in pieces on a mesh.
+
+    A parameter becomes one in pieces itself. Source: Paddle API
+    `paddle.distributed.shard_tensor`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+    ...     x = dist.shard_tensor(paddle.arange(6).reshape([3, 2]), mesh, [dist.Shard(0)])
+    ...     return x.shape, x._local_shape
+    >>> dist.spawn(work, nprocs=2).results
+    [([3, 2], [2, 2]), ([3, 2], [1, 2])]
+    """
+    given = data if isinstance(data, Tensor) and dtype is None else Tensor(data, dtype, place)
+    found = checked(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
+    array = given.array
+    if sharded(array):
+        array = array.get()
+    array = cut_whole(array, found, view_of(mesh))
+    if given.is_parameter:
+        given.array = array
+        return given
+    out = Tensor.__new__(Tensor)
+    out.array = array
+    out.stop_gradient = given.stop_gradient if stop_gradient is None else stop_gradient
+    return out
+
+
+def reshard(dist_tensor, mesh, placements):
+    """The same tensor where it lies otherwise; gradients flow back. Source: Paddle API
+    `paddle.distributed.reshard`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+    ...     x = dist.shard_tensor(paddle.ones([4, 6]), mesh, [dist.Shard(0)])
+    ...     return dist.reshard(x, mesh, [dist.Shard(1)])._local_shape
+    >>> dist.spawn(work, nprocs=2).results
+    [[4, 3], [4, 3]]
+    """
+    what = f"reshard of {dist_tensor.spec}"
+    found = checked(placements, mesh, dist_tensor.array.ndim, what)
+    view_of(mesh)
+    return marks.reshard(dist_tensor, mesh=mesh, placements=found)
+
+
+def unshard_dtensor(dist_tensor):
+    """The tensor as each rank has it whole, off its mesh. Source: Paddle API
+    `paddle.distributed.unshard_dtensor`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([0, 1])
+    ...     x = dist.shard_tensor(paddle.arange(3), mesh, [dist.Shard(0)])
+    ...     return dist.unshard_dtensor(x).tolist()
+    >>> dist.spawn(work, nprocs=2).results
+    [[0, 1, 2], [0, 1, 2]]
+    """
+    return Tensor(dist_tensor.array.get(), stop_gradient=dist_tensor.stop_gradient)
+
+
+class Pieces:
+    """Methods and properties that `Tensor` gets."""
+
+    def is_dist(self) -> bool:
+        """Whether it lies in pieces on a mesh. Source: Paddle API `Tensor.is_dist`.
+
+        >>> import minipaddle as paddle
+        >>> paddle.ones([2]).is_dist()
+        False
+        """
+        return sharded(current.top.held(self))
+
+    @property
+    def placements(self) -> list | None:
+        """How it lies on each axis of its mesh. Source: Paddle API `Tensor.placements`."""
+        array = current.top.held(self)
+        return [*array.placements] if sharded(array) else None
+
+    @property
+    def process_mesh(self) -> ProcessMesh | None:
+        """The mesh that it lies on. Source: Paddle API `Tensor.process_mesh`."""
+        array = current.top.held(self)
+        return array.view.mesh if sharded(array) else None
+
+    @property
+    def _local_shape(self) -> list[int]:
+        """The shape of this rank's piece."""
+        return [*self.array.local.shape]
+
+    def _local_value(self) -> Tensor:
+        """This rank's piece, as a tensor of its own."""
+        return wrap(self.array.local)
+
+
+Tensor.register(own_members(Pieces))

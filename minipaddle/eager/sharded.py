@@ -1,0 +1,85 @@
+"""Eager mode with tensors in pieces: one operator at a time, by the same rules as a program.
+
+The first array in pieces of a thread puts `ShardedEager` in charge there. Tape, hooks and backward
+are those of eager mode: what is saved, and every gradient, is an array in pieces.
+"""
+
+from __future__ import annotations
+
+from ..engine.core.dispatch import current
+from ..engine.core.errors import value_error
+from ..engine.core.op import NOTHING
+from ..engine.core.record import Record, Spec
+from ..engine.eager.execution import SCALARS, Eager, as_operand, save
+from ..engine.eager.tape import get_leaf
+from ..engine.eager.tensor import Tensor, wrap
+from ..engine.passes.decompose import RULES, by_body
+from ..engine.sharding.array import ShardedArray, of_piece, whole_array
+from ..engine.sharding.letters import rule_of
+from ..engine.sharding.pieces import View, apply_to_pieces
+
+
+def in_charge() -> None:
+    """Let this thread's eager interpreter take arrays in pieces."""
+    if type(current.top) is Eager:
+        current.top.__class__ = ShardedEager
+
+
+class ShardedEager(Eager):
+    """Computes on pieces if an input lies in pieces; then the others lie whole in each rank."""
+
+    def apply(self, op, inputs, attrs):
+        arrays = [x.array for x in inputs if isinstance(x, Tensor)]
+        views = {a.view.mesh: a.view for a in arrays if type(a) is ShardedArray}
+        if not views:
+            return super().apply(op, inputs, attrs)
+        if len(views) > 1:
+            meshes = " and ".join(map(str, views))
+            raise value_error(f"{op.name} of tensors on different meshes: {meshes}")
+        (view,) = views.values()
+        inputs = [
+            x if isinstance(x, (Tensor, *SCALARS)) else wrap(as_operand(op, x)) for x in inputs
+        ]
+        args = [whole_array(x.array, view) if isinstance(x, Tensor) else x for x in inputs]
+        specs = [Spec(a.shape, a.dtype) if type(a) is ShardedArray else a for a in args]
+        before, self.recording = self.recording, False
+        try:
+            found = compute(op, args, attrs, specs, op.result_spec(specs, attrs), view)
+        except Exception as error:
+            raise op.explain(error, inputs, attrs) from error
+        finally:
+            self.recording = before
+        return self.put_on_tape(op, inputs, args, attrs, found)
+
+    def put_on_tape(self, op, inputs, args, attrs, found):
+        """Tensors around the results, with a record if a gradient is wanted."""
+        edges, mask = [], 0
+        for k, x in enumerate(inputs):
+            flows = self.recording and isinstance(x, Tensor) and not x.stop_gradient
+            edges.append((x.record or get_leaf(x)) if flows else None)
+            mask |= flows << k
+        to_save = op.saves[mask] if mask else None
+        if type(found) is tuple:
+            return self.wrap_results(op, edges, args, attrs, to_save, found)
+        out = wrap(found)
+        if to_save:
+            saved = None if to_save is NOTHING else save(to_save, args, found, self.pack)
+            out.record = Record(op, edges, attrs, found.shape, found.dtype, saved, self.scope)
+            out.stop_gradient = False
+        return out
+
+
+def compute(op, args, attrs, specs, results, view: View):
+    """The arrays that an operator gives. One without a rule is computed by its body, if that is
+    written in operators; else every rank computes all of it.
+    """
+    single = isinstance(results, Spec)
+    if (op.composite or op in RULES) and rule_of(op, specs, attrs, [results]) is None:
+        shape, dtype = results if single else (results, None)
+        tensors = [wrap(a) if type(a) is ShardedArray else a for a in args]
+        ys = RULES.get(op, by_body)(Record(op, (), attrs, shape, dtype), *tensors)
+        if ys is not None:
+            return ys.array if single else tuple(y.array for y in ys)
+    pieces = [a.piece() if type(a) is ShardedArray else a for a in args]
+    found = apply_to_pieces(op, pieces, attrs, results, view)
+    return of_piece(found, view) if single else tuple(of_piece(each, view) for each in found)

@@ -1,0 +1,1 @@
+"""Tensors in pieces: placements, the rules of operators, and the moves between placements."""

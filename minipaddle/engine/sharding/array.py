@@ -1,0 +1,136 @@
+"""An array in pieces: what a tensor holds that lies on a mesh. Its shape is that of the whole.
+
+It stands where NumPy's and CuPy's arrays stand: in a tensor, on the tape, among the arguments of a
+program. As with CuPy's, `get()` brings the whole to the host; here it is a collective.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ..core.record import Spec
+from ..eager.device import current_place, module_of
+from ..eager.tensor import wrap
+from .pieces import Piece, View
+from .placements import Placements, piece_of
+
+
+class ShardedArray:
+    """A rank's piece `local` of an array of `shape`, which lies as `placements` say."""
+
+    __slots__ = ("__weakref__", "local", "placements", "shape", "view")
+
+    __array_ufunc__ = None
+    used = False  # whether this process has made any
+
+    def __init__(self, local, shape, placements: Placements, view: View):
+        self.local, self.shape = local, tuple(shape)
+        self.placements, self.view = placements, view
+        ShardedArray.used = True
+
+    dtype = property(lambda self: self.local.dtype)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: prod(self.shape))
+    nbytes = property(lambda self: self.size * self.itemsize)
+    itemsize = property(lambda self: self.local.itemsize)
+    base = property(lambda self: self.local)  # writes are noted of the memory that it owns
+    strides = property(lambda self: self.local.strides)
+    flags = property(lambda self: self.local.flags)
+    device = property(lambda self: self.local.device)
+    module = property(lambda self: ShardedModule(self.view))
+
+    def like(self, local) -> ShardedArray:
+        """Another piece that lies as this one does."""
+        return ShardedArray(local, self.shape, self.placements, self.view)
+
+    def piece(self) -> Piece:
+        """It as operators take it."""
+        return Piece(wrap(self.local), Spec(self.shape, self.dtype), self.placements)
+
+    def placed(self, placements: Placements) -> ShardedArray:
+        """The array as it lies after moves to other placements."""
+        if placements == self.placements:
+            return self
+        return of_piece(self.piece().moved_to(placements, self.view), self.view)
+
+    def beside(self, array) -> ShardedArray:
+        """A whole array (a state of this one) in pieces: as this one lies if it has its shape."""
+        same = tuple(array.shape) == self.shape
+        return cut_whole(array, self.placements if same else self.view.replicated, self.view)
+
+    def copy(self) -> ShardedArray:
+        """The same in memory of its own."""
+        return self.like(self.local.copy())
+
+    def astype(self, dtype, copy: bool = True) -> ShardedArray:
+        """The elements in another dtype."""
+        return self.like(self.local.astype(dtype, copy=copy))
+
+    def get(self):
+        """The whole as an array of NumPy. All ranks of the mesh call it."""
+        local = self.placed(self.view.replicated).local
+        return local.get() if hasattr(local, "get") else local
+
+    def __setitem__(self, key, value) -> None:
+        """Overwrite all of it; `value` may lie elsewhere."""
+        if key is not Ellipsis:
+            raise TypeError("only all of an array in pieces can be overwritten: x[...] = value")
+        if not isinstance(value, ShardedArray):
+            value = cut_whole(module_of(self.local).asarray(value), self.placements, self.view)
+        self.local[...] = value.placed(self.placements).local
+
+    def __repr__(self) -> str:
+        return f"<array in pieces: {Spec(self.shape, self.dtype)}, {list(self.placements)}>"
+
+
+def sharded(array) -> bool:
+    """Whether an array lies in pieces."""
+    return type(array) is ShardedArray
+
+
+class ShardedModule:
+    """The array module of arrays in pieces: what makes them."""
+
+    name = "arrays in pieces"
+
+    def __init__(self, view: View):
+        self.view = view
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, ShardedModule) and self.view.mesh == other.view.mesh
+
+    def __hash__(self) -> int:
+        return hash(self.view.mesh)
+
+    def asarray(self, array) -> ShardedArray:
+        """An array that each rank has whole."""
+        return whole_array(array, self.view)
+
+    def full(self, shape, value, dtype=None) -> ShardedArray:
+        """An array with `value` in every place, in each rank."""
+        return self.asarray(current_place().module.full(shape, value, dtype=dtype))
+
+
+def whole_array(array, view: View) -> ShardedArray:
+    """An array that each rank has whole, as an array in pieces; such a one as it is."""
+    if type(array) is ShardedArray:
+        return array
+    return ShardedArray(array, array.shape, view.replicated, view)
+
+
+def cut_whole(array, placements: Placements, view: View) -> ShardedArray:
+    """The pieces of an array that each rank has whole. Of terms the first rank has it, the others
+    have zeros.
+    """
+    index = tuple(
+        slice(a, a + n) for a, n in piece_of(array.shape, placements, view.shape, view.place)
+    )
+    local = array[(*index, ...)].copy()
+    if any(k and p.is_partial() for k, p in zip(view.place, placements)):
+        local[...] = 0
+    return ShardedArray(local, array.shape, placements, view)
+
+
+def of_piece(piece: Piece, view: View) -> ShardedArray:
+    """The array whose local tensor a piece has."""
+    return ShardedArray(piece.local.array, piece.spec.shape, piece.placements, view)

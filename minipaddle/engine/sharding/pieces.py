@@ -1,0 +1,129 @@
+"""An operator on tensors in pieces: move the inputs, compute on the local pieces.
+
+The same function serves eager mode, where local tensors have values, and the pass `partition`,
+where they are symbolic: it applies operators to local tensors.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core.dispatch import current
+from ..core.op import Op
+from ..core.record import Spec
+from ..core.slots import slot
+from ..eager.tensor import Tensor
+from ..ops.creation import full
+from ..ops.elementwise import where
+from ..ops.marks import reshard
+from ..ops.movement import replaced, reshape
+from .letters import Rule, rule_of
+from .moves import moved
+from .placements import REPLICATE, Placements, ProcessMesh, local_shape, normalized, piece_of
+from .propagate import propagate
+
+
+class View(NamedTuple):
+    """A mesh as one of its ranks sees it."""
+
+    mesh: ProcessMesh
+    shape: tuple[int, ...]
+    place: tuple[int, ...]  # the rank's coordinates
+    groups: tuple[int, ...]  # for each axis the number of the group of ranks along it
+
+    @property
+    def replicated(self) -> Placements:
+        """All axes replicate."""
+        return (REPLICATE,) * len(self.shape)
+
+
+class Piece:
+    """A rank's piece of a tensor: `local`, of a whole of `spec` that lies as `placements` say.
+
+    `copies` has the same tensor as it lies after moves that were made before.
+    """
+
+    def __init__(self, local: Tensor, spec: Spec, placements: Placements, copies=None):
+        self.local, self.spec, self.placements = local, spec, placements
+        self.copies = {placements: local} if copies is None else copies
+
+    def as_placed(self, placements: Placements, view: View) -> Tensor:
+        """The local tensor where the whole lies otherwise: moved there once."""
+        if placements not in self.copies:
+            self.copies[placements] = moved(
+                self.local, tuple(self.spec.shape), self.placements, placements, view
+            )
+        return self.copies[placements]
+
+    def moved_to(self, placements: Placements, view: View) -> Piece:
+        """The piece of the same tensor where it lies otherwise."""
+        return Piece(self.as_placed(placements, view), self.spec, placements, self.copies)
+
+    def __repr__(self) -> str:
+        return f"<piece of {self.spec}, {list(self.placements)}>"
+
+
+@slot("sharding.apply_to_pieces")
+def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
+    """The result of an operator, a Piece or a tuple of them; `results` are the specs of the whole.
+
+    inputs: pieces, and Python numbers
+    """
+    if op is reshard:
+        return inputs[0].moved_to(normalized(attrs["placements"], results.shape, view.shape), view)
+    several = not isinstance(results, Spec)
+    outs = list(results) if several else [results]
+    specs = [x.spec if isinstance(x, Piece) else x for x in inputs]
+    placed = [x.placements if isinstance(x, Piece) else None for x in inputs]
+    rule = None
+    if any(not p.is_replicated() for own in placed if own for p in own):
+        rule = rule_of(op, specs, attrs, outs)
+    if rule is not None:
+        plan = propagate(rule, specs, placed, outs, view.shape)
+        wanted, found = plan.inputs, plan.results
+    else:
+        wanted, found = [p and view.replicated for p in placed], [view.replicated] * len(outs)
+    local = [x if place is None else x.as_placed(place, view) for x, place in zip(inputs, wanted)]
+    if rule is not None and rule.localise is not None:
+        attrs = localised(rule, attrs, outs[0], found[0], view)
+    if rule is not None and rule.offset is not None:
+        ys = apply_at_offset(op, rule, local, attrs, specs, wanted, view)
+    else:
+        ys = current.top.apply(op, local, attrs)
+    ys = list(ys) if several else [ys]
+    pieces = [Piece(y, spec, p) for y, spec, p in zip(ys, outs, found)]
+    return tuple(pieces) if several else pieces[0]
+
+
+def localised(rule: Rule, attrs: dict, spec: Spec, placements: Placements, view: View) -> dict:
+    """The attributes for the local pieces."""
+    local = Spec(local_shape(spec.shape, placements, view.shape, view.place), spec.dtype)
+    return rule.localise(attrs, local, {p.dim for p in placements if p.is_shard()})
+
+
+def apply_at_offset(op, rule: Rule, local: list, attrs, specs, wanted, view: View):
+    """An operator that reads at positions along an axis which may be cut: a rank reads what is in
+    its piece, and gives zeros for the other positions. One that is no position stays wrong.
+    """
+    letter, k = rule.offset
+    j, d = next(
+        (j, d) for j, axes in enumerate(rule.inputs) for d, a in enumerate(axes)
+        if a is not None and a.letter == letter
+    )  # fmt: skip
+    n = specs[j].shape[d]
+    start, rows = piece_of(specs[j].shape, wanted[j], view.shape, view.place)[d]
+    if rows == n:
+        return current.top.apply(op, local, attrs)
+    place = local[k]
+    inside, known = (place >= start) & (place < start + rows), (place >= 0) & (place < n)
+    if "ignore_index" in attrs:
+        ignored = place == attrs["ignore_index"]
+        inside, known = inside & ~ignored, known | ignored
+        attrs = attrs | {"ignore_index": -1}
+    args = [*local]
+    args[k] = where(inside, place - start, where(known, 0, place))
+    if not rows:  # a row of zeros to read
+        args[j] = full(shape=replaced(local[j].spec.shape, d, 1), value=0, dtype=specs[j].dtype)
+    y = current.top.apply(op, args, attrs)
+    inside = reshape(inside, shape=(*place.spec.shape, *(1,) * (y.spec.ndim - place.spec.ndim)))
+    return where(inside, y, 0)
