@@ -44,17 +44,6 @@ def test_without_a_folder_facts_are_asked(monkeypatch):
     machine.facts.cache_clear()
 
 
-@needs_cc
-def test_the_system_and_the_compiler_say_the_same_of_registers(monkeypatch):
-    asked = machine.registers_in_macros()
-    assert machine.registers() == asked
-    lines = {"flags : sse sse2 avx avx2": (32, 16), "flags : avx avx512f": (64, 32)}
-    lines |= {"Features : fp asimd": (16, 32), "flags : sse": asked, "": asked}
-    for line, known in lines.items():
-        monkeypatch.setattr(machine, "processor", lambda line=line: line)
-        assert machine.registers() == known
-
-
 def test_sizes_from_the_files_of_linux(tmp_path):
     rows = [("1", "Data", "48K"), ("1", "Instruction", "32K"), ("2", "Unified", "2M")]
     for k, row in enumerate(rows):

@@ -1,0 +1,78 @@
+"""Every operator on tensors in pieces: the whole of its results is what one process computes."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+import minipaddle.distributed as dist
+from minipaddle.distributed.dist_tensor import view_of
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.eager.tensor import wrap
+from minipaddle.engine.sharding.array import ShardedArray, cut_whole
+from minipaddle.engine.sharding.placements import Partial, ProcessMesh, Replicate, Shard
+from tests.ops.test_operators import ALL, CASES
+
+MESHES = [[0, 1], [0, 1, 2], [[0, 1], [2, 3]]]
+DRAWS = 3
+
+
+def random_placements(rng, array, mesh):
+    """Placements of an array: mostly shards."""
+    found = []
+    for _ in range(mesh.ndim):
+        kind = rng.random()
+        if array.ndim and kind < 0.6:
+            found.append(Shard(int(rng.integers(array.ndim))))
+        elif kind < 0.8 and array.dtype.kind == "f":
+            found.append(Partial())
+        else:
+            found.append(Replicate())
+    return tuple(found)
+
+
+def on_pieces(case, number: int, draw: int, mesh):
+    """The inputs of a case: whole, and in pieces that lie at random."""
+    whole, pieces = [], []
+    rng, view = np.random.default_rng([number, draw]), view_of(mesh)
+    for x in case.build(np.random.default_rng(number)):
+        if not isinstance(x, np.ndarray):
+            whole.append(x)
+            pieces.append(x)
+            continue
+        x = x.astype("float64") if x.dtype.kind == "f" else x
+        whole.append(paddle.to_tensor(x))
+        pieces.append(wrap(cut_whole(x, random_placements(rng, x, mesh), view)))
+    return whole, pieces
+
+
+def compare(ranks) -> list[str]:
+    """What differs, of all operators on one mesh; at most three."""
+    mesh, wrong = ProcessMesh(ranks), []
+    for number, draw in product(range(len(ALL)), range(DRAWS)):
+        name, k = ALL[number]
+        op, case = OPS[name], CASES[name][k]
+        whole, pieces = on_pieces(case, number, draw, mesh)
+        wanted = op(*whole, **case.attrs)
+        places = [x.array for x in pieces if isinstance(x, paddle.Tensor)]
+        try:
+            found = op(*pieces, **case.attrs)
+            found, expected = ([*y] if type(y) is tuple else [y] for y in (found, wanted))
+            for y, z in zip(found, expected, strict=True):
+                y = y.array.get() if type(y.array) is ShardedArray else y.array
+                assert Spec(y.shape, y.dtype) == z.spec
+                np.testing.assert_allclose(y, z.array, rtol=1e-9, atol=1e-9, equal_nan=True)
+        except Exception as error:
+            wrong.append(f"{name} {case.attrs} of {places}: {type(error).__name__}: {error}"[:600])
+            if len(wrong) == 3:
+                break
+    return wrong
+
+
+@pytest.mark.parametrize("ranks", MESHES, ids=str)
+def test_every_operator(ranks):
+    size = np.size(ranks)
+    results = dist.spawn(compare, args=(ranks,), nprocs=size).results
+    assert not results[0], "\n".join(results[0])
