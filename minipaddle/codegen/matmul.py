@@ -219,7 +219,7 @@ def block(plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "") 
         name, step, last, x_step = "dots", p.n.y, f", {p.n.out}", f"{p.m.x}"
     return (
         f"{name}_{plan.T}({many}{columns or p.n.size}, {p.k.size}, {x}, {x_step}, {b}, {step},\n"
-        f"           {to}, {p.m.out}{last}, {int(plan.add)});\n"
+        f"           {to}, {p.m.out}{last}, {int(plan.add)}, {int(plan.far)});\n"
     )
 
 
@@ -234,13 +234,15 @@ def tiles(
         step, panel = t.panel(T), f"{t.panel(T)} * {p.k.size}"
     else:
         step, panel = str(p.k.y), t.panel(T)
-    deep, add = terms, str(int(plan.add))
+    deep, add, ahead = terms, str(int(plan.add)), "0"
     if p.k.size > most:
         deep, add = f"({least(f'{terms} - k', most)})", f"{add} || k > 0"
+        if plan.sliced:
+            ahead = f"(k + {most} < {terms} ? {most} * {step} : 0)"
         a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
     text = microkernel.calls(
         T, rows, columns, deep, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
-        (b, step, 0, panel), (plus(c, first, p.m.out), p.m.out), add, t,
+        (b, step, 0, panel, ahead), (plus(c, first, p.m.out), p.m.out), add, t,
     )  # fmt: skip
     return loop("k", terms, text, step=most) if p.k.size > most else text
 

@@ -173,15 +173,16 @@ def few(T: str, rows: int) -> tuple[str, ...]:
 
 def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None) -> str:
     """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
-    b (pointer, step, segment, and the distance of panels) of B, c (pointer, row) of C."""
+    b (pointer, step, segment, the distance of panels, and of what is fetched beside the next panel)
+    of B, c (pointer, row) of C."""
     text, at, t = "", 0, t or tile()
-    b = b if len(b) > 3 else (*b, t.panel(T))
+    b = (*b, *(t.panel(T), "0")[len(b) - 3 :])
     for height, count in heights(rows, t.tall):
         x = a[0] if not at else f"{a[0]} + {at * a[1]}"
         y = c[0] if not at else f"{c[0]} + {at * c[1]}"
         text += (
             f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, "
-            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {y}, {c[1]}, {add});\n"
+            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {y}, {c[1]}, {add}, {b[4]});\n"
         )
         at += count
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 from ..engine.codegen.kernel_schedule import pick
@@ -95,9 +96,35 @@ class ProductPlan(NamedTuple):
         return pick("deep", self.depth, [d for d in (128, 256, 512, 1024, 2048, 4096) if d < k])
 
     @property
+    def far(self) -> bool:
+        """Whether y lies beyond the second-level cache: all of its matrices."""
+        p = self.p
+        many = prod(a.size for a in p.batch if a.y)
+        return many * p.n.size * p.k.size * SIZES[self.T] > facts().second // 2
+
+    @property
+    def sliced(self) -> bool:
+        """Whether y is read some terms at a time, and the next ones are fetched meanwhile: it is
+        not packed, and larger than the caches that it could stay in.
+        """
+        p, machine = self.p, facts()
+        once = p.m.size <= self.tile.tall  # each of its elements meets one tile
+        most = machine.first if once else machine.second // 2
+        return self.how == "rows" and p.n.size * p.k.size * SIZES[self.T] > most
+
+    @property
     def depth(self) -> int:
-        """Terms that are summed in one pass by default."""
-        return DEEP
+        """Terms that are summed in one pass by default. Those of a slice of y that is read a tile's
+        width at a time take half of the first-level cache.
+        """
+        if not self.sliced:
+            return DEEP
+        return self.alike(facts().first // 2 // (self.tile.widest * SIZES[self.T]))
+
+    def alike(self, most: int) -> int:
+        """The terms of a slice, about so many at most: all slices have as many."""
+        most, k = max(most // 8 * 8, 8), self.p.k.size
+        return -(-k // -(-k // most) // 8) * 8
 
 
 class Alone(ProductPlan):
@@ -114,20 +141,15 @@ class Alone(ProductPlan):
 
     @property
     def depth(self) -> int:
-        """Terms of a slice, all slices alike: DEEP at most; an eighth of the second-level cache
-        holds a panel of them, and half of the third one all panels. What is not packed and lies
-        beyond the second cache is read a tile's width at a time, which the first one holds.
+        """The same; of packed terms an eighth of the second-level cache holds a panel, and half of
+        the third one all panels, but DEEP at most.
         """
         machine, size, (_, _, n, k, _) = facts(), SIZES[self.T], self.p
-        width, whole = self.tile.widest * size, n.size * k.size * size
-        if self.how == "panels" and whole:
-            most = min(machine.second // 8 // width, machine.third // 2 // (n.size * size), DEEP)
-        elif self.how == "rows" and whole > machine.second // 2:
-            most = machine.first // width
-        else:
-            return DEEP
-        most = max(most // 8 * 8, SHALLOW)
-        return -(-k.size // -(-k.size // most) // 8) * 8
+        if self.how != "panels" or not n.size * k.size:
+            return super().depth
+        panel, row = self.tile.widest * size, n.size * size
+        most = min(machine.second // 8 // panel, machine.third // 2 // row, DEEP)
+        return self.alike(max(most, SHALLOW))
 
     @property
     def rows_of_block(self) -> int:

@@ -177,13 +177,13 @@ class StripProducts(BackToBackGemm):
     def add_rows(self, plan: ProductPlan, b: str, c: str, rows: int, columns: str) -> str:
         """The part of a product that sums over rows: a row of it for each column of the strip."""
         p, t = plan.p, microkernel.tile()
-        count = columns or str(p.m.size)
+        count, panel = columns or str(p.m.size), t.panel(self.T)
 
         def call(height: int, at: str, many: str) -> str:
             return (
                 f"rows{height}_{t.suffix(self.T)}({many}, {p.n.size}, {rows}, 1, "
                 f"{plus(plan.names[0], at, p.m.x)}, {p.m.x}, {p.k.x}, 0,\n"
-                f"    {b}, {p.k.y}, 0, {t.panel(self.T)}, {plus(c, at, p.m.out)}, {p.m.out}, 1);\n"
+                f"    {b}, {p.k.y}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, 1, 0);\n"
             )
 
         whole = f"({count} / {t.tall} * {t.tall})"

@@ -278,6 +278,23 @@ def test_slices_of_a_large_product(dtype, threads, monkeypatch):
         np.testing.assert_allclose(one.extra[0], want.sum(1) / 2, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_lies_beyond_the_caches_is_fetched_ahead(dtype, threads, monkeypatch):
+    """The next slice of k, where y is read in slices; else rows or columns far ahead."""
+    small = facts()._replace(first=1 << 11, second=1 << 12)
+    monkeypatch.setattr(product_plan, "facts", lambda: small)
+    calls = []
+    for m, (n, k), at in itertools.product((1, 3, 8, 13), [(130, 75), (600, 301)], (PLAIN, TURNED)):
+        calls.append(call("product", arrays((m, k), (k, n) if at is PLAIN else (n, k), dtype), at))
+    for one, (got,) in zip(calls, run_all(calls, threads)):
+        m, n = one.record.shape
+        sliced = one.record.attrs == PLAIN and m > 4
+        assert (f" * {n} : 0)" in one.kernel.source) == sliced  # nothing after the last slice
+        assert (", 0, 1);" in one.kernel.source) != sliced
+        check(got, expected(*one.inputs, **one.record.attrs), got.dtype, 301)
+
+
 @pytest.mark.parametrize("at", ORDERS)
 def test_blas_is_called_with_the_right_leading_dimensions(at, blas):
     x, y = arrays((40, 40), (40, 40), "float32")

@@ -28,7 +28,7 @@ from minipaddle.engine.passes import fusion_groups, nest
 from minipaddle.passes import back_to_back_gemm as chains
 from minipaddle.passes import strip_products as large
 
-SMALL = Facts(second=1 << 10, third=1 << 12)
+SMALL = Facts(first=1 << 9, second=1 << 10, third=1 << 12)
 
 LOW = {
     c_target: {"SERIAL": 0, "ENOUGH": 0},

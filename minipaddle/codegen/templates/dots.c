@@ -12,8 +12,10 @@ INLINE $T total_$T(vector_$T v)
     return total;
 }
 
-/* A tile of C by vectors along k, which is the unit axis of A and of B. */
-INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *A, int64_t a_row,
+/* A tile of C by vectors along k, which is the unit axis of A and of B; what lies `ahead` of B is
+   fetched into the second cache. */
+INLINE void dot_tile_$T(const int rows, const int columns, int64_t ahead, int64_t K,
+                        const $T *A, int64_t a_row,
                         const $T *B, int64_t b_column, $T *C, int64_t c_row, int64_t c_column,
                         int add)
 {
@@ -25,7 +27,7 @@ INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *
         vector_$T b[4];
         UNROLL for (int j = 0; j < columns; j++) {
             b[j] = load_lanes_$T(B + j * b_column + k, there);
-            __builtin_prefetch(B + (columns + j) * b_column + k);  /* the next tile's */
+            if (ahead) __builtin_prefetch(B + ahead + j * b_column + k + LANES_$T - 1, 0, 2);
         }
         UNROLL for (int i = 0; i < rows; i++) {
             const vector_$T a = load_lanes_$T(A + i * a_row + k, there);
@@ -40,12 +42,13 @@ INLINE void dot_tile_$T(const int rows, const int columns, int64_t K, const $T *
         }
 }
 
-/* C (+)= A B where both are read along k: for few rows or columns. */
+/* C (+)= A B where both are read along k: for few rows or columns. With `far` columns of B are
+   fetched long before they are read. */
 ONCE void dots_$T(
     int64_t M, int64_t N, int64_t K, const $T *A, int64_t a_row, const $T *B, int64_t b_column,
-    $T *C, int64_t c_row, int64_t c_column, int add)
+    $T *C, int64_t c_row, int64_t c_column, int add, int far)
 {
-#define DOTS(rows, columns) dot_tile_$T(rows, columns, K, A + m * a_row, a_row, \
+#define DOTS(rows, columns) dot_tile_$T(rows, columns, ahead, K, A + m * a_row, a_row, \
         B + n * b_column, b_column, C + m * c_row + n * c_column, c_row, c_column, add)
 #define HIGH(columns) do { \
         if (high == 4) DOTS(4, columns); \
@@ -55,6 +58,7 @@ ONCE void dots_$T(
     } while (0)
     for (int64_t n = 0, wide; n < N; n += wide) {
         wide = N - n < 4 ? 1 : 4;
+        const int64_t ahead = far && N - n > 16 ? 16 * b_column : 0;
         for (int64_t m = 0, high; m < M; m += high) {
             high = M - m > 4 && M - m < 8 ? (M - m + 1) / 2 : M - m < 4 ? M - m : 4;
             if (wide == 4) HIGH(4);

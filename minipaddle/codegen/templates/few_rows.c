@@ -1,5 +1,6 @@
-/* C (+)= A B for a few rows: B is read once, `terms` of its rows side by side. */
-INLINE void stream_$T(const int rows, const int terms, int64_t N,
+/* C (+)= A B for a few rows: B is read once, `terms` of its rows side by side; what lies `ahead` of
+   them is fetched into the second cache. */
+INLINE void stream_$T(const int rows, const int terms, int64_t ahead, int64_t N,
                       const $T *A, int64_t a_row, int64_t a_step,
                       const $T *B, int64_t b_step, $T *C, int64_t c_row, int add)
 {
@@ -13,7 +14,7 @@ INLINE void stream_$T(const int rows, const int terms, int64_t N,
             c[i] = add ? load(C + i * c_row + n) : (vector_$T){0}; \
         UNROLL for (int k = 0; k < terms; k++) { \
             const vector_$T b = load(B + k * b_step + n); \
-            __builtin_prefetch(B + (terms + k) * b_step + n); \
+            if (ahead) __builtin_prefetch(B + ahead + k * b_step + n + LANES_$T - 1, 0, 2); \
             UNROLL for (int i = 0; i < rows; i++) c[i] += a[i][k] * b; \
         } \
         UNROLL for (int i = 0; i < rows; i++) store(C + i * c_row + n, c[i]); \

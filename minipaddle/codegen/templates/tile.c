@@ -1,9 +1,10 @@
-/* A tile of C: `rows` by `vectors`, of which n columns are there (all of them if `full`).
-   With `ahead` it fetches the next panel of B. */
-INLINE void tile_$F(const int rows, const int vectors, const int full, const int ahead, int64_t n,
+/* A tile of C: `rows` by `vectors`, of which n columns are there (all of them if `full`). With
+   `fetch` it brings the next panel of B and what lies `ahead` into the second cache: a fetch into
+   the first one holds one of its few places until the data is there. */
+INLINE void tile_$F(const int rows, const int vectors, const int full, const int fetch, int64_t n,
                     int64_t K, int64_t segments,
                     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
-                    const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel,
+                    const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel, int64_t ahead,
                     $T *C, int64_t c_row, int add)
 {
     vector_$T c[8][4], b[4];
@@ -15,9 +16,11 @@ INLINE void tile_$F(const int rows, const int vectors, const int full, const int
         const $T *p = A, *q = B;
 ${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
             KEEP(p);
-            if (ahead)
-                UNROLL for (int j = 0; j < vectors; j++)
-                    __builtin_prefetch(q + b_panel + j * LANES_$T);
+            if (fetch)
+                UNROLL for (int j = 1; j <= vectors; j++) {
+                    __builtin_prefetch(q + b_panel + j * LANES_$T - 1, 0, 2);
+                    __builtin_prefetch(q + ahead + j * LANES_$T - 1, 0, 2);
+                }
             UNROLL for (int j = 0; j < vectors; j++)
                 b[j] = full ? load_$T(q + j * LANES_$T)
                             : load_lanes_$T(q + j * LANES_$T, there[j]);
