@@ -100,6 +100,10 @@ class Build:
         self.done = True
 
 
+LAST_LOOKS = 10
+"""How often the exit of a process looks for compilers that still run, or have just begun."""
+
+
 class Queue:
     """The builds that wait; the first of them is being built. The thread ends with the last."""
 
@@ -150,10 +154,10 @@ class Queue:
         with self.changed:
             self.builds.clear()
             thread = self.thread
-        if thread is not None:
+        for _ in range(LAST_LOOKS if thread is not None else 0):
             for process in list(children):
                 kill(process)
-            thread.join(timeout=0.2)  # it removes its files; Python ends it otherwise
+            thread.join(timeout=0.02)  # it removes its files; Python ends it otherwise
 
 
 def compute_on_one_thread() -> None:

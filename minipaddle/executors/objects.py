@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from pathlib import Path
-from threading import get_ident
+from threading import Thread, get_ident
 from time import perf_counter
 from typing import NamedTuple
 
@@ -63,11 +63,32 @@ def objects_of(source: Source, cc: Compiler) -> list[Path]:
         names = [unit.name for unit in files.get(text, {}).values()]
         return Part(names or ["calls of kernels"], perf_counter() - began)
 
-    with ThreadPoolExecutor(len(files) + 1) as pool:
-        source.parts = [*pool.map(compiled, [*files, rest])]
+    source.parts = at_once(compiled, [*files, rest])
     known = [unit.name for label, unit in found.items() if sums[label]]
     source.parts += [Part(known, cached=True)] if known else []
     return [*objects.values(), *map(path_of, [*files, rest])]
+
+
+def at_once(function: Callable, items: list) -> list:
+    """The results of a function for each item, all computed at the same time. The threads are
+    daemons: a process that ends does not wait for the compilers that they wait for.
+    """
+    results, errors = {}, []
+
+    def work(k: int) -> None:
+        try:
+            results[k] = function(items[k])
+        except Exception as error:
+            errors.append(error)
+
+    workers = [Thread(target=work, args=[k], daemon=True) for k in range(len(items))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if errors:
+        raise errors[0]
+    return [results[k] for k in range(len(items))]
 
 
 def size_of(source: Source) -> int:

@@ -17,6 +17,7 @@ from minipaddle.engine.executors.executable_cache import ExecutableCache, backen
 from minipaddle.engine.executors.native import Executable
 from minipaddle.executors import background
 from minipaddle.executors.background import QUEUE
+from tests.learn.test_process import runs as is_alive
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -272,11 +273,11 @@ SLOW = """
 """
 
 
-def script(text, tmp_path, **environment):
+def script(text, tmp_path, before="", **environment):
     """What a process prints, and the seconds it took."""
     own = {"MINIPADDLE_CACHE": str(tmp_path), "MINIPADDLE_BACKEND": "auto", **environment}
     file, began = tmp_path / "script.py", time.monotonic()
-    file.write_text(textwrap.dedent(SLOW) + textwrap.dedent(text))
+    file.write_text(before + textwrap.dedent(SLOW) + textwrap.dedent(text))
     done = subprocess.run(
         [sys.executable, str(file)],
         env=os.environ | own, capture_output=True, text=True, timeout=100,
@@ -286,21 +287,30 @@ def script(text, tmp_path, **environment):
     return done.stdout, time.monotonic() - began
 
 
+PARTS = "from minipaddle.executors import objects\nobjects.LEAST, objects.PART = 0, 1\n"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="the compiler is a shell script")
-def test_the_exit_does_not_wait_for_the_compiler(tmp_path):
-    slow = tmp_path / "cc"
-    slow.write_text('#!/bin/sh\n[ "$1" = --version ] && exec echo "slow gcc"\nexec sleep 60\n')
+@pytest.mark.parametrize(("before", "count"), [("", 1), (PARTS, 2)], ids=["whole", "in parts"])
+def test_the_exit_does_not_wait_for_the_compiler(tmp_path, before, count):
+    slow, runs = tmp_path / "cc", tmp_path / "runs"
+    head = '#!/bin/sh\n[ "$1" = --version ] && exec echo "slow gcc"\n'
+    slow.write_text(f"{head}echo $$ >> {runs}\nexec sleep 60\n")
     slow.chmod(0o755)
-    text = """
-        while not os.listdir(os.environ["MINIPADDLE_CACHE"] + "/minipaddle/native"):
+    runs.touch()
+    text = f"""
+        while len(open({str(runs)!r}).readlines()) < {count}:
             time.sleep(0.01)
         print(f)
     """
     (tmp_path / "minipaddle" / "native").mkdir(parents=True)
-    out, seconds = script(text, tmp_path, MINIPADDLE_CC=str(slow))
+    own = {"MINIPADDLE_CC": str(slow), "MINIPADDLE_THREADS": "2"}
+    out, seconds = script(text, tmp_path, before, **own)
     assert out == "<to_static f, 1 program: interpreter, while it is compiled>\n"
     assert seconds < 30
     assert os.listdir(tmp_path / "minipaddle" / "native") == []
+    time.sleep(0.2)
+    assert not any(map(is_alive, map(int, runs.read_text().split())))
 
 
 @needs_compiler
