@@ -45,6 +45,17 @@ def is_wide() -> bool:
     return WIDTHS.get(core(), 16) >= facts().vector if core() else False
 
 
+def report() -> str:
+    """What products know of the processor, and who computes the large ones, for `./run doctor`."""
+    known, ours = facts(), "kernels written here"
+    caches = ", ".join(f"{size >> 10:,}" for size in known[2:])
+    without = f"{ours}; OpenBLAS has {core()}'s" if core() else f"{ours}; NumPy has no OpenBLAS"
+    return (
+        f"{known.registers} vectors of {known.vector} bytes, caches of {caches} KiB; large products"
+        f" by {f'OpenBLAS, with kernels for {core()}' if is_wide() else without}"
+    )
+
+
 @cache
 def lapack_pointer(name: str) -> str:
     """The declaration of the pointer to a function of LAPACK with 64-bit sizes."""

@@ -88,3 +88,19 @@ def test_the_core_of_blas_is_named():
     assert isinstance(blas.core(), str)
     config = np.show_config("dicts")["Build Dependencies"]["blas"]["name"]
     assert bool(blas.core()) == ("scipy-openblas" in config)
+
+
+@pytest.mark.parametrize(
+    ("core", "who"),
+    [
+        ("SkylakeX", "by OpenBLAS, with kernels for SkylakeX"),
+        ("Haswell", "by kernels written here; OpenBLAS has Haswell's"),
+        ("", "no OpenBLAS"),
+    ],
+)
+def test_the_report_says_who_computes_large_products(core, who, monkeypatch):
+    monkeypatch.setattr(blas, "core", lambda: core)
+    monkeypatch.setattr(blas, "facts", lambda: Facts(64, 32, 1 << 15, 1 << 20, 1 << 25))
+    found = blas.report()
+    assert found.startswith("32 vectors of 64 bytes, caches of 32, 1,024, 32,768 KiB; ")
+    assert who in found
