@@ -1,9 +1,10 @@
 """Which pieces an operator works on: placements of the inputs -> placements of the results.
 
 Each axis of the mesh cuts one letter of the operator's rule. The letters that inputs are cut along
-already are the candidates; an input that lies otherwise has to be moved. If candidates differ, the
-one wins for which fewer bytes move; a result of which each rank gets a term counts as the move that
-will join the terms. Of equals the first input's letter wins, and terms are joined rather than kept.
+already are the candidates; an input that lies otherwise has to be moved. If no choice leaves all of
+them where they are, the one wins for which fewer bytes move; a result of which each rank gets a
+term counts as the move that will join the terms. Of equals the first input's letter wins, and terms
+are joined rather than kept.
 
 Sources: Xu et al., "GSPMD", 2021; Paddle's rules, with which this one is compared in the tests.
 """
@@ -94,8 +95,10 @@ def plan_for(rule: Rule, specs, placed, results, mesh_shape, chosen) -> Plan:
         steps_between(tuple(spec.shape), spec.dtype.itemsize, before, after, mesh_shape)[0]
         for spec, before, after in zip(specs, placed, inputs) if before is not None
     ]  # fmt: skip
-    terms = [cost_of_terms(spec, p, mesh_shape) for spec, p in zip(results, found)]
-    return Plan(inputs, found, sum(moves) + sum(terms))
+    cost = sum(moves)
+    if cost or any(type(each) is Terms for each in chosen):
+        cost += sum(cost_of_terms(spec, p, mesh_shape) for spec, p in zip(results, found))
+    return Plan(inputs, found, cost)
 
 
 def wanted(axes, k: int, spec: Spec, chosen, mesh_shape) -> Placements:
