@@ -147,7 +147,7 @@ def rows(torch) -> dict[str, Row]:
         "pinv": Row(paddle.linalg.pinv, torch.linalg.pinv, (tall,)),
         "lu": Row(lambda x: paddle.linalg.lu(x)[0], lambda x: torch.linalg.lu_factor(x)[0], (spd,)),
         "matrix_exp": Row(paddle.linalg.matrix_exp, torch.linalg.matrix_exp, (spd / 64,)),
-        "eig": Row(paddle.linalg.eig, torch.linalg.eig, (tall[:, :32],)),
+        "eig": Row(paddle.linalg.eig, torch.linalg.eig, (spd,)),
         "qr": Row(paddle.linalg.qr, torch.linalg.qr, (spd,)),
         "svd": Row(
             lambda x: paddle.linalg.svd(x), lambda x: torch.linalg.svd(x, full_matrices=False),
