@@ -22,7 +22,7 @@ from ..engine.codegen.scalar import CannotWrite, wide
 from ..engine.codegen.writer import digits
 from ..engine.core import dtype as dt
 from ..engine.core.spec import broadcast_shapes
-from ..ops.decompositions import PADE
+from ..ops.matrix_functions import PADE
 from .blas import lapack_pointer, library_function
 from .c_text import Workspace
 from .indexing import element
@@ -55,7 +55,9 @@ GIVE_UP = "{ bad_index++; return; }"
 """The statement that leaves a record to the host."""
 
 
-def emit_batch(record, name: str, text: str, dtype, reals=(), wholes=(), **words) -> Kernel:
+def emit_batch(
+    record, name: str, text: str, dtype, reals=(), wholes=(), double=False, **words
+) -> Kernel:
     """A kernel for a stack of matrices. In its template `CALL f(…)` calls a function of LAPACK in
     double, which sets `info`; 0 is success. `reals` and `wholes` are pairs (name, size) of
     arrays in the workspace.
@@ -65,7 +67,7 @@ def emit_batch(record, name: str, text: str, dtype, reals=(), wholes=(), **words
     if not any(spec.size for spec in results(record)):
         return fill_kernel(record, name, "", dtype)
     called, room = dict.fromkeys(CALL.findall(text)), Workspace()
-    double = bool(called) or wide(dtype) == dt.float64.numpy  # as in NumPy
+    double = double or bool(called) or wide(dtype) == dt.float64.numpy  # as in NumPy
     real = "double" if double else "float"
     head = [f"{real} *const {a} = {room.array(real, n)};\n" for a, n in reals]
     for a, n in wholes:
@@ -123,19 +125,41 @@ def emit_determinant(record, name: str) -> Kernel:
 SOLVE = read_template("solve.c", __file__)
 
 
-@emits("solve")
-def emit_solve(record, name: str) -> Kernel:
+def operands(record) -> dict:
+    """The words of a template for two stacks of matrices, which broadcast."""
     x, y = (edge.spec for edge in record.inputs)
-    lead = broadcast_shapes(x.shape[:-2], y.shape[:-2])
-    words = sizes(record.spec)
+    if x.dtype != y.dtype:
+        raise CannotWrite("matrices of two dtypes")
+    lead, words = broadcast_shapes(x.shape[:-2], y.shape[:-2]), sizes(record.spec)
     for word, spec in (("LEFT", x), ("RIGHT", y)):
         place = element(spec.shape[:-2], digits("b", lead))
         words[word] = f"({place}) * {prod(spec.shape[-2:])}"
-    if x.dtype != y.dtype:
-        raise CannotWrite("matrices of two dtypes")
-    n, columns = y.shape[-2:]
+    return words
+
+
+@emits("solve")
+def emit_solve(record, name: str) -> Kernel:
+    words, (n, columns) = operands(record), record.shape[-2:]
     reals = ("a", n * n), ("y", n * columns)
-    return emit_batch(record, name, SOLVE, x.dtype, reals, [("pivots", n)], **words)
+    return emit_batch(record, name, SOLVE, record.dtype, reals, [("pivots", n)], **words)
+
+
+SUBSTITUTE = read_template("substitute.c", __file__)
+"""Row after row, from the first or from the last; eight columns at a time."""
+
+
+@emits("solve_triangular")
+def emit_solve_triangular(record, name: str) -> Kernel:
+    words, at, (n, columns) = operands(record), record.attrs, record.shape[-2:]
+    width = -(-columns // 8) * 8
+    row = "(S)" if at["lower"] != at["transpose"] else f"({n - 1} - (S))"
+    words |= {
+        "WIDTH": width, "FACTOR": "k * n + i" if at["transpose"] else "i * n + k",
+    }  # fmt: skip
+    text = SUBSTITUTE.replace("DIAGONAL", "1" if at["unit"] else "LOAD(x[i * n + i])")
+    for step in "st":
+        text = text.replace(f"ROW({step})", row.replace("S", step))
+    return emit_batch(record, name, text, record.dtype, [("y", n * width)], double=True, **words)
 
 
 CHOLESKY = read_template("cholesky.c", __file__)
@@ -269,7 +293,7 @@ def emit_matrix_exp(record, name: str) -> Kernel:
     """The power of a matrix by columns is that of its transpose: squaring needs no copy."""
     x = record.inputs[0].spec
     rooms = square(x, "a", "power", "next", "even", "odd")
-    own = {"MULTIPLY": "multiply_double"}
+    own = {"MULTIPLY": "multiply_double", "EIGHT": "eight_double"}
     kernel = emit_batch(record, name, EXPONENTIAL, x.dtype, *rooms, **sizes(x), **own, PADE=PADE)
     text = fill(MULTIPLY, C_TYPES, dt.float64.numpy, own)
     return kernel._replace(helpers=(*kernel.helpers, text) if record.spec.size else ())

@@ -33,7 +33,8 @@ OF_FLOATS = """
     conv_input_grad conv_last conv_last_input_grad conv_last_weight_grad conv_weight_grad
     cross_entropy det eig eigh inverse linear logsumexp matrix_exp max_pool max_pool_grad
     max_pool_last max_pool_last_grad max_pool_last_take max_pool_take mean_of_valid moments p_norm
-    pinv qr scale_grad slogdet softmax softmax_minus_label solve standardize summed_outer svd
+    pinv qr scale_grad slogdet softmax softmax_minus_label solve solve_triangular standardize
+    summed_outer svd
 """
 """The operators that C computes for floats alone. Functions of Paddle refuse whole numbers there;
 NumPy computes those that reach the operator itself."""
@@ -42,6 +43,7 @@ BY_CUPY = {
     "arrangement": "it reads memory as another dtype",
     "counting": "threads would meet at one count",
     "decompositions": "cuSOLVER and arrays factor matrices",
+    "matrix_functions": "cuSOLVER and arrays factor matrices",
     "random": "it searches or sorts what is drawn",
     "resample": "its windows overlap",
     "scan": "each step waits for the one before",

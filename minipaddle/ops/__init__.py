@@ -12,6 +12,7 @@ from . import (
     decompositions,
     gamma,
     labels,
+    matrix_functions,
     mean_pooling,
     norm,
     random,

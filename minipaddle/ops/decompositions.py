@@ -6,7 +6,7 @@ forward and reverse mode algorithmic differentiation" (2008). ᵀ is `mT`, ḡ t
 
 from __future__ import annotations
 
-import math
+from functools import partial
 
 from ..engine.core.dim import smaller
 from ..engine.core.dtype import int32
@@ -17,7 +17,7 @@ from ..engine.ops.creation import eye
 from ..engine.ops.elementwise import reciprocal, where
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
-from ..engine.ops.movement import concat, pad, reshape, slice_
+from ..engine.ops.movement import concat, reshape, slice_
 from ..engine.ops.reduction import sum
 from .arrangement import tril, triu
 
@@ -118,6 +118,39 @@ solve.vjp(
 )
 
 
+@opaque(promote=True)
+def solve_triangular(m, x, y, *, lower, transpose, unit):
+    """`solve` for a triangle of x, or its transpose; with `unit` its diagonal counts as ones."""
+    cut = m.tril if lower else m.triu
+    if unit:
+        x = cut(x, -1 if lower else 1) + m.eye(x.shape[-1], dtype=x.dtype)
+    else:
+        x = cut(x)
+    return m.linalg.solve(m.swapaxes(x, -1, -2) if transpose else x, y)
+
+
+solve_triangular.shape(lambda x, y, lower, transpose, unit: solve.infer(x, y))
+
+
+def pull_back_to_right(g, x, lower, transpose, unit):
+    """The cotangent of the right side, before it is summed over broadcast matrices."""
+    return solve_triangular(x, g, lower=lower, transpose=not transpose, unit=unit)
+
+
+def pull_back_to_triangle(g, out, x, lower, transpose, unit):
+    """That of x: of `solve` there, and 0 outside of the triangle."""
+    gy = pull_back_to_right(g, x, lower, transpose, unit)
+    gx = -(matmul(out, mT(gy)) if transpose else matmul(gy, mT(out)))
+    cut, first = (tril, -1) if lower else (triu, 1)
+    return cut(gx.sum_to(x.spec.shape), diagonal=first if unit else 0)
+
+
+solve_triangular.vjp(
+    x=pull_back_to_triangle,
+    y=lambda g, x, y_spec, **how: pull_back_to_right(g, x, **how).sum_to(y_spec.shape),
+)
+
+
 @opaque
 def pinv(m, x, *, rcond, hermitian):
     """The Moore-Penrose inverse; singular values below rcond times the largest count as 0."""
@@ -166,7 +199,8 @@ def _(g, out):
     """Murray, "Differentiation of the Cholesky decomposition" (2016), equation 9."""
     below = tril(matmul(mT(out), g), diagonal=0)
     half = below - 0.5 * below * identity(out.spec.shape[-1], out)
-    s = solve(mT(out), mT(solve(mT(out), mT(half))))
+    back = partial(solve_triangular, out, lower=True, transpose=True, unit=False)
+    s = back(mT(back(mT(half))))
     return 0.5 * (s + mT(s))
 
 
@@ -203,7 +237,8 @@ def qr_pull_back(gq, gr, q, r):
     """The cotangent of x = q @ r with at least as many rows as columns."""
     s = matmul(r, mT(gr)) - matmul(mT(gq), q)
     symmetric = tril(s, diagonal=0) + mT(tril(s, diagonal=-1))
-    return mT(solve(r, mT(gq + matmul(q, symmetric))))
+    columns = mT(gq + matmul(q, symmetric))
+    return mT(solve_triangular(r, columns, lower=False, transpose=False, unit=False))
 
 
 @opaque
@@ -246,7 +281,8 @@ def _(g, out):
     lower, upper = lower_of(packed), triu(packed, diagonal=0)
     gl, gu = tril(g[0], diagonal=-1), triu(g[0], diagonal=0)
     s = tril(matmul(mT(lower), gl), diagonal=-1) + triu(matmul(gu, mT(upper)), diagonal=0)
-    inner = mT(solve(upper, mT(solve(mT(lower), s))))
+    left = solve_triangular(packed, s, lower=True, transpose=True, unit=True)
+    inner = mT(solve_triangular(packed, mT(left), lower=False, transpose=False, unit=False))
     p = permutation(pivots, size=n, dtype=packed.spec.dtype)
     return matmul(p, inner)
 
@@ -351,46 +387,3 @@ def _(g, out):
     turned = one_over_differences(w) * (s - matmul(mT(v), v) * diagonal)
     core = along_columns(gw) * unit + turned
     return solve(mT(v), matmul(core, mT(v)))
-
-
-# ---- functions of matrices -------------------------------------------------------------------
-
-
-@opaque
-def matrix_exp(m, x):
-    """1 + x + x²/2 + x³/6 + …, with matrix powers.
-
-    Scaled down until its norm is below 1/2, a Padé approximation there, squared as often.
-    Source: Higham, "The scaling and squaring method for the matrix exponential revisited" (2005).
-    """
-    unit = m.eye(x.shape[-1], dtype=x.dtype)
-    norm = float(m.max(m.sum(m.abs(x), axis=-2))) if x.size else 0.0
-    halvings = max(0, math.frexp(norm)[1] + 1) if math.isfinite(norm) else 0
-    a = x / 2.0**halvings
-    power, even, odd, c = unit, unit, m.zeros_like(unit), 1.0
-    for k in range(1, PADE + 1):
-        c = c * (PADE - k + 1) / (k * (2 * PADE - k + 1))
-        power = m.matmul(power, a)
-        even, odd = (even, odd + c * power) if k % 2 else (even + c * power, odd)
-    y = m.linalg.solve(even - odd, even + odd)
-    for _ in range(halvings):
-        y = m.matmul(y, y)
-    return y
-
-
-PADE = 8
-"""Degree of the approximation: below 1/2 its error is under 2^-53."""
-
-matrix_exp.shape(require_square)
-
-
-@matrix_exp.vjp
-def _(g, x):
-    """exp [[xᵀ, ḡ], [0, xᵀ]] has the cotangent in its upper right: Higham, "Functions of
-    Matrices" (2008), theorem 3.6.
-    """
-    n, lead = x.spec.shape[-1], ((0, 0),) * (x.spec.ndim - 2)
-    above = concat(mT(x), g, axis=x.spec.ndim - 1)
-    below = pad(mT(x), widths=(*lead, (0, 0), (n, 0)), value=0)
-    whole = matrix_exp(concat(above, below, axis=x.spec.ndim - 2))
-    return block(whole, (0, n), (n, 2 * n))

@@ -9,7 +9,8 @@ from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
 from ..engine.ops.movement import reshape, stack
 from ..ops import decompositions as ops
-from ..ops.arrangement import diagonal, tril, triu
+from ..ops import matrix_functions
+from ..ops.arrangement import diagonal
 from . import reduce
 from .decompositions import lu_unpack, svdvals
 from .norms import singular_values
@@ -85,13 +86,8 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
     [[1.0], [2.0]]
     """
     require_floats("triangular_solve", x)
-    cut = triu if upper else tril
-    if unitriangular:
-        ones = ops.identity(x.spec.shape[-1], x)
-        x = cut(x, diagonal=1 if upper else -1) + ones
-    else:
-        x = cut(x, diagonal=0)
-    return ops.solve(mT(x) if transpose else x, y)
+    how = {"lower": not upper, "transpose": bool(transpose), "unit": bool(unitriangular)}
+    return ops.solve_triangular(x, y, **how)
 
 
 def pinv(x, rcond=1e-15, hermitian=False, name=None):
@@ -214,7 +210,7 @@ def matrix_exp(x, name=None):
     [[1.0, 0.0], [0.0, 1.0]]
     """
     require_floats("matrix_exp", x)
-    return ops.matrix_exp(x)
+    return matrix_functions.matrix_exp(x)
 
 
 def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):

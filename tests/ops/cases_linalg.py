@@ -94,6 +94,17 @@ def norm_case(build, p, axis, keepdim=False):
     return Case(build, lambda x: torch.linalg.vector_norm(x, p, axis, keepdim), attrs)
 
 
+def triangular_case(x, y, lower, transpose=False, unit=False) -> Case:
+    """Equations with a triangular matrix."""
+
+    def solved(a, b):
+        a, upper = (a.mT, lower) if transpose else (a, not lower)
+        return torch.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)
+
+    attrs = {"lower": lower, "transpose": transpose, "unit": unit}
+    return Case(regular(x, y), solved, attrs, dtypes=WIDE)
+
+
 CASES = {
     "p_norm": [
         norm_case(normal(2, 3), 2.0, (0, 1)),
@@ -150,6 +161,14 @@ CASES = {
         Case(regular((3, 3), (3, 2)), torch.linalg.solve, dtypes=WIDE),
         Case(regular((2, 3, 3), (3, 1)), torch.linalg.solve, dtypes=WIDE),
         Case(regular((3, 3), (2, 3, 2)), torch.linalg.solve, dtypes=WIDE),
+    ],
+    "solve_triangular": [
+        triangular_case((3, 3), (3, 2), lower=True),
+        triangular_case((2, 3, 3), (3, 1), lower=False),
+        triangular_case((3, 3), (2, 3, 2), lower=True, unit=True),
+        triangular_case((9, 9), (9, 11), lower=False, unit=True),
+        triangular_case((4, 4), (4, 2), lower=True, transpose=True),
+        triangular_case((2, 4, 4), (2, 4, 9), lower=False, transpose=True, unit=True),
     ],
     "pinv": [
         Case(normal(4, 3), torch.linalg.pinv, {"rcond": 1e-15, "hermitian": False}, dtypes=WIDE),
