@@ -65,11 +65,11 @@ MARKS = {
     "CuPy": "the body computes with arrays on the GPU between two kernels, for the reason that is "
     "given; such a program is no CUDA graph",
     "no": "a program with it stays on the interpreter, for the reason that is given",
-    "a part of programs": "it marks inputs, groups, and results, and computes nothing",
+    "a part of programs": "it marks inputs, groups, results, or placements, and computes nothing",
 }
 """What the words of the table mean."""
 
-PARTS = {"input", "number", "item", "leaf", "fused", "custom"}
+PARTS = {"input", "number", "item", "leaf", "fused", "custom", "reshard"}
 """The operators that no executor computes: they are the structure of programs."""
 
 REPLACE = ("decompose", "layout", "canonicalize_matmul")
