@@ -32,7 +32,7 @@ WIDEST = 32
 """Most elements of a panel (the columns of a tile) on any processor. The width of a panel is a
 multiple of 4, and divides 3 · WIDEST."""
 
-TERMS = 256
+TERMS = 112
 """About how many terms are summed one after another before the sum is added to the result: the
 rounding error of a sum grows with its length."""
 

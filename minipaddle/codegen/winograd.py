@@ -24,7 +24,7 @@ from .units import shared
 WORTH = 16
 """Fewest input and output channels for which Winograd's algorithm pays."""
 
-TERMS = 128
+TERMS = 64
 """Most terms in one pass: the errors of a tile's 16 products add up."""
 
 CACHED, MOST = 64 << 10, 320 << 10

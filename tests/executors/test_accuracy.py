@@ -1,13 +1,22 @@
 """Native float32 is about as near to float64 as the interpreter's: see `tests/benchmarks`."""
 
-from statistics import median
-
 import pytest
 
 from minipaddle.engine.core.polynomial import ZERO, loop
 from minipaddle.engine.executors.compiler import compiler
-from tests.benchmarks.accuracy import HALF_UNIT, KERNELS, MODELS, WORKLOADS, F, Kernel, measure
+from tests.benchmarks.accuracy import (
+    HALF_UNIT,
+    KERNELS,
+    MODELS,
+    WORKLOADS,
+    F,
+    Kernel,
+    measure,
+    medians,
+    worst_ratio,
+)
 
+PAIR = ["interpreter", "native"]
 FACTOR = 2.0
 """How much larger than the interpreter's an error may be."""
 LIMIT = 12 * HALF_UNIT
@@ -38,28 +47,42 @@ PRODUCTS = {
     "4,096 terms": Kernel(lambda x, y: x @ y, ((64, 4096), (4096, 64))),
     "one row": Kernel(lambda x, y: x @ y, ((1, 4096), (4096, 200))),
     "1×1, 18,432 pixels": KERNELS["conv2d, 1×1"],
+    "3×3, stride 2": Kernel(lambda x, w: F.conv2d(x, w, padding=1, stride=2),
+                            ((4, 16, 32, 32), (32, 16, 3, 3))),
     "3×3, 4,608 terms": Kernel(lambda x, w: F.conv2d(x, w), ((1, 512, 6, 6), (3, 512, 3, 3))),
     "Winograd's": Kernel(lambda x, w: F.conv2d(x, w, padding=1), ((1, 256, 8, 8), (16, 256, 3, 3))),
-}
+}  # fmt: skip
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_sum_their_terms_in_parts(name):
-    found = measure(PRODUCTS[name], ["interpreter", "native"])
-    assert found["native"] <= FACTOR * found["interpreter"], found
+    assert worst_ratio(medians(PRODUCTS[name], PAIR, 1)) <= FACTOR
+
+
+NARROW = Kernel(lambda x: x.sum((0, 2, 3)), ((32, 64, 8, 8),), 1.0)
+
+
+@needs_compiler
+def test_a_sum_over_batch_and_image_adds_short_rows_in_double():
+    """Lane after lane, the error of 512 terms was 3.5 times the interpreter's."""
+    assert worst_ratio(medians(NARROW, PAIR)) <= FACTOR
+
+
+@needs_compiler
+def test_a_sum_over_no_axis_is_its_term():
+    found = medians(Kernel(lambda x: x.sum([]) * 2.0, ((3,),), 1.0), PAIR, 1)
+    assert max(found["native"]) <= HALF_UNIT
 
 
 MANY = {n: MODELS[n] for n in ("convolutions with batch norms", "encoder layer")}
-MANY |= {n: WORKLOADS[n] for n in ("mlp", "mlp-1", "lenet", "resnet-inference")}
+MANY |= {n: WORKLOADS[n] for n in ("tiny", "mlp", "mlp-1", "lenet", "resnet-inference")}
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", MANY)
 def test_a_model_is_as_accurate_as_on_the_interpreter(name):
-    """Half of its gradients are; where rounding decides the side of a kink, one may jump."""
-    found = measure(MANY[name], ["interpreter", "native"], median)
-    assert found["native"] <= FACTOR * found["interpreter"], found
+    assert worst_ratio(medians(MANY[name], PAIR)) <= FACTOR
 
 
 def test_rows_that_are_merged_and_split_again_are_one_index():

@@ -32,9 +32,9 @@ BLOCK = 1024
 WIDENED = 4096
 """Longest row of flags that is read in advance."""
 
-ALONG, DOWN = 2048, 128
+ALONG, DOWN = 2048, 64
 """Terms of a row, or of a column, that are summed in their own dtype before the sum continues in
-double. A row may have more terms: each vector lane has a partial sum; a column has only one."""
+double. A row may have more: each lane of its innermost loop has a sum; a column has only one."""
 
 LANES = 16
 """Floats in the longest vector. In a short row what is left beside whole vectors takes longest."""
@@ -207,7 +207,8 @@ class Rows(Folding):
     def along_row(self, folds, outputs, buffers) -> None:
         """The loops along the row. If there is only one row, threads share them."""
         share = self.w.threads(self.length) if self.nest.rows == 1 else ()
-        self.accumulate(folds, outputs, buffers, ALONG, share)
+        inner = self.along[-1:] if any(f.is_rounded for f in folds) else self.along
+        self.accumulate(folds, outputs, buffers, min(prod(a.extent for a in inner), ALONG), share)
 
     @contextmanager
     def walk(self, along, folds, words):

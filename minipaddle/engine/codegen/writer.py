@@ -84,8 +84,9 @@ class Writer:
         while k and inside * loops[k - 1].extent <= count:
             k -= 1
             inside *= loops[k].extent
-        if not k:
-            yield loops
+        if not k or count < 2 * inside:
+            with self.loop(loops[:k], *words):
+                yield loops[k:]
             return
         a, step = loops[k - 1], max(1, count // inside)
         start, end, last = self.fresh("start"), self.fresh("end"), self.end(a)
