@@ -17,6 +17,6 @@ class PassThrough(Interpreter):
     def __init__(self, below: Interpreter):
         self.below = below
 
-    recording, apply, read, full, constant, draw = map(
-        forward, ("recording", "apply", "read", "full", "constant", "draw")
+    recording, apply, read, full, constant, draw, held = map(
+        forward, ("recording", "apply", "read", "full", "constant", "draw", "held")
     )

@@ -272,3 +272,12 @@ def test_the_chrome_trace_is_valid(profiled, tmp_path):
             stack.pop()
         assert not stack or e["ts"] + e["dur"] <= stack[-1] + 1e-3
         stack.append(e["ts"] + e["dur"])
+
+
+def test_the_first_step_of_an_optimizer():
+    """It makes the states, and asks the interpreter where they are."""
+    w = paddle.create_parameter([2], "float32")
+    (w * w).sum().backward()
+    with viz.profile() as p:
+        paddle.optimizer.Momentum(0.1, parameters=[w]).step()
+    assert "descend" in repr(p)
