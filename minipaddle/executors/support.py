@@ -69,7 +69,7 @@ MARKS = {
 }
 """What the words of the table mean."""
 
-PARTS = {"input", "number", "item", "leaf", "fused", "custom", "reshard"}
+PARTS = {"input", "number", "item", "leaf", "fused", "custom", "reshard", "placed_as"}
 """The operators that no executor computes: they are the structure of programs."""
 
 REPLACE = ("decompose", "layout", "canonicalize_matmul")

@@ -35,6 +35,7 @@ EXEMPT = {
     "check": "raises: tests/jit/test_runtime.py",
     "show": "prints: tests/jit/test_runtime.py",
     "reshard": "a mark of where pieces lie: tests/sharding",
+    "placed_as": "a mark of where pieces lie: tests/sharding",
     "gradient": "a mark, for a pass: tests/distributed/test_data_parallel.py",
 } | dict.fromkeys((op.name for op in COLLECTIVES), "of several ranks: tests/distributed")
 HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}

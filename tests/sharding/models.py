@@ -52,19 +52,11 @@ def mlp():
 
 def megatron(name: str, spec, first=()):
     """Tensor parallel on the last axis of the mesh: columns, then rows; the words' rows."""
-    columns = ("qkv.weight", "up.weight", "0.weight")
-    rows = (
-        "out.weight",
-        "down.weight",
-        "words.weight",
-        "2.weight",
-        "qkv.bias",
-        "up.bias",
-        "0.bias",
-    )
-    if name.endswith(columns):
-        return [*first, Shard(1)]
-    return [*first, Shard(0) if name.endswith(rows) else R]
+    layer, what = name.split(".")[-2:]
+    if layer in ("qkv", "up", "0"):
+        return [*first, Shard(1 if what == "weight" else 0)]
+    cut = layer in ("out", "down", "words", "2") and what == "weight"
+    return [*first, Shard(0) if cut else R]
 
 
 def replicated(name: str, spec):

@@ -58,10 +58,10 @@ class Partitioner(Builder):
                 self.source = record
                 self.pieces[record] = self.write(record)
             outputs = [self.output(self.pieces[r]) for r in old.outputs]
-            for state, record in zip(old.states, new[len(old.inputs) :]):
+            given = zip(old.states, new[len(old.inputs) :], placements[len(old.inputs) :])
+            for state, record, place in given:
                 update = None
                 if state.update is not None:
-                    place = self.pieces[state.record].placements
                     update = self.value(self.pieces[state.update].as_placed(place, self.view).array)
                 self.program.states.append(State(state.name, record, update, state.storage))
         self.program.outputs = [self.value(x.array) for x, _ in outputs]

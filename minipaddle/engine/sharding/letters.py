@@ -215,9 +215,19 @@ def blocks(place, i, n: int, m: int) -> tuple[int, int] | None:
         rest = place - i * (n // m)
         if not involves(rest, i) and within(rest, n // m):
             return n // m, 1
-    if m > n > 0 and m % n == 0 and place == i // (m // n):
+    if m > n > 0 and m % n == 0 and is_quotient(place, i, m // n):
         return 1, m // n
     return None
+
+
+def is_quotient(place, i, unit: int) -> bool:
+    """Whether a position is i // unit, by one division or by several: (i // a) // b."""
+    if place == i // unit:
+        return True
+    symbol = next(iter(place.atoms)) if isinstance(place, Polynomial) and place.atoms else None
+    if getattr(symbol, "sign", "") != "//" or place.terms != {(symbol,): 1}:
+        return False
+    return unit % symbol.under == 0 and is_quotient(symbol.over, i, unit // symbol.under)
 
 
 def limits_axis(limit: tuple, d: int, i: list, out: Spec) -> bool:

@@ -15,11 +15,19 @@ from ..core.slots import slot
 from ..eager.tensor import Tensor
 from ..ops.creation import full
 from ..ops.elementwise import where
-from ..ops.marks import reshard
+from ..ops.marks import placed_as, reshard
 from ..ops.movement import replaced, reshape
 from .letters import Rule, rule_of
 from .moves import moved
-from .placements import REPLICATE, Placements, ProcessMesh, local_shape, normalized, piece_of
+from .placements import (
+    REPLICATE,
+    Placement,
+    Placements,
+    ProcessMesh,
+    local_shape,
+    normalized,
+    piece_of,
+)
 from .propagate import propagate
 
 
@@ -53,7 +61,10 @@ class Piece:
             self.copies[placements] = moved(
                 self.local, tuple(self.spec.shape), self.placements, placements, view
             )
-        return self.copies[placements]
+        found = self.copies[placements]
+        if any(p.is_partial() for p in self.placements):  # joined once, for all who come after
+            self.local, self.placements = found, placements
+        return found
 
     def moved_to(self, placements: Placements, view: View) -> Piece:
         """The piece of the same tensor where it lies otherwise."""
@@ -69,8 +80,10 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
 
     inputs: pieces, and Python numbers
     """
-    if op is reshard:
-        return inputs[0].moved_to(normalized(attrs["placements"], results.shape, view.shape), view)
+    if op in (reshard, placed_as):
+        asked = attrs["placements"] if op is reshard else map(of_gradient, inputs[1].placements)
+        asked = tuple(p or own for p, own in zip(asked, inputs[0].placements))
+        return inputs[0].moved_to(normalized(asked, results.shape, view.shape), view)
     several = not isinstance(results, Spec)
     outs = list(results) if several else [results]
     specs = [x.spec if isinstance(x, Piece) else x for x in inputs]
@@ -93,6 +106,11 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
     ys = list(ys) if several else [ys]
     pieces = [Piece(y, spec, p) for y, spec, p in zip(ys, outs, found)]
     return tuple(pieces) if several else pieces[0]
+
+
+def of_gradient(p: Placement) -> Placement:
+    """How the gradient of a value lies that lies so: that of a term is the sum's, in each rank."""
+    return REPLICATE if p.is_partial() else p
 
 
 def localised(rule: Rule, attrs: dict, spec: Spec, placements: Placements, view: View) -> dict:

@@ -4,7 +4,7 @@ Each axis of the mesh cuts one letter of the operator's rule. The letters that i
 already are the candidates; an input that lies otherwise has to be moved. If no choice leaves all of
 them where they are, the one wins for which fewer bytes move; a result of which each rank gets a
 term counts as the move that will join the terms. Of equals the first input's letter wins, and terms
-are joined rather than kept.
+are joined rather than kept, except by operators of one input.
 
 Sources: Xu et al., "GSPMD", 2021; Paddle's rules, with which this one is compared in the tests.
 """
@@ -67,7 +67,9 @@ def leaves_enough(rule: Rule, chosen, mesh_shape) -> bool:
 
 
 def candidates(rule: Rule, specs, placed, axis: int, mesh_shape) -> list:
-    """What an axis of the mesh may do: cut a letter, keep terms, or None: nothing."""
+    """What an axis of the mesh may do: cut a letter, keep terms, or None: nothing. An operator of
+    one input keeps terms rather than join them: who comes next may scatter or add them.
+    """
     found, kept = {}, {}
     for k, (spec, placements) in enumerate(zip(specs, placed)):
         own = placements[axis] if placements else REPLICATE
@@ -81,7 +83,7 @@ def candidates(rule: Rule, specs, placed, axis: int, mesh_shape) -> list:
                 alike = all(placed[j] and placed[j][axis] == own for j in group)
                 if k in group and alike and own.op in ("sum", "avg"):
                     kept[Terms(group, own.op)] = None
-    return [*found, None, *kept]
+    return [*kept, None] if len(specs) == 1 and kept else [*found, None, *kept]
 
 
 def plan_for(rule: Rule, specs, placed, results, mesh_shape, chosen) -> Plan:
