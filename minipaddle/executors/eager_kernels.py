@@ -113,6 +113,11 @@ class Kernel:
 
 def compile_function(name: str, function, args, attrs) -> Executable:
     """The executable of a function of tensors; `args` are its arguments, a spec for a tensor."""
+    return built(traced(name, function, args, attrs))
+
+
+def traced(name: str, function, args, attrs) -> Program:
+    """The program of a function of tensors; raises CannotCompile if it has states."""
 
     def results(*tensors):
         left = iter(tensors)
@@ -123,7 +128,7 @@ def compile_function(name: str, function, args, attrs) -> Executable:
         program = trace(results, [x for x in args if type(x) is Spec], name=name).program
     if program.states:
         raise CannotCompile(f"it uses the tensor {program.states[0].name or 'made in it'}")
-    return built(program)
+    return program
 
 
 def built(program: Program) -> Executable:

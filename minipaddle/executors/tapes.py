@@ -27,7 +27,8 @@ from ..engine.core.grad import pull_back
 from ..engine.core.record import FREED, Record, last_write
 from ..engine.eager.backward import WALKS
 from ..engine.eager.tensor import wrap
-from .eager_kernels import REPORTED, Kernel, compile_function, serves
+from ..engine.executors.native import CannotCompile, Executable
+from .eager_kernels import LEAST, REPORTED, Kernel, built, serves, traced
 
 CALL = 1 << 15
 """Elements that a walk counts for each operator, beside those of its result."""
@@ -167,7 +168,17 @@ class Tape(Kernel):
         ]
         self.mean = CALL + sum(map(elements, order)) // len(order)  # to compile takes longer, too
         specs = [Spec(a.shape, a.dtype) for a in reading.arrays]
-        super().__init__(partial(compile_function, "derivative", self.walk, specs, {}))
+        super().__init__(partial(self.compiled, specs))
+
+    def compiled(self, specs) -> Executable:
+        """The walk in C. Raises CannotCompile if NumPy shows a few numbers as large gradients: C
+        would write what a view need not, such as the derivative of a sum.
+        """
+        program = traced("derivative", self.walk, specs, {})
+        computed = sum(elements(record) for record in program.records if not record.op.view)
+        if computed < LEAST <= sum(map(elements, program.outputs)):
+            raise CannotCompile("its gradients are views of a few numbers")
+        return built(program)
 
     def walk(self, *tensors) -> tuple:
         """The gradients that a walk finds through a twin of the tape, which saved these tensors."""

@@ -416,3 +416,12 @@ def test_a_thread_of_its_own():
     thread.start()
     thread.join()
     np.testing.assert_allclose(found[0].numpy(), 2 * x.numpy(), rtol=1e-6)
+
+
+def test_a_gradient_that_is_a_view_stays_one():
+    """C would write 8,192 numbers that are equal."""
+    x = leaf(64, 128)
+    for step in (lambda: x.sum(), lambda: x.mean(), lambda: x.sum(0).sum()):
+        (found,) = repeat(lambda step=step: paddle.grad(step(), x))
+        assert paddle.grad(step(), x)[0].array.strides == (0, 0), found
+    assert served() == 0
