@@ -253,5 +253,14 @@ program a_gradient_that_is_no_number(g: float32[1, 1, 2, 3], x: float32[1, 1, 3,
 }
 """
 
+A_PLACE_IN_NOTHING = """
+program a_place_in_nothing(x: float32[0, 1], y: float32[1, 0]) {
+  v1 = matmul(x, y) : float32[0, 0]
+  v2 = reshape(v1, shape=(0,)) : float32[0]
+  v3 = unslice(v2, shape=(1,), index=((None, 0, None,),)) : float32[1]
+  return v3
+}
+"""
+
 GIVEN: dict = {}
 """The arrays of a program, by its name."""

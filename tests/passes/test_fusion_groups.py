@@ -9,6 +9,8 @@ import minipaddle as paddle
 from minipaddle.engine.passes.fusion import fuse
 from minipaddle.engine.passes.fusion_groups import Forms
 from minipaddle.engine.passes.nest import Nest
+from minipaddle.ir.parser import parse
+from tests.executors.programs_fuzzed import A_PLACE_IN_NOTHING
 from tests.passes.programs import MAKERS, cases, program_of
 
 
@@ -55,3 +57,9 @@ def test_a_longer_recurrence_asks_no_more():
         return made
 
     assert nests(40) - nests(30) <= 5
+
+
+def test_no_place_lies_in_an_empty_part():
+    program = parse(A_PLACE_IN_NOTHING)
+    ((_, node, _),) = Nest(program.records[1:], program.outputs).outputs
+    assert (node.kind, node.of) == ("number", 0)

@@ -325,7 +325,8 @@ class Nest:
         fill, parts = found
         node = Node("number", fill, (), None, record.dtype)
         for k, j, ranges in parts:
-            node = self.inside(record, record.inputs[k], j, ranges, node, guard)
+            if 0 not in record.inputs[k].shape:  # no place lies in an empty one
+                node = self.inside(record, record.inputs[k], j, ranges, node, guard)
         return node
 
 
