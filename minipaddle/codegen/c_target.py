@@ -46,8 +46,8 @@ class C(Target):
         helpers = (BAD_INDEX,) if "bad_index" in body else ()
         return Kernel(self.name, source, work, helpers)
 
-    def loops(self, *levels: Level, ordered: bool = False) -> None:
-        size, shared = prod(a.extent for a in levels), None
+    def loops(self, *levels: Level, each: int = 1, ordered: bool = False) -> None:
+        size, shared = prod(a.extent for a in levels) * each, None
         if not size:  # nothing is copied, but indices are checked
             levels = [a for a in levels if "bad_index" in a.text]
         if size > SERIAL and not ordered:
@@ -90,20 +90,27 @@ class C(Target):
     def clear_slice(self, to: str, count: int) -> str:
         return self.fill(f"memset({to}, 0, {count} * sizeof(E));")
 
-    def scatter(self, slices, value: str, adds: bool) -> None:
+    def sums(self) -> str:
         """Sums of half-precision values are computed as floats."""
-        half = adds and self.out.dtype in dt.HALVES
-        to, T, term = ("sum", "float", f"LOAD({value})") if half else ("out0", "E", value)
-        if half:
+        to = "out0"
+        if self.out.dtype in dt.HALVES:
             self.text += f"float *sum = {self.room.array('float', self.out.size)};\n"
-        if adds:
-            self.text += self.fill(f"memset({to}, 0, {self.out.size} * sizeof({T}));\n")
+            to = "sum"
+        self.text += self.fill(f"memset({to}, 0, {self.out.size} * sizeof(T));\n")
+        return to
+
+    def store_sums(self) -> None:
+        if self.out.dtype in dt.HALVES:
+            self.loops(Level("i", self.out.size, "out0[i] = STORE(sum[i]);\n"))
+
+    def scatter(self, slices, value: str, adds: bool) -> None:
+        to, term = (self.sums(), f"LOAD({value})") if adds else ("out0", value)
         sign = "" if not adds else "|" if self.out.dtype == dt.bool_.numpy else "+"
         put = f"{to}[{slices.place}] {sign}= {term};\n"
         inside = Level("k", slices.inner, put)
         self.loops(*slices.levels(self.place(1, slices.size), inside), ordered=True)
-        if half:
-            self.loops(Level("i", self.out.size, "out0[i] = STORE(sum[i]);\n"))
+        if adds:
+            self.store_sums()
 
     def windows(self, image) -> VectorWindows:
         self.frame = FloatKernel(self.record, self.name, self.rows, self.parameters)

@@ -104,6 +104,43 @@ def blend(k: Target) -> None:
     k.loops(Level("n", n), Level("c", channels, image), Level("i", count, text))
 
 
+@kernel("blend_input_grad")
+def blend_input_grad(k: Target) -> None:
+    """Each plane of an image adds up what was read from it."""
+    g, place, weight = k.specs
+    if weight.dtype != g.dtype:
+        raise CannotWrite("weights of another dtype")
+    (n, taps, count), (_, channels, size) = place.shape, k.out.shape
+    k.check(1, size, wraps=False)
+    sums = k.sums()
+    at = [f"[(n * {taps} + {t}) * {count} + i]" for t in range(taps)]
+    text = "".join(f"plane[in1{a}] += g * LOAD(in2{a});\n" for a in at)
+    text = f"const T g = LOAD(in0[(n * {channels} + c) * {count} + i]);\n{text}"
+    plane = f"T *plane = {sums} + (n * {channels} + c) * {size};\n"
+    plane += f"for (int64_t i = 0; i < {count}; i++) {{\n{text}}}\n"
+    k.loops(Level("n", n), Level("c", channels, plane), each=taps * count)
+    k.store_sums()
+
+
+@kernel("blend_weight_grad")
+def blend_weight_grad(k: Target) -> None:
+    """For each weight the pixels of all channels times their cotangents."""
+    x, place, g = k.specs
+    if g.dtype != x.dtype:
+        raise CannotWrite("cotangents of another dtype")
+    (n, taps, count), (_, channels, size) = place.shape, x.shape
+    k.check(1, size, wraps=False)
+    at = [f"[(n * {taps} + {t}) * {count} + i]" for t in range(taps)]
+    image = f"in0 + n * {channels * size}"
+    start = [f"const E *x{t} = {image} + in1{a};\nT sum{t} = 0;\n" for t, a in enumerate(at)]
+    add = [f"sum{t} += g * LOAD(x{t}[c * {size}]);\n" for t in range(taps)]
+    end = [f"out0{a} = STORE(sum{t});\n" for t, a in enumerate(at)]
+    text = f"const T g = LOAD(in2[(n * {channels} + c) * {count} + i]);\n{''.join(add)}"
+    text = f"for (int64_t c = 0; c < {channels}; c++) {{\n{text}}}\n"
+    text = "".join([*start, text, *end])
+    k.loops(Level("n", n), Level("i", count, text), each=taps * channels)
+
+
 @kernel("remap")
 def remap(k: Target) -> None:
     """Slices at constant indices."""

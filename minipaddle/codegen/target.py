@@ -66,8 +66,8 @@ class Target:
 
     # ---- what a target does in its own way ---------------------------------------------------
 
-    def loops(self, *levels: Level) -> None:
-        """Nested loops, whose order does not matter."""
+    def loops(self, *levels: Level, each: int = 1) -> None:
+        """Nested loops, whose order does not matter; `each` elements are met in one iteration."""
 
     def copy(self, to: str, source: str, count: int) -> Level:
         """The innermost loop that copies from one pointer to another."""
@@ -86,6 +86,12 @@ class Target:
 
     def clear_slice(self, to: str, count: int) -> str:
         """A statement, outside innermost loops, that writes zeros from a pointer on."""
+
+    def sums(self) -> str:
+        """The pointer to zeros, of the type for computing, that become the result."""
+
+    def store_sums(self) -> None:
+        """Store the sums in the result."""
 
     def scatter(self, slices, value: str, adds: bool) -> None:
         """Put elements (o, i, k) of slices at the indices in1, in order, or add them there."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
-from ..engine.ops.gather import scatter_sum
-from ..engine.ops.movement import WHOLE, broadcast_to, reshape, slice_, stack
-from ..engine.ops.reduction import sum
-from .scatter import along_index, take_along
+from ..engine.ops.gather import add_rows, wrap_negative
 
 
 @opaque(promote=("x", "weight"))
@@ -30,34 +27,57 @@ def _(x, place, weight):
     return Spec((*x.shape[:2], place.shape[2]), x.dtype)
 
 
-def of_tap(x, k: int):
-    """The part [N, 1, P] of places or weights that belongs to pixel k of each sum."""
-    return slice_(x, index=(WHOLE[0], (k, k + 1, 1)))
+@opaque(promote=("g", "weight"))
+def blend_input_grad(m, g, place, weight, *, size):
+    """The adjoint of `blend` in x, images of `size` pixels: each number of g [N, C, P] is added to
+    the pixels it was read from, by their weights.
+    """
+    (n, taps, count), channels = place.shape, g.shape[1]
+    at = wrap_negative(m, place, size) + size * m.arange(n)[:, None, None]
+    parts = (g[:, None] * weight[:, :, None]).transpose(0, 1, 3, 2)
+    y = add_rows(m, parts.reshape(n * taps * count, channels), at.reshape(-1), n * size)
+    return m.ascontiguousarray(y.reshape(n, size, channels).transpose(0, 2, 1))
 
 
-def for_channels(place, channels: int):
-    """Places [N, 1, P], repeated for all channels."""
-    n, _, count = place.spec.shape
-    return broadcast_to(place, shape=(n, channels, count))
+@blend_input_grad.shape
+def _(g, place, weight, *, size):
+    x = Spec((*g.shape[:2], size), g.dtype)
+    check_cotangent(blend.infer(x, place, weight), g)
+    return x
 
 
-@blend.vjp("x")
-def _(g, x_spec, place, weight):
-    """Each cotangent goes back to the pixels, by their weights."""
-    total = None
-    for k in range(place.spec.shape[1]):
-        at = for_channels(of_tap(place, k), x_spec.shape[1])
-        at = along_index(at, shape=x_spec.shape, axis=2)
-        part = reshape(g * of_tap(weight, k), shape=(g.spec.size,))
-        part = scatter_sum(part, reshape(at, shape=(g.spec.size,)), shape=(x_spec.size,), axis=0)
-        total = part if total is None else total + part
-    return reshape(total, shape=x_spec.shape)
+@opaque(promote=("x", "g"))
+def blend_weight_grad(m, x, place, g):
+    """The adjoint of `blend` in the weights: Σ_c x[n, c, place[n, k, p]] · g[n, c, p]."""
+    read = lambda k: m.take_along_axis(x, place[:, k, None], 2)
+    return m.stack([m.sum(read(k) * g, 1) for k in range(place.shape[1])], axis=1)
 
 
-@blend.vjp("weight")
-def _(g, x, place):
-    taps = []
-    for k in range(place.spec.shape[1]):
-        read = take_along(x, for_channels(of_tap(place, k), x.spec.shape[1]), 2)
-        taps.append(sum(g * read, axis=(1,), keepdim=False))
-    return stack(*taps, axis=1)
+@blend_weight_grad.shape
+def _(x, place, g):
+    weight = place.astype(x.dtype)
+    check_cotangent(blend.infer(x, place, weight), g)
+    return weight
+
+
+def check_cotangent(y, g) -> None:
+    """Raise ValueError unless g has the shape of the blended pixels."""
+    if y.shape != g.shape:
+        raise ValueError(f"a cotangent {g} for blended pixels {y}")
+
+
+blend.vjp(
+    x=lambda g, x_spec, place, weight: blend_input_grad(g, place, weight, size=x_spec.shape[2]),
+    weight=lambda g, x, place: blend_weight_grad(x, place, g),
+)
+blend_input_grad.vjp(
+    g=lambda x, place, weight: blend(x, place, weight),
+    weight=lambda x, place, g: blend_weight_grad(x, place, g),
+)
+blend_weight_grad.vjp(
+    x=lambda weight, x_spec, place, g: blend_input_grad(g, place, weight, size=x_spec.shape[2]),
+    g=lambda weight, x, place: blend(x, place, weight),
+)
+blend.shards(lambda *xs: "bc.,bkp,bkp->bcp", linear=("x", "weight"))
+blend_input_grad.shards(lambda *xs, size: "bcp,bkp,bkp->bc.", linear=("g", "weight"))
+blend_weight_grad.shards(lambda *xs: "bc.,bkp,bcp->bkp", linear=("x", "g"))

@@ -68,14 +68,33 @@ for size, kernel, stride, padding, dilation in (
     )  # fmt: skip
 
 
+def pixels(x, place):
+    """torch's gathered pixels [N, C, K, P]."""
+    taps = place.unsqueeze(1).expand(-1, x.shape[1], -1, -1)
+    return x.unsqueeze(2).expand(-1, -1, place.shape[1], -1).gather(3, taps)
+
+
 def blended(x, place, weight):
     """torch's sum of gathered pixels."""
-    taps = place.unsqueeze(1).expand(-1, x.shape[1], -1, -1)
-    read = x.unsqueeze(2).expand(-1, -1, place.shape[1], -1).gather(3, taps)
-    return (read * weight.unsqueeze(1)).sum(2)
+    return (pixels(x, place) * weight.unsqueeze(1)).sum(2)
 
 
-CASES["blend"] = [
-    Case(together(normal(2, 3, 5), whole(0, 5, 2, 4, 7), normal(2, 4, 7)), blended),
-    Case(together(normal(1, 2, 6), whole(0, 6, 1, 1, 3), normal(1, 1, 3)), blended),
-]
+def scattered(g, place, weight, size):
+    """torch's sum of cotangents at the pixels."""
+    at = place.unsqueeze(1).expand(-1, g.shape[1], -1, -1).flatten(2)
+    parts = (g.unsqueeze(2) * weight.unsqueeze(1)).flatten(2)
+    return parts.new_zeros(*g.shape[:2], size).scatter_add(2, at, parts)
+
+
+CASES |= {"blend": [], "blend_input_grad": [], "blend_weight_grad": []}
+for n, c, k, count, size in ((2, 3, 4, 7, 5), (1, 2, 1, 3, 6)):
+    x, place, weight, g = (n, c, size), whole(0, size, n, k, count), (n, k, count), (n, c, count)
+    CASES["blend"].append(Case(together(normal(*x), place, normal(*weight)), blended))
+    CASES["blend_input_grad"].append(
+        Case(together(normal(*g), place, normal(*weight)),
+             lambda g, place, weight, size=size: scattered(g, place, weight, size), {"size": size})
+    )  # fmt: skip
+    CASES["blend_weight_grad"].append(
+        Case(together(normal(*x), place, normal(*g)),
+             lambda x, place, g: (pixels(x, place) * g.unsqueeze(2)).sum(1))
+    )  # fmt: skip

@@ -28,7 +28,6 @@ for file in sorted((Path(__file__).parents[1] / "ops").glob("cases_*.py")):
 
 FIXED = {
     "unstack": "as many results as the size says",
-    "blend": "as many products as the size says",
     "move": "a program lives on one device",
     "choose_distinct": "draws without repetition: fewer places than draws are an error",
 }

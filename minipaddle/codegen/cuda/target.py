@@ -17,7 +17,8 @@ from ...engine.core.op import OPS
 from ..pooling import Windows
 from ..target import Level, Target, insert
 from .calls import CUDA_TYPES, Calls, Clear, Operand, operands
-from .text import each, parameters
+from .text import each as kernel_of_each
+from .text import parameters
 
 CHAIN = read_template("chain.cu", __file__)
 """For each index: the next equal one, and whether it is the first."""
@@ -36,7 +37,7 @@ class Cuda(Target):
         super().__init__(record, name)
         self.calls, self.workspace, self.helpers = [], 0, ()
 
-    def loops(self, *levels: Level, room: str = "") -> None:
+    def loops(self, *levels: Level, each: int = 1, room: str = "") -> None:
         """A kernel; `room` declares what it knows its workspace as."""
         size, flat = prod(a.extent for a in levels), flat_name(levels, "thread")
         if not size:
@@ -46,7 +47,7 @@ class Cuda(Target):
         own, memory = parameters(self.record), operands(self.record)
         own, memory = ([*own, room], (*memory, Operand("work"))) if room else (own, memory)
         name = f"{self.name}_{len(self.calls)}" if self.calls else self.name
-        launch = each(name, own, size, body, memory, flat)
+        launch = kernel_of_each(name, own, size, body, memory, flat)
         self.calls.append(launch._replace(helpers=self.helpers))
 
     def copy(self, to: str, source: str, count: int) -> Level:
@@ -64,6 +65,12 @@ class Cuda(Target):
 
     def clear_slice(self, to: str, count: int) -> str:
         return f"({to})[k] = ZERO;"
+
+    def sums(self) -> str:
+        if self.out.dtype in dt.HALVES:
+            raise CannotWrite("sums of half precision")
+        self.clear()
+        return "out0"
 
     def scatter(self, slices, value: str, adds: bool) -> None:
         if adds and self.out.dtype == dt.bool_.numpy:
