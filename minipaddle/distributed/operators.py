@@ -7,8 +7,10 @@ gave to the others is made of theirs, and each derivative is a collective too:
     all_to_all ↔ all_to_all    gather ↔ scatter               send ↔ recv
 
 A group is named by its number and looked up when the operator runs. All of them are effects: no
-pass may drop, double or reorder them. `start_all_reduce` only begins, and gives a ticket to
-`finish_all_reduce`; between the two a program computes on.
+pass may drop, double or reorder them. With `early` (see there) the pass `data_parallel` may start
+a collective before its result is needed:
+`start_all_reduce` and `start_collective` only begin, and give a ticket to `finish_all_reduce` and
+`finish_collective`; between the two a program computes on.
 
 Source: the adjoints of linear maps; Hewett and Grady, "A Linear Algebraic Approach to Model
 Parallelism in Deep Learning", 2020.
@@ -22,6 +24,7 @@ from ..engine.core.dtype import int64
 from ..engine.core.op import Op, opaque
 from ..engine.core.rank import per_rank
 from ..engine.core.record import Spec
+from ..engine.passes.registry import LOOKS_FOR
 from .ranks import group_numbered
 
 
@@ -36,7 +39,7 @@ def contiguous(m, x):
 
 
 @opaque
-def all_reduce(m, x, *, op="sum", group=0):
+def all_reduce(m, x, *, op="sum", group=0, early=None):
     """The sum ("avg": the average) of the `x` of all ranks."""
     return group_numbered(group).all_reduce(contiguous(m, x), op)
 
@@ -45,7 +48,7 @@ all_reduce.vjp(lambda g, op, group: all_reduce(g, op=op, group=group))
 
 
 @opaque
-def all_fold(m, x, *, op, group=0):
+def all_fold(m, x, *, op, group=0, early=None):
     """The "max", "min" or "prod" of the `x` of all ranks: an `all_reduce` that is not linear."""
     return group_numbered(group).all_reduce(contiguous(m, x), op)
 
@@ -85,13 +88,13 @@ def _(g, dst, op, group):
 
 
 @opaque
-def all_gather(m, x, *, nranks, group=0):
+def all_gather(m, x, *, nranks, group=0, early=None):
     """The `x` of all ranks, one after the other along axis 0."""
     return group_numbered(group).all_gather(contiguous(m, x))
 
 
 @opaque
-def reduce_scatter(m, x, *, nranks, op="sum", group=0):
+def reduce_scatter(m, x, *, nranks, op="sum", group=0, early=None):
     """Part number `rank` of the sum; `x` is cut along axis 0."""
     return group_numbered(group).reduce_scatter(contiguous(m, x), op)
 
@@ -146,13 +149,13 @@ def rows_of(x):
 
 
 @opaque
-def all_to_all(m, x, *, sent=(), received=(), group=0):
+def all_to_all(m, x, *, sent=(), received=(), group=0, early=None):
     """Part number `rank` of the `x` of every rank; parts of `sent` and `received` rows."""
     return group_numbered(group).all_to_all(contiguous(m, x), sent or None, received or None)
 
 
 @all_to_all.shape
-def _(x, *, sent, received, group):
+def _(x, *, sent, received, **attrs):
     return Spec((sum(received) if received else rows_of(x), *x.shape[1:]), x.dtype)
 
 
@@ -244,12 +247,35 @@ def _(ticket, *, shapes, dtype):
     return tuple(Spec(tuple(shape), dtype) for shape in shapes)
 
 
+@opaque
+def start_collective(m, x, *, collective, group=0, **options):
+    """Begin an `all_gather`, `reduce_scatter`, `all_to_all` or `all_fold`. A ticket for its end."""
+    begin = getattr(group_numbered(group), METHODS.get(collective, collective))
+    ticket = next(started.now.tickets)
+    started.now.works[ticket] = begin(contiguous(m, x), **options, wait=False)
+    return m.asarray(ticket)
+
+
+METHODS = {"all_fold": "all_reduce"}
+start_collective.shape(lambda x, **attrs: Spec((), int64.numpy))
+
+
+@opaque
+def finish_collective(m, ticket, *, shape, dtype):
+    """Wait for what `start_collective` began."""
+    return started.now.works.pop(int(ticket)).wait()
+
+
+finish_collective.shape(lambda ticket, *, shape, dtype: Spec(tuple(shape), dtype))
+
 for op in (all_fold, all_reduce, broadcast, reduce):
     op.shape(like)
 
 COLLECTIVES: tuple[Op, ...] = (
     all_fold, all_gather, all_reduce, all_to_all, broadcast, gather, recv, reduce, reduce_scatter,
-    scatter, send, start_all_reduce, finish_all_reduce,
+    scatter, send, start_all_reduce, finish_all_reduce, start_collective, finish_collective,
 )  # fmt: skip
 for op in COLLECTIVES:
     op.effect = True
+
+LOOKS_FOR["data_parallel"] += (all_fold, all_gather, all_reduce, all_to_all, reduce_scatter)

@@ -91,10 +91,9 @@ class ExecutableCache:
         if key not in self.parts:
             chosen = chosen_by(self.strategy)
             whole = optimized(program, chosen, until="decompose").program
-            part, outputs = partition(whole, placements, view)
-            self.parts[key] = part, outputs, ExecutableCache(self.backend, self.strategy)
-        part, outputs, executables = self.parts[key]
-        found, _ = executables.run(part, [getattr(a, "local", a) for a in arrays])
+            self.parts[key] = partition(whole, placements, view)
+        part, outputs = self.parts[key]
+        found, _ = self.run(part, [getattr(a, "local", a) for a in arrays])
         own = arrays[len(program.inputs) :]
         updated = [a for a, state in zip(own, program.states) if state.update is not None]
         results = [

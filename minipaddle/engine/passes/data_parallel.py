@@ -1,9 +1,13 @@
-"""Gradients averaged over ranks, in buckets that travel while the backward goes on.
+"""Collectives that travel while a rank computes on: started early, awaited late.
 
 The backward computes the gradients of the last layers first. As soon as all gradients of a bucket
 are known, the bucket is sent, and the backward goes on; records that need an average come as late
 as possible. So a bucket travels while the next gradients are computed, and a rank waits for the
 last bucket only, which is small.
+
+The collectives that `partition` inserts travel likewise: sums over ranks in buckets, each other one
+by itself. Ranks may hold pieces of different sizes, so what decides about buckets is the size of
+whole tensors (`early`); and collectives start in the order in which they stand, in every rank.
 
 Sources: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020
 (buckets); Paddle API `paddle.DataParallel`.
@@ -25,12 +29,16 @@ from .dead_code import dead_code
 from .registry import program_pass
 
 MB = 1 << 20
+BUCKET = 25
+"""The megabytes of a bucket of sums over ranks."""
 LAST = 1 * MB
 """About the bytes of the last bucket, during whose journey nothing else is left to compute."""
 
 
 class Bucket(NamedTuple):
-    """Marked gradients that travel together, in the order in which they are computed."""
+    """Marked gradients, or collectives, that travel together, in the order in which they are
+    computed.
+    """
 
     number: int
     marks: list[Record]
@@ -56,7 +64,7 @@ def data_parallel(
     overlap: bool,
 ) -> Program:
     """The program in which marked gradients are averaged over the ranks."""
-    if gradient not in {r.op for r in program.records}:
+    if not any(map(travels, program.records)):
         return program
     program = dead_code(program)
     program = replace(program, records=hoist_gradients(program))
@@ -64,16 +72,37 @@ def data_parallel(
     return insert_all_reduces(program, buckets(program, megabytes), overlap)
 
 
+def travels(record: Record) -> bool:
+    """Whether a record is a marked gradient, or a collective that may start early."""
+    return record.op is gradient or (record.op.effect and record.attrs.get("early") is not None)
+
+
 def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
-    """The marked gradients of a program in buckets, in the order in which they are computed. A
-    bucket is full at `megabytes`, or at the limit that its gradients' marks name.
+    """The marked gradients and collectives of a program in buckets, in the order in which they are
+    computed. A bucket is full at `megabytes`, or at the limit that its gradients' marks name.
     """
-    found, level = [r for r in program.records if r.op is gradient], levels(program)
-    sizes = [r.spec.nbytes for r in found]
-    limits = [MB * (r.attrs["megabytes"] if megabytes is None else megabytes) for r in found]
-    kinds = [(r.dtype, r.attrs["group"], level[r]) for r in found]
+    found, level = [r for r in program.records if travels(r)], levels(program)
+    if all("early" in r.attrs for r in found):
+        found.sort(key=lambda r: r.attrs["early"][0])
+    sizes = [r.attrs["early"][1] if "early" in r.attrs else r.spec.nbytes for r in found]
+    limits = [MB * limit_of(r, megabytes) for r in found]
+    kinds = [(kind_of(r), r.dtype, r.attrs["group"], level[r]) for r in found]
     groups = assign_buckets(sizes, kinds, limits, LAST)
     return [Bucket(n, [found[k] for k in group]) for n, group in enumerate(groups)]
+
+
+def kind_of(record: Record) -> tuple[str, str | None]:
+    """The collective that a record stands for, and how it combines."""
+    if record.op is gradient:
+        return "all_reduce", "avg"
+    return record.op.name, record.attrs.get("op")
+
+
+def limit_of(record: Record, megabytes: float | None) -> float:
+    """The megabytes that a record may travel with; sums alone can share a message."""
+    if kind_of(record)[0] != "all_reduce":
+        return 0
+    return record.attrs.get("megabytes", BUCKET) if megabytes is None else megabytes
 
 
 @slot("data_parallel.assign_buckets")
@@ -116,7 +145,7 @@ def levels(program: Program) -> dict[Record, int]:
     found: dict[Record, int] = {}
     for record in program.records:
         before = max((found.get(r, 0) for r in record.inputs), default=0)
-        found[record] = before + (record.op is gradient)
+        found[record] = before + travels(record)
     return found
 
 
@@ -160,10 +189,10 @@ def goals_of(program: Program, users) -> dict[Record, set]:
     goals: dict[Record, set] = {}
     results = set(program.results)
     for record in reversed(program.records):
-        found = {record} if record.op is gradient else set()
+        found = {record} if travels(record) else set()
         for user in users.get(record, ()) if not found else ():
             found |= goals[user]
-        if has_effect(record) or (record in results and record.op is not gradient):
+        if not travels(record) and (has_effect(record) or record in results):
             found = found | {*MANY}
         goals[record] = found if len(found) <= FEW else {*MANY}
     return goals
@@ -186,7 +215,7 @@ def required_buckets(program: Program, found: list[Bucket]) -> dict[Record, int]
     for record in program.records:
         needs = [bucket.get(r, required.get(r, -1)) for r in record.inputs]
         required[record] = max(needs, default=-1)
-        if has_effect(record):
+        if has_effect(record) and not travels(record):
             required[record] = effect = max(effect, required[record])
     return required
 
@@ -198,7 +227,8 @@ class OverlapWriter:
         self.buckets, self.overlap = found, overlap
         self.of = {mark: bucket for bucket in found for mark in bucket.marks}
         self.missing = [len(bucket.marks) for bucket in found]
-        self.in_flight: dict[int, Record] = {}  # what starts the all-reduce of a bucket, by number
+        self.started = 0  # how many buckets are on their way, or have come
+        self.in_flight: dict[int, Record] = {}  # what starts a bucket, by number
         self.records: list[Record] = []
         self.new: dict[Record, Record] = {}  # what stands for an old record
 
@@ -209,18 +239,33 @@ class OverlapWriter:
             self.records.append(substitute(record, self.new))
             return
         self.missing[bucket.number] -= 1
-        if not self.missing[bucket.number]:
-            own = [self.new.get(x, x) for mark in bucket.marks for x in mark.inputs]
-            attrs = {"op": "avg", "group": record.attrs["group"]}
-            self.in_flight[bucket.number] = self.add(bucket, "start_all_reduce", own, attrs)
-            if not self.overlap:
-                self.fetch(bucket.number)
+        while self.started < len(self.missing) and not self.missing[self.started]:
+            self.start(self.buckets[self.started])
+            self.started += 1
+
+    def start(self, bucket: Bucket) -> None:
+        """Send a bucket."""
+        own = [self.new.get(x, x) for mark in bucket.marks for x in mark.inputs]
+        (name, op), attrs = kind_of(bucket.marks[0]), bucket.marks[0].attrs
+        if name == "all_reduce":
+            record = self.add(bucket, "start_all_reduce", own, {"op": op, "group": attrs["group"]})
+        else:
+            options = {k: v for k, v in attrs.items() if k not in ("early", "nranks")}
+            record = self.add(bucket, "start_collective", own, {"collective": name, **options})
+        self.in_flight[bucket.number] = record
+        if not self.overlap:
+            self.fetch(bucket.number)
 
     def fetch(self, last: int) -> None:
         """Wait for the buckets up to this one."""
         for number in sorted(k for k in self.in_flight if k <= last):
             bucket, start = self.buckets[number], self.in_flight.pop(number)
-            attrs = {"shapes": tuple(m.shape for m in bucket.marks), "dtype": bucket.marks[0].dtype}
+            first = bucket.marks[0]
+            if kind_of(first)[0] != "all_reduce":
+                attrs = {"shape": first.shape, "dtype": first.dtype}
+                self.new[first] = self.add(bucket, "finish_collective", [start], attrs)
+                continue
+            attrs = {"shapes": tuple(m.shape for m in bucket.marks), "dtype": first.dtype}
             averages = self.add(bucket, "finish_all_reduce", [start], attrs)
             for k, mark in enumerate(bucket.marks):
                 self.new[mark] = item_of(averages, k, None)

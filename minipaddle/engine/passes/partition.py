@@ -52,11 +52,15 @@ class Partitioner(Builder):
         """The program, and where its results lie; `placements` are those of what it is given."""
         old = self.old
         new = [self.given(r, p) for r, p in zip(old.given, placements, strict=True)]
+        for time, record in enumerate(old.given):
+            self.pieces[record].time = time - len(old.given)
         self.program.inputs = new[: len(old.inputs)]
         with tracing(Tracer(builder=self)), Recording(False):
-            for record in old.records:
+            for time, record in enumerate(old.records):
                 self.source = record
-                self.pieces[record] = self.write(record)
+                self.pieces[record] = found = self.write(record)
+                for piece in found if type(found) is tuple else (found,):
+                    piece.time = time
             outputs = [self.output(self.pieces[r]) for r in old.outputs]
             given = zip(old.states, new[len(old.inputs) :], placements[len(old.inputs) :])
             for state, record, place in given:

@@ -94,27 +94,28 @@ def allowed(old, new) -> bool:
 # ---- moves as collectives ------------------------------------------------------------------------
 
 
-def moved(x, shape: tuple, before: Placements, after: Placements, view):
+def moved(x, shape: tuple, before: Placements, after: Placements, view, time=(0, 0)):
     """The local tensor x of a rank after the moves from `before` to `after`.
 
-    `view` is how this rank sees the mesh: `shape`, its coordinates `place`, `groups` by axis.
+    view: how this rank sees the mesh: `shape`, its coordinates `place`, `groups` by axis
+    time: when x was computed, in a program: collectives start in this order
     """
     _, steps = steps_between(shape, x.spec.dtype.itemsize, before, after, view.shape)
     now = before
-    for axis, new in steps:
-        x = move(x, shape, now, axis, new, view)
+    for number, (axis, new) in enumerate(steps):
+        x = move(x, shape, now, axis, new, view, (*time, number))
         now = (*now[:axis], new, *now[axis + 1 :])
     return x
 
 
 @slot("sharding.move")
-def move(x, shape: tuple, now: Placements, axis: int, new, view):
+def move(x, shape: tuple, now: Placements, axis: int, new, view, time=(0, 0, 0)):
     """The local tensor x after a move on one axis of the mesh.
 
-    shape: that of the whole tensor; now: its placements before
+    shape: that of the whole tensor; now: its placements before; time: see `moved`
     """
     old, parts, k = now[axis], view.shape[axis], view.place[axis]
-    group = view.groups[axis]
+    group = {"group": view.groups[axis], "early": (time, prod(shape) * x.spec.dtype.itemsize)}
     rest = (*now[:axis], REPLICATE, *now[axis + 1 :])
     whole = local_shape(shape, rest, view.shape, view.place)
 
@@ -144,9 +145,9 @@ def keep_term(x, k: int):
     return x if k == 0 else full(shape=x.spec.shape, value=0, dtype=x.spec.dtype)
 
 
-def reduce_all(x, op: str, group: int):
+def reduce_all(x, op: str, group: dict):
     """The sum (maximum, …) of the local tensors."""
-    return OPS["all_reduce" if op in ("sum", "avg") else "all_fold"](x, op=op, group=group)
+    return OPS["all_reduce" if op in ("sum", "avg") else "all_fold"](x, op=op, **group)
 
 
 def to_front(x, dim: int):
@@ -167,25 +168,25 @@ def padded(x, n: int):
     return pad(x, widths=((0, more), *((0, 0),) * (x.spec.ndim - 1)), value=0) if more else x
 
 
-def all_gather(x, dim: int, rows: list[int], group: int):
+def all_gather(x, dim: int, rows: list[int], group: dict):
     """The pieces of all ranks joined along an axis, of which each has `rows`."""
     x, most = to_front(x, dim), max(rows)
-    y = OPS["all_gather"](padded(x, most), nranks=len(rows), group=group)
+    y = OPS["all_gather"](padded(x, most), nranks=len(rows), **group)
     if min(rows) < most:
         y = concat(*(part(y, 0, most * j, n) for j, n in enumerate(rows) if n), axis=0)
     return from_front(y, dim)
 
 
-def reduce_scatter(x, op: str, dim: int, cuts: list, k: int, group: int):
+def reduce_scatter(x, op: str, dim: int, cuts: list, k: int, group: dict):
     """This rank's piece of the sum along an axis."""
     x, most = to_front(x, dim), max(n for _, n in cuts)
     if min(n for _, n in cuts) < most:
         x = concat(*(padded(part(x, 0, *each), most) for each in cuts), axis=0)
-    y = OPS["reduce_scatter"](x, nranks=len(cuts), op=op, group=group)
+    y = OPS["reduce_scatter"](x, nranks=len(cuts), op=op, **group)
     return from_front(part(y, 0, 0, cuts[k][1]), dim)
 
 
-def all_to_all(x, old: int, rows: list[int], new: int, cuts: list, k: int, group: int):
+def all_to_all(x, old: int, rows: list[int], new: int, cuts: list, k: int, group: dict):
     """From pieces along the axis `old` to pieces along the axis `new`."""
     shape = [*x.spec.shape]
     sent = [part(x, new, *each) for each in cuts]
@@ -194,7 +195,7 @@ def all_to_all(x, old: int, rows: list[int], new: int, cuts: list, k: int, group
     sizes = [prod(s) for s in shapes]
     flat = concat(*(reshape(y, shape=(y.spec.size,)) for y in sent), axis=0)
     y = OPS["all_to_all"](
-        flat, sent=tuple(y.spec.size for y in sent), received=tuple(sizes), group=group
+        flat, sent=tuple(y.spec.size for y in sent), received=tuple(sizes), **group
     )
     starts = [0, *accumulate(sizes)]
     pieces = [reshape(part(y, 0, a, n), shape=s) for a, n, s in zip(starts, sizes, shapes)]

@@ -48,8 +48,11 @@ class View(NamedTuple):
 class Piece:
     """A rank's piece of a tensor: `local`, of a whole of `spec` that lies as `placements` say.
 
-    `copies` has the same tensor as it lies after moves that were made before.
+    `copies` has the same tensor as it lies after moves that were made before; `time` says when it
+    was computed, in a program.
     """
+
+    time = 0
 
     def __init__(self, local: Tensor, spec: Spec, placements: Placements, copies=None):
         self.local, self.spec, self.placements = local, spec, placements
@@ -58,8 +61,9 @@ class Piece:
     def as_placed(self, placements: Placements, view: View) -> Tensor:
         """The local tensor where the whole lies otherwise: moved there once."""
         if placements not in self.copies:
+            shape, time = tuple(self.spec.shape), (self.time, len(self.copies))
             self.copies[placements] = moved(
-                self.local, tuple(self.spec.shape), self.placements, placements, view
+                self.local, shape, self.placements, placements, view, time
             )
         found = self.copies[placements]
         if any(p.is_partial() for p in self.placements):  # joined once, for all who come after

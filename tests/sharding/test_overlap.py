@@ -1,0 +1,84 @@
+"""Collectives of programs in pieces: started early, awaited late, in one order in all ranks."""
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+import minipaddle.distributed as dist
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.passes.manager import optimized
+from minipaddle.nn import functional as F
+
+from .models import GPT
+from .test_training import WAYS, batch
+
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_fold")
+
+
+def step_of(way: str, backend: str, rows: int = 4):
+    """A training step that was run once, and its program of this rank."""
+    mesh, place, inputs = WAYS[way]
+    paddle.seed(3)
+    net, mesh = GPT(), dist.ProcessMesh(mesh)
+    for name, p in net.named_parameters():
+        dist.shard_tensor(p, mesh, place(name, p.spec))
+    x, y = (dist.shard_tensor(paddle.to_tensor(a[:rows]), mesh, inputs) for a in batch("gpt"))
+    optimizer = paddle.optimizer.AdamW(0.01, parameters=net.parameters())
+
+    @paddle.jit.to_static(backend=backend)
+    def step(x, y):
+        scores = net(x)
+        loss = F.cross_entropy(scores.reshape([-1, scores.shape[-1]]), y.reshape([-1]))
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    step(x, y)
+    ((part, _),) = step.concrete_program.executables.parts.values()
+    return step, part
+
+
+def collectives(way: str, rows: int) -> tuple[list, list, list]:
+    """The names of all records after the passes, and what is started, with and without overlap."""
+    (_, part), found = step_of(way, "interpreter", rows), []
+    for overlap in (True, False):
+        records = optimized(part, overlap=overlap).program.records
+        found.append([(r.op.name, str(r.attrs.get("collective")), r.attrs["group"])
+                      for r in records if r.op.name.startswith("start_")])  # fmt: skip
+    names = [r.op.name for r in optimized(part).program.records]
+    return names, *found
+
+
+def test_data_parallel_is_one_message():
+    """All gradients and the loss fit into one bucket, and the backward goes on meanwhile."""
+    names, _, _ = dist.spawn(collectives, args=("data, 2 ranks", 4), nprocs=2).results[0]
+    assert names.count("start_all_reduce") == 1
+    assert names.index("finish_all_reduce") - names.index("start_all_reduce") > 10
+
+
+@pytest.mark.parametrize("rows", [4, 2])
+@pytest.mark.parametrize("way", WAYS)
+def test_all_ranks_start_in_one_order(way, rows):
+    """Also where pieces are of different sizes, or empty: groups have numbers of their own."""
+    results = dist.spawn(collectives, args=(way, rows), nprocs=np.size(WAYS[way][0])).results
+    kinds = [[(name, kind) for name, kind, _ in started] for _, started, _ in results]
+    assert all(each == kinds[0] for each in kinds)
+    for names, started, alone in results:
+        assert len(started) == len(alone) > 0
+        assert not set(names) & set(COLLECTIVES)
+        waits = [k for k, name in enumerate(names) if name.startswith("finish_")]
+        assert len(waits) == len(started)
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler")
+def test_a_compiled_step_is_listed():
+    def work():
+        step, part = step_of("data, 2 ranks", "native")
+        names = [state.name for state in part.states]
+        listed = [[s.name for s in x.program.states[: len(names)]] for x in step.executables]
+        return listed == [names], str(step)
+
+    for listed, text in dist.spawn(work, nprocs=2).results:
+        assert listed
+        assert text.endswith("1 program: compiled>")
