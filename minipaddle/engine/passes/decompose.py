@@ -14,7 +14,7 @@ from ..core.op import OPS
 from ..core.spec import normalize_axes, promote
 from ..eager.tensor import Tensor
 from ..ir.program import NUMBER, Program
-from ..ops import movement, reduction
+from ..ops import movement, nn, reduction
 from .lifetimes import specs_of
 from .registry import program_pass
 from .rewriting import Rules, rewritten
@@ -120,12 +120,11 @@ class Operators:
 
 def by_body(record, *inputs):
     """The record's result, computed by its operator's body as `Op.evaluate` calls it."""
-    floats = {x.spec.dtype for x in inputs if isinstance(x, Tensor)}
-    if not floats <= FLOATS:
+    op, dtypes = record.op, {x.spec.dtype for x in inputs if isinstance(x, Tensor)}
+    if not (dtypes <= FLOATS or (op in PRODUCTS and all(d.kind in "iu" for d in dtypes))):
         return None  # for whole numbers NumPy has rules of its own
-    op = record.op
     wide = promote(op.name, [getattr(x, "spec", x) for x in inputs]) if op.promoted else None
-    wide = float32.numpy if (wide or min(floats, key=str)) in HALVES else wide
+    wide = float32.numpy if (wide or min(dtypes, key=str)) in HALVES else wide
     try:
         arrays = [as_array(x if wide is None else as_dtype(x, wide)) for x in inputs]
         results = op.body(Operators(), *arrays, **record.attrs)
@@ -134,6 +133,10 @@ def by_body(record, *inputs):
     if isinstance(results, tuple):
         return tuple(as_dtype(y.tensor, s.dtype) for y, s in zip(results, record.shape))
     return as_dtype(results.tensor, record.dtype)
+
+
+PRODUCTS = {nn.linear, nn.summed_outer, nn.affine}
+"""Composites that mean the same for whole numbers."""
 
 
 def as_dtype(x, dtype):
