@@ -11,7 +11,7 @@ from ..engine.sharding.array import cut_whole, sharded
 from ..engine.sharding.pieces import View
 from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh, Shard
 from ..tensor.methods import own_members
-from .parallel import new_group
+from .parallel import group_in_order
 from .ranks import known
 
 
@@ -43,7 +43,7 @@ def view_of(mesh: ProcessMesh) -> View:
         groups = []
         for axis in range(mesh.ndim):
             for line in sorted({tuple(mesh.line(axis, r)) for r in mesh.process_ids}):
-                group = new_group(line)
+                group = group_in_order([*line])
                 groups += [group.id] if rank in line else []
         found[mesh] = View(mesh, tuple(mesh.shape), place, tuple(groups))
     in_charge()

@@ -174,8 +174,7 @@ def new_group(
     >>> paddle.distributed.new_group([0])
     <threads group 1: rank 0 of 1, [0]>
     """
-    here, chosen = known(), ranks
-    world = here.world
+    world, chosen = known().world, ranks
     chosen = list(world.ranks) if chosen is None else sorted(chosen)
     wrong = [r for r in chosen if r not in world.ranks]
     if wrong or len(set(chosen)) != len(chosen) or not chosen:
@@ -185,9 +184,15 @@ def new_group(
             f"a group with backend={backend!r} of ranks that talk by {world.backend}",
             expected=f"None or {world.backend!r}",
         )
-    seconds = min(timeout.total_seconds(), world.timeout)
+    return group_in_order(chosen, timeout)
+
+
+def group_in_order(chosen: list[int], timeout=HALF_AN_HOUR) -> ProcessGroup:
+    """The group of some ranks, numbered as the list has them. Every rank calls it."""
+    here = known()
     id, here.made = here.made, here.made + 1
-    group = world.subgroup(id, chosen, seconds)
+    seconds = min(timeout.total_seconds(), here.world.timeout)
+    group = here.world.subgroup(id, chosen, seconds)
     here.groups[id] = group
     return group if group is not None else Outside(id, chosen)
 

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed.dist_tensor import view_of
 from minipaddle.engine.sharding.array import cut_whole
@@ -115,3 +116,16 @@ def test_pieces_arrive(ranks, shape):
         shape = (3, 3)
     for wrong in dist.spawn(moved_everywhere, args=(ranks, shape), nprocs=np.size(ranks)).results:
         assert not wrong
+
+
+def test_the_ranks_of_a_mesh_stand_in_any_order():
+    """A piece is where the mesh says, and a gather puts it there again."""
+
+    def work():
+        mesh = ProcessMesh([[3, 1], [0, 2]])
+        x = dist.shard_tensor(paddle.arange(4), mesh, [Shard(0), Shard(0)])
+        first = mesh.get_rank_by_dim_and_process_id(0, dist.get_rank())
+        place = 2 * first + mesh.get_rank_by_dim_and_process_id(1, dist.get_rank())
+        return x._local_value().tolist() == [place], x.tolist()
+
+    assert dist.spawn(work, nprocs=4).results == [(True, [0, 1, 2, 3])] * 4
