@@ -4,6 +4,7 @@ from ..core.missing import namespace
 from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
 from ..engine.sharding.placements import Partial, Placement, ProcessMesh, Replicate, Shard
 from . import fleet
+from .checkpoint import load_state_dict, save_state_dict
 from .communication import (
     P2POp,
     all_gather,

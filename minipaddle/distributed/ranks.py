@@ -16,6 +16,7 @@ class Known:
         self.groups: dict[int, ProcessGroup | None] = {0: world}
         self.made = 1  # groups so far, including those without this rank
         self.alone = alone  # True in a process that never joined others
+        self.before_end = []  # functions that a rank calls when its work is done
 
     @property
     def world(self) -> ProcessGroup:

@@ -44,6 +44,8 @@ class Context:
             own_settings()
             ranks.enter(self.world.group(rank))
             self.results[rank] = function(*args)
+            for last in ranks.known().before_end:
+                last()
             self.world.end(rank)
         except BaseException as error:
             if isinstance(error, SystemExit) and not error.code:

@@ -1,0 +1,72 @@
+"""What ranks tell each other: an error of one rank is an error of all."""
+
+from __future__ import annotations
+
+from ...engine.distributed.process_group import ProcessGroup
+from ...engine.eager.device import NUMPY
+from ..objects import all_gather_object, as_object, as_octets, length
+
+TAG = 23294
+"""The tag of messages: a thread that writes a checkpoint sends them while its rank computes."""
+KINDS = {e.__name__: e for e in (FileNotFoundError, OSError, TypeError, ValueError)}
+
+
+def attempt(work) -> list:
+    """[what `work()` returns], or [the kind of its error, the text]."""
+    try:
+        return [work()]
+    except Exception as error:
+        kind = next((name for name, e in KINDS.items() if isinstance(error, e)), "RuntimeError")
+        return [kind, str(error) if kind in KINDS else f"{type(error).__name__}: {error}"]
+
+
+def outcome(answer: list, who: str = ""):
+    """The result of an attempt; raises its error."""
+    if len(answer) == 1:
+        return answer[0]
+    kind, text = answer
+    raise KINDS.get(kind, RuntimeError)(who + text)
+
+
+def outcomes(answers: list, here: ProcessGroup) -> list:
+    """The results of all ranks; raises the error of the first that has one, with its number."""
+    alone = here.size == 1
+    return [outcome(a, "" if alone else f"rank {r}: ") for r, a in zip(here.ranks, answers)]
+
+
+def together(here: ProcessGroup, work) -> list:
+    """What `work()` returns in each rank, told to all. If it raises in one, all ranks raise."""
+    answers: list = []
+    all_gather_object(answers, attempt(work), here)
+    return outcomes(answers, here)
+
+
+def decided(here: ProcessGroup, root: int, work, decide) -> list:
+    """The outcome, told to all, of `decide(answers)` in the rank `root`: the answers are the
+    attempts of all ranks at `work()`.
+
+    It works by messages, beside the collectives of the ranks.
+    """
+    mine = attempt(work)
+    if here.rank != root:
+        send(here, mine, root)
+        return receive(here, root)
+    answers = [mine if r == root else receive(here, r) for r in range(here.size)]
+    verdict = attempt(lambda: decide(answers))
+    for r in range(here.size):
+        if r != root:
+            send(here, verdict, r)
+    return verdict
+
+
+def send(here: ProcessGroup, obj, dst: int) -> None:
+    """Send an object, as `send_object_list` does."""
+    octets = as_octets(obj)
+    here.host.send(length(octets), dst, TAG)
+    here.host.send(octets, dst, TAG)
+
+
+def receive(here: ProcessGroup, src: int):
+    """The object that another rank sends."""
+    n = here.host.recv(length(), src, TAG).item()
+    return as_object(here.host.recv(NUMPY.empty(n, "uint8"), src, TAG))

@@ -1,0 +1,70 @@
+"""Boxes: the part of a tensor that a rank has, or a file, as (first row, rows) of each axis.
+
+Two boxes have a box in common. That is all of resharding: a rank reads from each file what its own
+box and the file's have in common, whatever meshes they come from.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import prod
+
+from ...engine.sharding.array import sharded
+from ...engine.sharding.placements import piece_of
+
+Box = tuple[tuple[int, int], ...]
+
+
+def box_of(array) -> Box:
+    """The part of the whole that this rank has of an array; a plain array is whole."""
+    if not sharded(array):
+        return tuple((0, n) for n in array.shape)
+    view = array.view
+    return tuple(piece_of(array.shape, array.placements, view.shape, view.place))
+
+
+def volume(box: Box) -> int:
+    """How many elements a box has."""
+    return prod(rows for _, rows in box)
+
+
+def common(a: Box, b: Box) -> Box | None:
+    """What two boxes have in common; None if that is nothing.
+
+    >>> from minipaddle.distributed.checkpoint.boxes import common
+    >>> common(((0, 4), (0, 3)), ((2, 4), (1, 2)))
+    ((2, 2), (1, 2))
+    """
+    starts = [max(x[0], y[0]) for x, y in zip(a, b, strict=True)]
+    ends = [min(sum(x), sum(y)) for x, y in zip(a, b, strict=True)]
+    found = tuple((start, end - start) for start, end in zip(starts, ends))
+    return found if all(rows > 0 for _, rows in found) else None
+
+
+def within(box: Box, outer: Box) -> tuple[slice, ...]:
+    """The index of a box in an array that holds the box `outer`."""
+    firsts = [start - first for (start, _), (first, _) in zip(box, outer, strict=True)]
+    return tuple(slice(k, k + rows) for k, (_, rows) in zip(firsts, box))
+
+
+def fills(boxes: list[Box], box: Box) -> bool:
+    """Whether boxes that lie inside of `box` cover it, each element once."""
+    return sum(map(volume, boxes)) == volume(box) and not any(
+        common(a, b) for a, b in combinations(boxes, 2)
+    )
+
+
+def owners(holders: dict, weights: dict, ranks) -> dict:
+    """{piece: the rank that writes it}: of the ranks that hold it the one with the least to write.
+
+    holders: {piece: the ranks that have it}; weights: {piece: its bytes}
+
+    >>> from minipaddle.distributed.checkpoint.boxes import owners
+    >>> owners({"a": [0, 1], "b": [0, 1], "c": [0]}, {"a": 8, "b": 4, "c": 4}, [0, 1])
+    {'a': 0, 'c': 0, 'b': 1}
+    """
+    load, found = dict.fromkeys(ranks, 0), {}
+    for piece in sorted(holders, key=lambda p: (len(holders[p]), -weights[p])):
+        found[piece] = min(holders[piece], key=lambda r: (load[r], r))
+        load[found[piece]] += weights[piece]
+    return found

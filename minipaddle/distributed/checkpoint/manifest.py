@@ -1,0 +1,155 @@
+"""The file `<id>.metadata` of a checkpoint: what there is, and which rows are in which file.
+
+It is JSON:
+
+| key       | value                                                                               |
+|-----------|-------------------------------------------------------------------------------------|
+| `format`  | `"minipaddle checkpoint 1"`                                                         |
+| `files`   | for each file, by name, `bytes` and `crc32`                                         |
+| `tensors` | for each tensor `path` (the keys that lead to it), `shape`, `dtype`, `placements`   |
+|           | (as text, for people; None: each rank had it whole), and `pieces`: `file`, and      |
+|           | `box`, [first row, rows] of each axis                                               |
+| `values`  | for each number or string `path` and `value`                                        |
+
+A checkpoint is there once this file is: it gets its name in one step, after all others are on the
+disk. The others are safetensors files `<rank>_<id>.<token>.safetensors`, where the token is new for
+each save, so that no file of an older checkpoint is touched. A file is material, never an
+instruction: names, numbers and sizes are looked at before they are used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import zlib
+from math import prod
+from typing import NamedTuple
+
+from ...core.prelude import dt, value_error
+from .boxes import Box, fills
+from .nested import Path, named
+
+FORMAT = "minipaddle checkpoint 1"
+FILE = re.compile(r"\d{1,9}_(\d{1,9})\.[0-9a-f]{16}\.safetensors")
+METADATA = re.compile(r"(\d{1,9})\.metadata")
+DTYPES = {d.name: d for d in dt.DType._by_numpy.values()}
+
+
+class Saved(NamedTuple):
+    """A tensor of a checkpoint: `pieces` are (file, box)."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    pieces: list[tuple[str, Box]]
+    placements: str | None = None
+
+    @property
+    def spec(self) -> str:
+        """Its dtype and shape as errors show them."""
+        return f"{self.dtype}{list(self.shape)}"
+
+
+class Manifest(NamedTuple):
+    """What a checkpoint has: `tensors` and `values` by path; of each file (bytes, sum)."""
+
+    files: dict[str, tuple[int, int]]
+    tensors: dict[Path, Saved]
+    values: dict[Path, object]
+
+    def text(self) -> str:
+        """As the file has it."""
+        tensors = [
+            {
+                "path": path,
+                "shape": x.shape,
+                "dtype": x.dtype,
+                "placements": x.placements,
+                "pieces": [{"file": file, "box": box} for file, box in x.pieces],
+            }
+            for path, x in self.tensors.items()
+        ]
+        found = {
+            "format": FORMAT,
+            "files": {name: {"bytes": n, "crc32": crc} for name, (n, crc) in self.files.items()},
+            "tensors": tensors,
+            "values": [{"path": path, "value": value} for path, value in self.values.items()],
+        }
+        return json.dumps(found, indent=1)
+
+
+def parse(text: str, file: str) -> Manifest:
+    """The manifest that a file holds; ValueError if it makes no sense."""
+    try:
+        return build(json.loads(text))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise value_error(f"{file} is damaged: {error!r:.160}") from None
+
+
+def build(data: dict) -> Manifest:
+    """The manifest that JSON means."""
+    if data["format"] != FORMAT:
+        raise ValueError(f"the format {data['format']!r:.40}, not {FORMAT!r}")
+    files = {}
+    for name, entry in data["files"].items():
+        if not FILE.fullmatch(name):
+            raise ValueError(f"{name!r:.80} is no name of a file of a checkpoint")
+        files[name] = natural(entry["bytes"]), natural(entry["crc32"])
+    tensors = {path_of(entry): saved(entry, files) for entry in data["tensors"]}
+    values = {path_of(entry): entry["value"] for entry in data["values"]}
+    named([*tensors, *values])
+    return Manifest(files, tensors, values)
+
+
+def path_of(entry: dict) -> Path:
+    """The path of a tensor or value."""
+    path = entry["path"]
+    if type(path) is not list or not path or any(type(key) is not str for key in path):
+        raise ValueError(f"the path {path!r:.80}")
+    return tuple(path)
+
+
+def saved(entry: dict, files: dict) -> Saved:
+    """A tensor, whose pieces make the whole."""
+    name, shape = ".".join(path_of(entry)), tuple(natural(n) for n in entry["shape"])
+    pieces = []
+    for piece in entry["pieces"]:
+        box = tuple((natural(start), natural(rows)) for start, rows in piece["box"])
+        if piece["file"] not in files:
+            raise ValueError(f"{name}: no file {piece['file']!r:.80} is listed")
+        if any(start + rows > n for (start, rows), n in zip(box, shape, strict=True)):
+            raise ValueError(f"{name}: {box} is not inside of {list(shape)}")
+        pieces.append((piece["file"], box))
+    if entry["dtype"] not in DTYPES:
+        raise ValueError(f"{name}: no dtype {entry['dtype']!r:.40}")
+    if not prod(shape) == 0 == len(pieces) and not fills(
+        [box for _, box in pieces], tuple((0, n) for n in shape)
+    ):
+        raise ValueError(f"{name}: its pieces do not make the whole of {list(shape)}")
+    return Saved(name, shape, entry["dtype"], pieces, entry["placements"])
+
+
+def natural(n) -> int:
+    """A whole number, 0 or more."""
+    if type(n) is not int or n < 0:
+        raise ValueError(f"{n!r:.40} where a number of rows or bytes stands")
+    return n
+
+
+# ---- the folder ----------------------------------------------------------------------------------
+
+
+def ids(folder: str) -> list[int]:
+    """The numbers of the checkpoints in a folder."""
+    found = map(METADATA.fullmatch, os.listdir(folder) if os.path.isdir(folder) else [])
+    return sorted(int(match[1]) for match in found if match)
+
+
+def size_and_sum(path: str) -> tuple[int, int]:
+    """The bytes of a file, and their CRC-32."""
+    crc, size = 0, 0
+    with open(path, "rb") as file:
+        while block := file.read(1 << 22):
+            crc, size = zlib.crc32(block, crc), size + len(block)
+    return size, crc
