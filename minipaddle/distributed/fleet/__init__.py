@@ -12,6 +12,11 @@ from .model import (
     worker_num,
 )
 from .strategy import DistributedStrategy
+from .topology import (
+    CommunicateTopology,
+    HybridCommunicateGroup,
+    get_hybrid_communicate_group,
+)
 from .utils import recompute
 
 __getattr__ = namespace("paddle.distributed.fleet", globals())

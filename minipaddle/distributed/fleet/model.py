@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ...engine.core.errors import not_supported, teach, value_error
 from ...engine.core.rank import per_rank
 from ...nn import SyncBatchNorm
 from ..communication import barrier
 from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
+from . import topology
 from .merging import GradientMerge
 from .strategy import DistributedStrategy
 
@@ -42,11 +45,19 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
         )
     chosen.now, merging.now = strategy or DistributedStrategy(), ()
     world = init_parallel_env()
-    degree = chosen.now.hybrid_configs["dp_degree"]
-    if degree not in (-1, world.size):
+    degrees = chosen.now.hybrid_configs
+    sizes = {name: degrees[f"{short}_degree"] for name, short in topology.AXES.items()}
+    others = prod(n for n in sizes.values() if n != -1)
+    if sizes["data"] == -1:
+        sizes["data"] = max(world.size // others, 1)
+    if prod(sizes.values()) != world.size:
+        named = ", ".join(f"{short}_degree={sizes[name]}" for name, short in topology.AXES.items())
         raise value_error(
-            f"dp_degree={degree} of {world.size} ranks", expected=f"{world.size}, or -1"
+            f"{named} of {world.size} ranks",
+            expected=f"degrees whose product is {world.size}; dp_degree=-1 takes the ranks left",
         )
+    grid = topology.CommunicateTopology([*sizes], [*sizes.values()])
+    topology.current.now = topology.HybridCommunicateGroup(grid)
 
 
 def strategy_in_use() -> DistributedStrategy:

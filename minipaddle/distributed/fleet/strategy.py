@@ -51,7 +51,8 @@ class DistributedStrategy:
     fuse_all_reduce_ops, fuse_grad_size_in_MB: do gradients travel together, and how many MB?
     last_comm_group_size_MB: how many of the last ones, which nothing is computed beside
     sync_batch_norm: does every batch norm take the moments of all ranks?
-    hybrid_configs: a dict; of its degrees only `dp_degree` may be more than 1
+    hybrid_configs: a dict of `dp_degree`, `mp_degree`, `sharding_degree`, `sep_degree`: the ranks
+        along each axis of the mesh
     Source: Paddle API `paddle.distributed.fleet.DistributedStrategy`.
 
     >>> import minipaddle as paddle
@@ -89,13 +90,15 @@ class DistributedStrategy:
 
 
 def hybrid(degrees: dict) -> dict:
-    """The degrees that were given; NotImplementedError for any but that of data."""
+    """The degrees that were given; NotImplementedError for pipelines."""
     for name, degree in degrees.items():
         if name not in DEGREES:
             raise not_supported(f"hybrid_configs with {name}", expected=", ".join(DEGREES))
-        if name != "dp_degree" and degree > 1:
+        if type(degree) is not int or (degree < 1 and (name, degree) != ("dp_degree", -1)):
+            raise value_error(f"hybrid_configs with {name}={degree!r}", expected="1, 2, …")
+        if name == "pp_degree" and degree > 1:
             raise not_supported(
-                f"hybrid_configs with {name}={degree}", expected="1: dp_degree alone"
+                f"hybrid_configs with pp_degree={degree}", expected="1: pipelines come later"
             )
     return degrees
 

@@ -1,0 +1,298 @@
+"""Ranks in a grid with named axes, and the groups along them, as Paddle numbers ranks."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from itertools import product
+from math import prod
+
+from ...engine.core.errors import not_supported, teach, value_error
+from ...engine.core.rank import per_rank
+from ...engine.sharding.placements import ProcessMesh
+from ..parallel import get_rank, get_world_size, new_group
+
+AXES = {"data": "dp", "pipe": "pp", "sharding": "sharding", "sep": "sep", "model": "mp"}
+"""Paddle's names of the kinds of parallelism, and those of the axes of a mesh."""
+
+MODES = ("model", 1), ("sep", 4), ("sharding", 3), ("data", 0)
+"""What a rank is in first: the number that Paddle gives to this kind of parallelism."""
+
+current = per_rank(None)
+"""The `HybridCommunicateGroup` of `fleet.init`."""
+
+
+class CommunicateTopology:
+    """Ranks numbered row by row in a grid of size `dims`: the last axis varies fastest.
+
+    Source: Paddle API `paddle.distributed.fleet.CommunicateTopology`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> grid = fleet.CommunicateTopology(["data", "model"], [2, 3])
+    >>> grid.get_comm_list("model"), grid.get_rank(data=1, model=0)
+    ([[0, 1, 2], [3, 4, 5]], 3)
+    """
+
+    def __init__(
+        self,
+        hybrid_group_names=["data", "pipe", "sharding", "sep", "context", "model"],  # noqa: B006
+        dims=[1, 1, 1, 1, 1, 1],  # noqa: B006
+    ):
+        if len(hybrid_group_names) != len(dims) or min(dims, default=0) < 1:
+            raise value_error(
+                f"CommunicateTopology({list(hybrid_group_names)}, {list(dims)})",
+                expected="a size, 1 or more, for each name",
+            )
+        self.names, self.dims = [*hybrid_group_names], [*dims]
+        self.coordinate = namedtuple("Coordinate", self.names)
+        self.places = [self.coordinate(*place) for place in product(*map(range, dims))]
+
+    def axis(self, name: str) -> int:
+        """The number of the axis with a name."""
+        if name not in self.names:
+            raise value_error(f"no axis {name!r}", expected=f"one of {self.names}")
+        return self.names.index(name)
+
+    def get_hybrid_group_names(self) -> list[str]:
+        """The names of the axes."""
+        return self.names
+
+    def get_dim(self, axis_name) -> int:
+        """The number of ranks along an axis."""
+        return self.dims[self.axis(axis_name)]
+
+    get_dim_size = get_dim
+
+    def world_size(self) -> int:
+        """The number of all ranks."""
+        return len(self.places)
+
+    def get_rank(self, **args) -> int:
+        """The rank at a coordinate, of which every axis is given."""
+        if args.keys() != {*self.names} or any(
+            not 0 <= args[name] < n for name, n in zip(self.names, self.dims)
+        ):
+            raise value_error(
+                f"get_rank({args}) of a grid of size {self.dims}",
+                expected=f"a place on {self.names}",
+            )
+        return self.places.index(self.coordinate(**args))
+
+    def get_coord(self, rank):
+        """The coordinate of a rank."""
+        if not 0 <= rank < self.world_size():
+            raise value_error(f"rank {rank}", expected=f"0 to {self.world_size() - 1}")
+        return self.places[rank]
+
+    def get_axis_list(self, axis_name, index) -> list[int]:
+        """The ranks whose coordinate on an axis is `index`."""
+        axis = self.axis(axis_name)
+        return [rank for rank, place in enumerate(self.places) if place[axis] == index]
+
+    def get_comm_list(self, axis_name) -> list[list[int]]:
+        """The groups of ranks along an axis."""
+        return self.get_fused_ranks([axis_name])
+
+    def get_fused_ranks(self, fused_axis) -> list[list[int]]:
+        """The groups of ranks that differ on some axes only."""
+        axes, groups = {*map(self.axis, fused_axis)}, {}
+        for rank, place in enumerate(self.places):
+            others = tuple(k for axis, k in enumerate(place) if axis not in axes)
+            groups.setdefault(others, []).append(rank)
+        return [*groups.values()]
+
+    def get_rank_from_stage(self, global_rank, **kwargs) -> int:
+        """The rank whose coordinate is that of `global_rank`, but for what is given."""
+        return self.get_rank(**(self.get_coord(global_rank)._asdict() | kwargs))
+
+
+class HybridCommunicateGroup:
+    """The groups that this rank is in, one along each axis of a topology. All ranks make it
+    together; they are as many as the topology has.
+
+    mesh: the axes of more than one rank as a `ProcessMesh`, named dp, pp, sharding, sep, mp
+    Source: Paddle API `paddle.distributed.fleet.HybridCommunicateGroup`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed import fleet
+    >>> def work():
+    ...     strategy = fleet.DistributedStrategy()
+    ...     strategy.hybrid_configs = {"dp_degree": 2, "mp_degree": 2}
+    ...     fleet.init(is_collective=True, strategy=strategy)
+    ...     group = fleet.get_hybrid_communicate_group()
+    ...     return group.get_data_parallel_rank(), group.get_model_parallel_group().ranks
+    >>> paddle.distributed.spawn(work, nprocs=4).results
+    [(0, [0, 1]), (0, [0, 1]), (1, [2, 3]), (1, [2, 3])]
+    """
+
+    def __init__(self, topology, hybrid_configs=None):
+        sizes = {name: topology.get_dim(name) for name in AXES}
+        known, world = prod(sizes.values()), get_world_size()
+        if known != topology.world_size() or known != world:
+            raise value_error(
+                f"a topology of {topology.names} with {topology.dims} ranks, in a world of {world}",
+                expected=f"as many ranks as there are, on the axes {[*AXES]}",
+            )
+        self._topology, self.sizes, self.global_rank = topology, sizes, get_rank()
+        self.place, self.made = topology.get_coord(self.global_rank), {}
+        self.groups = {name: self.own(topology.get_comm_list(name)) for name in AXES}
+        self.checks = {  # the ranks that clip by one norm: those of one piece of the data
+            name: self.own([topology.get_axis_list(name, k) for k in range(sizes[name])])
+            for name in ("data", "sharding")
+        }
+        if sizes["sep"] > 1:
+            for pair in (("data", "sep"), ("pipe", "model")):
+                self.groups[pair] = self.own(topology.get_fused_ranks(pair))
+        cut = [name for name in topology.names if name in AXES and sizes[name] > 1] or ["model"]
+        names, shape = [AXES[name] for name in cut], [sizes[name] for name in cut]
+        self.mesh = ProcessMesh(None, names, shape, [*range(world)])
+
+    def own(self, lists: list[list[int]]):
+        """The group that this rank is in, of groups that all ranks make."""
+        key = tuple(map(tuple, lists))
+        if key not in self.made:
+            self.made[key] = next(g for g in list(map(new_group, lists)) if g.rank >= 0)
+        return self.made[key]
+
+    def along_sep(self, name):
+        """A group that is there only if the axis sep has more than one rank."""
+        if self.sizes["sep"] == 1:
+            raise value_error("a group along sep", expected="a sep_degree of more than 1")
+        return self.groups[name]
+
+    def topology(self) -> CommunicateTopology:
+        """The grid of ranks."""
+        return self._topology
+
+    def get_global_rank(self) -> int:
+        """The number of this rank."""
+        return self.global_rank
+
+    def get_parallel_mode(self) -> int | None:
+        """The number that Paddle gives to what is done in parallel: 0 data, 1 tensors, 2
+        pipelines, 3 sharding, 4 segments of sequences.
+        """
+        if self.sizes["pipe"] > 1:
+            return 2
+        return next((k for name, k in MODES if self.sizes[name] > 1), None)
+
+    def get_data_parallel_rank(self) -> int:
+        """This rank's place on the axis data."""
+        return self.place.data
+
+    def get_data_parallel_world_size(self) -> int:
+        """The ranks along the axis data."""
+        return self.sizes["data"]
+
+    def get_data_parallel_group(self):
+        """The group along the axis data."""
+        return self.groups["data"]
+
+    def get_data_parallel_group_src_rank(self) -> int:
+        """The first rank of the group along the axis data."""
+        return self.groups["data"].ranks[0]
+
+    def get_model_parallel_rank(self) -> int:
+        """This rank's place on the axis model."""
+        return self.place.model
+
+    def get_model_parallel_world_size(self) -> int:
+        """The ranks along the axis model."""
+        return self.sizes["model"]
+
+    def get_model_parallel_group(self):
+        """The group along the axis model."""
+        return self.groups["model"]
+
+    def get_model_parallel_group_src_rank(self) -> int:
+        """The first rank of the group along the axis model."""
+        return self.groups["model"].ranks[0]
+
+    def get_sharding_parallel_rank(self) -> int:
+        """This rank's place on the axis sharding."""
+        return self.place.sharding
+
+    def get_sharding_parallel_world_size(self) -> int:
+        """The ranks along the axis sharding."""
+        return self.sizes["sharding"]
+
+    def get_sharding_parallel_group(self):
+        """The group along the axis sharding."""
+        return self.groups["sharding"]
+
+    def get_sharding_parallel_group_src_rank(self) -> int:
+        """The first rank of the group along the axis sharding."""
+        return self.groups["sharding"].ranks[0]
+
+    def get_sep_parallel_rank(self) -> int:
+        """This rank's place on the axis sep."""
+        return self.place.sep
+
+    def get_sep_parallel_world_size(self) -> int:
+        """The ranks along the axis sep."""
+        return self.sizes["sep"]
+
+    def get_sep_parallel_group(self):
+        """The group along the axis sep; ValueError if it has one rank."""
+        return self.along_sep("sep")
+
+    def get_sep_parallel_group_src_rank(self) -> int:
+        """The first rank of the group along the axis sep; ValueError if it has one rank."""
+        return self.along_sep("sep").ranks[0]
+
+    def get_dp_sep_parallel_group(self):
+        """The group along data and sep; ValueError if sep has one rank."""
+        return self.along_sep(("data", "sep"))
+
+    def get_pp_mp_parallel_group(self):
+        """The group along pipe and model; ValueError if sep has one rank, as in Paddle."""
+        return self.along_sep(("pipe", "model"))
+
+    def get_stage_id(self) -> int:
+        """This rank's place on the axis pipe."""
+        return self.place.pipe
+
+    def get_pipe_parallel_world_size(self) -> int:
+        """The ranks along the axis pipe."""
+        return self.sizes["pipe"]
+
+    def get_pipe_parallel_group(self):
+        """The group along the axis pipe."""
+        return self.groups["pipe"]
+
+    def get_p2p_groups(self):
+        """Refused: neighbours in a pipeline have no groups of their own."""
+        raise not_supported("get_p2p_groups", hint="get_pipe_parallel_group()")
+
+    def get_rank_from_stage(self, stage_id, **kwargs) -> int:
+        """The rank that is where this one is, but in another stage."""
+        return self._topology.get_rank_from_stage(self.global_rank, pipe=stage_id, **kwargs)
+
+    def get_check_parallel_group(self, sharding=False):
+        """The ranks that look together whether gradients are finite."""
+        return self.checks["sharding" if sharding else "data"]
+
+    def get_moe_sharding_parallel_world_size(self) -> int:
+        """0: there are no experts."""
+        return 0
+
+    def create_fuse_group(self, fused_strategy_list, nccl_config=None):
+        """The groups of ranks that differ on some axes only: (all of them, this rank's)."""
+        ranks = self._topology.get_fused_ranks(fused_strategy_list)
+        return ranks, self.own(ranks)
+
+
+def get_hybrid_communicate_group() -> HybridCommunicateGroup:
+    """The groups of `fleet.init`; RuntimeError before it. Source: Paddle API
+    `paddle.distributed.fleet.get_hybrid_communicate_group`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed import fleet
+    >>> def work():
+    ...     fleet.init(is_collective=True)
+    ...     return fleet.get_hybrid_communicate_group().get_data_parallel_world_size()
+    >>> paddle.distributed.spawn(work, nprocs=2).results
+    [2, 2]
+    """
+    if current.now is None:
+        raise RuntimeError(teach("no groups before fleet.init(is_collective=True)"))
+    return current.now
