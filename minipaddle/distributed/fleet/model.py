@@ -12,6 +12,7 @@ from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
 from . import topology
 from .merging import GradientMerge
+from .meta_parallel.tensor_parallel import TensorParallel
 from .strategy import DistributedStrategy
 
 chosen = per_rank(None)
@@ -68,7 +69,8 @@ def strategy_in_use() -> DistributedStrategy:
 
 
 def distributed_model(model):
-    """The model in a `DataParallel`: with averaged gradients, as the strategy says.
+    """The model in a `DataParallel`: with averaged gradients, as the strategy says. With other
+    degrees than dp_degree, in a `TensorParallel`: on the mesh, for inputs in pieces.
 
     Source: Paddle API `paddle.distributed.fleet.distributed_model`.
 
@@ -82,7 +84,9 @@ def distributed_model(model):
     >>> paddle.distributed.spawn(work, nprocs=2).results
     [1.5, 1.5]
     """
-    strategy = strategy_in_use()
+    strategy, group = strategy_in_use(), topology.get_hybrid_communicate_group()
+    if group.mesh.dim_names != ["dp"] and group.mesh.size > 1:
+        return TensorParallel(model, group)
     if strategy.sync_batch_norm:
         model = SyncBatchNorm.convert_sync_batchnorm(model)
     megabytes, last = strategy.bucket_sizes()
@@ -123,6 +127,11 @@ def distributed_optimizer(optimizer, strategy=None):
     [[0.0, -2.0], [0.0, -2.0]]
     """
     chosen.now = strategy = strategy or strategy_in_use()
+    if (ranks := strategy.hybrid_configs["sharding_degree"]) > 1:
+        raise not_supported(
+            f"fleet.distributed_optimizer with sharding_degree={ranks}",
+            hint="the optimizer itself, whose states lie as the parameters do",
+        )
     how = strategy.gradient_merge_configs
     if not strategy.gradient_merge or how["k_steps"] == 1:
         return optimizer

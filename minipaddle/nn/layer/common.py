@@ -56,13 +56,17 @@ class Linear(Layer):
             )
 
     def forward(self, input):
+        return self.applied(input, self.bias)
+
+    def applied(self, input, bias):
+        """input @ weight + bias; an error names the layer."""
         try:
-            return F.linear(input, self.weight, self.bias)
+            return F.linear(input, self.weight, bias)
         except ValueError as error:
             if input.spec.shape[-1:] == (self.in_features,):
                 raise
             raise value_error(
-                f"{path_of(current.top.scope)} (a Linear) was given {input.spec}",
+                f"{path_of(current.top.scope)} (a {type(self).__name__}) was given {input.spec}",
                 f"a last dimension of in_features={self.in_features}",
             ) from error
 

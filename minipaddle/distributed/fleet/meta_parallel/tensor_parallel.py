@@ -1,0 +1,54 @@
+"""`TensorParallel`: what `fleet.distributed_model` makes of a model on a mesh of several axes."""
+
+from __future__ import annotations
+
+from ....core.prelude import Tensor
+from ....nn import Layer
+from ...along import put_on_mesh, require_pieces
+from ..topology import HybridCommunicateGroup
+
+
+class TensorParallel(Layer):
+    """`layers` on the mesh of `hcg`: parameters that are in no pieces lie whole in each rank, as
+    rank 0 has them.
+
+    Inputs are tensors in pieces, the batch cut along dp and sharding; only where mp alone has
+    several ranks, these may pass the same tensor. Source: Paddle API
+    `paddle.distributed.fleet.meta_parallel.TensorParallel`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import distributed as dist
+    >>> from minipaddle.distributed import fleet
+    >>> def work():
+    ...     strategy = fleet.DistributedStrategy()
+    ...     strategy.hybrid_configs = {"dp_degree": 2, "mp_degree": 2}
+    ...     fleet.init(is_collective=True, strategy=strategy)
+    ...     net = fleet.distributed_model(fleet.meta_parallel.ColumnParallelLinear(4, 6))
+    ...     mesh = fleet.get_hybrid_communicate_group().mesh
+    ...     y = net(dist.shard_tensor(paddle.ones([8, 4]), mesh, [dist.Shard(0)]))
+    ...     return y.shape, y._local_shape
+    >>> dist.spawn(work, nprocs=4).results[0]
+    ([8, 6], [4, 6])
+    """
+
+    def __init__(self, layers: Layer, hcg: HybridCommunicateGroup, **kwargs):
+        super().__init__(layers.full_name() + "_tensor_parallel")
+        self._layers, self.mesh = layers, hcg.mesh
+        put_on_mesh(layers, hcg.mesh)
+
+    def forward(self, *inputs, **kwargs):
+        if self.mesh.dim_names != ["mp"]:
+            for x in (*inputs, *kwargs.values()):
+                if isinstance(x, Tensor):
+                    require_pieces(x, type(self._layers).__name__)
+        return self._layers(*inputs, **kwargs)
+
+    def state_dict(self, *args, **kwargs):
+        """That of the model inside, so that it can be loaded without this one."""
+        return self._layers.state_dict(*args, **kwargs)
+
+    def set_state_dict(self, state_dict, use_structured_name=True):
+        """That of the model inside."""
+        return self._layers.set_state_dict(state_dict, use_structured_name)
+
+    set_dict = load_dict = set_state_dict
