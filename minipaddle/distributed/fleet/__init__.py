@@ -11,12 +11,12 @@ from .model import (
     worker_index,
     worker_num,
 )
+from .recompute import recompute, recompute_sequential
 from .strategy import DistributedStrategy
 from .topology import (
     CommunicateTopology,
     HybridCommunicateGroup,
     get_hybrid_communicate_group,
 )
-from .utils import recompute
 
 __getattr__ = namespace("paddle.distributed.fleet", globals())

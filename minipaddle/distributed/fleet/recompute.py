@@ -1,0 +1,95 @@
+"""Recomputation of a chain of layers, in segments. Source: Paddle API
+`paddle.distributed.fleet.recompute`.
+"""
+
+from __future__ import annotations
+
+from ...core.prelude import not_supported, type_error, value_error
+from ...eager.recompute import recompute
+from ...nn import Sequential
+
+__all__ = ["recompute", "recompute_hybrid", "recompute_sequential"]
+
+
+class Segment:
+    """Functions one after the other; what their layers change as they are called is this one's."""
+
+    def __init__(self, functions: list):
+        self.functions = functions
+        self.owners = [getattr(f, "__self__", f) for f in functions]
+
+    def __call__(self, *args):
+        first, *others = self.functions
+        value = first(*args)
+        for function in others:
+            value = function(value)
+        return value
+
+    def buffers(self) -> list:
+        return [x for f in self.owners if hasattr(f, "buffers") for x in f.buffers()]
+
+    def parameters(self) -> list:
+        return [x for f in self.owners if hasattr(f, "parameters") for x in f.parameters()]
+
+
+def recompute_sequential(ctx, functions, *args, **kwargs):
+    """What a chain of functions makes of `args`; the inputs of its segments are kept, no more.
+
+    ctx: a dict with `segments` (1) and `preserve_rng_state` (True)
+    functions: a `Sequential`, or a list; each takes what the one before it returns
+    Each segment has as many functions, the last one the rest; it keeps its values, as its backward
+    comes first: with one segment nothing is computed again. √n segments of n functions need the
+    least memory. Raises ValueError for more segments than functions.
+    Source: Paddle API `paddle.distributed.fleet.recompute_sequential`; Chen et al., "Training Deep
+    Nets with Sublinear Memory Cost", 2016.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed.fleet import recompute_sequential
+    >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
+    >>> y = recompute_sequential({"segments": 2}, [paddle.exp, paddle.sin, paddle.exp], x)
+    >>> y.sum().backward()
+    >>> x.grad.shape
+    [2]
+    """
+    ctx = options(ctx, segments=1, preserve_rng_state=True)
+    functions = [*functions.children()] if isinstance(functions, Sequential) else [*functions]
+    n = ctx["segments"]
+    if type(n) is not int or not 1 <= n <= len(functions):
+        raise value_error(f"segments={n!r} of {len(functions)} functions", f"1 to {len(functions)}")
+    each = len(functions) // n
+    kwargs.setdefault("preserve_rng_state", ctx["preserve_rng_state"])
+    for k in range(n - 1):
+        args = (recompute(Segment(functions[k * each : (k + 1) * each]), *args, **kwargs),)
+    return Segment(functions[(n - 1) * each :])(*args)
+
+
+def recompute_hybrid(ctx, function, *args, **kwargs):
+    """`recompute` of a function whose tensors lie in pieces: then its inputs are kept in pieces.
+
+    ctx: a dict; `mp_group` is not needed. Raises NotImplementedError for `offload` and `partition`.
+    Source: Paddle API `paddle.distributed.fleet.recompute.recompute_hybrid`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed.fleet.recompute import recompute_hybrid
+    >>> recompute_hybrid({"mp_group": None}, paddle.exp, paddle.zeros([1])).tolist()
+    [1.0]
+    """
+    ctx = options(ctx, mp_group=None, offload=False, partition=False, preserve_rng_state=True)
+    for name in ("offload", "partition"):
+        if ctx[name]:
+            raise not_supported(
+                f"recompute_hybrid with {name}={ctx[name]!r}",
+                expected="False",
+                hint="dist.reshard(x, mesh, [dist.Shard(0)]) before the call keeps a piece of x",
+            )
+    kwargs.setdefault("preserve_rng_state", ctx["preserve_rng_state"])
+    return recompute(function, *args, **kwargs)
+
+
+def options(ctx, **defaults) -> dict:
+    """The values of a `ctx`; refuses what is no dict and keys that mean nothing."""
+    if not isinstance(ctx, dict):
+        raise type_error(f"ctx={ctx!r:.80}", expected=f"a dict with {', '.join(defaults)}")
+    if unknown := ctx.keys() - defaults.keys():
+        raise value_error(f"ctx has {min(unknown)!r}", expected=f"one of {', '.join(defaults)}")
+    return defaults | ctx
