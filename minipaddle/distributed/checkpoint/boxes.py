@@ -61,7 +61,7 @@ def owners(holders: dict, weights: dict, ranks) -> dict:
 
     >>> from minipaddle.distributed.checkpoint.boxes import owners
     >>> owners({"a": [0, 1], "b": [0, 1], "c": [0]}, {"a": 8, "b": 4, "c": 4}, [0, 1])
-    {'a': 0, 'c': 0, 'b': 1}
+    {'c': 0, 'a': 1, 'b': 0}
     """
     load, found = dict.fromkeys(ranks, 0), {}
     for piece in sorted(holders, key=lambda p: (len(holders[p]), -weights[p])):
