@@ -3,7 +3,20 @@
 from ..core.missing import namespace
 from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
 from ..engine.sharding.placements import Partial, Placement, ProcessMesh, Replicate, Shard
-from . import fleet
+from . import auto_parallel, fleet
+from .auto_parallel.api import dtensor_from_fn
+from .auto_parallel.dist_model import DistModel, to_static
+from .auto_parallel.layers import shard_layer
+from .auto_parallel.loaders import ShardDataloader, shard_dataloader
+from .auto_parallel.mesh import get_mesh, set_mesh
+from .auto_parallel.stages import (
+    ShardingStage1,
+    ShardingStage2,
+    ShardingStage3,
+    shard_optimizer,
+    shard_scaler,
+)
+from .auto_parallel.strategy import Strategy
 from .checkpoint import load_state_dict, save_state_dict
 from .communication import (
     P2POp,
@@ -26,7 +39,7 @@ from .communication import (
     wait,
 )
 from .data_parallel import DataParallel
-from .dist_tensor import reshard, shard_tensor, unshard_dtensor
+from .dist_tensor import ReduceType, reshard, shard_tensor, unshard_dtensor
 from .objects import (
     all_gather_object,
     broadcast_object_list,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
+
 from ..core.prelude import Tensor, current, value_error
 from ..eager.sharded import in_charge
 from ..engine.core.rank import per_rank
@@ -9,10 +12,23 @@ from ..engine.eager.tensor import wrap
 from ..engine.ops import marks
 from ..engine.sharding.array import cut_whole, sharded
 from ..engine.sharding.pieces import View
-from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh, Shard
+from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh
 from ..tensor.methods import own_members
 from .parallel import group_in_order
 from .ranks import known
+
+
+class ReduceType:
+    """How the terms of a `Partial` are combined. `kRedAll` and `kRedAny` of truth values are their
+    minimum and maximum. Source: Paddle API `paddle.distributed.ReduceType`.
+
+    >>> import minipaddle.distributed as dist
+    >>> dist.Partial(dist.ReduceType.kRedMax)
+    Partial(reduce_type=MAX)
+    """
+
+    kRedSum, kRedMax, kRedMin, kRedProd, kRedAvg = "sum", "max", "min", "prod", "avg"
+    kRedAll, kRedAny = "min", "max"
 
 
 class Views:
@@ -63,7 +79,7 @@ def checked(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placem
     for p in given:
         if p.is_shard() and not -ndim <= p.dim < ndim:
             raise value_error(f"{what}: {p} of a tensor with {ndim} axes")
-    return tuple(Shard(p.dim % ndim, p.unit) if p.is_shard() else p for p in given)
+    return tuple(replace(p, dim=p.dim % ndim) if p.is_shard() else p for p in given)
 
 
 def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=None):
@@ -154,6 +170,16 @@ class Pieces:
         """The mesh that it lies on. Source: Paddle API `Tensor.process_mesh`."""
         array = current.top.held(self)
         return array.view.mesh if sharded(array) else None
+
+    @property
+    def num_shard(self) -> int | None:
+        """The number of its pieces, None if it does not lie in pieces. Source: Paddle API
+        `Tensor.num_shard`.
+        """
+        array = current.top.held(self)
+        if not sharded(array):
+            return None
+        return prod(n for n, p in zip(array.view.shape, array.placements) if p.is_shard())
 
     @property
     def _local_shape(self) -> list[int]:

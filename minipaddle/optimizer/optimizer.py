@@ -8,12 +8,11 @@ captured training step sees each state change exactly once.
 from functools import wraps
 from inspect import signature
 from math import inf
-from types import SimpleNamespace
 from typing import ClassVar
 
 from ..core.prelude import Recording, Tensor, current, dt, teach, type_error, value_error
 from ..engine.sharding.array import sharded
-from ..regularizer import L2Decay, WeightDecayRegularizer
+from .groups import as_groups, as_regularizer, make_group
 from .lr import LRScheduler
 from .rate import Rate
 from .update import updated
@@ -67,7 +66,7 @@ class Optimizer:
         self._states: dict[Tensor, ParameterState] = {}
         shared = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
         defaults = self.options | shared
-        self._param_groups = [group(g, defaults) for g in as_groups(parameters)]
+        self._param_groups = [make_group(g, defaults) for g in as_groups(parameters)]
         for each in self._param_groups:
             self._set_decay(each)
         self._parameter_list = [p for g in self._param_groups for p in g.params]
@@ -129,7 +128,7 @@ class Optimizer:
         """Pairs (parameter, gradient) of the parameters with a gradient, clipped if wanted."""
         pairs = []
         for p in group.params:
-            g = p.grad
+            g = self.gradient_of(p)
             if g is not None and not p.stop_gradient:
                 pairs.append((p, g))
         return pairs if group.grad_clip is None else group.grad_clip(pairs)
@@ -139,13 +138,28 @@ class Optimizer:
         pairs = self._clip(group)
         for k, (p, g) in enumerate(pairs):
             if regularizer := getattr(p, "regularizer", None) or group.weight_decay:
-                pairs[k] = p, g + regularizer.gradient(p)
+                pairs[k] = p, g + regularizer.gradient(self.value_of(p))
         return pairs
+
+    def gradient_of(self, p) -> Tensor | None:
+        """The gradient of a parameter as a step takes it."""
+        return p.grad
+
+    def value_of(self, p) -> Tensor:
+        """A parameter as a step takes it."""
+        return p
+
+    def placed(self, p, name: str, state: Tensor) -> Tensor:
+        """A new state where it has to lie: in pieces beside a parameter in pieces."""
+        whole = current.top.held(p)
+        state.array = whole.beside(state.array) if sharded(whole) else state.array
+        return state
 
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._states.get(p) or self._create_state(group, p)
-        value = p if (master := kept.master) is None else master
+        master = kept.master
+        value = self.value_of(p) if master is None else master
         if kept.half:  # stored in half precision, computed in single
             value, g = value.astype(kept.dtype), g.astype(kept.dtype)
         lr = self._rate.tensor(kept.dtype)
@@ -172,10 +186,9 @@ class Optimizer:
             name: Tensor(m.full(shape, value), dtype if type(value) is float else "int64", p.place)
             for name, (shape, value) in self.states(options, p.spec.shape).items()
         }
-        whole = current.top.held(p)
         for name, state in states.items():
-            state.name = self._key(p, name)  # in a captured step they are known by it
-            state.array = whole.beside(state.array) if sharded(whole) else state.array
+            states[name] = self.placed(p, name, state)
+            states[name].name = self._key(p, name)  # in a captured step they are known by it
         master = Tensor(p, dtype, p.place) if half and self.multi_precision else None
         kept = self._states[p] = ParameterState(options, states, dtype, half, master)
         return kept
@@ -348,53 +361,3 @@ def in_limits(name: str, value: float) -> float:
     if value >= LIMITS[name]:
         raise ValueError(f"{name} must be less than {LIMITS[name]}: {value}")
     return value
-
-
-# ---- groups ------------------------------------------------------------------------------------
-
-
-def as_groups(parameters) -> list[dict]:
-    """The list of dicts that `parameters` means."""
-    if parameters is None and current.top.by_hand:
-        return [{"params": []}]  # `minimize` fills it with what the program has
-    if parameters is None:
-        raise value_error(
-            "the optimizer was given no parameters",
-            hint="paddle.optimizer.SGD(0.1, parameters=model.parameters())",
-        )
-    if isinstance(parameters, Tensor | dict | str):
-        raise TypeError(
-            f"parameters must be a list of parameters or of dicts, not {type(parameters).__name__}"
-        )
-    found = list(parameters)
-    return found if found and isinstance(found[0], dict) else [{"params": found}]
-
-
-def group(given, defaults: dict) -> SimpleNamespace:
-    """One group's options: its own, otherwise the optimizer's."""
-    if not isinstance(given, dict) or "params" not in given:
-        raise ValueError('a parameter group is a dict with "params": [...]')
-    unknown = given.keys() - defaults.keys() - {"params"}
-    if unknown:
-        raise value_error(
-            f"the parameter group has an unknown option {min(unknown)!r}",
-            ", ".join(["params", *defaults]),
-        )
-    found = SimpleNamespace(**(defaults | given))
-    params = found.params
-    found.params = [params] if isinstance(params, Tensor) else list(params)
-    for p in found.params:
-        if not isinstance(p, Tensor):
-            raise TypeError(f"an optimizer changes parameters, not {type(p).__name__} {p!r:.40}")
-    if found.grad_clip is not None and not callable(found.grad_clip):
-        raise TypeError(f"grad_clip must be a paddle.nn.ClipGradBy..., not {found.grad_clip!r}")
-    return found
-
-
-def as_regularizer(decay) -> WeightDecayRegularizer | None:
-    """The regularizer for the argument `weight_decay=`."""
-    if decay is None or isinstance(decay, WeightDecayRegularizer):
-        return decay
-    if isinstance(decay, int | float):
-        return L2Decay(decay) if decay else None
-    raise TypeError(f"weight_decay must be a number or a paddle.regularizer, not {decay!r}")

@@ -22,6 +22,7 @@ from ..engine.core.record import mark_written, owner
 from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import trace
 from ..engine.executors.native import CannotCompile, Executable
+from ..engine.sharding.array import sharded
 from ..executors.eager_kernels import REPORTED, Kernel, built, serves
 from ..executors.tapes import CALL
 
@@ -35,6 +36,8 @@ UPDATES: WeakKeyDictionary = WeakKeyDictionary()
 def updated(optimizer, group, pairs) -> bool:
     """Make the step for pairs (parameter, gradient) in C. False if NumPy must make it."""
     if not (pairs and serves() and optimizer.rule.__module__.startswith(__package__)):
+        return False
+    if sharded(pairs[0][1].array):
         return False
     key = tuple([(id(p), factor(group, p), g.array.shape, g.array.dtype) for p, g in pairs])
     known = UPDATES.setdefault(optimizer, {})

@@ -24,6 +24,7 @@ from .placements import (
     Placement,
     Placements,
     ProcessMesh,
+    Shard,
     local_shape,
     normalized,
     piece_of,
@@ -74,6 +75,11 @@ class Piece:
         """The piece of the same tensor where it lies otherwise."""
         return Piece(self.as_placed(placements, view), self.spec, placements, self.copies)
 
+    def in_use(self, view: View) -> Piece:
+        """The piece as operators take it: whole if it is only stored in pieces."""
+        used = tuple(REPLICATE if p.stored else p for p in self.placements)
+        return self if used == self.placements else self.moved_to(used, view)
+
     def __repr__(self) -> str:
         return f"<piece of {self.spec}, {list(self.placements)}>"
 
@@ -88,6 +94,7 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
         asked = attrs["placements"] if op is reshard else map(of_gradient, inputs[1].placements)
         asked = tuple(p or own for p, own in zip(asked, inputs[0].placements))
         return inputs[0].moved_to(normalized(asked, results.shape, view.shape), view)
+    inputs = [x.in_use(view) if isinstance(x, Piece) else x for x in inputs]
     several = not isinstance(results, Spec)
     outs = list(results) if several else [results]
     specs = [x.spec if isinstance(x, Piece) else x for x in inputs]
@@ -96,8 +103,7 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
     if any(not p.is_replicated() for own in placed if own for p in own):
         rule = rule_of(op, specs, attrs, outs)
     if rule is not None:
-        plan = propagate(rule, specs, placed, outs, view.shape)
-        wanted, found = plan.inputs, plan.results
+        wanted, found, _ = propagate(rule, specs, placed, outs, view.shape)
     else:
         wanted, found = [p and view.replicated for p in placed], [view.replicated] * len(outs)
     local = [x if place is None else x.as_placed(place, view) for x, place in zip(inputs, wanted)]
@@ -114,7 +120,7 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
 
 def of_gradient(p: Placement) -> Placement:
     """How the gradient of a value lies that lies so: that of a term is the sum's, in each rank."""
-    return REPLICATE if p.is_partial() else p
+    return REPLICATE if p.is_partial() else Shard(p.dim, p.unit) if p.stored else p
 
 
 def localised(rule: Rule, attrs: dict, spec: Spec, placements: Placements, view: View) -> dict:

@@ -17,7 +17,7 @@ Paddle API `paddle.distributed.ProcessMesh`, `Shard`, `Replicate`, `Partial`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy
 
@@ -31,6 +31,8 @@ class Placement:
     >>> dist.Shard(1).is_shard(), dist.Replicate().is_partial()
     (True, False)
     """
+
+    stored = False
 
     def is_shard(self, dim: int | None = None) -> bool:
         """Whether it is cut (along the axis `dim`)."""
@@ -47,7 +49,8 @@ class Placement:
 
 @dataclass(frozen=True)
 class Shard(Placement):
-    """Each rank has a piece along the tensor's axis `dim`, cut between blocks of `unit` rows.
+    """Each rank has a piece along the tensor's axis `dim`, cut between blocks of `unit` rows. One
+    that is `stored` in pieces is cut to save memory only: operators gather it, and take the whole.
 
     >>> import minipaddle.distributed as dist
     >>> dist.Shard(0)
@@ -56,6 +59,7 @@ class Shard(Placement):
 
     dim: int
     unit: int = 1
+    stored: bool = field(default=False, compare=False)
 
     def is_shard(self, dim: int | None = None) -> bool:
         return dim is None or dim == self.dim

@@ -1,0 +1,138 @@
+"""Between a rank's own tensors and tensors in pieces."""
+
+from __future__ import annotations
+
+from ...core.prelude import Tensor, current, not_supported, value_error
+from ...engine.eager.pylayer import PyLayer
+from ...engine.eager.tensor import wrap
+from ...engine.sharding.array import ShardedArray, sharded
+from ...engine.sharding.placements import local_shape
+from ..dist_tensor import checked, reshard, shard_tensor, view_of
+from ..objects import all_gather_object
+from ..parallel import get_group
+from .mesh import checked_mesh
+
+
+def dtensor_from_fn(fn, mesh, placements, *args, **kwargs):
+    """The tensor `fn(*args, **kwargs)`, which all ranks compute alike, in pieces.
+
+    Source: Paddle API `paddle.distributed.dtensor_from_fn`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([0, 1])
+    ...     return dist.dtensor_from_fn(paddle.ones, mesh, [dist.Shard(0)], [4, 2])._local_shape
+    >>> dist.spawn(work, nprocs=2).results
+    [[2, 2], [2, 2]]
+    """
+    return shard_tensor(fn(*args, **kwargs), mesh, placements)
+
+
+class FromLocal(PyLayer):
+    """Each rank's tensor is its piece; so is its gradient."""
+
+    @staticmethod
+    def forward(ctx, local, shape, placements, mesh):
+        ctx.place = mesh, placements
+        return wrap(ShardedArray(local.array.copy(), shape, placements, view_of(mesh)))
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return wrap(placed(gradient, *ctx.place).local)
+
+
+class ToLocal(PyLayer):
+    """A rank's piece; the gradients of the pieces are those of the tensor."""
+
+    @staticmethod
+    def forward(ctx, whole, placements, mesh):
+        array = placed(whole, mesh, placements)
+        ctx.like = array
+        return wrap(array.local.copy())
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return wrap(ctx.like.like(gradient.array))
+
+
+def placed(x: Tensor, mesh, placements) -> ShardedArray:
+    """The array of a tensor in pieces, as it lies after moves."""
+    return reshard(x.detach(), mesh, placements).array
+
+
+def dtensor_from_local(local_tensor, mesh, placements):
+    """The tensor whose pieces are the `local_tensor`s of the ranks; gradients flow back.
+
+    On an axis of the mesh that is `Shard(d)` the pieces are joined along d: all ranks call it.
+    Raises ValueError on all ranks if the pieces do not have the shapes in which the joined tensor
+    would be cut. Source: Paddle API `paddle.distributed.auto_parallel.api.dtensor_from_local`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([0, 1])
+    ...     own = paddle.full([1, 2], dist.get_rank())
+    ...     x = dist.auto_parallel.api.dtensor_from_local(own, mesh, [dist.Shard(0)])
+    ...     return x.tolist()
+    >>> dist.spawn(work, nprocs=2).results[0]
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+    eager_only("dtensor_from_local")
+    given = local_tensor if isinstance(local_tensor, Tensor) else Tensor(local_tensor)
+    own = [*given.spec.shape]
+    what = f"dtensor_from_local of {given.spec}"
+    found = checked(placements, checked_mesh(mesh, what), len(own), what)
+    shape = joined_shape(own, found, view_of(mesh), what)
+    return FromLocal.apply(given, shape, found, mesh)
+
+
+def joined_shape(own: list[int], placements, view, what: str) -> list[int]:
+    """The shape of the whole, from that of each rank's piece."""
+    shapes = {view.place: own}
+    for group in view.groups:  # along one axis of the mesh after the other: then all are known
+        found: list[list] = []
+        all_gather_object(found, [[[*k], s] for k, s in shapes.items()], get_group(group))
+        shapes = {tuple(k): s for pairs in found for k, s in pairs}
+    shape = [*own]
+    for dim in {p.dim for p in placements if p.is_shard()}:
+        cut = [p.is_shard(dim) for p in placements]
+        line = [s[dim] for k, s in shapes.items() if all(c or not j for c, j in zip(cut, k))]
+        shape[dim] = sum(line)
+    for place, piece in shapes.items():
+        expected = local_shape(shape, placements, view.shape, place)
+        if tuple(piece) != expected:
+            raise value_error(
+                f"{what}: the rank at {list(place)} of the mesh {view.mesh} has a piece of shape "
+                f"{piece}; joined as {[*placements]} the tensor would have shape {shape}",
+                expected=f"a piece of shape {[*expected]} there",
+            )
+    return shape
+
+
+def dtensor_to_local(dist_tensor, mesh, placements):
+    """This rank's piece of a tensor that is moved to `placements` first; gradients flow back.
+
+    Source: Paddle API `paddle.distributed.auto_parallel.api.dtensor_to_local`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([0, 1])
+    ...     x = dist.shard_tensor(paddle.arange(4), mesh, [dist.Shard(0)])
+    ...     return dist.auto_parallel.api.dtensor_to_local(x, mesh, [dist.Shard(0)]).tolist()
+    >>> dist.spawn(work, nprocs=2).results
+    [[0, 1], [2, 3]]
+    """
+    eager_only("dtensor_to_local")
+    what = f"dtensor_to_local of {dist_tensor.spec}"
+    if not sharded(dist_tensor.array):
+        raise value_error(f"{what}, which does not lie in pieces", expected="shard_tensor(...)")
+    found = checked(placements, checked_mesh(mesh, what), dist_tensor.array.ndim, what)
+    return ToLocal.apply(dist_tensor, found, mesh)
+
+
+def eager_only(name: str) -> None:
+    """Refuse what a program cannot hold: there a tensor is always whole."""
+    if current.top.tracing:
+        raise not_supported(f"{name} in a program", hint="call it outside of to_static")

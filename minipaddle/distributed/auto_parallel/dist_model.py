@@ -1,0 +1,217 @@
+"""`dist.to_static`: a layer, its loss and its optimizer as programs that each rank runs."""
+
+from __future__ import annotations
+
+from ...core.prelude import Recording, Tensor, not_supported, type_error, value_error
+from ...jit import to_static as program_of_function
+from ...nn import Layer
+from ...optimizer import Optimizer
+from .strategy import Strategy
+
+
+class DistModel:
+    """A layer as programs for training, evaluation and prediction: see `dist.to_static`.
+
+    A call in mode "train" takes inputs, then the label, makes a step of the optimizer and returns
+    the loss; in mode "eval" it returns the loss; in mode "predict" it takes inputs and returns
+    what the layer does. At first the mode is "train" if there are a loss and an optimizer, "eval"
+    if there is a loss, else "predict". With `input_spec=[inputs, labels]` there may be several
+    labels, or none. Source: Paddle API `paddle.distributed.DistModel`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> net = paddle.nn.Linear(2, 1)
+    >>> dist.DistModel(net, None).mode
+    'predict'
+    """
+
+    def __init__(
+        self,
+        layer,
+        loader,
+        loss=None,
+        optimizer=None,
+        strategy=None,
+        metrics=None,
+        input_spec=None,
+    ):
+        for given, kind, what in (
+            (layer, Layer, "layer"),
+            (optimizer, Optimizer | None, "optimizer"),
+            (strategy, Strategy | None, "strategy"),
+        ):
+            if not isinstance(given, kind):
+                raise type_error(f"{what}={given!r:.80} of a DistModel", "see dist.to_static")
+        if loss is not None and not callable(loss):
+            raise type_error(f"loss={loss!r:.80} of a DistModel", "a layer or a function")
+        if optimizer is not None and loss is None:
+            raise value_error("a DistModel with an optimizer and without a loss", expected="both")
+        if metrics:
+            raise not_supported("metrics of a DistModel", hint="paddle.metric, on its outputs")
+        self.network, self.loader, self.loss, self.optimizer = layer, loader, loss, optimizer
+        self.strategy = strategy or Strategy()
+        self.strategy.require_known()
+        self.input_spec, self.calls = input_spec, 0
+        self.merged, self.mean = getattr(optimizer, "gradient_accumulation_steps", 1), True
+        merge = self.strategy.gradient_merge
+        if merge.enable:
+            self.merged, self.mean = merge.k_steps, merge.avg
+        self.functions = {
+            name: program_of_function(function)
+            for name, function in (
+                ("train", self.train_step),
+                ("merge", self.merge_step),
+                ("eval", self.compute_loss),
+                ("predict", self.compute_outputs),
+            )
+        }
+        self.mode = "predict" if loss is None else "eval" if optimizer is None else "train"
+        self.set_mode(self.mode)
+
+    # ---- modes -------------------------------------------------------------------------------
+
+    def train(self) -> None:
+        """Let calls make steps of the optimizer. Source: Paddle API `DistModel.train`."""
+        self.set_mode("train")
+
+    def eval(self) -> None:
+        """Let calls compute the loss. Source: Paddle API `DistModel.eval`."""
+        self.set_mode("eval")
+
+    def predict(self) -> None:
+        """Let calls compute what the layer does. Source: Paddle API `DistModel.predict`."""
+        self.set_mode("predict")
+
+    def set_mode(self, mode: str) -> None:
+        """Choose a mode, and the layer's. ValueError without the loss or optimizer it needs."""
+        for name, found in (("loss", self.loss), ("optimizer", self.optimizer)):
+            if found is None and name in NEEDS[mode]:
+                raise value_error(f"mode {mode!r} of a DistModel without {name}")
+        self.mode = mode
+        self.network.train() if mode == "train" else self.network.eval()
+
+    # ---- calls -------------------------------------------------------------------------------
+
+    def __call__(self, *args):
+        name = self.mode
+        if name == "train":
+            self.calls += 1
+            name = "merge" if self.calls % self.merged else "train"
+        with Recording(self.mode == "train"):
+            return self.functions[name](*args)
+
+    def train_step(self, *args) -> Tensor:
+        """The loss; gradients of the calls since the last step, and that of this one, are used."""
+        loss = self.merge_step(*args)
+        self.optimizer.step()
+        self.optimizer.clear_grad()
+        return loss
+
+    def merge_step(self, *args) -> Tensor:
+        """The loss; its gradient is added to those of the calls before."""
+        loss = self.compute_loss(*args)
+        (loss / self.merged if self.mean and self.merged > 1 else loss).backward()
+        return loss
+
+    def compute_loss(self, *args) -> Tensor:
+        """The loss of inputs and labels."""
+        spec = self.input_spec
+        count = len(args) - 1 if spec is None else len(spec[0])
+        outputs = self.compute_outputs(*args[:count])
+        outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+        return self.loss(*outputs, *args[count:])
+
+    def compute_outputs(self, *inputs):
+        """What the layer does with inputs."""
+        return self.network(*inputs)
+
+    # ---- programs ----------------------------------------------------------------------------
+
+    def serial_main_program(self, mode=None):
+        """The program of a mode for whole tensors. RuntimeError before the first call.
+
+        Source: Paddle API `DistModel.serial_main_program`.
+        """
+        return self.functions[mode or self.mode].main_program
+
+    def dist_main_program(self, mode=None):
+        """The program of a mode that this rank runs, on its pieces. RuntimeError before the first
+        call. Source: Paddle API `DistModel.dist_main_program`.
+
+        >>> import minipaddle as paddle
+        >>> import minipaddle.distributed as dist
+        >>> def work():
+        ...     mesh, net = dist.ProcessMesh([0, 1]), paddle.nn.Linear(2, 4)
+        ...     dist.shard_tensor(net.weight, mesh, [dist.Shard(1)])
+        ...     model = dist.to_static(net)
+        ...     y = model(paddle.ones([3, 2]))
+        ...     programs = model.serial_main_program(), model.dist_main_program()
+        ...     return [str(p.states[0].record.spec) for p in programs]
+        >>> dist.spawn(work, nprocs=2).results[0]
+        ['float32[2, 4]', 'float32[2, 2]']
+        """
+        captured = self.functions[mode or self.mode].concrete_program
+        parts = [part for part, *_ in captured.executables.parts.values()]
+        return parts[-1] if parts else captured.program
+
+    def serial_startup_program(self, mode=None):
+        """Refused: parameters have their values since the layer was made."""
+        raise not_supported("a startup program", "parameters have their values from the start")
+
+    dist_startup_program = serial_startup_program
+
+    # ---- states ------------------------------------------------------------------------------
+
+    def state_dict(self, mode="all", split_fusion=True) -> dict:
+        """The parameters and buffers of the layer ("param"), the states of the optimizer ("opt"),
+        or "all". `split_fusion` is Paddle's, and changes nothing. Source: Paddle API
+        `DistModel.state_dict`.
+        """
+        if mode not in ("all", "param", "opt"):
+            raise value_error(f"state_dict({mode!r})", expected="'all', 'param' or 'opt'")
+        found = {} if mode == "opt" else dict(self.network.state_dict())
+        if mode != "param" and self.optimizer is not None:
+            found |= self.optimizer.state_dict()
+        return found
+
+    def set_state_dict(self, state_dict) -> None:
+        """Load what `state_dict` returned. Source: Paddle API `DistModel.set_state_dict`."""
+        own = self.network.state_dict().keys()
+        self.network.set_state_dict({k: x for k, x in state_dict.items() if k in own})
+        others = {k: x for k, x in state_dict.items() if k not in own}
+        if others and self.optimizer is not None:
+            self.optimizer.set_state_dict(others)
+
+
+NEEDS = {"train": ("loss", "optimizer"), "eval": ("loss",), "predict": ()}
+"""What each mode needs."""
+
+
+def to_static(layer, loader=None, loss=None, optimizer=None, strategy=None, input_spec=None):
+    """A layer, whose parameters may lie in pieces, as programs that each rank runs.
+
+    loader: whose batches it will be called with; a loader of `shard_dataloader` makes tensors in
+        pieces (nothing is read from it here)
+    loss: called with the outputs of the layer and the labels
+    optimizer: of the layer's parameters; `shard_optimizer` may have placed its states
+    strategy: a `dist.Strategy`
+    input_spec: [inputs, labels], lists that say how many arguments of a call are inputs
+
+    Raises TypeError for arguments of other kinds, NotImplementedError for settings of the strategy
+    that do nothing here. Source: Paddle API `paddle.distributed.to_static`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     paddle.seed(1)
+    ...     mesh, net = dist.ProcessMesh([0, 1], dim_names=["dp"]), paddle.nn.Linear(2, 1)
+    ...     dist.shard_layer(net, mesh)
+    ...     sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+    ...     model = dist.to_static(net, None, paddle.nn.MSELoss(), sgd)
+    ...     x = dist.shard_tensor(paddle.ones([4, 2]), mesh, [dist.Shard(0)])
+    ...     losses = [float(model(x, paddle.ones([4, 1]))) for _ in range(9)]
+    ...     return losses[-1] < losses[0] / 9
+    >>> dist.spawn(work, nprocs=2).results
+    [True, True]
+    """
+    return DistModel(layer, loader, loss, optimizer, strategy, input_spec=input_spec)

@@ -1,0 +1,99 @@
+"""A layer whose parameters and buffers lie on a mesh."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from ...core.prelude import Tensor, type_error, value_error
+from ...nn import Layer
+from ..dist_tensor import shard_tensor, view_of
+from ..objects import all_gather_object
+from ..parallel import get_group
+from .mesh import checked_mesh
+
+
+def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=None):
+    """The layer itself, whose parameters and buffers lie on a mesh from now on.
+
+    shard_fn: called with (name, sublayer, mesh) for the layer (its name is "") and each layer in
+    it; it places parameters by `shard_tensor`. Each rank has the whole of all others.
+    input_fn, output_fn: called with (the tuple of inputs, mesh) and (outputs, mesh) of each call
+
+    All ranks of the mesh call it. Raises ValueError on all of them, with the names of the tensors,
+    if a tensor has other values, another shape or other placements in another rank; TypeError for
+    what is no layer. Source: Paddle API `paddle.distributed.shard_layer`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def columns(name, layer, mesh):
+    ...     if isinstance(layer, paddle.nn.Linear):
+    ...         dist.shard_tensor(layer.weight, mesh, [dist.Shard(1)])
+    >>> def work():
+    ...     paddle.seed(1)
+    ...     net = paddle.nn.Linear(4, 6)
+    ...     dist.shard_layer(net, dist.ProcessMesh([0, 1]), columns)
+    ...     return net.weight._local_shape, net.bias.placements
+    >>> dist.spawn(work, nprocs=2).results[0]
+    ([4, 3], [Replicate()])
+    """
+    if process_mesh is None:
+        raise value_error("shard_layer without a process_mesh", expected="dist.ProcessMesh(...)")
+    mesh = checked_mesh(process_mesh, "shard_layer")
+    if not isinstance(layer, Layer):
+        raise type_error(f"shard_layer of {layer!r:.80}", "a paddle.nn.Layer")
+    before = {name: octets(x) for name, x in named_tensors(layer)}
+    if shard_fn is not None:
+        for name, sublayer in layer.named_sublayers(include_self=True):
+            shard_fn(name, sublayer, mesh)
+    for owner in layer.sublayers(include_self=True):
+        for store in (owner._parameters, owner._buffers):
+            for name, x in store.items():
+                if x is not None and not x.is_dist():
+                    store[name] = shard_tensor(x, mesh, [])
+    facts = {name: described(x, before.get(name)) for name, x in named_tensors(layer)}
+    require_agreement(facts, mesh, "shard_layer")
+    if input_fn is not None:
+        layer.register_forward_pre_hook(lambda _, inputs: as_arguments(input_fn(inputs, mesh)))
+    if output_fn is not None:
+        layer.register_forward_post_hook(lambda _, inputs, outputs: output_fn(outputs, mesh))
+    return layer
+
+
+def as_arguments(inputs):
+    """A list of inputs as the tuple that a call takes."""
+    return tuple(inputs) if isinstance(inputs, list) else inputs
+
+
+def named_tensors(layer: Layer) -> list[tuple[str, Tensor]]:
+    """The parameters and buffers of a layer."""
+    return [*layer.named_parameters(), *layer.named_buffers()]
+
+
+def octets(x: Tensor) -> int | None:
+    """A checksum of a tensor that each rank has whole."""
+    return None if x.is_dist() else crc32(x.numpy().tobytes())
+
+
+def described(x: Tensor, checksum: int | None) -> list[str]:
+    """What all ranks must know alike of a tensor: spec, placements, values from before."""
+    return [str(x.spec), f"on {x.process_mesh} as {x.placements}", f"values with sum {checksum}"]
+
+
+def require_agreement(facts: dict[str, list[str]], mesh, what: str) -> None:
+    """ValueError on all ranks of a mesh that names the tensors for which `facts` differ."""
+    found = [facts]
+    for group in view_of(mesh).groups:  # along one axis of the mesh after the other
+        gathered: list[list] = []
+        all_gather_object(gathered, found, get_group(group))
+        found = [each for line in gathered for each in line]
+    first, lines = found[0], []
+    for rank, other in zip(mesh.process_ids, found, strict=True):
+        for name in first | other:
+            if first.get(name) != other.get(name):
+                here, there = first.get(name) or ["none"], other.get(name) or ["none"]
+                pairs = [(a, b) for a, b in zip(here, there) if a != b]
+                here, there = pairs[0] if pairs else (here, there)
+                lines.append(f"  {name}: {here} in rank {mesh.process_ids[0]}, "
+                             f"{there} in rank {rank}")  # fmt: skip
+    if lines:
+        raise ValueError("\n".join([f"{what}: the ranks of {mesh} disagree", *lines[:5]]))

@@ -1,0 +1,146 @@
+"""Batches as tensors in pieces."""
+
+from __future__ import annotations
+
+from ...core.prelude import Tensor, not_supported, type_error, value_error
+from ...engine.sharding.placements import REPLICATE, ProcessMesh, Shard
+from ...io import DataLoader
+from ..dist_tensor import shard_tensor
+from .api import dtensor_from_local
+from .mesh import checked_mesh
+
+
+class ShardDataloader:
+    """The batches of a loader, whose tensors lie in pieces: see `shard_dataloader`.
+
+    Source: Paddle API `paddle.distributed.ShardDataloader`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> data = paddle.io.TensorDataset([paddle.arange(4)])
+    >>> mesh = dist.ProcessMesh([0], dim_names=["dp"])
+    >>> len(dist.shard_dataloader(paddle.io.DataLoader(data, batch_size=2), mesh))
+    2
+    """
+
+    def __init__(
+        self,
+        dataloader,
+        meshes,
+        input_keys=None,
+        shard_dims=None,
+        is_dataset_splitted=False,
+        dense_tensor_idx=None,
+    ):
+        if not isinstance(dataloader, DataLoader):
+            raise type_error(f"shard_dataloader of {dataloader!r:.80}", "a paddle.io.DataLoader")
+        given = [meshes] if isinstance(meshes, ProcessMesh) else list(meshes)
+        first, *others = [checked_mesh(mesh, "shard_dataloader") for mesh in given]
+        if any(mesh != first for mesh in others):
+            raise not_supported(
+                f"shard_dataloader on different meshes, {given}",
+                "one mesh; pipelines come with a later part of MiniPaddle",
+            )
+        self._dataloader, self.mesh, self.input_keys = dataloader, first, input_keys
+        self.dims = shard_dims
+        for dim in shard_dims if isinstance(shard_dims, list | tuple) else [shard_dims]:
+            self.placements(dim)  # refuse now, not at the first batch
+        self.is_split, self.dense = is_dataset_splitted, dense_tensor_idx
+        self.batch_sampler = dataloader.batch_sampler
+
+    def placements(self, dim) -> list:
+        """How a field lies whose rows are cut along the axis `dim` of the mesh; None: whole."""
+        found = [REPLICATE] * self.mesh.ndim
+        if dim is not None:
+            found[self.mesh.axis(dim)] = Shard(0)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._dataloader)
+
+    def __iter__(self):
+        return map(self.shard, self._dataloader)
+
+    __call__ = __iter__
+
+    def shard(self, batch):
+        """A batch in pieces: a list, or a dict with the keys `input_keys`, in their order."""
+        if isinstance(batch, dict):
+            keys = [*batch] if self.input_keys is None else [*self.input_keys]
+            if missing := [key for key in keys if key not in batch]:
+                raise value_error(
+                    f"input_keys={keys} of a batch with {[*batch]}: no {missing[0]!r}"
+                )
+            fields = self.shard_fields([batch[key] for key in keys])
+            return dict(zip(keys, fields, strict=True))
+        if self.input_keys is not None:
+            raise value_error(
+                f"input_keys={self.input_keys} of batches that are no dicts", expected="None"
+            )
+        return self.shard_fields(batch if isinstance(batch, list | tuple) else [batch])
+
+    def shard_fields(self, fields) -> list:
+        """Each field in pieces, as its entry of `shard_dims` says."""
+        n = len(fields)
+        dims, dense = self.dims, self.dense
+        dims = list(dims) if isinstance(dims, list | tuple) else [dims] * n
+        dense = [[] for _ in fields] if dense is None else dense
+        for name, each in (("shard_dims", dims), ("dense_tensor_idx", dense)):
+            if len(each) != n:
+                raise value_error(
+                    f"{name}={each} of a batch with {n} fields", expected=f"{n} entries"
+                )
+        return [self.shard_field(*each) for each in zip(fields, dims, dense, strict=True)]
+
+    def shard_field(self, field, dim, dense):
+        """A tensor, or the tensors of a list; those at the positions `dense` stay as they are."""
+        if isinstance(field, list | tuple):
+            return [x if k in dense else self.shard_one(x, dim) for k, x in enumerate(field)]
+        return field if dense else self.shard_one(field, dim)
+
+    def shard_one(self, x, dim) -> Tensor:
+        placements = self.placements(dim)
+        if self.is_split:
+            return dtensor_from_local(x, self.mesh, placements)
+        return shard_tensor(x, self.mesh, placements)
+
+
+def shard_dataloader(
+    dataloader,
+    meshes,
+    input_keys=None,
+    shard_dims=None,
+    is_dataset_splitted=False,
+    dense_tensor_idx=None,
+):
+    """The batches of `dataloader` as tensors in pieces on a mesh.
+
+    meshes: a mesh, or a list of equal ones
+    input_keys: of batches that are dicts, the keys that are taken
+    shard_dims: the axis of the mesh along which rows are cut, by name or number, or one for each
+        field of a batch; None: each rank has all rows
+    is_dataset_splitted: is each rank's batch its part of the whole? Otherwise each rank loads the
+        whole batch, in the same order, and keeps its rows. (Paddle lets each rank load rows of
+        its own then, so that all of them together have n times as many.)
+    dense_tensor_idx: for each field the positions of tensors that do not go to the mesh
+
+    Raises TypeError for what is no DataLoader or mesh, ValueError for an axis that the mesh lacks
+    or a number of entries that is not that of the fields. Source: Paddle API
+    `paddle.distributed.shard_dataloader`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([0, 1], dim_names=["dp"])
+    ...     data = paddle.io.TensorDataset([paddle.arange(5)])
+    ...     loader = paddle.io.DataLoader(data, batch_size=3)
+    ...     loader = dist.shard_dataloader(loader, mesh, shard_dims="dp")
+    ...     return [(x.shape, x._local_value().tolist()) for (x,) in loader]
+    >>> for rows in dist.spawn(work, nprocs=2).results:
+    ...     print(rows)
+    [([3], [0, 1]), ([2], [3])]
+    [([3], [2]), ([2], [4])]
+    """
+    return ShardDataloader(
+        dataloader, meshes, input_keys, shard_dims, is_dataset_splitted, dense_tensor_idx
+    )

@@ -1,0 +1,90 @@
+"""`Strategy`: how a `DistModel` trains."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from types import SimpleNamespace
+
+from ...core.prelude import not_supported, type_error, value_error
+
+DEFAULTS = {
+    "sharding": {"enable": False, "stage": 1, "degree": 8},
+    "fused_passes": {"enable": False, "fused_passes_list": []},
+    "gradient_merge": {"enable": False, "k_steps": 1, "avg": True},
+    "pipeline": {
+        "enable": False,
+        "schedule_mode": "1F1B",
+        "micro_batch_size": 1,
+        "accumulate_steps": 1,
+    },
+    "amp": {"enable": False, "dtype": "float16", "level": "o1"},
+}
+"""The groups of settings, and their defaults."""
+
+INSTEAD = {
+    "sharding": "dist.shard_optimizer(optimizer, dist.ShardingStage1(axis))",
+    "fused_passes": "nothing: the passes of programs fuse what can be fused",
+    "pipeline": "pipelines come with a later part of MiniPaddle",
+    "amp": "mixed precision comes with a later part of MiniPaddle",
+}
+"""What to do instead of a group that is refused when it is switched on."""
+
+
+class Strategy:
+    """How a `DistModel` trains: groups of settings, each with a switch `enable`.
+
+    gradient_merge: only every `k_steps`-th call makes a step, with the mean of the gradients
+        (their sum if `avg` is False). The others, sharding, fused_passes, pipeline and amp, are
+        refused by `dist.to_static` if they are switched on.
+    config: a dict of such groups
+
+    Raises TypeError if `config` is no dict, ValueError for a setting that does not exist. Source:
+    Paddle API `paddle.distributed.Strategy`.
+
+    >>> import minipaddle.distributed as dist
+    >>> strategy = dist.Strategy({"gradient_merge": {"enable": True, "k_steps": 2}})
+    >>> strategy.gradient_merge.k_steps, strategy.sharding.enable
+    (2, False)
+    """
+
+    def __init__(self, config=None):
+        for name, fields in DEFAULTS.items():
+            setattr(self, name, SimpleNamespace(**deepcopy(fields)))
+        self.full_graph = True
+        self._take(config)
+
+    @classmethod
+    def from_dict(cls, config_dict) -> Strategy:
+        """The strategy with the groups of a dict."""
+        return cls(config_dict)
+
+    def _take(self, config) -> None:
+        if config is not None and not isinstance(config, dict):
+            raise type_error(f"Strategy({config!r:.80})", "a dict of dicts")
+        for name, fields in (config or {}).items():
+            if name not in DEFAULTS or not isinstance(fields, dict):
+                raise value_error(f"Strategy: {name!r}: {fields!r}", expected=", ".join(DEFAULTS))
+            for key, value in fields.items():
+                if key not in DEFAULTS[name]:
+                    known = ", ".join(DEFAULTS[name])
+                    raise value_error(f"Strategy: {name} has no setting {key!r}", expected=known)
+                setattr(getattr(self, name), key, value)
+
+    def get(self, k: str, d=None):
+        """The group `k`, or `d` if there is none."""
+        return getattr(self, k, d)
+
+    def to_dict(self) -> dict:
+        """The groups as dicts.
+
+        >>> import minipaddle.distributed as dist
+        >>> dist.Strategy().to_dict()["gradient_merge"]
+        {'enable': False, 'k_steps': 1, 'avg': True}
+        """
+        return {name: dict(vars(getattr(self, name))) for name in DEFAULTS}
+
+    def require_known(self) -> None:
+        """Raise NotImplementedError for a group that is switched on and does nothing here."""
+        for name, hint in INSTEAD.items():
+            if getattr(self, name).enable:
+                raise not_supported(f"Strategy: {name}.enable = True", hint=hint)

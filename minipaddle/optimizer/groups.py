@@ -1,0 +1,53 @@
+"""Groups of an optimizer's parameters, each with its own options."""
+
+from types import SimpleNamespace
+
+from ..core.prelude import Tensor, current, value_error
+from ..regularizer import L2Decay, WeightDecayRegularizer
+
+
+def as_groups(parameters) -> list[dict]:
+    """The list of dicts that `parameters` means."""
+    if parameters is None and current.top.by_hand:
+        return [{"params": []}]  # `minimize` fills it with what the program has
+    if parameters is None:
+        raise value_error(
+            "the optimizer was given no parameters",
+            hint="paddle.optimizer.SGD(0.1, parameters=model.parameters())",
+        )
+    if isinstance(parameters, Tensor | dict | str):
+        raise TypeError(
+            f"parameters must be a list of parameters or of dicts, not {type(parameters).__name__}"
+        )
+    found = list(parameters)
+    return found if found and isinstance(found[0], dict) else [{"params": found}]
+
+
+def make_group(given, defaults: dict) -> SimpleNamespace:
+    """One group's options: its own, otherwise the optimizer's."""
+    if not isinstance(given, dict) or "params" not in given:
+        raise ValueError('a parameter group is a dict with "params": [...]')
+    unknown = given.keys() - defaults.keys() - {"params"}
+    if unknown:
+        raise value_error(
+            f"the parameter group has an unknown option {min(unknown)!r}",
+            ", ".join(["params", *defaults]),
+        )
+    found = SimpleNamespace(**(defaults | given))
+    params = found.params
+    found.params = [params] if isinstance(params, Tensor) else list(params)
+    for p in found.params:
+        if not isinstance(p, Tensor):
+            raise TypeError(f"an optimizer changes parameters, not {type(p).__name__} {p!r:.40}")
+    if found.grad_clip is not None and not callable(found.grad_clip):
+        raise TypeError(f"grad_clip must be a paddle.nn.ClipGradBy..., not {found.grad_clip!r}")
+    return found
+
+
+def as_regularizer(decay) -> WeightDecayRegularizer | None:
+    """The regularizer for the argument `weight_decay=`."""
+    if decay is None or isinstance(decay, WeightDecayRegularizer):
+        return decay
+    if isinstance(decay, int | float):
+        return L2Decay(decay) if decay else None
+    raise TypeError(f"weight_decay must be a number or a paddle.regularizer, not {decay!r}")
