@@ -24,7 +24,7 @@ def collectives(step) -> list[tuple]:
     captured function. (Those of one axis are gradients of biases and norms.)
     """
     ((entry,),) = step.cache.entries.values()
-    ((part, _, _),) = entry.captured.executables.parts.values()
+    ((part, _),) = entry.captured.executables.parts.values()
     names = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_fold")
     found = [r for r in part.records if r.op.name in names and r.spec.ndim > 1]
     return [(r.op.name, max(r.spec.nbytes, r.inputs[0].spec.nbytes)) for r in found]
