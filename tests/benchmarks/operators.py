@@ -4,6 +4,9 @@ Each row is a program of one public function, on one thread, and where it can be
 second row the function with its derivatives. All run in turn; the medians of the thread's processor
 time are compared, which other work on the machine disturbs least. The floor is the time in which a
 copy moves as many bytes as all inputs and results have.
+
+Singular values and eigenvalues (lstsq, pinv, svd, eigh, eig) are computed in double, as NumPy
+does; PyTorch's float32 is faster, and its errors are more than twice the interpreter's.
 """
 
 from __future__ import annotations
