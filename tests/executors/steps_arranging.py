@@ -163,10 +163,10 @@ class Arranging:
     def lines(self):
         """The order of long lines with many ties; now and then a NaN is among them."""
         random = self.random
-        shape = [random.choice((1, 3, 17)), random.choice((33, 65, 257, 280))]
+        shape = [random.choice((1, 3, 17)), random.choice((33, 65, 257, 280, 1100))]
         random.shuffle(shape)
         x = paddle.round(self.fitted(self.floating(), shape) * random.choice((2.0, 50.0)))
-        if random.random() < 0.2:
+        if random.random() < 0.5:
             x = paddle.where(x == x.max(), paddle.full_like(x, float("nan")), x)
         axis, falling = random.randrange(2), random.random() < 0.5
         options = [
@@ -174,6 +174,8 @@ class Arranging:
             lambda: [paddle.sort(x, axis, falling), paddle.argsort(x, axis, falling)],
             lambda: [*paddle.topk(x, random.choice((1, 3, 20, x.shape[axis])), axis, falling)],
             lambda: [*paddle.cummax(x, axis)], lambda: [*paddle.cummin(x, axis)],
+            lambda: [paddle.cumsum(x * 0.5, axis)], lambda: [paddle.logcumsumexp(x * 0.1, axis)],
+            lambda: [paddle.cumprod(F.tanh(x) * 0.1 + 1.0, axis)],
             lambda: [*paddle.mode(x, axis)],
             lambda: [paddle.searchsorted(paddle.sort(x), x[:, :3], right=falling)],
         ]  # fmt: skip
