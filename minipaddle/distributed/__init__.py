@@ -60,6 +60,17 @@ from .parallel import (
     is_initialized,
     new_group,
 )
+from .parallelize import parallelize
+from .plans import (
+    ColWiseParallel,
+    PrepareLayerInput,
+    PrepareLayerOutput,
+    RowWiseParallel,
+    SequenceParallelBegin,
+    SequenceParallelDisable,
+    SequenceParallelEnable,
+    SequenceParallelEnd,
+)
 from .spawning import spawn
 
 __getattr__ = namespace("paddle.distributed", globals())

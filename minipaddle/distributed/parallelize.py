@@ -1,0 +1,70 @@
+"""`dist.parallelize`: a model for one process, made parallel by plans for its layers."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from ..core.prelude import value_error
+from ..engine.core.errors import not_supported
+from .along import put_on_mesh
+from .fleet.topology import get_hybrid_communicate_group
+from .plans import Plan
+
+
+def parallelize(model, optimizer=None, mesh=None, config=None):
+    """The model and the optimizer on a mesh, by default that of `fleet.init`; no code is changed.
+
+    config: `mp_config`, {"parallelize_plan": {name: plan or plans}}; a name is that of a layer
+    (`*` stands for any text) or of its `.weight` or `.bias`, and the mesh has an axis mp;
+    `dp_config`, {"sharding_level": 0}. Other levels and `pp_config` are refused. What no plan cuts
+    lies whole in each rank, as rank 0 has it. Source: Paddle API `paddle.distributed.parallelize`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.Linear(8, 4))
+    ...     plans = {"0": dist.ColWiseParallel(), "1": dist.RowWiseParallel()}
+    ...     mesh = dist.ProcessMesh([0, 1], dim_names=["mp"])
+    ...     net, _ = dist.parallelize(net, None, mesh, {"mp_config": {"parallelize_plan": plans}})
+    ...     return [p._local_shape for p in net.parameters()], net(paddle.ones([2, 4])).shape
+    >>> dist.spawn(work, nprocs=2).results[0]
+    ([[4, 4], [4], [4, 4], [4]], [2, 4])
+    """
+    config = config or {}
+    for name in config:
+        if name not in ("mp_config", "dp_config", "pp_config"):
+            raise value_error(f"parallelize with {name}", expected="mp_config, dp_config")
+    if config.get("pp_config"):
+        raise not_supported("parallelize with pp_config", expected="mp_config, dp_config")
+    level = (config.get("dp_config") or {}).get("sharding_level", 0)
+    if level not in (0, "0"):
+        raise not_supported(f"parallelize with sharding_level={level}", expected="0")
+    mesh = get_hybrid_communicate_group().mesh if mesh is None else mesh
+    plans = (config.get("mp_config") or {}).get("parallelize_plan", {})
+    if plans and "mp" not in mesh.dim_names:
+        raise value_error(f"a parallelize_plan on the mesh {mesh}", expected="an axis named mp")
+    layers = dict(model.named_sublayers(include_self=True))
+    for pattern, given in plans.items():
+        follow(pattern, given if isinstance(given, (list, tuple)) else [given], layers, mesh)
+    put_on_mesh(model, mesh)
+    return model, optimizer
+
+
+def follow(pattern: str, plans, layers: dict, mesh) -> None:
+    """Apply plans to the layers that a pattern names."""
+    start, _, last = pattern.rpartition(".")
+    names = (last,) if last in ("weight", "bias") else ("weight", "bias")
+    wanted = start if len(names) == 1 else pattern
+    found = [layer for name, layer in layers.items() if fnmatchcase(name, wanted)]
+    if not found:
+        raise value_error(
+            f"parallelize_plan names {pattern!r}, which is no layer",
+            expected=f"one of {', '.join([*layers][1:9])}, …",
+        )
+    for plan in plans:
+        if not isinstance(plan, Plan):
+            raise value_error(
+                f"the plan {plan!r} for {pattern!r}", expected="dist.ColWiseParallel(), …"
+            )
+        for layer in found:
+            plan.apply(layer, mesh, names)
