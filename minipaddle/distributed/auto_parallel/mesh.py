@@ -27,9 +27,11 @@ def get_mesh() -> ProcessMesh | None:
     `paddle.distributed.get_mesh`.
 
     >>> import minipaddle.distributed as dist
-    >>> dist.set_mesh(dist.ProcessMesh([0], dim_names=["x"]))
-    >>> dist.get_mesh()
-    {shape: [1], process_ids: [0], dim_names: [x]}
+    >>> def work():
+    ...     dist.set_mesh(dist.ProcessMesh([0, 1], dim_names=["x"]))
+    ...     return dist.get_mesh()
+    >>> dist.spawn(work, nprocs=2).results[1]
+    {shape: [2], process_ids: [0,1], dim_names: [x]}
     """
     return chosen.now.mesh
 
@@ -40,9 +42,11 @@ def set_mesh(mesh: ProcessMesh) -> None:
     Raises TypeError for anything else. Source: Paddle API `paddle.distributed.set_mesh`.
 
     >>> import minipaddle.distributed as dist
-    >>> dist.set_mesh(dist.ProcessMesh([[0, 1]], dim_names=["dp", "mp"]))
-    >>> dist.get_mesh().shape
-    [1, 2]
+    >>> def work():
+    ...     dist.set_mesh(dist.ProcessMesh([[0, 1]], dim_names=["dp", "mp"]))
+    ...     return dist.get_mesh().shape
+    >>> dist.spawn(work, nprocs=2).results
+    [[1, 2], [1, 2]]
     """
     chosen.now.mesh = checked_mesh(mesh, "set_mesh")
 
