@@ -76,7 +76,8 @@ def tile(tall: int = ROWS, across: int = 0) -> Tile:
 def fitting(rows: int, columns: int, T: str) -> Tile:
     """The tile for a product with so many rows and columns. Its results, a vector of B for each of
     its columns, and one more vector fit the registers. Of such tiles, the one whose steps of k cost
-    least: multiply-adds or loads, whichever are more, and two more for the loop.
+    least: multiply-adds or loads, whichever are more, and two more for the loop. Masked vectors, if
+    there are two or more at the end of a row, are charged as a whole tile.
     """
     machine, tall = facts(), min(rows, ROWS)
     lanes, high = machine.vector // SIZES[T], min(tall, machine.registers // 4)

@@ -19,8 +19,10 @@ ONCE void rows${rows}_$F(
             int64_t m = 0;
             for (; m < M - $rows; m += $rows) TILES($across, 1, 0);
             TILES($across, 1, 1);
-        } else if (N - n > LANES_$T) {
+        } else if ($across > 2 && N - n > 2 * LANES_$T) {
             for (int64_t m = 0; m < M; m += $rows) TILES($across, 0, 1);
+        } else if (N - n > LANES_$T) {
+            for (int64_t m = 0; m < M; m += $rows) TILES($across < 2 ? $across : 2, 0, 1);
         } else
             for (int64_t m = 0; m < M; m += $rows) TILES(1, 0, 1);
 #undef TILES
