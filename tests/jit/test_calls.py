@@ -9,6 +9,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
+from minipaddle.engine.eager.tracer import Tracer
 from minipaddle.jit import enable_to_static, ignore_module, not_to_static, to_static
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from minipaddle.static import InputSpec
@@ -239,6 +240,31 @@ def test_threads_run_one_program_at_the_same_time():
     for thread in threads:
         thread.join()
     assert not errors
+
+
+def test_a_run_waits_for_a_trace_with_its_weights(monkeypatch):
+    """While a thread traces for another shape, the weights hold symbolic arrays."""
+    layer = nn.Linear(3, 3)
+    f = to_static(lambda x: layer(x))
+    expected = f(ones(1, 3)).tolist()
+    tracing, running, lift = threading.Event(), threading.Event(), Tracer.lift
+
+    def slowly(tracer, x):
+        found = lift(tracer, x)
+        if x is layer.weight:
+            tracing.set()
+            running.wait(5)
+        return found
+
+    monkeypatch.setattr(Tracer, "lift", slowly)
+    thread = threading.Thread(target=lambda: f(ones(2, 3)))
+    thread.start()
+    assert tracing.wait(30)
+    threading.Timer(0.2, running.set).start()
+    found = f(ones(1, 3)).tolist()
+    assert running.is_set()
+    thread.join()
+    assert found == expected
 
 
 # ---- input specs ---------------------------------------------------------------------------------

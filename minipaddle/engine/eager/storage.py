@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
+from ..core.dispatch import current
 from ..core.record import mark_written
+from ..ir.builder import SymbolicArray
 from .tensor import Tensor, wrap
+
+LOCK = threading.RLock()
+"""Only one trace runs at a time: meanwhile tensors of the whole process hold symbolic arrays."""
+
+
+def real_array(tensor: Tensor):
+    """The array of a tensor; if another thread is tracing with the tensor, that of afterwards."""
+    if type(tensor.array) is SymbolicArray and not current.top.tracing:
+        with LOCK:
+            return tensor.array
+    return tensor.array
 
 
 class TensorStorage:
@@ -15,10 +29,10 @@ class TensorStorage:
         self.tensor = tensor
 
     def read(self):
-        return self.tensor.array
+        return real_array(self.tensor)
 
     def write(self, array) -> None:
-        own = self.tensor.array
+        own = real_array(self.tensor)
         if array is own:  # a compiled program writes where it reads
             mark_written(own)
             return

@@ -11,7 +11,6 @@ while the trace lasts. Afterwards it has its array again, and each run of the pr
 from __future__ import annotations
 
 import gc
-import threading
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 
@@ -28,12 +27,9 @@ from .device import current_place, place_of
 from .execution import Eager, as_operand, save
 from .side_effects import LiftedTensor, Trace, Waiting, close_trace, is_symbolic
 from .sizes import has_symbolic, sizes_in, stack_symbolic
-from .storage import Call, GradientStorage, TensorStorage
+from .storage import LOCK, Call, GradientStorage, TensorStorage
 from .tape import get_leaf, leaf_write_error, take_past
 from .tensor import Tensor, wrap
-
-LOCK = threading.RLock()
-"""Only one trace runs at a time: meanwhile tensors of the whole process hold symbolic arrays."""
 
 
 @contextmanager
