@@ -70,8 +70,8 @@ def test_keywords_that_programs_use_are_taken():
     [
         ("import minipaddle.fluid", "the interface of Paddle 1"),
         (
-            "import minipaddle.distributed.fleet.meta_parallel",
-            "a later part of MiniPaddle: sharding",
+            "import minipaddle.distributed.rpc",
+            "a later part of MiniPaddle: parameter servers",
         ),
     ],
 )
