@@ -18,5 +18,6 @@ from .parallel import buckets, collective, timeline
 from .passes import passes
 from .profile import profile
 from .program import groups, program
+from .stages import stages
 from .tape import source_lines, tape
 from .transpiling import source_diff, transpiling

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...core.prelude import Tensor, current, not_supported, type_error, value_error
+from ...core.prelude import Tensor, current, not_supported, slot, type_error, value_error
 from ...engine.sharding.array import sharded
 from ...engine.sharding.placements import Placements, ProcessMesh, Shard
 from ...optimizer import Optimizer
@@ -64,6 +64,7 @@ class ShardingStage1:
         """The copy of a parameter in more precision, which lies as its states do."""
         return self("master_weight", param, master_weight)
 
+    @slot("zero.pieces")
     def pieces(self, param) -> Placements:
         """How a parameter, its gradient and its states lie during a step."""
         mesh, found = param.process_mesh, [*param.placements]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from itertools import combinations
 from math import prod
 
+from ...engine.core.slots import slot
+from ...engine.eager.device import NUMPY
 from ...engine.sharding.array import sharded
 from ...engine.sharding.placements import piece_of
 
@@ -28,6 +30,7 @@ def volume(box: Box) -> int:
     return prod(rows for _, rows in box)
 
 
+@slot("checkpoint.common")
 def common(a: Box, b: Box) -> Box | None:
     """What two boxes have in common; None if that is nothing.
 
@@ -41,10 +44,24 @@ def common(a: Box, b: Box) -> Box | None:
     return found if all(rows > 0 for _, rows in found) else None
 
 
+@slot("checkpoint.within")
 def within(box: Box, outer: Box) -> tuple[slice, ...]:
     """The index of a box in an array that holds the box `outer`."""
     firsts = [start - first for (start, _), (first, _) in zip(box, outer, strict=True)]
     return tuple(slice(k, k + rows) for k, (_, rows) in zip(firsts, box))
+
+
+@slot("checkpoint.assemble")
+def assemble(box: Box, dtype, pieces: list, rows):
+    """The part `box` of a tensor, as an array. The tensor is in `pieces`, pairs (file, its box);
+    `rows(file, outer, index)` reads rows of a file with the box `outer`, only those needed.
+    """
+    found = NUMPY.empty([n for _, n in box], dtype)
+    for file, outer in pieces:
+        part = common(box, outer)
+        if part is not None:
+            found[within(part, box)] = rows(file, outer, within(part, outer))
+    return found
 
 
 def fills(boxes: list[Box], box: Box) -> bool:

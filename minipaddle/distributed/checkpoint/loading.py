@@ -16,7 +16,7 @@ from ...io.serialization import mended
 from ..carrying import local
 from ..ranks import group_of
 from .agreeing import together
-from .boxes import Box, box_of, common, volume, within
+from .boxes import Box, assemble, box_of
 from .manifest import DTYPES, Manifest, Saved, ids, natural, parse, size_and_sum
 from .nested import flat, hollow, put, where
 from .saving import wait_for_save
@@ -170,12 +170,8 @@ class Files:
 
     def read(self, saved: Saved, box: Box):
         """The rows of a tensor that a box has."""
-        out = NUMPY.empty([rows for _, rows in box], DTYPES[saved.dtype].numpy)
-        for file, outer in saved.pieces:
-            part = common(box, outer)
-            if part is not None and volume(part):
-                out[within(part, box)] = mended(self.rows(file, saved, outer, within(part, outer)))
-        return out
+        rows = lambda file, outer, index: mended(self.rows(file, saved, outer, index))
+        return assemble(box, DTYPES[saved.dtype].numpy, saved.pieces, rows)
 
     def rows(self, file: str, saved: Saved, outer: Box, index: tuple):
         """Rows of a piece that a file has."""

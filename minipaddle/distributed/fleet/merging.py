@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...engine.core.dispatch import Recording
+from ...engine.core.slots import slot
 from ...engine.distributed.reducer import build_buckets
 from ...engine.eager.control_flow import cond
 from ...engine.eager.tensor import Tensor
@@ -49,15 +50,21 @@ class GradientMerge:
             self.steps.set_value(steps % self.k_steps)
             cond(steps == self.k_steps, self.update, list)
 
+    @slot("fleet.take")
     def take(self, p: Tensor) -> None:
         """Add the gradient of a parameter to what is merged, and leave none behind."""
-        if p not in self.merged:  # made outside any program, as states are
-            zeros = p.place.module.zeros(p.spec.shape, p.spec.dtype)
-            self.merged[p] = Tensor(zeros, p.spec.dtype, p.place)
-        merged = self.merged[p]
+        merged = self.sum_of(p)
         merged.set_value(merged + p.grad)
         p.clear_gradient(set_to_zero=False)
 
+    def sum_of(self, p: Tensor) -> Tensor:
+        """The tensor that holds what is merged for a parameter; zeros at first."""
+        if p not in self.merged:  # made outside any program, as states are
+            zeros = p.place.module.zeros(p.spec.shape, p.spec.dtype)
+            self.merged[p] = Tensor(zeros, p.spec.dtype, p.place)
+        return self.merged[p]
+
+    @slot("fleet.update")
     def update(self) -> list:
         """The step of the optimizer, by the averages of what is merged; then nothing is."""
         for p, g in self.averages():

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from ...core.prelude import not_supported, type_error, value_error
+from functools import partial
+
+from ...core.prelude import not_supported, slot, type_error, value_error
 from ...eager.recompute import recompute
 from ...nn import Sequential
 
@@ -56,10 +58,16 @@ def recompute_sequential(ctx, functions, *args, **kwargs):
     n = ctx["segments"]
     if type(n) is not int or not 1 <= n <= len(functions):
         raise value_error(f"segments={n!r} of {len(functions)} functions", f"1 to {len(functions)}")
-    each = len(functions) // n
     kwargs.setdefault("preserve_rng_state", ctx["preserve_rng_state"])
+    return in_segments(functions, n, args, partial(recompute, **kwargs))
+
+
+@slot("fleet.in_segments")
+def in_segments(functions: list, n: int, args: tuple, again):
+    """What a chain of functions makes of `args` in n segments, all but the last by `again`."""
+    each = len(functions) // n
     for k in range(n - 1):
-        args = (recompute(Segment(functions[k * each : (k + 1) * each]), *args, **kwargs),)
+        args = (again(Segment(functions[k * each : (k + 1) * each]), *args),)
     return Segment(functions[(n - 1) * each :])(*args)
 
 

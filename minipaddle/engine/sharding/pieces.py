@@ -75,6 +75,7 @@ class Piece:
         """The piece of the same tensor where it lies otherwise."""
         return Piece(self.as_placed(placements, view), self.spec, placements, self.copies)
 
+    @slot("sharding.in_use")
     def in_use(self, view: View) -> Piece:
         """The piece as operators take it: whole if it is only stored in pieces."""
         used = tuple(REPLICATE if p.stored else p for p in self.placements)
@@ -118,6 +119,7 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
     return tuple(pieces) if several else pieces[0]
 
 
+@slot("sharding.of_gradient")
 def of_gradient(p: Placement) -> Placement:
     """How the gradient of a value lies that lies so: that of a term is the sum's, in each rank."""
     return REPLICATE if p.is_partial() else Shard(p.dim, p.unit) if p.stored else p

@@ -1,0 +1,149 @@
+"""ZeRO's stages as bars: the memory of a rank by formula, and as its program has it."""
+
+from __future__ import annotations
+
+from ..engine.core.errors import type_error
+from ..engine.eager.storage import Gradient, GradientStorage
+from ..engine.passes.buffer_assignment import MemoryPlan
+from ..engine.passes.manager import optimized
+from .picture import Picture, figure, label_colours
+from .style import bytes_text, count
+from .target import forward_of
+
+CUT_AT = {"weights": 3, "gradients": 2, "states": 1}
+"""From which stage on a kind of memory lies in pieces."""
+WORK = "working memory"
+COLOURS = {"weights": "#0072b2", "gradients": "#e69f00", "states": "#009e73", WORK: "#c8c8c8"}
+
+
+def stages(steps: dict, ranks: int) -> Picture:
+    """Two bars for each stage of ZeRO: what a rank holds by formula, and in its program.
+
+    steps: {stage: a training step that `to_static` made, as a rank called it}; stage 0: nothing in
+        pieces. A step that leaves its gradients (that does not clear them) holds them.
+    ranks: along the axis of the mesh that the pieces are cut for
+
+    What else the program needs, the arena of its plan, is its working memory: activations, and
+    weights while they are gathered. Raises TypeError for a function that was not captured.
+    Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+    Models", 2020.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle import viz
+    >>> net = paddle.nn.Linear(64, 64, bias_attr=False)
+    >>> sgd = paddle.optimizer.Momentum(0.1, parameters=net.parameters())
+    >>> @paddle.jit.to_static
+    ... def step(x):
+    ...     net(x).sum().backward()
+    ...     sgd.step()
+    >>> step(paddle.ones([2, 64]))
+    >>> print(viz.stages({0: step}, ranks=1))
+    1 rank, 4,096 weights: by formula / in its program
+    stage 0: weights 16.0 KB / 16.0 KB, gradients 16.0 KB / 16.0 KB, states 16.0 KB / 16.0 KB
+      together 48.0 KB / 48.0 KB, working memory 32.0 KB
+    """
+    found = {stage: (predicted(step, stage, ranks), counted(step)) for stage, step in steps.items()}
+    size = max(1, *(sum(each.values()) for pair in found.values() for each in pair))
+    unit, name = next((u, n) for u, n in UNITS if size >= u)
+    fig, axis = figure(7, 3.4)
+    for place, pair in enumerate(found.values()):
+        for side, each in zip((-0.2, 0.2), pair, strict=True):
+            bottom = 0.0
+            for kind, nbytes in each.items():
+                look = {"hatch": "///", "alpha": 0.6} if side < 0 else {}
+                where = {"bottom": bottom, "width": 0.36, "color": COLOURS[kind]}
+                axis.bar(place + side, nbytes / unit, edgecolor="white", **where, **look)
+                bottom += nbytes / unit
+    axis.set(xticks=range(len(found)), xticklabels=[f"stage {k}" for k in found], ylabel=name)
+    lines = describe(steps, found, ranks)
+    axis.set_title(f"{lines[0]} (left, hatched / right)", fontsize=9, loc="left")
+    axis.spines[["right", "top"]].set_visible(False)
+    label_colours(fig, COLOURS, loc="upper right", ncols=4, bbox_to_anchor=(0.9, 0.88))
+    axis.set_ylim(0, 1.15 * size / unit)
+    return Picture(fig, "\n".join(lines))
+
+
+UNITS = ((2**20, "MB"), (2**10, "KB"), (1, "bytes"))
+
+
+def describe(steps: dict, found: dict, ranks: int) -> list[str]:
+    """The bars in words."""
+    weights = sum(s.record.spec.size for s in captured(next(iter(steps.values()))).program.states
+                  if kind_of(s.storage) == "weights")  # fmt: skip
+    lines = [f"{count(ranks, 'rank')}, {count(weights, 'weight')}: by formula / in its program"]
+    for stage, (formula, program) in found.items():
+        pairs = [f"{k} {bytes_text(formula[k])} / {bytes_text(program[k])}" for k in CUT_AT]
+        both = [bytes_text(sum(each[k] for k in CUT_AT)) for each in (formula, program)]
+        lines.append(f"stage {stage}: {', '.join(pairs)}")
+        lines.append(f"  together {' / '.join(both)}, {WORK} {bytes_text(program[WORK])}")
+    return lines
+
+
+def bytes_of_stage(stage: int, ranks: int, weights=2, gradients=2, states=12) -> dict[str, float]:
+    """The bytes that a rank holds, where those of the whole model are given; without, the bytes of
+    a weight in mixed precision with Adam.
+
+    >>> from minipaddle.viz.stages import bytes_of_stage
+    >>> [sum(bytes_of_stage(k, 4).values()) for k in range(4)]  # 16, 4 + 12/n, 2 + 14/n, 16/n
+    [16, 7.0, 5.5, 4.0]
+    """
+    whole = {"weights": weights, "gradients": gradients, "states": states}
+    return {kind: n / ranks if stage >= CUT_AT[kind] else n for kind, n in whole.items()}
+
+
+def predicted(step, stage: int, ranks: int) -> dict[str, float]:
+    """The bytes by formula: of the whole weights and states, and gradients like the weights."""
+    whole = dict.fromkeys(CUT_AT, 0)
+    for state in captured(step).program.states:
+        whole[kind_of(state.storage)] += state.record.spec.nbytes
+    return bytes_of_stage(stage, ranks, **whole | {"gradients": whole["weights"]})
+
+
+def counted(step) -> dict[str, int]:
+    """The bytes in the memory plan of the program that this rank runs.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.viz.stages import counted
+    >>> w = paddle.create_parameter([8], "float32")
+    >>> step = paddle.jit.to_static(lambda: (w * w).sum().backward())
+    >>> step()
+    >>> counted(step)
+    {'weights': 32, 'gradients': 32, 'states': 0, 'working memory': 0}
+    """
+    found, plan = dict.fromkeys(COLOURS, 0), plan_of(step)
+    for state in plan.program.states:
+        found[kind_of(state.storage)] += state.record.spec.nbytes
+    for effect in captured(step).after:
+        if type(effect) is Gradient:
+            found["gradients"] += sum(plan.program.outputs[k].spec.nbytes for k in effect.outputs)
+    found[WORK] = plan.size
+    return found
+
+
+def kind_of(storage) -> str:
+    """What a program's state is: a weight, a gradient to which a backward adds, or another."""
+    if isinstance(storage, GradientStorage):
+        return "gradients"
+    tensor = getattr(storage, "tensor", None)
+    return "weights" if getattr(tensor, "is_parameter", False) else "states"
+
+
+def captured(step):
+    """The captured program of a step; TypeError if there is none."""
+    found = getattr(forward_of(step), "concrete_program", None)
+    if found is None:
+        raise type_error(
+            f"the memory of {type(step).__name__}",
+            expected="a step that paddle.jit.to_static made and that was called",
+        )
+    return found
+
+
+def plan_of(step) -> MemoryPlan:
+    """The plan of the executable, or of the program that the interpreter runs: of this rank's."""
+    cache = captured(step).executables
+    for made in cache.compiled.values():
+        if hasattr(made, "plan"):
+            return made.plan
+    parts = [part for part, *_ in cache.parts.values()]
+    return optimized(parts[-1] if parts else captured(step).program).planned()
