@@ -150,8 +150,9 @@ class PlacedStates(Optimizer):
 class Staged(PlacedStates):
     """An optimizer that computes its step on pieces, as a stage says."""
 
+    @slot("zero.gradient_of")
     def gradient_of(self, p):
-        g = super().gradient_of(p)
+        g = p.grad
         if g is None or p.stop_gradient:
             return g
         g = reshard(g, *self.lying[p])
@@ -159,6 +160,7 @@ class Staged(PlacedStates):
             p.grad = g
         return g
 
+    @slot("zero.value_of")
     def value_of(self, p):
         return reshard(p, *self.lying[p])
 

@@ -119,7 +119,6 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
     return tuple(pieces) if several else pieces[0]
 
 
-@slot("sharding.of_gradient")
 def of_gradient(p: Placement) -> Placement:
     """How the gradient of a value lies that lies so: that of a term is the sum's, in each rank."""
     return REPLICATE if p.is_partial() else Shard(p.dim, p.unit) if p.stored else p
