@@ -3,7 +3,7 @@
 from ..core.missing import namespace
 from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
 from ..engine.sharding.placements import Partial, Placement, ProcessMesh, Replicate, Shard
-from . import auto_parallel, fleet
+from . import auto_parallel, fleet, sharding
 from .auto_parallel.api import dtensor_from_fn
 from .auto_parallel.dist_model import DistModel, to_static
 from .auto_parallel.layers import shard_layer
@@ -71,6 +71,7 @@ from .plans import (
     SequenceParallelEnable,
     SequenceParallelEnd,
 )
+from .sharding import group_sharded_parallel, save_group_sharded_model
 from .spawning import spawn
 
 __getattr__ = namespace("paddle.distributed", globals())

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from ..core.prelude import value_error
 from ..engine.core.errors import not_supported
 from .along import put_on_mesh
+from .auto_parallel.stages import shard_along
 from .fleet.topology import get_hybrid_communicate_group
 from .plans import Plan
 
@@ -16,8 +17,9 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
 
     config: `mp_config`, {"parallelize_plan": {name: plan or plans}}; a name is that of a layer
     (`*` stands for any text) or of its `.weight` or `.bias`, and the mesh has an axis mp;
-    `dp_config`, {"sharding_level": 0}. Other levels and `pp_config` are refused. What no plan cuts
-    lies whole in each rank, as rank 0 has it. Source: Paddle API `paddle.distributed.parallelize`.
+    `dp_config`, {"sharding_level": 0}: from 1 to 3, the optimizer in `ShardingStage1`, `2` or `3`
+    along the mesh's axis dp. `pp_config` is refused. What no plan cuts lies whole in each rank, as
+    rank 0 has it. Source: Paddle API `paddle.distributed.parallelize`.
 
     >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
@@ -37,17 +39,22 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
     if config.get("pp_config"):
         raise not_supported("parallelize with pp_config", expected="mp_config, dp_config")
     level = (config.get("dp_config") or {}).get("sharding_level", 0)
-    if level not in (0, "0"):
-        raise not_supported(f"parallelize with sharding_level={level}", expected="0")
+    if level not in (0, 1, 2, 3, "0", "1", "2", "3"):
+        raise value_error(f"parallelize with sharding_level={level!r}", expected="0, 1, 2 or 3")
+    level = int(level)
+    if level and optimizer is None:
+        raise value_error(f"parallelize with sharding_level={level} and no optimizer")
     mesh = get_hybrid_communicate_group().mesh if mesh is None else mesh
     plans = (config.get("mp_config") or {}).get("parallelize_plan", {})
     if plans and "mp" not in mesh.dim_names:
         raise value_error(f"a parallelize_plan on the mesh {mesh}", expected="an axis named mp")
+    if level and "dp" not in mesh.dim_names:
+        raise value_error(f"sharding_level={level} on the mesh {mesh}", expected="an axis named dp")
     layers = dict(model.named_sublayers(include_self=True))
     for pattern, given in plans.items():
         follow(pattern, given if isinstance(given, (list, tuple)) else [given], layers, mesh)
     put_on_mesh(model, mesh)
-    return model, optimizer
+    return model, optimizer and shard_along(optimizer, level, "dp", mesh)
 
 
 def follow(pattern: str, plans, layers: dict, mesh) -> None:

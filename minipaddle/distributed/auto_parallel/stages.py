@@ -15,11 +15,13 @@ Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
 from __future__ import annotations
 
 from math import prod
+from typing import ClassVar
 
 from ...core.prelude import Tensor, current, not_supported, slot, type_error, value_error
 from ...engine.sharding.array import sharded
 from ...engine.sharding.placements import Placements, ProcessMesh, Shard
 from ...optimizer import Optimizer
+from ..along import cut_parameter
 from ..dist_tensor import reshard, shard_tensor
 from .mesh import checked_mesh, get_mesh
 
@@ -47,6 +49,7 @@ class ShardingStage1:
 
     keeps_gradients = False  # in pieces
     stores = False  # weights in pieces
+    whole: ClassVar[set] = set()  # the `id`s of parameters that stay whole nevertheless
 
     def __init__(self, sharding_mesh_dim: int | str, mesh: ProcessMesh | None = None):
         self.axis = sharding_mesh_dim
@@ -89,7 +92,12 @@ class ShardingStage1:
             shard_tensor(param, mesh, [])
         mesh, before = param.process_mesh, param.placements
         axis = mesh.axis(self.axis)
-        if self.stores and param.ndim and before[axis].is_replicated():
+        if (
+            self.stores
+            and id(param) not in self.whole
+            and param.ndim
+            and before[axis].is_replicated()
+        ):
             before[axis] = Shard(self.pieces(param)[axis].dim, stored=True)
             shard_tensor(param, mesh, before)
 
@@ -133,6 +141,10 @@ class ShardingStage3(ShardingStage2):
     """
 
     stores = True
+
+
+STAGES = (None, ShardingStage1, ShardingStage2, ShardingStage3)
+"""The stages by number; 0 is none."""
 
 
 class PlacedStates(Optimizer):
@@ -213,6 +225,18 @@ def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int =
     )
     for p, kept in optimizer._states.items():
         kept.states = {name: optimizer.placed(p, name, x) for name, x in kept.states.items()}
+    return optimizer
+
+
+def shard_along(optimizer, stage: int, axis: str, mesh: ProcessMesh):
+    """The optimizer in a stage of ZeRO along an axis of a mesh, 0 for none; parameters that lie on
+    no mesh yet lie there, as the mesh's first rank has them.
+    """
+    if stage:
+        for p in optimizer._parameter_list:
+            if not p.is_dist():
+                cut_parameter(p, mesh, {})
+        shard_optimizer(optimizer, STAGES[stage](axis, mesh))
     return optimizer
 
 

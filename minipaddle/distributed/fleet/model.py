@@ -7,6 +7,7 @@ from math import prod
 from ...engine.core.errors import not_supported, teach, value_error
 from ...engine.core.rank import per_rank
 from ...nn import SyncBatchNorm
+from ..auto_parallel.stages import shard_along
 from ..communication import barrier
 from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
@@ -103,7 +104,8 @@ def distributed_model(model):
 
 def distributed_optimizer(optimizer, strategy=None):
     """The optimizer itself: equal weights and averaged gradients need no other. With
-    `strategy.gradient_merge` one that updates at every k-th step alone.
+    `strategy.gradient_merge` one that updates at every k-th step alone. With a sharding_degree its
+    states lie in pieces along the axis sharding, as the stage of `sharding_configs` says.
 
     A strategy given here takes the place of that of `init`. A captured `step` merges too. Source:
     Paddle API `paddle.distributed.fleet.distributed_optimizer`.
@@ -127,11 +129,14 @@ def distributed_optimizer(optimizer, strategy=None):
     [[0.0, -2.0], [0.0, -2.0]]
     """
     chosen.now = strategy = strategy or strategy_in_use()
-    if (ranks := strategy.hybrid_configs["sharding_degree"]) > 1:
-        raise not_supported(
-            f"fleet.distributed_optimizer with sharding_degree={ranks}",
-            hint="the optimizer itself, whose states lie as the parameters do",
-        )
+    if strategy.hybrid_configs["sharding_degree"] > 1:
+        if strategy.gradient_merge:
+            raise not_supported(
+                "gradient_merge with a sharding_degree",
+                hint="shard_optimizer's gradient_accumulation_steps; or step() at every k-th batch",
+            )
+        mesh = topology.get_hybrid_communicate_group().mesh
+        return shard_along(optimizer, strategy.sharding_configs["stage"], "sharding", mesh)
     how = strategy.gradient_merge_configs
     if not strategy.gradient_merge or how["k_steps"] == 1:
         return optimizer

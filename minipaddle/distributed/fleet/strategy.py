@@ -29,6 +29,9 @@ DEGREES = {"dp_degree": -1, "mp_degree": 1, "pp_degree": 1, "sharding_degree": 1
 MERGING = {"k_steps": 1, "avg": True}
 """How many steps make an update, and whether by the mean of their gradients; else by the sum."""
 
+SHARDING = {"stage": 1}
+"""The stage of ZeRO along the axis sharding."""
+
 OTHERS = (
     "a_sync", "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic",
     "fp16_allreduce", "heter_ccl_mode", "lamb", "lars", "localsgd", "pipeline", "qat", "recompute",
@@ -38,6 +41,7 @@ OTHERS = (
 
 INSTEAD = {
     "lamb": "paddle.optimizer.Lamb",
+    "sharding": 'hybrid_configs = {"sharding_degree": …}, sharding_configs = {"stage": 1}',
     "recompute": "paddle.distributed.fleet.utils.recompute(layer, x)",
 }
 
@@ -53,6 +57,7 @@ class DistributedStrategy:
     sync_batch_norm: does every batch norm take the moments of all ranks?
     hybrid_configs: a dict of `dp_degree`, `mp_degree`, `sharding_degree`, `sep_degree`: the ranks
         along each axis of the mesh
+    sharding_configs: {"stage": 1}, which of ZeRO's stages along the axis sharding: 1, 2 or 3
     Source: Paddle API `paddle.distributed.fleet.DistributedStrategy`.
 
     >>> import minipaddle as paddle
@@ -65,6 +70,7 @@ class DistributedStrategy:
     def __init__(self):
         vars(self).update(KNOWN | HINTS | dict.fromkeys(OTHERS, False))
         vars(self).update(hybrid_configs=dict(DEGREES), gradient_merge_configs=dict(MERGING))
+        vars(self).update(sharding_configs=dict(SHARDING))
 
     def __setattr__(self, name: str, value) -> None:
         if name in PARTS:
@@ -114,5 +120,19 @@ def merging(settings: dict) -> dict:
     return settings
 
 
-PARTS = {"hybrid_configs": hybrid, "gradient_merge_configs": merging}
+def sharding(settings: dict) -> dict:
+    """The stage of ZeRO; ValueError for one that there is not."""
+    for name in settings:
+        if name not in SHARDING:
+            raise not_supported(f"sharding_configs with {name}", expected="stage")
+    if settings.get("stage", 1) not in (1, 2, 3):
+        raise value_error(f"sharding_configs with stage={settings['stage']!r}", expected="1, 2, 3")
+    return settings
+
+
+PARTS = {
+    "hybrid_configs": hybrid,
+    "gradient_merge_configs": merging,
+    "sharding_configs": sharding,
+}
 """Settings that are dicts, and what checks them; what is not given stays."""

@@ -34,7 +34,7 @@ class ShardedArray:
     nbytes = property(lambda self: self.size * self.itemsize)
     itemsize = property(lambda self: self.local.itemsize)
     base = property(lambda self: self.local)  # writes are noted of the memory that it owns
-    strides = property(lambda self: self.local.strides)
+    strides = property(lambda self: self.local.strides if self.local.size else ())
     flags = property(lambda self: self.local.flags)
     device = property(lambda self: self.local.device)
     module = property(lambda self: ShardedModule(self.view))

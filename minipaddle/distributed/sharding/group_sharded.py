@@ -1,0 +1,236 @@
+"""`group_sharded_parallel`: ZeRO's stages for a model that each rank calls with rows of its own.
+
+The stages are those of `shard_optimizer`. What is here lays the model on a mesh, joins the rows of
+the ranks to one tensor in pieces, and gives each rank its rows of the result.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...core.prelude import Tensor, current, not_supported, type_error, value_error
+from ...engine.eager.pylayer import PyLayer
+from ...engine.eager.tensor import wrap
+from ...engine.sharding.array import sharded
+from ...engine.sharding.placements import ProcessMesh, Shard
+from ...io import save
+from ...nn import Layer
+from ...optimizer import Optimizer
+from ..along import cut_parameter
+from ..auto_parallel.api import dtensor_from_local, dtensor_to_local
+from ..auto_parallel.layers import shard_layer
+from ..auto_parallel.stages import STAGES, shard_optimizer
+from ..communication import barrier, broadcast
+from ..dist_tensor import unshard_dtensor, view_of
+from ..fleet import topology
+from ..parallel import get_group, get_rank
+from ..ranks import group_of
+
+LEVELS = {"os": 1, "os_g": 2, "p_g_os": 3}
+"""Paddle's names of the stages: states of the optimizer, gradients, parameters."""
+
+
+class GroupSharded(Layer):
+    """A model whose parameters lie on a mesh, for inputs that are rows of each rank's own.
+
+    Tensors of a rank are its rows of the batch, as many in each rank (the last ones may have
+    fewer, as `Shard(0)` cuts); results are its rows. The gradient of the loss of these is averaged
+    over the ranks. A result without an axis is that of the whole batch. Tensors in pieces go in
+    and come out as they are: the only ones that a captured step takes.
+    """
+
+    def __init__(self, layers: Layer, mesh: ProcessMesh):
+        super().__init__(layers.full_name() + "_group_sharded")
+        self._layers, self.mesh = layers, mesh
+        self.rows = [Shard(0)] * mesh.ndim
+
+    def forward(self, *inputs, **kwargs):
+        given = [x for x in (*inputs, *kwargs.values()) if isinstance(x, Tensor)]
+        if current.top.tracing or not given or any(sharded(x.array) for x in given):
+            return self._layers(*inputs, **kwargs)
+        found = self._layers(
+            *map(self.joined, inputs), **{name: self.joined(x) for name, x in kwargs.items()}
+        )
+        if isinstance(found, tuple | list):
+            return type(found)(map(self.own, found))
+        return self.own(found)
+
+    def joined(self, x):
+        """The rows of all ranks as one tensor."""
+        if not isinstance(x, Tensor) or not x.ndim:
+            return x
+        return dtensor_from_local(x, self.mesh, self.rows)
+
+    def own(self, y):
+        """This rank's rows of a result."""
+        if not isinstance(y, Tensor) or not y.ndim or not y.is_dist():
+            return y
+        return Averaged.apply(dtensor_to_local(y, self.mesh, self.rows), self.mesh.size)
+
+    def state_dict(self, *args, **kwargs):
+        """That of the model inside, so that it can be loaded without this one."""
+        return self._layers.state_dict(*args, **kwargs)
+
+    def set_state_dict(self, state_dict, use_structured_name=True):
+        """That of the model inside."""
+        return self._layers.set_state_dict(state_dict, use_structured_name)
+
+    set_dict = load_dict = set_state_dict
+
+
+class Averaged(PyLayer):
+    """x itself; its gradient counts as one of `ranks` of which the average is taken."""
+
+    @staticmethod
+    def forward(ctx, x, ranks):
+        ctx.ranks = ranks
+        return wrap(x.array.copy())
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient / ctx.ranks
+
+
+def group_sharded_parallel(
+    model,
+    optimizer,
+    level,
+    scaler=None,
+    group=None,
+    offload=False,
+    sync_buffers=False,
+    buffer_max_size=2**23,
+    segment_size=2**20,
+    sync_comm=False,
+    dp_group=None,
+    exclude_layer=None,
+):
+    """The model, the optimizer and the scaler, for training with less memory in each rank.
+
+    level: in pieces are "os" the states of the optimizer, "os_g" gradients too, "p_g_os" parameters
+        too: `ShardingStage1`, `2` and `3` on a mesh of the group's ranks
+    scaler: None; scaling of losses comes with mixed precision
+    group: the ranks; all of them if absent
+    offload: keep states in the memory of the host. On a CPU they are there already: nothing is
+        changed. NotImplementedError for a model on a GPU
+    sync_buffers: do all ranks begin with the buffers of the group's first? Otherwise they have to
+        be equal, and ValueError names those that are not
+    dp_group: ranks with copies of the pieces, along dp of `fleet.init`'s mesh, whose axis sharding
+        `group` lies along
+    exclude_layer: names of classes and `id`s of layers whose parameters stay whole in "p_g_os"
+
+    `buffer_max_size`, `segment_size` and `sync_comm` change nothing: every weight with an axis is
+    cut, and programs plan their messages. All ranks begin with the parameters of the first. Raises
+    TypeError and ValueError for what is no model, optimizer or level. Source: Paddle API
+    `paddle.distributed.sharding.group_sharded_parallel`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     net = paddle.nn.Linear(4, 3)
+    ...     adam = paddle.optimizer.Adam(parameters=net.parameters())
+    ...     net, adam, _ = dist.sharding.group_sharded_parallel(net, adam, "p_g_os")
+    ...     y = net(paddle.rand([5, 4]))
+    ...     y.mean().backward()
+    ...     adam.step()
+    ...     return y.shape, [p._local_shape for p in net.parameters()]
+    >>> dist.spawn(work, nprocs=2).results[0]
+    ([5, 3], [[2, 3], [2]])
+    """
+    if not isinstance(model, Layer):
+        raise type_error(f"group_sharded_parallel of {model!r:.80}", "a paddle.nn.Layer")
+    if not isinstance(optimizer, Optimizer):
+        raise type_error(f"group_sharded_parallel with {optimizer!r:.80}", "an optimizer")
+    if level not in LEVELS:
+        raise value_error(f"level={level!r}", expected="'os', 'os_g' or 'p_g_os'")
+    if scaler is not None:
+        raise not_supported(
+            "group_sharded_parallel with a scaler comes with a later part of MiniPaddle: "
+            "mixed precision"
+        )
+    if offload and any("gpu" in str(p.place) for p in model.parameters()):
+        raise not_supported(
+            "group_sharded_parallel with offload=True of a model on a GPU", expected="offload=False"
+        )
+    mesh = mesh_of(group_of(group), dp_group)
+    for p in model.parameters():
+        cut_parameter(p, mesh, {})
+    for x in model.buffers() if sync_buffers and mesh.size > 1 else ():
+        broadcast(x, src=mesh.process_ids[0])
+    shard_layer(model, mesh)
+    stage = STAGES[LEVELS[level]](mesh.dim_names[-1], mesh)
+    stage.whole = parameters_of(model, exclude_layer or ())
+    return GroupSharded(model, mesh), shard_optimizer(optimizer, stage), scaler
+
+
+def mesh_of(group, dp_group) -> ProcessMesh:
+    """The mesh whose last axis is the group; with `dp_group`, that of `fleet.init`."""
+    if dp_group is None or dp_group.size == 1:
+        return ProcessMesh([*group.ranks], ["sharding"])
+    known = topology.current.now
+    if known is not None and known.mesh.dim_names == ["dp", "sharding"]:
+        found = known.get_data_parallel_group(), known.get_sharding_parallel_group()
+        if [g.ranks for g in found] == [dp_group.ranks, group.ranks]:
+            return known.mesh
+    raise not_supported(
+        f"dp_group of the ranks {[*dp_group.ranks]} and group of the ranks {[*group.ranks]}",
+        expected="the groups along dp and sharding of fleet.init, with no other axis",
+    )
+
+
+def parameters_of(model: Layer, layers) -> set[int]:
+    """The `id`s of the parameters in some layers, given by the names of their classes or `id`s."""
+    kinds = {type(each).__name__ for each in model.sublayers(include_self=True)}
+    numbers = {id(each) for each in model.sublayers(include_self=True)}
+    for key in layers:
+        if key not in kinds | numbers:
+            raise value_error(f"exclude_layer with {key!r}", expected="a class or id of a layer")
+    found = [each for each in model.sublayers(include_self=True)
+             if {type(each).__name__, id(each)} & {*layers}]  # fmt: skip
+    return {id(p) for each in found for p in each.parameters()}
+
+
+def save_group_sharded_model(model, output, optimizer=None) -> None:
+    """Save what `group_sharded_parallel` returned: `model.pdmodel` and, with an optimizer,
+    `model.pdopt` in the folder `output`, whole, as one process would save them.
+
+    All ranks call it; the first of the group writes. Raises TypeError for another model, ValueError
+    if `output` is a file. Source: Paddle API
+    `paddle.distributed.sharding.save_group_sharded_model`.
+
+    >>> import minipaddle as paddle, tempfile
+    >>> import minipaddle.distributed as dist
+    >>> folder = tempfile.mkdtemp()
+    >>> def work():
+    ...     net = paddle.nn.Linear(4, 3)
+    ...     sgd = paddle.optimizer.SGD(parameters=net.parameters())
+    ...     net, sgd, _ = dist.sharding.group_sharded_parallel(net, sgd, "p_g_os")
+    ...     dist.sharding.save_group_sharded_model(net, folder, sgd)
+    >>> _ = dist.spawn(work, nprocs=2)
+    >>> paddle.load(folder + "/model.pdmodel")["weight"].shape
+    [4, 3]
+    """
+    if not isinstance(model, GroupSharded):
+        raise type_error(
+            f"save_group_sharded_model of {type(model).__name__}",
+            "the model that group_sharded_parallel returned",
+        )
+    folder = Path(output)
+    if folder.is_file():
+        raise value_error(f"output={str(output)!r}, which is a file", expected="a folder")
+    first = get_rank() == model.mesh.process_ids[0]
+    for name, owner in (("model.pdmodel", model), ("model.pdopt", optimizer)):
+        if owner is not None:
+            whole = gathered(owner.state_dict())
+            if first:
+                folder.mkdir(parents=True, exist_ok=True)
+                save(whole, str(folder / name))
+    for number in view_of(model.mesh).groups:  # none goes on before there is a file
+        barrier(get_group(number))
+
+
+def gathered(found):
+    """The same dicts and values, with tensors in pieces whole."""
+    if isinstance(found, dict):
+        return {key: gathered(x) for key, x in found.items()}
+    return unshard_dtensor(found) if isinstance(found, Tensor) and found.is_dist() else found
