@@ -11,6 +11,7 @@ from math import inf
 from typing import ClassVar
 
 from ..core.prelude import Recording, Tensor, current, dt, teach, type_error, value_error
+from ..engine.eager.tensor import wrap
 from ..engine.sharding.array import sharded
 from .groups import as_groups, as_regularizer, make_group
 from .lr import LRScheduler
@@ -155,6 +156,10 @@ class Optimizer:
         state.array = whole.beside(state.array) if sharded(whole) else state.array
         return state
 
+    def master_of(self, p, dtype) -> Tensor:
+        """The copy of a parameter in more precision, for which a rule computes."""
+        return wrap(current.top.held(p).astype(dtype))
+
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._states.get(p) or self._create_state(group, p)
@@ -189,7 +194,7 @@ class Optimizer:
         for name, state in states.items():
             states[name] = self.placed(p, name, state)
             states[name].name = self._key(p, name)  # in a captured step they are known by it
-        master = Tensor(p, dtype, p.place) if half and self.multi_precision else None
+        master = self.master_of(p, dtype) if half and self.multi_precision else None
         kept = self._states[p] = ParameterState(options, states, dtype, half, master)
         return kept
 

@@ -16,6 +16,7 @@ from . import (
     decompose_volumes,
     epilogue,
     fusion_switches,
+    gathers,
     layout,
     pretranspose,
     recompute,
@@ -23,7 +24,7 @@ from . import (
     strip_products,
 )
 
-insert("batch_norm", before="decompose")
+insert("gathers", "batch_norm", before="decompose")
 insert("layout", "canonicalize_matmul", "concat_of_slices", after="decompose")
 insert("whole_puts", after="concat_of_slices")
 insert("sinking", "folding", "batch_weight_gradients", "algebra", "cse", after="cse")

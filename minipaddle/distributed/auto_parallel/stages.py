@@ -18,8 +18,9 @@ from math import prod
 from typing import ClassVar
 
 from ...core.prelude import Tensor, current, not_supported, slot, type_error, value_error
-from ...engine.sharding.array import sharded
-from ...engine.sharding.placements import Placements, ProcessMesh, Shard
+from ...engine.eager.tensor import wrap
+from ...engine.sharding.array import ShardedArray, sharded
+from ...engine.sharding.placements import Placements, ProcessMesh, Shard, piece_of
 from ...optimizer import Optimizer
 from ..along import cut_parameter
 from ..dist_tensor import reshard, shard_tensor
@@ -92,12 +93,8 @@ class ShardingStage1:
             shard_tensor(param, mesh, [])
         mesh, before = param.process_mesh, param.placements
         axis = mesh.axis(self.axis)
-        if (
-            self.stores
-            and id(param) not in self.whole
-            and param.ndim
-            and before[axis].is_replicated()
-        ):
+        cut = self.stores and id(param) not in self.whole
+        if cut and param.ndim and before[axis].is_replicated():
             before[axis] = Shard(self.pieces(param)[axis].dim, stored=True)
             shard_tensor(param, mesh, before)
 
@@ -175,6 +172,20 @@ class Staged(PlacedStates):
     @slot("zero.value_of")
     def value_of(self, p):
         return reshard(p, *self.lying[p])
+
+    def master_of(self, p, dtype):
+        return wrap(piece_within(current.top.held(p), self.lying[p][1]).astype(dtype))
+
+
+def piece_within(array: ShardedArray, placements: Placements) -> ShardedArray:
+    """The array with each rank's piece cut further, which moves nothing."""
+    view = array.view
+    new, own = (
+        piece_of(array.shape, each, view.shape, view.place)
+        for each in (placements, array.placements)
+    )
+    index = tuple(slice(a - b, a - b + n) for (a, n), (b, _) in zip(new, own))
+    return ShardedArray(array.local[(*index, ...)].copy(), array.shape, placements, view)
 
 
 def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int = 1):
@@ -256,7 +267,7 @@ def shard_scaler(scaler):
 
 
 def bytes_held(layer, optimizer) -> dict[str, int]:
-    """The bytes of this rank's pieces of weights, gradients and states.
+    """The bytes of this rank's pieces of weights, gradients and states, master weights included.
 
     >>> import minipaddle as paddle
     >>> from minipaddle.distributed.auto_parallel.stages import bytes_held
@@ -269,9 +280,10 @@ def bytes_held(layer, optimizer) -> dict[str, int]:
         arrays = [current.top.held(x) for x in tensors]
         return sum((a.local if sharded(a) else a).nbytes for a in arrays)
 
-    weights = layer.parameters()
+    weights, kept = layer.parameters(), optimizer._states.values()
+    masters = [each.master for each in kept if each.master is not None]
     return {
         "weights": total(weights),
         "gradients": total(p.grad for p in weights if p.grad is not None),
-        "states": total(x for kept in optimizer._states.values() for x in kept.states.values()),
+        "states": total(x for each in kept for x in each.states.values()) + total(masters),
     }

@@ -25,6 +25,7 @@ from ..core.record import Spec
 from ..core.slots import slot
 from ..core.symbols import Loop
 from ..ops import linalg
+from ..ops.elementwise import cast
 
 
 class Axis(NamedTuple):
@@ -82,7 +83,7 @@ def rule_of(op: Op, specs: list, attrs: dict, results: list[Spec]) -> Rule | Non
         without_repeated(axes, spec, rule, specs) for axes, spec in zip(rule.inputs, specs)
     ]
     rule.empty = op.kind != "opaque" or op in TAKES_NOTHING
-    rule.linear = rule.linear or linear_sets(op, len(specs))
+    rule.linear = rule.linear or linear_sets(op, specs, results)
     return rule
 
 
@@ -112,12 +113,15 @@ def parse(text: str) -> Rule:
     return Rule(inputs, results, {axis.letter: combine or "sum" for axis in gone})
 
 
-def linear_sets(op: Op, count: int) -> tuple[frozenset[int], ...]:
-    """The sets of inputs in which an operator is linear."""
-    if op.kind == "movement" and op.source is not None:
+def linear_sets(op: Op, specs: list, results: list[Spec]) -> tuple[frozenset[int], ...]:
+    """The sets of inputs in which an operator is linear; a cast between floats is, but for a
+    rounding of each term.
+    """
+    floats = op is cast and all(s.dtype.kind in "fV" for s in (specs[0], results[0]))
+    if floats or (op.kind == "movement" and op.source is not None):
         return (frozenset([0]),)
     if op.variadic:
-        return (frozenset(range(count)),) if op.linear else ()
+        return (frozenset(range(len(specs))),) if op.linear else ()
     return tuple(frozenset(map(op.inputs.index, each)) for each in op.linear)
 
 

@@ -1,0 +1,217 @@
+"""Gathered weights: each is whole only around its uses.
+
+A program in pieces gathers a weight that is stored in pieces (ZeRO's third stage) once: before its
+first use, to be kept until the last one, in the backward. And nothing says when the gathering may
+begin, for pieces are there from the start. This pass
+
+- gathers a weight again for uses that lie apart: more other weights are used between them than may
+  be on their way;
+- lets a weight start on its way when the one `gathers_ahead` before it is about to be used. So it
+  travels while a rank computes with those before, and only so many are whole at a time.
+
+Ranks start collectives in the order of `early`, so a gather gets a place there: after all that is
+computed before it may start. Weights are gathered in the order of their uses, as in every rank.
+
+Sources: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
+2020, section 7.2.2; Zhao et al., "PyTorch FSDP", 2023 (prefetching with a limit).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from ..engine.core.record import Record
+from ..engine.core.slots import slot
+from ..engine.ir.edit import substitute, users_of, with_records
+from ..engine.ir.program import NUMBER, Program
+from ..engine.ops.marks import after
+from ..engine.passes.data_parallel import travels
+from ..engine.passes.registry import program_pass
+
+FIRST = (float("-inf"),)
+"""The place in the order of collectives before all others."""
+
+
+class Gather(NamedTuple):
+    """A weight that is gathered: from its state by movements, then into `views` that are used."""
+
+    record: Record
+    path: list[Record]  # the movements from the state
+    state: Record
+    views: list[Record]  # the movements of it, in order
+    uses: list[int]  # the times at which others read it, or a view
+
+
+class Stay(NamedTuple):
+    """A time during which a weight is whole: the uses from `first` to `last`."""
+
+    gather: Gather
+    first: int
+    last: int
+
+
+@program_pass(
+    "gathers",
+    gathers_ahead=(2, "how many weights that are stored in pieces may be on their way"),
+    gathers_least=(1 << 14, "weights of fewer bytes are gathered once, and kept"),
+)
+def gathers(program: Program, *, gathers_ahead: int, gathers_least: int) -> Program:
+    """The program in which a weight that is stored in pieces is whole around its uses."""
+    found = gathers_of_states(program)
+    if not found:
+        return program
+    stays = stays_of(found, gathers_ahead, gathers_least)
+    anchors = anchors_of(program, stays, found, gathers_ahead)
+    places = places_of(program, found, anchors)
+    written = write(program, found, stays, anchors, places)
+    return written if in_order(written) else program
+
+
+# ---- what is gathered ----------------------------------------------------------------------------
+
+
+def gathers_of_states(program: Program) -> list[Gather]:
+    """The gathers of weights, in the order in which they stand."""
+    states, users = {s.record for s in program.states}, users_of(program)
+    time, results = {r: t for t, r in enumerate(program.records)}, set(program.results)
+    found = []
+    for record in program.records:
+        if record.op.name != "all_gather" or not travels(record):
+            continue
+        state, path = record.inputs[0], []
+        while state not in states and is_view(state, time):
+            path.insert(0, state)
+            state = state.inputs[0]
+        views, todo = {record: None}, [record]
+        for view in todo:
+            for user in users.get(view, ()):
+                if user not in views and is_view(user, views):
+                    views[user] = None
+                    todo.append(user)
+        times = {time[u] for view in views for u in users.get(view, ()) if u not in views}
+        if state in states and times and results.isdisjoint(views):
+            inside = sorted([*views][1:], key=time.get)
+            found.append(Gather(record, path, state, inside, sorted(times)))
+    return found
+
+
+def is_view(record: Record, known) -> bool:
+    """Whether a record only moves the elements of tensors that are `known`."""
+    read = [x for x in record.inputs if x.op is not NUMBER]
+    if record.op.kind != "movement" or not read:
+        return False
+    return record in known or all(x in known for x in read)
+
+
+@slot("gathers.stays")
+def stays_of(found: list[Gather], ahead: int, least: int) -> list[Stay]:
+    """The times during which weights are whole, in the order in which they begin. Two uses are
+    apart if more than `ahead` other weights are used from the one to the other.
+    """
+    stays = []
+    for gather in found:
+        first = last = gather.uses[0]
+        for use in gather.uses[1:]:
+            others = sum(
+                any(last <= t <= use for t in other.uses) for other in found if other is not gather
+            )
+            if others > ahead and gather.record.spec.nbytes >= least:
+                stays.append(Stay(gather, first, last))
+                first = use
+            last = use
+        stays.append(Stay(gather, first, last))
+    return sorted(stays, key=lambda stay: stay.first)
+
+
+def anchors_of(program: Program, stays, found: list[Gather], ahead: int) -> list[int]:
+    """For each stay the time of the record after which its gather may start; -1: at once."""
+    time = {r: t for t, r in enumerate(program.records)}
+    ours = {r for gather in found for r in (gather.record, *gather.views, *gather.path)}
+    anchors, latest = [], -1
+    for k in range(len(stays)):
+        if k >= ahead:
+            read = program.records[stays[k - ahead].first].inputs
+            known = [time[x] for x in read if x in time and x not in ours and x.dtype is not None]
+            latest = max([latest, *known])
+        anchors.append(latest)
+    return anchors
+
+
+def places_of(program: Program, found: list[Gather], anchors: list[int]) -> list[tuple]:
+    """For each stay the place of its gather in the order of collectives: after those whose
+    operands are computed until the anchor. (A movement that makes an operand stands where it is
+    sent, which may be late: what counts is what it moves, and the operands sent before.)
+    """
+    time, ours = {r: t for t, r in enumerate(program.records)}, {g.record for g in found}
+    known, latest = [], -1
+    others = [r for r in program.records if r not in ours and "early" in r.attrs and travels(r)]
+    for record in sorted(others, key=lambda r: r.attrs["early"][0]):
+        operand = record.inputs[0]
+        while operand in time and is_view(operand, time):
+            operand = operand.inputs[0]
+        latest = max(latest, time.get(operand, -1))
+        known.append((latest, record.attrs["early"][0]))
+    return [
+        (*max([FIRST, *(place for t, place in known if t <= anchor)]), k)
+        for k, anchor in enumerate(anchors)
+    ]
+
+
+# ---- the new program -----------------------------------------------------------------------------
+
+
+def write(program: Program, found: list[Gather], stays, anchors, places) -> Program:
+    """The program with a gather for each stay, at its anchor."""
+    ours = {r for gather in found for r in (gather.record, *gather.views)}
+    starting, beginning = defaultdict(list), defaultdict(list)
+    for k, stay in enumerate(stays):
+        starting[anchors[k]].append(k)
+        beginning[stay.first].append(k)
+    records: list[Record] = []
+    new: dict[Record, Record] = {}
+    gathered: dict[int, Record] = {}
+
+    def start(k: int, anchor: Record | None) -> None:
+        gather = stays[k].gather
+        state = own = gather.state
+        if anchor is not None:
+            own = gather.record.derive(after, [state, new.get(anchor, anchor)], {}, state.spec, 1)
+            records.append(own)
+        copies = {state: own}
+        for record in gather.path:
+            records.append(record.copy([copies.get(x, x) for x in record.inputs]))
+            copies[record] = records[-1]
+        early = places[k], gather.record.attrs["early"][1]
+        inputs = [copies.get(x, x) for x in gather.record.inputs]
+        gathered[k] = gather.record.copy(inputs, gather.record.attrs | {"early": early})
+        records.append(gathered[k])
+
+    for k in starting[-1]:
+        start(k, None)
+    for t, record in enumerate(program.records):
+        for k in beginning[t]:
+            gather = stays[k].gather
+            new[gather.record] = gathered[k]
+            for view in gather.views:
+                new[view] = view.copy([new.get(x, x) for x in view.inputs])
+                records.append(new[view])
+        if record not in ours:
+            records.append(substitute(record, new))
+        for k in starting[t]:
+            start(k, record)
+    return with_records(program, records, new)
+
+
+def in_order(program: Program) -> bool:
+    """Whether no collective has to start before one that it needs."""
+    latest: dict[Record, tuple] = {}
+    for record in program.records:
+        place = max((latest[x] for x in record.inputs if x in latest), default=FIRST)
+        if travels(record):
+            own = record.attrs["early"][0] if "early" in record.attrs else FIRST
+            if own < place:
+                return False
+            place = own
+        latest[record] = place
+    return True
