@@ -7,7 +7,7 @@ from ..engine.ops import marks
 from ..engine.sharding.array import sharded
 from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh, Shard
 from .communication import broadcast
-from .dist_tensor import shard_tensor, view_of
+from .dist_tensor import cut_tensor, view_of
 
 
 def moved_along(x, mesh: ProcessMesh, axis: str, placement: Placement, what: str = "reshard"):
@@ -48,7 +48,7 @@ def cut_parameter(p, mesh: ProcessMesh, cuts: dict[str, int]) -> None:
         Shard(cuts[name]) if name in cuts else own for name, own in zip(mesh.dim_names, before)
     ]
     if not p.is_dist() or found != before:
-        shard_tensor(p, mesh, found)
+        cut_tensor(p, mesh, found)
 
 
 def put_on_mesh(layer, mesh: ProcessMesh) -> None:

@@ -16,6 +16,7 @@ from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh
 from ..tensor.methods import own_members
 from .parallel import group_in_order
 from .ranks import known
+from .same import require_agreement
 
 
 class ReduceType:
@@ -85,7 +86,8 @@ def checked(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placem
 def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=None):
     """The tensor `data`, of which all ranks have the same values, in pieces on a mesh.
 
-    A parameter becomes one in pieces itself. Source: Paddle API
+    A parameter becomes one in pieces itself. All ranks of the mesh call it; ValueError on all of
+    them if shape, dtype or placements differ. Source: Paddle API
     `paddle.distributed.shard_tensor`.
 
     >>> import minipaddle as paddle
@@ -98,6 +100,15 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     [([3, 2], [2, 2]), ([3, 2], [1, 2])]
     """
     given = data if isinstance(data, Tensor) and dtype is None else Tensor(data, dtype, place)
+    found = checked(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
+    if mesh.size > 1 and not current.top.tracing:
+        what = f"shard_tensor of {given.name if given.is_parameter else given.spec}"
+        require_agreement({"tensor": [str(given.spec), f"as {[*found]}"]}, view_of(mesh), what)
+    return cut_tensor(given, mesh, found, stop_gradient)
+
+
+def cut_tensor(given: Tensor, mesh, placements, stop_gradient=None) -> Tensor:
+    """`shard_tensor` where it is known that all ranks say the same."""
     found = checked(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
     array = given.array
     if sharded(array):

@@ -14,6 +14,10 @@ class Names(Counter):
         super().__init__()
         self.prefix = prefix
 
+    def __copy__(self) -> "Names":
+        """Those of a new rank: it counts from zero, as a process of its own does."""
+        return Names(self.prefix)
+
 
 _names = per_rank(Names())
 

@@ -165,7 +165,7 @@ def test_shard_layer():
         (
             lambda k: nn.Linear(4, 2),
             lambda k: dist.Shard(k),
-            "as [Shard(dim=0)] in rank 0, on",
+            "as [Shard(dim=0)] in rank 0, as",
         ),
         (lambda k: paddle.seed(k) and nn.Linear(4, 2), None, "weight: values with sum"),
         (lambda k: nn.Linear(4, 2, bias_attr=None if k else False), None, "bias: none in rank 0"),
@@ -184,8 +184,42 @@ def test_ranks_that_disagree(make, place, message):
         dist.shard_layer(net, dist.ProcessMesh([0, 1]), fn)
 
     for found in raised(work):
-        assert found.startswith("shard_layer: the ranks of {shape: [2]")
+        assert ": the ranks of {shape: [2]" in found
+        assert found.startswith(f"shard_{'tensor of linear_' if place else 'layer'}")
         assert message in found
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda k: (paddle.ones([4, 2 + k]), dist.Shard(0)), "float32[4, 2] in rank 0"),
+        (lambda k: (paddle.ones([4], "int32" if k else "int64"), dist.Shard(0)), "int32[4] in"),
+        (lambda k: (paddle.ones([4, 2]), dist.Shard(k)), "as [Shard(dim=0)] in rank 0, as [Shard"),
+    ],
+)
+def test_ranks_that_disagree_about_a_tensor(make, message):
+    def work():
+        tensor, placement = make(dist.get_rank())
+        dist.shard_tensor(tensor, dist.ProcessMesh([0, 1]), [placement])
+
+    assert all("shard_tensor of" in found and message in found for found in raised(work))
+
+
+@pytest.mark.parametrize("second", [0, 1])
+def test_whole_arguments_of_a_program_are_the_same_in_all_ranks(second):
+    """A captured step counts them as whole: ranks that give others would be silently wrong."""
+
+    def work():
+        x = dist.shard_tensor(paddle.ones([4]), dist.ProcessMesh([0, 1]), [dist.Shard(0)])
+        scale = paddle.to_tensor([2.0 + second * dist.get_rank()])
+        return paddle.jit.to_static(lambda x, scale: x * scale)(x, scale).tolist()
+
+    if second:
+        for found in raised(work):
+            assert "argument 1: values with sum" in found
+            assert "see shard_tensor" in found
+    else:
+        assert dist.spawn(work, nprocs=2).results == [[2.0] * 4] * 2
 
 
 def test_ranks_of_a_grid_that_disagree():

@@ -89,7 +89,7 @@ def test_a_resnet_has_the_losses_of_one_process(alone, name):
 def step_of_data_parallel(synchronised: bool):
     """The inputs, and for 1 and 2 ranks what each finds for its part: outputs, running mean."""
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(6, 3)) + [[0.0], [0.0], [0.0], [4.0], [4.0], [4.0]]
+    x = rng.normal(size=(6, 3)) + np.repeat([[0.0], [4.0]], 3, 0)
 
     def work():
         paddle.seed(3)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from zlib import crc32
-
 from ...core.prelude import Tensor, type_error, value_error
 from ...nn import Layer
-from ..dist_tensor import shard_tensor, view_of
-from ..objects import all_gather_object
-from ..parallel import get_group
+from ..dist_tensor import cut_tensor, view_of
+from ..same import octets, require_agreement
 from .mesh import checked_mesh
 
 
@@ -49,9 +46,9 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
         for store in (owner._parameters, owner._buffers):
             for name, x in store.items():
                 if x is not None and not x.is_dist():
-                    store[name] = shard_tensor(x, mesh, [])
+                    store[name] = cut_tensor(x, mesh, [])
     facts = {name: described(x, before.get(name)) for name, x in named_tensors(layer)}
-    require_agreement(facts, mesh, "shard_layer")
+    require_agreement(facts, view_of(mesh), "shard_layer")
     if input_fn is not None:
         layer.register_forward_pre_hook(lambda _, inputs: as_arguments(input_fn(inputs, mesh)))
     if output_fn is not None:
@@ -69,31 +66,6 @@ def named_tensors(layer: Layer) -> list[tuple[str, Tensor]]:
     return [*layer.named_parameters(), *layer.named_buffers()]
 
 
-def octets(x: Tensor) -> int | None:
-    """A checksum of a tensor that each rank has whole."""
-    return None if x.is_dist() else crc32(x.numpy().tobytes())
-
-
 def described(x: Tensor, checksum: int | None) -> list[str]:
     """What all ranks must know alike of a tensor: spec, placements, values from before."""
     return [str(x.spec), f"on {x.process_mesh} as {x.placements}", f"values with sum {checksum}"]
-
-
-def require_agreement(facts: dict[str, list[str]], mesh, what: str) -> None:
-    """ValueError on all ranks of a mesh that names the tensors for which `facts` differ."""
-    found = [facts]
-    for group in view_of(mesh).groups:  # along one axis of the mesh after the other
-        gathered: list[list] = []
-        all_gather_object(gathered, found, get_group(group))
-        found = [each for line in gathered for each in line]
-    first, lines = found[0], []
-    for rank, other in zip(mesh.process_ids, found, strict=True):
-        for name in first | other:
-            if first.get(name) != other.get(name):
-                here, there = first.get(name) or ["none"], other.get(name) or ["none"]
-                pairs = [(a, b) for a, b in zip(here, there) if a != b]
-                here, there = pairs[0] if pairs else (here, there)
-                lines.append(f"  {name}: {here} in rank {mesh.process_ids[0]}, "
-                             f"{there} in rank {rank}")  # fmt: skip
-    if lines:
-        raise ValueError("\n".join([f"{what}: the ranks of {mesh} disagree", *lines[:5]]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.prelude import Tensor, not_supported, type_error, value_error
 from ...engine.sharding.placements import REPLICATE, ProcessMesh, Shard
 from ...io import DataLoader
-from ..dist_tensor import shard_tensor
+from ..dist_tensor import cut_tensor
 from .api import dtensor_from_local
 from .mesh import checked_mesh
 
@@ -102,7 +102,7 @@ class ShardDataloader:
         placements = self.placements(dim)
         if self.is_split:
             return dtensor_from_local(x, self.mesh, placements)
-        return shard_tensor(x, self.mesh, placements)
+        return cut_tensor(x, self.mesh, placements)
 
 
 def shard_dataloader(

@@ -25,6 +25,10 @@ BUILDERS: dict[str, object] = {}
 """Further executors, each `build(program, strategy, sizes)`, by the kind of place they compute on
 ("gpu"); "no compiler" stands in for the native one where there is no C compiler."""
 
+# Before a program runs on pieces for the first time: `check(program, arrays, view)`, called by all
+# ranks of the mesh.
+CHECKS: list = []
+
 
 def backend_named(name: str | None, strategy=None) -> str:
     """A backend by its name. For None the strategy's `build_cinn_pass` decides, then
@@ -89,6 +93,8 @@ class ExecutableCache:
         placements = [getattr(a, "placements", view.replicated) for a in arrays]
         key = program, view.mesh, *placements
         if key not in self.parts:
+            for check in CHECKS:
+                check(program, arrays, view)
             chosen = chosen_by(self.strategy)
             whole = optimized(program, chosen, until="decompose").program
             self.parts[key] = partition(whole, placements, view)
