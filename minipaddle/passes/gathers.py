@@ -26,11 +26,13 @@ from ..engine.core.slots import slot
 from ..engine.ir.edit import substitute, users_of, with_records
 from ..engine.ir.program import NUMBER, Program
 from ..engine.ops.marks import after
-from ..engine.passes.data_parallel import travels
 from ..engine.passes.registry import program_pass
+from .collective_order import FIRST, in_order, place_of, places_needed
 
-FIRST = (float("-inf"),)
-"""The place in the order of collectives before all others."""
+SLACK = 2
+"""A kernel may compute a gradient together with what needs the next weights. So sums of gradients
+let as many gathers go first.
+"""
 
 
 class Gather(NamedTuple):
@@ -77,7 +79,7 @@ def gathers_of_states(program: Program) -> list[Gather]:
     time, results = {r: t for t, r in enumerate(program.records)}, set(program.results)
     found = []
     for record in program.records:
-        if record.op.name != "all_gather" or not travels(record):
+        if record.op.name != "all_gather" or not place_of(record):
             continue
         state, path = record.inputs[0], []
         while state not in states and is_view(state, time):
@@ -139,23 +141,27 @@ def anchors_of(program: Program, stays, found: list[Gather], ahead: int) -> list
 
 
 def places_of(program: Program, found: list[Gather], anchors: list[int]) -> list[tuple]:
-    """For each stay the place of its gather in the order of collectives: after those whose
-    operands are computed until the anchor. (A movement that makes an operand stands where it is
-    sent, which may be late: what counts is what it moves, and the operands sent before.)
+    """For each stay the place of its gather in the order of collectives: after those that its
+    anchor needs, and those whose operands were computed until the anchor SLACK gathers before. (A
+    movement that makes an operand stands where it is sent, which may be late: what counts is what
+    it moves, and the operands sent before.)
     """
     time, ours = {r: t for t, r in enumerate(program.records)}, {g.record for g in found}
     known, latest = [], -1
-    others = [r for r in program.records if r not in ours and "early" in r.attrs and travels(r)]
-    for record in sorted(others, key=lambda r: r.attrs["early"][0]):
+    others = [r for r in program.records if r not in ours and place_of(r)]
+    for record in sorted(others, key=place_of):
         operand = record.inputs[0]
         while operand in time and is_view(operand, time):
             operand = operand.inputs[0]
         latest = max(latest, time.get(operand, -1))
-        known.append((latest, record.attrs["early"][0]))
-    return [
-        (*max([FIRST, *(place for t, place in known if t <= anchor)]), k)
-        for k, anchor in enumerate(anchors)
-    ]
+        known.append((latest, place_of(record)))
+    needed, places, latest = places_needed(program), [], FIRST
+    for k, anchor in enumerate(anchors):
+        before = anchors[k - SLACK] if k >= SLACK else -1
+        must = FIRST if anchor < 0 else needed[program.records[anchor]]
+        latest = max([latest, must, *(place for t, place in known if t <= before)])
+        places.append((*latest, k))
+    return places
 
 
 # ---- the new program -----------------------------------------------------------------------------
@@ -201,17 +207,3 @@ def write(program: Program, found: list[Gather], stays, anchors, places) -> Prog
         for k in starting[t]:
             start(k, record)
     return with_records(program, records, new)
-
-
-def in_order(program: Program) -> bool:
-    """Whether no collective has to start before one that it needs."""
-    latest: dict[Record, tuple] = {}
-    for record in program.records:
-        place = max((latest[x] for x in record.inputs if x in latest), default=FIRST)
-        if travels(record):
-            own = record.attrs["early"][0] if "early" in record.attrs else FIRST
-            if own < place:
-                return False
-            place = own
-        latest[record] = place
-    return True

@@ -29,6 +29,7 @@ from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, spec
 from ..engine.passes.memory import live
 from ..engine.passes.nest import fusable
 from ..engine.passes.registry import DEFAULTS, program_pass
+from .collective_order import places_needed, places_to_come, sent
 
 BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
 """The speed of a core, roughly."""
@@ -86,6 +87,8 @@ class Peak:
         self.time = {r: t for t, r in enumerate(self.records)}
         end, users = len(self.records), users_of(program)
         self.readers = {r: [self.time[u] for u in found] for r, found in users.items()}
+        self.needed, self.to_come = places_needed(program), places_to_come(program)
+        self.sent = sent(program, users)
         self.overwritten = {  # until when a state's old value can be read
             s.record: end if s.update is None else self.time.get(self.root[s.update][0], 0)
             for s in program.states
@@ -104,6 +107,8 @@ class Peak:
         if not reads or min(reads) <= self.peak:
             return None
         at = min(reads)
+        if self.records[at] in self.sent:
+            return None
         anchor = self.anchor(at)
         again: dict[Record, None] = {}
         sources: set[Value] = set()
@@ -139,9 +144,12 @@ class Peak:
         return found
 
     def anchor(self, at: int) -> Record | None:
-        """A value computed between the peak and `at`, if possible an input of the record then."""
+        """A value computed between the peak and `at`, if possible an input of the record then. It
+        needs no collective that has to start after one that stands later.
+        """
         between = [*self.records[self.peak : at], *self.records[at].inputs]
         late = [r for r in between if r.dtype is not None and self.time.get(r, -1) >= self.peak]
+        late = [r for r in late if self.needed[r] < self.to_come[at]]
         return late[-1] if late else None
 
     def collect(self, record, at: int, value, again: dict, sources: set, depth: int) -> bool:
@@ -260,7 +268,8 @@ def follow(plans: list[Recomputation], peak: Peak) -> Program:
     for t, record in enumerate(peak.records):
         for plan in by_time.get(t, ()):
             records += compute_again(plan, new, peak)
-        for r in dict.fromkeys(record.inputs) if record.op is not after else ():
+        waits = record.op is not after and record not in peak.sent
+        for r in dict.fromkeys(record.inputs) if waits else ():
             anchor = peak.anchor(t) if r not in new and peak.spans(r, t) else None
             if anchor is not None:
                 new[r] = read_after(new.get(anchor, anchor), r, record)

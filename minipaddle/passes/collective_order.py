@@ -1,0 +1,56 @@
+"""The order in which ranks start collectives: what a pass must not turn round.
+
+`partition` gives each collective a place, `early`, and ranks start them in the order of places,
+which is not that of the program: the sum of a gradient stands where the optimizer reads it. A pass
+that makes a record wait for another one must not let a collective wait for one with a later place.
+"""
+
+from __future__ import annotations
+
+from ..engine.core.record import Record
+from ..engine.ir.program import Program
+from ..engine.passes.data_parallel import travels
+
+FIRST, LAST = (float("-inf"),), (float("inf"),)
+"""Places before and after all others."""
+
+
+def place_of(record: Record) -> tuple | None:
+    """The place of a collective; None for other records."""
+    early = record.attrs.get("early")
+    return early[0] if early is not None and travels(record) else None
+
+
+def places_needed(program: Program) -> dict[Record, tuple]:
+    """For each record the latest place of the collectives that it is computed from, or is."""
+    found: dict[Record, tuple] = {}
+    for record in program.records:
+        before = (found[x] for x in record.inputs if x in found)
+        found[record] = max((place_of(record) or FIRST, *before))
+    return found
+
+
+def places_to_come(program: Program) -> list[tuple]:
+    """For each time the first place of the collectives that stand there or later."""
+    found = [LAST]
+    for record in reversed(program.records):
+        found.append(min(found[-1], place_of(record) or LAST))
+    return found[::-1]
+
+
+def sent(program: Program, users: dict) -> set[Record]:
+    """The collectives, and the movements that lead to them alone. They stand late, and start early:
+    nothing may hold them up.
+    """
+    found: set[Record] = set()
+    for record in reversed(program.records):
+        moves = record.op.kind == "movement" and record in users
+        if place_of(record) or (moves and found.issuperset(users[record])):
+            found.add(record)
+    return found
+
+
+def in_order(program: Program) -> bool:
+    """Whether no collective has to start before one that it needs."""
+    needed = places_needed(program)
+    return all(needed[r] == place for r in program.records if (place := place_of(r)))
