@@ -278,6 +278,42 @@ def test_gradients_stay_local_where_nothing_is_averaged():
     assert spawn(rank, nprocs=2).results == [[1.5, 1.0, 1.5], [1.5, 2.0, 1.5]]
 
 
+def test_captured_micro_batches_are_averaged_once():
+    """Four of them, the first three in `no_sync`: one collective, in the last; and the weights of
+    one process that takes them whole.
+    """
+    given = programs.batches("mlp", 4, 6)
+
+    def rank():
+        paddle.seed(3)
+        net = paddle.DataParallel(programs.mlp())
+        adam = programs.optimizer("mlp", net)
+        me, ranks = paddle.distributed.get_rank(), paddle.distributed.get_world_size()
+
+        def part(x, y):
+            (paddle.nn.functional.cross_entropy(net(x), y) / 4).backward()
+
+        def last(x, y):
+            part(x, y)
+            adam.step()
+            adam.clear_grad()
+
+        part, step = (paddle.jit.to_static(f, backend="interpreter") for f in (part, last))
+        for _ in range(3):
+            for k, batch in enumerate(given):
+                mine = [paddle.to_tensor(np.array_split(a, ranks)[me]) for a in batch]
+                with net.no_sync() if k < 3 else paddle.enable_grad():
+                    (part if k < 3 else step)(*mine)
+        sent = [count(executed(f), "start_all_reduce") for f in (part, step)]
+        return sent, [p.numpy() for p in net.parameters()]
+
+    ((_, alone),) = spawn(rank, nprocs=1).results
+    for sent, weights in spawn(rank, nprocs=2).results:
+        assert sent == [0, 1]
+        for a, b in zip(weights, alone, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
 def test_a_rank_that_fails_is_named_to_the_others():
     def rank():
         w = paddle.to_tensor([2.0], stop_gradient=False)
