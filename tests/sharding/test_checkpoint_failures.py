@@ -12,6 +12,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.core import files
 from minipaddle.distributed.checkpoint import manifest, saving
+from minipaddle.distributed.dist_tensor import cut_tensor
 
 from .checkpoints import LAYOUTS, S, check, read, state_of, times, write
 from .models import R
@@ -254,16 +255,19 @@ def shards(placements, value=1.0):
     return dist.shard_tensor(paddle.full([4], value), dist.ProcessMesh([0, 1]), placements)
 
 
+def cut_otherwise():
+    """A tensor that ranks cut in other ways, as `shard_tensor` would refuse to."""
+    place = S(0) if dist.get_rank() else R
+    return {"x": cut_tensor(paddle.ones([4]), dist.ProcessMesh([0, 1]), [place])}
+
+
 def differing():
     return {"x": paddle.ones([4 - dist.get_rank()])}
 
 
 REFUSED = {
     "another shape": (differing, r"rank 1.*float32\[4\] before it"),
-    "placements that differ": (
-        lambda: {"x": shards([S(0) if dist.get_rank() else R])},
-        "do not make",
-    ),
+    "placements that differ": (cut_otherwise, "do not make"),
     "numbers that differ": (lambda: {"n": dist.get_rank()}, r"\['n'\] is 1 in rank 1, 0 before it"),
     "terms": (lambda: {"x": shards([dist.Partial()])}, "is of terms"),
     "one name for two": (lambda: {"a.b": paddle.ones([1]), "a": {"b": paddle.ones([1])}}, "'a.b'"),
