@@ -10,6 +10,8 @@ Parallelism", 2019.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from ....engine.core.dispatch import current
 from ....engine.core.errors import value_error
 from ....engine.sharding.placements import Replicate
@@ -53,7 +55,21 @@ class OnMesh:
         return moved_along(x, self.mesh, "mp", placement, self.named())
 
 
-class ColumnParallelLinear(OnMesh, Linear):
+class CutLinear(OnMesh, Linear):
+    """A Linear whose weight, and bias if `has_bias`, are cut along mp at the axes of its class."""
+
+    weight_cut: ClassVar[dict[str, int]]
+    bias_cut: ClassVar[dict[str, int]]
+
+    def __init__(self, features, weight_attr, has_bias, mp_group, name):
+        self.__dict__["mesh"] = mesh_of(type(self).__name__, mp_group)
+        super().__init__(*features, weight_attr, None if has_bias else False, name)
+        cut_parameter(self.weight, self.mesh, self.weight_cut)
+        if has_bias:
+            cut_parameter(self.bias, self.mesh, self.bias_cut)
+
+
+class ColumnParallelLinear(CutLinear):
     """x @ weight + bias: each rank along mp computes some columns of the result.
 
     `weight` [in_features, out_features] and `bias` (with `has_bias` alone) are cut along
@@ -76,23 +92,21 @@ class ColumnParallelLinear(OnMesh, Linear):
     ([4, 6], [4, 3], [2, 3], [2, 4])
     """
 
+    weight_cut, bias_cut = {"mp": 1}, {"mp": 0}
+
     def __init__(
         self, in_features, out_features, weight_attr=None, has_bias=None, gather_output=True,
         fuse_matmul_bias=False, mp_group=None, name=None,
     ):  # fmt: skip
-        self.__dict__["mesh"] = mesh_of(type(self).__name__, mp_group)
-        super().__init__(in_features, out_features, weight_attr, None if has_bias else False, name)
+        super().__init__((in_features, out_features), weight_attr, has_bias, mp_group, name)
         self.gather_output = gather_output
-        cut_parameter(self.weight, self.mesh, {"mp": 1})
-        if has_bias:
-            cut_parameter(self.bias, self.mesh, {"mp": 0})
 
     def forward(self, x):
         y = super().forward(self.taken(x))
         return self.along_mp(y, Replicate()) if self.gather_output else y
 
 
-class RowParallelLinear(OnMesh, Linear):
+class RowParallelLinear(CutLinear):
     """x @ weight + bias: each rank along mp multiplies some columns of x; the terms are added.
 
     `weight` [in_features, out_features] is cut along in_features, `bias` is whole. If
@@ -113,16 +127,14 @@ class RowParallelLinear(OnMesh, Linear):
     ([3, 4], [Replicate()])
     """
 
+    weight_cut, bias_cut = {"mp": 0}, {}
+
     def __init__(
         self, in_features, out_features, weight_attr=None, has_bias=True, input_is_parallel=False,
         fuse_matmul_bias=False, mp_group=None, name=None,
     ):  # fmt: skip
-        self.__dict__["mesh"] = mesh_of(type(self).__name__, mp_group)
-        super().__init__(in_features, out_features, weight_attr, None if has_bias else False, name)
+        super().__init__((in_features, out_features), weight_attr, has_bias, mp_group, name)
         self.input_is_parallel = input_is_parallel
-        cut_parameter(self.weight, self.mesh, {"mp": 0})
-        if has_bias:
-            cut_parameter(self.bias, self.mesh, {})
 
     result = Replicate()
     """How the sum lies along mp."""
