@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from minipaddle.distributed import launch
-from tests.distributed import faulty, train
+from tests.distributed import faulty, train, train_in_pieces
 from tests.exercises.batch import unmeasured
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed")
@@ -59,10 +59,16 @@ def test_ranks_that_disagree_are_told_what_each_asked_for():
 
 # ---- faults ----------------------------------------------------------------------------------
 
-PAIRS = [("killed", "all_reduce"), ("raising", "recv"), ("hung", "all_gather")]
+PAIRS = [
+    ("killed", "all_reduce"),
+    ("raising", "recv"),
+    ("hung", "all_gather"),
+    ("killed", "captured step"),
+]
+CALLS = [*faulty.CALLS, *faulty.MADE]
 EVERY = os.environ.get("FAULTS") == "all"
 if EVERY:
-    PAIRS = [(f, c) for f in ("raising", "killed", "hung", "stopped") for c in faulty.CALLS]
+    PAIRS = [(f, c) for f in ("raising", "killed", "hung", "stopped") for c in CALLS]
 SAID = {
     "raising": "rank 1 failed: ValueError: a fault of rank 1",
     "killed": "rank 1 died",
@@ -79,7 +85,9 @@ def test_a_fault_is_named_to_all(fault, name):
     call = [sys.executable, "-m", "minipaddle.distributed.launch", *flags, *script]
     done = started(call, TOKEN=(token := str(time.time_ns())))
     assert done.returncode != 0
-    heard = re.findall(r"rank (\d) after ([\d.]+) s: (.*?)(?=rank \d after|$)", done.stdout, re.M)
+    heard = re.findall(
+        r"^rank (\d) after ([\d.]+) s: (.*?)(?=^rank \d after|\Z)", done.stdout, re.M | re.S
+    )
     assert {rank for rank, _, _ in heard} == {"0", "2"}, done.stdout + done.stderr
     for _, seconds, message in heard:
         assert SAID[fault] in message
@@ -87,7 +95,7 @@ def test_a_fault_is_named_to_all(fault, name):
     assert not running(token)
 
 
-@pytest.mark.parametrize("name", faulty.CALLS if EVERY else ["broadcast"])
+@pytest.mark.parametrize("name", CALLS if EVERY else ["broadcast"])
 def test_plain_mpiexec_ends_all_and_a_witness_names_who_died(name):
     """The others may hear of it or not, as fast as they are killed; no process is left."""
     script = [ROOT / "tests" / "distributed" / "faulty.py", "killed", name]
@@ -168,6 +176,24 @@ def test_one_script_in_a_notebook_and_under_mpiexec(monkeypatch):
         assert len(losses) == 30
         assert np.mean(losses[-5:]) < 0.75 * np.mean(losses[:5])
         np.testing.assert_allclose(losses, found["alone"], rtol=1e-4)
+
+
+def test_one_script_whatever_the_placements(monkeypatch):
+    """Data, tensor parallel, ZeRO-3, in three worlds: one curve, up to rounding."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    script = ROOT / "tests" / "distributed" / "train_in_pieces.py"
+    found = {}
+    for text in (in_a_notebook(script), mpiexec(4, script).stdout):
+        (line,) = [json.loads(s) for s in text.splitlines() if s.startswith("{")]
+        found[line["backend"]] = line["curves"]
+    assert found.keys() == {"THREADS", "MPI"}
+    found["alone"] = train_in_pieces.main(1)
+    expected = found["alone"]["data"]
+    assert expected[-1] < 0.7 * expected[0]
+    for curves in found.values():
+        assert curves.keys() == {"data", "tensor", "zero3"}
+        for losses in curves.values():
+            np.testing.assert_allclose(losses, expected, rtol=1e-6)
 
 
 # ---- launch ----------------------------------------------------------------------------------

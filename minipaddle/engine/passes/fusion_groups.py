@@ -91,10 +91,11 @@ class Fusion:
         self.order = {r: k for k, r in enumerate(program.records)}
         self.users = users_of(program)
         self.needed = set(program.results)
-        effects = [r for r in program.records if has_effect(r)]
-        self.before = {b: a for a, b in itertools.pairwise(effects)}  # effects keep their order
+        early = lambda r: r.attrs.get("early") or ()
+        effects = itertools.pairwise(sorted(filter(has_effect, program.records), key=early))
+        self.before = {b: a for a, b in effects if bool(early(a)) is bool(early(b))}  # kept so
         self.of = {r: Group([r], k, fusable(r)) for r, k in self.order.items()}
-        self.topological: list[Group | None] = [*self.of.values()]  # each after those it uses
+        self.topological: list[Group | None] = [*self.sorted()]  # each after those it uses
         self.forms, self.loops = Forms(), {}
 
     # ---- joining -----------------------------------------------------------------------------
@@ -232,6 +233,7 @@ class Fusion:
                 heappush(ready, (g.first, g))
             _, g = heappop(ready)
             waiting.done(g)
+            g.position = len(found)
             found.append(g)
         return found
 
