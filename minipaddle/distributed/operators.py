@@ -21,11 +21,14 @@ from __future__ import annotations
 from itertools import count
 
 from ..engine.core.dtype import int64
-from ..engine.core.op import Op, opaque
+from ..engine.core.op import KEPT, Op, opaque
 from ..engine.core.rank import per_rank
 from ..engine.core.record import Spec
+from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
 from ..engine.passes.registry import LOOKS_FOR
 from .ranks import group_numbered
+
+KEPT[:0] = [CollectiveTimeout, PeerFailed]  # so callers can catch them
 
 
 def like(x, **attrs) -> Spec:

@@ -279,15 +279,15 @@ class Op:
         """The same error with a message that names this operator and its arguments."""
         given = ", ".join([*map(describe, inputs), *(f"{k}={v!r}" for k, v in attrs.items())])
         try:
-            specs = [getattr(x, "spec", x) for x in inputs]
-            self.result_spec(specs, attrs)
-            reason = str(error)
-        except NotImplementedError:
-            reason = str(error)
+            self.result_spec([getattr(x, "spec", x) for x in inputs], attrs)
         except Exception as taught:
-            error, reason = taught, str(taught)
-        kind = next((k for k in (TypeError, IndexError) if isinstance(error, k)), ValueError)
-        return kind(teach(f"{self.name}({given}): {reason}"))
+            error = error if isinstance(taught, NotImplementedError) else taught
+        kind = next((k for k in KEPT if isinstance(error, k)), ValueError)
+        return kind(teach(f"{self.name}({given}): {error}"))
+
+
+KEPT: list[type[Exception]] = [TypeError, IndexError]
+"""Errors that stay of their kind when an operator explains them; others become ValueErrors."""
 
 
 def widen(a):
