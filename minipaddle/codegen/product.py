@@ -29,7 +29,7 @@ LARGE = 1 << 20
 """Elements of y from which OpenBLAS is faster: it has blocks for each cache level (measured)."""
 
 TALL = 32
-"""Fewest rows of x for which OpenBLAS is faster; for twice as many, panels of a large y are."""
+"""Fewest rows of x for which OpenBLAS is faster; with over four times as many, y is packed."""
 
 
 class Axis(NamedTuple):
@@ -135,7 +135,7 @@ def choose_algorithm(p: Product, dtype) -> str:
     if straight and p.m.size <= STREAMED and p.n.size >= WIDE:
         return "stream"
     in_cache = p.n.size * p.k.size * dtype.itemsize <= facts().second // 2
-    if straight and p.count == 1 and p.m.size > 2 * TALL and not in_cache:
+    if straight and p.count == 1 and p.m.size > 4 * TALL and not in_cache:
         return "panels"
     return "rows" if straight or p.n.size == 1 else "panels"
 

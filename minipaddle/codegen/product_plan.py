@@ -11,10 +11,11 @@ from . import microkernel
 from .c_text import BLOCK, PARALLEL, SIZES, Workspace
 from .machine import facts
 from .microkernel import CHUNK, TERMS
-from .product import Product
+from .product import TALL, Product
 
-SERIAL = 200_000
-"""Multiplications below which a second thread does not pay."""
+SERIAL = 30_000
+"""Multiplications for each lane of a vector below which a second thread does not pay: they take as
+long as starting it, and waiting for it."""
 
 LARGE = 1_000_000
 """Multiplications from which on a tile of its own is worth the time of its compilation."""
@@ -48,7 +49,8 @@ class ProductPlan(NamedTuple):
     @property
     def threads(self) -> str:
         """The axis that threads share: "batch", "rows", "columns" or none."""
-        if self.p.work < SERIAL or self.how == "blas":
+        lanes = facts().vector // SIZES[self.T]
+        if self.p.work < SERIAL * lanes or self.how == "blas":
             return ""
         can = {"batch": self.p.count > 1, "rows": self.p.m.size >= 16, "columns": self.wide}
         return pick("threads", self.rule, ["", *(axis for axis, there in can.items() if there)])
@@ -63,9 +65,10 @@ class ProductPlan(NamedTuple):
         """The axis that threads share by default."""
         if self.p.count >= 4 or (self.p.count > 1 and self.p.m.size < 16):
             return "batch"
-        if self.p.m.size >= 16:
-            return "rows"
-        return "columns" if self.wide else ""
+        few = 16 if self.rows else 4 * TALL + 1  # an epilogue reads whole rows
+        if self.wide and self.p.m.size < few:
+            return "columns"
+        return "rows" if self.p.m.size >= 16 else ""
 
     @property
     def chunk(self) -> str:
