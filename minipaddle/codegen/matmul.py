@@ -135,22 +135,23 @@ def by_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     The epilogue follows the last terms.
     """
     p, T, t, most = plan.p, plan.T, plan.tile, plan.deep
-    n, panel, whole = p.n.size, t.panel(T), p.k.size <= most
+    panel, whole, span = t.panel(T), p.k.size <= most, plan.span
     at, terms = ("0", str(p.k.size)) if whole else ("k", "terms")
     add, start = str(int(plan.add)) + " || k > 0" * (not whole), plus(b, at, p.k.y)
+    n, first = (str(p.n.size), c) if span == p.n.size else ("wide", plus(c, "at", p.n.out))
+    start = start if n != "wide" else plus(start, "at", p.n.y)
     if plan.threads:
-        many, rest = least(f"{n} - n", f"4 * {panel}"), f"{p.n.y}, {p.k.y}, panels + n * {terms}"
+        many, rest = least(f"{n} - n", panel), f"{p.n.y}, {p.k.y}, panels + n * {terms}"
         turn = f"panels_{t.suffix(T)}({many}, {terms}, {start} + n * {p.n.y}, {rest});\n"
-        text = loop("n", n, turn, pragma=PARALLEL, step=f"4 * {panel}")
+        text = loop("n", n, turn, pragma=PARALLEL, step=panel)
     else:
         text = f"panels_{t.suffix(T)}({n}, {terms}, {start}, {p.n.y}, {p.k.y}, panels);\n"
 
-    def inside(first: str, rows: int) -> str:
-        x = plus(plus(a, at, p.k.x), first, p.m.x), p.m.x, p.k.x, 0
+    def inside(row: str, rows: int) -> str:
+        x = plus(plus(a, at, p.k.x), row, p.m.x), p.m.x, p.k.x, 0
         y = "panels", panel, 0, f"{panel} * {terms}"
-        return microkernel.calls(
-            T, rows, n, terms, 1, x, y, (plus(c, first, p.m.out), p.m.out), add, t
-        )
+        to = plus(first, row, p.m.out), p.m.out
+        return microkernel.calls(T, rows, n, terms, 1, x, y, to, add, t)
 
     if not whole and plan.rows:
         after, last = plan.rows, f"if (k + {most} >= {p.k.size})"
@@ -159,7 +160,10 @@ def by_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     if not whole:
         terms = f"const int64_t terms = {least(f'{p.k.size} - k', most)};\n"
         text = loop("k", p.k.size, terms + text, step=most)
-    size = microkernel.panels_size(n, min(most, p.k.size), t)
+    if n == "wide":
+        wide = f"const int64_t wide = {least(f'{p.n.size} - at', span)};\n"
+        text = loop("at", p.n.size, wide + text, step=span)
+    size = microkernel.panels_size(span, min(most, p.k.size), t)
     return f"{T} *panels = {plan.room.array(T, size)};\n{text}"
 
 

@@ -23,6 +23,9 @@ LARGE = 1_000_000
 DEEP = 2 * TERMS
 """Terms that are summed in one pass: this many rows of a panel stay in the second-level cache."""
 
+SPAN = 8
+"""Widths of a tile that take all slices of terms before the next columns do."""
+
 SHALLOW = 128
 """Fewest terms of a slice of a large product: with fewer, packing takes a part of the time."""
 
@@ -97,6 +100,17 @@ class ProductPlan(NamedTuple):
         """Terms that are summed in one pass."""
         k = self.p.k.size
         return pick("deep", self.depth, [d for d in (128, 256, 512, 1024, 2048, 4096) if d < k])
+
+    @property
+    def span(self) -> int:
+        """Columns that take all slices of terms before the next ones do, so that results which do
+        not fit the caches stay there meanwhile. An epilogue reads whole rows.
+        """
+        (_, m, n, k, _), each = self.p, SPAN * self.tile.widest
+        if self.rows or k.size <= self.deep or each >= n.size:
+            return n.size
+        large = m.size * n.size * SIZES[self.T] > facts().third // 4
+        return pick("span", each if large else n.size, [each, 2 * each, n.size])
 
     @property
     def far(self) -> bool:
