@@ -97,6 +97,7 @@ class ExecutableCache:
                 check(program, arrays, view)
             chosen = chosen_by(self.strategy)
             whole = optimized(program, chosen, until="decompose").program
+            whole = run_pass("cse", whole, chosen, survey(whole))  # each value is moved once
             self.parts[key] = partition(whole, placements, view)
         part, outputs = self.parts[key]
         found, _ = self.run(part, [getattr(a, "local", a) for a in arrays])
