@@ -7,6 +7,7 @@ Their bodies read and write at indices that an array holds, which no symbolic ar
 from __future__ import annotations
 
 from ..engine.core.dtype import HALVES, float32
+from ..engine.core.slots import slot
 from ..engine.ops import creation, nn, reduction
 from ..engine.ops.elementwise import exp, log, where
 from ..engine.ops.movement import reshape
@@ -42,6 +43,7 @@ def in_float32(rule):
 
 
 @in_float32
+@slot("losses.cross_entropy")
 def cross_entropy(record, x, label):
     """log Σ eᶻ - z[label] with z = x - max x; `pick` raises for a label that is no class."""
     ignore, mean = record.attrs["ignore_index"], record.attrs["mean"]
@@ -58,6 +60,7 @@ def cross_entropy(record, x, label):
 
 
 @in_float32
+@slot("losses.softmax_minus_label")
 def softmax_minus_label(record, x, label):
     """(softmax(x) - [class = label]) · share, in one pass over each row."""
     ignore, mean = record.attrs["ignore_index"], record.attrs["mean"]

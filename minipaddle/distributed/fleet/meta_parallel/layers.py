@@ -10,10 +10,9 @@ Parallelism", 2019.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ....engine.core.dispatch import current
 from ....engine.core.errors import value_error
+from ....engine.core.slots import slot
 from ....engine.sharding.placements import Replicate
 from ....nn import Embedding, Layer, Linear
 from ....nn import functional as F
@@ -56,17 +55,12 @@ class OnMesh:
 
 
 class CutLinear(OnMesh, Linear):
-    """A Linear whose weight, and bias if `has_bias`, are cut along mp at the axes of its class."""
-
-    weight_cut: ClassVar[dict[str, int]]
-    bias_cut: ClassVar[dict[str, int]]
+    """A Linear whose weight, and bias if `has_bias`, are cut along mp by `cut`."""
 
     def __init__(self, features, weight_attr, has_bias, mp_group, name):
         self.__dict__["mesh"] = mesh_of(type(self).__name__, mp_group)
         super().__init__(*features, weight_attr, None if has_bias else False, name)
-        cut_parameter(self.weight, self.mesh, self.weight_cut)
-        if has_bias:
-            cut_parameter(self.bias, self.mesh, self.bias_cut)
+        self.cut()
 
 
 class ColumnParallelLinear(CutLinear):
@@ -92,8 +86,6 @@ class ColumnParallelLinear(CutLinear):
     ([4, 6], [4, 3], [2, 3], [2, 4])
     """
 
-    weight_cut, bias_cut = {"mp": 1}, {"mp": 0}
-
     def __init__(
         self, in_features, out_features, weight_attr=None, has_bias=None, gather_output=True,
         fuse_matmul_bias=False, mp_group=None, name=None,
@@ -101,8 +93,16 @@ class ColumnParallelLinear(CutLinear):
         super().__init__((in_features, out_features), weight_attr, has_bias, mp_group, name)
         self.gather_output = gather_output
 
+    @slot("fleet.cut_columns")
+    def cut(self) -> None:
+        """Cut weight and bias along out_features."""
+        cut_parameter(self.weight, self.mesh, {"mp": 1})
+        if self.bias is not None:
+            cut_parameter(self.bias, self.mesh, {"mp": 0})
+
+    @slot("fleet.columns")
     def forward(self, x):
-        y = super().forward(self.taken(x))
+        y = self.applied(self.taken(x), self.bias)
         return self.along_mp(y, Replicate()) if self.gather_output else y
 
 
@@ -127,8 +127,6 @@ class RowParallelLinear(CutLinear):
     ([3, 4], [Replicate()])
     """
 
-    weight_cut, bias_cut = {"mp": 0}, {}
-
     def __init__(
         self, in_features, out_features, weight_attr=None, has_bias=True, input_is_parallel=False,
         fuse_matmul_bias=False, mp_group=None, name=None,
@@ -139,6 +137,14 @@ class RowParallelLinear(CutLinear):
     result = Replicate()
     """How the sum lies along mp."""
 
+    @slot("fleet.cut_rows")
+    def cut(self) -> None:
+        """Cut the weight along in_features; the bias lies whole in each rank."""
+        cut_parameter(self.weight, self.mesh, {"mp": 0})
+        if self.bias is not None:
+            cut_parameter(self.bias, self.mesh, {})
+
+    @slot("fleet.rows")
     def forward(self, x):
         y = self.along_mp(self.applied(self.taken(x), None), self.result)
         return y if self.bias is None else y + self.bias
