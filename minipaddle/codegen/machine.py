@@ -54,7 +54,9 @@ class Facts(NamedTuple):
 def machine(threads: int) -> str:
     """A hash of what the time of a kernel depends on: processor, compiler, flags, threads."""
     cc = compiler()
-    key = "\0".join([processor(), *((cc.version, *cc.flags) if cc else ()), str(threads)])
+    key = "\0".join(
+        [processor(), *((*cc.command, cc.version, *cc.flags) if cc else ()), str(threads)]
+    )
     return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 

@@ -105,9 +105,9 @@ def main(engine: str, ranks: int) -> None:
 # ---- who starts them -------------------------------------------------------------------------
 
 
-def started(engine: str, ranks: int) -> dict:
-    """The figures of one start of an engine."""
-    own = ["-m", "tests.benchmarks.collectives", engine, str(ranks)]
+def started(engine: str, ranks: int, module: str = "tests.benchmarks.collectives") -> dict:
+    """The figures of one start of an engine: what `module` prints."""
+    own = ["-m", module, engine, str(ranks)]
     if engine == "gloo":
         return of_processes(own, ranks)
     python = [sys.executable, *own]

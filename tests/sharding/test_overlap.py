@@ -51,10 +51,10 @@ def collectives(way: str, rows: int) -> tuple[list, list, list]:
 
 
 def test_data_parallel_is_one_message():
-    """All gradients and the loss fit into one bucket, and the backward goes on meanwhile."""
+    """All gradients and the loss fit into one bucket; states are written when it has come."""
     names, _, _ = dist.spawn(collectives, args=("data, 2 ranks", 4), nprocs=2).results[0]
     assert names.count("start_all_reduce") == 1
-    assert names.index("finish_all_reduce") - names.index("start_all_reduce") > 10
+    assert len(names) - names.index("finish_all_reduce") > 10
 
 
 @pytest.mark.parametrize("rows", [4, 2])

@@ -30,7 +30,7 @@ def test_buckets_and_what_is_computed_while_they_travel():
     assert str(picture).splitlines() == [
         "p: 15 records, 2 buckets",
         "  bucket 0: 2.0 KB, 1 gradient, travels while 4 records are computed",
-        "  bucket 1: 2.0 KB, 1 gradient, travels while 2 records are computed",
+        "  bucket 1: 2.0 KB, 1 gradient, travels while 1 record is computed",
     ]
     (axis,) = picture.figure.axes
     assert [t.get_text().strip() for t in axis.texts] == ["bucket 0, 2.0 KB", "bucket 1, 2.0 KB"]

@@ -43,11 +43,6 @@ class Bucket(NamedTuple):
     number: int
     marks: list[Record]
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes that travel."""
-        return sum(r.spec.nbytes for r in self.marks)
-
 
 @program_pass(
     "data_parallel",
@@ -93,16 +88,14 @@ def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
 
 def kind_of(record: Record) -> tuple[str, str | None]:
     """The collective that a record stands for, and how it combines."""
-    if record.op is gradient:
-        return "all_reduce", "avg"
-    return record.op.name, record.attrs.get("op")
+    mean = "all_reduce", "avg"
+    return mean if record.op is gradient else (record.op.name, record.attrs.get("op"))
 
 
 def limit_of(record: Record, megabytes: float | None) -> float:
     """The megabytes that a record may travel with; sums alone can share a message."""
-    if kind_of(record)[0] != "all_reduce":
-        return 0
-    return record.attrs.get("megabytes", BUCKET) if megabytes is None else megabytes
+    most = record.attrs.get("megabytes", BUCKET) if megabytes is None else megabytes
+    return most if kind_of(record)[0] == "all_reduce" else 0
 
 
 @slot("data_parallel.assign_buckets")
@@ -151,9 +144,16 @@ def levels(program: Program) -> dict[Record, int]:
 
 def insert_all_reduces(program: Program, found: list[Bucket], overlap: bool = True) -> Program:
     """The program that sends each bucket as soon as its gradients are known, and computes what
-    needs its averages after all that does not.
+    needs its averages after all that does not. What only updates states comes after all buckets: a
+    rank may fail until then, and its states are whole, without copies.
     """
     required, writer = required_buckets(program, found), OverlapWriter(found, overlap)
+    outputs = {*program.outputs}
+    for record in reversed(program.records):
+        if record in outputs or travels(record) or has_effect(record):
+            outputs.update(record.inputs)
+        else:
+            required[record] = len(found) - 1
     for record in sorted(program.records, key=required.get):
         writer.fetch(required[record])
         writer.write(record)
@@ -210,8 +210,7 @@ def required_buckets(program: Program, found: list[Bucket]) -> dict[Record, int]
     A record with an effect waits for the same buckets as the effects before it.
     """
     bucket = {mark: each.number for each in found for mark in each.marks}
-    required: dict[Record, int] = {}
-    effect = -1
+    required, effect = {}, -1
     for record in program.records:
         needs = [bucket.get(r, required.get(r, -1)) for r in record.inputs]
         required[record] = max(needs, default=-1)
