@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from ..core.prelude import Tensor, current, value_error
+from ..core.prelude import Tensor, current, type_error, value_error
 from ..eager.sharded import in_charge
 from ..engine.core.rank import per_rank
 from ..engine.eager.tensor import wrap
@@ -16,7 +16,7 @@ from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh
 from ..tensor.methods import own_members
 from .parallel import group_in_order
 from .ranks import known
-from .same import require_agreement
+from .same import require_agreement, require_same_mesh
 
 
 class ReduceType:
@@ -69,7 +69,9 @@ def view_of(mesh: ProcessMesh) -> View:
 
 def checked(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placement, ...]:
     """Placements for each axis of the mesh, with axes of the tensor counted from the front."""
-    given = list(placements or ())
+    if not isinstance(mesh, ProcessMesh):
+        raise type_error(f"{what}: the mesh {mesh!r}", "dist.ProcessMesh([0, 1], dim_names=['x'])")
+    given = [0] if isinstance(placements, Placement) else list(placements or ())
     if not all(isinstance(p, Placement) for p in given) or len(given) > mesh.ndim:
         raise value_error(
             f"{what}: placements {placements} on the mesh {mesh}",
@@ -78,7 +80,7 @@ def checked(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placem
         )
     given += [REPLICATE] * (mesh.ndim - len(given))
     for p in given:
-        if p.is_shard() and not -ndim <= p.dim < ndim:
+        if p.is_shard() and p.dim not in range(-ndim, ndim):
             raise value_error(f"{what}: {p} of a tensor with {ndim} axes")
     return tuple(replace(p, dim=p.dim % ndim) if p.is_shard() else p for p in given)
 
@@ -103,7 +105,11 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     found = checked(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
     if mesh.size > 1 and not current.top.tracing:
         what = f"shard_tensor of {given.name if given.is_parameter else given.spec}"
-        require_agreement({"tensor": [str(given.spec), f"as {[*found]}"]}, view_of(mesh), what)
+        facts = {"tensor": [str(given.spec), f"as {[*found]}"]}
+        if mesh.size == known().world.size:
+            require_same_mesh(facts, mesh, what)
+        else:
+            require_agreement(facts, view_of(mesh), what)
     return cut_tensor(given, mesh, found, stop_gradient)
 
 
@@ -155,6 +161,11 @@ def unshard_dtensor(dist_tensor):
     >>> dist.spawn(work, nprocs=2).results
     [[0, 1, 2], [0, 1, 2]]
     """
+    if not sharded(dist_tensor.array):
+        raise value_error(
+            f"unshard_dtensor of {dist_tensor.spec}, which lies on no mesh",
+            expected="a tensor of dist.shard_tensor",
+        )
     return Tensor(dist_tensor.array.get(), stop_gradient=dist_tensor.stop_gradient)
 
 

@@ -8,6 +8,7 @@ from ..core.prelude import Tensor
 from ..engine.executors.executable_cache import CHECKS
 from ..engine.sharding.array import sharded
 from ..engine.sharding.pieces import View
+from ..engine.sharding.placements import ProcessMesh
 from .objects import all_gather_object
 from .parallel import get_group
 
@@ -21,6 +22,15 @@ def checksum(array) -> int:
 def octets(x: Tensor) -> int | None:
     """A checksum of a tensor that each rank has whole."""
     return None if x.is_dist() else checksum(x.array)
+
+
+def require_same_mesh(facts: dict[str, list[str]], mesh: ProcessMesh, what: str) -> None:
+    """`require_agreement` of all ranks of the world, also where they mean different meshes of it:
+    groups along the axes of such meshes would wait for each other forever.
+    """
+    found: list[dict] = []
+    all_gather_object(found, {"the mesh": [f"{mesh}"]} | facts)
+    require_equal(found, [*range(len(found))], what, mesh)
 
 
 def require_agreement(facts: dict[str, list[str]], view: View, what: str) -> None:

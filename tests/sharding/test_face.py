@@ -205,6 +205,49 @@ def test_ranks_that_disagree_about_a_tensor(make, message):
     assert all("shard_tensor of" in found and message in found for found in raised(work))
 
 
+@pytest.mark.parametrize(
+    ("others", "names"), [([1, 0], ["x"]), ([0, 1], ["y"]), ([[0, 1]], ["x", "y"])]
+)
+@pytest.mark.parametrize("first", [0, 1])
+def test_ranks_that_disagree_about_the_mesh(others, names, first):
+    """Also a mesh that one rank has used before and the other has not."""
+
+    def work():
+        mesh, x = dist.ProcessMesh([0, 1], dim_names=["x"]), paddle.ones([4])
+        if first:
+            dist.shard_tensor(x, mesh, [dist.Shard(0)])
+        if dist.get_rank():
+            mesh = dist.ProcessMesh(others, dim_names=names)
+        dist.shard_tensor(x, mesh, [dist.Shard(0)])
+
+    for found in raised(work):
+        assert found.startswith("shard_tensor of float32[4]: the ranks of {shape: [")
+        assert "the mesh: {shape: [2], process_ids: [0,1], dim_names: [x]} in rank 0" in found
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda x: dist.shard_tensor(x, [0], [dist.Shard(0)]), TypeError, r"the mesh \[0\]"),
+        (lambda x: dist.shard_tensor(x, None, []), TypeError, "the mesh None"),
+        (
+            lambda x: dist.shard_tensor(x, dist.ProcessMesh([0]), dist.Shard(0)),
+            ValueError,
+            r"placements Shard\(dim=0\) on the mesh",
+        ),
+        (
+            lambda x: dist.shard_tensor(x, dist.ProcessMesh([0]), [dist.Shard("a")]),
+            ValueError,
+            r"Shard\(dim=a\) of a tensor with 1 axes",
+        ),
+        (dist.unshard_dtensor, ValueError, r"float32\[4\], which lies on no mesh"),
+    ],
+)
+def test_what_is_no_mesh_and_no_placement(make, error, message):
+    with pytest.raises(error, match=message):
+        make(paddle.ones([4]))
+
+
 @pytest.mark.parametrize("second", [0, 1])
 def test_whole_arguments_of_a_program_are_the_same_in_all_ranks(second):
     """A captured step counts them as whole: ranks that give others would be silently wrong."""
