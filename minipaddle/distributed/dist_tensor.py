@@ -32,6 +32,9 @@ class ReduceType:
     kRedAll, kRedAny = "min", "max"
 
 
+REDUCTIONS = ("sum", "avg", "max", "min", "prod")
+
+
 class Views:
     """The meshes that a rank has used, as it sees them."""
 
@@ -82,6 +85,8 @@ def checked(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placem
     for p in given:
         if p.is_shard() and p.dim not in range(-ndim, ndim):
             raise value_error(f"{what}: {p} of a tensor with {ndim} axes")
+        if p.is_partial() and p.op not in REDUCTIONS:
+            raise value_error(f"{what}: {p}", expected=f"Partial of {', '.join(REDUCTIONS)}")
     return tuple(replace(p, dim=p.dim % ndim) if p.is_shard() else p for p in given)
 
 

@@ -36,6 +36,10 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
     for name in config:
         if name not in ("mp_config", "dp_config", "pp_config"):
             raise value_error(f"parallelize with {name}", expected="mp_config, dp_config")
+    for part, known_name in (("mp_config", "parallelize_plan"), ("dp_config", "sharding_level")):
+        for name in config.get(part) or ():
+            if name != known_name:
+                raise value_error(f"parallelize with {part}[{name!r}]", expected=repr(known_name))
     if config.get("pp_config"):
         raise not_supported("parallelize with pp_config", expected="mp_config, dp_config")
     level = (config.get("dp_config") or {}).get("sharding_level", 0)

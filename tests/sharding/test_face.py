@@ -209,7 +209,8 @@ def test_ranks_that_disagree_about_a_tensor(make, message):
     ("others", "names"), [([1, 0], ["x"]), ([0, 1], ["y"]), ([[0, 1]], ["x", "y"])]
 )
 @pytest.mark.parametrize("first", [0, 1])
-def test_ranks_that_disagree_about_the_mesh(others, names, first):
+@pytest.mark.parametrize("what", ["shard_tensor of float32[4]", "shard_layer"])
+def test_ranks_that_disagree_about_the_mesh(others, names, first, what):
     """Also a mesh that one rank has used before and the other has not."""
 
     def work():
@@ -218,10 +219,12 @@ def test_ranks_that_disagree_about_the_mesh(others, names, first):
             dist.shard_tensor(x, mesh, [dist.Shard(0)])
         if dist.get_rank():
             mesh = dist.ProcessMesh(others, dim_names=names)
+        if what == "shard_layer":
+            dist.shard_layer(nn.Linear(2, 2), mesh)
         dist.shard_tensor(x, mesh, [dist.Shard(0)])
 
     for found in raised(work):
-        assert found.startswith("shard_tensor of float32[4]: the ranks of {shape: [")
+        assert found.startswith(f"{what}: the ranks of {{shape: [")
         assert "the mesh: {shape: [2], process_ids: [0,1], dim_names: [x]} in rank 0" in found
 
 
@@ -239,6 +242,18 @@ def test_ranks_that_disagree_about_the_mesh(others, names, first):
             lambda x: dist.shard_tensor(x, dist.ProcessMesh([0]), [dist.Shard("a")]),
             ValueError,
             r"Shard\(dim=a\) of a tensor with 1 axes",
+        ),
+        (
+            lambda x: dist.shard_tensor(x, dist.ProcessMesh([0]), [dist.Partial("most")]),
+            ValueError,
+            r"Partial\(reduce_type=MOST\)",
+        ),
+        (
+            lambda x: dist.parallelize(
+                nn.Linear(1, 1), None, dist.ProcessMesh([0]), {"mp_config": {"plan": {}}}
+            ),
+            ValueError,
+            r"mp_config\['plan'\]",
         ),
         (dist.unshard_dtensor, ValueError, r"float32\[4\], which lies on no mesh"),
     ],

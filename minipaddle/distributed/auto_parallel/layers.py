@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...core.prelude import Tensor, type_error, value_error
 from ...nn import Layer
 from ..dist_tensor import cut_tensor, view_of
-from ..same import octets, require_agreement
+from ..ranks import known
+from ..same import octets, require_agreement, require_same_mesh
 from .mesh import checked_mesh
 
 
@@ -38,6 +39,8 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
     mesh = checked_mesh(process_mesh, "shard_layer")
     if not isinstance(layer, Layer):
         raise type_error(f"shard_layer of {layer!r:.80}", "a paddle.nn.Layer")
+    if mesh.size == known().world.size:
+        require_same_mesh({}, mesh, "shard_layer")
     before = {name: octets(x) for name, x in named_tensors(layer)}
     if shard_fn is not None:
         for name, sublayer in layer.named_sublayers(include_self=True):
