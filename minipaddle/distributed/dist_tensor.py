@@ -16,7 +16,7 @@ from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh
 from ..tensor.methods import own_members
 from .parallel import group_in_order
 from .ranks import known
-from .same import require_agreement, require_same_mesh
+from .same import octets, require_agreement, require_same_mesh
 
 
 class ReduceType:
@@ -111,6 +111,8 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     if mesh.size > 1 and not current.top.tracing:
         what = f"shard_tensor of {given.name if given.is_parameter else given.spec}"
         facts = {"tensor": [str(given.spec), f"as {[*found]}"]}
+        if not given.is_dist():
+            facts["tensor"].append(f"values with sum {octets(given)}")
         if mesh.size == known().world.size:
             require_same_mesh(facts, mesh, what)
         else:

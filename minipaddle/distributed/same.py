@@ -58,12 +58,15 @@ def require_equal(found: list[dict], ranks: list[int], what: str, mesh) -> None:
 
 
 def require_same_inputs(program, arrays, view: View) -> None:
-    """Each rank counts an input that does not lie in pieces as whole: so it must be the same in
-    all of them. Compared before the first run of a program; other values may come later.
+    """Each rank counts an input or an outer tensor that does not lie in pieces as whole: so it must
+    be the same in all of them. Compared before the first run of a program; other values may come
+    later.
     """
+    names = [f"argument {k}" for k in range(len(program.inputs))]
+    names += [f"the outer tensor {state.name}" for state in program.states]
     facts = {
-        f"argument {k}": [f"{r.spec}", f"values with sum {checksum(a)}"]
-        for k, (r, a) in enumerate(zip(program.inputs, arrays))
+        name: [f"{a.dtype}{[*a.shape]}", f"values with sum {checksum(a)}"]
+        for name, a in zip(names, arrays, strict=True)
         if not sharded(a)
     }
     what = f"{program.name} of tensors in pieces and whole ones (see shard_tensor)"

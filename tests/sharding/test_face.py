@@ -195,6 +195,7 @@ def test_ranks_that_disagree(make, place, message):
         (lambda k: (paddle.ones([4, 2 + k]), dist.Shard(0)), "float32[4, 2] in rank 0"),
         (lambda k: (paddle.ones([4], "int32" if k else "int64"), dist.Shard(0)), "int32[4] in"),
         (lambda k: (paddle.ones([4, 2]), dist.Shard(k)), "as [Shard(dim=0)] in rank 0, as [Shard"),
+        (lambda k: (paddle.full([4], k), dist.Shard(0)), "values with sum"),
     ],
 )
 def test_ranks_that_disagree_about_a_tensor(make, message):
@@ -263,18 +264,21 @@ def test_what_is_no_mesh_and_no_placement(make, error, message):
         make(paddle.ones([4]))
 
 
-@pytest.mark.parametrize("second", [0, 1])
-def test_whole_arguments_of_a_program_are_the_same_in_all_ranks(second):
+@pytest.mark.parametrize("name", ["argument 1", "the outer tensor", ""])
+def test_whole_tensors_of_a_program_are_the_same_in_all_ranks(name):
     """A captured step counts them as whole: ranks that give others would be silently wrong."""
 
     def work():
         x = dist.shard_tensor(paddle.ones([4]), dist.ProcessMesh([0, 1]), [dist.Shard(0)])
-        scale = paddle.to_tensor([2.0 + second * dist.get_rank()])
+        scale = paddle.to_tensor([2.0 + bool(name) * dist.get_rank()])
+        if "outer" in name:
+            return paddle.jit.to_static(lambda x: x * scale)(x).tolist()
         return paddle.jit.to_static(lambda x, scale: x * scale)(x, scale).tolist()
 
-    if second:
+    if name:
         for found in raised(work):
-            assert "argument 1: values with sum" in found
+            assert name in found
+            assert ": values with sum" in found
             assert "see shard_tensor" in found
     else:
         assert dist.spawn(work, nprocs=2).results == [[2.0] * 4] * 2
