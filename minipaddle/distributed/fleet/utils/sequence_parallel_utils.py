@@ -12,6 +12,7 @@ Source: Korthikanti et al., "Reducing Activation Recomputation in Large Transfor
 from __future__ import annotations
 
 from ....engine.core.errors import value_error
+from ....engine.core.slots import slot
 from ....engine.sharding.placements import Replicate, Shard
 from ...along import moved_along
 from ..meta_parallel.layers import ColumnParallelLinear, RowParallelLinear
@@ -65,6 +66,7 @@ class ScatterOp:
     """
 
     @staticmethod
+    @slot("fleet.scatter")
     def apply(input, axis=0):
         """The tensor in pieces along `axis`."""
         return moved(input, Shard(axis), "ScatterOp")
@@ -87,6 +89,7 @@ class AllGatherOp:
     """
 
     @staticmethod
+    @slot("fleet.all_gather")
     def apply(input):
         """The whole of a tensor in pieces."""
         return moved(input, Replicate(), "AllGatherOp")
@@ -123,8 +126,9 @@ class ColumnSequenceParallelLinear(ColumnParallelLinear):
             name,
         )  # fmt: skip
 
+    @slot("fleet.sequence_columns")
     def forward(self, x):
-        return super().forward(self.along_mp(x, Replicate()))
+        return self.applied(self.along_mp(x, Replicate()), self.bias)
 
 
 class RowSequenceParallelLinear(RowParallelLinear):
