@@ -13,7 +13,7 @@ from ..engine.core.dtype import int32
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.movement import along_axes, ravel
-from ..engine.ops.pooling import add_frame, pooled_spec, reduce_windows, winners
+from ..engine.ops.pooling import add_frame, images, pooled_spec, reduce_windows, winners
 
 
 @opaque
@@ -98,3 +98,8 @@ avg_pool.shape(lambda x, *, windows, exclusive, divisor: pooled_spec(x, windows)
 max_pool_index.shape(lambda x, y, *, windows: Spec(y.shape, int32.numpy))
 adaptive_max_index.shape(lambda x, *, out: Spec((*x.shape[:2], *out), int32.numpy))
 avg_pool_grad.shape(lambda g, *, size, **how: Spec((*g.shape[:2], *size), g.dtype))
+
+images_alone = lambda x, **_: f"{images(x)}->{images(x)}"
+max_pool_index.shards(lambda x, y, windows: f"{images(x)},{images(x)}->{images(x)}")
+avg_pool.shards(images_alone, linear="x")
+avg_pool_grad.shards(images_alone, linear="g")

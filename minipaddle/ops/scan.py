@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 
 from ..engine.core.dtype import int64
-from ..engine.core.op import opaque
+from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec
 from ..engine.ops.elementwise import clip, exp, where
-from ..engine.ops.movement import inverse, pad, reshape, slice_, transpose
+from ..engine.ops.movement import inverse, pad, replaced, reshape, slice_, transpose
 from ..engine.ops.reduction import prod, spread
 
 
@@ -34,6 +34,12 @@ def shift(x, axis: int, by: int, fill):
 def same(x, *_, **__) -> Spec:
     """The spec of a scan is the spec of its (first) input."""
     return x
+
+
+def lines(x, *, axis, **_) -> str:
+    """The sharding rule of what works along one axis: the others may be cut."""
+    own = replaced(names(x.ndim), axis, ".")
+    return f"{''.join(own)}->{''.join(own)}"
 
 
 def doubling(m, xs, axis: int, combine) -> list:
@@ -179,3 +185,7 @@ def cummin_index(m, x, *, axis):
 
 cummax_index.shape(lambda x, axis: x.astype(int64.numpy))
 cummin_index.shape(lambda x, axis: x.astype(int64.numpy))
+
+cumsum.shards(lines, linear="x")
+for op in (cumprod, logcumsumexp, cummax_index, cummin_index):
+    op.shards(lines)

@@ -12,6 +12,7 @@ from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.gather import scatter_sum
 from ..engine.ops.movement import replaced, reshape
+from .scan import lines
 from .scatter import along_index
 
 
@@ -161,3 +162,7 @@ def _(x, *, axis):
 def _(x, *, axis):
     values, each, which = distinct(x, axis)
     return values, which, each
+
+
+for op in (argsort, sort, topk_index, mode_index):
+    op.shards(lines)

@@ -71,8 +71,21 @@ def compare(ranks) -> list[str]:
     return wrong
 
 
+@pytest.mark.filterwarnings("ignore:.* has no sharding rule")
 @pytest.mark.parametrize("ranks", MESHES, ids=str)
 def test_every_operator(ranks):
     size = np.size(ranks)
     results = dist.spawn(compare, args=(ranks,), nprocs=size).results
     assert not results[0], "\n".join(results[0])
+
+
+def test_an_operator_without_a_rule_says_so():
+    """All ranks compute all of it, then: users learn that nothing is saved there."""
+
+    def work():
+        x = dist.shard_tensor(paddle.eye(4), dist.ProcessMesh([0, 1]), [Shard(0)])
+        return paddle.linalg.inv(x).tolist()
+
+    with pytest.warns(UserWarning, match="inverse has no sharding rule: each rank computes all"):
+        found = dist.spawn(work, nprocs=2).results
+    assert found == [np.eye(4).tolist()] * 2

@@ -80,9 +80,8 @@ def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
     if all("early" in r.attrs for r in found):
         found.sort(key=lambda r: r.attrs["early"][0])
     sizes = [r.attrs["early"][1] if "early" in r.attrs else r.spec.nbytes for r in found]
-    limits = [MB * limit_of(r, megabytes) for r in found]
     kinds = [(kind_of(r), r.dtype, r.attrs["group"], level[r]) for r in found]
-    groups = assign_buckets(sizes, kinds, limits, LAST)
+    groups = assign_buckets(sizes, kinds, [MB * limit_of(r, megabytes) for r in found], LAST)
     return [Bucket(n, [found[k] for k in group]) for n, group in enumerate(groups)]
 
 
@@ -137,8 +136,7 @@ def levels(program: Program) -> dict[Record, int]:
     """
     found: dict[Record, int] = {}
     for record in program.records:
-        before = max((found.get(r, 0) for r in record.inputs), default=0)
-        found[record] = before + travels(record)
+        found[record] = travels(record) + max((found.get(r, 0) for r in record.inputs), default=0)
     return found
 
 
@@ -246,12 +244,11 @@ class OverlapWriter:
         """Send a bucket."""
         own = [self.new.get(x, x) for mark in bucket.marks for x in mark.inputs]
         (name, op), attrs = kind_of(bucket.marks[0]), bucket.marks[0].attrs
-        if name == "all_reduce":
-            record = self.add(bucket, "start_all_reduce", own, {"op": op, "group": attrs["group"]})
-        else:
-            options = {k: v for k, v in attrs.items() if k not in ("early", "nranks")}
-            record = self.add(bucket, "start_collective", own, {"collective": name, **options})
-        self.in_flight[bucket.number] = record
+        start, options = "start_all_reduce", {"op": op, "group": attrs["group"]}
+        if name != "all_reduce":
+            kept = {k: v for k, v in attrs.items() if k not in ("early", "nranks")}
+            start, options = "start_collective", {"collective": name} | kept
+        self.in_flight[bucket.number] = self.add(bucket, start, own, options)
         if not self.overlap:
             self.fetch(bucket.number)
 

@@ -5,7 +5,8 @@ alike. A letter of an input that the result lacks is summed over: each rank has 
 without a letter (`.`) has to be whole.
 
 Who writes no rule gets one from its kind: elementwise operators from broadcasting, movements from
-their index map, reductions from their axes. An operator without any is computed by all ranks.
+their index map, reductions from their axes. An operator without any is computed by all ranks, and a
+warning says so.
 
 A letter stands for blocks of an axis: `reshape` of (heads, 8) to one axis cuts it between blocks of
 8. So an axis is (letter, rows in a block).
@@ -73,10 +74,8 @@ def rule_of(op: Op, specs: list, attrs: dict, results: list[Spec]) -> Rule | Non
         rule = parse(text)
         rule.localise = with_shape if more == "shape" else None
         rule.offset = more if type(more) is tuple else None
-    elif op.kind in DERIVED:
-        rule = DERIVED[op.kind](op, specs, attrs, results)
     else:
-        return None
+        rule = DERIVED.get(op.kind, lambda *_: None)(op, specs, attrs, results)
     if rule is None:
         return None
     rule.inputs = [

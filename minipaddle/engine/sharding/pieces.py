@@ -6,6 +6,7 @@ where they are symbolic: it applies operators to local tensors.
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 from ..core.dispatch import current
@@ -15,7 +16,7 @@ from ..core.slots import slot
 from ..eager.tensor import Tensor
 from ..ops.creation import full
 from ..ops.elementwise import where
-from ..ops.marks import placed_as, reshard
+from ..ops.marks import after, placed_as, reshard
 from ..ops.movement import replaced, reshape
 from .letters import Rule, rule_of
 from .moves import moved
@@ -95,14 +96,18 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
         asked = attrs["placements"] if op is reshard else map(of_gradient, inputs[1].placements)
         asked = tuple(p or own for p, own in zip(asked, inputs[0].placements))
         return inputs[0].moved_to(normalized(asked, results.shape, view.shape), view)
+    if op is after:  # an order of work, wherever its inputs lie
+        local = current.top.apply(op, [x.local for x in inputs], attrs)
+        return Piece(local, inputs[0].spec, inputs[0].placements)
     inputs = [x.in_use(view) if isinstance(x, Piece) else x for x in inputs]
     several = not isinstance(results, Spec)
     outs = list(results) if several else [results]
     specs = [x.spec if isinstance(x, Piece) else x for x in inputs]
     placed = [x.placements if isinstance(x, Piece) else None for x in inputs]
-    rule = None
-    if any(not p.is_replicated() for own in placed if own for p in own):
-        rule = rule_of(op, specs, attrs, outs)
+    cut = any(not p.is_replicated() for own in placed if own for p in own)
+    rule = rule_of(op, specs, attrs, outs) if cut else None
+    if cut and rule is None:
+        warnings.warn(f"{op.name} has no sharding rule: each rank computes all of it", stacklevel=2)
     if rule is not None:
         wanted, found, _ = propagate(rule, specs, placed, outs, view.shape)
     else:
