@@ -19,6 +19,7 @@ import math
 from ..engine.core.dtype import bfloat16, float16, float32, float64, int64
 from ..engine.core.op import elementwise, opaque
 from ..engine.core.record import Spec
+from ..engine.core.slots import slot
 
 GAMMA = 0x9E3779B97F4A7C15
 MASK = 2**64 - 1
@@ -42,6 +43,7 @@ def scramble(z, wrap=lambda z: z):
     return z
 
 
+@slot("random.bits")
 def bits(m, index, base):
     """64 random bits (uint64) for each index of a stream."""
     z = index.astype(m.uint64)

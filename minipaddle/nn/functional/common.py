@@ -4,6 +4,7 @@ import math
 
 from ...core.checks import require_ndim, require_one_of
 from ...core.prelude import current, dt, normalize_axes, public, value_error
+from ...engine.core.slots import slot
 from ...engine.ops import nn as ops
 from ...tensor import random
 
@@ -79,6 +80,7 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     return x.become(y) if inplace else y
 
 
+@slot("nn.drop")
 def drop(x, p: float, axis, mode: str):
     """Dropout as training applies it."""
     if p == 1:
