@@ -1,0 +1,121 @@
+"""A tensor as a grid for each rank, coloured where the rank has it, before and after moves."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+from ..core.prelude import dt, value_error
+from ..engine.sharding.moves import cost_of_move, steps_between
+from ..engine.sharding.placements import Placements, ProcessMesh, piece_of
+from .picture import Picture, figure
+from .style import bytes_text, count
+
+COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000"]
+"""Of the ranks, in turn (Okabe and Ito's)."""
+MOST = 8, 64
+"""Ranks, and elements along an axis, that a picture shows."""
+
+
+def placements(shape, mesh: ProcessMesh, *ways, dtype="float32") -> Picture:
+    """How a tensor lies on a mesh: a line of grids for each of `ways`, a grid for each rank.
+
+    shape: of the whole, one or two axes; ways: lists of placements, one for each axis of the mesh
+
+    A rank's elements have its colour; they are hatched where it holds a term of a sum (`Partial`).
+    Between two ways stand the collectives of the move from one to the other, and the bytes that
+    each rank receives, on average. Raises ValueError for what is too large to be shown.
+
+    >>> import minipaddle.distributed as dist
+    >>> from minipaddle import viz
+    >>> mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+    >>> print(viz.placements([4, 6], mesh, [dist.Partial()], [dist.Shard(1)], [dist.Replicate()]))
+    float32[4, 6] on 2 ranks
+    [Partial(reduce_type=SUM)]: terms of [0:4, 0:6] in rank 0, 1
+      reduce_scatter along x: 48 B
+    [Shard(dim=1)]: [0:4, 0:3] in rank 0; [0:4, 3:6] in rank 1
+      all_gather along x: 48 B
+    [Replicate()]: [0:4, 0:6] in rank 0, 1
+    """
+    shape, ranks = tuple(shape), mesh.process_ids
+    if not 1 <= len(shape) <= 2 or max(shape) > MOST[1] or len(ranks) > MOST[0]:
+        raise value_error(
+            f"a picture of {list(shape)} on {count(len(ranks), 'rank')}",
+            expected=f"one or two axes of at most {MOST[1]} elements, at most {MOST[0]} ranks",
+        )
+    kind = dt.resolve(dtype)
+    lines = [f"{kind.name}{list(shape)} on {count(len(ranks), 'rank')}"]
+    fig, *axes = figure(1.5 * len(ranks), 1.5 * len(ways), len(ways), len(ranks))
+    titles = []
+    for k, way in enumerate(ways):
+        if k:
+            titles.append([*moves(shape, kind.itemsize, ways[k - 1], way, mesh)])
+            lines += [f"  {each}" for each in titles[-1]]
+        lines.append(f"{[*way]}: {described(shape, way, mesh)}")
+        for axis, rank, place in zip(axes[k * len(ranks) :], ranks, places(mesh)):
+            draw(axis, shape, way, piece_of(shape, way, mesh.shape, place), rank)
+            axis.set_title(f"rank {rank}", fontsize=8)
+        above = f"after {', '.join(titles[-1])}: " if k and titles[-1] else ""
+        axes[k * len(ranks)].set_title(f"{above}{[*way]}\n", fontsize=8, loc="left")
+    fig.subplots_adjust(hspace=0.6)
+    return Picture(fig, "\n".join(lines))
+
+
+def places(mesh: ProcessMesh):
+    """The coordinates of the ranks on the mesh, in their order."""
+    return product(*map(range, mesh.shape))
+
+
+def moves(shape: tuple, itemsize: int, before: Placements, after: Placements, mesh: ProcessMesh):
+    """The collectives of a move, one after the other, in words."""
+    now = tuple(before)
+    _, steps = steps_between(shape, itemsize, now, tuple(after), tuple(mesh.shape))
+    for axis, new in steps:
+        size = Fraction(prod(shape) * itemsize)
+        for other, (placement, parts) in enumerate(zip(now, mesh.shape)):
+            if other != axis and placement.is_shard():
+                size /= parts
+        cost = cost_of_move(size, mesh.shape[axis], now[axis], new)
+        name = f"{collective(now[axis], new)} along {mesh.dim_names[axis]}"
+        yield f"{name}: {bytes_text(round(cost))}"
+        now = (*now[:axis], new, *now[axis + 1 :])
+
+
+def collective(before, after) -> str:
+    """What moves a tensor from one placement on an axis of the mesh to another."""
+    if before.is_replicated():
+        return "a slice" if after.is_shard() else "zeros"
+    if before.is_partial():
+        return "all_reduce" if after.is_replicated() else "reduce_scatter"
+    return "all_gather" if after.is_replicated() else "all_to_all"
+
+
+def described(shape: tuple, way: Placements, mesh: ProcessMesh) -> str:
+    """Which rank has what, in words."""
+    held: dict[str, list[str]] = {}
+    for rank, place in zip(mesh.process_ids, places(mesh)):
+        piece = piece_of(shape, way, mesh.shape, place)
+        text = ", ".join(f"{start}:{start + n}" for start, n in piece)
+        held.setdefault(f"[{text}]", []).append(str(rank))
+    terms = "terms of " * any(p.is_partial() for p in way)
+    return "; ".join(f"{terms}{what} in rank {', '.join(who)}" for what, who in held.items())
+
+
+def draw(axis, shape: tuple, way: Placements, piece, rank: int) -> None:
+    """The grid of a rank."""
+    from matplotlib.patches import Rectangle
+
+    (top, high), (left, wide) = ((0, 1), *piece)[-2:]
+    rows, columns = ((1, *shape))[-2:]
+    hatch = "///" if any(p.is_partial() for p in way) else None
+    colour = COLOURS[rank % len(COLOURS)]
+    axis.add_patch(Rectangle((left, top), wide, high, facecolor=colour, hatch=hatch, alpha=0.75))
+    for row in range(rows + 1):
+        axis.plot([0, columns], [row, row], color="#c8c8c8", linewidth=0.5)
+    for column in range(columns + 1):
+        axis.plot([column, column], [0, rows], color="#c8c8c8", linewidth=0.5)
+    axis.set(
+        xlim=(-0.1, columns + 0.1), ylim=(rows + 0.1, -0.1), xticks=[], yticks=[], aspect="equal"
+    )
+    axis.axis("off")
