@@ -114,15 +114,15 @@ def timed(step, barrier, value=float) -> dict:
     return {"losses": losses, "seconds": statistics.median(took)}
 
 
-def ours(nets=tuple(NETS)) -> dict:
-    """{net: {way: figures}} of MiniPaddle."""
+def ours_step(net: str, way: str):
+    """A step of MiniPaddle as `to_static` made it, and what calls it."""
     import minipaddle as paddle
     from minipaddle import distributed as dist
 
-    group, rows, whole = dist.init_parallel_env(), dist.Shard(0), dist.Replicate()
+    rows, whole = dist.Shard(0), dist.Replicate()
     mesh = dist.ProcessMesh(list(range(dist.get_world_size())), dim_names=["x"])
 
-    def lies(way, name, shape):
+    def lies(name, shape):
         """The placement of a parameter."""
         layer, what = name.split(".")[-2:]
         if way != "tensor":
@@ -132,29 +132,34 @@ def ours(nets=tuple(NETS)) -> dict:
             return dist.Shard(len(shape) - 1)
         return rows if cut and what == "weight" else whole
 
-    def step_of(net, way):
-        model = NETS[net][0](paddle)
-        weights, batch = arrays(net, [(n, p.shape) for n, p in model.named_parameters()])
-        for name, p in model.named_parameters():
-            p.set_value(paddle.to_tensor(weights.get(name, p.numpy())))
-            dist.shard_tensor(p, mesh, [lies(way, name, p.shape)])
-        kind = whole if way == "tensor" else rows
-        x, y = (dist.shard_tensor(paddle.to_tensor(a), mesh, [kind]) for a in batch)
-        adam = paddle.optimizer.Adam(1e-3, parameters=model.parameters())
+    model = NETS[net][0](paddle)
+    weights, batch = arrays(net, [(n, p.shape) for n, p in model.named_parameters()])
+    for name, p in model.named_parameters():
+        value = weights.get(name, p.numpy())  # biases are 0, scales of norms 1
+        p.set_value(paddle.to_tensor(value))
+        dist.shard_tensor(p, mesh, [lies(name, p.shape)])
+    kind = whole if way == "tensor" else rows
+    x, y = (dist.shard_tensor(paddle.to_tensor(a), mesh, [kind]) for a in batch)
+    adam = paddle.optimizer.Adam(1e-3, parameters=model.parameters())
 
-        @paddle.jit.to_static(backend="native")
-        def step(x, y):
-            loss = ((model(x) - y) ** 2).mean()
-            loss.backward()
-            adam.step()
-            adam.clear_grad()
-            return loss
+    @paddle.jit.to_static(backend="native")
+    def step(x, y):
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        adam.step()
+        adam.clear_grad()
+        return loss
 
-        return lambda: step(x, y)
+    return step, lambda: step(x, y)
 
-    found = {}
+
+def ours(nets=tuple(NETS)) -> dict:
+    """{net: {way: figures}} of MiniPaddle."""
+    from minipaddle import distributed as dist
+
+    group, found = dist.init_parallel_env(), {}
     for net, way in product(nets, WAYS):
-        step = step_of(net, way)
+        _, step = ours_step(net, way)
         row = found.setdefault(net, {})[way] = timed(step, group.barrier)
         with silent(group, step):
             row["alone"] = timed(step, group.barrier)["seconds"]

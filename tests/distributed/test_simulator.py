@@ -29,6 +29,9 @@ from minipaddle.distributed.simulator import (
     slowed,
     tree,
 )  # fmt: skip
+from minipaddle.distributed.simulator.timeline import Half, pieces_of
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Record
 from tests.distributed.programs import batches, mlp, plain
 
 SCHEDULES = [
@@ -139,6 +142,29 @@ def test_all_wait_for_the_slowest():
 def test_measured_costs_stand_instead_of_the_links():
     found = simulate(STEP, [3.0, 1.0], TWO, cost=lambda nbytes: 0.5)
     assert found.total("communication") == 1
+
+
+def test_gathers_and_scatters_are_half_a_sum():
+    found = simulate(STEP, [Half(3), 1.0], TWO)
+    assert found.total("communication") == 1.5 + 1
+
+
+def test_a_program_says_what_is_gathered_and_scattered():
+    def made(name, *inputs, size=1, **attrs):
+        return Record(OPS[name], inputs, attrs, (size,), np.dtype("float32"))
+
+    x, g = made("exp", size=4), made("exp", size=8)
+    gather = made("start_collective", x)
+    gathered = made("finish_collective", gather, size=8)
+    added = made("add", g, gathered, size=8)
+    scatter = made("start_collective", added)
+    records = [gather, g, gathered, added, scatter, made("finish_collective", scatter, size=4)]
+    program, times = SimpleNamespace(records=records), [(2.0, g), (2.0, added)]
+    pieces, sizes = pieces_of(program, times)
+    assert [(p.name, p.starts, p.waits) for p in pieces] == [
+        ("begin", (0,), ()), ("exp", (), ()), ("add", (1,), (0,)), ("end", (), (1,)),
+    ]  # fmt: skip
+    assert [(type(n), n) for n in sizes] == [(Half, 32)] * 2
 
 
 def test_a_schedule_must_be_for_so_many():

@@ -12,7 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..operators import finish_all_reduce, start_all_reduce
+from ..operators import (
+    finish_all_reduce,
+    finish_collective,
+    start_all_reduce,
+    start_collective,
+)
 from .cluster import Cluster
 from .collectives import Schedule, hierarchical, ring, seconds
 
@@ -24,6 +29,10 @@ class Piece(NamedTuple):
     seconds: float
     starts: tuple[int, ...] = ()
     waits: tuple[int, ...] = ()
+
+
+class Half(int):
+    """The bytes of an all-gather or a reduce-scatter: half an all-reduce, the same messages."""
 
 
 class Span(NamedTuple):
@@ -96,7 +105,7 @@ def simulate(
     shown: int = 8,
     cost: Callable[[float], float] | None = None,
 ) -> Timeline:
-    """A step on all devices of a cluster; bucket k has `nbytes[k]` bytes.
+    """A step on all devices of a cluster; bucket k has `nbytes[k]` bytes (`Half`: it is no sum).
 
     Without `overlap` a device stands still from a start until the bucket has arrived. `spread` is
     how much the devices' speed differs, as a share of it (a standard deviation). `cost(bytes)`
@@ -116,7 +125,7 @@ def simulate(
         clock.compute(piece)
         for k in piece.starts:
             begin = max(free, float(clock.now.max()))
-            free = arrived[k] = begin + cost(nbytes[k])
+            free = arrived[k] = begin + cost(nbytes[k]) / (2 if type(nbytes[k]) is Half else 1)
             for device in range(clock.shown):
                 clock.spans.append(Span(device, "communication", f"bucket {k}", begin, free))
             if not overlap:
@@ -128,6 +137,8 @@ def simulate(
 def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
     """(pieces, bytes of each bucket) of a program that the data-parallel pass has been over.
 
+    A gather has the bytes of its result, a scatter those of what it is given.
+
     `times` are pairs (seconds, record), as `Executable.times()` gives them for one step.
     """
     took: dict = {}
@@ -136,12 +147,15 @@ def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
     pieces, sizes, waits = [Piece("begin", 0.0)], [], ()
     bucket: dict = {}  # by ticket
     for record in program.records:
-        if record.op is start_all_reduce:
+        if record.op in (start_all_reduce, start_collective):
             bucket[record] = len(sizes)
             pieces[-1] = pieces[-1]._replace(starts=(*pieces[-1].starts, len(sizes)))
             sizes.append(sum(r.spec.nbytes for r in record.inputs))
         elif record.op is finish_all_reduce:
             waits = (*waits, bucket[record.inputs[0]])
+        elif record.op is finish_collective:
+            k = bucket[record.inputs[0]]
+            waits, sizes[k] = (*waits, k), Half(max(sizes[k], record.spec.nbytes))
         elif record in took:
             pieces.append(Piece(name_of(record), took[record], (), waits))
             waits = ()
