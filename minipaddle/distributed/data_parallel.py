@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from ..engine.core.errors import value_error
 from ..engine.distributed.reducer import Reducer
-from ..engine.ops.marks import AVERAGING
+from ..engine.eager.backward import AVERAGING
 from ..nn import Layer
 from .communication import broadcast
 from .objects import all_gather_object
@@ -48,7 +48,7 @@ class DataParallel(Layer):
             same_everywhere(layers, self.group)
             sizes = comm_buffer_size, last_comm_buffer_size
             self.reducer = Reducer(trained, self.group, *sizes, find_unused_parameters)
-            for p in trained:  # how a program that is traced averages: see `ops.marks`
+            for p in trained:  # how a program that is traced averages: see `Tensor.receive`
                 p.averaged = {"group": self.group.id, "megabytes": comm_buffer_size}
 
     def forward(self, *inputs, **kwargs):

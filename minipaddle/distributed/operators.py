@@ -281,5 +281,5 @@ COLLECTIVES: tuple[Op, ...] = (
 for op in COLLECTIVES:
     op.effect = True
 
-LOOKS_FOR["data_parallel"] += (all_fold, all_gather, all_reduce, all_to_all, reduce_scatter)
+LOOKS_FOR["data_parallel"] = [all_fold, all_gather, all_reduce, all_to_all, reduce_scatter]
 LOOKS_FOR["gathers"] = [all_gather]

@@ -20,6 +20,7 @@ from sys import getrefcount
 from ..engine.core import record, slots
 from ..engine.core.dispatch import current
 from ..engine.core.dtype import DEFAULT
+from ..engine.eager.backward import AVERAGING
 from ..engine.eager.device import CPU, NUMPY, chosen, current_place
 from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter, Tensor, wrap
@@ -30,7 +31,6 @@ from ..engine.jit.cache import settings
 from ..engine.jit.capture import HOLDS, holds
 from ..engine.jit.to_static import CALL_STUBS, StaticFunction, Switch
 from ..engine.jit.tree import alone
-from ..engine.ops.marks import AVERAGING
 
 SMALL = 1 << 16
 """Bytes of a result that is used again if by the next call nobody holds it."""

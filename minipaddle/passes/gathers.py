@@ -188,7 +188,7 @@ def write(program: Program, found: list[Gather], stays, anchors, places) -> Prog
         for record in gather.path:
             records.append(record.copy([copies.get(x, x) for x in record.inputs]))
             copies[record] = records[-1]
-        early = places[k], gather.record.attrs["early"][1]
+        early = places[k], *gather.record.attrs["early"][1:]
         inputs = [copies.get(x, x) for x in gather.record.inputs]
         gathered[k] = gather.record.copy(inputs, gather.record.attrs | {"early": early})
         records.append(gathered[k])

@@ -25,7 +25,7 @@ def buckets(target) -> Picture:
     >>> from minipaddle.ir.parser import parse
     >>> from minipaddle.engine.passes.data_parallel import data_parallel
     >>> program = parse('''program p(x: float32[2]) {
-    ...   v1 = gradient(x, group=0, megabytes=25) : float32[2]
+    ...   v1 = all_reduce(x, op='avg', group=0, early=((0,), 8, 25,)) : float32[2]
     ...   v2 = exp(x) : float32[2]
     ...   v3 = add(v1, v2) : float32[2]
     ...   return v3

@@ -85,12 +85,12 @@ LAYERS = """program p(x: float32[512], y: float32[512], w: float32[512]) {
   v1 = multiply(x, a) : float32[512]
   v2 = multiply(v1, b) : float32[512]
   v3 = tanh(v2) : float32[512]
-  v4 = gradient(v3, group=0, megabytes=25) : float32[512]
+  v4 = all_reduce(v3, op='avg', group=0, early=((4,), 2048, 25,)) : float32[512]
   v5 = exp(v2) : float32[512]
   v6 = subtract(b, v4) : float32[512]
   v7 = exp(v5) : float32[512]
   v8 = multiply(v7, x) : float32[512]
-  v9 = gradient(v8, group=0, megabytes=25) : float32[512]
+  v9 = all_reduce(v8, op='avg', group=0, early=((9,), 2048, 25,)) : float32[512]
   v10 = subtract(a, v9) : float32[512]
   v11 = add(v7, v5) : float32[512]
   update a = v10
@@ -122,7 +122,7 @@ def test_without_overlap_nothing_stands_between_start_and_finish():
     assert [found[k + 1] for k in places] == ["finish_all_reduce"] * 2
 
 
-def test_a_program_without_marks_stays():
+def test_a_program_without_collectives_stays():
     program = parse("program p(x: float32[2]) { v1 = exp(x) : float32[2] return v1 }")
     assert dp.data_parallel(program) is program
 
@@ -134,15 +134,16 @@ def chain(*sizes, megabytes=1.0, dtypes=None):
     for k, (n, dtype) in enumerate(zip(sizes, dtypes, strict=True)):
         lines.append(f"v{2 * k + 1} = full(shape=({n},), value=1.0, dtype={dtype}) : {dtype}[{n}]")
         lines.append(
-            f"v{2 * k + 2} = gradient(v{2 * k + 1}, group=0, megabytes={megabytes}) : {dtype}[{n}]"
+            f"v{2 * k + 2} = all_reduce(v{2 * k + 1}, op='avg', group=0, "
+            f"early=(({k},), {np.dtype(dtype).itemsize * n}, {megabytes},)) : {dtype}[{n}]"
         )
         results.append(f"v{2 * k + 2}")
     return parse("program p() {\n" + "\n".join(lines) + f"\nreturn {', '.join(results)}\n}}")
 
 
 def shares(program, megabytes=None):
-    order = {r: k for k, r in enumerate(r for r in program.records if r.op.name == "gradient")}
-    return [[order[m] for m in b.marks] for b in dp.buckets(program, megabytes)]
+    order = {r: k for k, r in enumerate(filter(dp.travels, program.records))}
+    return [[order[m] for m in b.members] for b in dp.buckets(program, megabytes)]
 
 
 K = 1 << 18  # the float32 in 1 MB
@@ -174,9 +175,9 @@ def test_a_bucket_has_one_dtype():
 
 def test_a_gradient_made_of_an_average_travels_later():
     program = parse("""program p(x: float32[4]) {
-      v1 = gradient(x, group=0, megabytes=25) : float32[4]
+      v1 = all_reduce(x, op='avg', group=0, early=((1,), 16, 25,)) : float32[4]
       v2 = exp(v1) : float32[4]
-      v3 = gradient(v2, group=0, megabytes=25) : float32[4]
+      v3 = all_reduce(v2, op='avg', group=0, early=((3,), 16, 25,)) : float32[4]
       return v3
     }""")
     assert shares(program) == [[0], [1]]
@@ -193,11 +194,11 @@ def test_what_leads_to_a_gradient_alone_comes_as_soon_as_it_can():
       v3 = tanh(v2) : float32[4]
       v4 = multiply(v1, x) : float32[4]
       v5 = add(v4, x) : float32[4]
-      v6 = gradient(v5, group=0, megabytes=25) : float32[4]
+      v6 = all_reduce(v5, op='avg', group=0, early=((6,), 16, 25,)) : float32[4]
       return v6, v3
     }""")
     assert [r.op.name for r in dp.hoist_gradients(program)] == [
-        "exp", "multiply", "add", "gradient", "tanh", "tanh",
+        "exp", "multiply", "add", "all_reduce", "tanh", "tanh",
     ]  # fmt: skip
 
 
@@ -212,22 +213,22 @@ def test_what_leads_to_many_gradients_keeps_its_place():
       v5 = tanh(v2) : float32[4]
       v6 = tanh(v1) : float32[4]
       v7 = sin(g) : float32[4]
-      v8 = gradient(v4, group=0, megabytes=25) : float32[4]
-      v9 = gradient(v5, group=0, megabytes=25) : float32[4]
-      v10 = gradient(v6, group=0, megabytes=25) : float32[4]
-      v11 = gradient(v7, group=0, megabytes=25) : float32[4]
+      v8 = all_reduce(v4, op='avg', group=0, early=((8,), 16, 25,)) : float32[4]
+      v9 = all_reduce(v5, op='avg', group=0, early=((9,), 16, 25,)) : float32[4]
+      v10 = all_reduce(v6, op='avg', group=0, early=((10,), 16, 25,)) : float32[4]
+      v11 = all_reduce(v7, op='avg', group=0, early=((11,), 16, 25,)) : float32[4]
       return v8, v9, v10, v11
     }""")
-    order = [r.op.name for r in dp.hoist_gradients(program) if r.op.name != "gradient"]
+    order = [r.op.name for r in dp.hoist_gradients(program) if not dp.travels(r)]
     # g leads to four gradients, v1 to three; v2 to two, so all behind it comes at once
     assert order == ["multiply", "multiply", "multiply", "exp", "tanh", "tanh", "sin"]
     made = [r.op.name for r in dp.hoist_gradients(program)]
-    assert made.index("gradient") == made.index("exp") + 1
+    assert made.index("all_reduce") == made.index("exp") + 1
 
 
 def test_effects_keep_their_order():
     program = parse("""program p(x: float32[1]) {
-      v1 = gradient(x, group=0, megabytes=25) : float32[1]
+      v1 = all_reduce(x, op='avg', group=0, early=((1,), 4, 25,)) : float32[1]
       v2 = show(v1, parts=(False,), sep=' ', end='') : bool[]
       v3 = show(x, parts=(False,), sep=' ', end='') : bool[]
       return v1
@@ -248,10 +249,32 @@ def test_a_strategy_says_how_full_buckets_are():
 
 
 def test_the_pass_is_a_slot():
-    """On a pass that forgets the marks each rank trains alone."""
+    """Without it ranks wait for each average where it is needed, and train alike."""
     with plugged("passes.data_parallel", lambda program: program):
         found = trained("mlp", programs.plain, ranks=2)
-    assert any((a != b).any() for a, b in zip(found[0][1], found[1][1], strict=True))
+    assert all((a == b).all() for a, b in zip(found[0][1], found[1][1], strict=True))
+    assert count(executed(found[0][2]), "all_reduce") == len(found[0][1])
+
+
+def test_averages_that_a_later_backward_replaces_are_not_computed():
+    """Four micro-batches in one program: the sums of all four travel, and no others."""
+
+    def rank():
+        net = paddle.DataParallel(programs.mlp())
+        adam = programs.optimizer("mlp", net)
+
+        @paddle.jit.to_static(backend="interpreter")
+        def step(x):
+            for _ in range(4):
+                net(x).mean().backward()
+            adam.step()
+            adam.clear_grad()
+
+        step(paddle.rand([4, 16]))
+        (start,) = (r for r in executed(step).records if r.op is start_all_reduce)
+        return len(start.inputs) == len(net.parameters())
+
+    assert spawn(rank, nprocs=2).results == [True, True]
 
 
 # ---- ranks -------------------------------------------------------------------------------------

@@ -36,7 +36,6 @@ EXEMPT = {
     "show": "prints: tests/jit/test_runtime.py",
     "reshard": "a mark of where pieces lie: tests/sharding",
     "placed_as": "a mark of where pieces lie: tests/sharding",
-    "gradient": "a mark, for a pass: tests/distributed/test_data_parallel.py",
 } | dict.fromkeys((op.name for op in COLLECTIVES), "of several ranks: tests/distributed")
 HALVES = {"float16": np.dtype("float16"), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 NEAR = {"float64": (1e-10, 1e-12), "float32": (2e-5, 1e-6), "float16": (1e-3, 1e-3)}

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.engine.passes.data_parallel import data_parallel
+from minipaddle.engine.passes.data_parallel import data_parallel, travels
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -16,12 +16,12 @@ exercise = Exercise(
     before=("11_passes/dead_code", "16_data_parallel/required_buckets"),
     slots={"data_parallel.hoist_gradients": "hoist_gradients"},
     hints=(
-        "Which way must you walk to know, at each record, which marks need it? And when you place "
-        "a record, which others may have become ready?",
+        "Which way must you walk to know, at each record, which averages need it? And when you "
+        "place a record, which others may have become ready?",
         "Walk from the last record to the first for the goals: when you come to a record you know "
         "those of all its users. Then from the first to the last, placing.",
-        "goals of a mark: itself; of a result or an effect: 'something else'; of others: all of "
-        "their users'\n"
+        "goals of an average: itself; of a result or an effect: 'something else'; of others: all "
+        "of their users'\n"
         "place(record): note it; for each user in order: if urgent, not placed, inputs there: "
         "place(user)\n"
         "for each record in order: place it, if it is not placed yet",
@@ -42,10 +42,9 @@ exercise = Exercise(
             "0 < len(goals[record]) < 3 → 0 < len(goals[record]) < 2"
         ),
         "what leads to three": "0 < len(goals[record]) < 3 → 0 < len(goals[record]) < 4",
-        "marks stay where they are": (
-            "record.op is gradient or (0 < len(goals[record]) < 3 and None not in "
-            "goals[record]) → record.op is not gradient and 0 < len(goals[record]) < 3 and "
-            "(None not in goals[record])"
+        "averages stay where they are": (
+            "travels(record) or (0 < len(goals[record]) < 3 and None not in goals[record]) → not "
+            "travels(record) and 0 < len(goals[record]) < 3 and (None not in goals[record])"
         ),
         "results are urgent too": (
             "record in results or has_effect(record) or None in {*_of(goals, users[record])} → "
@@ -59,7 +58,7 @@ exercise = Exercise(
         "not what came of the one just placed": (
             "place(user) → placed.add(user); order.append(user)"
         ),
-        "what happens after a mark counts": "{record} → {record, *_of(goals, users[record])}",
+        "what happens after an average counts": "{record} → {record, *_of(goals, users[record])}",
     },
 )
 
@@ -71,10 +70,10 @@ LATE = """program p(g: float32[2], w: float32[2]) {
   v5 = tanh(g) : float32[2]
   v6 = tanh(v1) : float32[2]
   v7 = tanh(v2) : float32[2]
-  v8 = gradient(v4, group=0, megabytes=0) : float32[2]
-  v9 = gradient(v7, group=0, megabytes=0) : float32[2]
-  v10 = gradient(v6, group=0, megabytes=0) : float32[2]
-  v11 = gradient(v5, group=0, megabytes=0) : float32[2]
+  v8 = all_reduce(v4, op='avg', group=0, early=((8,), 8, 0,)) : float32[2]
+  v9 = all_reduce(v7, op='avg', group=0, early=((9,), 8, 0,)) : float32[2]
+  v10 = all_reduce(v6, op='avg', group=0, early=((10,), 8, 0,)) : float32[2]
+  v11 = all_reduce(v5, op='avg', group=0, early=((11,), 8, 0,)) : float32[2]
   return v8, v9, v10, v11
 }"""
 
@@ -87,7 +86,7 @@ def numbered(program, records):
 
 @exercise.example
 def in_the_task(yours):
-    """v1 leads to three marks; v2 to two: all after it comes at once."""
+    """v1 leads to three averages; v2 to two: all after it comes at once."""
     program = parse(LATE)
     got = numbered(program, yours.hoist_gradients(program))
     expect(got, [1, 2, 3, 4, 8, 7, 9, 6, 10, 5, 11], given=LATE)
@@ -96,19 +95,19 @@ def in_the_task(yours):
 
 @exercise.example
 def what_else_comes_of_it(yours):
-    """A result, something printed, and a value for what happens after a mark."""
+    """A result, something printed, and a value for what happens after an average."""
     text = """program p(x: float32[2]) {
   v1 = exp(x) : float32[2]
   v2 = sin(v1) : float32[2]
   v3 = tanh(v1) : float32[2]
   v4 = show(v1, parts=(False,), sep=' ', end='') : bool[]
   v5 = add(v3, v3) : float32[2]
-  v6 = gradient(v5, group=0, megabytes=0) : float32[2]
+  v6 = all_reduce(v5, op='avg', group=0, early=((6,), 8, 0,)) : float32[2]
   v7 = add(v1, v2) : float32[2]
-  v8 = gradient(v7, group=0, megabytes=0) : float32[2]
+  v8 = all_reduce(v7, op='avg', group=0, early=((8,), 8, 0,)) : float32[2]
   v9 = multiply(v8, v6) : float32[2]
   v10 = cos(v1) : float32[2]
-  v11 = gradient(v10, group=0, megabytes=0) : float32[2]
+  v11 = all_reduce(v10, op='avg', group=0, early=((11,), 8, 0,)) : float32[2]
   return v2, v9, v11, v10
 }"""
     program = parse(text)
@@ -118,17 +117,17 @@ def what_else_comes_of_it(yours):
 
 @exercise.example
 def three_gradients_are_many(yours):
-    """v3 leads to three marks: it stays after v2, though v1 is all it takes."""
+    """v3 leads to three averages: it stays after v2, though v1 is all it takes."""
     text = """program p(x: float32[2]) {
   v1 = exp(x) : float32[2]
   v2 = sin(x) : float32[2]
   v3 = tanh(v1) : float32[2]
-  v4 = gradient(v3, group=0, megabytes=0) : float32[2]
-  v5 = gradient(v3, group=0, megabytes=0) : float32[2]
-  v6 = gradient(v3, group=0, megabytes=0) : float32[2]
+  v4 = all_reduce(v3, op='avg', group=0, early=((4,), 8, 0,)) : float32[2]
+  v5 = all_reduce(v3, op='avg', group=0, early=((5,), 8, 0,)) : float32[2]
+  v6 = all_reduce(v3, op='avg', group=0, early=((6,), 8, 0,)) : float32[2]
   v7 = cos(v1) : float32[2]
-  v8 = gradient(v7, group=0, megabytes=0) : float32[2]
-  v9 = gradient(v7, group=0, megabytes=0) : float32[2]
+  v8 = all_reduce(v7, op='avg', group=0, early=((8,), 8, 0,)) : float32[2]
+  v9 = all_reduce(v7, op='avg', group=0, early=((9,), 8, 0,)) : float32[2]
   return v4, v5, v6, v8, v9, v2
 }"""
     program = parse(text)
@@ -145,8 +144,8 @@ def each_once_and_effects_where_they_stand(yours):
   v3 = tanh(v1) : float32[2]
   v4 = add(v1, v3) : float32[2]
   v5 = show(v1, parts=(False,), sep=' ', end='') : bool[]
-  v6 = gradient(v4, group=0, megabytes=0) : float32[2]
-  v7 = gradient(v5, group=0, megabytes=0) : bool[]
+  v6 = all_reduce(v4, op='avg', group=0, early=((6,), 8, 0,)) : float32[2]
+  v7 = all_reduce(v5, op='avg', group=0, early=((7,), 1, 0,)) : bool[]
   return v6, v7, v2
 }"""
     program = parse(text)
@@ -160,7 +159,8 @@ def as_the_rules_say(yours, choices):
     lines, names = [], ["x"]
     for k, c in enumerate(choices, 1):
         a, b = names[c % len(names)], names[c // 9 % len(names)]
-        say = (f"gradient({a}, group=0, megabytes=0)", f"exp({a})", f"add({a}, {b})")[c // 3 % 3]
+        average = f"all_reduce({a}, op='avg', group=0, early=(({k},), 8, 0,))"
+        say = (average, f"exp({a})", f"add({a}, {b})")[c // 3 % 3]
         lines.append(f"v{k} = {say} : float32[2]")
         names.append(f"v{k}")
     text = "program p(x: float32[2]) {\n" + "\n".join(lines) + f"\nreturn {names[-1]}\n}}"
@@ -168,7 +168,7 @@ def as_the_rules_say(yours, choices):
     records = program.records
 
     def goals(record):
-        if record.op.name == "gradient":
+        if travels(record):
             return {record}
         found = {"else"} if record in program.results else set()
         return found.union(*(goals(u) for u in records if record in u.inputs))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.engine.passes.data_parallel import Bucket, data_parallel
+from minipaddle.engine.passes.data_parallel import Bucket, data_parallel, travels
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -18,10 +18,10 @@ exercise = Exercise(
     hints=(
         "Go through the records in their order. When you come to one, what do you know of its "
         "inputs already? What of an input that is given to the program?",
-        "A mark plays two parts: as a record it requires a bucket or none, as an input it stands "
-        "for the average. Which of the two does a record need that takes the mark?",
+        "An average plays two parts: as a record it requires a bucket or none, as an input it is "
+        "in its own bucket. Which of the two does a record need that takes the average?",
         "for each record: required = the largest, over its inputs, of\n"
-        "    the number of its bucket if it is a mark, else what it requires (-1 if it is given)\n"
+        "    the number of its bucket if it is an average, else what it requires (-1 if given)\n"
         "if it has an effect: no less than the effects before it, which now require this bucket",
     ),
     wrong={
@@ -29,8 +29,8 @@ exercise = Exercise(
         "only direct users of an average wait": (
             "number[value] if value in number else required.get(value, -1) → number.get(value, -1)"
         ),
-        "a mark waits for its own bucket": "own = -1 → own = number.get(record, -1)",
-        "a mark as an input is there without its bucket": (
+        "an average waits for its own bucket": "own = -1 → own = number.get(record, -1)",
+        "an average as an input is there without its bucket": (
             "number[value] if value in number else required.get(value, -1) → "
             "required.get(value, -1)"
         ),
@@ -58,15 +58,15 @@ exercise = Exercise(
 )
 
 CHAIN = """program p(x: float32[2]) {
-  v1 = gradient(x, group=0, megabytes=25) : float32[2]
+  v1 = all_reduce(x, op='avg', group=0, early=((1,), 8, 25,)) : float32[2]
   v2 = exp(x) : float32[2]
   v3 = multiply(v1, v2) : float32[2]
-  v4 = gradient(v3, group=0, megabytes=25) : float32[2]
+  v4 = all_reduce(v3, op='avg', group=0, early=((4,), 8, 25,)) : float32[2]
   v5 = tanh(v4) : float32[2]
   return v5
 }"""
 SHOWN = """program p(x: float32[2]) {
-  v1 = gradient(x, group=0, megabytes=25) : float32[2]
+  v1 = all_reduce(x, op='avg', group=0, early=((1,), 8, 25,)) : float32[2]
   v2 = show(x, parts=(False,), sep=' ', end='') : bool[]
   v3 = show(v1, parts=(False,), sep=' ', end='') : bool[]
   v4 = exp(x) : float32[2]
@@ -78,9 +78,8 @@ SHOWN = """program p(x: float32[2]) {
 
 
 def alone(program):
-    """Each mark in a bucket of its own."""
-    marks = [r for r in program.records if r.op.name == "gradient"]
-    return [Bucket(k, [mark]) for k, mark in enumerate(marks)]
+    """Each average in a bucket of its own."""
+    return [Bucket(k, [r]) for k, r in enumerate(filter(travels, program.records))]
 
 
 @exercise.example
@@ -105,17 +104,17 @@ def several_in_one_bucket(yours):
     """Both gradients travel in bucket 0, another one in bucket 1."""
     text = """program p(x: float32[2]) {
   v1 = exp(x) : float32[2]
-  v2 = gradient(x, group=0, megabytes=25) : float32[2]
-  v3 = gradient(v1, group=0, megabytes=25) : float32[2]
-  v4 = gradient(v1, group=0, megabytes=25) : float32[2]
+  v2 = all_reduce(x, op='avg', group=0, early=((2,), 8, 25,)) : float32[2]
+  v3 = all_reduce(v1, op='avg', group=0, early=((3,), 8, 25,)) : float32[2]
+  v4 = all_reduce(v1, op='avg', group=0, early=((4,), 8, 25,)) : float32[2]
   v5 = add(v2, 1.0) : float32[2]
   v6 = add(v3, v4) : float32[2]
   v7 = add(v6, v5) : float32[2]
   return v7
 }"""
     program = parse(text)
-    marks = program.records[1:4]
-    found = yours.required_buckets(program, [Bucket(0, marks[:2]), Bucket(1, marks[2:])])
+    a, b, c = program.records[1:4]
+    found = yours.required_buckets(program, [Bucket(0, [a, b]), Bucket(1, [c])])
     expect([found[r] for r in program.records], [-1, -1, -1, -1, 0, 1, 1], given=text)
 
 
@@ -134,19 +133,20 @@ def nothing_to_take(yours):
 
 @exercise.property(choices=st.lists(st.integers(0, 99), min_size=3, max_size=14))
 def as_a_walk_back_says(yours, choices):
-    """Random programs: from each record back over all its inputs, up to marks."""
+    """Random programs: from each record back over all its inputs, up to averages."""
     lines, names, kinds = [], ["x"], []
     for k, c in enumerate(choices, 1):
         a, b = names[c % len(names)], names[c // 7 % len(names)]
         kind = c % 3
         kinds.append(kind)
-        say = (f"gradient({a}, group=0, megabytes=25)", f"exp({a})", f"add({a}, {b})")[kind]
+        average = f"all_reduce({a}, op='avg', group=0, early=(({k},), 8, 25,))"
+        say = (average, f"exp({a})", f"add({a}, {b})")[kind]
         lines.append(f"v{k} = {say} : float32[2]")
         names.append(f"v{k}")
     text = "program p(x: float32[2]) {\n" + "\n".join(lines) + f"\nreturn {names[-1]}\n}}"
     program = parse(text)
     buckets = alone(program)
-    number = {bucket.marks[0]: bucket.number for bucket in buckets}
+    number = {bucket.members[0]: bucket.number for bucket in buckets}
 
     def needs(record):
         found, todo = {-1}, [*record.inputs]

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from ..core.dispatch import current
 from ..core.errors import teach
+from ..eager.backward import AVERAGING
 from ..eager.device import module_of
 from ..eager.tensor import Parameter, wrap
-from ..ops.marks import AVERAGING
 from ..passes.data_parallel import MB, assign_buckets
 
 

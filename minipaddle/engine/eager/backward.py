@@ -5,11 +5,14 @@ from __future__ import annotations
 from ..core.dispatch import Recording, current
 from ..core.errors import teach, value_error
 from ..core.grad import pull_back
+from ..core.rank import per_rank
 from ..ops.creation import assign
 from .device import device_guard
 from .tape import get_leaf
 
 WALKS = [pull_back]  # the last one walks; those outside of the engine may compile the walk
+AVERAGING = per_rank(True)
+"""Whether a backward averages over the ranks what `Tensor.averaged` asks for; not in `no_sync`."""
 
 
 def build_seeds(tensors, grads):

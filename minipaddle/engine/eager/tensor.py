@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import count
 
 import numpy
@@ -10,11 +11,11 @@ from ..core import dtype as dt
 from ..core.dim import as_guarded, same_shape
 from ..core.dispatch import current, note_refusal
 from ..core.errors import teach, value_error
+from ..core.op import OPS
 from ..core.record import Record, Spec
 from ..ops.creation import assign
-from ..ops.marks import AVERAGING, gradient
 from ..ops.var import Var
-from .backward import backward
+from .backward import AVERAGING, backward
 from .convert import own_array
 from .device import Place, module_of, place_of
 from .items import Indexing
@@ -42,7 +43,7 @@ class Tensor(Indexing, Values, Var):
     is_parameter = False
     _name = None
     _grad = None
-    averaged: dict | None = None  # the ranks that average its gradient: see `ops.marks`
+    averaged: dict | None = None  # `group` of the ranks that average its gradient, `megabytes`
     _stale = False  # whether `_grad` was cleared and stands for zeros
     _local = None  # of an averaged gradient: that of this rank alone, to which a backward adds
 
@@ -161,7 +162,7 @@ class Tensor(Indexing, Values, Var):
             total = g if whole else assign(g)
         self._grad, self._stale = total, False
         if self.averaged is not None and current.top.tracing and AVERAGING.now:
-            self._grad = gradient(total, **self.averaged)
+            self._grad = average_over_ranks(total, **self.averaged)
             self._grad._local = total
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
@@ -297,6 +298,17 @@ def wrap(array) -> Tensor:
     out = new(Tensor)
     out.array = array if type(array) is numpy.ndarray else module_of(array).asarray(array)
     return out
+
+
+def average_over_ranks(g: Tensor, *, group: int, megabytes: float) -> Tensor:
+    """The average of a gradient over the ranks, in a program. It may start as soon as `g` is there:
+    `early` is (when that is, bytes, megabytes that may travel together), see `data_parallel`.
+    """
+    builder = current.top.builder
+    record, time = builder.value(g.array), Record.time.__get__
+    at = bisect_left(builder.program.records, time(record), key=time)
+    early = (at,), g.spec.nbytes, megabytes
+    return OPS["all_reduce"](g, op="avg", group=group, early=early)
 
 
 def same_value(a, b) -> bool:

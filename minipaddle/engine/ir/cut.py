@@ -124,12 +124,12 @@ def pruned(program: Program) -> Program:
 @slot("ir.needed")
 def needed(program: Program) -> list[Record]:
     """The records that a result or an effect needs, and those that are the first to show a size:
-    others refer to it by name.
+    others refer to it by name. A collective that may start early has no effect but its result.
     """
     wanted = set(program.results) | binders(program)
     records = []
     for record in reversed(program.records):
-        if record in wanted or has_effect(record):
+        if record in wanted or (has_effect(record) and record.attrs.get("early") is None):
             wanted.update(record.inputs)
             records.append(record)
     return records[::-1]

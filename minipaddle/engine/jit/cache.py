@@ -13,8 +13,8 @@ from ..core import slots
 from ..core.dim import COMPARE, at, symbols
 from ..core.dispatch import current
 from ..core.slots import slot
+from ..eager.backward import AVERAGING
 from ..eager.tensor import Tensor
-from ..ops.marks import AVERAGING
 from .tree import LEAF, describe
 
 SETTINGS = (

@@ -1,27 +1,8 @@
-"""Marks on values: gradients that several ranks will average, and values that wait for others.
-
-A trace marks the gradients of a model that is trained on several ranks; the pass `data_parallel`
-replaces the marks by averages. `after` keeps an order that nothing else in a program says.
-"""
+"""Marks on values: where they lie on a mesh of ranks, and values that wait for others."""
 
 from __future__ import annotations
 
 from ..core.op import opaque
-from ..core.rank import per_rank
-
-AVERAGING = per_rank(True)
-"""Whether gradients that are computed now will be averaged; False in `no_sync`."""
-
-
-@opaque
-def gradient(m, x, *, group, megabytes):
-    """x, a gradient that ranks of `group` average, in buckets of `megabytes` (0: each alone)."""
-    return x
-
-
-gradient.shape(lambda x, *, group, megabytes: x)
-gradient.vjp(lambda g: g)
-gradient.view = True
 
 
 @opaque

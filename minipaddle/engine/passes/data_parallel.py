@@ -5,9 +5,11 @@ are known, the bucket is sent, and the backward goes on; records that need an av
 as possible. So a bucket travels while the next gradients are computed, and a rank waits for the
 last bucket only, which is small.
 
-The collectives that `partition` inserts travel likewise: sums over ranks in buckets, each other one
-by itself. Ranks may hold pieces of different sizes, so what decides about buckets is the size of
-whole tensors (`early`); and collectives start in the order in which they stand, in every rank.
+Sums and averages over ranks travel in buckets, each other collective by itself. One that may do so
+has the attribute `early`: (its place in the order in which all ranks start them, the bytes of the
+whole tensor, the megabytes that may travel together). Ranks may hold pieces of different sizes, so
+nothing else decides. The backward of `DataParallel` writes such collectives, and so does
+`partition`.
 
 Sources: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020
 (buckets); Paddle API `paddle.DataParallel`.
@@ -24,31 +26,25 @@ from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.edit import substitute, users_of, with_records
 from ..ir.program import Program, item_of
-from ..ops.marks import gradient
 from .dead_code import dead_code
 from .registry import program_pass
 
 MB = 1 << 20
-BUCKET = 25
-"""The megabytes of a bucket of sums over ranks."""
 LAST = 1 * MB
 """About the bytes of the last bucket, during whose journey nothing else is left to compute."""
 
 
 class Bucket(NamedTuple):
-    """Marked gradients, or collectives, that travel together, in the order in which they are
-    computed.
-    """
+    """Collectives that travel together, in the order in which they start."""
 
     number: int
-    marks: list[Record]
+    members: list[Record]
 
 
 @program_pass(
     "data_parallel",
-    looks_for=[gradient],
     fuse_all_reduce_ops=(True, "off, each gradient travels alone"),
-    fuse_grad_size_in_MB=(None, "how full a bucket may be, instead of what the marks say"),
+    fuse_grad_size_in_MB=(None, "how full a bucket may be, instead of what its gradients say"),
     overlap=(True, "off, nothing is computed while a bucket travels"),
 )
 def data_parallel(
@@ -58,7 +54,7 @@ def data_parallel(
     fuse_grad_size_in_MB: float | None,
     overlap: bool,
 ) -> Program:
-    """The program in which marked gradients are averaged over the ranks."""
+    """The program in which collectives that may start early do."""
     if not any(map(travels, program.records)):
         return program
     program = dead_code(program)
@@ -68,33 +64,31 @@ def data_parallel(
 
 
 def travels(record: Record) -> bool:
-    """Whether a record is a marked gradient, or a collective that may start early."""
-    return record.op is gradient or (record.op.effect and record.attrs.get("early") is not None)
+    """Whether a record is a collective that may start early."""
+    return record.op.effect and record.attrs.get("early") is not None
 
 
 def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
-    """The marked gradients and collectives of a program in buckets, in the order in which they are
-    computed. A bucket is full at `megabytes`, or at the limit that its gradients' marks name.
+    """The collectives of a program that travel, in buckets, in the order in which they start. A
+    bucket is full at `megabytes`, or at the limit that its members name.
     """
     found, level = [r for r in program.records if travels(r)], levels(program)
-    if all("early" in r.attrs for r in found):
-        found.sort(key=lambda r: r.attrs["early"][0])
-    sizes = [r.attrs["early"][1] if "early" in r.attrs else r.spec.nbytes for r in found]
+    found.sort(key=lambda r: r.attrs["early"][0])
+    sizes = [r.attrs["early"][1] for r in found]
     kinds = [(kind_of(r), r.dtype, r.attrs["group"], level[r]) for r in found]
     groups = assign_buckets(sizes, kinds, [MB * limit_of(r, megabytes) for r in found], LAST)
     return [Bucket(n, [found[k] for k in group]) for n, group in enumerate(groups)]
 
 
 def kind_of(record: Record) -> tuple[str, str | None]:
-    """The collective that a record stands for, and how it combines."""
-    mean = "all_reduce", "avg"
-    return mean if record.op is gradient else (record.op.name, record.attrs.get("op"))
+    """The name of a collective, and how it combines."""
+    return record.op.name, record.attrs.get("op")
 
 
 def limit_of(record: Record, megabytes: float | None) -> float:
     """The megabytes that a record may travel with; sums alone can share a message."""
-    most = record.attrs.get("megabytes", BUCKET) if megabytes is None else megabytes
-    return most if kind_of(record)[0] == "all_reduce" else 0
+    most = record.attrs["early"][2] if megabytes is None else megabytes
+    return most if record.op.name == "all_reduce" else 0
 
 
 @slot("data_parallel.assign_buckets")
@@ -183,7 +177,7 @@ def hoist_gradients(program: Program) -> list[Record]:
 
 
 def goals_of(program: Program, users) -> dict[Record, set]:
-    """The marks that each record leads to; MANY if it leads to more than FEW, or elsewhere too."""
+    """The collectives that each record leads to; MANY if to more than FEW, or elsewhere too."""
     goals: dict[Record, set] = {}
     results = set(program.results)
     for record in reversed(program.records):
@@ -207,7 +201,7 @@ def required_buckets(program: Program, found: list[Bucket]) -> dict[Record, int]
 
     A record with an effect waits for the same buckets as the effects before it.
     """
-    bucket = {mark: each.number for each in found for mark in each.marks}
+    bucket = {member: each.number for each in found for member in each.members}
     required, effect = {}, -1
     for record in program.records:
         needs = [bucket.get(r, required.get(r, -1)) for r in record.inputs]
@@ -222,15 +216,15 @@ class OverlapWriter:
 
     def __init__(self, found: list[Bucket], overlap: bool):
         self.buckets, self.overlap = found, overlap
-        self.of = {mark: bucket for bucket in found for mark in bucket.marks}
-        self.missing = [len(bucket.marks) for bucket in found]
+        self.of = {member: bucket for bucket in found for member in bucket.members}
+        self.missing = [len(bucket.members) for bucket in found]
         self.started = 0  # how many buckets are on their way, or have come
         self.in_flight: dict[int, Record] = {}  # what starts a bucket, by number
         self.records: list[Record] = []
         self.new: dict[Record, Record] = {}  # what stands for an old record
 
     def write(self, record: Record) -> None:
-        """Add a record of the old program; a mark fills its bucket."""
+        """Add a record of the old program; one that travels fills its bucket."""
         bucket = self.of.get(record)
         if bucket is None:
             self.records.append(substitute(record, self.new))
@@ -242,8 +236,8 @@ class OverlapWriter:
 
     def start(self, bucket: Bucket) -> None:
         """Send a bucket."""
-        own = [self.new.get(x, x) for mark in bucket.marks for x in mark.inputs]
-        (name, op), attrs = kind_of(bucket.marks[0]), bucket.marks[0].attrs
+        own = [self.new.get(x, x) for member in bucket.members for x in member.inputs]
+        (name, op), attrs = kind_of(bucket.members[0]), bucket.members[0].attrs
         start, options = "start_all_reduce", {"op": op, "group": attrs["group"]}
         if name != "all_reduce":
             kept = {k: v for k, v in attrs.items() if k not in ("early", "nranks")}
@@ -256,21 +250,21 @@ class OverlapWriter:
         """Wait for the buckets up to this one."""
         for number in sorted(k for k in self.in_flight if k <= last):
             bucket, start = self.buckets[number], self.in_flight.pop(number)
-            first = bucket.marks[0]
-            if kind_of(first)[0] != "all_reduce":
+            first = bucket.members[0]
+            if first.op.name != "all_reduce":
                 attrs = {"shape": first.shape, "dtype": first.dtype}
                 self.new[first] = self.add(bucket, "finish_collective", [start], attrs)
                 continue
-            attrs = {"shapes": tuple(m.shape for m in bucket.marks), "dtype": first.dtype}
+            attrs = {"shapes": tuple(m.shape for m in bucket.members), "dtype": first.dtype}
             averages = self.add(bucket, "finish_all_reduce", [start], attrs)
-            for k, mark in enumerate(bucket.marks):
-                self.new[mark] = item_of(averages, k, None)
-                self.records.append(self.new[mark])
+            for k, member in enumerate(bucket.members):
+                self.new[member] = item_of(averages, k, None)
+                self.records.append(self.new[member])
 
     def add(self, bucket: Bucket, name: str, inputs: list[Record], attrs: dict) -> Record:
         """Add a collective at the line of the bucket's last gradient. (Collectives are defined
         outside the engine, so they are found by name.)
         """
         spec = OPS[name].infer(*(r.spec for r in inputs), **attrs)
-        self.records.append(bucket.marks[-1].derive(OPS[name], inputs, attrs, spec))
+        self.records.append(bucket.members[-1].derive(OPS[name], inputs, attrs, spec))
         return self.records[-1]

@@ -54,7 +54,6 @@ VIEWS = {
     movement.slice_: forwards,
     creation.assign: always,
     marks.after: always,
-    marks.gradient: always,
 }
 """Operators whose result may share the memory of their input, and when it may."""
 

@@ -28,6 +28,9 @@ from ..ops.creation import full
 from ..ops.movement import WHOLE, concat, pad, reshape, slice_, transpose
 from .placements import REPLICATE, Placements, Shard, cut, local_shape
 
+BUCKET = 25
+"""The megabytes of sums over ranks that travel together, as `DataParallel` has them."""
+
 Steps = tuple[tuple[int, object], ...]
 """Moves one after the other: (axis of the mesh, new placement)."""
 
@@ -115,7 +118,8 @@ def move(x, shape: tuple, now: Placements, axis: int, new, view, time=(0, 0, 0))
     shape: that of the whole tensor; now: its placements before; time: see `moved`
     """
     old, parts, k = now[axis], view.shape[axis], view.place[axis]
-    group = {"group": view.groups[axis], "early": (time, prod(shape) * x.spec.dtype.itemsize)}
+    early = time, prod(shape) * x.spec.dtype.itemsize, BUCKET
+    group = {"group": view.groups[axis], "early": early}
     rest = (*now[:axis], REPLICATE, *now[axis + 1 :])
     whole = local_shape(shape, rest, view.shape, view.place)
 
