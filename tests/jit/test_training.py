@@ -170,3 +170,24 @@ def test_states_are_saved_and_set():
         return losses
 
     np.testing.assert_allclose(run(True), run(False), rtol=1e-6)
+
+
+@pytest.mark.parametrize("zeros", [True, False])
+def test_a_captured_backward_adds_to_what_is_there_now(zeros):
+    """Programs that found a gradient do not serve once it is cleared, and the other way about."""
+    x = data()[0]
+
+    def gradients(convert):
+        paddle.seed(3)
+        net = nn.Linear(6, 3)
+        backward = convert(lambda x: net(x).square().mean().backward())
+        found = []
+        for _ in range(3):
+            for k in range(3):
+                backward(x[k : k + 4])
+                found.append(net.weight.grad.numpy())
+            net.weight.clear_gradient(zeros)
+        return found
+
+    eager, captured = gradients(lambda f: f), gradients(paddle.jit.to_static)
+    np.testing.assert_allclose(captured, eager, rtol=1e-6)

@@ -70,7 +70,7 @@ def close_trace(tracer, results: list, inputs: list) -> Trace:
             outputs.append(final_record(tracer, x))
     after = collect_side_effects(tracer, inputs, outputs)
     conditions = [(b.tensor, b.condition()) for b in tracer.lifted.values()]
-    conditions += [(x, "some") for x in tracer.gradients.values() if id(x._grad) in tracer.lifted]
+    conditions += [(x, "some") for g, x in tracer.gradients.items() if g in tracer.lifted]
     if tracer.differentiable:
         own = [b for k, b in tracer.lifted.items() if k not in tracer.gradients]
         conditions += [(b.tensor, b.flow()) for b in own]
