@@ -17,6 +17,7 @@ from ..engine.passes.decompose import RULES, by_body
 from ..engine.sharding.array import ShardedArray, of_piece, whole_array
 from ..engine.sharding.letters import rule_of
 from ..engine.sharding.pieces import View, apply_to_pieces
+from ..engine.sharding.placements import joined
 
 
 def in_charge() -> None:
@@ -82,4 +83,7 @@ def compute(op, args, attrs, specs, results, view: View):
             return ys.array if single else tuple(y.array for y in ys)
     pieces = [a.piece() if type(a) is ShardedArray else a for a in args]
     found = apply_to_pieces(op, pieces, attrs, results, view)
+    for a, piece in zip(args, pieces):
+        if type(a) is ShardedArray and a.placements != piece.placements == joined(a.placements):
+            a.local, a.placements = piece.local.array, piece.placements  # once, for all to come
     return of_piece(found, view) if single else tuple(of_piece(each, view) for each in found)

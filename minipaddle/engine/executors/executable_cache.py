@@ -74,10 +74,12 @@ class ExecutableCache:
         found |= {str(build): None for build in self.pending.values()}
         return "; ".join(found) or "interpreter"
 
-    def run(self, program: Program, arrays, sizes: dict | None = None) -> tuple[list, dict]:
-        """The results of a program (outputs, then updates), and the sizes that were open."""
+    def run(self, program: Program, arrays, sizes=None, terms=()) -> tuple[list, dict]:
+        """The results of a program (outputs, then updates), and the sizes that were open. On
+        arrays in pieces the outputs numbered `terms` may stay terms.
+        """
         if ShardedArray.used and any(type(a) is ShardedArray for a in arrays):
-            return self.run_on_pieces(program, arrays), {}
+            return self.run_on_pieces(program, arrays, terms), {}
         executable = self.executable(program, arrays)
         if executable is not None:
             return executable(program, arrays), executable.sizes
@@ -87,7 +89,7 @@ class ExecutableCache:
         run = Run(current_place().module, sizes)
         return run(self.interpreted[program], arrays), run.sizes
 
-    def run_on_pieces(self, program: Program, arrays) -> list:
+    def run_on_pieces(self, program: Program, arrays, terms=()) -> list:
         """The results for arrays of which some lie in pieces, as `partition` says."""
         view = next(a.view for a in arrays if type(a) is ShardedArray)
         placements = [getattr(a, "placements", view.replicated) for a in arrays]
@@ -98,7 +100,7 @@ class ExecutableCache:
             chosen = chosen_by(self.strategy)
             whole = optimized(program, chosen, until="decompose").program
             whole = run_pass("cse", whole, chosen, survey(whole))  # each value is moved once
-            self.parts[key] = partition(whole, placements, view)
+            self.parts[key] = partition(whole, placements, view, terms)
         part, outputs = self.parts[key]
         found, _ = self.run(part, [getattr(a, "local", a) for a in arrays])
         own = arrays[len(program.inputs) :]

@@ -7,7 +7,7 @@ which also returns what the backward needs, and the backward program, which the 
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import chain, count
 from typing import NamedTuple
 
 from ..core.dispatch import Recording, current
@@ -17,7 +17,7 @@ from ..core.record import FREED, Record, last_write
 from ..core.slots import slot
 from ..eager.control_flow import derivative
 from ..eager.side_effects import constant_arrays
-from ..eager.storage import Written
+from ..eager.storage import Gradient, Received, Written
 from ..eager.tape import attach, leaf_write_error, without_past
 from ..eager.tensor import Tensor, get_edge, wrap
 from ..eager.tracer import create_input, trace
@@ -60,6 +60,8 @@ class Captured:
         self.updates = [s.storage for s in self.program.states if s.update is not None]
         self.executables.frozen = not (current.top.recording or self.updates or self.after)
         written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
+        left = (each.outputs for each in self.after if type(each) in (Gradient, Received))
+        self.terms = {*chain.from_iterable(left)}  # gradients: on a mesh they may stay terms
         self.copied = overwritten(self.program, [*written, *found.constants])
         self.writes = any(type(each) is Written for each in self.after)
         of = self.walk.of if self.walk is not None else ()
@@ -145,8 +147,8 @@ class Captured:
                 raise leaf_write_error()
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         before = self.before(arrays) if self.rewrites and current.top.recording else None
-        run = self.executables.run
-        outputs, sizes = current.top.quietly(run, self.program, arrays)  # this thread's context
+        run, given = self.executables.run, (self.program, arrays, None, self.terms)
+        outputs, sizes = current.top.quietly(run, *given)  # this thread's context
         self.write_back(inputs, outputs)
         results = [None if k is None else wrap(outputs[k]) for k in self.places]
         for j, (which, k) in self.same.items():
@@ -242,7 +244,8 @@ class CapturedOp:
                 )
         arrays = [*residuals, *(x.array for x in filled(record, g))]
         run, program = self.captured.executables.run, self.captured.backward
-        found, _ = current.top.quietly(run, program, arrays, dict(sizes))
+        terms = range(len(program.outputs))
+        found, _ = current.top.quietly(run, program, arrays, dict(sizes), terms)
         for edge, array in zip(record.inputs, found, strict=True):
             if edge is not None and edge in useful:
                 yield edge, wrap(array)

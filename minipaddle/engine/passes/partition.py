@@ -19,7 +19,7 @@ from ..eager.tracer import Tracer, tracing
 from ..ir.builder import Builder
 from ..ir.program import ITEM, NUMBER, Program, State
 from ..sharding.pieces import Piece, View, apply_to_pieces
-from ..sharding.placements import Placements, local_shape
+from ..sharding.placements import Placements, joined, local_shape
 
 
 class Partitioner(Builder):
@@ -48,7 +48,7 @@ class Partitioner(Builder):
         self.pieces[record] = Piece(wrap(self.symbolic(new, self.place)), spec, placements)
         return new
 
-    def run(self, placements: list[Placements]) -> tuple[Program, list[Placements]]:
+    def run(self, placements: list[Placements], terms) -> tuple[Program, list[Placements]]:
         """The program, and where its results lie; `placements` are those of what it is given."""
         old = self.old
         new = [self.given(r, p) for r, p in zip(old.given, placements, strict=True)]
@@ -61,7 +61,7 @@ class Partitioner(Builder):
                 self.pieces[record] = found = self.write(record)
                 for piece in found if type(found) is tuple else (found,):
                     piece.time = time
-            outputs = [self.output(self.pieces[r]) for r in old.outputs]
+            outputs = [self.output(self.pieces[r], k in terms) for k, r in enumerate(old.outputs)]
             given = zip(old.states, new[len(old.inputs) :], placements[len(old.inputs) :])
             for state, record, place in given:
                 update = None
@@ -71,9 +71,9 @@ class Partitioner(Builder):
         self.program.outputs = [self.value(x.array) for x, _ in outputs]
         return self.program, [p for _, p in outputs]
 
-    def output(self, piece: Piece):
-        """The local tensor of an output, and how it lies: terms are joined."""
-        place = tuple(self.view.replicated[0] if p.is_partial() else p for p in piece.placements)
+    def output(self, piece: Piece, terms: bool):
+        """The local tensor of an output, and how it lies: terms are joined unless they may stay."""
+        place = piece.placements if terms else joined(piece.placements)
         return piece.as_placed(place, self.view), place
 
     def write(self, record: Record):
@@ -87,9 +87,10 @@ class Partitioner(Builder):
 
 @slot("passes.partition")
 def partition(
-    program: Program, placements: list[Placements], view: View
+    program: Program, placements: list[Placements], view: View, terms=()
 ) -> tuple[Program, list[Placements]]:
     """The program of a rank, and how its outputs lie. `placements` are those of inputs and states;
-    `view` is how the rank sees the mesh.
+    `view` is how the rank sees the mesh; `terms` are the numbers of outputs that may stay terms,
+    to which a later run adds: those of other outputs are joined.
     """
-    return Partitioner(program, view).run(placements)
+    return Partitioner(program, view).run(placements, terms)

@@ -254,6 +254,11 @@ def normalized(placements: Placements, shape, mesh_shape) -> Placements:
     )  # fmt: skip
 
 
+def joined(placements: Placements) -> Placements:
+    """How the same tensor lies once its terms are combined."""
+    return tuple(REPLICATE if p.is_partial() else p for p in placements)
+
+
 def divides(n: int, unit: int, parts: int) -> bool:
     """Whether `n` rows make equal pieces of whole blocks."""
     return n % (unit * parts) == 0
