@@ -7,10 +7,10 @@ gave to the others is made of theirs, and each derivative is a collective too:
     all_to_all ↔ all_to_all    gather ↔ scatter               send ↔ recv
 
 A group is named by its number and looked up when the operator runs. All of them are effects: no
-pass may drop, double or reorder them. With `early` (see there) the pass `data_parallel` may start
-a collective before its result is needed:
-`start_all_reduce` and `start_collective` only begin, and give a ticket to `finish_all_reduce` and
-`finish_collective`; between the two a program computes on.
+pass may drop, double or reorder them. With `early` the pass `async_collectives` may start a
+collective before its result is needed: `start_all_reduce` and `start_collective` only begin, and
+give a ticket to `finish_all_reduce` and `finish_collective`; between the two a program computes on.
+What may start early counts as a value: if nothing needs it, no rank computes it.
 
 Source: the adjoints of linear maps; Hewett and Grady, "A Linear Algebraic Approach to Model
 Parallelism in Deep Learning", 2020.
@@ -281,5 +281,5 @@ COLLECTIVES: tuple[Op, ...] = (
 for op in COLLECTIVES:
     op.effect = True
 
-LOOKS_FOR["data_parallel"] = [all_fold, all_gather, all_reduce, all_to_all, reduce_scatter]
+LOOKS_FOR["async_collectives"] = [all_fold, all_gather, all_reduce, all_to_all, reduce_scatter]
 LOOKS_FOR["gathers"] = [all_gather]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..engine.core.record import Record
 from ..engine.ir.program import Program
-from ..engine.passes.data_parallel import travels
+from ..engine.passes.async_collectives import travels
 
 FIRST, LAST = (float("-inf"),), (float("inf"),)
 """Places before and after all others."""

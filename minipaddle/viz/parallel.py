@@ -23,14 +23,14 @@ def buckets(target) -> Picture:
 
     >>> from minipaddle import viz
     >>> from minipaddle.ir.parser import parse
-    >>> from minipaddle.engine.passes.data_parallel import data_parallel
+    >>> from minipaddle.engine.passes.async_collectives import async_collectives
     >>> program = parse('''program p(x: float32[2]) {
     ...   v1 = all_reduce(x, op='avg', group=0, early=((0,), 8, 25,)) : float32[2]
     ...   v2 = exp(x) : float32[2]
     ...   v3 = add(v1, v2) : float32[2]
     ...   return v3
     ... }''')
-    >>> print(viz.buckets(data_parallel(program)))
+    >>> print(viz.buckets(async_collectives(program)))
     p: 5 records, 1 bucket
       bucket 0: 8 B, 1 gradient, travels while 1 record is computed
     """

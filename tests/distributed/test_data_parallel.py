@@ -7,7 +7,7 @@ import minipaddle as paddle
 from minipaddle.distributed import spawn
 from minipaddle.distributed.operators import start_all_reduce
 from minipaddle.engine.core.slots import plugged
-from minipaddle.engine.passes import data_parallel as dp
+from minipaddle.engine.passes import async_collectives as overlap
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.ir.parser import parse
 from tests.distributed import programs
@@ -100,7 +100,7 @@ LAYERS = """program p(x: float32[512], y: float32[512], w: float32[512]) {
 
 
 def test_a_bucket_leaves_when_it_is_full_and_states_are_written_when_all_have_come():
-    found = dp.data_parallel(parse(LAYERS), fuse_all_reduce_ops=False)
+    found = overlap.async_collectives(parse(LAYERS), fuse_all_reduce_ops=False)
     assert ops(found) == [
         "multiply", "multiply", "tanh", "start_all_reduce", "exp", "exp", "multiply",
         "start_all_reduce", "add", "finish_all_reduce", "item", "finish_all_reduce", "item",
@@ -109,7 +109,7 @@ def test_a_bucket_leaves_when_it_is_full_and_states_are_written_when_all_have_co
 
 
 def test_all_that_is_small_travels_together():
-    found = dp.data_parallel(parse(LAYERS))
+    found = overlap.async_collectives(parse(LAYERS))
     assert ops(found)[-6:] == ["add", "finish_all_reduce", *["item"] * 2, *["subtract"] * 2]
     (start,) = (r for r in found.records if r.op is start_all_reduce)
     assert start.attrs == {"op": "avg", "group": 0}
@@ -117,14 +117,14 @@ def test_all_that_is_small_travels_together():
 
 
 def test_without_overlap_nothing_stands_between_start_and_finish():
-    found = ops(dp.data_parallel(parse(LAYERS), fuse_all_reduce_ops=False, overlap=False))
+    found = ops(overlap.async_collectives(parse(LAYERS), fuse_all_reduce_ops=False, overlap=False))
     places = [k for k, name in enumerate(found) if name == "start_all_reduce"]
     assert [found[k + 1] for k in places] == ["finish_all_reduce"] * 2
 
 
 def test_a_program_without_collectives_stays():
     program = parse("program p(x: float32[2]) { v1 = exp(x) : float32[2] return v1 }")
-    assert dp.data_parallel(program) is program
+    assert overlap.async_collectives(program) is program
 
 
 def chain(*sizes, megabytes=1.0, dtypes=None):
@@ -142,8 +142,8 @@ def chain(*sizes, megabytes=1.0, dtypes=None):
 
 
 def shares(program, megabytes=None):
-    order = {r: k for k, r in enumerate(filter(dp.travels, program.records))}
-    return [[order[m] for m in b.members] for b in dp.buckets(program, megabytes)]
+    order = {r: k for k, r in enumerate(filter(overlap.travels, program.records))}
+    return [[order[m] for m in b.members] for b in overlap.buckets(program, megabytes)]
 
 
 K = 1 << 18  # the float32 in 1 MB
@@ -181,7 +181,7 @@ def test_a_gradient_made_of_an_average_travels_later():
       return v3
     }""")
     assert shares(program) == [[0], [1]]
-    assert ops(dp.data_parallel(program)) == [
+    assert ops(overlap.async_collectives(program)) == [
         "start_all_reduce", "finish_all_reduce", "item", "exp", "start_all_reduce",
         "finish_all_reduce", "item",
     ]  # fmt: skip
@@ -197,7 +197,7 @@ def test_what_leads_to_a_gradient_alone_comes_as_soon_as_it_can():
       v6 = all_reduce(v5, op='avg', group=0, early=((6,), 16, 25,)) : float32[4]
       return v6, v3
     }""")
-    assert [r.op.name for r in dp.hoist_gradients(program)] == [
+    assert [r.op.name for r in overlap.hoist_gradients(program)] == [
         "exp", "multiply", "add", "all_reduce", "tanh", "tanh",
     ]  # fmt: skip
 
@@ -219,10 +219,10 @@ def test_what_leads_to_many_gradients_keeps_its_place():
       v11 = all_reduce(v7, op='avg', group=0, early=((11,), 16, 25,)) : float32[4]
       return v8, v9, v10, v11
     }""")
-    order = [r.op.name for r in dp.hoist_gradients(program) if not dp.travels(r)]
+    order = [r.op.name for r in overlap.hoist_gradients(program) if not overlap.travels(r)]
     # g leads to four gradients, v1 to three; v2 to two, so all behind it comes at once
     assert order == ["multiply", "multiply", "multiply", "exp", "tanh", "tanh", "sin"]
-    made = [r.op.name for r in dp.hoist_gradients(program)]
+    made = [r.op.name for r in overlap.hoist_gradients(program)]
     assert made.index("all_reduce") == made.index("exp") + 1
 
 
@@ -233,8 +233,8 @@ def test_effects_keep_their_order():
       v3 = show(x, parts=(False,), sep=' ', end='') : bool[]
       return v1
     }""")
-    assert ops(dp.data_parallel(program))[-2:] == ["show", "show"]
-    first, second = dp.data_parallel(program).records[-2:]
+    assert ops(overlap.async_collectives(program))[-2:] == ["show", "show"]
+    first, second = overlap.async_collectives(program).records[-2:]
     assert first.inputs[0].op.name == "item"
     assert second.inputs == program.inputs
 
@@ -243,14 +243,14 @@ def test_a_strategy_says_how_full_buckets_are():
     program = chain(K, K, K, K, megabytes=25.0)
     for strategy, expected in (
         ({}, 2), ({"fuse_grad_size_in_MB": 1}, 4), ({"fuse_all_reduce_ops": False}, 4),
-        ({"data_parallel": False}, 0),
+        ({"async_collectives": False}, 0),
     ):  # fmt: skip
         assert count(optimized(program, strategy).program, "start_all_reduce") == expected
 
 
 def test_the_pass_is_a_slot():
     """Without it ranks wait for each average where it is needed, and train alike."""
-    with plugged("passes.data_parallel", lambda program: program):
+    with plugged("passes.async_collectives", lambda program: program):
         found = trained("mlp", programs.plain, ranks=2)
     assert all((a == b).all() for a, b in zip(found[0][1], found[1][1], strict=True))
     assert count(executed(found[0][2]), "all_reduce") == len(found[0][1])

@@ -15,7 +15,7 @@ from minipaddle.distributed.simulator import (
     slowed,
     timeline_of,
 )  # fmt: skip
-from minipaddle.engine.passes.data_parallel import data_parallel
+from minipaddle.engine.passes.async_collectives import async_collectives
 from minipaddle.ir.parser import parse
 from tests.distributed.test_data_parallel import LAYERS
 
@@ -26,7 +26,7 @@ STEP = [
 
 
 def test_buckets_and_what_is_computed_while_they_travel():
-    picture = viz.buckets(data_parallel(parse(LAYERS), fuse_all_reduce_ops=False))
+    picture = viz.buckets(async_collectives(parse(LAYERS), fuse_all_reduce_ops=False))
     assert str(picture).splitlines() == [
         "p: 15 records, 2 buckets",
         "  bucket 0: 2.0 KB, 1 gradient, travels while 4 records are computed",

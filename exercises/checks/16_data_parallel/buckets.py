@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.engine.passes.data_parallel import data_parallel
+from minipaddle.engine.passes.async_collectives import async_collectives
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -14,7 +14,7 @@ exercise = Exercise(
     title="Buckets: which gradients travel together",
     level="medium",
     minutes=30,
-    slots={"data_parallel.assign_buckets": "assign_buckets"},
+    slots={"async_collectives.assign_buckets": "assign_buckets"},
     hints=(
         "What must you remember of the bucket you are filling? And of which gradient can you tell, "
         "before you begin, that it opens a bucket of its own?",
@@ -140,7 +140,7 @@ def in_a_program(yours):
         ]
     program = parse("program p() {\n" + "\n".join(lines) + "\nreturn v2, v4, v6, v8\n}")
     with exercise.plugged(yours):
-        found = data_parallel(program)
+        found = async_collectives(program)
     sent = [len(r.inputs) for r in found.records if r.op.name == "start_all_reduce"]
     expect(sent, [2, 1, 1], given=str(program))
 

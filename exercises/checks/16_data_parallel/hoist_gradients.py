@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.engine.passes.data_parallel import data_parallel, travels
+from minipaddle.engine.passes.async_collectives import async_collectives, travels
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -14,7 +14,7 @@ exercise = Exercise(
     level="hard",
     minutes=50,
     before=("11_passes/dead_code", "16_data_parallel/required_buckets"),
-    slots={"data_parallel.hoist_gradients": "hoist_gradients"},
+    slots={"async_collectives.hoist_gradients": "hoist_gradients"},
     hints=(
         "Which way must you walk to know, at each record, which averages need it? And when you "
         "place a record, which others may have become ready?",
@@ -193,7 +193,7 @@ def as_the_rules_say(yours, choices):
 def the_pass_on_it(yours):
     """The first bucket leaves while there is something left to compute."""
     with exercise.plugged(yours):
-        found = data_parallel(parse(LATE))
+        found = async_collectives(parse(LATE))
     names = [r.op.name for r in found.records]
     starts = [k for k, name in enumerate(names) if name == "start_all_reduce"]
     beside = [names[k:].count("tanh") + names[k:].count("multiply") for k in starts]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.engine.passes.data_parallel import Bucket, data_parallel, travels
+from minipaddle.engine.passes.async_collectives import Bucket, async_collectives, travels
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -14,7 +14,7 @@ exercise = Exercise(
     level="hard",
     minutes=40,
     before=("11_passes", "16_data_parallel/buckets"),
-    slots={"data_parallel.required_buckets": "required_buckets"},
+    slots={"async_collectives.required_buckets": "required_buckets"},
     hints=(
         "Go through the records in their order. When you come to one, what do you know of its "
         "inputs already? What of an input that is given to the program?",
@@ -166,7 +166,7 @@ def as_a_walk_back_says(yours, choices):
 def the_pass_on_it(yours):
     """What needs no average stands between a bucket's leaving and its fetching."""
     with exercise.plugged(yours):
-        found = data_parallel(parse(SHOWN))
+        found = async_collectives(parse(SHOWN))
     names = [r.op.name for r in found.records]
     expected = ["start_all_reduce", "show", "exp", "tanh", "finish_all_reduce", "item", "show"]
     expect(names, [*expected, "show", "logical_not"], given=SHOWN)

@@ -27,7 +27,7 @@ not memory but the network.
 """
 
 from minipaddle.engine.ir.cut import has_effect
-from minipaddle.engine.passes.data_parallel import travels
+from minipaddle.engine.passes.async_collectives import travels
 
 
 def hoist_gradients(program) -> list:

@@ -15,7 +15,7 @@ from ..core.errors import teach
 from ..eager.backward import AVERAGING
 from ..eager.device import module_of
 from ..eager.tensor import Parameter, wrap
-from ..passes.data_parallel import MB, assign_buckets
+from ..passes.async_collectives import MB, assign_buckets
 
 
 class ReductionBucket:
@@ -52,7 +52,7 @@ def earlier_gradient(p: Parameter):
 
 
 def build_buckets(parameters, megabytes: float, last: float) -> list[ReductionBucket]:
-    """Buckets as the pass `data_parallel` builds them, for the order in which gradients arrive:
+    """Buckets as the pass `async_collectives` builds them, for the order in which gradients arrive:
     the parameters backwards.
     """
     order = list(parameters)[::-1]

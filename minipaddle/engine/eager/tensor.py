@@ -302,7 +302,7 @@ def wrap(array) -> Tensor:
 
 def average_over_ranks(g: Tensor, *, group: int, megabytes: float) -> Tensor:
     """The average of a gradient over the ranks, in a program. It may start as soon as `g` is there:
-    `early` is (when that is, bytes, megabytes that may travel together), see `data_parallel`.
+    `early` is (when that is, bytes, megabytes that may travel together), see `async_collectives`.
     """
     builder = current.top.builder
     record, time = builder.value(g.array), Record.time.__get__

@@ -85,7 +85,9 @@ class ExecutableCache:
             return executable(program, arrays), executable.sizes
         if program not in self.interpreted:
             chosen = chosen_by(self.strategy)
-            self.interpreted[program] = run_pass("data_parallel", program, chosen, survey(program))
+            self.interpreted[program] = run_pass(
+                "async_collectives", program, chosen, survey(program)
+            )
         run = Run(current_place().module, sizes)
         return run(self.interpreted[program], arrays), run.sizes
 

@@ -27,8 +27,8 @@ from ..ir.program import INPUT, NUMBER, Program, everywhere, open_sizes, regions
 from ..ir.verifier import VerifyError, verify
 from . import (  # noqa: F401  (each makes its pass a slot)
     algebra,
+    async_collectives,
     cse,
-    data_parallel,
     dead_code,
     decompose,
     folding,

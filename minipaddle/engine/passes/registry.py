@@ -15,7 +15,7 @@ from ..core.slots import slot
 
 PASSES = [
     "specialise", "dead_code", "decompose", "folding", "algebra", "cse", "dead_code", "fusion",
-    "schedule", "data_parallel",
+    "schedule", "async_collectives",
 ]  # fmt: skip
 """The passes in the order in which they run. `insert` adds further ones."""
 

@@ -42,12 +42,12 @@ class Bucket(NamedTuple):
 
 
 @program_pass(
-    "data_parallel",
+    "async_collectives",
     fuse_all_reduce_ops=(True, "off, each gradient travels alone"),
     fuse_grad_size_in_MB=(None, "how full a bucket may be, instead of what its gradients say"),
     overlap=(True, "off, nothing is computed while a bucket travels"),
 )
-def data_parallel(
+def async_collectives(
     program: Program,
     *,
     fuse_all_reduce_ops: bool,
@@ -91,7 +91,7 @@ def limit_of(record: Record, megabytes: float | None) -> float:
     return most if record.op.name == "all_reduce" else 0
 
 
-@slot("data_parallel.assign_buckets")
+@slot("async_collectives.assign_buckets")
 def assign_buckets(
     sizes: list[int], kinds: list, limits: list[float], last: int
 ) -> list[list[int]]:
@@ -153,7 +153,7 @@ def insert_all_reduces(program: Program, found: list[Bucket], overlap: bool = Tr
     return with_records(program, writer.records, writer.new)
 
 
-@slot("data_parallel.hoist_gradients")
+@slot("async_collectives.hoist_gradients")
 def hoist_gradients(program: Program) -> list[Record]:
     """The records in an order in which those that lead only to a gradient or two are computed as
     soon as their inputs are known. (An order that saves memory would compute them late.)
@@ -195,7 +195,7 @@ FEW = 2
 MANY = range(FEW + 1)
 
 
-@slot("data_parallel.required_buckets")
+@slot("async_collectives.required_buckets")
 def required_buckets(program: Program, found: list[Bucket]) -> dict[Record, int]:
     """For each record the last bucket whose averages it needs, -1 if it needs none.
 
