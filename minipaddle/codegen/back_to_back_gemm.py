@@ -25,8 +25,8 @@ from ..engine.codegen.writer import Writer
 from ..engine.core import dtype as dt
 from ..engine.core.polynomial import Polynomial, as_polynomial
 from ..engine.core.symbols import Loop
-from ..engine.ops.linalg import product
 from ..engine.passes.nest import Nest
+from ..ops.products import product
 from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import in_place, room_of
 from ..passes.masks import masks

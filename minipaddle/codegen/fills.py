@@ -7,7 +7,7 @@ from ..engine.codegen.nest_kernel import emit_nest
 from ..engine.codegen.scalar import literal, wide
 from ..engine.core import dtype as dt
 from ..engine.core.op import OPS
-from ..engine.ops.movement import strides_of
+from ..ops.strided import strides_of
 from .indexing import assign_slice, each_element, element
 from .lines import fill_kernel
 from .target import Level, Target, kernel

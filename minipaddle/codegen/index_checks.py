@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from ..engine.codegen.kernel import C_TYPES
 from ..engine.codegen.scalar import CannotWrite
-from ..engine.ops.gather import flat_index
 from ..engine.ops.marks import after
 from ..engine.ops.movement import reshape
+from ..ops.index_arrays import flat_index
 from .target import KERNELS, Target
 
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ..engine.codegen.kernel import IN_PLACE, is_number
 from ..engine.codegen.scalar import CannotWrite, literal, wide
 from ..engine.codegen.writer import digits
-from ..engine.ops.movement import WHOLE, strides_of
+from ..engine.ops.movement import WHOLE
+from ..ops.strided import strides_of
 from .target import Level, Target, kernel, skip
 
 

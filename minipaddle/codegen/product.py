@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.core.slots import slot
-from ..engine.ops.movement import inverse, strides_of
+from ..engine.ops.movement import inverse
+from ..ops.strided import strides_of
 from .blas import is_wide
 from .machine import facts
 

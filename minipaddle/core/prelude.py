@@ -24,10 +24,10 @@ from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.ops import creation, elementwise, linalg, logic, movement, reduction
 from ..engine.ops import elementwise as e
 from ..engine.ops import gather as indexing
-from ..engine.ops.axes import axis_of, no_out, number, tensors, whole, whole_numbers
 from ..engine.ops.elementwise import abs, maximum, sign, sqrt, where
 from ..engine.ops.movement import reshape, transpose
 from ..engine.ops.special import sigmoid
 from ..engine.ops.var import Var
+from .axes import axis_of, no_out, number, tensors, whole, whole_numbers
 from .checks import refuse_unsupported, require_floats, require_ndim, require_one_of
 from .missing import public

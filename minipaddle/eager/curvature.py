@@ -12,7 +12,8 @@ from ..engine.core.record import Spec
 from ..engine.core.slots import slot
 from ..engine.eager.backward import grad
 from ..engine.eager.device import device_guard
-from ..engine.ops import creation, movement
+from ..engine.ops import movement
+from ..ops import arrangement
 
 
 @slot("autograd.hessian_vector")
@@ -94,7 +95,7 @@ def pull(ys, xs, cotangents) -> list:
 def unit_vectors(x):
     """The unit vectors of the space of `x`: one for each element, 1 there and 0 elsewhere."""
     with device_guard(x.place):
-        rows = creation.eye(rows=x.spec.size, columns=x.spec.size, dtype=x.spec.dtype)
+        rows = arrangement.eye(rows=x.spec.size, columns=x.spec.size, dtype=x.spec.dtype)
         return [movement.reshape(row, shape=x.spec.shape) for row in rows]
 
 

@@ -18,6 +18,7 @@ from ..engine.jit.truth import and_, or_, truth
 from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
 from ..engine.ops.gather import take
+from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from .sequences import enumerate_, range_, reversed_, zip_
 from .snapshot import Snapshot
@@ -118,8 +119,8 @@ TABLE |= {
     int: casting(int, lambda: int64.numpy),
     float: casting(float, default),
     bool: bool_,
-    max: extreme(max, logic.greater_than, reduction.argmax, larger),
-    min: extreme(min, logic.less_than, reduction.argmin, smaller),
+    max: extreme(max, logic.greater_than, reductions.argmax, larger),
+    min: extreme(min, logic.less_than, reductions.argmin, smaller),
     sum: sum_,
     any: quantifier(reduction.any, or_, False),
     all: quantifier(reduction.all, and_, True),

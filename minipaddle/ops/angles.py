@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 
 from ..engine.core.op import elementwise
-from ..engine.ops.elementwise import rsqrt, where
+from ..engine.ops.elementwise import where
+from .arithmetic import rsqrt
 
 
 @elementwise(result="float")

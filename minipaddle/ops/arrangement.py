@@ -170,3 +170,12 @@ def _(x, *, dtype):
     if rest:
         raise ValueError(f"the bytes of {x} cannot be read as {dtype.name}")
     return Spec((*x.shape[:-1], last), dtype)
+
+
+@opaque
+def eye(m, *, rows, columns, dtype):
+    """Ones on the main diagonal, zeros elsewhere."""
+    return m.eye(rows, columns, dtype=dtype)
+
+
+eye.shape(lambda rows, columns, dtype: Spec((rows, columns), dtype))

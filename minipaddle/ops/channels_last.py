@@ -15,8 +15,8 @@ from typing import NamedTuple
 from ..engine.core.op import Op, opaque
 from ..engine.core.record import Spec
 from ..engine.ops import conv as plain
-from ..engine.ops import pooling
 from ..engine.ops.movement import inverse, transpose
+from . import pooling
 from .mean_pooling import avg_pool, avg_pool_grad
 
 

@@ -13,13 +13,12 @@ from ..engine.core.dtype import int32
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.core.spec import broadcast_shapes
-from ..engine.ops.creation import eye
 from ..engine.ops.elementwise import reciprocal, where
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
 from ..engine.ops.movement import concat, reshape, slice_
 from ..engine.ops.reduction import sum
-from .arrangement import tril, triu
+from .arrangement import eye, tril, triu
 
 # ---- pieces of the formulas ------------------------------------------------------------------
 

@@ -1,9 +1,14 @@
-"""The element of each row that a label names, and the mean over valid labels."""
+"""Whole numbers as labels: rows of a table, the element of a row, the mean over valid labels."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec
+from ..engine.ops.elementwise import where
+from ..engine.ops.gather import scatter_sum
+from ..engine.ops.movement import reshape
 from ..engine.ops.nn import cross_entropy, label_positions, label_weights, rows, share
 
 
@@ -61,3 +66,51 @@ def place(m, x, label, *, classes, ignore_index):
 
 place.shape(lambda x, label, classes, ignore_index: Spec((*x.shape, classes), x.dtype))
 place.vjp(x=lambda g, label, ignore_index: pick(g, label, ignore_index=ignore_index))
+
+
+# ---- numbers to vectors ----------------------------------------------------------------------
+
+
+@opaque
+def embedding(m, x, weight, *, padding_idx):
+    """The rows of `weight` with the numbers in x; zeros where that is `padding_idx`."""
+    y = weight[label_positions(m, x, weight.shape[0])[0][1]].reshape(*x.shape, weight.shape[1])
+    if padding_idx is not None:
+        y[x == padding_idx] = 0
+    return y
+
+
+@embedding.shape
+def _(x, weight, *, padding_idx):
+    if x.dtype.kind not in "iu":
+        raise TypeError(f"row numbers are whole numbers, not {x}")
+    if weight.ndim != 2:
+        raise ValueError(f"the table {weight} must have two dimensions, [rows, size]")
+    return Spec((*x.shape, weight.shape[1]), weight.dtype)
+
+
+@embedding.vjp("weight")
+def _(g, x, weight_spec, padding_idx):
+    if padding_idx is not None:
+        g = where(reshape(x != padding_idx, shape=(*x.spec.shape, 1)), g, 0.0)
+    return scatter_sum(g, x, shape=weight_spec.shape, axis=0)
+
+
+@partial(embedding.shards, linear="weight")
+def _(x, weight, *, padding_idx):
+    at = names(x.ndim)
+    if padding_idx is not None:
+        return f"{at},.n->{at}n"
+    return f"{at},vn->{at}n", ("v", 0)
+
+
+@opaque
+def one_hot(m, x, *, classes, dtype):
+    """1 at the number in x along a new last axis, 0 elsewhere."""
+    y = m.zeros((x.size, classes), dtype=dtype)
+    y[label_positions(m, x, classes)[0]] = 1
+    return y.reshape(*x.shape, classes)
+
+
+one_hot.shards(lambda x, classes, dtype: f"{names(x.ndim)}->{names(x.ndim)}.")
+one_hot.shape(lambda x, classes, dtype: Spec((*x.shape, classes), dtype))

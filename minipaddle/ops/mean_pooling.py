@@ -1,6 +1,6 @@
 """The mean value of windows, and the place of the largest value of a window.
 
-`windows` is that of `engine.ops.pooling`: for each image axis (kernel, stride, pixels of padding
+`windows` is that of `pooling`: for each image axis (kernel, stride, pixels of padding
 before, positions).
 """
 
@@ -12,8 +12,9 @@ from math import inf, prod
 from ..engine.core.dtype import int32
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
-from ..engine.ops.movement import along_axes, ravel
-from ..engine.ops.pooling import add_frame, images, pooled_spec, reduce_windows, winners
+from ..engine.ops.movement import ravel
+from .pooling import add_frame, images, pooled_spec, reduce_windows, winners
+from .strided import along_axes
 
 
 @opaque

@@ -16,8 +16,9 @@ from math import prod
 from ..engine.core.op import opaque, reduced_spec
 from ..engine.core.record import Spec
 from ..engine.core.spec import fits
-from ..engine.ops.elementwise import abs, rsqrt, sign, where
+from ..engine.ops.elementwise import abs, sign, where
 from ..engine.ops.reduction import spread, sum
+from .arithmetic import rsqrt
 
 # ---- helpers of the bodies -------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.elementwise import where
 from ..engine.ops.gather import scatter_sum, take, wrap_negative
-from ..engine.ops.movement import along_axes, ravel, replaced, reshape
+from ..engine.ops.movement import ravel, replaced, reshape
+from .strided import along_axes
 
 
 @opaque

@@ -18,10 +18,10 @@ from ..engine.core import dtype as dt
 from ..engine.core.record import Record
 from ..engine.core.slots import slot
 from ..engine.ir.program import ITEM, Program
-from ..engine.ops.linalg import product
 from ..engine.passes.fusion_groups import skip_reshapes
 from ..engine.passes.nest import Nest
 from ..engine.passes.registry import program_pass
+from ..ops.products import product
 from .epilogue import Region, begins_with_product, build_group, join_groups
 from .strip_products import is_strips
 

@@ -17,11 +17,11 @@ from ..engine.core.record import Record
 from ..engine.ir.edit import count_uses
 from ..engine.ir.program import Program, everywhere
 from ..engine.ops.elementwise import add
-from ..engine.ops.linalg import product
 from ..engine.ops.movement import concat
 from ..engine.ops.reduction import sum
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
+from ..ops.products import product
 from .concat_of_slices import inner_additions, leaves, tensor
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from ..engine.core.spec import promote
 from ..engine.ir.program import Program
-from ..engine.ops.linalg import as_column, as_row, matmul, product, rows
+from ..engine.ops.linalg import as_column, as_row, matmul, rows
 from ..engine.ops.movement import reshape
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
+from ..ops.products import product
 
 
 def as_product(record, x, y):

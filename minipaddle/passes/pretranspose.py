@@ -13,10 +13,10 @@ from ..engine.core.dispatch import current
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
 from ..engine.ir.program import NUMBER, Program, everywhere
-from ..engine.ops.linalg import product
 from ..engine.ops.movement import replaced, transpose
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
+from ..ops.products import product
 
 
 def across(record: Record) -> tuple[int, Record, tuple] | None:

@@ -19,9 +19,9 @@ from ..engine.core.record import Record
 from ..engine.ir.edit import map_regions, with_inputs, with_records
 from ..engine.ir.program import ITEM, NUMBER, Program, open_sizes, regions
 from ..engine.ops.creation import full
-from ..engine.ops.linalg import product
 from ..engine.ops.movement import broadcast_to, inverse, reshape, slice_, transpose
 from ..engine.passes.registry import program_pass
+from ..ops.products import product
 from .permuted_views import View, before_reshape, keeps_order, perm_for, plain
 from .transpose_rules import HANDLERS, KINDS, of_all_axes
 

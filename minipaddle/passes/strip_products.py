@@ -25,7 +25,7 @@ from ..engine.ir.control import fused
 from ..engine.ir.cut import RECOMPUTED, depending, has_effect
 from ..engine.ir.edit import in_branches, outline, substitute, with_inputs, with_records
 from ..engine.ir.program import NUMBER, Program, item_of
-from ..engine.ops.linalg import matmul, product
+from ..engine.ops.linalg import matmul
 from ..engine.ops.nn import softmax
 from ..engine.passes.cse import cse
 from ..engine.passes.dead_code import dead_code
@@ -33,6 +33,7 @@ from ..engine.passes.fusion_groups import Fusion, Group
 from ..engine.passes.nest import Nest, fusable
 from ..engine.passes.registry import program_pass
 from ..engine.passes.sink_into_consumer import sink_into_consumer
+from ..ops.products import product
 from .epilogue import begins_with_product, reads_rows, source_of
 
 LARGER = 4

@@ -10,7 +10,6 @@ sinker, the record, and a view for each input (None for a number). It returns th
 from __future__ import annotations
 
 from ..engine.ops.creation import assign
-from ..engine.ops.linalg import product
 from ..engine.ops.movement import (
     broadcast_to,
     concat,
@@ -23,6 +22,7 @@ from ..engine.ops.movement import (
     unslice,
     unstack,
 )
+from ..ops.products import product
 from .permuted_views import View, perm_for, plain, reshape_view, without
 
 

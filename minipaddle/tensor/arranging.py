@@ -1,7 +1,7 @@
 """Flips, repetitions, diagonals and triangles. The values do not change."""
 
+from ..core.axes import accepts_varargs, axes_of, axis_of, tensors, whole_numbers
 from ..core.prelude import Dim, broadcast_shapes, indexing, movement, public, value_error
-from ..engine.ops.axes import accepts_varargs, axes_of, axis_of, tensors, whole_numbers
 from ..ops import arrangement
 from ..ops.scatter import repeated
 from .shaping import exchange_axes, flatten

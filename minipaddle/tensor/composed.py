@@ -4,7 +4,8 @@ import itertools
 
 from ..core.prelude import axis_of, e, indexing, movement, public, type_error, value_error
 from ..engine.core.spec import broadcast_shapes as common_shape
-from ..engine.ops.logic import isfinite, logical_not
+from ..engine.ops.logic import logical_not
+from ..ops.truth import isfinite
 from . import along, arranging, creation, inplace, joining, linalg, math, reduce, search, shaping
 
 SECOND_NAMES = {

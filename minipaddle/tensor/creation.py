@@ -5,10 +5,11 @@ A shape is a number, a list or tuple of numbers (0-D tensors among them), or a 1
 
 import math
 
+from ..core.axes import whole, whole_numbers
 from ..core.prelude import Dim, Var, current, dt, elementwise, larger, public, reshape, value_error
 from ..engine.core.spec import leaves
 from ..engine.ops import creation as ops
-from ..engine.ops.axes import whole, whole_numbers
+from ..ops import arrangement
 
 
 def to_tensor(data, dtype=None, place=None, stop_gradient=True):
@@ -151,7 +152,7 @@ def eye(num_rows, num_columns=None, dtype=None, name=None):
     [[1.0, 0.0], [0.0, 1.0]]
     """
     rows, columns = dims([num_rows, num_rows if num_columns is None else num_columns])
-    return ops.eye(rows=rows, columns=columns, dtype=floating(dtype))
+    return arrangement.eye(rows=rows, columns=columns, dtype=floating(dtype))
 
 
 def arange(start=0, end=None, step=1, dtype=None, *, name=None):

@@ -4,7 +4,7 @@ from ..core.prelude import creation, int32, public, require_floats, require_one_
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
 from ..ops import decompositions as ops
-from ..ops.arrangement import tril, triu
+from ..ops.arrangement import eye, tril, triu
 from .norms import singular_values
 
 
@@ -165,13 +165,13 @@ def householder_product(x, tau, name=None):
     """
     require_floats("householder_product", x)
     rows, columns = x.spec.shape[-2:]
-    return apply_reflections(x, tau, creation.eye(rows=rows, columns=columns, dtype=x.spec.dtype))
+    return apply_reflections(x, tau, eye(rows=rows, columns=columns, dtype=x.spec.dtype))
 
 
 def apply_reflections(x, tau, y):
     """The product of the reflections of `householder_product`, times y."""
     rows, columns = x.spec.shape[-2:]
-    ones = creation.eye(rows=rows, columns=columns, dtype=x.spec.dtype)
+    ones = eye(rows=rows, columns=columns, dtype=x.spec.dtype)
     vectors = tril(x, diagonal=-1) + ones
     for i in reversed(range(tau.spec.shape[-1])):
         v = ops.block(vectors, (0, rows), (i, i + 1))

@@ -8,7 +8,8 @@ import math
 from ..core.missing import public
 from ..core.prelude import Dim, axis_of, indexing, int64, type_error, value_error, whole_numbers
 from ..engine.ops import creation, elementwise, movement
-from ..engine.ops.subscripts import getitem, setitem, where_masked
+from ..engine.ops.subscripts import getitem, setitem
+from ..ops import index_arrays
 from .arranging import broadcast_tensors
 from .shaping import flatten
 
@@ -110,7 +111,7 @@ def nd_index(index, shape: tuple):
         raise value_error(
             f"index vectors of {depth} numbers into {len(shape)} dimensions {list(shape)}"
         )
-    return indexing.flat_index(
+    return index_arrays.flat_index(
         *movement.unstack(index, axis=index.spec.ndim - 1), shape=shape[:depth]
     )
 
@@ -197,7 +198,7 @@ def masked_select(x, mask, name=None):
     [2, 3]
     """
     x, mask = broadcast_mask(x, mask)
-    return indexing.take(flatten(x), indexing.flatnonzero(mask), axis=0)
+    return indexing.take(flatten(x), index_arrays.flatnonzero(mask), axis=0)
 
 
 def broadcast_mask(x, mask):
@@ -216,7 +217,7 @@ def masked_fill(x, mask, value, name=None):
     >>> paddle.masked_fill(x, x > 1, 0.0).tolist()
     [1.0, 0.0, 0.0]
     """
-    return where_masked(x, mask, value)
+    return index_arrays.where_masked(x, mask, value)
 
 
 def masked_scatter(x, mask, value, name=None):
@@ -230,7 +231,7 @@ def masked_scatter(x, mask, value, name=None):
     [1, 7, 8]
     """
     x, mask = broadcast_mask(x, mask)
-    places, value = indexing.flatnonzero(mask), flatten(value)
+    places, value = index_arrays.flatnonzero(mask), flatten(value)
     count = places.spec.size
     if isinstance(count, Dim):
         value = indexing.take(value, creation.arange(size=count, dtype=int64.numpy), axis=0)

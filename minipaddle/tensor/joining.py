@@ -6,7 +6,8 @@ Pieces share memory with the tensor they were cut from, as in Paddle.
 from ..core.checks import require_one_of
 from ..core.prelude import axis_of, number, public, tensors, value_error, whole, whole_numbers
 from ..engine.core.dim import larger, same, smaller
-from ..engine.ops import movement, strided
+from ..engine.ops import movement
+from ..ops import strided
 from . import shaping
 from .growing_lists import Rest, concat_items, has_grown, stack_items
 
@@ -300,7 +301,7 @@ def unfold(x, axis, size, step, name=None):
     axis = axis_of(axis, len(shape))
     if not 0 < size <= shape[axis] or step < 1:
         raise ValueError(f"windows of {size} places, {step} apart, along axis {axis} of {x.spec}")
-    steps = movement.strides_of(shape)
+    steps = strided.strides_of(shape)
     count = (shape[axis] - size) // step + 1
     strides = (*movement.replaced(steps, axis, steps[axis] * step), steps[axis])
     shape = (*movement.replaced(shape, axis, count), size)

@@ -1,6 +1,7 @@
 """Questions with one answer. The elementwise ones have their faces in `math`."""
 
-from ..core.prelude import broadcast_shapes, creation, dt, logic
+from ..core.prelude import broadcast_shapes, creation, dt
+from ..ops import truth
 from . import reduce
 
 
@@ -11,7 +12,7 @@ def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
     >>> paddle.allclose(paddle.to_tensor([1.0]), paddle.to_tensor([1.000001])).item()
     True
     """
-    close = logic.isclose(x, y, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))
+    close = truth.isclose(x, y, rtol=float(rtol), atol=float(atol), equal_nan=bool(equal_nan))
     return reduce.all(close)
 
 

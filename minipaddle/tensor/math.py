@@ -8,11 +8,12 @@ from ..core.prelude import Var, axis_of, describe, no_out, public, same_shape, v
 from ..engine.core.op import OPS, Elementwise
 from ..engine.ops import elementwise, logic, movement, reduction, special
 from ..engine.ops.creation import assign
-from ..ops import angles, gamma, rounding
+from ..ops import angles, arithmetic, gamma, rounding, truth
 from .arranging import diagonal
 from .face import face
 
-SHOWN = {module.__name__ for module in (angles, elementwise, gamma, logic, rounding, special)}
+PUBLIC_IN = angles, arithmetic, elementwise, gamma, logic, rounding, special, truth
+SHOWN = {module.__name__ for module in PUBLIC_IN}
 """Where public operators are; activations are in nn.functional."""
 
 
@@ -104,7 +105,7 @@ def scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None):
     else:
         number = int if x.spec.dtype.kind in "iu" else float
         attrs = {"scale": number(scale), "bias": number(bias)}
-        y = elementwise.scale_(x, **attrs, bias_after_scale=bias_after_scale)
+        y = arithmetic.scale_(x, **attrs, bias_after_scale=bias_after_scale)
     return y if act is None else activate(y, act)
 
 

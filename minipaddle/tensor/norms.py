@@ -2,9 +2,9 @@
 
 from math import inf
 
+from ..core.axes import axis_of, no_out
 from ..core.checks import require_floats
 from ..core.prelude import abs, current, normalize_axes, reduction, sign, value_error
-from ..engine.ops.axes import axis_of, no_out
 from ..engine.ops.gather import take
 from ..engine.ops.movement import reshape, transpose
 from ..ops import decompositions

@@ -1,9 +1,9 @@
 """Sums, products and extrema over axes, and the running ones along an axis."""
 
+from ..core.axes import axis_of, no_out, number, whole_numbers
 from ..core.prelude import Var, elementwise, normalize_axes, public, reduction, value_error
 from ..engine.core.dtype import resolve
-from ..engine.ops.axes import axis_of, no_out, number, whole_numbers
-from ..ops import scan
+from ..ops import reductions, scan
 from ..ops.scatter import take_along
 from .search import with_axis
 
@@ -109,7 +109,7 @@ def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
     1000.0
     """
     dtype = "float32" if x.spec.dtype.kind in "biu" else None
-    return reduce_over(reduction.logsumexp, x, axis, keepdim, dtype, out)
+    return reduce_over(reductions.logsumexp, x, axis, keepdim, dtype, out)
 
 
 def count_nonzero(x, axis=None, keepdim=False, name=None):
@@ -152,7 +152,7 @@ def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
     >>> paddle.argmax(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [1, 0]
     """
-    return find_place(reduction.argmax, x, axis, keepdim, dtype)
+    return find_place(reductions.argmax, x, axis, keepdim, dtype)
 
 
 def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
@@ -164,7 +164,7 @@ def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
     >>> paddle.argmin(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [0, 1]
     """
-    return find_place(reduction.argmin, x, axis, keepdim, dtype)
+    return find_place(reductions.argmin, x, axis, keepdim, dtype)
 
 
 def find_place(op, x, axis, keepdim, dtype):

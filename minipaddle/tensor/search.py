@@ -6,9 +6,9 @@ Orders are stable: equal elements stay in the order they came in; nan counts as 
 from operator import index
 
 from ..core.missing import public
-from ..core.prelude import axis_of, dt, elementwise, indexing, movement, type_error, value_error
+from ..core.prelude import axis_of, dt, elementwise, movement, type_error, value_error
 from ..engine.ops.var import Var
-from ..ops import sorting
+from ..ops import index_arrays, sorting
 from ..ops.scatter import take_along
 from .shaping import squeeze
 
@@ -50,7 +50,7 @@ def nonzero(x, as_tuple=False):
     >>> paddle.nonzero(paddle.to_tensor([[1, 0], [0, 2]])).tolist()
     [[0, 0], [1, 1]]
     """
-    places = indexing.nonzero(x)
+    places = index_arrays.nonzero(x)
     return movement.unstack(places, axis=1) if as_tuple else places
 
 

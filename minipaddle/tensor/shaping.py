@@ -5,9 +5,9 @@ Results share memory with x where they can, as in Paddle.
 
 import math
 
+from ..core.axes import accepts_varargs, axes_of, axis_of, whole_numbers
 from ..core.prelude import dt, movement, public, value_error
 from ..engine.core.dim import Dim, is_one, same
-from ..engine.ops.axes import accepts_varargs, axes_of, axis_of, whole_numbers
 from ..ops import arrangement
 
 # ---- one shape to another --------------------------------------------------------------------

@@ -6,7 +6,7 @@ from ..core.checks import require_one_of
 from ..core.prelude import Var, larger, normalize_axes, public, type_error, value_error, whole
 from ..engine.core.dtype import FLOATS, float32
 from ..engine.ops import creation, elementwise, movement, reduction
-from ..ops import counting, rounding, sorting
+from ..ops import counting, reductions, rounding, sorting
 from ..ops.scatter import take_along
 from .math import floating, lerp
 from .reduce import reduce_over
@@ -194,7 +194,7 @@ def middle(x, axis, keepdim, mode, skip_nan):
     last, column = rows.spec.ndim - 1, (*rows.spec.shape[:-1], 1)
     wanted = movement.reshape(value, shape=column)
     same = (rows == wanted) | ((rows != rows) & (wanted != wanted))
-    first = reduction.argmax(same, axis=last, keepdim=True)
+    first = reductions.argmax(same, axis=last, keepdim=True)
     value, shape = take_along(rows, first, last), value.spec.shape
     if skip_nan:  # as in Paddle -1 stands for a row of nan, unless there is nothing else
         first = elementwise.where((value != value) & (x == x).any(), -1, first)

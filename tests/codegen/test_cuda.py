@@ -7,9 +7,9 @@ import minipaddle as paddle
 from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.codegen.cuda.program import Kernels
 from minipaddle.codegen.cuda.teams import Teams, teams_of
-from minipaddle.engine.ops.linalg import product
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors.cuda import Executable
+from minipaddle.ops.products import product
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.passes.programs import cases, program_of, results

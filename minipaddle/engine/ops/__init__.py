@@ -11,8 +11,6 @@ from . import (
     marks,
     movement,
     nn,
-    pooling,
     reduction,
     special,
-    strided,
 )

@@ -32,15 +32,6 @@ arange.shape(lambda size, dtype, start, step: Spec((size,), dtype))
 arange.makes(lambda i, size, dtype, start, step: number(i, start, step))
 
 
-@opaque
-def eye(m, *, rows, columns, dtype):
-    """Ones on the main diagonal, zeros elsewhere."""
-    return m.eye(rows, columns, dtype=dtype)
-
-
-eye.shape(lambda rows, columns, dtype: Spec((rows, columns), dtype))
-
-
 @movement
 def assign(m, x):
     """The same values in memory of their own."""

@@ -2,7 +2,8 @@
 
 `m` is the array module. A formula uses Python's operators, comparisons, `m.where`, and the
 functions of mathematics that numpy, scipy.special and C share. This file has arithmetic,
-powers, maximum and minimum, choice and casts; `logic`, `special` and `activation` have the rest.
+powers, maximum and minimum, choice and casts; `logic`, `special` and `activation` have
+more, and so has `minipaddle/ops`.
 The examples in docstrings call the public functions, after `import minipaddle as paddle`.
 """
 
@@ -134,31 +135,6 @@ def sign(m, x):
 sign.vjp(lambda g: g * 0)
 
 
-@elementwise
-def scale_(m, x, *, scale=1.0, bias=0.0, bias_after_scale=True):
-    """scale · x + bias, or scale · (x + bias)."""
-    return x * scale + bias if bias_after_scale else (x + bias) * scale
-
-
-scale_.vjp(lambda g, scale: g * scale)
-
-
-@elementwise
-def lerp(m, x, y, weight):
-    """x + weight · (y - x): linear interpolation from x to y.
-
-    >>> paddle.lerp(paddle.to_tensor([0.0]), paddle.to_tensor([10.0]), 0.25).tolist()
-    [2.5]
-    """
-    return x + weight * (y - x)
-
-
-lerp.vjp(
-    x=lambda g, weight: g * (1 - weight),
-    y=lambda g, weight: g * weight,
-    weight=lambda g, x, y: g * (y - x),
-)
-
 # ---- powers ----------------------------------------------------------------------------------
 
 
@@ -210,19 +186,6 @@ def sqrt(m, x):
 
 
 sqrt.vjp(lambda g, out: g * 0.5 / out)
-
-
-@elementwise(result="float")
-def rsqrt(m, x):
-    """1 / √x.
-
-    >>> paddle.rsqrt(paddle.to_tensor([4.0])).tolist()
-    [0.5]
-    """
-    return 1 / m.sqrt(x)
-
-
-rsqrt.vjp(lambda g, out, x: g * -0.5 * out / x)
 
 
 @elementwise(result="float")
@@ -287,26 +250,6 @@ def minimum(m, x, y):
 
 
 @elementwise
-def fmax(m, x, y):
-    """The larger of x and y; a nan only if both are.
-
-    >>> paddle.fmax(paddle.to_tensor([1.0, float("nan")]), paddle.to_tensor([3.0, 2.0])).tolist()
-    [3.0, 2.0]
-    """
-    return m.fmax(x, y)
-
-
-@elementwise
-def fmin(m, x, y):
-    """The smaller of x and y; a nan only if both are.
-
-    >>> paddle.fmin(paddle.to_tensor([1.0, float("nan")]), paddle.to_tensor([3.0, 2.0])).tolist()
-    [1.0, 2.0]
-    """
-    return m.fmin(x, y)
-
-
-@elementwise
 def winner(m, g, x, y):
     """g where x > y, half of it where they are equal, else 0: the derivative of a maximum."""
     return m.where(x > y, g, m.where(x == y, 0.5 * g, 0))
@@ -315,8 +258,6 @@ def winner(m, g, x, y):
 winner.vjp(g=lambda g, x, y: winner(g, x, y))
 maximum.vjp(x=lambda g, x, y: winner(g, x, y), y=lambda g, x, y: winner(g, y, x))
 minimum.vjp(x=lambda g, x, y: winner(g, y, x), y=lambda g, x, y: winner(g, x, y))
-fmax.vjp(x=lambda g, out, x: where(x == out, g, 0.0), y=lambda g, out, x: where(x == out, 0.0, g))
-fmin.vjp(x=lambda g, out, x: where(x == out, g, 0.0), y=lambda g, out, x: where(x == out, 0.0, g))
 
 
 @elementwise

@@ -1,8 +1,8 @@
 """Gather and scatter: places named by arrays of whole numbers.
 
 Three operators do the work, on one axis: `take` reads, `put` overwrites, and `scatter_sum`, the
-adjoint of `take`, adds up. `flat_index` turns one index array per axis into positions along one
-axis. `take` and `put` are movements without an index map: the data say where an element comes from.
+adjoint of `take`, adds up. `take` and `put` are movements without an index map: the data say where
+an element comes from.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import math
 from functools import partial
 
 from ..core.dim import unknown
-from ..core.dtype import bool_, int64
+from ..core.dtype import bool_
 from ..core.errors import value_error
 from ..core.op import movement, names, opaque
 from ..core.record import Spec
-from ..core.spec import broadcast_shapes
-from .movement import check_fits, fitted, ravel, replaced
+from .movement import check_fits, fitted, replaced
 
 # ---- read, overwrite, add up -----------------------------------------------------------------
 
@@ -134,39 +133,7 @@ put.vjp(
     value=lambda g, index, value_spec, axis: fitted(take(g, index, axis=axis), value_spec),
 )
 
-# ---- other ways to name places ---------------------------------------------------------------
-
-
-@opaque
-def flat_index(m, *indices, shape):
-    """The positions in a row-major array of `shape` of the places given by one array per axis."""
-    pairs = zip(indices, shape, strict=True)
-    return ravel([wrap_negative(m, i.astype("int64", copy=False), n) for i, n in pairs], shape)
-
-
-@flat_index.shape
-def _(*indices, shape):
-    if any(i.dtype.kind not in "iu" for i in indices):
-        raise TypeError(f"indices are whole numbers, not {', '.join(map(str, indices))}")
-    return Spec(broadcast_shapes(*(i.shape for i in indices)), int64.numpy)
-
-
-@opaque
-def nonzero(m, x):
-    """The index of every element that is not zero, one a row."""
-    return m.argwhere(x)
-
-
-nonzero.shape(lambda x: Spec((unknown(), x.ndim), int64.numpy))
-
-
-@opaque
-def flatnonzero(m, x):
-    """The row-major position of every element that is not zero."""
-    return m.flatnonzero(x)
-
-
-flatnonzero.shape(lambda x: Spec((unknown(),), int64.numpy))
+# ---- a value as a size -----------------------------------------------------------------------
 
 
 @opaque

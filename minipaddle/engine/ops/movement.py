@@ -17,21 +17,6 @@ from .slices import as_key, slice_shape
 # ---- positions and shapes --------------------------------------------------------------------
 
 
-def along_axes(vectors) -> list:
-    """Vectors, each along an axis of its own: together they broadcast to an index of all places."""
-    count = len(vectors)
-    return [v.reshape(-1, *(1,) * (count - d - 1)) for d, v in enumerate(vectors)]
-
-
-def strides_of(shape) -> tuple:
-    """Steps between neighbours along each axis of a row-major array, in elements."""
-    out, step = [], 1
-    for n in reversed(shape):
-        out.append(step)
-        step *= n
-    return tuple(out[::-1])
-
-
 def replaced(items, axis: int, *new) -> tuple:
     """A tuple with the entry at `axis` replaced by any number of others."""
     return (*items[:axis], *new, *items[axis + 1 :])

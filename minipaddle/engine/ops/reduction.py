@@ -11,7 +11,7 @@ import math
 from ..core.dtype import bool_, int64
 from ..core.op import opaque, reduced_spec, reduction
 from ..core.record import Spec
-from .elementwise import cast, exp, where
+from .elementwise import cast
 from .movement import broadcast_to, reshape
 
 
@@ -58,31 +58,13 @@ def mean(m, x, *, axis, keepdim):
 
 
 mean.shape(reduced_spec)
+mean.composite = True
 
 
 @mean.vjp
 def _(g, x_spec, axis):
     count = math.prod(x_spec.shape[d] for d in axis)
     return spread(g * (1 / count) if count else g, x_spec, axis)
-
-
-@opaque
-def logsumexp(m, x, *, axis, keepdim):
-    """log Σ eˣ over `axis`, without overflow."""
-    top = m.max(x, axis, keepdims=True)
-    top = m.where(m.isfinite(top), top, 0)
-    y = m.log(m.sum(m.exp(x - top), axis, keepdims=True)) + top
-    return y if keepdim else y.reshape([n for d, n in enumerate(x.shape) if d not in axis])
-
-
-logsumexp.shape(nonempty_reduced_spec)
-mean.composite = logsumexp.composite = True
-
-
-@logsumexp.vjp
-def _(g, out, x, axis):
-    ceiling = where(out == -math.inf, 0.0, out)  # all are -inf: none gets a share
-    return spread(g, x.spec, axis) * exp(x - spread(ceiling, x.spec, axis))
 
 
 # ---- products --------------------------------------------------------------------------------
@@ -124,27 +106,6 @@ def extremum_cotangent(g, out, x, axis):
 max.vjp(extremum_cotangent)
 min.vjp(extremum_cotangent)
 
-
-def place(x, *, axis, keepdim) -> Spec:
-    """The spec of the place of an element along `axis` (a number; None: in the flat array)."""
-    axes = tuple(range(x.ndim)) if axis is None else (axis,)
-    return nonempty_reduced_spec(x, axis=axes, keepdim=keepdim).astype(int64.numpy)
-
-
-@opaque
-def argmax(m, x, *, axis, keepdim):
-    """The place of the (first) largest element along `axis`."""
-    return m.asarray(m.argmax(x, axis, keepdims=keepdim))
-
-
-@opaque
-def argmin(m, x, *, axis, keepdim):
-    """The place of the (first) smallest element along `axis`."""
-    return m.asarray(m.argmin(x, axis, keepdims=keepdim))
-
-
-argmax.shape(place)
-argmin.shape(place)
 
 # ---- truth -----------------------------------------------------------------------------------
 

@@ -14,43 +14,6 @@ from .elementwise import exp
 
 
 @elementwise(result="float")
-def expm1(m, x):
-    """eˣ - 1, exact for small x too.
-
-    >>> paddle.expm1(paddle.to_tensor([0.0])).tolist()
-    [0.0]
-    """
-    return m.expm1(x)
-
-
-@elementwise(result="float")
-def log1p(m, x):
-    """log(1 + x), exact for small x too.
-
-    >>> paddle.log1p(paddle.to_tensor([0.0])).tolist()
-    [0.0]
-    """
-    return m.log1p(x)
-
-
-expm1.vjp(lambda g, out: g * (out + 1))
-log1p.vjp(lambda g, x: g / (x + 1))
-
-
-@elementwise(result="float")
-def logaddexp(m, x, y):
-    """log(eˣ + eʸ), without overflow.
-
-    >>> paddle.logaddexp(paddle.to_tensor([1000.0]), paddle.to_tensor([-1000.0])).tolist()
-    [1000.0]
-    """
-    return m.logaddexp(x, y)
-
-
-logaddexp.vjp(x=lambda g, x, y: g * sigmoid(x - y), y=lambda g, x, y: g * sigmoid(y - x))
-
-
-@elementwise(result="float")
 def sigmoid(m, x):
     """Logistic function, 1 / (1 + e⁻ˣ).
 

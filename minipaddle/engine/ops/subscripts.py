@@ -1,24 +1,21 @@
 """Indexing: `x[key]`, and x with other values at `key`, as slices, takes and puts.
 
-A key is read in two steps. Its numbers, slices, None and Ellipsis give a slice of x. Its arrays of
-whole numbers and its masks give positions along axes of that slice. As in NumPy, the new axes stand
-where the arrays stand if these are neighbours, else in front. As in Paddle and PyTorch, numbers do
-not count as arrays.
+A key is read in two steps. Its numbers, slices, None and Ellipsis give a slice of x. An array of
+whole numbers gives places along an axis of that slice. As in Paddle and PyTorch, numbers do not
+count as arrays. Masks, and several arrays, are in `minipaddle/ops/index_arrays.py`.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from operator import index
 from typing import NamedTuple
 
-from ..core.dim import Dim, same_shape
+from ..core.dim import Dim, as_guarded
 from ..core.dispatch import current
 from ..core.errors import teach, type_error
-from ..core.record import Spec
-from . import elementwise, movement
 from . import gather as indexing
-from .axes import whole
+from . import movement
 from .var import Var
 
 WHOLE = movement.WHOLE[0]
@@ -121,67 +118,17 @@ def parse_entry(k) -> tuple:
     )
 
 
+def whole(n):
+    """A size or a place: an int, or a size that only a run knows."""
+    if isinstance(n, Var):
+        n = current.top.sizes(n)
+        n = n[0] if isinstance(n, list) and len(n) == 1 else n
+    return as_guarded(n, False) if isinstance(n, Dim) else index(n)
+
+
 def new_axis(wanted: bool) -> tuple:
     """True makes a new axis of size 1, False one of size 0: a mask that selects nothing."""
     return None if wanted else current.top.constant([False]), 0
-
-
-# ---- from arrays to positions along one axis --------------------------------------------------
-
-
-class Positions(NamedTuple):
-    """Positions along the one axis into which several axes of an array are merged."""
-
-    order: tuple | None  # of the array's axes before they are merged
-    axis: int  # where the merged axes begin
-    count: int  # how many they are
-    index: Var
-
-
-def locate(x: Spec, arrays) -> Positions:
-    """The positions in the slice x that the arrays of a key name."""
-    axes, indices = [], []
-    for axis, k in arrays:
-        if k.spec.dtype.kind != "b":
-            axes.append(axis)
-            indices.append(k)
-            continue
-        span = k.spec.ndim
-        if not same_shape(k.spec.shape, x.shape[axis : axis + span]):
-            raise IndexError(
-                teach(
-                    f"a mask of shape {list(k.spec.shape)} at axis {axis} of {x}",
-                    expected=f"shape {list(x.shape[axis : axis + span])}",
-                )
-            )
-        if len(arrays) == 1:
-            return Positions(None, axis, span, indexing.flatnonzero(k))
-        axes += range(axis, axis + span)
-        indices += movement.unstack(indexing.nonzero(k), axis=1)
-    first, count = axes[0], len(axes)
-    sizes = tuple([x.shape[d] for d in axes])
-    flat = indices[0] if count == 1 else indexing.flat_index(*indices, shape=sizes)
-    if axes == list(range(first, first + count)):
-        return Positions(None, first, count, flat)
-    others = [d for d in range(len(x.shape)) if d not in axes]
-    return Positions((*axes, *others), 0, count, flat)
-
-
-def merge_axes(x, positions: Positions):
-    """x with its axes in order, and the indexed ones merged into one."""
-    x = x if positions.order is None else movement.transpose(x, perm=positions.order)
-    if positions.count == 1:
-        return x
-    shape, end = x.spec.shape, positions.axis + positions.count
-    size = math.prod(shape[positions.axis : end])
-    return movement.reshape(x, shape=(*shape[: positions.axis], size, *shape[end:]))
-
-
-def split_axes(y, positions: Positions, shape: tuple):
-    """The inverse of `merge_axes`, for an x of `shape`."""
-    order = positions.order
-    y = movement.reshape(y, shape=shape if order is None else tuple([shape[d] for d in order]))
-    return y if order is None else movement.transpose(y, perm=movement.inverse(order))
 
 
 # ---- x[key], and x with x[key] = value --------------------------------------------------------
@@ -196,8 +143,7 @@ def getitem(x, key):
         x = movement.slice_(x, index=index or ())
     if not arrays:
         return x
-    positions = locate(x.spec, arrays)
-    y = indexing.take(merge_axes(x, positions), positions.index, axis=positions.axis)
+    y = at_arrays("take", x, arrays)
     if not any(k.spec.ndim and not k.slides for _, k in arrays):
         current.top.note_view(x, y)
     return y
@@ -209,35 +155,19 @@ def setitem(x, key, value):
     if not arrays:
         return movement.slice_assign(x, value, index=index or ())
     inner = x if index is None else movement.slice_(x, index=index)
-    inner = put(inner, arrays, value)
+    inner = at_arrays("put", inner, arrays, value)
     return inner if index is None else movement.slice_assign(x, inner, index=index)
 
 
-def put(x, arrays, value):
-    """A copy of x with `value` at the places that a key's arrays name."""
-    axis, mask = arrays[0]
-    if len(arrays) == 1 and mask.spec.dtype.kind == "b" and not getattr(value, "ndim", 0):
-        return put_masked(x, axis, mask, value)
-    positions = locate(x.spec, arrays)
-    y = indexing.put(merge_axes(x, positions), positions.index, value, axis=positions.axis)
-    if positions.count == 1 and positions.order is None:
-        return y
-    return split_axes(y, positions, x.spec.shape)
+BY_ARRAYS: dict[str, Callable] = {}
+"""`take(x, arrays)` and `put(x, arrays, value)` for masks and for several arrays in one key."""
 
 
-def put_masked(x, axis: int, mask, value):
-    """A copy of x with one value where the mask holds, whose first axis is `axis` of x. No shape
-    depends on the data, so this works in programs too.
-    """
-    shape, span = mask.spec.shape, mask.spec.ndim
-    if not same_shape(shape, x.spec.shape[axis : axis + span]):
-        locate(x.spec, [(axis, mask)])
-    after = x.spec.ndim - axis - span
-    mask = movement.reshape(mask, shape=(*shape, *(1,) * after)) if after else mask
-    return where_masked(x, mask, value)
-
-
-def where_masked(x, mask, value):
-    """x with `value` where the mask holds, in the dtype of x; all three broadcast."""
-    value = value.astype(x.spec.dtype) if isinstance(value, Var) else value
-    return elementwise.where(mask, value, x).astype(x.spec.dtype)
+def at_arrays(name: str, x, arrays, *value):
+    """x at the places that a key's arrays name, or a copy of x with a value there."""
+    (axis, index), *more = arrays
+    if not more and index.spec.dtype.kind != "b":
+        return getattr(indexing, name)(x, index, *value, axis=axis)
+    if name not in BY_ARRAYS:
+        raise type_error("a mask, or several arrays, in an index", expected="one array")
+    return BY_ARRAYS[name](x, arrays, *value)

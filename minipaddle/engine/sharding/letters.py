@@ -251,8 +251,8 @@ def within(rest, unit: int) -> bool:
     return low is not None and high is not None and low >= 0 and high < unit
 
 
-TAKES_NOTHING = (linalg.matmul, linalg.product)
-"""Opaque operators that take pieces without a row."""
+TAKES_NOTHING = {linalg.matmul}
+"""Opaque operators that take pieces without a row; `minipaddle.ops` adds some."""
 
 DERIVED = {
     "elementwise": broadcast_rule,

@@ -1,7 +1,7 @@
 """From whole numbers to vectors: embedding, one-hot."""
 
 from ...core.prelude import current, dt, refuse_unsupported, type_error, whole
-from ...engine.ops import nn as ops
+from ...ops import labels
 
 __all__ = ["embedding", "one_hot"]
 
@@ -20,7 +20,7 @@ def one_hot(x, num_classes=-1, name=None):
     if num_classes == -1:
         num_classes = whole(x.max()) + 1 if x.spec.size else 0
     attrs = {"classes": whole(num_classes), "dtype": dt.default()}
-    return current.top.apply(ops.one_hot, (x,), attrs)
+    return current.top.apply(labels.one_hot, (x,), attrs)
 
 
 def embedding(
@@ -42,4 +42,4 @@ def embedding(
         refuse_unsupported("embedding", max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq)
     if padding_idx is not None and padding_idx < 0:
         padding_idx += weight.spec.shape[0]
-    return current.top.apply(ops.embedding, (x, weight), {"padding_idx": padding_idx})
+    return current.top.apply(labels.embedding, (x, weight), {"padding_idx": padding_idx})

@@ -1,9 +1,8 @@
 """Losses of two classes, of margins between classes, of distributions and sets."""
 
 from ...core.prelude import FLOATS, e, public, same_shape, sigmoid, value_error
-from ...engine.ops import nn as ops
+from ...ops import labels
 from ...ops.activations import log_sigmoid
-from ...ops.labels import pick
 from .classification import check_reduction, class_weight, cross_entropy, reduce, require_weight
 from .input import one_hot
 
@@ -191,13 +190,13 @@ def multi_margin_loss(input, label, p=1, margin=1.0, weight=None, reduction="mea
     0.25
     """
     rows, classes = input.spec.shape
-    right = pick(input, label, ignore_index=-1)
+    right = labels.pick(input, label, ignore_index=-1)
     over = e.maximum(margin - right.reshape([rows, 1]) + input, 0.0)
     over = over if p == 1 else over**p
     if weight is not None:
         require_weight("multi_margin_loss", weight, classes)
         over = over * class_weight(weight, label, -1).reshape([rows, 1])
-    wrong = 1.0 - ops.one_hot(label, classes=classes, dtype=input.spec.dtype)
+    wrong = 1.0 - labels.one_hot(label, classes=classes, dtype=input.spec.dtype)
     loss = (over * wrong).sum(axis=1) / classes
     return reduce("multi_margin_loss", loss, reduction)
 
@@ -217,7 +216,7 @@ def multi_label_margin_loss(input, label, reduction="mean", name=None):
     classes, dtype = input.spec.shape[1], input.spec.dtype
     listed = (label != -1).astype(dtype).cumprod(1)
     safe = e.where(listed > 0, label, 0)
-    hot = ops.one_hot(safe, classes=classes, dtype=dtype) * listed.unsqueeze(2)
+    hot = labels.one_hot(safe, classes=classes, dtype=dtype) * listed.unsqueeze(2)
     wrong = 1.0 - hot.max(axis=1)
     right = input.take_along_axis(safe, 1).unsqueeze(2)
     over = e.maximum(1.0 - right + input.unsqueeze(1), 0.0) * listed.unsqueeze(2)

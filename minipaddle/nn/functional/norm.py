@@ -6,7 +6,8 @@ from ...core.checks import require_floats, require_ndim, require_one_of
 from ...core.prelude import OPS, Recording, current, public, same_shape, slot, value_error
 from ...engine.core.dtype import HALVES, float32
 from ...engine.core.spec import normalize_axes
-from ...engine.ops import elementwise, movement, reduction
+from ...engine.ops import movement, reduction
+from ...ops import arithmetic
 from ...ops import norm as ops
 from ...ops.mean_pooling import avg_pool
 from ...tensor import math as tensor_math
@@ -153,7 +154,7 @@ def complete_shape(shape, flat) -> tuple:
 def normalize_by(x, mean, var, weight, bias, epsilon, place):
     """x normalised by given moments, as one factor and one term for each channel."""
     per = tuple(-1 if d == place else 1 for d in range(x.spec.ndim))
-    factor = elementwise.rsqrt(var + epsilon)
+    factor = arithmetic.rsqrt(var + epsilon)
     factor = factor if weight is None else factor * weight
     term = -mean * factor if bias is None else bias - mean * factor
     factor, term = reshape_vector(factor, per), reshape_vector(term, per)
@@ -208,7 +209,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
     own = tuple(input.spec.shape[d] for d in axes)
     y, _, square = standardize(input, weight, None, axes, eps, per=own, centered=False)
     rate = movement.reshape(square + eps, shape=square.spec.shape[: -len(axes)])
-    return y, elementwise.rsqrt(rate)
+    return y, arithmetic.rsqrt(rate)
 
 
 def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):

@@ -3,9 +3,9 @@
 from math import prod
 
 from ...core.prelude import creation, indexing, movement, public, value_error
-from ...engine.ops.pooling import max_pool
 from ...ops import mean_pooling as ops
 from ...ops import resample as resampling
+from ...ops.pooling import max_pool
 from ...ops.scatter import along_index, take_along
 from .windows import channels_last, hide_n, image, numbers, of_axes, paddings, to_first, to_last
 

@@ -3,7 +3,7 @@
 import math
 
 from ...core.prelude import dt, e, movement, refuse_unsupported, same_shape, value_error, whole
-from ...engine.ops.special import logaddexp
+from ...ops.arithmetic import logaddexp
 from ...ops.labels import pick
 from ...tensor import creation
 from .activation import log_softmax

@@ -6,13 +6,13 @@ The argument `out` is refused here.
 from __future__ import annotations
 
 from functools import wraps
-from operator import index
 
-from ..core.dim import Dim, as_guarded
-from ..core.dispatch import current, note_refusal
-from ..core.errors import called, teach, type_error, value_error
-from ..core.spec import normalize_axis
-from .var import Var
+from ..engine.core.dim import Dim
+from ..engine.core.dispatch import current, note_refusal
+from ..engine.core.errors import called, teach, type_error, value_error
+from ..engine.core.spec import normalize_axis
+from ..engine.ops.subscripts import whole
+from ..engine.ops.var import Var
 
 
 def whole_numbers(value, what: str = "shape") -> tuple:
@@ -28,14 +28,6 @@ def whole_numbers(value, what: str = "shape") -> tuple:
         raise type_error(
             f"{what}={value!r}", expected="a whole number, or a list of whole numbers"
         ) from None
-
-
-def whole(n):
-    """A size or a place: an int, or a size that only a run knows."""
-    if isinstance(n, Var):
-        n = current.top.sizes(n)
-        n = n[0] if isinstance(n, list) and len(n) == 1 else n
-    return as_guarded(n, False) if isinstance(n, Dim) else index(n)
 
 
 def axis_of(axis, ndim: int) -> int:

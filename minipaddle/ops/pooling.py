@@ -1,7 +1,7 @@
 """Pooling: the largest value of windows that slide over an image [N, C, *size].
 
 `windows` has for each image axis (kernel, stride, pixels of padding before, positions). A window
-may reach beyond the image, where all is -inf. Means of windows are in `minipaddle/ops`.
+may reach beyond the image, where all is -inf. Means are in `mean_pooling`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import product
 from math import inf
 
-from ..core.op import opaque
-from ..core.record import Spec
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
 
 # ---- helpers of the bodies -------------------------------------------------------------------
 

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import math
 
-from ..core.dim import never
-from ..core.op import movement, opaque
-from ..core.record import Spec
-from .gather import add_rows
-from .movement import reshape, unravel
+from ..engine.core.dim import never
+from ..engine.core.op import movement, opaque
+from ..engine.core.record import Spec
+from ..engine.ops.gather import add_rows
+from ..engine.ops.movement import reshape, unravel
+
+
+def along_axes(vectors) -> list:
+    """Vectors, each along an axis of its own: together they broadcast to an index of all places."""
+    count = len(vectors)
+    return [v.reshape(-1, *(1,) * (count - d - 1)) for d, v in enumerate(vectors)]
+
+
+def strides_of(shape) -> tuple:
+    """Steps between neighbours along each axis of a row-major array, in elements."""
+    out, step = [], 1
+    for n in reversed(shape):
+        out.append(step)
+        step *= n
+    return tuple(out[::-1])
 
 
 @movement
@@ -52,8 +67,8 @@ def _(g, x_spec, strides, offset):
 def strided_sum(m, x, *, size, strides, offset):
     """`size` zeros with element `i` of x added at place offset + Σ i[d]·strides[d]."""
     places = m.full(x.shape, offset)
-    for d, (n, step) in enumerate(zip(x.shape, strides, strict=True)):
-        places += (m.arange(n) * step).reshape(-1, *(1,) * (x.ndim - 1 - d))
+    for along in along_axes([m.arange(n) * step for n, step in zip(x.shape, strides, strict=True)]):
+        places += along
     return add_rows(m, x.reshape(-1, 1), places.reshape(-1), size).reshape(size)
 
 

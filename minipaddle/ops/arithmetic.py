@@ -1,0 +1,107 @@
+"""More elementwise arithmetic: linear maps, extremes that skip nan, exponentials near 0."""
+
+from __future__ import annotations
+
+from ..engine.core.op import elementwise
+from ..engine.ops.elementwise import where
+from ..engine.ops.special import sigmoid
+
+
+@elementwise
+def scale_(m, x, *, scale=1.0, bias=0.0, bias_after_scale=True):
+    """scale · x + bias, or scale · (x + bias)."""
+    return x * scale + bias if bias_after_scale else (x + bias) * scale
+
+
+scale_.vjp(lambda g, scale: g * scale)
+
+
+@elementwise
+def lerp(m, x, y, weight):
+    """x + weight · (y - x): linear interpolation from x to y.
+
+    >>> paddle.lerp(paddle.to_tensor([0.0]), paddle.to_tensor([10.0]), 0.25).tolist()
+    [2.5]
+    """
+    return x + weight * (y - x)
+
+
+lerp.vjp(
+    x=lambda g, weight: g * (1 - weight),
+    y=lambda g, weight: g * weight,
+    weight=lambda g, x, y: g * (y - x),
+)
+
+
+@elementwise(result="float")
+def rsqrt(m, x):
+    """1 / √x.
+
+    >>> paddle.rsqrt(paddle.to_tensor([4.0])).tolist()
+    [0.5]
+    """
+    return 1 / m.sqrt(x)
+
+
+rsqrt.vjp(lambda g, out, x: g * -0.5 * out / x)
+
+
+@elementwise
+def fmax(m, x, y):
+    """The larger of x and y; a nan only if both are.
+
+    >>> paddle.fmax(paddle.to_tensor([1.0, float("nan")]), paddle.to_tensor([3.0, 2.0])).tolist()
+    [3.0, 2.0]
+    """
+    return m.fmax(x, y)
+
+
+@elementwise
+def fmin(m, x, y):
+    """The smaller of x and y; a nan only if both are.
+
+    >>> paddle.fmin(paddle.to_tensor([1.0, float("nan")]), paddle.to_tensor([3.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    return m.fmin(x, y)
+
+
+fmax.vjp(x=lambda g, out, x: where(x == out, g, 0.0), y=lambda g, out, x: where(x == out, 0.0, g))
+fmin.vjp(x=lambda g, out, x: where(x == out, g, 0.0), y=lambda g, out, x: where(x == out, 0.0, g))
+
+
+@elementwise(result="float")
+def expm1(m, x):
+    """eˣ - 1, exact for small x too.
+
+    >>> paddle.expm1(paddle.to_tensor([0.0])).tolist()
+    [0.0]
+    """
+    return m.expm1(x)
+
+
+@elementwise(result="float")
+def log1p(m, x):
+    """log(1 + x), exact for small x too.
+
+    >>> paddle.log1p(paddle.to_tensor([0.0])).tolist()
+    [0.0]
+    """
+    return m.log1p(x)
+
+
+expm1.vjp(lambda g, out: g * (out + 1))
+log1p.vjp(lambda g, x: g / (x + 1))
+
+
+@elementwise(result="float")
+def logaddexp(m, x, y):
+    """log(eˣ + eʸ), without overflow.
+
+    >>> paddle.logaddexp(paddle.to_tensor([1000.0]), paddle.to_tensor([-1000.0])).tolist()
+    [1000.0]
+    """
+    return m.logaddexp(x, y)
+
+
+logaddexp.vjp(x=lambda g, x, y: g * sigmoid(x - y), y=lambda g, x, y: g * sigmoid(y - x))

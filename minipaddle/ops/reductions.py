@@ -1,0 +1,52 @@
+"""More reductions: the logarithm of a sum of exponentials, the place of an extreme."""
+
+from __future__ import annotations
+
+import math
+
+from ..engine.core.dtype import int64
+from ..engine.core.op import opaque
+from ..engine.core.record import Spec
+from ..engine.ops.elementwise import exp, where
+from ..engine.ops.reduction import nonempty_reduced_spec, spread
+
+
+@opaque
+def logsumexp(m, x, *, axis, keepdim):
+    """log Σ eˣ over `axis`, without overflow."""
+    top = m.max(x, axis, keepdims=True)
+    top = m.where(m.isfinite(top), top, 0)
+    y = m.log(m.sum(m.exp(x - top), axis, keepdims=True)) + top
+    return y if keepdim else y.reshape([n for d, n in enumerate(x.shape) if d not in axis])
+
+
+logsumexp.shape(nonempty_reduced_spec)
+logsumexp.composite = True
+
+
+@logsumexp.vjp
+def _(g, out, x, axis):
+    ceiling = where(out == -math.inf, 0.0, out)  # all are -inf: none gets a share
+    return spread(g, x.spec, axis) * exp(x - spread(ceiling, x.spec, axis))
+
+
+def place(x, *, axis, keepdim) -> Spec:
+    """The spec of the place of an element along `axis` (a number; None: in the flat array)."""
+    axes = tuple(range(x.ndim)) if axis is None else (axis,)
+    return nonempty_reduced_spec(x, axis=axes, keepdim=keepdim).astype(int64.numpy)
+
+
+@opaque
+def argmax(m, x, *, axis, keepdim):
+    """The place of the (first) largest element along `axis`."""
+    return m.asarray(m.argmax(x, axis, keepdims=keepdim))
+
+
+@opaque
+def argmin(m, x, *, axis, keepdim):
+    """The place of the (first) smallest element along `axis`."""
+    return m.asarray(m.argmin(x, axis, keepdims=keepdim))
+
+
+argmax.shape(place)
+argmin.shape(place)
