@@ -12,6 +12,7 @@ from ..engine.codegen.kernel import EMITTERS
 from ..engine.executors.native import CHECKED
 from . import (
     back_to_back_gemm,
+    columns,
     concat_split,
     convolution,
     counting,
@@ -33,6 +34,7 @@ from . import (
     sorting,
     special,
     strip_products,
+    vector_rows,
 )
 from .c_target import emit
 from .target import KERNELS
@@ -44,6 +46,7 @@ CHECKED.append(index_checks.checked)
 
 __all__ = [
     "back_to_back_gemm",
+    "columns",
     "concat_split",
     "convolution",
     "counting",
@@ -65,4 +68,5 @@ __all__ = [
     "sorting",
     "special",
     "strip_products",
+    "vector_rows",
 ]

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ..engine.codegen.scalar import FUNCTIONS, SUFFIX, Text, same
+from ..engine.codegen.scalar import FUNCTIONS, SUFFIX, Text, cast, same
 
 
 def round_(m, x, decimals=0) -> Text:
@@ -50,6 +50,11 @@ def nan_to_num(m, x, nan=0.0, posinf=None, neginf=None) -> Text:
     return m.where(x == math.inf, high, m.where(x == -math.inf, low, x))
 
 
+def signbit(m, x) -> Text:
+    """Whether the sign is negative, as that of -0.0."""
+    return Text("(signbit({}) != 0)", [x], np.bool_) if x.dtype.kind == "f" else x < 0
+
+
 def in_double(name: str):
     """A function of `special`, which computes in double, as SciPy does."""
 
@@ -60,4 +65,17 @@ def in_double(name: str):
     return call
 
 
-FUNCTIONS.update(round=round_, sinc=sinc, frexp=frexp, heaviside=heaviside, nan_to_num=nan_to_num)
+FUNCTIONS.update(
+    round=round_,
+    sinc=sinc,
+    frexp=frexp,
+    heaviside=heaviside,
+    nan_to_num=nan_to_num,
+    signbit=signbit,
+    isnan=lambda m, x: x != x,
+    isfinite=lambda m, x: (x - x) == 0,
+    isinf=lambda m, x: (x == x) & ((x - x) != 0),
+    square=lambda m, x: x * x,
+    reciprocal=lambda m, x: 1 / x,
+    logical_xor=lambda m, x, y: cast(x, np.bool_) ^ cast(y, np.bool_),
+)

@@ -17,9 +17,10 @@ from contextlib import contextmanager
 
 from ..engine.codegen.kernel import C_TYPES, stack_array
 from ..engine.codegen.nest_kernel import FORMS
-from ..engine.codegen.rows import LANES, Columns
 from ..engine.codegen.scalar import Text, wide
 from ..engine.codegen.writer import Writer, for_head, least
+from .columns import Columns
+from .vector_rows import LANES
 
 NARROW = 4
 """Bytes of the smallest elements: with smaller ones a vector has more lanes than a block rows."""
@@ -84,4 +85,4 @@ class ShortRows(Columns):
             yield
 
 
-FORMS.insert(0, (has_short_rows, lambda writer: ShortRows(writer).write()))
+FORMS.insert(1, (has_short_rows, lambda writer: ShortRows(writer).write()))

@@ -12,6 +12,7 @@ from minipaddle.codegen import (
     back_to_back_gemm,
     c_target,
     c_text,
+    columns,
     matmul,
     microkernel,
     online_softmax,
@@ -19,6 +20,7 @@ from minipaddle.codegen import (
     product_plan,
     strip_products,
     strips,
+    vector_rows,
     winograd,
 )
 from minipaddle.codegen.machine import Facts
@@ -47,7 +49,9 @@ LOW = {
     },
     large: {"FROM": 0, "LARGER": 0.2},
     strip_products: {"LONG": 2, "ROWS": 8, "STRIP": 256},
-    rows: {"BLOCK": 8, "WIDENED": 4, "ALONG": 8, "DOWN": 4, "ROW_BUFFER": 64},
+    rows: {"ALONG": 8, "ROW_BUFFER": 64},
+    columns: {"BLOCK": 8, "DOWN": 4},
+    vector_rows: {"WIDENED": 4},
     strips: {"ON_STACK": 2048, "PARTS": 2},
     winograd: {"WORTH": 1, "CACHED": 2048},
     c_text: {"BLOCK": 8},

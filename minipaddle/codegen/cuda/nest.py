@@ -16,7 +16,7 @@ from contextlib import contextmanager, nullcontext
 from ...engine.codegen.accumulator import Accumulator, join
 from ...engine.codegen.kernel import C_TYPES
 from ...engine.codegen.nest_kernel import nest_writer
-from ...engine.codegen.rows import Folding, Rows
+from ...engine.codegen.rows import Rows
 from ...engine.codegen.scalar import Text, wide
 from ...engine.codegen.writer import Writer, declare_loops, flat_name, for_head, least
 from ...engine.passes.nest import Node
@@ -58,8 +58,6 @@ def elements(record, name: str, w: Writer, parameters) -> Calls:
 
 class TeamRows(Rows):
     """A nest with reductions: `Rows` as in C, each row by a team."""
-
-    accumulators = Folding.accumulators  # `join_statements` knows of NaN
 
     def __init__(self, writer: Writer, teams: Teams):
         super().__init__(writer)

@@ -14,34 +14,24 @@ from .scalar import C, CannotWrite, Text, cast, literal, statements, wide
 
 
 class Accumulator:
-    """The accumulator of one reduction in a loop nest. With `nan` it is an extreme: the variable of
-    that name notes whether a term was NaN, and OpenMP joins both in a few instructions.
-    """
+    """The accumulator of one reduction in a loop nest."""
 
-    def __init__(self, node: Node, name: str, nan: str = ""):
-        self.node, self.name, self.op, self.nan = node, name, node.of.op, nan
+    last = ""  # a statement after the loops
+
+    def __init__(self, node: Node, name: str):
+        self.node, self.name, self.op = node, name, node.of.op
         self.dtype = wide(node.dtype)
         self.type = C_TYPES[self.dtype]
 
     @property
     def variables(self) -> list[tuple]:
         """(type, name, first value) of what is declared."""
-        noted = [(C_TYPES[self.flag], self.nan, "0")] if self.nan else []
-        return [(self.type, self.name, self.identity), *noted]
-
-    @property
-    def flag(self) -> np.dtype:
-        """The dtype of `nan`: as wide as the accumulator, for equal lanes."""
-        return np.dtype(f"int{8 * self.dtype.itemsize}")
+        return [(self.type, self.name, self.identity)]
 
     def steps(self, term: Text, element: str) -> list[tuple]:
         """(target, value, dtype) of what one more term changes."""
-        into, term = self.name + element, cast(term, self.dtype)
-        if not self.nan:
-            return [(into, self.combine(term, into), self.dtype)]
-        text = f"({{0}} {EXTREMES[self.op.name]} {into} ? {{0}} : {into})"
-        noted = Text(f"({{0}} != {{0}} ? 1 : {self.nan})", [term], self.flag)
-        return [(into, Text(text, [term], self.dtype), self.dtype), (self.nan, noted, self.flag)]
+        into = self.name + element
+        return [(into, self.combine(term, into), self.dtype)]
 
     @property
     def identity(self) -> str:
@@ -64,7 +54,12 @@ class Accumulator:
     @property
     def clause(self) -> str:
         """How OpenMP combines accumulators: an operator of C, or a reduction that we declare."""
-        return self.op.name if self.nan else clause(self.op, self.dtype)
+        return clause(self.op, self.dtype)
+
+    @property
+    def clauses(self) -> list[tuple[str, str]]:
+        """(how OpenMP combines it, name) of each variable."""
+        return [(self.clause, self.name)]
 
 
 def reduction_clauses(folds, names=None, size: int | None = None) -> list[str]:
@@ -73,10 +68,8 @@ def reduction_clauses(folds, names=None, size: int | None = None) -> list[str]:
     """
     by_clause: dict[str, list[str]] = {}
     for f in folds:
-        name = names[f] if names else f.name
-        by_clause.setdefault(f.clause, []).append(f"{name}[:{size}]" if size else name)
-        if f.nan:
-            by_clause.setdefault("|", []).append(f.nan)
+        for clause, name in [(f.clause, names[f])] if names else f.clauses:
+            by_clause.setdefault(clause, []).append(f"{name}[:{size}]" if size else name)
     return [f"reduction({clause} : {', '.join(names)})" for clause, names in by_clause.items()]
 
 

@@ -9,11 +9,11 @@ from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
 from .kernel import C_TYPES, Kernel, buffers, c_function, function, results
-from .rows import Columns, collapse, row_nest
+from .rows import collapse, row_nest
 from .writer import FUNCTIONS, Writer
 
 FORMS: list = [(lambda writer: True, row_nest)]
-"""The forms of a nest whose innermost loop is folded: (which writers it fits, what writes it)."""
+"""The forms of a nest with reductions: (which writers it fits, what writes it)."""
 
 
 def emit_nest(record, name: str) -> Kernel:
@@ -33,8 +33,6 @@ def body_of(writer: Writer) -> str:
     loops = writer.nest.loops
     if not writer.nest.reduces:
         elementwise(writer, loops)
-    elif loops and loops[-1] in writer.parallel:
-        Columns(writer).write()
     else:
         next(write for fits, write in FORMS if fits(writer))(writer)
     return "\n".join(writer.lines)

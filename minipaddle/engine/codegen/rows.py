@@ -1,43 +1,33 @@
-"""The two forms of a loop nest with reductions in C.
+"""A loop nest with reductions in C: row by row.
 
-    for (each row)                for (each block of columns)
-        for (along the row)           for (down the columns)
-            fold                          for (across) accumulate
-        for (along the row)           for (across)
-            use                           use
+    for (each row)
+        for (along the row)
+            fold
+        for (along the row)
+            use
 
-A nest whose innermost loop is folded runs by rows; one whose innermost loop is kept runs by
-columns, with arrays of accumulators.
+`minipaddle/codegen` has other forms: `columns` for a nest whose innermost loop is kept.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from math import nan, prod
+from math import prod
 from operator import attrgetter
 
 from ..core import dtype as dt
 from ..core.polynomial import ZERO, Polynomial, as_polynomial
 from ..core.slots import slot
 from ..passes.nest import Node, reached
-from .accumulator import EXTREMES, Accumulator, reduction_clauses
+from .accumulator import Accumulator, reduction_clauses
 from .kernel import C_TYPES, stack_array
 from .kernel_schedule import pick
-from .scalar import Text, literal, wide
-from .writer import Writer, expensive, in_c
+from .scalar import Text, wide
+from .writer import Writer, in_c
 
-BLOCK = 1024
-"""Columns that are accumulated together."""
-
-WIDENED = 4096
-"""Longest row of flags that is read in advance."""
-
-ALONG, DOWN = 2048, 64
-"""Terms of a row, or of a column, that are summed in their own dtype before the sum continues in
-double. A row may have more: each lane of its innermost loop has a sum; a column has only one."""
-
-LANES = 16
-"""Floats in the longest vector. In a short row what is left beside whole vectors takes longest."""
+ALONG = 2048
+"""Terms of a row that are summed in their own dtype before the sum continues in double. Each lane
+of a vector has such a sum."""
 
 ROW_BUFFER = 1 << 16
 """Largest buffer, in bytes, that keeps values of a row between two stages."""
@@ -51,15 +41,10 @@ def collapse(threads: tuple, loops, rule: int) -> tuple:
     return (f"{threads[0]} collapse({count})", *threads[1:]) if count > 1 else threads
 
 
-@slot("codegen.row_nest")
-def row_nest(writer: Writer) -> None:
-    """A nest whose innermost loop is folded: a row, then the next."""
-    Rows(writer).write()
-
-
-class Folding:
-    """A nest with reductions. Each stage is one walk along the loops that are folded: it computes
-    outputs and values that are kept for later, and adds terms to the accumulators.
+class Rows:
+    """A nest with reductions, one row after the other. Each stage is one walk along the loops that
+    are folded: it computes outputs and values that are kept for later, and adds terms to the
+    accumulators.
     """
 
     element = ""  # which element of an accumulator belongs to an iteration
@@ -71,6 +56,7 @@ class Folding:
         self.kept = [a for a in self.nest.loops if a in writer.parallel]
         self.length = prod(a.extent for a in self.along)
         self.later: dict[Node, None] = {}  # values that a later stage reads back
+        self.row: dict[Node, Text] = {}  # values that are computed once for each row
 
     def accumulators(self, stage: int) -> list[Accumulator]:
         return [Accumulator(n, self.w.fresh(n.of.op.name)) for n in self.w.folds(stage)]
@@ -93,8 +79,7 @@ class Folding:
                 self.body(folds, outputs, buffers)
             element = self.element
             self.each([f"{t}{element} += {f.name}{element};" for f, t in totals.items()])
-        w.put(*(f"{f.name} = {f.nan} ? {literal(nan, f.dtype).template} : {f.name};"
-                for f in folds if f.nan))  # fmt: skip
+        w.put(*(f.last for f in folds if f.last))
         w.known.update({f.node: f.result(totals.get(f), element) for f in folds})
 
     def body(self, folds, outputs, buffers) -> None:
@@ -114,47 +99,15 @@ class Folding:
                 text = f"widen({text})" if record.dtype == dt.bfloat16.numpy else text
                 self.w.known[node] = Text(text, (), wide(record.dtype))
 
-
-class Rows(Folding):
-    """A nest whose innermost loop is folded: each row is read once a stage."""
-
-    def accumulators(self, stage: int) -> list[Accumulator]:
-        found, n = super().accumulators(stage), self.length
-        for f in found if n > 2 * LANES or n % LANES == 0 else ():
-            if f.op.name in EXTREMES and f.dtype.kind == "f":
-                f.nan = self.w.fresh("nan")
-        return found
-
-    def __init__(self, writer: Writer):
-        super().__init__(writer)
-        self.row: dict[Node, Text] = {}  # values that are computed once for each row
-
     def write(self) -> None:
         w, nest = self.w, self.nest
         threads = w.threads(nest.size) if nest.rows > 1 else ()
         threads = collapse(threads, self.kept, len(self.kept))
         self.later = self.buffered_values()
         with w.each_row(self.kept, *threads):
-            self.widen()
             for stage in range(w.stages):
                 self.row_outputs(stage)
                 self.stage(stage)
-
-    def widen(self) -> None:
-        """Read the flags of a row once, as integers as wide as floats. In a loop over bytes gcc
-        gives a sum of floats as many lanes as a vector has bytes, and adds them one by one.
-        """
-        w, along = self.w, {*self.along}
-        flags = [n for n in self.nest.nodes() if n.kind == "load" and n.dtype == dt.bool_.numpy]
-        flags = [n for n in flags if n.loops & along and not n.guard]
-        if not flags or len(along) > 1 or self.length > WIDENED:
-            return
-        read = [(w.fresh("flags"), w.text(n, {}).template) for n in flags]
-        w.put(*(stack_array("int32_t", name, self.length) for name, _ in read))
-        with w.loop(self.along, w.simd):
-            w.put(*(f"{name}[{self.flat()}] = {text};" for name, text in read))
-        for node, (name, _) in zip(flags, read, strict=True):
-            w.known[node] = Text(f"{name}[{self.flat()}]", (), node.dtype)
 
     def buffered_values(self) -> dict[Node, None]:
         """The values that a later stage reads back; in a short row also expensive ones."""
@@ -223,88 +176,11 @@ class Rows(Folding):
         self.w.put(*lines)
 
 
-class Columns(Folding):
-    """A nest whose innermost loop is kept: sums go down, across many columns at a time."""
+WRITERS: list[type[Rows]] = [Rows]
+"""The last one writes. `minipaddle.codegen` adds one that helps gcc with flags and extremes."""
 
-    most = BLOCK  # columns at a time, by default
 
-    def __init__(self, writer: Writer):
-        super().__init__(writer)
-        *self.outer, self.across = self.kept
-        n, sizes = self.across.extent, (64, 128, 256, 512, 2048, 4096)
-        self.block = pick("columns", self.most, [b for b in sizes if b < n])
-        self.width = min(n, self.block)
-
-    def write(self) -> None:
-        w, across = self.w, self.across
-        threads = w.threads(self.nest.size)
-        outside = threads if prod(a.extent for a in self.outer) > 1 else ()
-        blocks = threads if self.width < across.extent and not outside else ()
-        self.share = () if outside or blocks else threads
-        self.later = w.needed_later(False)
-        with w.loop(self.outer, *outside), w.blocks([across], self.block, *blocks):
-            start = w.starts.get(across)
-            self.element = f"[{across.name} - {start}]" if start else f"[{across.name}]"
-            for stage in range(w.stages):
-                self.finish(stage)
-                self.stage(stage)
-
-    def finish(self, stage: int) -> None:
-        """Compute all that each column now allows: outputs, and values that later stages need."""
-        w = self.w
-        outputs = w.outputs(stage, True)
-        wanted: dict[Node, None] = {}
-
-        def own(node: Node) -> bool:
-            row = w.nest.is_row(node) and node.kind == "apply" and node.stage == stage
-            return row and node not in w.known and bool(stage or expensive(node))
-
-        def before(node: Node) -> bool:
-            return node not in w.known and (not w.nest.is_row(node) or node.stage <= stage)
-
-        for later in range(stage, w.stages):
-            roots = [f.args[0] for f in w.folds(later)]
-            roots += [n for *_, n, _ in w.outputs(later, False)]
-            for node in reached(roots, lambda n: not own(n) and before(n)):
-                if own(node):
-                    wanted[node] = None
-        arrays = {n: w.fresh(n.of.op.name) for n in wanted}
-        for n, name in arrays.items():
-            w.put(stack_array(C_TYPES[wide(n.dtype)], name, self.width))
-        if outputs or arrays:
-            with self.columns():
-                memo: dict = {}
-                targets = w.stores(outputs, memo)
-                targets += [(f"{name}{self.element}", w.text(n, memo), wide(n.dtype))
-                            for n, name in arrays.items()]  # fmt: skip
-                w.assign(targets)
-        w.known |= {n: Text(f"{x}{self.element}", (), wide(n.dtype)) for n, x in arrays.items()}
-
-    def stage(self, stage: int) -> None:
-        """One walk down the columns."""
-        folds, outputs = self.accumulators(stage), self.w.outputs(stage, False)
-        if folds or outputs:
-            share = self.share if all(f.clause in "+*" for f in folds) else ()
-            self.accumulate(folds, outputs, {}, DOWN, share)
-            self.read_back(outputs)
-
-    @contextmanager
-    def walk(self, along, folds, words):
-        with self.w.loop(along, *words), self.columns():
-            yield
-
-    @contextmanager
-    def columns(self):
-        """The loop across the columns."""
-        with self.w.loop([self.across], self.w.simd):
-            yield
-
-    def declare(self, variables) -> None:
-        self.w.put(*(stack_array(T, name, self.width) for T, name, _ in variables))
-        self.each([f"{name}{self.element} = {value};" for _, name, value in variables])
-
-    def each(self, lines: list[str]) -> None:
-        """The same lines for each column."""
-        if lines:
-            with self.columns():
-                self.w.put(*lines)
+@slot("codegen.row_nest")
+def row_nest(writer: Writer) -> None:
+    """A nest with reductions: a row, then the next."""
+    WRITERS[-1](writer).write()

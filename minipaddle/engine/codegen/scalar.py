@@ -242,32 +242,11 @@ class Module:
         nan = self.where(x != x, x, 0) if x.dtype.kind == "f" else 0
         return self.where(x > 0, 1, self.where(x < 0, -1, nan) if x.dtype.kind != "u" else 0)
 
-    def isnan(self, x) -> Text:
-        return x != x
-
-    def isfinite(self, x) -> Text:
-        return (x - x) == 0
-
-    def isinf(self, x) -> Text:
-        return (x == x) & ((x - x) != 0)
-
-    def signbit(self, x) -> Text:
-        return Text("(signbit({}) != 0)", [x], np.bool_) if x.dtype.kind == "f" else x < 0
-
-    def square(self, x) -> Text:
-        return x * x
-
-    def reciprocal(self, x) -> Text:
-        return 1 / x
-
     def logical_and(self, x, y) -> Text:
         return cast(x, np.bool_) & cast(y, np.bool_)
 
     def logical_or(self, x, y) -> Text:
         return cast(x, np.bool_) | cast(y, np.bool_)
-
-    def logical_xor(self, x, y) -> Text:
-        return cast(x, np.bool_) ^ cast(y, np.bool_)
 
     def logical_not(self, x) -> Text:
         return ~cast(x, np.bool_)
