@@ -109,7 +109,7 @@ def file_of(chosen: list[Unit]) -> str:
 def rest_of(source: Source, found: dict[str, Unit], apart: bool = True) -> str:
     """The file with the program's own functions and variables."""
     head = [x.replace("static ", "") for x in (SHARED, *source.helpers) if is_variable(x)]
-    if source.kernels.prepacked:  # the function that brings weights into their form calls helpers
+    if source.kernels.functions:  # the function that brings weights into their form calls helpers
         others = [x for x in source.helpers if not is_variable(x)]
         head += [x for x in others if not (apart and isinstance(x, Shared))]
     declarations = [unit.declarations for unit in found.values()]

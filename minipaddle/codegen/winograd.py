@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from string import Template
 
-from ..engine.codegen.kernel import Kernel, Prepack, is_constant_input, read_template, stack_array
+from ..engine.codegen.kernel import Kernel, read_template, stack_array
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.core.slots import slot
 from . import microkernel
 from .c_text import indent
 from .float_kernel import FloatKernel
+from .prepacking import Prepack, is_constant_input
 from .strips import Images, framing, shared_loop
 from .sweep import Line
 from .units import shared

@@ -1,15 +1,34 @@
 """Executors beyond the native one. Importing this registers them with the engine: CUDA for programs
-on a GPU, NumPy in blocks where there is no C compiler, what `paddle.tune` chose for kernels, C
-files in parts, and the backend "auto", which compiles in the background.
+on a GPU, NumPy in blocks where there is no C compiler, values computed from weights in advance,
+what `paddle.tune` chose for kernels, C files in parts, and the backend "auto", which compiles in
+the background.
 """
 
 from ..engine.executors.executable_cache import BUILDERS
 from ..engine.executors.native import SPLIT, TUNED
-from . import background, cuda, eager_kernels, interpreted, objects, tapes, trials
+from . import (
+    background,
+    cuda,
+    eager_kernels,
+    folded_weights,
+    interpreted,
+    objects,
+    tapes,
+    trials,
+)
 
 BUILDERS["gpu"] = cuda.Executable
 BUILDERS["no compiler"] = interpreted.Interpreted
 TUNED[trials.CHOSEN] = trials.tuned
 SPLIT.append(objects.objects_of)
 
-__all__ = ["background", "cuda", "eager_kernels", "interpreted", "objects", "tapes", "trials"]
+__all__ = [
+    "background",
+    "cuda",
+    "eager_kernels",
+    "folded_weights",
+    "interpreted",
+    "objects",
+    "tapes",
+    "trials",
+]

@@ -15,6 +15,7 @@ from . import (
     decompose_means,
     decompose_volumes,
     epilogue,
+    frozen_states,
     fusion_switches,
     gathers,
     layout,

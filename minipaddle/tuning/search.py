@@ -3,7 +3,8 @@
 import math
 from statistics import median
 
-from ..engine.codegen.kernel import Kernel, constant_inputs
+from ..codegen.prepacking import constant_inputs
+from ..engine.codegen.kernel import Kernel
 from ..engine.codegen.step import kernel_of
 from ..engine.core.record import Record
 from ..engine.core.slots import slot

@@ -8,7 +8,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.engine.executors.folded_weights import CHANGES_IN_A_ROW
+from minipaddle.executors.folded_weights import CHANGES_IN_A_ROW
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -107,7 +107,7 @@ def test_evaluation_between_native_training_steps_sees_each_of_them():
         same(f, net, x)
     (made, *_) = f.executables
     assert made.weights.change_always
-    assert not made.unfrozen.weights.sources
+    assert not made.weights.unfrozen.weights.sources
 
 
 def test_a_gradient_or_a_word_of_the_strategy_forbids_it():

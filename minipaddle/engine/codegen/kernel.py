@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
-from contextvars import ContextVar
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +22,6 @@ from ..core import dtype as dt
 from ..core.record import Record
 from ..ir.control import fused
 from ..ir.program import NUMBER
-from .kernel_schedule import within
 
 C_TYPES = {
     dt.bool_.numpy: "uint8_t",  # gcc makes slow vectors of `bool` (a masked exp: 7 times)
@@ -103,16 +101,6 @@ static volatile int bad_index;  /* how often a place was out of range */
 another thread. Nothing was read or written there."""
 
 
-class Prepack(NamedTuple):
-    """The form in which a kernel wants a constant input: a number of elements of its dtype, which
-    the C statement `call` computes in advance, from `given` into `made`.
-    """
-
-    edge: Record
-    elements: int
-    call: str
-
-
 class Kernel(NamedTuple):
     """The text of one C function, the bytes of workspace it needs, and its helpers."""
 
@@ -120,7 +108,7 @@ class Kernel(NamedTuple):
     source: str
     workspace: int = 0
     helpers: tuple[str, ...] = ()
-    prepack: Prepack | None = None
+    prepack: object = None  # the form in which it wants a constant input
     starts: tuple[int, ...] = ()  # for each input: elements to skip before its first
 
     def call(self, inputs: list[str], outputs: list[str], work: str = "work") -> str:
@@ -128,19 +116,6 @@ class Kernel(NamedTuple):
         starts = [f" + {n}" if n else "" for n in self.starts] or [""] * len(inputs)
         inputs = [x + start for x, start in zip(inputs, starts, strict=True)]
         return f"{self.name}({', '.join([*inputs, *outputs, *([work] if self.workspace else [])])})"
-
-
-_constant_inputs: ContextVar[frozenset[Record]] = ContextVar("constant", default=frozenset())
-
-
-def constant_inputs(edges: Iterable[Record]):
-    """Within the block, these inputs of kernels are constant: the same in every run."""
-    return within(_constant_inputs, frozenset(edges))
-
-
-def is_constant_input(edge: Record) -> bool:
-    """Whether an input of the kernel that is being written is constant, and may be prepacked."""
-    return edge in _constant_inputs.get()
 
 
 EMITTERS: dict[str, object] = {}

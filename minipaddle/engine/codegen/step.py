@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 
 from ..core.errors import line_of
 from ..core.record import Record
@@ -29,8 +28,6 @@ from .kernel import (
     C_TYPES,
     EMITTERS,
     Kernel,
-    Prepack,
-    constant_inputs,
     group_emitter,
     has_mixed_dtypes,
     read_template,
@@ -66,19 +63,16 @@ class Texts:
 class Kernels(Texts):
     """The kernels of a program's records."""
 
-    def __init__(self, program: Program, tuned=None, kept=()):
-        """`tuned` maps the signature of a kernel to the choices for its schedule, or None. `kept`
-        are constant states: kernels may want them in another form (`prepacked`).
-        """
+    functions: tuple[str, ...] = ()  # further functions of the C file
+
+    def __init__(self, program: Program, tuned=None):
+        """`tuned` maps the signature of a kernel to the choices for its schedule, or None."""
         super().__init__()
         self.of: dict[Record, Kernel | None] = {}
         self.signatures: dict[Record, str] = {}
         self.choices: dict[str, dict] = {}  # of the kernels that follow a schedule
         self.tuned = tuned or (lambda signature: None)
         self.hosted: list[Record] = []
-        self.prepacked: dict[Record, Prepack] = {}
-        uses = Counter(x for r in program.records for x in r.inputs)
-        self.kept = {x for x in kept if uses[x] == 1 and x not in program.results}
         for record in computed_records(program):
             self.add(record)
 
@@ -90,21 +84,17 @@ class Kernels(Texts):
         if kernel is None:
             return
         self.signatures[record] = signature = signature_of(kernel)
-        choices, kept = self.tuned(signature), self.constant_inputs_of(record)
+        choices = self.tuned(signature)
         if choices:
             self.choices[signature] = choices
-        if choices or kept:
-            with following(Schedule(choices) if choices else None), constant_inputs(kept):
-                kernel = kernel_of(record, kernel.name)
-        if kernel.prepack is not None:
-            self.prepacked[kept[kernel.prepack.edge]] = kernel.prepack
-        self.of[record] = self.once(record, kernel)
+        self.of[record] = self.once(record, self.adapted(record, kernel, choices))
 
-    def constant_inputs_of(self, record: Record) -> dict[Record, Record]:
-        """The constant inputs of a record, by the inputs of its region if it is a group."""
-        inner = record.attrs["region"].inputs if record.op is fused else record.inputs
-        pairs = zip(inner, record.inputs, strict=True) if self.kept else ()
-        return {x: y for x, y in pairs if y in self.kept}
+    def adapted(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
+        """The kernel with these choices, if there are any."""
+        if not choices:
+            return kernel
+        with following(Schedule(choices)):
+            return kernel_of(record, kernel.name)
 
     def workspace(self, record: Record) -> int:
         """The bytes of workspace that the kernel of a record needs."""
@@ -186,8 +176,7 @@ class Step:
         inputs, states = len(plan.program.inputs), len(plan.program.states)
         table = f"all[0], all + 1, all + {1 + inputs}, all + {1 + inputs + states}"
         self.functions.append(RUN.replace("TABLE", table))
-        if kernels.prepacked:
-            self.functions.append(self.prepack())
+        self.functions += kernels.functions
 
     def function(self, plan: MemoryPlan, name: str) -> None:
         lines = [self.copy(plan, c) for c in plan.before]
@@ -197,15 +186,6 @@ class Step:
         arguments = "char *arena, void *const *in, void *const *state, void *const *out"
         body = "\n".join(f"    {line}" for line in lines)
         self.functions.append(f"static int {name}({arguments})\n{{\n{body}\n}}\n")
-
-    def prepack(self) -> str:
-        """The function that brings constant states into the form that kernels want."""
-        lines = []
-        for k, (state, form) in enumerate(self.kernels.prepacked.items()):
-            kind = C_TYPES[state.dtype]
-            names = f"const {kind} *given = all_given[{k}]; {kind} *made = all_made[{k}];"
-            lines.append(f"    {{ {names} {form.call} }}")
-        return PREPACK.replace("LINES", "\n".join(lines))
 
     # ---- places ------------------------------------------------------------------------------
 
@@ -336,8 +316,6 @@ __attribute__((visibility("default"))) int PREFIX_run(void *const *all)
     return step(TABLE);
 }
 """
-
-PREPACK = read_template("prepack.c", __file__)
 
 NOW = read_template("now.c", __file__)
 

@@ -6,7 +6,7 @@ import ctypes
 import os
 import threading
 from copy import copy
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from time import perf_counter
 from weakref import WeakSet
 
@@ -26,10 +26,8 @@ from ..passes.lifetimes import specs_of
 from ..passes.manager import chosen_by, optimized
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import specialise
-from . import folded_weights
 from .arrays import address, array_at, as_c
 from .compiler import cache_folder, load
-from .folded_weights import FoldedWeights
 
 ALIGNMENT = 64
 
@@ -47,6 +45,24 @@ objects; none for a file that is better compiled as a whole."""
 
 CHECKED: list = []
 """Functions that filter records with checked indices: those that an earlier record checked."""
+
+
+class Constants:
+    """The states that passes added: values known before the run."""
+
+    sources = ()  # storages of weights that may change between runs
+    kernels = Kernels
+
+    def __init__(self, states):
+        self.arrays = self.inputs = [state.storage.read() for state in states]
+
+    def connect(self, executable: Executable) -> None:
+        """Called when the library is loaded."""
+
+
+WEIGHTS: list[type[Constants]] = [Constants]
+"""The last one holds what passes added. `minipaddle.executors` adds one whose values are computed
+again when a weight has changed (`current`), and whose kernels may want them in another form."""
 
 
 class CannotCompile(Exception):
@@ -93,7 +109,7 @@ class Executable:
     ):  # fmt: skip
         program = with_sizes(program, sizes)
         self.sizes, self.timed, self.seconds = sizes or {}, timed, {}
-        self.moving = partial(Executable, program, strategy, sizes, tuned=tuned)
+        self.again = partial(Executable, program, strategy, sizes, tuned=tuned)
         self.run_passes(program, {"frozen": frozen} | {**chosen_by(strategy)})
         self.write_c(tuned)
         if load:
@@ -105,7 +121,7 @@ class Executable:
         self.snapshots, self.program = self.optimized.snapshots, self.optimized.program
         states = self.program.states
         added = states[len(program.states) :]
-        self.weights = FoldedWeights(added) if added else folded_weights.NONE
+        self.weights = WEIGHTS[-1](added)
         self.inputs = len(self.program.inputs)
         self.given = [(r.shape, r.dtype) for r in self.program.given]
         self.outputs = [(r.shape, r.dtype) for r in self.program.outputs]
@@ -118,7 +134,7 @@ class Executable:
             there = [read for file, read in wanted.items() if (cache_folder() / file).exists()]
             tuned = {name: choices for read in there for name, choices in read(threads()).items()}
         clocked = self.clocked
-        self.kernels = clocked("kernels", Kernels, self.program, tuned.get, self.weights.records)
+        self.kernels = clocked("kernels", self.weights.kernels, self.program, tuned.get)
         self.plan = clocked("plan", self.optimized.planned, self.kernels.workspace, cache(in_place))
         self.source = clocked("C file", source_of, self.kernels, self.plan, timed=self.timed)
 
@@ -129,13 +145,12 @@ class Executable:
         self.clocked("load", self.connect)
 
     def connect(self) -> None:
-        """Connect the functions of the library with Python; let C pack the weights."""
+        """Connect the functions of the library with Python."""
         self.run, self.set_threads = self.first_run, self.function("threads")
         self.function("host")(ctypes.cast(HOST, ctypes.c_void_p))
         for name, find in function_pointers(self.source.helpers).items():
             self.function(name)(ctypes.c_void_p(find()))
-        if self.kernels.prepacked:
-            self.weights.prepack(self)
+        self.weights.connect(self)
         self.contexts: list[Context] = []  # that no call uses at the moment
         self.last: Context | None = None  # holds the inputs of the last call
         self.threads = 0
@@ -204,11 +219,6 @@ class Executable:
         failing = [record for record in hosted if of[record] is None or record not in safe]
         return written_before(self.plan, failing)
 
-    @cached_property
-    def unfrozen(self) -> Executable:
-        """The program for states that change with every run."""
-        return self.moving()
-
     def context(self) -> Context:
         """Memory for one call at a time."""
         if self.threads != threads():
@@ -219,10 +229,8 @@ class Executable:
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
-        if self.weights.sources and self.weights.stale():
-            if self.weights.change_always:
-                return self.unfrozen(program, arrays)
-            self.weights.renew()
+        if self.weights.sources and (other := self.weights.current(self)) is not self:
+            return other(program, arrays)
         context = self.context()
         try:
             return context.run(arrays)

@@ -1,12 +1,11 @@
 """Constant folding: a value that depends on no input is computed once, not at every run.
 
 A value that is one number everywhere becomes `full`, which costs nothing. Any other becomes a
-state that holds it and is never written. At inference (`frozen`) a value that depends only on
-states which the program does not update is computed before the run, and again after one of these
-was written or replaced (`Prepared`): so weights are transposed, or folded with a batch norm, once.
+state that holds it and is never written. `minipaddle/passes/frozen_states.py` computes what depends
+on weights before the run, too.
 
-A value of more than `LARGEST` elements becomes a state only if it is no larger than the frozen
-states it is computed from. Reshapes and broadcasts are free and stay.
+A value of more than `LARGEST` elements becomes a state only if it is no larger than the states it
+is computed from. Reshapes and broadcasts are free and stay.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from dataclasses import replace
 
 from ..core.record import Record
 from ..eager.device import NUMPY, QUIET
-from ..eager.storage import TensorStorage
 from ..ir.cut import has_effect
 from ..ir.edit import map_regions, substitute, with_records
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State, regions
@@ -37,35 +35,16 @@ class Constant:
         return self.array
 
 
-class Prepared(Constant):
-    """Where the value of a record is kept, made of `cells` that may change between runs."""
-
-    def __init__(self, array, record: Record, cells: dict):
-        super().__init__(NUMPY.array(array, dtype=record.dtype, order="C"))
-        self.record, self.cells = record, cells
-
-    @property
-    def sources(self) -> list:
-        """The cells that may change."""
-        found = []
-        for cell in self.cells.values():
-            found += cell.sources if isinstance(cell, Prepared) else [cell]
-        return found
-
-    def renew(self) -> None:
-        """Compute the value again, into the same memory."""
-        values = {record: cell.read() for record, cell in self.cells.items()}
-        self.array[...] = value_of(self.record, values)
-
-
 class Folder:
     """Finds the known values of a program, and builds it with constants. In a region (`inside`)
     only values that are one number everywhere become constants.
     """
 
-    def __init__(self, program: Program, frozen: bool, inside: bool = False):
+    prepared: type[Constant]  # holds a value that is computed from states which may change
+
+    def __init__(self, program: Program, inside: bool = False):
         self.program, self.inside = program, inside
-        self.cells = {s.record: s.storage for s in program.states if is_known(s, frozen)}
+        self.cells = {s.record: s.storage for s in program.states if self.is_known(s)}
         self.sources = {r: {r: cell} for r, cell in self.cells.items()}
         """The known values, and for each the cells of all states that it depends on."""
         self.values: dict[Record, object] = {}
@@ -82,6 +61,10 @@ class Folder:
         self.make_constants(self.program.results)
         new = self.with_constants()
         return replace(new, states=[*new.states, *self.states]) if self.states else new
+
+    def is_known(self, state: State) -> bool:
+        """Whether a state has the same value now and at every run."""
+        return isinstance(state.storage, Constant)
 
     def knows(self, record: Record) -> bool:
         """Whether a value can be computed now."""
@@ -121,7 +104,7 @@ class Folder:
         largest = max(sources, key=lambda r: r.spec.size, default=record)
         name = f"{largest.attrs.get('name') or record.op.name}_folded"
         given = Record(INPUT, (), {"name": name}, record.shape, record.dtype)
-        cell = Prepared(array, record, cells) if cells else Constant(array)
+        cell = self.prepared(array, record, cells) if cells else Constant(array)
         self.states.append(State(name, given, None, cell))
         return given
 
@@ -131,7 +114,7 @@ class Folder:
         for record in self.program.records:
             new = self.constants.get(record)
             if new is None:
-                inside = map_regions(record, lambda region: Folder(region, False, True).run())
+                inside = map_regions(record, lambda region: Folder(region, inside=True).run())
                 new = substitute(record, now, inside)
             else:
                 now[record] = new
@@ -161,13 +144,6 @@ def value_of(record: Record, values: dict):
     return values[record]
 
 
-def is_known(state: State, frozen: bool) -> bool:
-    """Whether a state has the same value now and at every run."""
-    if isinstance(state.storage, Constant):
-        return True
-    return frozen and state.update is None and isinstance(state.storage, TensorStorage)
-
-
 def uniform(array) -> bool:
     """Whether all elements of an array are equal to the last bit."""
     if not array.size:
@@ -176,7 +152,11 @@ def uniform(array) -> bool:
     return bool((bits == bits[0]).all())
 
 
+FOLDERS: dict[bool, type[Folder]] = {False: Folder, True: Folder}
+"""What folds, by whether states are frozen: `minipaddle.passes` has one for these."""
+
+
 @program_pass("folding", looks_for=["known values"], frozen=(False,))
 def folding(program: Program, *, frozen: bool) -> Program:
     """The program with constants instead of records whose values are known."""
-    return Folder(program, frozen).run()
+    return FOLDERS[bool(frozen)](program).run()

@@ -2,7 +2,7 @@
 a weight has changed.
 
 The pass `folding` makes them states of the program. Some kernels want such a state in another form
-(`codegen.kernel.Prepack`); then C computes this form in advance, too, and the kernels read it.
+(`codegen.prepacking`); then C computes this form in advance, too, and the kernels read it.
 """
 
 from __future__ import annotations
@@ -12,28 +12,30 @@ import threading
 from functools import partial
 from operator import is_
 
-from ..core import record
-from ..eager.device import NUMPY
-from ..passes.folding import Prepared
-from .arrays import address
+from ..codegen.prepacking import PackingKernels
+from ..engine.core import record
+from ..engine.eager.device import NUMPY
+from ..engine.executors.arrays import address
+from ..engine.executors.native import WEIGHTS, Constants, Executable
+from ..passes.frozen_states import Prepared
 
 CHANGES_IN_A_ROW = 4
 """After this number of runs, each with changed weights, they are not folded any more."""
 
 
-class FoldedWeights:
+class FoldedWeights(Constants):
     """The states that passes added to a program. `changes` counts consecutive runs that found a
     changed weight. (Writes by another library, through DLPack, are not noticed.)
     """
 
     def __init__(self, states):
-        self.records = [state.record for state in states]
+        super().__init__(states)  # kernels read `inputs`: some arrays in another form
+        self.kernels = partial(PackingKernels, constants=[state.record for state in states])
         storages = [state.storage for state in states]
-        self.arrays = [storage.read() for storage in storages]
-        self.inputs = self.arrays  # what kernels read: some arrays in another form
         self.folded = [storage for storage in storages if isinstance(storage, Prepared)]
         self.sources = [*dict.fromkeys(s for storage in self.folded for s in storage.sources)]
         self.changes, self.lock, self.pack = 0, threading.Lock(), None
+        self.unfrozen: Executable | None = None  # the program for weights that change always
         self.remember()
 
     def remember(self) -> None:
@@ -65,7 +67,16 @@ class FoldedWeights:
         if self.pack is not None:
             self.pack()
 
-    def prepack(self, executable) -> None:
+    def current(self, executable: Executable) -> Executable:
+        """The executable for the weights as they are now."""
+        if self.stale():
+            if self.change_always:
+                self.unfrozen = self.unfrozen or executable.again()
+                return self.unfrozen
+            self.renew()
+        return executable
+
+    def connect(self, executable: Executable) -> None:
         """Let C compute the forms that kernels want, and pass these to the kernels."""
         states, packed = [s.record for s in executable.program.states], []
         self.inputs = [*self.arrays]
@@ -83,5 +94,4 @@ class FoldedWeights:
             self.pack()
 
 
-NONE = FoldedWeights([])
-"""Of a program to which passes added no state."""
+WEIGHTS.append(FoldedWeights)
