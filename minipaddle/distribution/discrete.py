@@ -5,6 +5,7 @@ import math
 from ..core.prelude import e, whole_numbers
 from ..eager.modes import no_grad
 from ..engine.ops.nn import softmax
+from ..ops.arithmetic import clip
 from ..tensor.along import take_along_axis
 from ..tensor.math import log, log1p
 from ..tensor.random import bernoulli, multinomial, uniform
@@ -26,7 +27,7 @@ class Bernoulli(Distribution):
     def __init__(self, probs, name=None):
         (p,) = parameters(probs)
         epsilon = 2.0**-23 if p.dtype.name != "float64" else 2.0**-52
-        self.p = e.clip(p, min=epsilon, max=1 - epsilon)
+        self.p = clip(p, min=epsilon, max=1 - epsilon)
         self.probs, self.logits = self.p, log(self.p) - log1p(-self.p)
         super().__init__(p.spec.shape)
 

@@ -1,6 +1,7 @@
 """Gradient clipping, for the argument `grad_clip=` of optimizers."""
 
 from ..core.prelude import Recording, e, slot, value_error
+from ..ops.arithmetic import clip
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
@@ -47,7 +48,7 @@ class ClipGradByValue(ClipGrad):
         self.min = -self.max if min is None else float(min)
 
     def clip(self, grads):
-        return [e.clip(g, min=self.min, max=self.max) for g in grads]
+        return [clip(g, min=self.min, max=self.max) for g in grads]
 
 
 def shrink(g, norm, limit: float):

@@ -5,6 +5,7 @@ Importing a file registers its operators in `engine.core.op.OPS`.
 
 from . import (
     activations,
+    affine,
     angles,
     arithmetic,
     arrangement,

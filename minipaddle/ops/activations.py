@@ -9,7 +9,8 @@ import math
 
 from ..engine.core.op import elementwise
 from ..engine.ops.elementwise import exp, gate, minimum, square, where
-from ..engine.ops.special import erf, sigmoid, tanh
+from ..engine.ops.special import sigmoid, tanh
+from .gamma import erf
 
 
 @elementwise(result="float")

@@ -1,4 +1,4 @@
-"""More elementwise operators of analysis: logarithms, angles in radians, hyperbolic functions.
+"""More elementwise operators of analysis: logarithms, sine, cosine, angles, hyperbolic functions.
 
 Formulas of derivatives: NIST Digital Library of Mathematical Functions, https://dlmf.nist.gov.
 """
@@ -10,6 +10,30 @@ import math
 from ..engine.core.op import elementwise
 from ..engine.ops.elementwise import where
 from .arithmetic import rsqrt
+
+
+@elementwise(result="float")
+def sin(m, x):
+    """Sine.
+
+    >>> paddle.sin(paddle.to_tensor([0.0])).tolist()
+    [0.0]
+    """
+    return m.sin(x)
+
+
+@elementwise(result="float")
+def cos(m, x):
+    """Cosine.
+
+    >>> paddle.cos(paddle.to_tensor([0.0])).tolist()
+    [1.0]
+    """
+    return m.cos(x)
+
+
+sin.vjp(lambda g, x: g * cos(x))
+cos.vjp(lambda g, x: -g * sin(x))
 
 
 @elementwise(result="float")

@@ -1,9 +1,11 @@
-"""More elementwise arithmetic: linear maps, extremes that skip nan, exponentials near 0."""
+"""More elementwise arithmetic: linear maps, extremes that skip nan, bounds, exponentials near 0."""
 
 from __future__ import annotations
 
+import math
+
 from ..engine.core.op import elementwise
-from ..engine.ops.elementwise import where
+from ..engine.ops.elementwise import gate, where
 from ..engine.ops.special import sigmoid
 
 
@@ -105,3 +107,20 @@ def logaddexp(m, x, y):
 
 
 logaddexp.vjp(x=lambda g, x, y: g * sigmoid(x - y), y=lambda g, x, y: g * sigmoid(y - x))
+
+
+@elementwise
+def clip(m, x, *, min=None, max=None):
+    """x moved into [min, max], where either may be None. At the bounds the derivative is 1.
+
+    >>> paddle.clip(paddle.to_tensor([-2.0, 0.5, 3.0]), 0.0, 1.0).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    x = x if min is None else m.maximum(x, min)
+    return x if max is None else m.minimum(x, max)
+
+
+@clip.vjp
+def _(g, x, min, max):
+    low, high = -math.inf if min is None else min, math.inf if max is None else max
+    return gate(g, x, low=low, high=high, closed=True)

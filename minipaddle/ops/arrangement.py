@@ -1,4 +1,4 @@
-"""Movement, continued: repeating, flipping, rolling, diagonals.
+"""Movement, continued: repeating, flipping, rolling, diagonals, borders.
 
 `embed_diagonal`, `tril` and `triu` fill places with a constant: they have no index map.
 """
@@ -11,7 +11,7 @@ from ..engine.core.dim import larger, smaller
 from ..engine.core.op import movement, opaque
 from ..engine.core.record import Spec
 from ..engine.eager.device import NUMPY
-from ..engine.ops.movement import reshape
+from ..engine.ops.movement import as_key, reshape, slice_
 
 # ---- repeated, turned round ------------------------------------------------------------------
 
@@ -179,3 +179,35 @@ def eye(m, *, rows, columns, dtype):
 
 
 eye.shape(lambda rows, columns, dtype: Spec((rows, columns), dtype))
+
+
+@movement
+def pad(m, x, *, widths, value):
+    """x with `widths[d]` = (before, after) entries of `value` added along axis `d`."""
+    y = m.full([n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)], value, dtype=x.dtype)
+    y[as_key(inner(x.shape, widths))] = x
+    return y
+
+
+def inner(shape, widths) -> tuple:
+    """The index of x in the padded result."""
+    return tuple((a, a + n, 1) for n, (a, _) in zip(shape, widths, strict=True))
+
+
+@pad.shape
+def _(x, *, widths, value):
+    if len(widths) != x.ndim or any(w < 0 for pair in widths for w in pair):
+        raise ValueError(
+            f"pad needs a pair (before, after) of counts >= 0 for each of the {x.ndim} axes of {x}"
+        )
+    return Spec(tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True)), x.dtype)
+
+
+@pad.joins
+def _(i, x, *, widths, value):
+    where = inner(x.shape, widths)
+    ranges = [(k, a, b) for k, (a, b, _) in zip(i, where, strict=True)]
+    return value, [(0, [k - a for k, (a, _, _) in zip(i, where, strict=True)], ranges)]
+
+
+pad.vjp(lambda g, x_spec, widths: slice_(g, index=inner(x_spec.shape, widths)))

@@ -9,7 +9,20 @@ import math
 
 from ..engine.core.op import elementwise
 from ..engine.ops.elementwise import exp, log, sign, where
-from ..engine.ops.special import cos
+from .angles import cos
+
+
+@elementwise(result="float")
+def erf(m, x):
+    """Error function, 2/√π ∫₀ˣ e^(-t²) dt.
+
+    >>> paddle.erf(paddle.to_tensor([0.0])).tolist()
+    [0.0]
+    """
+    return m.erf(x)
+
+
+erf.vjp(lambda g, x: g * (2 / math.sqrt(math.pi)) * exp(-x * x))
 
 
 @elementwise(result="float")

@@ -6,7 +6,8 @@ import math
 
 from ..engine.core.op import opaque
 from ..engine.ops.linalg import matrix_transpose as mT
-from ..engine.ops.movement import concat, pad
+from ..engine.ops.movement import concat
+from .arrangement import pad
 from .decompositions import block, require_square
 
 

@@ -1,14 +1,15 @@
-"""More reductions: the logarithm of a sum of exponentials, the place of an extreme."""
+"""More reductions: products, logarithms of sums of exponentials, the place of an extreme."""
 
 from __future__ import annotations
 
 import math
 
 from ..engine.core.dtype import int64
-from ..engine.core.op import opaque
+from ..engine.core.op import opaque, reduction
 from ..engine.core.record import Spec
 from ..engine.ops.elementwise import exp, where
-from ..engine.ops.reduction import nonempty_reduced_spec, spread
+from ..engine.ops.nn import same_spec
+from ..engine.ops.reduction import nonempty_reduced_spec, spread, sum
 
 
 @opaque
@@ -50,3 +51,22 @@ def argmin(m, x, *, axis, keepdim):
 
 argmax.shape(place)
 argmin.shape(place)
+
+
+@opaque
+def log_softmax(m, x, *, axis=-1):
+    """x - log Σ e^x along `axis`: the logarithm of softmax, without its overflow."""
+    z = x - (x.max(axis=axis, keepdims=True) if x.size else 0)
+    z -= m.log(m.exp(z).sum(axis=axis, keepdims=True))
+    return z
+
+
+log_softmax.vjp(lambda g, out, axis: g - exp(out) * sum(g, axis=(axis,), keepdim=True))
+log_softmax.shape(same_spec)
+log_softmax.composite = True
+
+
+@reduction(identity=1, combine=lambda m, a, b: a * b)
+def prod(m, x, *, axis, keepdim):
+    """Product over `axis`."""
+    return m.prod(x, axis, dtype=x.dtype, keepdims=keepdim)

@@ -11,7 +11,8 @@ from math import prod
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.conv import out_size
-from ..engine.ops.movement import pad, replaced
+from ..engine.ops.movement import replaced
+from .arrangement import pad
 
 # ---- elements of one axis, at fixed places ---------------------------------------------------
 

@@ -12,9 +12,12 @@ import math
 from ..engine.core.dtype import int64
 from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec
-from ..engine.ops.elementwise import clip, exp, where
-from ..engine.ops.movement import inverse, pad, replaced, reshape, slice_, transpose
-from ..engine.ops.reduction import prod, spread
+from ..engine.ops.elementwise import exp, where
+from ..engine.ops.movement import inverse, replaced, reshape, slice_, transpose
+from ..engine.ops.reduction import spread
+from .arithmetic import clip
+from .arrangement import pad
+from .reductions import prod
 
 
 def along(axis: int, start, stop) -> tuple:

@@ -10,11 +10,11 @@ from ..engine.core.dtype import FLOATS
 from ..engine.ops.elementwise import cast
 from ..engine.ops.movement import broadcast_to, concat, reshape, slice_, transpose
 from ..engine.ops.reduction import sum
-from ..engine.ops.slices import places_of
 from ..engine.passes.algebra import OTHERS, itself
 from ..engine.passes.patterns import Rule
 from ..engine.passes.registry import LOOKS_FOR
 from ..ops.products import product
+from .concat_of_slices import places_of
 
 
 def lossless(x, p, q) -> bool:

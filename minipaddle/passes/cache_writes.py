@@ -21,11 +21,11 @@ from ..engine.ops.creation import arange, full
 from ..engine.ops.gather import put, take
 from ..engine.ops.marks import after
 from ..engine.ops.movement import reshape, slice_, slice_assign
-from ..engine.ops.slices import places_of
 from ..engine.passes.lifetimes import roots
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import made_by, rewritten
 from ..ops.index_arrays import flat_index
+from .concat_of_slices import places_of
 from .transpose_rules import of_all_axes
 
 # ---- a part of the whole -----------------------------------------------------------------------

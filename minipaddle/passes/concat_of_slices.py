@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
 from ..engine.core.record import Record
 from ..engine.ir.edit import count_uses
@@ -16,10 +17,16 @@ from ..engine.ir.program import Program, everywhere
 from ..engine.ops.creation import full
 from ..engine.ops.elementwise import add
 from ..engine.ops.movement import concat, replaced, reshape, unslice
-from ..engine.ops.slices import places_of
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from .transpose_rules import of_all_axes
+
+
+def places_of(k, n) -> tuple[int, int, int] | None:
+    """(start, stop, step) of a slice of n places; None where they are not known."""
+    if type(k) is not tuple or type(n) is not int or any(isinstance(v, Dim) for v in k):
+        return None
+    return slice(*k).indices(n)
 
 
 @program_pass("concat_of_slices", looks_for=[unslice])

@@ -1,5 +1,5 @@
-"""The mean of whole numbers in small operators, with the rules of NumPy: the sum is exact, and the
-quotient is rounded to 0.
+"""Means in small operators: functions that bodies of norms call, and the mean of whole numbers with
+the rules of NumPy, whose sum is exact, and whose quotient is rounded to 0.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from math import prod
 
 from ..engine.core.dtype import FLOATS, float64, int64
 from ..engine.ops import reduction
-from ..engine.passes.decompose import RULES, by_body
+from ..engine.passes.decompose import FUNCTIONS, PRODUCTS, RULES, CannotDecompose, by_body
+from ..ops import affine
 
 
 def mean(record, x):
@@ -22,3 +23,24 @@ def mean(record, x):
 
 
 RULES[reduction.mean] = mean
+
+
+def expand_dims(x, axes):
+    """x with axes of size 1 at these places."""
+    shape = list(x.shape)
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+    return x.reshape(shape)
+
+
+def einsum(rule: str, x, y):
+    """Σ x·y, where x and y have the same axes: bodies ask for no other sum of products."""
+    letters, result = rule.split("->")
+    left, right = letters.split(",")
+    if left != right:
+        raise CannotDecompose(rule)
+    return (x * y).sum(tuple(d for d, c in enumerate(left) if c not in result))
+
+
+PRODUCTS |= {affine.linear, affine.summed_outer, affine.affine}
+FUNCTIONS.update(expand_dims=expand_dims, einsum=einsum)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from ..engine.core.dtype import HALVES, float32
 from ..engine.ops import conv as plain
-from ..engine.ops.movement import WHOLE, pad, reshape, slice_, stack, transpose, unslice
+from ..engine.ops.movement import WHOLE, reshape, slice_, stack, transpose, unslice
 from ..engine.passes.decompose import RULES
 from ..engine.passes.registry import LOOKS_FOR
+from ..ops.arrangement import pad
 from ..ops.channels_last import SIBLINGS, moved
 
 DEPTH_LAST = (0, 2, 1, 3, 4)

@@ -14,7 +14,6 @@ from ..engine.ops.movement import (
     broadcast_to,
     concat,
     inverse,
-    pad,
     reshape,
     slice_,
     split,
@@ -22,6 +21,7 @@ from ..engine.ops.movement import (
     unslice,
     unstack,
 )
+from ..ops.arrangement import pad
 from ..ops.products import product
 from .permuted_views import View, perm_for, plain, reshape_view, without
 

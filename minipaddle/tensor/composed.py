@@ -5,6 +5,7 @@ import itertools
 from ..core.prelude import axis_of, e, indexing, movement, public, type_error, value_error
 from ..engine.core.spec import broadcast_shapes as common_shape
 from ..engine.ops.logic import logical_not
+from ..ops import arrangement
 from ..ops.truth import isfinite
 from . import along, arranging, creation, inplace, joining, linalg, math, reduce, search, shaping
 
@@ -275,7 +276,7 @@ def block_diag(inputs, name=None):
     blocks = [shaping.atleast_2d(block) for block in inputs]
     widths = [block.spec.shape[1] for block in blocks]
     rows = [
-        movement.pad(block, widths=((0, 0), (sum(widths[:k]), sum(widths[k + 1 :]))), value=0)
+        arrangement.pad(block, widths=((0, 0), (sum(widths[:k]), sum(widths[k + 1 :]))), value=0)
         for k, block in enumerate(blocks)
     ]
     return joining.concat(rows, 0)

@@ -135,7 +135,7 @@ def clip(x, min=None, max=None, name=None, *, out=None):
         raise value_error(f"clip to min={min}, max={max}", "min <= max")
     if x.spec.dtype.kind in "iu" and (isinstance(min, float) or isinstance(max, float)):
         x = x.astype("float32")
-    return elementwise.clip(x, min=min, max=max)
+    return arithmetic.clip(x, min=min, max=max)
 
 
 def add_n(inputs, name=None):

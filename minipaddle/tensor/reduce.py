@@ -54,7 +54,7 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
     >>> paddle.prod(paddle.to_tensor([[1, 2], [3, 4]]), axis=0).tolist()
     [3, 8]
     """
-    return reduce_over(reduction.prod, x, axis, keepdim, dtype, out)
+    return reduce_over(reductions.prod, x, axis, keepdim, dtype, out)
 
 
 def max(x, axis=None, keepdim=False, name=None, *, out=None):

@@ -261,17 +261,6 @@ minimum.vjp(x=lambda g, x, y: winner(g, y, x), y=lambda g, x, y: winner(g, x, y)
 
 
 @elementwise
-def clip(m, x, *, min=None, max=None):
-    """x moved into [min, max], where either may be None. At the bounds the derivative is 1.
-
-    >>> paddle.clip(paddle.to_tensor([-2.0, 0.5, 3.0]), 0.0, 1.0).tolist()
-    [0.0, 0.5, 1.0]
-    """
-    x = x if min is None else m.maximum(x, min)
-    return x if max is None else m.minimum(x, max)
-
-
-@elementwise
 def gate(m, g, x, *, low=0.0, high=math.inf, closed=False):
     """g where low < x < high (`closed`: also at the bounds), else 0."""
     if closed:
@@ -280,12 +269,6 @@ def gate(m, g, x, *, low=0.0, high=math.inf, closed=False):
 
 
 gate.vjp(g=lambda g, x, low, high, closed: gate(g, x, low=low, high=high, closed=closed))
-
-
-@clip.vjp
-def _(g, x, min, max):
-    low, high = -math.inf if min is None else min, math.inf if max is None else max
-    return gate(g, x, low=low, high=high, closed=True)
 
 
 # ---- choice and casts ------------------------------------------------------------------------

@@ -71,16 +71,6 @@ def greater_equal(m, x, y):
 
 
 @elementwise(result="bool")
-def logical_and(m, x, y):
-    """Whether both are true. Numbers are true unless they are 0.
-
-    >>> paddle.logical_and(paddle.to_tensor([1, 2]), paddle.to_tensor([1, 0])).tolist()
-    [True, False]
-    """
-    return m.logical_and(x, y)
-
-
-@elementwise(result="bool")
 def logical_or(m, x, y):
     """Whether at least one is true. Numbers are true unless they are 0.
 
@@ -144,29 +134,6 @@ def bitwise_not(m, x):
     [-1, -6]
     """
     return ~x
-
-
-@elementwise
-def bitwise_left_shift(m, x, y, *, is_arithmetic=True):
-    """x · 2^y without the bits that overflow; both kinds of shift are the same here.
-
-    >>> paddle.bitwise_left_shift(paddle.to_tensor([3]), paddle.to_tensor([2])).tolist()
-    [12]
-    """
-    return x << y
-
-
-@elementwise
-def bitwise_right_shift(m, x, y, *, is_arithmetic=True):
-    """⌊x / 2^y⌋; a shift that is not arithmetic brings in zeros from the left instead of the sign.
-
-    >>> paddle.bitwise_right_shift(paddle.to_tensor([-8]), paddle.to_tensor([2])).tolist()
-    [-2]
-    """
-    if is_arithmetic:
-        return x >> y
-    top = x.dtype.itemsize * 8 - 1  # the sign's place; the rest of the mask is shifted in two steps
-    return m.where(y == 0, x, (x >> y) & ~((x * 0 - 1) << (top - y) << 1))
 
 
 equal.compares = not_equal.compares = True

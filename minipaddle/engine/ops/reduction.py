@@ -70,12 +70,6 @@ def _(g, x_spec, axis):
 # ---- products --------------------------------------------------------------------------------
 
 
-@reduction(identity=1, combine=lambda m, a, b: a * b)
-def prod(m, x, *, axis, keepdim):
-    """Product over `axis`."""
-    return m.prod(x, axis, dtype=x.dtype, keepdims=keepdim)
-
-
 # ---- the largest and the smallest ------------------------------------------------------------
 
 

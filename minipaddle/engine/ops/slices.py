@@ -57,10 +57,3 @@ def from_front(n, place, forward: bool):
 def depends_on_values(n: Dim) -> bool:
     """Whether a size depends on values, which become known only while the program runs."""
     return any(UNSEEN.match(name) for name in symbols(n))
-
-
-def places_of(k, n) -> tuple[int, int, int] | None:
-    """(start, stop, step) of a slice of n places; None where they are not known."""
-    if type(k) is not tuple or type(n) is not int or any(isinstance(v, Dim) for v in k):
-        return None
-    return slice(*k).indices(n)

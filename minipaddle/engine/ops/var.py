@@ -47,9 +47,7 @@ class Var:
 
     record = None  # the record that computed it
     stop_gradient = True
-    slides = (
-        False  # whether an array of places stands for a slice, of which eager mode makes a view
-    )
+    slides = False  # whether it stands for a slice, of which eager mode makes a view
 
     @property
     def spec(self):
@@ -105,7 +103,6 @@ class Var:
     __and__, __rand__ = binary(logic.bitwise_and), reflected(logic.bitwise_and)
     __or__, __ror__ = binary(logic.bitwise_or), reflected(logic.bitwise_or)
     __xor__, __rxor__ = binary(logic.bitwise_xor), reflected(logic.bitwise_xor)
-    __lshift__, __rshift__ = binary(logic.bitwise_left_shift), binary(logic.bitwise_right_shift)
     __lt__, __le__ = binary(logic.less_than), binary(logic.less_equal)
     __gt__, __ge__ = binary(logic.greater_than), binary(logic.greater_equal)
     __eq__, __ne__ = equality(logic.equal), equality(logic.not_equal)

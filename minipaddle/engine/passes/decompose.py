@@ -7,6 +7,7 @@ be fused: a softmax is then one pass over each row. An operator whose body asks 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from ..core.dtype import FLOATS, HALVES, float32
@@ -14,7 +15,7 @@ from ..core.op import OPS
 from ..core.spec import normalize_axes, promote
 from ..eager.tensor import Tensor
 from ..ir.program import NUMBER, Program
-from ..ops import movement, nn, reduction
+from ..ops import movement, reduction
 from .lifetimes import specs_of
 from .registry import program_pass
 from .rewriting import Rules, rewritten
@@ -90,32 +91,23 @@ def as_tensor(x):
     return x.tensor if isinstance(x, Array) else x
 
 
+FUNCTIONS: dict[str, Callable] = {}
+"""Further functions that bodies call, on arrays; `minipaddle.passes` adds some."""
+
+
 class Operators:
     """The array module whose functions are operators."""
 
     name = "operators"
 
     def __getattr__(self, name: str):
+        if name in FUNCTIONS:
+            return FUNCTIONS[name]
         if name not in OPS:
             raise CannotDecompose(name)
         return lambda *args: as_array(OPS[name](*map(as_tensor, args)))
 
     sum, max, reshape = map(staticmethod, (Array.sum, Array.max, Array.reshape))
-
-    def expand_dims(self, x, axes):
-        shape = list(x.shape)
-        for axis in sorted(axes):
-            shape.insert(axis, 1)
-        return x.reshape(shape)
-
-    def einsum(self, rule, x, y):
-        """Σ x·y, where x and y have the same axes: bodies ask for no other sum of products."""
-        letters, result = rule.split("->")
-        left, right = letters.split(",")
-        if left != right:
-            raise CannotDecompose(rule)
-        axes = tuple(d for d, c in enumerate(left) if c not in result)
-        return (x * y).sum(axes)
 
 
 def by_body(record, *inputs):
@@ -135,8 +127,8 @@ def by_body(record, *inputs):
     return as_dtype(results.tensor, record.dtype)
 
 
-PRODUCTS = {nn.linear, nn.summed_outer, nn.affine}
-"""Composites that mean the same for whole numbers."""
+PRODUCTS: set = set()
+"""Composites that mean the same for whole numbers; `minipaddle.passes` adds some."""
 
 
 def as_dtype(x, dtype):

@@ -25,7 +25,7 @@ from math import prod
 from ..core.op import OPS
 from ..core.slots import slot
 from ..ops.creation import full
-from ..ops.movement import WHOLE, concat, pad, reshape, slice_, transpose
+from ..ops.movement import WHOLE, concat, reshape, slice_, transpose, unslice
 from .placements import REPLICATE, Placements, Shard, cut, local_shape
 
 BUCKET = 25
@@ -168,8 +168,8 @@ def from_front(x, dim: int):
 
 def padded(x, n: int):
     """x with zeros after its rows, so that there are n."""
-    more = n - x.spec.shape[0]
-    return pad(x, widths=((0, more), *((0, 0),) * (x.spec.ndim - 1)), value=0) if more else x
+    rows, *others = x.spec.shape
+    return x if rows == n else unslice(x, shape=(n, *others), index=((0, rows, 1),))
 
 
 def all_gather(x, dim: int, rows: list[int], group: dict):

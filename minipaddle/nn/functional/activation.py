@@ -4,7 +4,7 @@ from ...core.prelude import OPS, current, public, require_floats, same, sigmoid,
 from ...engine.core.spec import normalize_axis
 from ...engine.ops import activation, elementwise
 from ...engine.ops import nn as ops
-from ...ops import activations
+from ...ops import activations, reductions
 from ...tensor import random
 from ...tensor.face import face
 from ...tensor.inplace import in_place
@@ -47,7 +47,7 @@ def log_softmax(x, axis=-1, dtype=None, name=None):
     >>> round(y[0].item(), 4)  # -log 4
     -1.3863
     """
-    return along("log_softmax", ops.log_softmax, x, axis, dtype)
+    return along("log_softmax", reductions.log_softmax, x, axis, dtype)
 
 
 def along(name: str, op, x, axis: int, dtype):

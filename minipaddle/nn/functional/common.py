@@ -5,7 +5,7 @@ import math
 from ...core.checks import require_ndim, require_one_of
 from ...core.prelude import current, dt, normalize_axes, public, value_error
 from ...engine.core.slots import slot
-from ...engine.ops import nn as ops
+from ...ops import affine
 from ...tensor import random
 
 
@@ -20,8 +20,8 @@ def linear(x, weight, bias=None, name=None):
     [2, 4]
     """
     if bias is None:
-        return ops.linear(x, weight)
-    return current.top.apply(ops.affine, (x, weight, bias), {})
+        return affine.linear(x, weight)
+    return current.top.apply(affine.affine, (x, weight, bias), {})
 
 
 def bilinear(x1, x2, weight, bias=None, name=None):

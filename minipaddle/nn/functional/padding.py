@@ -3,6 +3,7 @@
 from ...core.checks import require_one_of
 from ...core.prelude import FLOATS, Dim, creation, elementwise, int64, movement, value_error
 from ...engine.ops import gather as indexing
+from ...ops import arrangement
 from ...ops import resample as ops
 from .windows import LAYOUTS, whole_numbers
 
@@ -74,7 +75,7 @@ def with_border(x, pairs, value):
     if not any(map(any, pairs)):
         return x
     value = value if x.spec.dtype in FLOATS else int(value)
-    return movement.pad(x, widths=tuple(pairs), value=value)
+    return arrangement.pad(x, widths=tuple(pairs), value=value)
 
 
 def border_index(mode: str, n: int, before: int, after: int) -> tuple:

@@ -3,6 +3,7 @@
 import math
 
 from ...core.prelude import dt, e, movement, refuse_unsupported, same_shape, value_error, whole
+from ...ops import arrangement
 from ...ops.arithmetic import logaddexp
 from ...ops.labels import pick
 from ...tensor import creation
@@ -97,7 +98,7 @@ def with_blanks(labels, blank: int):
     rows, length = labels.spec.shape
     between = creation.full_like(labels, blank)
     spelled = movement.stack(labels, between, axis=2).reshape([rows, 2 * length])
-    spelled = movement.pad(spelled, widths=((0, 0), (1, 0)), value=blank)
+    spelled = arrangement.pad(spelled, widths=((0, 0), (1, 0)), value=blank)
     return spelled, (spelled != blank) & (spelled != shift(spelled, 2, blank))
 
 
@@ -105,7 +106,7 @@ def shift(x, by: int, fill):
     """x [batch, n] moved `by` places to the right, `fill` coming in."""
     kept = max(x.spec.shape[1] - by, 0)
     head = movement.slice_(x, index=((None, None, None), (0, kept, 1)))
-    return movement.pad(head, widths=((0, 0), (x.spec.shape[1] - kept, 0)), value=fill)
+    return arrangement.pad(head, widths=((0, 0), (x.spec.shape[1] - kept, 0)), value=fill)
 
 
 def forward_scores(emitted, can_skip, input_lengths):
