@@ -21,7 +21,6 @@ from ..engine.codegen.kernel import (
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.nest_kernel import body_of, signature
 from ..engine.codegen.scalar import statements
-from ..engine.codegen.writer import Writer
 from ..engine.core import dtype as dt
 from ..engine.core.polynomial import Polynomial, as_polynomial
 from ..engine.core.symbols import Loop
@@ -42,6 +41,7 @@ from .matmul import (
 )
 from .product import product_of
 from .product_plan import ProductPlan
+from .rows_writer import RowsWriter
 
 STRIP = 64
 """Most rows of a strip."""
@@ -169,10 +169,10 @@ class BackToBackGemm:
         nest = Nest(self.after, self.region.outputs).merged()
         return self.rows(nest, self.outs, self.result, two.p.n.size)
 
-    def writer(self, nest: Nest, targets: list[str], source: str, length: int) -> Writer:
+    def writer(self, nest: Nest, targets: list[str], source: str, length: int) -> RowsWriter:
         """The writer of the epilogue of a product that lies at `source`."""
         names = [self.names.get(x, source) for x in nest.inputs]
-        return Writer(nest, names, targets, ("first_row", "last_row", length))
+        return RowsWriter(nest, names, targets, ("first_row", "last_row", length))
 
     def rows(self, nest: Nest, targets, source: str, length: int, columns: str = "") -> str:
         """The epilogue of a product that lies at `source`, for `columns` or all of its columns."""

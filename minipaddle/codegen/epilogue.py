@@ -12,11 +12,11 @@ from ..engine.codegen.kernel import (
     c_function,
 )
 from ..engine.codegen.nest_kernel import body_of, rebase_loads, signature
-from ..engine.codegen.writer import Writer
 from ..engine.passes.nest import Nest
 from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import begins_with_product, in_place, room_of
 from ..passes.strip_products import is_strips
+from .rows_writer import RowsWriter
 
 
 def emit_epilogue(record, name: str) -> Kernel:
@@ -40,7 +40,7 @@ def emit_epilogue(record, name: str) -> Kernel:
 
     def rows(start: str, end: str) -> str:
         span = "first_row", "last_row", first.shape[-1]
-        writer = Writer(nest, [inside[x] for x in nest.inputs], targets, span)
+        writer = RowsWriter(nest, [inside[x] for x in nest.inputs], targets, span)
         bounds = f"    const int64_t first_row = {start}, last_row = {end};"
         return f"{{\n{bounds}\n{body_of(writer)}\n}}\n"
 

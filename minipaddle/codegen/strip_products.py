@@ -15,7 +15,6 @@ from __future__ import annotations
 from ..engine.codegen.kernel import C_TYPES, GROUP_EMITTERS, GroupEmitter, Kernel, stack_array
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.nest_kernel import readable_name, unique_name
-from ..engine.codegen.writer import Writer
 from ..engine.core.polynomial import as_polynomial
 from ..engine.core.symbols import Loop
 from ..engine.passes.nest import Nest
@@ -27,6 +26,7 @@ from .c_text import PARALLEL, Workspace, indent
 from .matmul import offset, pack_panels, plus, row_blocks, tiles
 from .product import product_of
 from .product_plan import SERIAL, ProductPlan
+from .rows_writer import RowsWriter
 
 STRIP = 1 << 18
 """Most bytes of a strip."""
@@ -192,10 +192,10 @@ class StripProducts(BackToBackGemm):
             text += call(1, whole, f"{count} % {t.tall}")
         return text
 
-    def writer(self, nest: Nest, targets: list[str], source: str, length: int) -> Writer:
+    def writer(self, nest: Nest, targets: list[str], source: str, length: int) -> RowsWriter:
         """The writer of the nest of a strip."""
         names = [self.names.get(x) or self.strips[x] for x in nest.inputs]
-        return Writer(nest, names, targets, ("first_row", "last_row", length))
+        return RowsWriter(nest, names, targets, ("first_row", "last_row", length))
 
 
 def emit_strip_products(record, name: str) -> Kernel:

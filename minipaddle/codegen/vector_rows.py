@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
+from math import nan as NAN
 
 from ..engine.codegen import rows
 from ..engine.codegen.accumulator import EXTREMES, Accumulator
@@ -18,6 +18,10 @@ LANES = 16
 """Floats in the longest vector. In a short row what is left beside whole vectors takes longest."""
 
 
+FLAGS = {dt.float32.numpy: dt.int32.numpy, dt.float64.numpy: dt.int64.numpy}
+"""Integers as wide as floats: vectors of both have equally many lanes."""
+
+
 class Extreme(Accumulator):
     """A largest or smallest value. The variable `nan` notes whether a term was NaN, and OpenMP
     joins both in a few instructions.
@@ -25,8 +29,8 @@ class Extreme(Accumulator):
 
     def __init__(self, node: Node, name: str, nan: str):
         super().__init__(node, name)
-        self.nan, self.flag = nan, np.dtype(f"int{8 * self.dtype.itemsize}")  # for equal lanes
-        self.last = f"{name} = {nan} ? {literal(np.nan, self.dtype).template} : {name};"
+        self.nan, self.flag = nan, FLAGS[self.dtype]
+        self.last = f"{name} = {nan} ? {literal(NAN, self.dtype).template} : {name};"
 
     @property
     def variables(self) -> list[tuple]:

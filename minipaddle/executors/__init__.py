@@ -8,6 +8,7 @@ from ..engine.executors.executable_cache import BUILDERS
 from ..engine.executors.native import SPLIT, TUNED
 from . import (
     background,
+    compilers,
     cuda,
     eager_kernels,
     folded_weights,
@@ -24,6 +25,7 @@ SPLIT.append(objects.objects_of)
 
 __all__ = [
     "background",
+    "compilers",
     "cuda",
     "eager_kernels",
     "folded_weights",

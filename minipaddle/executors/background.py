@@ -20,14 +20,13 @@ from ..engine.eager.tracer import LOCK
 from ..engine.executors.compiler import (
     INSTALL,
     Unusable,
-    children,
     compiler,
     give_up,
-    kill,
     unusable,
 )
 from ..engine.executors.executable_cache import BACKENDS, ExecutableCache
 from ..engine.executors.native import LIVE, CannotCompile, Executable, threads
+from .compilers import children, kill
 
 
 def in_background(executables: ExecutableCache, key: tuple) -> object | None:

@@ -1,4 +1,4 @@
-"""Further ways to place buffers in an arena: three greedy orders, and two searches."""
+"""Further ways to place buffers in an arena: four greedy orders, and two searches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import time
 from collections.abc import Sequence
 
 from ..engine.passes.arena import FAST, PLACED, STRONG, Buffer, bound, height, ordered, profile
+
+
+def by_duration(buffers: Sequence[Buffer]) -> list[int]:
+    """Best fit, the longest needed first; those needed briefly are stacked upon them."""
+    return PLACED[-1](buffers, ordered(buffers, lambda b: (b.start - b.end, -b.nbytes, b.start)))
 
 
 def by_time(buffers: Sequence[Buffer]) -> list[int]:
@@ -30,7 +35,7 @@ def by_breadth(buffers: Sequence[Buffer]) -> list[int]:
     return PLACED[-1](buffers, order)
 
 
-FAST.update(time=by_time, area=by_area, breadth=by_breadth)
+FAST.update(duration=by_duration, time=by_time, area=by_area, breadth=by_breadth)
 
 # ---- search ----------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from ..engine.executors.native import Executable
 from ..engine.ir.program import Program
 from ..engine.jit.capture import Captured
 from ..engine.jit.to_static import StaticFunction, to_static
+from ..executors.timing import TimedExecutable
 from .measure import clock, inputs_in_run
 
 SEATS = 5
@@ -36,7 +37,8 @@ class Target(NamedTuple):
         executables = self.executables
         sizes = ready(executables, self.program, self.arrays).sizes
         strategy, frozen = executables.strategy, executables.frozen
-        return Executable(self.program, strategy, sizes, timed=timed, tuned=choices, frozen=frozen)
+        kind = TimedExecutable if timed else Executable
+        return kind(self.program, strategy, sizes, tuned=choices, frozen=frozen)
 
     def values(self, executable: Executable, wanted: set[Record]) -> dict[Record, list]:
         """The inputs that records get when the program runs."""

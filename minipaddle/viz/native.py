@@ -3,6 +3,7 @@
 from ..engine.codegen.step import refusal
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
+from ..executors.timing import with_timers
 from .code import highlight
 from .picture import Picture, Shown, figure
 from .records import layer_name, layers_of
@@ -69,7 +70,7 @@ def kernels(target, runs: int = 20) -> Picture:
     >>> print(str(viz.kernels(f)).splitlines()[1].split()[-1])
     k0_multiply
     """
-    twin = executable_of(target).with_timers()
+    twin = with_timers(executable_of(target))
     inputs = twin.program.given[: len(twin.program.given) - len(twin.weights.arrays)]
     arrays = [sample_input(r.spec) for r in inputs]
     twin(twin.program, arrays)

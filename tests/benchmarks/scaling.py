@@ -15,6 +15,7 @@ from rich.table import Table
 
 from minipaddle import distributed as dist
 from minipaddle.distributed.simulator import INFINIBAND, NVLINK, Cluster, pieces_of, simulate
+from minipaddle.executors.timing import with_timers
 
 from .sharding import NETS, ours_step
 
@@ -30,7 +31,7 @@ def pieces(net: str, way: str):
     cache = step.concrete_program.executables
     ((part, _),) = cache.parts.values()
     found = next(k for k, e in cache.compiled.items() if k[0] is part)
-    timed = cache.compiled[found] = cache.compiled[found].with_timers()
+    timed = cache.compiled[found] = with_timers(cache.compiled[found])
     run()
     rounds = []
     for _ in range(ROUNDS):

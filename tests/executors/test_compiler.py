@@ -13,6 +13,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import utils
 from minipaddle.engine.executors import compiler as c
+from minipaddle.executors import compilers
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_gcc_has_threads(chosen):
     found = chosen('exec gcc "$@"')
     assert found.openmp == c.THREADS
     assert str(found) == found.version
-    assert c.has_openmp(found.command)
+    assert compilers.has_openmp(found.command)
 
 
 def test_what_makes_a_file_that_can_not_be_loaded_has_no_library(chosen):
@@ -159,7 +160,7 @@ def test_what_can_not_compile_interprets_with_one_warning(broken, tmp_path, monk
 def test_a_compiler_that_hangs_leaves_no_process(tmp_path):
     mark = tmp_path / "alive"
     with pytest.raises(subprocess.TimeoutExpired):
-        c.run_command(["sh", "-c", f"(sleep 1; touch {mark}) & wait"], 0.2)
+        compilers.run_alone(["sh", "-c", f"(sleep 1; touch {mark}) & wait"], 0.2)
     time.sleep(1.2)
     assert not mark.exists()
 

@@ -9,6 +9,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.executors.folded_weights import CHANGES_IN_A_ROW
+from minipaddle.executors.timing import with_timers
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -83,7 +84,7 @@ def test_filters_are_transformed_before_the_run():
         for seed in range(3):
             same(f, net, picture(seed))
     own = made.program.states[: len(made.program.states) - len(made.weights.arrays)]
-    (found,) = made.with_timers()(made.program, [x.numpy(), *(s.storage.read() for s in own)])
+    (found,) = with_timers(made)(made.program, [x.numpy(), *(s.storage.read() for s in own)])
     with paddle.no_grad():
         np.testing.assert_allclose(found, net(x).numpy(), rtol=2e-4, atol=2e-5)
 

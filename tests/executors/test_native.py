@@ -14,6 +14,7 @@ from minipaddle import nn
 from minipaddle.engine.executors import compiler as c
 from minipaddle.engine.executors.executable_cache import backend_named
 from minipaddle.engine.executors.native import Executable
+from minipaddle.executors import compilers
 from minipaddle.ir.parser import parse
 
 pytestmark = pytest.mark.skipif(c.compiler() is None, reason="no C compiler: install gcc or clang")
@@ -339,7 +340,7 @@ def test_a_report_says_what_was_made():
 
 def test_the_cache_has_a_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
-    monkeypatch.setattr(c, "CACHE_LIMIT", 40_000)
+    monkeypatch.setattr(compilers, "CACHE_LIMIT", 40_000)
     for k in range(6):
         c.load(f"int number_{k}(void) {{ return {k}; }}\n")
     assert sum(p.stat().st_size for p in c.cache_folder().glob("*.so")) <= 40_000

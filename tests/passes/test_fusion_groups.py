@@ -7,9 +7,9 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.engine.passes.fusion import fuse
-from minipaddle.engine.passes.fusion_groups import Forms
 from minipaddle.engine.passes.nest import Nest
 from minipaddle.ir.parser import parse
+from minipaddle.passes.fusion_forms import Forms
 from tests.executors.programs_fuzzed import A_PLACE_IN_NOTHING
 from tests.passes.programs import MAKERS, cases, program_of
 

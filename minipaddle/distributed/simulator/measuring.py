@@ -10,8 +10,8 @@ from time import perf_counter, sleep
 from ...engine.distributed.process_group import MappedWork, ProcessGroup, Work
 from ...engine.eager.device import NUMPY, current_place
 from ...engine.eager.tensor import Tensor
-from ...engine.executors.native import Executable
 from ...engine.jit.to_static import to_static
+from ...executors.timing import TimedExecutable
 from .cluster import Cluster, Link
 from .collectives import seconds
 from .timeline import Piece, Span, Timeline, best_of, pieces_of
@@ -37,7 +37,7 @@ def measured(
         for p, averaged in before:
             p.averaged = averaged
     program = function.concrete_program.program
-    made = Executable(program, options, timed=True)
+    made = TimedExecutable(program, options)
     arrays = [*(x.array for x in inputs), *(s.storage.read().copy() for s in program.states)]
     samples, so_far = [], [0.0] * len(made.times())
     for _ in range(1 + runs):

@@ -139,7 +139,7 @@ def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
 
     A gather has the bytes of its result, a scatter those of what it is given.
 
-    `times` are pairs (seconds, record), as `Executable.times()` gives them for one step.
+    `times` are pairs (seconds, record), as `TimedExecutable.times()` gives them for one step.
     """
     took: dict = {}
     for spent, record in times:

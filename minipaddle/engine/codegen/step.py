@@ -30,7 +30,6 @@ from .kernel import (
     Kernel,
     group_emitter,
     has_mixed_dtypes,
-    read_template,
     without_names,
 )
 from .kernel_schedule import Schedule, following
@@ -167,9 +166,8 @@ def comment(record: Record) -> str:
 class Step:
     """Writes the file of a program with its kernels and its plan."""
 
-    def __init__(self, kernels: Kernels, plan: MemoryPlan, timed: bool = False):
+    def __init__(self, kernels: Kernels, plan: MemoryPlan):
         self.kernels = kernels
-        self.timed: list[Record] | None = [] if timed else None
         self.functions: list[str] = []
         self.count = 0
         self.function(plan, "step")
@@ -224,24 +222,16 @@ class Step:
             return []
         kernel = self.kernels.of[record]
         if kernel is None:
-            return self.clocked(self.call_host(plan, record), record)
+            return self.call_host(plan, record)
         inputs = [self.at(plan, x, const=True) for x in record.inputs if x.op is not NUMBER]
         outputs = [self.at(plan, record, k) for k in range(len(specs_of(record)))]
         work = self.pointer(plan.work[record]) if kernel.workspace else ""
-        lines = self.clocked([f"{kernel.call(inputs, outputs, work)};"], record)
+        lines = [f"{kernel.call(inputs, outputs, work)};"]
         if BAD_INDEX in kernel.helpers:  # NumPy has the right error message
             asked = ["    " + line for line in self.call_host(plan, record)]
             lines += ["if (bad_index != before) {", *asked, "}"]
             lines = ["{", *(f"    {x}" for x in ["const int before = bad_index;", *lines]), "}"]
         return lines
-
-    def clocked(self, lines: list[str], record: Record) -> list[str]:
-        """The call of a kernel or of the host; with `timed`, between two readings of the clock."""
-        if self.timed is None:
-            return lines
-        self.timed.append(record)
-        seconds = f"PREFIX_seconds[{len(self.timed) - 1}]"
-        return [f"{seconds} -= now();", *lines, f"{seconds} += now();"]
 
     def array(self, name: str, pointers: list[str]) -> str:
         return f"void *const {name}[] = {{{', '.join(f'(void *)({p})' for p in pointers) or 0}}};"
@@ -317,14 +307,7 @@ __attribute__((visibility("default"))) int PREFIX_run(void *const *all)
 }
 """
 
-NOW = read_template("now.c", __file__)
 
-
-def source_of(kernels: Kernels, plan: MemoryPlan, *, timed: bool = False) -> Source:
-    """The C file of a program; `timed` adds up how long each kernel takes."""
-    step = Step(kernels, plan, timed)
-    functions, records = step.functions, step.timed or []
-    if timed:
-        seconds = f"double PREFIX_seconds[{max(len(records), 1)}];"
-        functions.insert(0, f'{NOW}__attribute__((visibility("default"))) {seconds}\n')
-    return Source(kernels, functions, records)
+def source_of(kernels: Kernels, plan: MemoryPlan) -> Source:
+    """The C file of a program."""
+    return Source(kernels, Step(kernels, plan).functions)

@@ -151,11 +151,10 @@ def setters(prefix: str, helpers) -> str:
 class Source:
     """A C file. Its exported functions begin with `prefix`, which is made of the file's content."""
 
-    def __init__(self, kernels, functions, timed):
+    def __init__(self, kernels, functions):
         self.kernels, self.helpers = kernels, [*kernels.helpers]
         self.parts: list = []  # what `native.SPLIT` compiled
         self.hosted: list[Record] = kernels.hosted  # by number; the host computes them, or errors
-        self.timed: list[Record] = timed  # whose seconds the array `PREFIX_seconds` holds
         own = "\n".join([*kernels.texts.values(), *functions])
         text = with_prologue([SHARED, *self.helpers, setters("PREFIX", self.helpers), own])
         self.prefix = "paddle_" + hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -30,9 +30,10 @@ PARALLEL = 32768
 class Writer:
     """Writes the body of one nest; `names` are those of its inputs and outputs in C."""
 
-    def __init__(self, nest: Nest, names: list[str], outs: list[str], rows=None):
+    rows = None  # (first, last, elements of a row), if only some rows are computed
+
+    def __init__(self, nest: Nest, names: list[str], outs: list[str]):
         self.nest, self.names, self.outs = nest, names, outs
-        self.rows = rows  # (first, last, elements of a row), if only some rows are computed
         self.parallel = set(nest.parallel_loops)
         self.taken = dict.fromkeys([*names, *outs, *FUNCTIONS], 0)
         self.lines: list[str] = []
@@ -104,35 +105,18 @@ class Writer:
         """C text: where a loop ends."""
         return self.ends.get(loop, str(loop.extent))
 
-    @contextmanager
     def each_row(self, loops: list[Loop], *words: str):
-        """The loops over rows: all of them, or those from `first` to `last`."""
-        if self.rows is None:
-            with self.loop(loops, *words):
-                yield
-            return
-        first, last, _ = self.rows
-        row = flat_name(loops, "row")
-        with self.block(for_head(row, first, last)):
-            self.put(*declare_loops("int64_t", row, loops))
-            yield
+        """The loops over rows."""
+        return self.loop(loops, *words)
 
-    @contextmanager
     def along_rows(self, loop: Loop):
-        """One loop over all elements, or those of the rows from `first` to `last`."""
-        if self.rows is None:
-            shared, *how = self.threads(self.nest.size) or ("",)
-            with self.loop([loop], f"{shared} {self.simd}".strip(), *how):
-                yield
-            return
-        first, last, length = self.rows
-        self.put(f"#pragma omp {self.simd}")
-        with self.block(for_head(loop.name, f"{first} * {length}", f"{last} * {length}")):
-            yield
+        """One loop over all elements."""
+        shared, *how = self.threads(self.nest.size) or ("",)
+        return self.loop([loop], f"{shared} {self.simd}".strip(), *how)
 
     def threads(self, size: int) -> tuple[str, ...]:
         """The OpenMP words that share a loop among threads, if there is enough work."""
-        if self.rows is None and pick("parallel", size >= PARALLEL, (False, True)):
+        if pick("parallel", size >= PARALLEL, (False, True)):
             return "parallel for", "if (parallel: threads > 1) num_threads(threads)"
         return ()
 

@@ -13,11 +13,10 @@ import errno
 import hashlib
 import os
 import platform
-import signal
 import subprocess
-import sys
 import tempfile
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -33,25 +32,10 @@ FLAGS = (
 so do denormal numbers in the rest of the process."""
 
 EFFORT = ("-O3",)
-GCC_EFFORT = (
-    "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fsplit-loops", "-funswitch-loops",
-    "-fno-tree-slp-vectorize", "-fno-schedule-insns2", "-fno-thread-jumps",
-    "--param=max-completely-peel-times=8",
-)  # fmt: skip
-"""The parts of GCC's -O3 that make loops faster. The other parts take over a fifth of GCC's time,
-and brought no measurable gain."""
-
 LIBRARIES = ("-lm",)
-GCC_LIBRARIES = ("-nostdlib", "-Wl,--gc-sections,--as-needed", "-lgomp", "-lmvec", "-lgcc")
-"""The libraries to link on glibc. The process already contains the standard libraries of C. Looking
-up their names again would take two thirds of the linker's time, 10 ms for each program."""
-LIBM = "libm.so.6"
-
 THREADS, VECTORS = "-fopenmp", "-fopenmp-simd"
 INSTALL = "gcc or clang (apt install gcc), or zig's: pip install 'minipaddle[zig]'"
 """How to install a compiler."""
-CACHE_LIMIT = 512 * 2**20
-"""Bytes of the cache. Beyond it, the least recently used libraries are deleted."""
 TIMEOUT = 600.0
 """Seconds that a compiler may take for a file. It has a tenth of it to print its version."""
 DIGEST = hashlib.sha256().digest_size
@@ -84,22 +68,28 @@ class Compiler(NamedTuple):
         return f"{self.version}{threads}"
 
 
+def described(command: tuple[str, ...], version: str) -> Compiler:
+    """A compiler that answers with this version."""
+    return Compiler(command, version, LIBRARIES, THREADS if "gcc" in version.lower() else VECTORS)
+
+
+COMMANDS = [("gcc",), ("clang",)]
+"""What is tried unless `MINIPADDLE_CC` names another; `minipaddle.executors` adds zig's."""
+
+DESCRIBED: list[Callable] = [described]
+"""The last one describes what answers. `minipaddle.executors` has one that knows GCC better."""
+
+
 @cache
 def compiler() -> Compiler | None:
-    """The C compiler of this machine: `MINIPADDLE_CC`, gcc, clang, or zig from its wheel."""
+    """The C compiler of this machine: `MINIPADDLE_CC`, or the first of `COMMANDS` that answers."""
     chosen = os.environ.get("MINIPADDLE_CC")
     if chosen == "none":
         return None
-    zig = (sys.executable, "-m", "ziglang", "cc")
-    for command in [tuple(chosen.split())] if chosen else [("gcc",), ("clang",), zig]:
+    for command in [tuple(chosen.split())] if chosen else COMMANDS:
         answer = answer_of([*command, "--version"])
-        if answer is None:
-            continue
-        version = next(iter(answer.splitlines()), command[0])
-        if "gcc" in version.lower():
-            return Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
-        openmp = THREADS if has_openmp(command) else VECTORS
-        return Compiler(command, version, LIBRARIES, openmp)
+        if answer is not None:
+            return DESCRIBED[-1](command, next(iter(answer.splitlines()), command[0]))
     if chosen:
         warn(Unusable(f"MINIPADDLE_CC is {chosen!r}, which is no C compiler that answers"))
     return None
@@ -119,62 +109,27 @@ unusable: list[Unusable] = []
 """Why this process stopped compiling programs; empty while it compiles."""
 
 
-def run_command(command: list[str], seconds: float = TIMEOUT) -> tuple[int, str, str]:
-    """(exit status, output, errors) of a command; TimeoutExpired after `seconds`. An exception
-    during the wait also ends the processes that the command started.
-    """
-    own = {"start_new_session": True} if hasattr(os, "killpg") else {}
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, errors="replace", **pipes, **own) as process:
-        children.add(process)
-        try:
-            output, errors = process.communicate(timeout=seconds)
-        except BaseException:
-            kill(process)
-            raise
-        finally:
-            children.discard(process)
-    return process.returncode, output, errors
+def run(command: list[str], seconds: float) -> tuple[int, str, str]:
+    """(exit status, output, errors) of a command; TimeoutExpired after `seconds`."""
+    how = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
+    done = subprocess.run(command, timeout=seconds, **how)
+    return done.returncode, done.stdout, done.stderr
+
+
+RUNNERS: list[Callable] = [run]
+"""The last one runs commands. `minipaddle.executors` has one that leaves no processes behind."""
+
+BUILT: list[Callable[[Path], None]] = []
+"""Functions that are called with the cache folder when a library was added to it."""
 
 
 def answer_of(command: list[str]) -> str | None:
     """The output of a short command; None if it fails, or if there is no such command."""
     try:
-        status, output, _ = run_command(command, TIMEOUT / 10)
+        status, output, _ = RUNNERS[-1](command, TIMEOUT / 10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return output if status == 0 else None
-
-
-children: set[subprocess.Popen] = set()
-"""The compilers that run now."""
-
-
-def kill(process: subprocess.Popen) -> None:
-    """End a process that `run_command` started, and those that it started."""
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-
-
-def gcc_libraries() -> tuple[str, ...]:
-    """The libraries that GCC links to a program."""
-    if platform.libc_ver()[0] != "glibc" or platform.machine() != "x86_64":
-        return LIBRARIES
-    ctypes.CDLL(LIBM, ctypes.RTLD_GLOBAL)  # libraries that are loaded later find its functions
-    return GCC_LIBRARIES
-
-
-def has_openmp(command: tuple[str, ...]) -> bool:
-    """Whether a compiler has OpenMP's library. zig has not; clang has if libomp is installed."""
-    with tempfile.TemporaryDirectory() as work:
-        source, library = Path(work) / "parallel.c", Path(work) / "parallel.so"
-        source.write_text("void f(void)\n{\n#pragma omp parallel\n;\n}\n")
-        call = [*command, THREADS, "-shared", "-fPIC", str(source), "-o", str(library)]
-        with suppress(OSError):  # it cannot be loaded
-            return answer_of(call) is not None and ctypes.CDLL(str(library)) is not None
-        return False
 
 
 def cache_folder() -> Path:
@@ -224,7 +179,8 @@ def load(text: str, parts=None) -> ctypes.CDLL:
             return ctypes.CDLL(str(path))
     try:
         build(cc, text, path, parts(cc) if parts else [], *cc.libraries)
-        evict(path.parent)
+        for tidy in BUILT:
+            tidy(path.parent)
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise cache_error(error) from error
@@ -262,7 +218,7 @@ def run_compiler(cc: Compiler, words: list[str]) -> None:
     there is no message or it takes too long, and OSError if the disk is full.
     """
     try:
-        status, _, errors = run_command([*cc.command, *cc.flags, *words], TIMEOUT)
+        status, _, errors = RUNNERS[-1]([*cc.command, *cc.flags, *words], TIMEOUT)
     except subprocess.TimeoutExpired:
         raise compiler_error(cc, f"takes more than {TIMEOUT:g} s") from None
     except OSError as error:
@@ -278,16 +234,3 @@ def run_compiler(cc: Compiler, words: list[str]) -> None:
 def compiler_error(cc: Compiler, why: str) -> Unusable:
     hint = "name another in the environment variable MINIPADDLE_CC, or none"
     return Unusable(f"the C compiler {' '.join(cc.command)} {why}", hint=hint)
-
-
-def evict(where: Path) -> None:
-    """Delete the least recently used libraries beyond the limit."""
-    files = []
-    for p in where.glob("*.*o"):  # libraries and objects
-        with suppress(FileNotFoundError):  # another process deleted it
-            files.append((p.stat().st_mtime, p.stat().st_size, p))
-    size = 0
-    for _, own, p in sorted(files, reverse=True):
-        size += own
-        if size > CACHE_LIMIT:
-            p.unlink(missing_ok=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from copy import copy
 from functools import cache, partial
 from time import perf_counter
 from weakref import WeakSet
@@ -103,12 +102,13 @@ class Executable:
     load=False the C file is only written, and `load()` compiles it later.
     """
 
+    source_of = staticmethod(source_of)
+
     def __init__(
-        self, program, strategy=None, sizes=None, *,
-        timed=False, tuned=None, frozen=False, load=True,
+        self, program, strategy=None, sizes=None, *, tuned=None, frozen=False, load=True
     ):  # fmt: skip
         program = with_sizes(program, sizes)
-        self.sizes, self.timed, self.seconds = sizes or {}, timed, {}
+        self.sizes, self.seconds = sizes or {}, {}
         self.again = partial(Executable, program, strategy, sizes, tuned=tuned)
         self.run_passes(program, {"frozen": frozen} | {**chosen_by(strategy)})
         self.write_c(tuned)
@@ -136,7 +136,7 @@ class Executable:
         clocked = self.clocked
         self.kernels = clocked("kernels", self.weights.kernels, self.program, tuned.get)
         self.plan = clocked("plan", self.optimized.planned, self.kernels.workspace, cache(in_place))
-        self.source = clocked("C file", source_of, self.kernels, self.plan, timed=self.timed)
+        self.source = clocked("C file", self.source_of, self.kernels, self.plan)
 
     def load(self) -> None:
         """Compile the C file."""
@@ -195,20 +195,6 @@ class Executable:
         of = self.kernels.signatures.items()
         tuned = [self.kernels.of[r].name for r, name in of if name in self.kernels.choices]
         return [*dict.fromkeys(tuned)]
-
-    def with_timers(self) -> Executable:
-        """The same program with a clock around each kernel: see `times`."""
-        twin = copy(self)
-        twin.timed, twin.weights, twin.seconds = True, copy(self.weights), {}
-        twin.source = source_of(self.kernels, self.plan, timed=True)
-        twin.load()
-        return twin
-
-    def times(self) -> list[tuple[float, Record]]:
-        """The total seconds of the kernel of each record so far, if the program is `timed`."""
-        count = len(self.source.timed)
-        ticks = (ctypes.c_double * count).in_dll(self.library, f"{self.source.prefix}_seconds")
-        return list(zip(ticks, self.source.timed, strict=True))
 
     def find_states_at_risk(self) -> list[int]:
         """The states that are updated before the last record that may fail. A run works on copies

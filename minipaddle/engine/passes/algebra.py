@@ -13,15 +13,12 @@ Which rules are right for floating-point numbers, and which are not:
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache
 
 from ..core import slots
-from ..core.record import Record
 from ..core.slots import slot
-from ..core.spec import broadcast_shapes
-from ..ir.edit import map_records, map_regions, with_inputs
-from ..ir.program import NUMBER, Program
-from ..ops.creation import full
+from ..ir.program import Program
 from ..ops.elementwise import (
     add,
     maximum,
@@ -34,7 +31,7 @@ from ..ops.elementwise import (
     subtract,
     where,
 )
-from ..ops.movement import broadcast_to, transpose
+from ..ops.movement import transpose
 from .patterns import Rule, by_rules
 from .registry import program_pass
 from .rewriting import Rules, rewritten
@@ -86,61 +83,19 @@ def transposes() -> list[Rule]:
 OTHERS: list[Rule] = []
 """Further rules; `minipaddle.passes` adds some."""
 
+BEFORE: list[Callable[[Program], Program]] = []
+"""What is done before rules are applied; `minipaddle.passes` adds something."""
 
-@program_pass(
-    "algebra",
-    looks_for=[broadcast_to, full, *(rule.op for rule in (*numbers(), *transposes()))],
-)
+
+@program_pass("algebra", looks_for=[rule.op for rule in (*numbers(), *transposes())])
 def algebra(program: Program) -> Program:
     """The program with each rule applied wherever it fits."""
-    return rewritten(narrow_inputs(program), table(slots.epoch))
+    for change in BEFORE:
+        program = change(program)
+    return rewritten(program, table(slots.epoch))
 
 
 @cache
 def table(epoch: int) -> Rules:
     """The rules by operator, since slots last changed."""
     return by_rules([*numbers(), *transposes(), *OTHERS])
-
-
-def narrow_inputs(program: Program) -> Program:
-    """The program in which elementwise operators read the inputs of a `broadcast_to`, since they
-    broadcast by themselves, and a number instead of an array that is full of it.
-    """
-
-    def each(record, inputs):
-        if record.op.kind == "elementwise" and len(inputs) > 1:
-            inputs = narrow(record, inputs)
-        return with_inputs(record, inputs, map_regions(record, narrow_inputs))
-
-    return map_records(program, each)
-
-
-def narrow(record: Record, inputs: list[Record]) -> list[Record]:
-    """The inputs as they were before they were repeated, where the result keeps its spec."""
-    for k, source in enumerate(inputs):
-        number_fits = source.op is full and k not in record.op.free
-        if source.op is broadcast_to or number_fits:
-            less = source.inputs[0] if source.op is broadcast_to else number(source)
-            other = [*inputs[:k], less, *inputs[k + 1 :]]
-            if fits(record, other):
-                inputs = other
-    return inputs
-
-
-def number(record: Record) -> Record:
-    """The number that fills an array."""
-    return Record(NUMBER, (), {"value": record.attrs["value"]}, (), record.dtype)
-
-
-def fits(record: Record, inputs: list[Record]) -> bool:
-    """Whether the record keeps its spec with these inputs, and computes in the same dtype."""
-    if broadcast_shapes(*(r.shape for r in inputs)) != record.shape:
-        return False
-    if all(r.op is NUMBER for r in inputs):
-        return False
-    old, new = ([seen(r) for r in rs] for rs in (record.inputs, inputs))
-    return record.op.dtypes(new, record.attrs) == record.op.dtypes(old, record.attrs)
-
-
-def seen(record: Record):
-    return record.attrs["value"] if record.op is NUMBER else record.spec

@@ -1,8 +1,8 @@
 """Offsets in one arena: buffers that are needed at the same time must not overlap.
 
 Finding the smallest arena is NP-hard ("dynamic storage allocation", Garey and Johnson 1979, SR2).
-Greedy placement in a good order comes close: here are two orders. No arena is smaller than the
-*bound*, the bytes of the largest set of buffers that are needed at one time.
+Greedy placement in a good order comes close. No arena is smaller than the *bound*, the bytes of the
+largest set of buffers that are needed at one time.
 """
 
 from __future__ import annotations
@@ -74,11 +74,6 @@ def by_size(buffers: Sequence[Buffer]) -> list[int]:
     return PLACED[-1](buffers, ordered(buffers, lambda b: (-b.nbytes, b.start - b.end, b.start)))
 
 
-def by_duration(buffers: Sequence[Buffer]) -> list[int]:
-    """Best fit, the longest needed first; those needed briefly are stacked upon them."""
-    return PLACED[-1](buffers, ordered(buffers, lambda b: (b.start - b.end, -b.nbytes, b.start)))
-
-
 def ordered(buffers, key) -> list[int]:
     return sorted(range(len(buffers)), key=lambda k: (*key(buffers[k]), k))
 
@@ -87,7 +82,7 @@ def ordered(buffers, key) -> list[int]:
 
 Method = Callable[[Sequence[Buffer]], list[int]]
 
-FAST: dict[str, Method] = {"size": by_size, "duration": by_duration}
+FAST: dict[str, Method] = {"size": by_size}
 """Greedy placements; `minipaddle.passes` adds some."""
 STRONG: list[Method] = []
 """Searches, for buffers that no greedy placement brings near the bound."""

@@ -9,6 +9,7 @@ among the groups between the two.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 
@@ -17,8 +18,8 @@ from ..core.slots import slot
 from ..ir.control import fused
 from ..ir.cut import has_effect
 from ..ir.edit import outline, substitute, users_of, with_records
-from ..ir.program import ITEM, NUMBER, Program
-from ..ops.movement import reshape, slice_
+from ..ir.program import ITEM, Program
+from ..ops.movement import reshape
 from .nest import Nest, NotOneNest, fusable
 
 MOST = 160
@@ -30,38 +31,6 @@ def skip_reshapes(x: Record) -> Record:
     while x.op is reshape:
         x = x.inputs[0]
     return x
-
-
-class Forms:
-    """What records look like without their names: groups of equal form make equal nests."""
-
-    def __init__(self):
-        self.numbers: dict[tuple, int] = {}
-        self.kinds: dict[tuple, int] = {}
-
-    def number(self, *key) -> int:
-        """A negative number, the same for equal keys."""
-        return self.numbers.setdefault(key, -len(self.numbers) - 1)
-
-    def of(self, records, outputs) -> tuple:
-        """Each record with the origin of its inputs, then the outputs of the group. A slice of what
-        lies outside is a load: where it begins makes no difference.
-        """
-        form, seen, kinds, inside = [], {}, self.kinds, set(records)
-        for r in records:
-            for x in r.inputs:
-                if x not in seen:  # from outside
-                    seen[x] = len(seen)
-                    form.append(self.number(x.op is NUMBER, x.dtype, x.shape))
-                form.append(seen[x])
-            seen[r] = len(seen)
-            kind = r, r.op is slice_ and r.inputs[0] not in inside
-            if kind not in kinds:
-                steps = [k[2] if type(k) is tuple else type(k) for k in r.attrs.get("index", ())]
-                attrs = steps if kind[1] else r.attrs.items()
-                kinds[kind] = self.number(r.op, r.dtype, r.shape, *attrs)
-            form.append(kinds[kind])
-        return *form, *map(seen.get, outputs)
 
 
 class Group:
@@ -83,6 +52,19 @@ class Group:
         return small.size == large.size or small.size in large.rows
 
 
+def is_nest(records, outputs) -> bool:
+    """Whether records are one loop nest, whose `outputs` others need."""
+    try:
+        return bool(Nest(records, outputs))
+    except NotOneNest:
+        return False
+
+
+RECOGNIZERS: list[Callable] = [lambda: is_nest]
+"""The last one makes, for a program, what says whether records are one nest. `minipaddle.passes`
+adds one that asks once for layers that look alike."""
+
+
 class Fusion:
     """The groups of a program."""
 
@@ -96,7 +78,7 @@ class Fusion:
         self.before = {b: a for a, b in effects if bool(early(a)) is bool(early(b))}  # kept so
         self.of = {r: Group([r], k, fusable(r)) for r, k in self.order.items()}
         self.topological: list[Group | None] = [*self.sorted()]  # each after those it uses
-        self.forms, self.loops = Forms(), {}
+        self.computes = RECOGNIZERS[-1]()
 
     # ---- joining -----------------------------------------------------------------------------
 
@@ -195,16 +177,8 @@ class Fusion:
         ]
 
     def is_loop(self, records) -> bool:
-        """Whether one nest can compute these records; asked once for layers that look alike."""
-        outputs = self.outputs(records)
-        form = self.forms.of(records, outputs)
-        if form not in self.loops:
-            try:
-                Nest(records, outputs)
-                self.loops[form] = True
-            except NotOneNest:
-                self.loops[form] = False
-        return self.loops[form]
+        """Whether one nest can compute these records."""
+        return self.computes(records, self.outputs(records))
 
     # ---- the program -------------------------------------------------------------------------
 

@@ -1,0 +1,38 @@
+"""The C file of a program that adds up how long each kernel takes."""
+
+from __future__ import annotations
+
+from ..engine.codegen.kernel import read_template
+from ..engine.codegen.step import Kernels, Step
+from ..engine.codegen.translation_unit import Source
+from ..engine.core.record import Record
+from ..engine.passes.buffer_assignment import MemoryPlan
+
+NOW = read_template("now.c", __file__)
+
+
+class TimedStep(Step):
+    """A file with the array `PREFIX_seconds`, which holds the seconds of the records in `timed`."""
+
+    def __init__(self, kernels: Kernels, plan: MemoryPlan):
+        self.timed: list[Record] = []
+        super().__init__(kernels, plan)
+        seconds = f"double PREFIX_seconds[{max(len(self.timed), 1)}];"
+        self.functions.insert(0, f'{NOW}__attribute__((visibility("default"))) {seconds}\n')
+
+    def record(self, plan: MemoryPlan, record: Record) -> list[str]:
+        """What computes a record, by a kernel or by the host, between two readings of the clock."""
+        lines = super().record(plan, record)
+        if record not in self.kernels.of:
+            return lines
+        self.timed.append(record)
+        seconds = f"PREFIX_seconds[{len(self.timed) - 1}]"
+        return [f"{seconds} -= now();", *lines, f"{seconds} += now();"]
+
+
+def timed_source(kernels: Kernels, plan: MemoryPlan) -> Source:
+    """The C file of a program, and in `timed` the records whose seconds it adds up."""
+    step = TimedStep(kernels, plan)
+    source = Source(kernels, step.functions)
+    source.timed = step.timed
+    return source

@@ -1,0 +1,129 @@
+"""Care for C compilers: GCC's best flags, zig's wheel, processes that hang, a cache that fills."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from ..engine.executors.compiler import (
+    BUILT,
+    COMMANDS,
+    DESCRIBED,
+    LIBRARIES,
+    RUNNERS,
+    THREADS,
+    VECTORS,
+    Compiler,
+    answer_of,
+)
+
+COMMANDS.append((sys.executable, "-m", "ziglang", "cc"))
+
+# ---- which flags -----------------------------------------------------------------------------
+
+GCC_EFFORT = (
+    "-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic", "-fsplit-loops", "-funswitch-loops",
+    "-fno-tree-slp-vectorize", "-fno-schedule-insns2", "-fno-thread-jumps",
+    "--param=max-completely-peel-times=8",
+)  # fmt: skip
+"""The parts of GCC's -O3 that make loops faster. The other parts take over a fifth of GCC's time,
+and brought no measurable gain."""
+
+
+GCC_LIBRARIES = ("-nostdlib", "-Wl,--gc-sections,--as-needed", "-lgomp", "-lmvec", "-lgcc")
+"""The libraries to link on glibc. The process already contains the standard libraries of C. Looking
+up their names again would take two thirds of the linker's time, 10 ms for each program."""
+LIBM = "libm.so.6"
+
+
+def described(command: tuple[str, ...], version: str) -> Compiler:
+    """A compiler that answers with this version, with what is best for it."""
+    if "gcc" in version.lower():
+        return Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
+    return Compiler(command, version, LIBRARIES, THREADS if has_openmp(command) else VECTORS)
+
+
+DESCRIBED.append(described)
+
+
+def gcc_libraries() -> tuple[str, ...]:
+    """The libraries that GCC links to a program."""
+    if platform.libc_ver()[0] != "glibc" or platform.machine() != "x86_64":
+        return LIBRARIES
+    ctypes.CDLL(LIBM, ctypes.RTLD_GLOBAL)  # libraries that are loaded later find its functions
+    return GCC_LIBRARIES
+
+
+def has_openmp(command: tuple[str, ...]) -> bool:
+    """Whether a compiler has OpenMP's library. zig has not; clang has if libomp is installed."""
+    with tempfile.TemporaryDirectory() as work:
+        source, library = Path(work) / "parallel.c", Path(work) / "parallel.so"
+        source.write_text("void f(void)\n{\n#pragma omp parallel\n;\n}\n")
+        call = [*command, THREADS, "-shared", "-fPIC", str(source), "-o", str(library)]
+        with suppress(OSError):  # it cannot be loaded
+            return answer_of(call) is not None and ctypes.CDLL(str(library)) is not None
+        return False
+
+
+# ---- processes -------------------------------------------------------------------------------
+
+
+def run_alone(command: list[str], seconds: float) -> tuple[int, str, str]:
+    """(exit status, output, errors) of a command; TimeoutExpired after `seconds`. An exception
+    during the wait also ends the processes that the command started.
+    """
+    own = {"start_new_session": True} if hasattr(os, "killpg") else {}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, errors="replace", **pipes, **own) as process:
+        children.add(process)
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except BaseException:
+            kill(process)
+            raise
+        finally:
+            children.discard(process)
+    return process.returncode, output, errors
+
+
+children: set[subprocess.Popen] = set()
+"""The compilers that run now."""
+
+
+def kill(process: subprocess.Popen) -> None:
+    """End a process that `run_command` started, and those that it started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+RUNNERS.append(run_alone)
+
+# ---- the cache -------------------------------------------------------------------------------
+
+CACHE_LIMIT = 512 * 2**20
+"""Bytes of the cache. Beyond it, the least recently used libraries are deleted."""
+
+
+def evict(where: Path) -> None:
+    """Delete the least recently used libraries beyond the limit."""
+    files = []
+    for p in where.glob("*.*o"):  # libraries and objects
+        with suppress(FileNotFoundError):  # another process deleted it
+            files.append((p.stat().st_mtime, p.stat().st_size, p))
+    size = 0
+    for _, own, p in sorted(files, reverse=True):
+        size += own
+        if size > CACHE_LIMIT:
+            p.unlink(missing_ok=True)
+
+
+BUILT.append(evict)
