@@ -8,7 +8,8 @@
 | scatter        | size parts      | its part of what the rank `src` gave           |
 | all_to_all     | size parts      | part number `rank` of every rank               |
 
-They are methods of every process group, as the engine's own collectives are.
+They are methods of every process group, as the engine's own collectives are; so is what Paddle
+calls a group.
 """
 
 from __future__ import annotations
@@ -77,6 +78,26 @@ class Exchanges:
                 expected=f"a first axis that {self.size} divides",
             )
         return rows // self.size
+
+    # ---- Paddle's names ------------------------------------------------------------------------
+
+    def get_group_rank(self, rank: int) -> int:
+        """The number in this group of the rank `rank` of all; -1 if it is not in the group."""
+        return self.ranks.index(rank) if rank in self.ranks else -1
+
+    def is_member(self) -> bool:
+        """Return True if this rank is in the group and there are others."""
+        return self.rank >= 0 and self.size > 1
+
+    nranks = world_size = ProcessGroup.size
+
+    @property
+    def name(self) -> str:
+        return f"_default_pg{self.id}"
+
+    @property
+    def process_group(self) -> ProcessGroup:
+        return self
 
 
 for name, method in vars(Exchanges).items():

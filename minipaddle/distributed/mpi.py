@@ -150,6 +150,7 @@ class Request(Work):
                 pause = min(2 * pause, PAUSE[1])
             elif tries > SPIN // 10:
                 time.sleep(0)  # let another rank run where ranks share a core
+        self.group.watch.waiting = None
         if isinstance(self.error, ValueError):
             raise self.error
         if self.error is not None:
@@ -160,6 +161,7 @@ class Request(Work):
     def check_others(self, timeout: float, deadline: float) -> None:
         """Raise if another rank has failed or ended, or on a time-out."""
         watch, key = self.group.watch, self.group.key
+        self.group.note_wait(self.number, self.ranks)
         watch.check()
         watch.check_ended(key, self.number, self.ranks, self.what)
         if time.monotonic() > deadline:
@@ -345,6 +347,10 @@ class MPIGroup(ProcessGroup):
 
     def count_call(self, what: str) -> int:
         return self.watch.count_call(self.key, what)
+
+    def note_wait(self, number: int, ranks=None) -> None:
+        """Note that this rank waits for others in a collective, or a message."""
+        self.watch.waiting = self.key, number, list(self.ranks if ranks is None else ranks)
 
     def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
         return self.watch.report_timeout(self.key, number, self.ranks, what, timeout)

@@ -44,6 +44,7 @@ class OnStream(Work):
     def wait(self, timeout: float | None = None):
         timeout = self.group.timeout if timeout is None else timeout
         base, deadline = self.group.base, time.monotonic() + timeout
+        base.note_wait(self.number)
         while not self.event.done:
             try:
                 base.check()
@@ -192,6 +193,9 @@ class NCCLGroup(ProcessGroup):
 
     def count_call(self, what: str) -> int:
         return self.base.count_call(what)
+
+    def note_wait(self, number: int) -> None:
+        self.base.note_wait(number)
 
     def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
         return self.base.report_timeout(number, what, timeout)

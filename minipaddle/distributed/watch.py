@@ -27,6 +27,7 @@ class Watch:
         self.failure: PeerFailed | None = None
         self.counts: dict[str, int] = {}  # group -> how many collectives this rank called
         self.last = ""  # the collective it called last
+        self.waiting = None  # (group, number, ranks) of the collective that it waits for
         self.ended: dict[int, dict] = {}  # rank that has ended -> its counts
         self.welcome, self.heard = threading.Event(), threading.Event()
         self.connection = socket.create_connection((host, port), timeout=30)
@@ -52,14 +53,15 @@ class Watch:
             case "welcome":
                 self.welcome.set()
             case "where":
-                self.say(kind="here", counts=self.counts, last=self.last)
+                self.say(kind="here", counts=self.counts, last=self.last, waiting=self.waiting)
             case "over":
                 self.ended[message["rank"]] = message["counts"]
             case "failed":
                 self.fail(PeerFailed(message["text"]))
             case "timeout":
                 latest = {r: SILENT if last is None else last for r, last in message.pop("latest")}
-                self.fail(build_timeout(**message, latest=latest))
+                waits = dict(message.pop("waits"))
+                self.fail(build_timeout(**message, latest=latest, waits=waits))
 
     def fail(self, failure: PeerFailed) -> None:
         """Keep the first failure."""

@@ -118,11 +118,19 @@ class Witness:
 
     def announce_timeout(self, key: str, number: int, ranks: list, what: str, timeout: float):
         """Announce which of some ranks did not come to a collective, and where they are."""
-        places = [(rank, self.answers.get(rank, {"counts": {}, "last": None})) for rank in ranks]
-        missing = [rank for rank, place in places if place["counts"].get(key, 0) < number]
-        latest = [(rank, place["last"]) for rank, place in places]
-        self.announce(kind="timeout", what=what, timeout=timeout, missing=missing, latest=latest)
+        missing = self.missing(key, number, ranks)
+        who = range(self.size) if missing else ranks
+        latest = [(rank, self.answers.get(rank, {}).get("last")) for rank in who]
+        waiting = [(rank, place["waiting"]) for rank, place in self.answers.items()]
+        waits = [(rank, self.missing(*call)) for rank, call in waiting if call]
+        found = {"missing": missing, "latest": latest, "waits": waits}
+        self.announce(kind="timeout", what=what, timeout=timeout, **found)
         self.late = None
+
+    def missing(self, key: str, number: int, ranks: list) -> list:
+        """The ranks that have not come to a collective."""
+        counts = {rank: self.answers.get(rank, {}).get("counts", {}) for rank in ranks}
+        return [rank for rank in ranks if counts[rank].get(key, 0) < number]
 
     def announce(self, **message) -> bool:
         """Tell all of a failure if it is the first: it causes those that follow. Was it?"""

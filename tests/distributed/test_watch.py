@@ -1,5 +1,6 @@
 """The side channel by itself: a witness and its ranks in one process."""
 
+import re
 import socket
 import sys
 import time
@@ -112,6 +113,18 @@ def test_who_is_late_is_asked_for(ranks):
     expected = "all_reduce number 2 waited 0.5 s: rank 1 did not come (it was last in barrier "
     assert str(error.value) == expected + "number 1)"
     assert heard(ranks[1]) == heard(ranks[2]) == str(error.value)
+
+
+@pytest.mark.parametrize(("waits", "blamed"), [({1: 2}, {2}), ({1: 2, 2: 0}, {1})])
+def test_who_waits_for_another_is_not_to_blame(ranks, waits, blamed):
+    """On a mesh a rank is late because another one is; unless they wait in a circle."""
+    for rank, other in waits.items():
+        ranks[rank].waiting = f"{rank},{other}", 1, [other]
+    ranks[0].waiting = "0,1", 1, [0, 1]
+    ranks[0].count_call("0,1", "all_reduce")
+    with pytest.raises(CollectiveTimeout) as error:
+        raise ranks[0].report_timeout("0,1", 1, [0, 1], "all_reduce number 1", 0.5)
+    assert {*re.findall(r"rank (\d) did not come", str(error.value))} == {*map(str, blamed)}
 
 
 def test_who_does_not_answer_is_said_to_be_silent(ranks, monkeypatch):

@@ -143,8 +143,6 @@ class ProcessGroup(ABC):
         """The number of ranks."""
         return len(self.ranks)
 
-    nranks = world_size = size
-
     @property
     def host(self) -> ProcessGroup:
         """The group of the same ranks that carries NumPy's arrays."""
@@ -266,24 +264,6 @@ class ProcessGroup(ABC):
     def recv(self, array, src: int, tag: int = 0, *, wait: bool = True):
         """Receive into `array` what the rank `src` sends."""
         return result_or_work(self.take(array, self.check_rank(src), tag), wait)
-
-    # ---- groups and numbers ------------------------------------------------------------------
-
-    def get_group_rank(self, rank: int) -> int:
-        """The number in this group of the rank `rank` of all; -1 if it is not in the group."""
-        return self.ranks.index(rank) if rank in self.ranks else -1
-
-    def is_member(self) -> bool:
-        """Return True if this rank is in the group and there are others."""
-        return self.rank >= 0 and self.size > 1
-
-    @property
-    def name(self) -> str:
-        return f"_default_pg{self.id}"
-
-    @property
-    def process_group(self) -> ProcessGroup:
-        return self
 
     def check_rank(self, rank: int) -> int:
         """Return `rank`; raise ValueError if the group does not have it."""

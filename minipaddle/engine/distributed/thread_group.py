@@ -38,6 +38,7 @@ class World:
         self.ended: dict[int, str] = {}  # rank -> how it ended
         self.latest: dict[int, str] = {}  # rank -> the collective it called last
         self.counts: dict[tuple, int] = {}  # (group, rank) -> how many collectives it called
+        self.waits: dict = {}  # rank that waits -> a function that says for which others
         self.communication = ThreadPoolExecutor(1, "communication")  # works beside the ranks
 
     def group(self, rank: int) -> ThreadGroup:
@@ -67,19 +68,25 @@ class World:
         if self.failure:
             raise type(self.failure)(*self.failure.args)
 
-    def wait(self, ready, missing, what: str, timeout: float) -> None:
-        """Wait until `ready()`. `missing()` are the ranks that it depends on.
+    def wait(self, rank: int, ready, missing, what: str, timeout: float) -> None:
+        """Let `rank` wait until `ready()`. `missing()` are the ranks that it depends on.
 
         The caller holds `changed`.
         """
-        deadline = time.monotonic() + timeout
+        self.waits[rank], deadline = missing, time.monotonic() + timeout
         while not ready():
             gone = [r for r in missing() if r in self.ended]
             if gone and not self.failure:
                 self.fail(PeerFailed(f"{what}: rank {gone[0]} {self.ended[gone[0]]}"))
             self.check()
             if not self.changed.wait(deadline - time.monotonic()) and not ready():
-                raise self.fail(build_timeout(what, timeout, missing(), self.latest))
+                raise self.time_out(what, timeout, missing())
+        self.waits.pop(rank, None)
+
+    def time_out(self, what: str, timeout: float, missing: list[int]) -> PeerFailed:
+        """The failure of a rank that has waited too long for the `missing` ones."""
+        waits = {rank: others() for rank, others in [*self.waits.items()]}
+        return self.fail(build_timeout(what, timeout, missing, self.latest, waits))
 
     def wait_for_change(self, seconds: float) -> None:
         """Wait until something happens in the world, at most `seconds`."""
@@ -95,10 +102,15 @@ class World:
                 self.communication.submit(collective.work)
 
 
-def build_timeout(what: str, timeout: float, missing: list[int], latest: dict) -> CollectiveTimeout:
-    """The error of the ranks that waited for the `missing` ones: which collective each called
-    last.
+def build_timeout(what, timeout: float, missing: list, latest: dict, waits: dict):
+    """The CollectiveTimeout of the ranks that waited for the `missing` ones: which collective each
+    called last (`latest`). Who waits for others itself (`waits`: rank -> for which ranks) is not to
+    blame: they are, unless all wait in a circle.
     """
+    found = [*missing]
+    for r in found:
+        found += [other for other in waits.get(r, ()) if other not in found]
+    missing = [r for r in found if not waits.get(r)] or missing
     who = [f"rank {r} did not come ({format_latest(latest.get(r))})" for r in missing]
     if not missing:
         who = ["all came, but not to the same"]
@@ -177,12 +189,12 @@ class CollectiveWork(Work):
     def wait(self, timeout: float | None = None):
         collective, world = self.collective, self.collective.world
         timeout = self.timeout if timeout is None else timeout
-        waiting = collective.what, timeout
+        rank, waiting = collective.ranks[self.rank], (collective.what, timeout)
         with world.changed:
-            world.wait(lambda: not collective.missing(), collective.missing, *waiting)
+            world.wait(rank, lambda: not collective.missing(), collective.missing, *waiting)
         collective.work()
         with world.changed:
-            world.wait(lambda: not collective.open, list, *waiting)
+            world.wait(rank, lambda: not collective.open, list, *waiting)
         if collective.error is not None:
             raise collective.error
         return collective.results[self.rank]
@@ -254,11 +266,17 @@ class ThreadGroup(ProcessGroup):
         self.world.counts[(*self.key, self.rank)] = self.count
         return self.count
 
-    def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
+    def note_wait(self, number: int) -> None:
+        """Note that this rank waits for a collective, by other means than the world's."""
+        self.world.waits[self.ranks[self.rank]] = lambda: self.missing(number)
+
+    def missing(self, number: int) -> list[int]:
+        """The ranks that have not come to a collective."""
         counts = [self.world.counts.get((*self.key, k), 0) for k in range(self.size)]
-        latest = {r: self.world.latest.get(r) for r in self.ranks}
-        missing = [r for r, count in zip(self.ranks, counts) if count < number]
-        return self.world.fail(build_timeout(what, timeout, missing, latest))
+        return [r for r, count in zip(self.ranks, counts) if count < number]
+
+    def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
+        return self.world.time_out(what, timeout, self.missing(number))
 
     def close(self) -> None:
         """Nothing to release: the world ends with its last rank."""
