@@ -153,12 +153,12 @@ def work(fault: str, name: str, size: int = 60, part: float = 0.5, timeout: floa
         begun = at_collective(inf, None)
         made()
         number = 1 + round(part * (len(begun) - 1))
-    for _ in range(2):
-        CALLS["all_reduce"](group, x)
-    for each in filter(None, known().groups.values()):
-        each.timeout = timeout
     began = time.monotonic()
     try:
+        for _ in range(2):
+            CALLS["all_reduce"](group, x)
+        for each in filter(None, known().groups.values()):
+            each.timeout = timeout
         if group.rank == 1:
             at_collective(number, lambda: fail(fault)) if made else fail(fault)
         made() if made else CALLS[name](group, x)
