@@ -8,6 +8,7 @@ from .auto_parallel.api import dtensor_from_fn
 from .auto_parallel.dist_model import DistModel, to_static
 from .auto_parallel.layers import shard_layer
 from .auto_parallel.loaders import ShardDataloader, shard_dataloader
+from .auto_parallel.local import LocalLayer, local_map
 from .auto_parallel.mesh import get_mesh, set_mesh
 from .auto_parallel.stages import (
     ShardingStage1,
@@ -40,6 +41,7 @@ from .communication import (
 )
 from .data_parallel import DataParallel
 from .dist_tensor import ReduceType, reshard, shard_tensor, unshard_dtensor
+from .fleet.topology import ParallelMode
 from .objects import (
     all_gather_object,
     broadcast_object_list,
@@ -60,7 +62,7 @@ from .parallel import (
     is_initialized,
     new_group,
 )
-from .parallelize import parallelize
+from .parallelize import parallelize, to_distributed
 from .plans import (
     ColWiseParallel,
     PrepareLayerInput,

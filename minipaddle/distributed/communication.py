@@ -348,6 +348,7 @@ def barrier(group=None) -> None:
 def wait(tensor, group=None, use_calc_stream=True) -> None:
     """Wait until `tensor` can be used: it can, where the task of what fills it was waited for.
 
+    There is one queue of work for all groups: `group` and `use_calc_stream` change nothing.
     Source: Paddle API `paddle.distributed.wait`.
 
     >>> import minipaddle as paddle

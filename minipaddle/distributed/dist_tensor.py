@@ -8,6 +8,7 @@ from math import prod
 from ..core.prelude import Tensor, current, type_error, value_error
 from ..eager.sharded import in_charge
 from ..engine.core.rank import per_rank
+from ..engine.eager.device import NUMPY
 from ..engine.eager.tensor import wrap
 from ..engine.ops import marks
 from ..engine.sharding.array import cut_whole, sharded
@@ -62,8 +63,9 @@ def view_of(mesh: ProcessMesh) -> View:
             raise value_error(f"rank {rank} is not in the mesh {mesh}")
         groups = []
         for axis in range(mesh.ndim):
-            for line in sorted({tuple(mesh.line(axis, r)) for r in mesh.process_ids}):
-                group = group_in_order([*line])
+            lines = NUMPY.moveaxis(mesh.mesh, axis, -1).reshape(-1, mesh.shape[axis])
+            for line in sorted(lines.tolist()):
+                group = group_in_order(line)
                 groups += [group.id] if rank in line else []
         found[mesh] = View(mesh, tuple(mesh.shape), place, tuple(groups))
     in_charge()
@@ -211,13 +213,13 @@ class Pieces:
         return prod(n for n, p in zip(array.view.shape, array.placements) if p.is_shard())
 
     @property
-    def _local_shape(self) -> list[int]:
-        """The shape of this rank's piece."""
-        return [*self.array.local.shape]
+    def _local_shape(self) -> list[int] | None:
+        """The shape of this rank's piece, None if it does not lie in pieces."""
+        return [*self.array.local.shape] if sharded(self.array) else None
 
-    def _local_value(self) -> Tensor:
-        """This rank's piece, as a tensor of its own."""
-        return wrap(self.array.local)
+    def _local_value(self) -> Tensor | None:
+        """This rank's piece, as a tensor of its own; None if it does not lie in pieces."""
+        return wrap(self.array.local) if sharded(self.array) else None
 
 
 Tensor.register(own_members(Pieces))

@@ -22,7 +22,8 @@ def init_parallel_env(nccl_config=None) -> ProcessGroup:
     They are the ranks of `spawn`, or the processes that `mpiexec` or `launch` has started; if there
     are none, this is a world of one. With `set_device("gpu")` before, each rank takes a GPU of its
     own and they talk by NCCL. `PADDLE_PG_TIMEOUT` says for how many milliseconds a rank waits for
-    the others. Source: Paddle API `paddle.distributed.init_parallel_env`.
+    the others. `nccl_config` changes nothing here. Source: Paddle API
+    `paddle.distributed.init_parallel_env`.
 
     >>> import minipaddle as paddle
     >>> def work():
@@ -168,7 +169,8 @@ def new_group(
     """A group of some ranks; None: of all. Every rank calls it, also those that are not in it.
 
     For these the group has no rank (-1) and cannot be talked in. `backend` must be that of the
-    world. Source: Paddle API `paddle.distributed.new_group`.
+    world. `nccl_comm_init_option` and `nccl_config` change nothing here. Source: Paddle API
+    `paddle.distributed.new_group`.
 
     >>> import minipaddle as paddle
     >>> paddle.distributed.new_group([0])

@@ -6,10 +6,13 @@ from fnmatch import fnmatchcase
 
 from ..core.prelude import value_error
 from ..engine.core.errors import not_supported
+from ..engine.sharding.placements import ProcessMesh
 from .along import put_on_mesh
+from .auto_parallel.loaders import shard_dataloader
 from .auto_parallel.stages import shard_along
 from .fleet.topology import get_hybrid_communicate_group
 from .plans import Plan
+from .ranks import known
 
 
 def parallelize(model, optimizer=None, mesh=None, config=None):
@@ -59,6 +62,40 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
         follow(pattern, given if isinstance(given, (list, tuple)) else [given], layers, mesh)
     put_on_mesh(model, mesh)
     return model, optimizer and shard_along(optimizer, level, "dp", mesh)
+
+
+def to_distributed(model, optimizer, dataloader, device_num, node_num=1, config=None):
+    """The model, the optimizer and the loader on all ranks: the batch is cut, each rank has all
+    weights, as rank 0 has them. (Paddle also cuts weights, of the models whose patterns it knows:
+    `parallelize` does, with a plan.)
+
+    device_num, node_num: the ranks on each machine, and the machines; ValueError if these are not
+        all ranks. A `config` with `sequence_parallel` is refused.
+    Source: Paddle API `paddle.distributed.to_distributed`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> def work():
+    ...     net = paddle.nn.Linear(2, 1)
+    ...     sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+    ...     data = paddle.io.TensorDataset([paddle.ones([8, 2])])
+    ...     loader = paddle.io.DataLoader(data, batch_size=4)
+    ...     net, sgd, loader = dist.to_distributed(net, sgd, loader, device_num=2)
+    ...     return [net(x)._local_shape for (x,) in loader]
+    >>> dist.spawn(work, nprocs=2).results[0]
+    [[2, 1], [2, 1]]
+    """
+    if getattr(config, "sequence_parallel", False):
+        raise not_supported(
+            "to_distributed with sequence_parallel", hint="parallelize with dist.SequenceParallel…"
+        )
+    world = known().world.size
+    if device_num * node_num != world:
+        given = f"device_num={device_num}, node_num={node_num}"
+        raise value_error(f"to_distributed with {given} of {world} ranks", expected="all of them")
+    mesh = ProcessMesh([*range(world)], ["dp"])
+    model, optimizer = parallelize(model, optimizer, mesh)
+    return model, optimizer, shard_dataloader(dataloader, mesh, shard_dims="dp")
 
 
 def follow(pattern: str, plans, layers: dict, mesh) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from ..engine.core.spec import leaves
 from ..engine.eager.tensor import Tensor
+from ..engine.sharding.array import sharded
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,13 @@ def format_tensor(tensor) -> str:
     """`Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True, [1., 2.])`."""
     shape, dtype = list(tensor.spec.shape), tensor.dtype.name
     title = "Parameter containing:\n" if tensor.is_parameter else ""
+    lies, array = "", tensor.array
+    if sharded(array):
+        where = f"process_mesh={array.view.mesh}, placements={[*array.placements]}"
+        lies = f" {where}, GlobalDenseTensor="
     return (
         f"{title}Tensor(shape={shape}, dtype={dtype}, place={tensor.place!r}, "
-        f"stop_gradient={tensor.stop_gradient},\n       {format_values(tensor.numpy())})"
+        f"stop_gradient={tensor.stop_gradient},{lies}\n       {format_values(tensor.numpy())})"
     )
 
 

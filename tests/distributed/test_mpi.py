@@ -70,10 +70,10 @@ EVERY = os.environ.get("FAULTS") == "all"
 if EVERY:
     PAIRS = [(f, c) for f in ("raising", "killed", "hung", "stopped") for c in CALLS]
 SAID = {
-    "raising": "rank 1 failed: ValueError: a fault of rank 1",
-    "killed": "rank 1 died",
-    "hung": "s: rank 1 did not come (it was last in ",
-    "stopped": "rank 1 did not come (it does not answer: stopped, or in code that is not Python)",
+    "raising": r"rank 1 failed: ValueError: .*a fault of rank 1",
+    "killed": r"rank 1 died",
+    "hung": r"s: rank 1 did not come \(it was last in ",
+    "stopped": r"rank 1 did not come \(it does not answer: stopped, or in code that is not Python",
 }
 
 
@@ -90,7 +90,7 @@ def test_a_fault_is_named_to_all(fault, name):
     )
     assert {int(rank) for rank, _, _ in heard} == {*range(ranks)} - {1}, done.stdout + done.stderr
     for _, seconds, message in heard:
-        assert SAID[fault] in message
+        assert re.search(SAID[fault], message, re.S)
         assert float(seconds) < 5
     assert not running(token)
 
@@ -108,7 +108,7 @@ def test_plain_mpiexec_ends_all_and_a_witness_names_who_died(name):
 def test_what_a_rank_raises_under_plain_mpiexec_is_named_to_all():
     done = mpiexec(3, ROOT / "tests" / "distributed" / "faulty.py", "raising", "all_gather")
     assert done.returncode != 0
-    assert done.stdout.count(SAID["raising"]) == 2
+    assert len(re.findall(SAID["raising"], done.stdout)) == 2
     assert " of 3 died" not in done.stderr  # it said itself what happened
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from ...core.prelude import Tensor, current, not_supported, value_error
 from ...engine.eager.pylayer import PyLayer
 from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
+from ...engine.sharding.pieces import of_gradient
 from ...engine.sharding.placements import local_shape
 from ..dist_tensor import checked, reshard, shard_tensor, view_of
 from ..objects import all_gather_object
@@ -30,7 +33,7 @@ def dtensor_from_fn(fn, mesh, placements, *args, **kwargs):
 
 
 class FromLocal(PyLayer):
-    """Each rank's tensor is its piece; so is its gradient."""
+    """Each rank's tensor is its piece; so is its gradient. That of a term is the sum's."""
 
     @staticmethod
     def forward(ctx, local, shape, placements, mesh):
@@ -39,21 +42,31 @@ class FromLocal(PyLayer):
 
     @staticmethod
     def backward(ctx, gradient):
-        return wrap(placed(gradient, *ctx.place).local)
+        mesh, placements = ctx.place
+        terms = [(n, p.op) for n, p in zip(mesh.shape, placements) if p.is_partial()]
+        if other := [op for _, op in terms if op not in ("sum", "avg")]:
+            raise not_supported(f"the gradient of dtensor_from_local with Partial({other[0]!r})")
+        own = placed(gradient, mesh, [*map(of_gradient, placements)]).local
+        parts = prod(n for n, op in terms if op == "avg")
+        return wrap(own if parts == 1 else own / parts)
 
 
 class ToLocal(PyLayer):
-    """A rank's piece; the gradients of the pieces are those of the tensor."""
+    """A rank's piece; the gradients of the pieces are those of the tensor, and lie as `gradient`
+    says; by default as the pieces do.
+    """
 
     @staticmethod
-    def forward(ctx, whole, placements, mesh):
-        array = placed(whole, mesh, placements)
-        ctx.like = array
+    def forward(ctx, whole, placements, mesh, gradient=None):
+        ctx.piece = array = placed(whole, mesh, placements)
+        ctx.gradient = gradient or array.placements
         return wrap(array.local.copy())
 
     @staticmethod
     def backward(ctx, gradient):
-        return wrap(ctx.like.like(gradient.array))
+        piece = ctx.piece
+        found = ShardedArray(gradient.array, piece.shape, ctx.gradient, piece.view)
+        return wrap(found.placed(tuple(map(of_gradient, piece.placements))))
 
 
 def placed(x: Tensor, mesh, placements) -> ShardedArray:

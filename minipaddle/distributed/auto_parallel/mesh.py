@@ -1,12 +1,66 @@
-"""The mesh of a rank, where a function is given none."""
+"""What Paddle asks of a mesh; the mesh of a rank, where a function is given none."""
 
 from __future__ import annotations
 
 from math import prod
 
 from ...core.prelude import per_rank, type_error, value_error
+from ...engine.distributed.process_group import ProcessGroup
+from ...engine.eager.device import NUMPY
 from ...engine.sharding.placements import ProcessMesh
-from ..ranks import known
+from ..dist_tensor import view_of
+from ..ranks import group_numbered, known
+
+
+class Grid:
+    """Methods of a `ProcessMesh`. An axis is given by its name or number."""
+
+    def get_dim_size(self, dim: str | int) -> int:
+        """The number of ranks along an axis."""
+        return self.shape[self.axis(dim)]
+
+    dim_size = get_dim_size
+
+    def contains(self, process_id: int) -> bool:
+        """Whether a rank is in the mesh."""
+        return process_id in self.process_ids
+
+    def get_rank_by_dim_and_process_id(self, dim: str | int, process_id: int) -> int:
+        """The coordinate of a rank along an axis; -1 if it is not in the mesh."""
+        place = self.coordinate(process_id)
+        return -1 if place is None else place[self.axis(dim)]
+
+    def get_mesh_with_dim(self, dim_name: str | int, index: int | None = None) -> ProcessMesh:
+        """The mesh with an axis in front, or the part of it with coordinate `index` there."""
+        axis, names = self.axis(dim_name), self.dim_names
+        moved = ProcessMesh(NUMPY.moveaxis(self.mesh, axis, 0), [names.pop(axis), *names])
+        return moved if index is None else moved[index]
+
+    def get_submesh_with_dim(self, dim_name: str | int) -> ProcessMesh:
+        """This rank and those that differ from it along an axis only."""
+        own, axis = known().world.rank, self.axis(dim_name)
+        if not self.contains(own):
+            raise value_error(f"rank {own} is not in the mesh {self}")
+        return ProcessMesh(self.line(axis, own), [self.dim_names[axis]])
+
+    def get_group(self, dim_name: str | int | None = None) -> ProcessGroup:
+        """The group of the ranks of `get_submesh_with_dim`; a mesh of one axis needs no name. The
+        first time all ranks call it together.
+        """
+        if dim_name is None and self.ndim > 1:
+            raise value_error(f"get_group() of {self}", expected=f"one of {self.dim_names}")
+        return group_numbered(view_of(self).groups[self.axis(dim_name or 0)])
+
+    def __getitem__(self, index) -> ProcessMesh:
+        keys = index if isinstance(index, tuple) else (index,)
+        one = {d for d, k in enumerate(keys) if isinstance(k, int)}
+        names = [name for d, name in enumerate(self.dim_names) if d not in one]
+        return ProcessMesh(NUMPY.atleast_1d(self.mesh[index]), names or None)
+
+
+for name, method in vars(Grid).items():
+    if callable(method):
+        setattr(ProcessMesh, name, method)
 
 
 class Chosen:

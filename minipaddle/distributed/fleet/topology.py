@@ -14,8 +14,28 @@ from ..parallel import get_rank, get_world_size, new_group
 AXES = {"data": "dp", "pipe": "pp", "sharding": "sharding", "sep": "sep", "model": "mp"}
 """Paddle's names of the kinds of parallelism, and those of the axes of a mesh."""
 
-MODES = ("model", 1), ("sep", 4), ("sharding", 3), ("data", 0)
-"""What a rank is in first: the number that Paddle gives to this kind of parallelism."""
+
+class ParallelMode:
+    """The numbers that Paddle gives to what is done in parallel. Source: Paddle API
+    `paddle.distributed.ParallelMode`.
+
+    >>> import minipaddle.distributed as dist
+    >>> dist.ParallelMode.TENSOR_PARALLEL
+    1
+    """
+
+    DATA_PARALLEL, TENSOR_PARALLEL, PIPELINE_PARALLEL = 0, 1, 2
+    SHARDING_PARALLEL, SEGMENT_PARALLEL = 3, 4
+
+
+MODES = {
+    "pipe": ParallelMode.PIPELINE_PARALLEL,
+    "model": ParallelMode.TENSOR_PARALLEL,
+    "sep": ParallelMode.SEGMENT_PARALLEL,
+    "sharding": ParallelMode.SHARDING_PARALLEL,
+    "data": ParallelMode.DATA_PARALLEL,
+}
+"""What a rank is in first."""
 
 current = per_rank(None)
 """The `HybridCommunicateGroup` of `fleet.init`."""
@@ -110,6 +130,7 @@ class HybridCommunicateGroup:
     together; they are as many as the topology has.
 
     mesh: the axes of more than one rank as a `ProcessMesh`, named dp, pp, sharding, sep, mp
+    `hybrid_configs` are settings of NCCL in Paddle, which change nothing here.
     Source: Paddle API `paddle.distributed.fleet.HybridCommunicateGroup`.
 
     >>> import minipaddle as paddle
@@ -168,12 +189,8 @@ class HybridCommunicateGroup:
         return self.global_rank
 
     def get_parallel_mode(self) -> int | None:
-        """The number that Paddle gives to what is done in parallel: 0 data, 1 tensors, 2
-        pipelines, 3 sharding, 4 segments of sequences.
-        """
-        if self.sizes["pipe"] > 1:
-            return 2
-        return next((k for name, k in MODES if self.sizes[name] > 1), None)
+        """What is done in parallel, a number of `ParallelMode`."""
+        return next((mode for name, mode in MODES.items() if self.sizes[name] > 1), None)
 
     def get_data_parallel_rank(self) -> int:
         """This rank's place on the axis data."""
@@ -276,7 +293,9 @@ class HybridCommunicateGroup:
         return 0
 
     def create_fuse_group(self, fused_strategy_list, nccl_config=None):
-        """The groups of ranks that differ on some axes only: (all of them, this rank's)."""
+        """The groups of ranks that differ on some axes only: (all of them, this rank's).
+        `nccl_config` changes nothing here.
+        """
         ranks = self._topology.get_fused_ranks(fused_strategy_list)
         return ranks, self.own(ranks)
 

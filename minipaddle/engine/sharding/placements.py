@@ -61,6 +61,10 @@ class Shard(Placement):
     unit: int = 1
     stored: bool = field(default=False, compare=False)
 
+    def __post_init__(self):
+        if not isinstance(self.dim, (int, numpy.integer)):
+            raise type_error(f"Shard({self.dim!r})", expected="the number of an axis: Shard(0)")
+
     def is_shard(self, dim: int | None = None) -> bool:
         return dim is None or dim == self.dim
 
@@ -127,7 +131,7 @@ class ProcessMesh:
                 raise value_error("ProcessMesh()", expected="mesh, or shape and process_ids")
             mesh = numpy.reshape(process_ids, shape)
         ranks = numpy.array(mesh)
-        if ranks.dtype.kind not in "iu" or not ranks.size:
+        if ranks.dtype.kind not in "iu" or not ranks.size or not ranks.ndim:
             raise type_error(
                 f"ProcessMesh({mesh!r})", expected="ranks as nested lists of one depth"
             )
@@ -156,34 +160,6 @@ class ProcessMesh:
         if isinstance(name, int) and 0 <= name < self.ndim:
             return name
         raise value_error(f"no axis {name!r} in {self}", expected=f"one of {self.dim_names}")
-
-    def get_dim_size(self, name: str | int) -> int:
-        """The number of ranks along an axis."""
-        return self.key[0][self.axis(name)]
-
-    def get_rank_by_dim_and_process_id(self, name: str | int, process_id: int) -> int:
-        """The coordinate of a rank along an axis; -1 if it is not in the mesh."""
-        place = self.coordinate(process_id)
-        return -1 if place is None else place[self.axis(name)]
-
-    def get_mesh_with_dim(self, name: str | int, index: int | None = None) -> ProcessMesh:
-        """The mesh with an axis in front, or the part of it with coordinate `index` there."""
-        axis, names = self.axis(name), self.dim_names
-        moved = numpy.moveaxis(self.mesh, axis, 0)
-        others = names[:axis] + names[axis + 1 :]
-        if index is None:
-            return ProcessMesh(moved, [names[axis], *others])
-        return ProcessMesh(moved[index], others) if others else ProcessMesh([int(moved[index])])
-
-    def __getitem__(self, index) -> ProcessMesh:
-        kept = [*range(self.ndim)]
-        for d, k in reversed([*enumerate(index if isinstance(index, tuple) else (index,))]):
-            if isinstance(k, int):
-                del kept[d]
-        found = self.mesh[index]
-        return ProcessMesh(
-            found if kept else [int(found)], [self.dim_names[d] for d in kept] or None
-        )
 
     def coordinate(self, rank: int) -> tuple[int, ...] | None:
         """The coordinates of a rank; None if it is not in the mesh."""

@@ -111,7 +111,7 @@ class RowParallelLinear(CutLinear):
 
     `weight` [in_features, out_features] is cut along in_features, `bias` is whole. If
     `input_is_parallel`, x is in pieces along its last axis already; otherwise each rank takes its
-    columns of x, which moves nothing. Source: Paddle API
+    columns of x, which moves nothing. `fuse_matmul_bias` changes nothing here. Source: Paddle API
     `paddle.distributed.fleet.meta_parallel.RowParallelLinear`.
 
     >>> import minipaddle as paddle

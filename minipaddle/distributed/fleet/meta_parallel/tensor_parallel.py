@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....core.prelude import Tensor
+from ....core.prelude import Tensor, type_error
 from ....nn import Layer
 from ...along import put_on_mesh, require_pieces
 from ..topology import HybridCommunicateGroup
@@ -13,7 +13,8 @@ class TensorParallel(Layer):
     rank 0 has them.
 
     Inputs are tensors in pieces, the batch cut along dp and sharding; only where mp alone has
-    several ranks, these may pass the same tensor. Source: Paddle API
+    several ranks, these may pass the same tensor. `strategy=` is Paddle's, and changes nothing:
+    that of `fleet.init` counts. Source: Paddle API
     `paddle.distributed.fleet.meta_parallel.TensorParallel`.
 
     >>> import minipaddle as paddle
@@ -32,6 +33,10 @@ class TensorParallel(Layer):
     """
 
     def __init__(self, layers: Layer, hcg: HybridCommunicateGroup, **kwargs):
+        if unknown := kwargs.keys() - {"strategy"}:
+            raise type_error(
+                f"TensorParallel with {min(unknown)}", expected="layers, hcg, strategy"
+            )
         super().__init__(layers.full_name() + "_tensor_parallel")
         self._layers, self.mesh = layers, hcg.mesh
         put_on_mesh(layers, hcg.mesh)
