@@ -243,6 +243,22 @@ def test_a_new_rule_changes_what_is_kept():
     assert same.saves[1] == ()
 
 
+def test_what_a_record_saves_is_known_only_when_it_is_complete(monkeypatch):
+    """Ranks that are threads ask at the same time: one that reads an unfinished answer would record
+    nothing, and lose a gradient.
+    """
+
+    @elementwise
+    def early(m, x):
+        return x
+
+    early.vjp(lambda g: g)
+    seen, rule = [], early.rule
+    monkeypatch.setattr(early, "rule", lambda k: seen.append(1 in early.saves) or rule(k))
+    assert early.saves[1] is NOTHING
+    assert seen == [False]
+
+
 # ---- results in tuples -----------------------------------------------------------------------
 
 

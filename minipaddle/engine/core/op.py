@@ -117,20 +117,19 @@ class Saves(dict):
         self.op = op
 
     def __missing__(self, mask: int) -> tuple:
-        op, self[mask] = self.op, EVERYTHING if self.op.saves_all else ()
+        op, values, specs = self.op, set(), set()
         rules = {k: op.rule(k) for k in range(mask.bit_length()) if mask >> k & 1}
         rules = {k: rule for k, rule in rules.items() if rule is not None}
-        if not rules:
-            return self[mask]
-        values, specs = set(), set()
         for k, rule in rules.items():
             values |= {v if v == OUT or not op.variadic else k for v in rule.values}
             specs |= set(range(k)) if rule.all_specs else set()
             specs |= set() if op.variadic else rule.specs
         unknown = {k for k in specs if not mask >> k & 1}  # an edge knows its spec itself
         found = tuple(sorted(values - {OUT})), OUT in values, tuple(sorted(unknown))
-        self[mask] = NOTHING if found == NOTHING else found
-        return self[mask]
+        if not rules:
+            found = EVERYTHING if op.saves_all else ()
+        self[mask] = found = NOTHING if found == NOTHING else found  # once: other threads read it
+        return found
 
 
 class Op:
