@@ -18,7 +18,7 @@ from .parallel import buckets, collective, timeline
 from .passes import passes
 from .placements import placements
 from .profile import profile
-from .program import groups, program
+from .program import groups, partition, program
 from .stages import stages
 from .tape import source_lines, tape
 from .transpiling import source_diff, transpiling

@@ -7,6 +7,7 @@ from itertools import product
 from math import prod
 
 from ..core.prelude import dt, value_error
+from ..engine.core import slots
 from ..engine.sharding.moves import cost_of_move, steps_between
 from ..engine.sharding.placements import Placements, ProcessMesh, piece_of
 from .picture import Picture, figure
@@ -50,7 +51,7 @@ def placements(shape, mesh: ProcessMesh, *ways, dtype="float32") -> Picture:
     titles = []
     for k, way in enumerate(ways):
         if k:
-            titles.append([*moves(shape, kind.itemsize, ways[k - 1], way, mesh)])
+            titles.append([*moves(prod(shape) * kind.itemsize, ways[k - 1], way, mesh)])
             lines += [f"  {each}" for each in titles[-1]]
         lines.append(f"{[*way]}: {described(shape, way, mesh)}")
         for axis, rank, place in zip(axes[k * len(ranks) :], ranks, places(mesh)):
@@ -67,12 +68,12 @@ def places(mesh: ProcessMesh):
     return product(*map(range, mesh.shape))
 
 
-def moves(shape: tuple, itemsize: int, before: Placements, after: Placements, mesh: ProcessMesh):
+def moves(nbytes: int, before: Placements, after: Placements, mesh: ProcessMesh):
     """The collectives of a move, one after the other, in words."""
     now = tuple(before)
-    _, steps = steps_between(shape, itemsize, now, tuple(after), tuple(mesh.shape))
+    _, steps = steps_between(nbytes, now, tuple(after), tuple(mesh.shape), slots.epoch)
     for axis, new in steps:
-        size = Fraction(prod(shape) * itemsize)
+        size = Fraction(nbytes)
         for other, (placement, parts) in enumerate(zip(now, mesh.shape)):
             if other != axis and placement.is_shard():
                 size /= parts

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ..engine.core.errors import line_of
+from ..engine.core.errors import line_of, teach
 from ..engine.core.record import Record
 from ..engine.ir.edit import count_uses
 from ..engine.ir.printer import Printer
@@ -12,7 +12,7 @@ from .parts import Legend, Node
 from .records import short, spec_text
 from .spread import SAME, Spread
 from .style import LOOKS, bytes_text, count
-from .target import ends_of, optimized_of, program_of
+from .target import ends_of, forward_of, optimized_of, program_of
 
 
 def program(target, depth: int | None = None, *, title: str = ""):
@@ -62,6 +62,79 @@ def groups(target, depth: int | None = None, *, title: str = ""):
     program = with_states_used(optimized_of(target).program)
     view = ProgramView(program, Spread(program, groups=True), program.outputs)
     return draw_program(view.parts(), title, depth)
+
+
+def partition(target, depth: int | None = None, *, title: str = ""):
+    """The program of a rank, as the pass `partition` wrote it: with its moves.
+
+    Collectives have a role of their own; they name the axis of the mesh and the bytes that the rank
+    receives. Inputs and states say how they lie, from the first axis of the mesh on: S0 in pieces
+    along axis 0, R whole, P a term of a sum. Takes a static function that was called with tensors
+    in pieces, and draws what it did last; RuntimeError if there is no such program.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> from minipaddle import viz
+    >>> @paddle.jit.to_static
+    ... def total(x):
+    ...     return x.sum()
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+    ...     return total(dist.shard_tensor(paddle.ones([4]), mesh, [dist.Shard(0)])).item()
+    >>> dist.spawn(work, nprocs=2).results
+    [4.0, 4.0]
+    >>> print(viz.partition(total).text)
+    total on a mesh [2]: 2 records, 1 collective, 4 B for each rank
+      all_reduce along x, 4 B: float32[]
+    """
+    captured = getattr(forward_of(target), "concrete_program", None)
+    if captured is None or not captured.executables.parts:
+        raise RuntimeError(
+            teach(
+                "a picture of a program of tensors in pieces",
+                expected="a function of paddle.jit.to_static that was called with such tensors",
+                hint="viz.program draws programs of whole tensors",
+            )
+        )
+    (_, view, *placements), (part, _) = [*captured.executables.parts.items()][-1]
+    return draw_program(moves_of(part, view, placements), title, depth)
+
+
+def moves_of(part: Program, view, placements) -> Iterator:
+    """The parts of the picture of a rank's program; `placements` are those of what it is given."""
+    drawn, lines, total = ProgramView(part, Spread(part), part.outputs), [], 0
+    for record, lies in zip(part.given, placements):
+        drawn.notes[record] = f" [{', '.join(map(letter, lies))}]"
+    for record in filter(is_collective, part.records):
+        axis = view.groups.index(record.attrs["group"])
+        n = received(record, view.shape[axis])
+        where = f"along {view.mesh.dim_names[axis]}, {bytes_text(n)}"
+        drawn.notes[record] = f"\n{where}"
+        lines.append(f"  {record.op.name} {where}: {record.spec}")
+        total += n
+    head = (
+        f"{part.name} on a mesh {[*view.shape]}: {count(len(part.records), 'record')}, "
+        f"{count(len(lines), 'collective')}, {bytes_text(total)} for each rank"
+    )
+    *others, legend = drawn.parts()
+    yield from others
+    yield Legend(legend.caption, legend.cells, "\n".join([head, *lines]))
+
+
+def letter(placement) -> str:
+    """A placement in short: S0, R, P."""
+    return f"{type(placement).__name__[0]}{getattr(placement, 'dim', '')}"
+
+
+def is_collective(record) -> bool:
+    """Whether ranks communicate in a record."""
+    return record.op.kind == "opaque" and "group" in record.attrs
+
+
+def received(record, parts: int) -> int:
+    """The bytes that a collective of so many ranks brings to each."""
+    most = max(record.spec.nbytes, record.inputs[0].spec.nbytes)
+    return most * (parts - 1) // parts * (2 if record.op.name in ("all_reduce", "all_fold") else 1)
 
 
 def with_states_used(program: Program) -> Program:
@@ -126,6 +199,8 @@ class ProgramView:
             return "output"
         if self.is_merge(record):
             return "merge"
+        if is_collective(record):
+            return "collective"
         return record.op.kind if record.op.kind in LOOKS else "opaque"
 
     def is_merge(self, record) -> bool:

@@ -59,7 +59,7 @@ def test_no_chain_is_better(mesh_shape):
         if any(b.is_partial() and not (a.is_partial() or a.is_replicated())
                for a, b in zip(before, after)):  # fmt: skip
             continue  # pieces would have to be joined, only to become terms
-        cost, steps = steps_between((12, 12), 4, before, after, mesh_shape)
+        cost, steps = steps_between(4 * 144, before, after, mesh_shape)
         length, now = 0, list(before)
         for axis, new in steps:
             length += now[axis] != R
@@ -71,7 +71,7 @@ def test_no_chain_is_better(mesh_shape):
 def test_one_move_receives_what_is_missing(n):
     """Without terms a rank cannot receive less than the elements that it lacks."""
     for before, after in product([R, Shard(0), Shard(1)], repeat=2):
-        cost, _ = steps_between((12, 12), 4, (before,), (after,), (n,))
+        cost, _ = steps_between(4 * 144, (before,), (after,), (n,))
         missing = [
             len(held((12, 12), (after,), (n,), (k,)) - held((12, 12), (before,), (n,), (k,)))
             for k in range(n)
@@ -80,9 +80,9 @@ def test_one_move_receives_what_is_missing(n):
 
 
 def test_few_collectives():
-    chain = steps_between((8, 8), 4, (P,), (R,), (4,))[1]
+    chain = steps_between(256, (P,), (R,), (4,))[1]
     assert chain == ((0, R),)  # an all_reduce, not a reduce_scatter and an all_gather
-    chain = steps_between((8, 8), 4, (Shard(0), Shard(0)), (R, R), (2, 2))[1]
+    chain = steps_between(256, (Shard(0), Shard(0)), (R, R), (2, 2))[1]
     assert chain == ((1, R), (0, R))  # what was cut last is joined first
 
 

@@ -106,7 +106,7 @@ def test_where_something_has_to_move():
         if name in LACKING or name in " ".join(DIFFERENT.values()).split():
             continue
         moves = [
-            steps_between(s.shape, 4, before, after, mesh)[0]
+            steps_between(s.nbytes, before, after, mesh)[0]
             for s, before, after in zip(specs, placed, inputs)
         ]
         terms = [cost_of_terms(s, p, mesh) for s, p in zip(results, theirs)]

@@ -95,7 +95,7 @@ class ExecutableCache:
         """The results for arrays of which some lie in pieces, as `partition` says."""
         view = next(a.view for a in arrays if type(a) is ShardedArray)
         placements = [getattr(a, "placements", view.replicated) for a in arrays]
-        key = program, view.mesh, *placements
+        key = program, view, *placements
         if key not in self.parts:
             for check in CHECKS:
                 check(program, arrays, view)

@@ -127,6 +127,7 @@ def linear_sets(op: Op, specs: list, results: list[Spec]) -> tuple[frozenset[int
 # ---- rules from kinds ----------------------------------------------------------------------------
 
 
+@slot("sharding.broadcast_rule")
 def broadcast_rule(op: Op, specs, attrs, results) -> Rule:
     """Elementwise: axes count from the last; one of size 1 is repeated, so it has no letter."""
     axes = tuple(map(Axis, names(results[0].ndim)))
@@ -143,6 +144,7 @@ def broadcast_rule(op: Op, specs, attrs, results) -> Rule:
     return Rule([own(spec) for spec in specs], [axes])
 
 
+@slot("sharding.reduction_rule")
 def reduction_rule(op: Op, specs, attrs, results) -> Rule:
     """A reduced axis leaves terms."""
     axes = tuple(map(Axis, names(specs[0].ndim)))

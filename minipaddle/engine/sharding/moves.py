@@ -22,6 +22,7 @@ from functools import lru_cache
 from itertools import accumulate, count, product
 from math import prod
 
+from ..core import slots
 from ..core.op import OPS
 from ..core.slots import slot
 from ..ops.creation import full
@@ -44,7 +45,7 @@ def cost_of_move(nbytes: int, parts: int, before, after) -> Fraction | int:
     if before.is_replicated():
         return 0
     if before.is_shard() and after.is_shard():
-        return others / parts if before.dim != after.dim else others
+        return others / parts
     return 2 * others if before.is_partial() and after.is_replicated() else others
 
 
@@ -52,22 +53,20 @@ def may_follow(placements: Placements, axis: int, new) -> bool:
     """Whether a move on one axis of the mesh leaves the pieces of the other axes where they are:
     of several axes that cut one axis of the tensor, only the last is undone or added.
     """
-    later = [p for p in placements[axis + 1 :] if p.is_shard()]
     dims = {p.dim for p in (placements[axis], new) if p.is_shard()}
-    return not any(p.dim in dims for p in later)
+    return not any(p.is_shard() and p.dim in dims for p in placements[axis + 1 :])
 
 
 @lru_cache(maxsize=4096)
 def steps_between(
-    shape: tuple, itemsize: int, before: Placements, after: Placements, mesh_shape: tuple
+    nbytes: int, before: Placements, after: Placements, mesh_shape: tuple, epoch: int = 0
 ) -> tuple[Fraction | int, Steps]:
-    """The chain of the fewest collectives, among these the one that receives the fewest bytes (by
-    Dijkstra's algorithm), and these bytes.
+    """For a tensor of `nbytes` the chain of the fewest collectives, among these the one that
+    receives the fewest bytes (by Dijkstra's algorithm), and these bytes. `epoch`: of the slots.
     """
-    number, nbytes = count(), prod(shape) * itemsize
     dims = {p.dim for p in (*before, *after) if p.is_shard()}
     choices = dict.fromkeys((REPLICATE, *after, *map(Shard, sorted(dims))))
-    waiting, done = [(0, 0, next(number), before, ())], set()
+    number, waiting, done = count(1), [(0, 0, 0, before, ())], set()
     while waiting:
         length, cost, _, now, steps = heapq.heappop(waiting)
         if now == after:
@@ -103,7 +102,8 @@ def moved(x, shape: tuple, before: Placements, after: Placements, view, time=(0,
     view: how this rank sees the mesh: `shape`, its coordinates `place`, `groups` by axis
     time: when x was computed, in a program: collectives start in this order
     """
-    _, steps = steps_between(shape, x.spec.dtype.itemsize, before, after, view.shape)
+    nbytes = prod(shape) * x.spec.dtype.itemsize
+    _, steps = steps_between(nbytes, before, after, view.shape, slots.epoch)
     now = before
     for number, (axis, new) in enumerate(steps):
         x = move(x, shape, now, axis, new, view, (*time, number))
@@ -118,10 +118,8 @@ def move(x, shape: tuple, now: Placements, axis: int, new, view, time=(0, 0, 0))
     shape: that of the whole tensor; now: its placements before; time: see `moved`
     """
     old, parts, k = now[axis], view.shape[axis], view.place[axis]
-    early = time, prod(shape) * x.spec.dtype.itemsize, BUCKET
-    group = {"group": view.groups[axis], "early": early}
-    rest = (*now[:axis], REPLICATE, *now[axis + 1 :])
-    whole = local_shape(shape, rest, view.shape, view.place)
+    group = along(view, axis, x, shape, time)
+    whole = local_shape(shape, (*now[:axis], REPLICATE, *now[axis + 1 :]), view.shape, view.place)
 
     def cuts(shard):  # the pieces along this axis of the mesh, of what this line of ranks has
         return [cut(whole[shard.dim], parts, j, shard.unit) for j in range(parts)]
@@ -135,6 +133,12 @@ def move(x, shape: tuple, now: Placements, axis: int, new, view, time=(0, 0, 0))
     if new.is_replicated():
         return all_gather(x, old.dim, [n for _, n in cuts(old)], group)
     return all_to_all(x, old.dim, [n for _, n in cuts(old)], new.dim, cuts(new), k, group)
+
+
+def along(view, axis: int, x, shape: tuple, time) -> dict:
+    """The attributes of a collective along an axis of the mesh."""
+    early = time, prod(shape) * x.spec.dtype.itemsize, BUCKET
+    return {"group": view.groups[axis], "early": early}
 
 
 def part(x, dim: int, start: int, n: int):

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import numpy
 
 from ..core.errors import type_error, value_error
+from ..core.slots import slot
 
 
 class Placement:
@@ -188,6 +189,7 @@ class ProcessMesh:
 Placements = tuple[Placement, ...]
 
 
+@slot("sharding.cut")
 def cut(n: int, parts: int, k: int, unit: int = 1) -> tuple[int, int]:
     """(first row, rows) of piece `k` of `n` rows in blocks of `unit`: as many as go round, so that
     the last pieces may have fewer, or none.
@@ -201,6 +203,7 @@ def cut(n: int, parts: int, k: int, unit: int = 1) -> tuple[int, int]:
     return start, min(each, n - start)
 
 
+@slot("sharding.piece_of")
 def piece_of(shape, placements: Placements, mesh_shape, place) -> list[tuple[int, int]]:
     """For each axis of a tensor the (first row, rows) of the rank at coordinates `place`."""
     found = [(0, n) for n in shape]

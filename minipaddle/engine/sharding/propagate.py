@@ -15,6 +15,7 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
+from ..core import slots
 from ..core.record import Spec
 from ..core.slots import slot
 from .letters import Rule
@@ -50,7 +51,7 @@ def propagate(
     rule: Rule, specs: list, placed: list, results: list[Spec], mesh_shape: tuple
 ) -> Plan:
     """The cheapest plan for inputs of these specs that lie as `placed` says (None for numbers)."""
-    choices = [candidates(rule, specs, placed, a, mesh_shape) for a in range(len(mesh_shape))]
+    choices = [candidates(rule, specs, placed, a) for a in range(len(mesh_shape))]
     chosen = [each for each in product(*choices) if leaves_enough(rule, each, mesh_shape)]
     plans = (plan_for(rule, specs, placed, results, mesh_shape, each) for each in chosen)
     return min(plans, key=lambda plan: plan.cost)
@@ -62,84 +63,83 @@ def leaves_enough(rule: Rule, chosen, mesh_shape) -> bool:
     for each, parts in zip(chosen, mesh_shape):
         if type(each) is Letter:
             least[each.letter] = cut(least.get(each.letter, each.groups), parts, parts - 1)[1]
-    needed = [x for x in least if not rule.empty or rule.terms.get(x, "sum") != "sum"]
-    return all(least[letter] for letter in needed)
+    return all(n or (rule.empty and rule.terms.get(x, "sum") == "sum") for x, n in least.items())
 
 
-def candidates(rule: Rule, specs, placed, axis: int, mesh_shape) -> list:
+@slot("sharding.letters_to_cut")
+def letters_to_cut(rule: Rule, specs, placed, axis: int) -> list[Letter]:
+    """The letters of axes that an axis of the mesh cuts already, those of the first input first."""
+    found = {}
+    for axes, spec, placements in zip(rule.inputs, specs, placed):
+        own = placements[axis] if placements else REPLICATE
+        if own.is_shard() and axes[own.dim] is not None:
+            letter, n = axes[own.dim]
+            unit = own.unit // n if own.unit % n == 0 else 1
+            found[Letter(letter, unit, spec.shape[own.dim] // (n * unit))] = None
+    return [*found]
+
+
+@slot("sharding.candidates")
+def candidates(rule: Rule, specs, placed, axis: int) -> list:
     """What an axis of the mesh may do: cut a letter, keep terms, or None: nothing. An operator of
     one input keeps terms rather than join them: who comes next may scatter or add them.
     """
-    found, kept = {}, {}
-    for k, (spec, placements) in enumerate(zip(specs, placed)):
-        own = placements[axis] if placements else REPLICATE
-        if own.is_shard() and rule.inputs[k][own.dim] is not None:
-            letter, n = rule.inputs[k][own.dim]
-            unit = own.unit // n if own.unit % n == 0 else 1
-            blocks = spec.shape[own.dim] // (n * unit)
-            found[Letter(letter, unit, blocks)] = None
-        if own.is_partial():
-            for group in rule.linear:
-                alike = all(placed[j] and placed[j][axis] == own for j in group)
-                if k in group and alike and own.op in ("sum", "avg"):
-                    kept[Terms(group, own.op)] = None
+    kept = []
+    for group in rule.linear:
+        own = {placed[k] and placed[k][axis] for k in group}
+        if len(own) == 1 and own <= {Partial("sum"), Partial("avg")}:
+            kept.append(Terms(group, own.pop().op))
+    found = letters_to_cut(rule, specs, placed, axis)
     return [*kept, None] if len(specs) == 1 and kept else [*found, None, *kept]
 
 
+@slot("sharding.plan_for")
 def plan_for(rule: Rule, specs, placed, results, mesh_shape, chosen) -> Plan:
     """The plan in which each axis of the mesh does what is `chosen` for it."""
     inputs = [
-        None if p is None else wanted(axes, k, spec, chosen, mesh_shape)
+        p and lying(chosen, axes, spec, mesh_shape, {}, k)
         for k, (axes, spec, p) in enumerate(zip(rule.inputs, specs, placed))
     ]
-    found = [resulting(rule, axes, s, chosen, mesh_shape) for axes, s in zip(rule.results, results)]
-    moves = [
-        steps_between(tuple(spec.shape), spec.dtype.itemsize, before, after, mesh_shape)[0]
+    found = [
+        lying(chosen, axes, spec, mesh_shape, rule.terms)
+        for axes, spec in zip(rule.results, results)
+    ]
+    cost = sum(
+        steps_between(spec.nbytes, before, after, mesh_shape, slots.epoch)[0]
         for spec, before, after in zip(specs, placed, inputs) if before is not None
-    ]  # fmt: skip
-    cost = sum(moves)
+    )  # fmt: skip
     if cost or any(type(each) is Terms for each in chosen):
         cost += sum(cost_of_terms(spec, p, mesh_shape) for spec, p in zip(results, found))
     return Plan(inputs, found, cost)
 
 
-def wanted(axes, k: int, spec: Spec, chosen, mesh_shape) -> Placements:
-    """How input k has to lie."""
-    found = [shard_along(axes, each) for each in chosen]
-    found = [
-        Partial(each.op) if type(each) is Terms and k in each.inputs else p
-        for each, p in zip(chosen, found)
-    ]
-    return normalized(tuple(found), spec.shape, mesh_shape)
+def lying(chosen, axes, spec: Spec, mesh_shape, terms: dict, k: int | None = None) -> Placements:
+    """How a tensor with these letters lies, if each axis of the mesh does what is `chosen` for it:
+    input number k, or a result.
+    """
+    found = tuple(placement_for(each, axes, terms, k) for each in chosen)
+    return normalized(found, spec.shape, mesh_shape)
 
 
-def resulting(rule: Rule, axes, spec: Spec, chosen, mesh_shape) -> Placements:
-    """How a result lies."""
-    found = []
-    for each in chosen:
-        placement = shard_along(axes, each)
-        if type(each) is Terms:
-            placement = Partial(each.op)
-        elif each is not None and placement is REPLICATE and each.letter in rule.terms:
-            placement = Partial(rule.terms[each.letter])
-        found.append(placement)
-    return normalized(tuple(found), spec.shape, mesh_shape)
+@slot("sharding.placement_for")
+def placement_for(choice, axes, terms: dict, k: int | None) -> Placement:
+    """How a tensor with these letters lies along an axis of the mesh that does what `choice` says.
 
-
-def shard_along(axes, each) -> Placement:
-    """A shard along the axis that has the letter; without one, all of it."""
-    if type(each) is Letter:
-        for d, axis in enumerate(axes):
-            if axis is not None and axis.letter == each.letter:
-                return Shard(d, axis.unit * each.unit)
-    return REPLICATE
+    terms: for a letter that is summed over, how the terms are combined
+    k: the number of the input; None: it is a result
+    """
+    if type(choice) is Terms:
+        return Partial(choice.op) if k is None or k in choice.inputs else REPLICATE
+    if choice is None:
+        return REPLICATE
+    for d, axis in enumerate(axes):
+        if axis is not None and axis.letter == choice.letter:
+            return Shard(d, axis.unit * choice.unit)
+    return Partial(terms[choice.letter]) if choice.letter in terms else REPLICATE
 
 
 def cost_of_terms(spec: Spec, placements: Placements, mesh_shape):
     """The bytes that joining the terms of a result will move."""
-    total = 0
-    for axis, p in enumerate(placements):
-        if p.is_partial():
-            others = prod(n for n, q in zip(mesh_shape, placements) if q.is_shard())
-            total += cost_of_move(spec.nbytes, mesh_shape[axis], p, REPLICATE) / others
-    return total
+    pieces = prod(n for n, p in zip(mesh_shape, placements) if p.is_shard())
+    terms = [(n, p) for n, p in zip(mesh_shape, placements) if p.is_partial()]
+    return sum(cost_of_move(spec.nbytes, n, p, REPLICATE) / pieces for n, p in terms)
