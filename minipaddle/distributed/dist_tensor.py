@@ -127,7 +127,7 @@ def cut_tensor(given: Tensor, mesh, placements, stop_gradient=None) -> Tensor:
     found = checked(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
     array = given.array
     if sharded(array):
-        array = array.get()
+        array = array.whole()
     array = cut_whole(array, found, view_of(mesh))
     if given.is_parameter:
         given.array = array
@@ -175,7 +175,8 @@ def unshard_dtensor(dist_tensor):
             f"unshard_dtensor of {dist_tensor.spec}, which lies on no mesh",
             expected="a tensor of dist.shard_tensor",
         )
-    return Tensor(dist_tensor.array.get(), stop_gradient=dist_tensor.stop_gradient)
+    whole = dist_tensor.array.whole()
+    return Tensor(whole, place=dist_tensor.place, stop_gradient=dist_tensor.stop_gradient)
 
 
 class Pieces:

@@ -189,7 +189,9 @@ def asarray(a, dtype=None, **_):
 cupy = Module("cupy", np)
 cupy.ndarray = Array
 cupy.asarray = asarray
-cupy.array = lambda a, dtype=None, **_: Array(np.array(show(a), dtype=dtype))
+cupy.array = lambda a, dtype=None, copy=True, order="K", **_: Array(
+    np.array(show(a), dtype=dtype, order=order)
+)
 cupy.linalg = Module("cupy.linalg", np.linalg)
 cupy.lib = SimpleNamespace(stride_tricks=Module("cupy.lib.stride_tricks", np.lib.stride_tricks))
 cupy.cuda = SimpleNamespace(

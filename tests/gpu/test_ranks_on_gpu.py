@@ -12,7 +12,7 @@ import minipaddle.distributed as dist
 from minipaddle.distributed.nccl import NCCLGroup
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.eager.device import current_place
-from tests.distributed import train
+from tests.distributed import faulty, train
 from tests.distributed.conformance import conformance
 from tests.gpu import fake_nccl
 from tests.gpu.fake_cupy import Array, cupy
@@ -100,6 +100,61 @@ def test_the_script_that_trains_on_threads_and_processes(gpus, gpu, monkeypatch)
     """Unchanged, with the curve of one rank."""
     curves = {ranks: train.main(ranks) for ranks in (1, gpus)}
     np.testing.assert_allclose(curves[gpus], curves[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize("way", ["data", "tensor", "ZeRO-3"])
+def test_captured_steps_in_pieces(gpus, way):
+    """On a mesh of two axes, six rows among four ranks: the losses of one rank."""
+
+    def work():
+        world = dist.init_parallel_env()
+        assert world.backend == ("nccl" if world.size > 1 else "threads")
+        paddle.seed(1)
+        step = faulty.step(way, shape=(-1, 2 if world.size > 1 else 1))
+        losses = [step() for _ in range(3)]
+        dist.destroy_process_group()
+        return losses
+
+    (alone,) = dist.spawn(work, nprocs=1).results
+    for losses in dist.spawn(work, nprocs=gpus, timeout=60).results:
+        np.testing.assert_allclose(losses, alone, rtol=1e-5)
+
+
+MOVES = [
+    [dist.Shard(0), dist.Replicate(), dist.Shard(1), dist.Shard(0)],
+    [dist.Partial(), dist.Replicate(), dist.Partial(), dist.Shard(1)],
+    [dist.Partial("max"), dist.Shard(0), dist.Replicate()],
+]
+
+
+@pytest.mark.parametrize("captured", [False, True])
+@pytest.mark.parametrize("moves", MOVES, ids=str)
+def test_moves_of_unequal_pieces(gpus, moves, captured):
+    """13 rows and 5 columns: the values stay, and the gradient is that of the whole."""
+    value = np.arange(1.0, 66, dtype="float32").reshape(13, 5)
+
+    def work():
+        dist.init_parallel_env()
+        mesh = dist.ProcessMesh([*range(gpus)])
+        x = dist.shard_tensor(paddle.to_tensor(value), mesh, moves[:1])
+        x.stop_gradient = False
+
+        def moved(x):
+            for placement in moves[1:]:
+                x = dist.reshard(x, mesh, [placement])
+            return x
+
+        y = (paddle.jit.to_static(moved) if captured else moved)(x)
+        assert y.placements == moves[-1:]
+        (y * y).sum().backward()
+        found = y.numpy(), x.grad.numpy(), y._local_value().place.is_gpu_place()
+        dist.destroy_process_group()
+        return found
+
+    for values, gradient, on_gpu in dist.spawn(work, nprocs=gpus, timeout=60).results:
+        np.testing.assert_array_equal(values, value)
+        np.testing.assert_array_equal(gradient, 2 * value)
+        assert on_gpu
 
 
 def test_what_is_refused(gpus):

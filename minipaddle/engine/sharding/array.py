@@ -66,10 +66,14 @@ class ShardedArray:
         """The elements in another dtype."""
         return self.like(self.local.astype(dtype, copy=copy))
 
+    def whole(self):
+        """The whole in each rank. All ranks of the mesh call it."""
+        return self.placed(self.view.replicated).local
+
     def get(self):
         """The whole as an array of NumPy. All ranks of the mesh call it."""
-        local = self.placed(self.view.replicated).local
-        return local.get() if hasattr(local, "get") else local
+        whole = self.whole()
+        return whole.get() if hasattr(whole, "get") else whole
 
     def __setitem__(self, key, value) -> None:
         """Overwrite all of it; `value` may lie elsewhere."""
