@@ -6,6 +6,7 @@ another machine. An object that cannot be saved is refused with an error.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from io import BytesIO
 
 from ..engine.core.errors import value_error
@@ -51,7 +52,11 @@ def all_gather_object(object_list, obj, group=None) -> None:
     room = NUMPY.zeros(max(lengths), "uint8")
     room[: len(octets)] = octets
     whole = here.all_gather(room).reshape(here.size, -1)
-    object_list.extend(as_object(row[:n]) for row, n in zip(whole, lengths, strict=True))
+    known: dict = {}  # what many ranks say alike is read once
+    for row, n in zip(whole, lengths, strict=True):
+        text = row[:n].tobytes()
+        found = known[text] = deepcopy(known[text]) if text in known else as_object(row[:n])
+        object_list.append(found)
 
 
 def broadcast_object_list(object_list, src, group=None) -> None:

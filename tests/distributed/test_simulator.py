@@ -154,17 +154,17 @@ def test_a_program_says_what_is_gathered_and_scattered():
         return Record(OPS[name], inputs, attrs, (size,), np.dtype("float32"))
 
     x, g = made("exp", size=4), made("exp", size=8)
-    gather = made("start_collective", x)
+    gather = made("start_collective", x, collective="all_gather", group=3)
     gathered = made("finish_collective", gather, size=8)
     added = made("add", g, gathered, size=8)
-    scatter = made("start_collective", added)
+    scatter = made("start_collective", added, collective="reduce_scatter", group=0)
     records = [gather, g, gathered, added, scatter, made("finish_collective", scatter, size=4)]
     program, times = SimpleNamespace(records=records), [(2.0, g), (2.0, added)]
     pieces, sizes = pieces_of(program, times)
     assert [(p.name, p.starts, p.waits) for p in pieces] == [
         ("begin", (0,), ()), ("exp", (), ()), ("add", (1,), (0,)), ("end", (), (1,)),
     ]  # fmt: skip
-    assert [(type(n), n) for n in sizes] == [(Half, 32)] * 2
+    assert [(type(n), n, n.group) for n in sizes] == [(Half, 32, 3), (Half, 32, 0)]
 
 
 def test_a_schedule_must_be_for_so_many():

@@ -9,7 +9,21 @@
 '86%'
 """
 
-from .cluster import ETHERNET, INFINIBAND, NVLINK, PCIE, Cluster, Link
-from .collectives import Message, Phase, Schedule, carried_out, hierarchical, ring, seconds, tree
+from .cluster import A100, ETHERNET, INFINIBAND, NVLINK, PCIE, Cluster, Device, Link
+from .collectives import (
+    Message,
+    Phase,
+    Schedule,
+    along,
+    carried_out,
+    hierarchical,
+    ring,
+    rings,
+    rings_in_rings,
+    seconds,
+    tree,
+)
 from .measuring import Watch, fitted, link_of, measured, slowed, timeline_of
-from .timeline import Piece, Span, Timeline, best_of, pieces_of, simulate
+from .planning import Plan, planned, work_of
+from .pretending import PretendedGroup, pretend
+from .timeline import Bytes, Half, Piece, Span, Timeline, best_of, pieces_of, simulate

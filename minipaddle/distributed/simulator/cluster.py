@@ -1,4 +1,4 @@
-"""A cluster as two kinds of links: those of devices in one machine, and those of machines."""
+"""A cluster: its devices, the links of devices in one machine, and those of machines."""
 
 from __future__ import annotations
 
@@ -17,6 +17,21 @@ class Link(NamedTuple):
         return self.latency + nbytes / self.bandwidth
 
 
+class Device(NamedTuple):
+    """`operations` in a second in matrix products, `bandwidth` bytes a second to its memory."""
+
+    operations: float
+    bandwidth: float
+
+    def seconds(self, operations: float, nbytes: float) -> float:
+        """How long a kernel takes at least: it computes, or waits for memory (the roofline of
+        Williams et al. 2009).
+        """
+        return max(operations / self.operations, nbytes / self.bandwidth)
+
+
+A100 = Device(156e12, 1.55e12)
+"""NVIDIA A100 with 40 GB by its data sheet: products of float32 in TF32, HBM2."""
 PCIE = Link(10e9, 10e-6)
 """PCIe 3.0 with 16 lanes: 15.75 GB/s by its specification, about 10 reach a collective."""
 NVLINK = Link(200e9, 5e-6)
@@ -52,6 +67,15 @@ class Cluster(NamedTuple):
 
         What shares a link shares its bandwidth. Links work both ways at the same time.
         """
+        return self.seconds_of(self.loads(pairs), nbytes)
+
+    def seconds_of(self, loads: tuple[int, int], nbytes: float) -> float:
+        """The same, of the messages on the fullest links."""
+        links = zip((self.inside, self.between), loads)
+        return max((link.seconds(n * nbytes) for link, n in links if n), default=0.0)
+
+    def loads(self, pairs) -> tuple[int, int]:
+        """How many messages go over the fullest link inside a machine, and between machines."""
         inside, between = Counter(), Counter()
         for source, target in pairs:
             a, b = self.node(source), self.node(target)
@@ -59,6 +83,4 @@ class Cluster(NamedTuple):
                 between.update([("out", a), ("in", b)])
             else:
                 inside.update([("out", source), ("in", target)])
-        times = [self.inside.seconds(n * nbytes) for n in inside.values()]
-        times += [self.between.seconds(n * nbytes) for n in between.values()]
-        return max(times, default=0.0)
+        return max(inside.values(), default=0), max(between.values(), default=0)

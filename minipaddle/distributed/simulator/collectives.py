@@ -10,10 +10,13 @@ Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for cluste
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
+from math import prod
 from typing import NamedTuple
 
+from ...engine.eager.device import NUMPY
 from .cluster import Cluster
 
 
@@ -86,8 +89,14 @@ def ring(n: int) -> Schedule:
     1 2 1 2 True
     2 0 2 3 True
     """
-    circles = [(list(range(n)), 0, n)]
-    return Schedule("ring", n, n, [scattering(circles), gathering(circles)])
+    return rings([[*range(n)]])
+
+
+def rings(lines: list[list[int]]) -> Schedule:
+    """A ring on each line of ranks, all at once; the lines have one length."""
+    n = len(lines[0])
+    circles = [(line, 0, n) for line in lines]
+    return Schedule("ring", len(lines) * n, n, [scattering(circles), gathering(circles)])
 
 
 def tree(n: int) -> Schedule:
@@ -109,25 +118,55 @@ def hierarchical(nodes: int, devices: int) -> Schedule:
     """Reduce-scatter in each machine, all-reduce of each share between the machines, all-gather in
     each machine: between machines go 1/devices of the bytes that one device would send.
     """
-    parts = nodes * devices
-    machines = [(list(range(k * devices, (k + 1) * devices)), 0, parts) for k in range(nodes)]
-    across = []
-    for d in range(devices):
-        share = (d + 1) % devices * nodes  # what the d-th device of each machine holds by then
-        across.append(([k * devices + d for k in range(nodes)], share, share + nodes))
+    return rings_in_rings([[*range(nodes * devices)]], devices)
+
+
+def rings_in_rings(lines: list[list[int]], devices: int) -> Schedule:
+    """`hierarchical` on each line of ranks at once, of which so many in a row share a machine."""
+    parts = len(lines[0])
+    nodes, machines, across = parts // devices, [], []
+    for line in lines:
+        machines += [(line[k : k + devices], 0, parts) for k in range(0, parts, devices)]
+        for d in range(devices):
+            share = (d + 1) % devices * nodes  # what the d-th device of each machine holds by then
+            across.append((line[d::devices], share, share + nodes))
     phases = [scattering(machines), scattering(across), gathering(across), gathering(machines)]
-    return Schedule("hierarchical", parts, parts, phases)
+    return Schedule("hierarchical", len(lines) * parts, parts, phases)
+
+
+def along(shape: Sequence[int], axis: int, cluster: Cluster) -> Schedule:
+    """All-reduces of all lines of a mesh along an axis at once: rings, in rings where several ranks
+    of a line share a machine and others do not. Rank r is device r, and the last axis of the mesh
+    varies fastest.
+
+    >>> from minipaddle.distributed.simulator import NVLINK, Cluster, along
+    >>> [along((4, 8), axis, Cluster(4, 8, NVLINK)).name for axis in (0, 1)]
+    ['ring', 'ring']
+    >>> along((32,), 0, Cluster(4, 8, NVLINK)).name
+    'hierarchical'
+    """
+    ranks = NUMPY.arange(prod(shape)).reshape(shape)
+    lines = NUMPY.moveaxis(ranks, axis, -1).reshape(-1, shape[axis]).tolist()
+    near = sum(cluster.node(rank) == cluster.node(lines[0][0]) for rank in lines[0])
+    together = near < len(lines[0]) and near > 1 and len(lines[0]) % near == 0
+    return rings_in_rings(lines, near) if together else rings(lines)
 
 
 def seconds(schedule: Schedule, nbytes: float, cluster: Cluster) -> float:
     """The seconds that a collective takes on a cluster, for arrays of this size in bytes."""
     total = 0.0
     for phase in schedule.phases:
-        messages = phase.messages(0) if phase.rounds else []
-        width = max((m.last - m.first for m in messages), default=0)
-        pairs = [(m.source, m.target) for m in messages]
-        total += phase.rounds * cluster.seconds(pairs, nbytes * width / schedule.parts)
+        width, loads = traffic(phase, cluster)
+        total += phase.rounds * cluster.seconds_of(loads, nbytes * width / schedule.parts)
     return total
+
+
+@lru_cache(maxsize=64)
+def traffic(phase: Phase, cluster: Cluster) -> tuple[int, tuple[int, int]]:
+    """The parts in a message of a phase, and how many messages the fullest links carry."""
+    messages = phase.messages(0) if phase.rounds else []
+    width = max((m.last - m.first for m in messages), default=0)
+    return width, cluster.loads([(m.source, m.target) for m in messages])
 
 
 def carried_out(schedule: Schedule, arrays: list) -> list[list]:

@@ -13,8 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from ..operators import (
+    all_fold,
+    all_gather,
+    all_reduce,
+    all_to_all,
     finish_all_reduce,
     finish_collective,
+    reduce_scatter,
     start_all_reduce,
     start_collective,
 )
@@ -31,7 +36,19 @@ class Piece(NamedTuple):
     waits: tuple[int, ...] = ()
 
 
-class Half(int):
+class Bytes(int):
+    """The bytes of a sum over the ranks of a group, by its number."""
+
+    group = 0
+
+    def among(self, group: int) -> Bytes:
+        """The same of another group."""
+        found = type(self)(self)
+        found.group = group
+        return found
+
+
+class Half(Bytes):
     """The bytes of an all-gather or a reduce-scatter: half an all-reduce, the same messages."""
 
 
@@ -109,7 +126,8 @@ def simulate(
 
     Without `overlap` a device stands still from a start until the bucket has arrived. `spread` is
     how much the devices' speed differs, as a share of it (a standard deviation). `cost(bytes)`
-    gives measured seconds, instead of those that `schedule` takes on the cluster.
+    gives the seconds of a sum, measured or of a group, instead of those that `schedule` takes on
+    the cluster. Groups do not wait for each other.
     """
     schedule = best_of(cluster) if schedule is None else schedule
     if schedule.size != cluster.size:
@@ -118,26 +136,34 @@ def simulate(
     drawn = np.random.default_rng(seed).standard_normal(cluster.size)
     clock = Clock(np.maximum(1 + spread * drawn, 0.1), shown)
     arrived: dict[int, float] = {}
-    free = 0.0  # when the link is
+    free: dict[int, float] = {}  # when a group's links are
     for piece in pieces:
         for k in piece.waits:
             clock.wait(arrived[k], f"bucket {k}")
         clock.compute(piece)
         for k in piece.starts:
-            begin = max(free, float(clock.now.max()))
-            free = arrived[k] = begin + cost(nbytes[k]) / (2 if type(nbytes[k]) is Half else 1)
+            group = getattr(nbytes[k], "group", 0)
+            begin = max(free.get(group, 0.0), float(clock.now.max()))
+            took = cost(nbytes[k]) / (2 if type(nbytes[k]) is Half else 1)
+            free[group] = arrived[k] = begin + took
             for device in range(clock.shown):
-                clock.spans.append(Span(device, "communication", f"bucket {k}", begin, free))
+                clock.spans.append(Span(device, "communication", f"bucket {k}", begin, arrived[k]))
             if not overlap:
-                clock.wait(free, f"bucket {k}")
-    end = max(float(clock.now.max()), free)
+                clock.wait(arrived[k], f"bucket {k}")
+    end = max(float(clock.now.max()), *free.values(), 0.0)
     return Timeline(clock.spans, end, sum(p.seconds for p in pieces))
+
+
+STARTS, FINISHES = (start_all_reduce, start_collective), (finish_all_reduce, finish_collective)
+AT_ONCE = (all_fold, all_gather, all_reduce, all_to_all, reduce_scatter)
+HALVES = ("all_gather", "all_to_all", "reduce_scatter")
 
 
 def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
     """(pieces, bytes of each bucket) of a program that the data-parallel pass has been over.
 
-    A gather has the bytes of its result, a scatter those of what it is given.
+    A gather has the bytes of its result, a scatter those of what it is given. One that is waited
+    for where it starts hides behind nothing.
 
     `times` are pairs (seconds, record), as `TimedExecutable.times()` gives them for one step.
     """
@@ -147,16 +173,21 @@ def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
     pieces, sizes, waits = [Piece("begin", 0.0)], [], ()
     bucket: dict = {}  # by ticket
     for record in program.records:
-        if record.op in (start_all_reduce, start_collective):
+        begins, ends = record.op in (*STARTS, *AT_ONCE), record.op in (*FINISHES, *AT_ONCE)
+        if begins:
+            if waits:
+                pieces, waits = [*pieces, Piece("wait", 0.0, (), waits)], ()
             bucket[record] = len(sizes)
             pieces[-1] = pieces[-1]._replace(starts=(*pieces[-1].starts, len(sizes)))
-            sizes.append(sum(r.spec.nbytes for r in record.inputs))
-        elif record.op is finish_all_reduce:
-            waits = (*waits, bucket[record.inputs[0]])
-        elif record.op is finish_collective:
-            k = bucket[record.inputs[0]]
-            waits, sizes[k] = (*waits, k), Half(max(sizes[k], record.spec.nbytes))
-        elif record in took:
+            kind = Half if record.attrs.get("collective", record.op.name) in HALVES else Bytes
+            given = kind(sum(r.spec.nbytes for r in record.inputs))
+            sizes.append(given.among(record.attrs["group"]))
+        if ends:
+            k = bucket[record.inputs[0] if record.op in FINISHES else record]
+            waits = (*waits, k)
+            if type(sizes[k]) is Half:
+                sizes[k] = Half(max(sizes[k], record.spec.nbytes)).among(sizes[k].group)
+        if record in took and not begins and not ends:
             pieces.append(Piece(name_of(record), took[record], (), waits))
             waits = ()
     return [*pieces, Piece("end", 0.0, (), waits)], sizes

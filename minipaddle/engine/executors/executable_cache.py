@@ -99,10 +99,7 @@ class ExecutableCache:
         if key not in self.parts:
             for check in CHECKS:
                 check(program, arrays, view)
-            chosen = chosen_by(self.strategy)
-            whole = optimized(program, chosen, until="decompose").program
-            whole = run_pass("cse", whole, chosen, survey(whole))  # each value is moved once
-            self.parts[key] = partition(whole, placements, view, terms)
+            self.parts[key] = self.part_of(program, placements, view, terms)
         part, outputs = self.parts[key]
         found, _ = self.run(part, [getattr(a, "local", a) for a in arrays])
         own = arrays[len(program.inputs) :]
@@ -114,6 +111,13 @@ class ExecutableCache:
             whole = type(a) is not ShardedArray
             results.append(y if whole else a if y is a.local else a.like(y))
         return results
+
+    def part_of(self, program: Program, placements: list, view, terms=()) -> tuple:
+        """The program of this rank, and how its outputs lie."""
+        chosen = chosen_by(self.strategy)
+        whole = optimized(program, chosen, until="decompose").program
+        whole = run_pass("cse", whole, chosen, survey(whole))  # each value is moved once
+        return partition(whole, placements, view, terms)
 
     def executable(self, program: Program, arrays) -> object | None:
         """The executable of a program for arrays like these; None if it is interpreted."""

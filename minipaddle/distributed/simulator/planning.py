@@ -1,0 +1,122 @@
+"""What a rank of a mesh does in a step: kernels as a data sheet says, and bytes that travel.
+
+Nothing is computed: the step is captured, cut into pieces and optimised as if it would run.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from ...codegen.product import product_of
+from ...core.prelude import value_error
+from ...engine.core.record import Record
+from ...engine.ir.program import Program, regions
+from ...engine.passes.lifetimes import bytes_of, is_view, roots, specs_of
+from ...engine.passes.manager import optimized
+from ...engine.sharding.array import sharded
+from ...engine.sharding.pieces import View
+from ...ops.products import product
+from ..operators import COLLECTIVES
+from .cluster import Cluster, Device
+from .collectives import along, seconds
+from .timeline import Half, Piece, Timeline, pieces_of, simulate
+
+
+class Plan(NamedTuple):
+    """The pieces of a step and the bytes that travel, as `simulate` takes them; how the rank sees
+    its mesh; its program; the bytes that its states hold.
+    """
+
+    pieces: list[Piece]
+    nbytes: list[int]
+    view: View
+    program: Program
+    held: int
+
+    @property
+    def received(self) -> float:
+        """The bytes that a rank receives: of n given to a sum of p ranks 2 n (p - 1) / p."""
+        parts = dict(zip(self.view.groups, self.view.shape))
+        whole = prod(self.view.shape)
+        ranks = [parts.get(n.group, whole) for n in self.nbytes]
+        return sum(
+            (1 if type(n) is Half else 2) * n * (p - 1) / p for n, p in zip(self.nbytes, ranks)
+        )
+
+    def on(self, cluster: Cluster, **options) -> Timeline:
+        """The step on a cluster: rank r of the mesh, whose axes vary the faster the later they
+        stand, is device r. Each collective goes on with its like on all other lines of the mesh.
+        """
+        if prod(self.view.shape) != cluster.size:
+            raise value_error(f"a mesh of shape {self.view.shape} on {cluster.size} devices")
+        schedules = {
+            group: along(self.view.shape, axis, cluster)
+            for axis, group in enumerate(self.view.groups)
+        }
+
+        whole = along((cluster.size,), 0, cluster)
+
+        def cost(nbytes) -> float:
+            found = schedules.get(nbytes.group, whole)
+            return seconds(found, nbytes, cluster) if found.parts > 1 else 0.0
+
+        return simulate(self.pieces, self.nbytes, cluster, cost=cost, **options)
+
+
+def planned(step, inputs, device: Device, **options) -> Plan:
+    """What this rank would do in a step: a function of `to_static`, for tensors of which some lie
+    in pieces. `options` are those of the passes.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> from minipaddle.distributed.simulator import A100, NVLINK, Cluster, planned, pretend
+    >>> def work():
+    ...     mesh, net = dist.ProcessMesh([*range(8)]), paddle.nn.Linear(64, 64)
+    ...     dist.shard_layer(net, mesh)
+    ...     @paddle.jit.to_static
+    ...     def step(x):
+    ...         net(x).mean().backward()
+    ...     x = dist.shard_tensor(paddle.ones([80, 64]), mesh, [dist.Shard(0)])
+    ...     return planned(step, [x], A100)
+    >>> plan = pretend(work, ranks=8)
+    >>> sum(plan.nbytes) == 4 * (64 * 64 + 64), plan.on(Cluster(1, 8, NVLINK)).efficiency < 0.1
+    (True, True)
+    """
+    captured, tensors = step.capture_for(tuple(inputs), {})
+    program = captured.program
+    arrays = [x.array for x in tensors] + [s.storage.read() for s in program.states]
+    view = next((a.view for a in arrays if sharded(a)), None)
+    if view is None:
+        raise value_error(f"planned({step}) of whole tensors", hint="dist.shard_tensor(x, mesh, …)")
+    placements = [getattr(a, "placements", view.replicated) for a in arrays]
+    part, _ = captured.executables.part_of(program, placements, view)
+    part = optimized(part, **options).program
+    root = roots(part)
+    kernels = [r for r in part.records if not is_view(r, root) and r.op not in COLLECTIVES]
+    times = [(device.seconds(*work_of(r, root)), r) for r in kernels]
+    held = sum(getattr(a, "local", a).nbytes for a in arrays[len(tensors) :])
+    return Plan(*pieces_of(part, times), view, part, held)
+
+
+def work_of(record: Record, root: dict) -> tuple[int, int]:
+    """The operations of a record, and the bytes that it reads and writes."""
+    read = {root.get(x, x): x.spec for x in record.inputs if x.dtype is not None}
+    nbytes = sum(map(bytes_of, [*read.values(), *specs_of(record)]))
+    inside = [r for program in regions(record).values() for r in program.records]
+    return sum(map(operations_of, inside or [record])), nbytes
+
+
+def operations_of(record: Record) -> int:
+    """A multiplication and an addition for each term of a product, one for each other element."""
+    count = OPERATIONS.get(record.op)
+    return count(record) if count else sum(spec.size for spec in specs_of(record))
+
+
+def of_product(record: Record) -> int:
+    x, y = (r.spec for r in record.inputs)
+    return 2 * product_of(x, y, record.spec, **record.attrs).work
+
+
+OPERATIONS = {product: of_product}
+"""For operators of more than one operation for each element, how many a record has."""

@@ -1,0 +1,109 @@
+"""One rank of many, of which no other exists: what it holds, its program, what it would send.
+
+Nothing here knows how a model is cut: code for many ranks runs as it is. What the others would give
+is taken to be what this rank gives; so numbers mean nothing, but shapes, bytes and programs are
+those of a rank among so many.
+"""
+
+from __future__ import annotations
+
+from ...engine.distributed.process_group import TIMEOUT, Done, ProcessGroup, Work
+from ...engine.eager.device import module_of
+from ..ranks import enter
+from ..spawning import spawn
+
+
+class PretendedGroup(ProcessGroup):
+    """Ranks that all give the same."""
+
+    backend = "pretended"
+
+    def start(self, name: str, array, **options) -> Work:
+        return Done(GIVES[name](self, array, **options))
+
+    def subgroup(self, id: int, ranks, timeout: float) -> PretendedGroup | None:
+        own, ranks = self.ranks[self.rank], [*ranks]
+        return PretendedGroup(id, ranks, ranks.index(own), TIMEOUT) if own in ranks else None
+
+    def post(self, array, dst: int, tag: int) -> Work:
+        return Done()
+
+    def take(self, array, src: int, tag: int) -> Work:
+        return Done(array)
+
+    def count_call(self, what: str) -> int:
+        return 0
+
+    def report_timeout(self, number: int, what: str, timeout: float):
+        raise AssertionError("nobody waits")
+
+    def check(self) -> None:
+        """None of them fails."""
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+def repeated(array, n: int):
+    """An array n times, along axis 0."""
+    return module_of(array).concatenate([array] * n)
+
+
+def scattered(group, array, op):
+    """This rank's rows of a sum."""
+    n = len(array) // group.size
+    return summed(group, array, op)[group.rank * n : (group.rank + 1) * n]
+
+
+def summed(group, array, op):
+    """The sum of what all give; of maxima the array itself."""
+    if op == "sum":
+        array *= group.size
+    return array
+
+
+def exchanged(group, array, sent, received):
+    """As many rows as are received, from what is sent."""
+    rows = sum(received)
+    return repeated(array, -(-rows // max(len(array), 1)))[:rows] if len(array) else array[:0]
+
+
+def part_of(group, array, root, out):
+    """What the root gives to this rank, if it is the root; otherwise what stood there."""
+    if array is not None:
+        out[...] = array.reshape(group.size, *out.shape)[group.rank]
+    return out
+
+
+GIVES = {
+    "all_gather": lambda group, array: repeated(array, group.size),
+    "all_reduce": summed,
+    "all_to_all": exchanged,
+    "barrier": lambda group, array: None,
+    "broadcast": lambda group, array, root: array,
+    "gather": lambda group, array, root: repeated(array, group.size),
+    "reduce": lambda group, array, op, root: summed(group, array, op),
+    "reduce_scatter": scattered,
+    "scatter": part_of,
+}
+"""What this rank gets from each collective."""
+
+
+def pretend(function, args=(), *, ranks: int, rank: int = 0):
+    """What `function(*args)` returns as rank number `rank` of so many, of which no other exists.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> from minipaddle.distributed.simulator import pretend
+    >>> def work():
+    ...     mesh = dist.ProcessMesh([*range(dist.get_world_size())])
+    ...     return dist.shard_tensor(paddle.ones([8192, 4]), mesh, [dist.Shard(0)])._local_shape
+    >>> pretend(work, ranks=4096)
+    [2, 4]
+    """
+
+    def work():
+        enter(PretendedGroup(0, range(ranks), rank))
+        return function(*args)
+
+    return spawn(work, nprocs=1).results[0]
