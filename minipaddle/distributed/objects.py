@@ -30,6 +30,19 @@ def length(octets=()):
     return NUMPY.array([len(octets)], "int64")
 
 
+def send_object(here, obj, dst: int, tag: int) -> None:
+    """Send an object to the rank `dst` of a group, which calls `receive_object`."""
+    octets = as_octets(obj)
+    here.host.send(length(octets), dst, tag)
+    here.host.send(octets, dst, tag)
+
+
+def receive_object(here, src: int, tag: int):
+    """The object that another rank of a group sends."""
+    n = here.host.recv(length(), src, tag).item()
+    return as_object(here.host.recv(NUMPY.empty(n, "uint8"), src, tag))
+
+
 def all_gather_object(object_list, obj, group=None) -> None:
     """Extend `object_list` by the objects of all ranks.
 

@@ -12,6 +12,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.core import files
 from minipaddle.distributed.checkpoint import manifest, saving
+from minipaddle.distributed.checkpoint.boxes import fills
 from minipaddle.distributed.dist_tensor import cut_tensor
 
 from .checkpoints import LAYOUTS, S, check, read, state_of, times, write
@@ -175,6 +176,21 @@ def overlap(data):
     pieces[1]["box"] = pieces[0]["box"]
 
 
+def nested(data):
+    data["values"].append({"path": [*entry(data, "matrix")["path"], "x"], "value": 1})
+
+
+def huge(data):
+    x = entry(data, "row")
+    x.update(shape=[10**18], dtype="int32", pieces=[{**x["pieces"][0], "box": [[0, 10**18]]}])
+
+
+def many_axes(data):
+    x = entry(data, "row")
+    boxes = [[[k, 1]] * 9 for k in range(2)]
+    x.update(shape=[2] * 9, pieces=[{**x["pieces"][0], "box": box} for box in boxes])
+
+
 HOSTILE = {
     "a name with ..": (
         lambda d: rename(d, "../0_0.0123456789abcdef.safetensors"),
@@ -194,6 +210,10 @@ HOSTILE = {
     "a piece twice": (overlap, "do not make the whole"),
     "a wrong sum": (lambda d: [f.update(crc32=1) for f in d["files"].values()], "CRC-32 00000001"),
     "a wrong size": (lambda d: [f.update(bytes=9) for f in d["files"].values()], "9 bytes"),
+    "a tensor twice": (lambda d: d["tensors"].append(d["tensors"][0]), "has the name of"),
+    "a value in a tensor": (nested, "lies in state_dict.*no dict"),
+    "a size that no file has": (huge, "bytes, its pieces 40{15}"),
+    "pieces of too many axes": (many_axes, "cut along 9 axes"),
     "a size that is true": (lambda d: [f.update(bytes=True) for f in d["files"].values()], "True"),
 }
 
@@ -307,3 +327,59 @@ def test_a_metadata_file_says_what_was_saved(tmp_path):
     found = manifest.parse(text, name)
     assert found.text() == text
     assert found.tensors["inner", "deep", "matrix"].placements.startswith("[Shard(dim=0), Shard")
+
+
+@pytest.mark.parametrize("name", ["0.metadata", "a file"])
+def test_what_is_no_file_is_not_waited_for(tmp_path, name):
+    """A pipe has no end: who opens it waits for a writer."""
+    write("plain", tmp_path)
+    found = tmp_path / name if name == "0.metadata" else sorted(tmp_path.glob("*.safetensors"))[0]
+    found.unlink()
+    os.mkfifo(found)
+    refused(tmp_path, "is missing|no file of", "plain", FileNotFoundError)
+
+
+def test_a_checkpoint_of_another_model(tmp_path):
+    """All ranks say what differs, and have what they had."""
+
+    def work():
+        mesh = dist.ProcessMesh([0, 1])
+        net, other = paddle.nn.Linear(4, 6), paddle.nn.Linear(4, 5)
+        for layer in (net, other):
+            for p in layer.parameters():
+                dist.shard_tensor(dist.broadcast(p, 0) and p, mesh, [dist.Shard(0)])
+        dist.save_state_dict(net.state_dict(), tmp_path)
+        before = {name: x.numpy() for name, x in other.state_dict().items()}
+        with pytest.raises(ValueError, match=r"(?s)\['weight'\] is float32\[4, 5\].*\[4, 6\], as"):
+            dist.load_state_dict(other.state_dict(), tmp_path)
+        for name, x in other.state_dict().items():
+            np.testing.assert_array_equal(x.numpy(), before[name])
+        return True
+
+    assert dist.spawn(work, nprocs=2).results == [True, True]
+
+
+def brute_force(boxes, box) -> bool:
+    """Whether each element of a box is in one of others."""
+    count = np.zeros([n for _, n in box], int)
+    for each in boxes:
+        count[tuple(slice(start, start + rows) for start, rows in each)] += 1
+    return bool((count == 1).all())
+
+
+def test_boxes_fill_what_they_cover_once():
+    """Random boxes, cut from a whole or not, by brute force."""
+    rng, seen = np.random.default_rng(0), set()
+    for _ in range(400):
+        sizes = rng.integers(1, 5, rng.integers(1, 4))
+        box, boxes = tuple((0, int(n)) for n in sizes), [tuple((0, int(n)) for n in sizes)]
+        for _ in range(rng.integers(0, 4)):  # cut one in two, sometimes wrongly
+            k, d = rng.integers(len(boxes)), rng.integers(len(box))
+            start, rows = boxes[k][d]
+            at, gap = int(rng.integers(0, rows + 1)), int(rng.random() < 0.2)
+            parts = (start, at), (start + at - min(gap, at), rows - at + min(gap, at))
+            boxes[k : k + 1] = [(*boxes[k][:d], part, *boxes[k][d + 1 :]) for part in parts]
+        found = fills(boxes, box)
+        seen.add(found)
+        assert found == brute_force(boxes, box), boxes
+    assert seen == {True, False}

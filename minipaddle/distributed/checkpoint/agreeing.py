@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...engine.distributed.process_group import ProcessGroup
-from ...engine.eager.device import NUMPY
-from ..objects import all_gather_object, as_object, as_octets, length
+from ..objects import all_gather_object, receive_object, send_object
 
 TAG = 23294
 """The tag of messages: a thread that writes a checkpoint sends them while its rank computes."""
@@ -49,24 +48,11 @@ def decided(here: ProcessGroup, root: int, work, decide) -> list:
     """
     mine = attempt(work)
     if here.rank != root:
-        send(here, mine, root)
-        return receive(here, root)
-    answers = [mine if r == root else receive(here, r) for r in range(here.size)]
+        send_object(here, mine, root, TAG)
+        return receive_object(here, root, TAG)
+    answers = [mine if r == root else receive_object(here, r, TAG) for r in range(here.size)]
     verdict = attempt(lambda: decide(answers))
     for r in range(here.size):
         if r != root:
-            send(here, verdict, r)
+            send_object(here, verdict, r, TAG)
     return verdict
-
-
-def send(here: ProcessGroup, obj, dst: int) -> None:
-    """Send an object, as `send_object_list` does."""
-    octets = as_octets(obj)
-    here.host.send(length(octets), dst, TAG)
-    here.host.send(octets, dst, TAG)
-
-
-def receive(here: ProcessGroup, src: int):
-    """The object that another rank sends."""
-    n = here.host.recv(length(), src, TAG).item()
-    return as_object(here.host.recv(NUMPY.empty(n, "uint8"), src, TAG))

@@ -6,7 +6,8 @@ box and the file's have in common, whatever meshes they come from.
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections import Counter
+from itertools import product
 from math import prod
 
 from ...engine.core.slots import slot
@@ -65,10 +66,28 @@ def assemble(box: Box, dtype, pieces: list, rows):
 
 
 def fills(boxes: list[Box], box: Box) -> bool:
-    """Whether boxes that lie inside of `box` cover it, each element once."""
-    return sum(map(volume, boxes)) == volume(box) and not any(
-        common(a, b) for a, b in combinations(boxes, 2)
-    )
+    """Whether boxes that lie inside of `box` cover it, each element once.
+
+    They do if their corners cancel but for those of `box`: a corner counts 1, or -1 if an odd
+    number of its coordinates are ends. So many boxes take no longer than each of them.
+
+    >>> from minipaddle.distributed.checkpoint.boxes import fills
+    >>> fills([((0, 2),), ((2, 3),)], ((0, 5),)), fills([((0, 2),), ((1, 4),)], ((0, 5),))
+    (True, False)
+    """
+    cut = [d for d, whole in enumerate(box) if any(each[d] != whole for each in boxes)]
+    if len(cut) > MOST:
+        raise ValueError(f"boxes that are cut along {len(cut)} axes: {MOST} are allowed")
+    corners: Counter = Counter()
+    for each, sign in [(box, -1), *((each, 1) for each in boxes)]:
+        for ends in product((0, 1), repeat=len(cut)):
+            corner = tuple(each[d][0] + end * each[d][1] for d, end in zip(cut, ends))
+            corners[corner] += sign * (-1) ** sum(ends)
+    return not volume(box) or not any(corners.values())
+
+
+MOST = 8
+"""Along how many axes boxes may be cut: as many as meshes have."""
 
 
 def owners(holders: dict, weights: dict, ranks) -> dict:

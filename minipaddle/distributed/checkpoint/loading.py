@@ -102,7 +102,7 @@ def check_files(path: str, manifest: Manifest, rank: int, size: int) -> None:
     """Raise ValueError if a file is damaged: each file is read by one rank."""
     for name, known in sorted(manifest.files.items())[rank::size]:
         file = os.path.join(path, name)
-        if not os.path.exists(file):
+        if not os.path.isfile(file):
             raise FileNotFoundError(f"{file} is missing: it is a part of the checkpoint")
         if (now := size_and_sum(file)) != known:
             wrong = [f"{n} bytes with the CRC-32 {crc:08x}" for n, crc in (now, known)]

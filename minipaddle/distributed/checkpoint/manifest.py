@@ -27,8 +27,8 @@ from math import prod
 from typing import NamedTuple
 
 from ...core.prelude import dt, value_error
-from .boxes import Box, fills
-from .nested import Path, named
+from .boxes import Box, fills, volume
+from .nested import Path, named, where
 
 FORMAT = "minipaddle checkpoint 1"
 FILE = re.compile(r"\d{1,9}_(\d{1,9})\.[0-9a-f]{16}\.safetensors")
@@ -96,10 +96,32 @@ def build(data: dict) -> Manifest:
         if not FILE.fullmatch(name):
             raise ValueError(f"{name!r:.80} is no name of a file of a checkpoint")
         files[name] = natural(entry["bytes"]), natural(entry["crc32"])
-    tensors = {path_of(entry): saved(entry, files) for entry in data["tensors"]}
-    values = {path_of(entry): entry["value"] for entry in data["values"]}
-    named([*tensors, *values])
-    return Manifest(files, tensors, values)
+    tensors = [(path_of(entry), saved(entry, files)) for entry in data["tensors"]]
+    values = [(path_of(entry), entry["value"]) for entry in data["values"]]
+    require_places(named([path for path, _ in [*tensors, *values]]).values())
+    require_room([x for _, x in tensors], files)
+    return Manifest(files, dict(tensors), dict(values))
+
+
+def require_places(paths) -> None:
+    """ValueError if something would lie in what is no dict."""
+    for path in (there := set(paths)):
+        for k in range(1, len(path)):
+            if path[:k] in there:
+                raise ValueError(f"{where(path)} lies in {where(path[:k])}, which is no dict")
+
+
+def require_room(tensors: list[Saved], files: dict) -> None:
+    """ValueError if files are smaller than the pieces that they should have: no memory is taken for
+    a size that is only said.
+    """
+    needed = dict.fromkeys(files, 0)
+    for x in tensors:
+        for file, box in x.pieces:
+            needed[file] += volume(box) * DTYPES[x.dtype].numpy.itemsize
+    for file, n in needed.items():
+        if n > files[file][0]:
+            raise ValueError(f"{file} has {files[file][0]} bytes, its pieces {n}")
 
 
 def path_of(entry: dict) -> Path:
@@ -143,7 +165,7 @@ def natural(n) -> int:
 def ids(folder: str) -> list[int]:
     """The numbers of the checkpoints in a folder."""
     found = map(METADATA.fullmatch, os.listdir(folder) if os.path.isdir(folder) else [])
-    return sorted(int(match[1]) for match in found if match)
+    return sorted(int(m[1]) for m in found if m and os.path.isfile(os.path.join(folder, m[0])))
 
 
 def size_and_sum(path: str) -> tuple[int, int]:
