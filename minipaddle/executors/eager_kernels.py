@@ -202,7 +202,8 @@ def is_cut(x, first) -> bool | None:
 
 def serves() -> bool:
     """Whether programs in C may serve what runs here."""
-    usual = FLAGS["FLAGS_eager_kernels"] and type(current.top) is Eager and not slots.PLUGGED
+    eager = isinstance(current.top, Eager) and not current.top.tracing
+    usual = FLAGS["FLAGS_eager_kernels"] and eager and not slots.PLUGGED
     return usual and among.now[1] == 1 and has_compiler()
 
 
