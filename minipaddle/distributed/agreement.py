@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-
-from ..engine.distributed.collectives import build_mismatch, common_signature, format_call
+from ..engine.core.rank import NO_CAUSE, hash_64
+from ..engine.distributed.collectives import (
+    build_mismatch,
+    common_signature,
+    format_call,
+)
 from ..engine.eager.device import NUMPY
 
 
-def hash_64(*things) -> int:
-    """64 bits that stand for some things; the same in all processes."""
-    return int.from_bytes(hashlib.blake2b(repr(things).encode(), digest_size=8).digest(), "little")
+def weight_of(rank: int, size: int) -> int:
+    """A number for each rank; over all ranks they sum to 0."""
+    return hash_64(rank) if rank else -sum(map(hash_64, range(1, size)))
 
 
 def vote(rank: int, size: int, name: str, array, options: dict) -> int:
     """A number of 64 bits for each rank. The sum over all ranks is 0 if they make the same call; if
     they do not, it is 0 with a probability of 2**-64: Σ weight·call, where the weights sum to 0.
     """
-    weight = hash_64(rank) if rank else -sum(map(hash_64, range(1, size)))
-    total = weight * hash_64(common_signature(name, array, options))
+    total = weight_of(rank, size) * hash_64(common_signature(name, array, options))
     for other in range(size) if name == "all_to_all" else ():
         total += options["sent"][other] * hash_64(rank, other)
         total -= options["received"][other] * hash_64(other, rank)
@@ -26,11 +28,15 @@ def vote(rank: int, size: int, name: str, array, options: dict) -> int:
 
 
 class Agreement:
-    """The check that all ranks make the same call: only then their votes add up to 0."""
+    """The check that all ranks make the same call for the same cause: only then their votes add
+    up to 0.
+    """
 
-    def __init__(self, group, name: str, array, options: dict, what: str):
+    def __init__(self, group, name: str, array, options: dict, what):
         self.group, self.what, self.call = group, what, (name, array, options)
-        self.votes = NUMPY.array([group.vote(name, array, options)], "uint64")
+        vote = group.vote(name, array, {**options, "cause": NO_CAUSE})
+        vote += group.weight * options["cause"].number
+        self.votes = NUMPY.array([vote % 2**64], "uint64")
         self.request = group.aside.Iallreduce(group.MPI.IN_PLACE, self.votes, group.ops["sum"])
         self.texts = None  # the calls of all ranks, once they do not agree
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from ..core.prelude import Tensor, current, type_error, value_error
+from ..core.prelude import Tensor, current, not_supported, type_error, value_error
 from ..eager.sharded import in_charge
-from ..engine.core.rank import per_rank
+from ..engine.core.rank import hash_64, per_rank
 from ..engine.eager.device import NUMPY
 from ..engine.eager.tensor import wrap
 from ..engine.ops import marks
@@ -17,7 +17,7 @@ from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh
 from ..tensor.methods import own_members
 from .parallel import group_in_order
 from .ranks import known
-from .same import octets, require_agreement, require_same_mesh
+from .same import require_same, values_of
 
 
 class ReduceType:
@@ -50,7 +50,7 @@ views = per_rank(Views())
 
 
 def view_of(mesh: ProcessMesh) -> View:
-    """The mesh as this rank sees it. The first time all ranks call it together: they make the
+    """The mesh as this rank sees it. The first time all its ranks call it together: they make the
     groups of ranks along each axis.
     """
     found = views.now.by_mesh
@@ -61,11 +61,13 @@ def view_of(mesh: ProcessMesh) -> View:
         place = mesh.coordinate(rank)
         if place is None:
             raise value_error(f"rank {rank} is not in the mesh {mesh}")
+        require_same("the first use of a mesh", mesh, {})
         groups = []
         for axis in range(mesh.ndim):
             lines = NUMPY.moveaxis(mesh.mesh, axis, -1).reshape(-1, mesh.shape[axis])
             for line in sorted(lines.tolist()):
-                group = group_in_order(line)
+                own = -hash_64(mesh, line) if mesh.size < world else 0  # the others do not count
+                group = group_in_order(line, id=own)
                 groups += [group.id] if rank in line else []
         found[mesh] = View(mesh, tuple(mesh.shape), place, tuple(groups))
     in_charge()
@@ -112,13 +114,7 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     found = checked(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
     if mesh.size > 1 and not current.top.tracing:
         what = f"shard_tensor of {given.name if given.is_parameter else given.spec}"
-        facts = {"tensor": [str(given.spec), f"as {[*found]}"]}
-        if not given.is_dist():
-            facts["tensor"].append(f"values with sum {octets(given)}")
-        if mesh.size == known().world.size:
-            require_same_mesh(facts, mesh, what)
-        else:
-            require_agreement(facts, view_of(mesh), what)
+        require_same(what, mesh, {"tensor": [given.spec, f"as {[*found]}", values_of(given)]})
     return cut_tensor(given, mesh, found, stop_gradient)
 
 
@@ -153,6 +149,13 @@ def reshard(dist_tensor, mesh, placements):
     """
     what = f"reshard of {dist_tensor.spec}"
     found = checked(placements, mesh, dist_tensor.array.ndim, what)
+    own = dist_tensor.process_mesh
+    if own is not None and own != mesh:
+        raise not_supported(
+            f"{what}, which lies on the mesh {own}, to the mesh {mesh}",
+            expected="its own mesh",
+            hint="dist.shard_tensor(dist.unshard_dtensor(x), mesh, placements)",
+        )
     view_of(mesh)
     return marks.reshard(dist_tensor, mesh=mesh, placements=found)
 

@@ -26,6 +26,7 @@ from ..engine.distributed.collectives import (
 )
 from ..engine.distributed.process_group import ProcessGroup, result_or_work
 from ..engine.eager.device import module_of
+from .groups import give
 
 
 class Exchanges:
@@ -100,9 +101,7 @@ class Exchanges:
         return self
 
 
-for name, method in vars(Exchanges).items():
-    if not name.startswith("__"):
-        setattr(ProcessGroup, name, method)
+give(ProcessGroup, Exchanges)
 
 
 # ---- what threads do ---------------------------------------------------------------------------

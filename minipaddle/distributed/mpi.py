@@ -32,7 +32,8 @@ import threading
 import time
 
 from ..engine.core.errors import teach, type_error
-from ..engine.distributed.collectives import common_signature
+from ..engine.core.rank import cause
+from ..engine.distributed.collectives import Call, common_signature, why
 from ..engine.distributed.process_group import (
     TIMEOUT,
     Done,
@@ -42,7 +43,7 @@ from ..engine.distributed.process_group import (
 )
 from ..engine.eager.device import NUMPY, module_of
 from . import witness
-from .agreement import Agreement, vote
+from .agreement import Agreement, vote, weight_of
 from .exchanges import bytes_per_row
 from .watch import Watch
 
@@ -51,6 +52,14 @@ SPIN = 1000
 
 NEVER = sys.maxsize
 """Stands for the number of a message: larger than the number of any collective."""
+
+PATIENCE = 5.0
+"""The seconds after which a rank that waits says so: all messages that it waited for, of ranks that
+wait as long, have come by then.
+"""
+
+TAGS = 1 << 15
+"""How many tags messages may have, at least."""
 
 PAUSE = 2e-5, 1e-3
 """The seconds of the first pause, and of the longest."""
@@ -118,6 +127,7 @@ class Request(Work):
         self.kept = kept  # memory that MPI reads
         self.agreement: Agreement | None = None
         self.ended, self.error = False, None
+        self.told = False  # whether the witness knows that this rank waits for it
         self.lock = threading.Lock()  # only one thread may poll at a time
 
     def is_completed(self) -> bool:
@@ -151,6 +161,8 @@ class Request(Work):
             elif tries > SPIN // 10:
                 time.sleep(0)  # let another rank run where ranks share a core
         self.group.watch.waiting = None
+        if self.told:
+            self.told = self.group.watch.say(kind="working")
         if isinstance(self.error, ValueError):
             raise self.error
         if self.error is not None:
@@ -164,8 +176,17 @@ class Request(Work):
         self.group.note_wait(self.number, self.ranks)
         watch.check()
         watch.check_ended(key, self.number, self.ranks, self.what)
-        if time.monotonic() > deadline:
+        late = time.monotonic() - deadline
+        if late + timeout > PATIENCE and not self.told and is_main_thread():
+            self.told = True
+            watch.report_waiting(key, self.number, self.ranks, self.what)
+        if late > 0:
             raise watch.report_timeout(key, self.number, self.ranks, self.what, timeout)
+
+
+def is_main_thread() -> bool:
+    """Whether the running code is the rank's, and not one that works beside it."""
+    return threading.current_thread() is threading.main_thread()
 
 
 class Job:
@@ -177,7 +198,7 @@ class Job:
         self.watch, self.witness = connect(world, alone=near.size == world.size)
         near.Free()
         self._progress: Progress | None = None
-        if threading.current_thread() is threading.main_thread():
+        if is_main_thread():
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Hydra sends it when a rank dies
         before = sys.excepthook
 
@@ -246,6 +267,7 @@ class MPIGroup(ProcessGroup):
         self.watch, self.key = job.watch, f"{id}:{','.join(map(str, self.ranks))}"
         communicator.Set_errhandler(self.MPI.ERRORS_RETURN)
         self.aside, self.votes, self.stuck = communicator.Dup(), {}, []
+        self.weight = weight_of(self.rank, self.size)
         self.ops = {name: getattr(self.MPI, name.upper()) for name in ("sum", "max", "min", "prod")}
 
     @classmethod
@@ -260,8 +282,8 @@ class MPIGroup(ProcessGroup):
                 f"{name} by MPI of an array on a GPU", hint="x.cpu(), or NCCL: set_device"
             )
         number = self.count_call(name)
-        what = f"{name} number {number}"
-        agreement = Agreement(self, name, array, options, what)
+        what = Call(name, number, cause.now)
+        agreement = Agreement(self, name, array, options | {"cause": cause.now}, what)
         request, result = getattr(self, f"begin_{name}")(array, **options)
         work = Request(self, request, result, what, number, self.ranks, array)
         work.agreement = agreement
@@ -333,14 +355,16 @@ class MPIGroup(ProcessGroup):
     def take(self, array, src: int, tag: int) -> Work:
         self.watch.check()
         request = self.communicator.Irecv(octets(array), src, tag)
-        return Request(self, request, array, f"recv from rank {src}", NEVER, [self.ranks[src]])
+        what = f"recv from rank {src}{why(cause.now)}"
+        return Request(self, request, array, what, NEVER, [self.ranks[src]])
 
     def subgroup(self, id: int, ranks, timeout: float) -> MPIGroup | None:
         ranks = list(ranks)
         if self.ranks[self.rank] not in ranks:
             return None
         members = self.communicator.group.Incl(ranks)
-        return MPIGroup(self.communicator.Create_group(members, id), self.job, id, ranks, timeout)
+        made = self.communicator.Create_group(members, abs(id) % TAGS)
+        return MPIGroup(made, self.job, id, ranks, timeout)
 
     def check(self) -> None:
         self.watch.check()
@@ -354,9 +378,6 @@ class MPIGroup(ProcessGroup):
 
     def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
         return self.watch.report_timeout(self.key, number, self.ranks, what, timeout)
-
-    def close(self) -> None:
-        """Nothing: MPI ends with the process."""
 
 
 def numbers(array):

@@ -12,6 +12,7 @@ from . import ranks
 from .mpi import MPIGroup, started_by_mpi
 from .nccl import NCCLGroup
 from .ranks import enter, group_of, known
+from .same import require_same
 
 HALF_AN_HOUR = timedelta(seconds=TIMEOUT)
 
@@ -186,13 +187,17 @@ def new_group(
             f"a group with backend={backend!r} of ranks that talk by {world.backend}",
             expected=f"None or {world.backend!r}",
         )
+    require_same("new_group", None, {f"group number {known().made}": [f"of the ranks {chosen}"]})
     return group_in_order(chosen, timeout)
 
 
-def group_in_order(chosen: list[int], timeout=HALF_AN_HOUR) -> ProcessGroup:
-    """The group of some ranks, numbered as the list has them. Every rank calls it."""
+def group_in_order(chosen: list[int], timeout=HALF_AN_HOUR, id: int = 0) -> ProcessGroup:
+    """The group of some ranks, numbered as the list has them. Every rank calls it; with an `id` of
+    their own those of the group alone.
+    """
     here = known()
-    id, here.made = here.made, here.made + 1
+    if not id:
+        id, here.made = here.made, here.made + 1
     seconds = min(timeout.total_seconds(), here.world.timeout)
     group = here.world.subgroup(id, chosen, seconds)
     here.groups[id] = group

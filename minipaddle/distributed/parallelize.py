@@ -13,6 +13,7 @@ from .auto_parallel.stages import shard_along
 from .fleet.topology import get_hybrid_communicate_group
 from .plans import Plan
 from .ranks import known
+from .same import parameters_of, require_same
 
 
 def parallelize(model, optimizer=None, mesh=None, config=None):
@@ -57,6 +58,8 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
         raise value_error(f"a parallelize_plan on the mesh {mesh}", expected="an axis named mp")
     if level and "dp" not in mesh.dim_names:
         raise value_error(f"sharding_level={level} on the mesh {mesh}", expected="an axis named dp")
+    facts = {"config": [config], "the optimizer": [type(optimizer)]}
+    require_same("parallelize", mesh, facts | parameters_of(model))
     layers = dict(model.named_sublayers(include_self=True))
     for pattern, given in plans.items():
         follow(pattern, given if isinstance(given, (list, tuple)) else [given], layers, mesh)

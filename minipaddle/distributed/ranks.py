@@ -6,7 +6,7 @@ from ..engine.core.errors import value_error
 from ..engine.core.rank import among, per_rank
 from ..engine.distributed.process_group import ProcessGroup
 from ..engine.distributed.thread_group import World
-from . import exchanges  # noqa: F401  (more methods of groups)
+from . import exchanges, groups  # noqa: F401  (more methods of groups)
 
 
 class Known:

@@ -1,52 +1,42 @@
-"""Do all ranks of a mesh say the same of a tensor? If not, an error on all of them names it."""
+"""Do all ranks of a mesh say the same? If not, an error on all of them names what differs."""
 
 from __future__ import annotations
 
-from zlib import crc32
+from ..core.prelude import Spec, Tensor
+from ..engine.core.rank import Cause
+from ..engine.eager.device import NUMPY
+from ..engine.sharding.array import cause_of_whole
+from ..engine.sharding.placements import Placement, ProcessMesh
+from .objects import all_gather_object, receive_object, send_object
+from .ranks import known
 
-from ..core.prelude import Tensor
-from ..engine.executors.executable_cache import CHECKS
-from ..engine.sharding.array import sharded
-from ..engine.sharding.pieces import View
-from ..engine.sharding.placements import ProcessMesh
-from .objects import all_gather_object
-from .parallel import get_group
-
-
-def checksum(array) -> int:
-    """A number that stands for the values of an array."""
-    host = array.get() if hasattr(array, "get") else array
-    return crc32(host.tobytes())
+TAG = 23295
+"""The tag of messages between the ranks of a mesh that are not all."""
 
 
-def octets(x: Tensor) -> int | None:
-    """A checksum of a tensor that each rank has whole."""
-    return None if x.is_dist() else checksum(x.array)
+def values_of(x: Tensor) -> str:
+    """The values of a tensor that each rank has whole, as a short text."""
+    return "in pieces" if x.is_dist() else f"{cause_of_whole(x.array, wait=True)}"
 
 
-def require_same_mesh(facts: dict[str, list[str]], mesh: ProcessMesh, what: str) -> None:
-    """`require_agreement` of all ranks of the world, also where they mean different meshes of it:
-    groups along the axes of such meshes would wait for each other forever.
+def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) -> None:
+    """ValueError on all ranks of a mesh (None: of the world) that says for which names the `facts`
+    differ. What they are may be anything; it is compared as text.
+
+    It needs no group: ranks that mean different meshes of all ranks hear of it too.
     """
-    found: list[dict] = []
-    all_gather_object(found, {"the mesh": [f"{mesh}"]} | facts)
-    require_equal(found, [*range(len(found))], what, mesh)
-
-
-def require_agreement(facts: dict[str, list[str]], view: View, what: str) -> None:
-    """ValueError on all ranks of a mesh that names the tensors for which `facts` differ."""
-    found = [facts]
-    for group in view.groups:  # along one axis of the mesh after the other
-        gathered: list[list] = []
-        all_gather_object(gathered, found, get_group(group))
-        found = [each for line in gathered for each in line]
-    require_equal(found, view.mesh.process_ids, what, view.mesh)
-
-
-def require_equal(found: list[dict], ranks: list[int], what: str, mesh) -> None:
-    """ValueError that names the tensors of which the first rank says other things than another."""
-    first, lines = found[0], []
-    for rank, other in zip(ranks, found, strict=True):
+    world = known().world.size
+    if world == 1 or (mesh is not None and mesh.size == 1):
+        return
+    ranks = [*range(world)] if mesh is None else sorted(mesh.process_ids)
+    own = {"the call": [what.partition(" of ")[0]]}
+    own |= {"the mesh": [f"{mesh}"]} if mesh is not None else {}
+    own |= {name: [*map(as_text, found)] for name, found in facts.items()}
+    with Cause(1, str, f"{what} on {mesh}" if mesh else what):
+        found = told(own, ranks)
+    first, *others = found
+    lines = []
+    for rank, other in zip(ranks[1:], others, strict=True):
         for name in first | other:
             if first.get(name) != other.get(name):
                 here, there = first.get(name) or ["none"], other.get(name) or ["none"]
@@ -54,23 +44,41 @@ def require_equal(found: list[dict], ranks: list[int], what: str, mesh) -> None:
                 here, there = pairs[0] if pairs else (here, there)
                 lines.append(f"  {name}: {here} in rank {ranks[0]}, {there} in rank {rank}")
     if lines:
-        raise ValueError("\n".join([f"{what}: the ranks of {mesh} disagree", *lines[:5]]))
+        of = f"of {mesh} " if mesh is not None else ""
+        raise ValueError("\n".join([f"{what}: the ranks {of}disagree", *lines[:5]]))
 
 
-def require_same_inputs(program, arrays, view: View) -> None:
-    """Each rank counts an input or an outer tensor that does not lie in pieces as whole: so it must
-    be the same in all of them. Compared before the first run of a program; other values may come
-    later.
-    """
-    names = [f"argument {k}" for k in range(len(program.inputs))]
-    names += [f"the outer tensor {state.name}" for state in program.states]
-    facts = {
-        name: [f"{a.dtype}{[*a.shape]}", f"values with sum {checksum(a)}"]
-        for name, a in zip(names, arrays, strict=True)
-        if not sharded(a)
-    }
-    what = f"{program.name} of tensors in pieces and whole ones (see shard_tensor)"
-    require_agreement(facts, view, what)
+def told(own, ranks: list[int]) -> list:
+    """What each of some ranks has, told to all of them."""
+    world, found = known().world, []
+    if len(ranks) == world.size:
+        all_gather_object(found, own)
+        return [found[rank] for rank in ranks]
+    others = [rank for rank in ranks if rank != world.rank]
+    for rank in others:
+        send_object(world, own, rank, TAG)
+    by_rank = {rank: receive_object(world, rank, TAG) for rank in others} | {world.rank: own}
+    return [by_rank[rank] for rank in ranks]
 
 
-CHECKS.append(require_same_inputs)
+PLAIN = (bool, int, float, complex, str, type(None), type, NUMPY.dtype)
+SHOWN = (Spec, Placement, ProcessMesh)
+"""What has the same text in all ranks."""
+
+
+def as_text(value) -> str:
+    """A setting as text that is the same in all ranks: an object is its kind and its settings."""
+    if isinstance(value, PLAIN + SHOWN):
+        return str(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {as_text(x)}' for key, x in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(as_text, value))}]"
+    settings, name = getattr(value, "__dict__", {}), type(value).__name__
+    shown = {key: x for key, x in settings.items() if isinstance(x, PLAIN + SHOWN)}
+    return f"{getattr(value, '__qualname__', name)}{as_text(shown) if shown else ''}"
+
+
+def parameters_of(layer) -> dict[str, list]:
+    """The facts that all ranks must have alike of the parameters of a layer."""
+    return {name: [p.spec] for name, p in layer.named_parameters()}

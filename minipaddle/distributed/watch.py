@@ -11,6 +11,8 @@ import threading
 import time
 from contextlib import suppress
 
+from ..engine.core.rank import cause
+from ..engine.distributed.collectives import Call
 from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
 from ..engine.distributed.thread_group import SILENT, build_timeout
 from . import witness
@@ -26,7 +28,7 @@ class Watch:
         self.rank, self.size = rank, size
         self.failure: PeerFailed | None = None
         self.counts: dict[str, int] = {}  # group -> how many collectives this rank called
-        self.last = ""  # the collective it called last
+        self.last: Call | str = ""  # the collective it called last
         self.waiting = None  # (group, number, ranks) of the collective that it waits for
         self.ended: dict[int, dict] = {}  # rank that has ended -> its counts
         self.welcome, self.heard = threading.Event(), threading.Event()
@@ -53,7 +55,8 @@ class Watch:
             case "welcome":
                 self.welcome.set()
             case "where":
-                self.say(kind="here", counts=self.counts, last=self.last, waiting=self.waiting)
+                last = f"{self.last}"
+                self.say(kind="here", counts=self.counts, last=last, waiting=self.waiting)
             case "over":
                 self.ended[message["rank"]] = message["counts"]
             case "failed":
@@ -72,7 +75,7 @@ class Watch:
         """Count a call of a collective of a group; return its number."""
         self.check()
         number = self.counts[key] = self.counts.get(key, 0) + 1
-        self.last = f"{what} number {number}"
+        self.last = Call(what, number, cause.now)
         return number
 
     def check(self) -> None:
@@ -89,11 +92,17 @@ class Watch:
                 self.check()
                 raise PeerFailed(f"{what}: rank {rank} has ended")
 
+    def report_waiting(self, key: str, number: int, ranks, what) -> None:
+        """Say that this rank waits for a collective until it says `kind="working"`."""
+        place = {"key": key, "number": number, "ranks": list(ranks)}
+        self.say(kind="waiting", what=f"{what}", counts=self.counts, **place)
+
     def report_timeout(
         self, key: str, number: int, ranks, what: str, timeout: float
     ) -> CollectiveTimeout:
         """Raise the error of a rank that has waited too long; all other ranks raise it too."""
-        self.say(kind="late", key=key, number=number, ranks=list(ranks), what=what, timeout=timeout)
+        late = {"key": key, "number": number, "ranks": list(ranks), "timeout": timeout}
+        self.say(kind="late", what=f"{what}", **late)
         if not self.heard.wait(2 * witness.ANSWER):
             silent = f"{what} waited {timeout:g} s: the witness does not answer"
             self.fail(CollectiveTimeout(silent))

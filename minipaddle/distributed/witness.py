@@ -3,7 +3,8 @@
 Messages of a collective say nothing of a rank that is gone: the others would wait forever. So each
 rank holds a connection (TCP) to this process. The system closes the connections of ranks that die,
 however they die, and in the order in which they die. A rank that fails says so itself. When one has
-waited too long, the witness asks all where they are, and names those who did not come.
+waited too long, the witness asks all where they are, and names those who did not come. Ranks that
+have waited for some seconds say so: when all of them wait for others, nothing will ever happen.
 
 Rank 0 starts it by its path. It is not a rank and has a session of its own, so `mpiexec`, which
 kills all ranks within milliseconds when one dies, leaves it alone; it ends with the last rank. This
@@ -37,6 +38,7 @@ class Witness:
         self.announced = False  # whether the first failure was announced
         self.late: dict | None = None  # the message of a rank that has waited too long
         self.answers: dict[int, dict] = {}  # rank -> where it is
+        self.waiting: dict[int, dict] = {}  # rank -> what it has waited for, for some seconds
         self.deadline = 0.0
 
     def watch(self, first) -> None:
@@ -98,6 +100,11 @@ class Witness:
                 self.tell_all(kind="where")
             case {"kind": "here"}:
                 self.answers[rank] = message
+            case {"kind": "waiting"}:
+                self.waiting[rank] = message
+                self.announce_deadlock()
+            case {"kind": "working"}:
+                self.waiting.pop(rank, None)
             case {"kind": "over", "counts": counts}:
                 self.end(rank, counts)
 
@@ -131,6 +138,18 @@ class Witness:
         """The ranks that have not come to a collective."""
         counts = {rank: self.answers.get(rank, {}).get("counts", {}) for rank in ranks}
         return [rank for rank in ranks if counts[rank].get(key, 0) < number]
+
+    def announce_deadlock(self) -> None:
+        """Announce that every rank waits for one that waits elsewhere, if it is so."""
+        if len(self.waiting.keys() | self.ended) < self.size:
+            return
+        for each in self.waiting.values():
+            others = [self.waiting[rank] for rank in each["ranks"] if rank in self.waiting]
+            if all(other["counts"].get(each["key"], 0) >= each["number"] for other in others):
+                return  # all have come, and their messages take their time
+        lines = [f"\n  rank {rank}: {each['what']}" for rank, each in sorted(self.waiting.items())]
+        text = "the ranks wait for each other: they do not ask for the same"
+        self.announce(kind="failed", text=text + "".join(lines))
 
     def announce(self, **message) -> bool:
         """Tell all of a failure if it is the first: it causes those that follow. Was it?"""

@@ -6,10 +6,15 @@ are those of eager mode: what is saved, and every gradient, is an array in piece
 
 from __future__ import annotations
 
+from types import NoneType
+from zlib import crc32
+
 from ..engine.core.dispatch import current
 from ..engine.core.errors import value_error
 from ..engine.core.op import NOTHING
+from ..engine.core.rank import Cause
 from ..engine.core.record import Record, Spec
+from ..engine.eager.device import NUMPY
 from ..engine.eager.execution import SCALARS, Eager, as_operand, save
 from ..engine.eager.tape import get_leaf
 from ..engine.eager.tensor import Tensor, wrap
@@ -17,7 +22,7 @@ from ..engine.passes.decompose import RULES, by_body
 from ..engine.sharding.array import ShardedArray, of_piece, whole_array
 from ..engine.sharding.letters import rule_of
 from ..engine.sharding.pieces import View, apply_to_pieces
-from ..engine.sharding.placements import joined
+from ..engine.sharding.placements import Placement, ProcessMesh, joined
 
 
 def in_charge() -> None:
@@ -30,10 +35,13 @@ class ShardedEager(Eager):
     """Computes on pieces if an input lies in pieces; then the others lie whole in each rank."""
 
     def apply(self, op, inputs, attrs):
+        for x in inputs:
+            if type(getattr(x, "array", None)) is ShardedArray:
+                break
+        else:  # the hot path of plain code: it shall not feel that there are arrays in pieces
+            return Eager.apply(self, op, inputs, attrs)
         arrays = [x.array for x in inputs if isinstance(x, Tensor)]
         views = {a.view.mesh: a.view for a in arrays if type(a) is ShardedArray}
-        if not views:
-            return super().apply(op, inputs, attrs)
         if len(views) > 1:
             meshes = " and ".join(map(str, views))
             raise value_error(f"{op.name} of tensors on different meshes: {meshes}")
@@ -44,12 +52,16 @@ class ShardedEager(Eager):
         args = [whole_array(x.array, view) if isinstance(x, Tensor) else x for x in inputs]
         specs = [Spec(a.shape, a.dtype) if type(a) is ShardedArray else a for a in args]
         before, self.recording = self.recording, False
+        cause = cause_of(op, inputs, args, specs, attrs)
         try:
-            found = compute(op, args, attrs, specs, op.result_spec(specs, attrs), view)
+            with cause:
+                found = compute(op, args, attrs, specs, op.result_spec(specs, attrs), view)
         except Exception as error:
             raise op.explain(error, inputs, attrs) from error
         finally:
             self.recording = before
+        for array in found if type(found) is tuple else (found,):
+            array.cause = cause
         return self.put_on_tape(op, inputs, args, attrs, found)
 
     def put_on_tape(self, op, inputs, args, attrs, found):
@@ -68,6 +80,42 @@ class ShardedEager(Eager):
             out.record = Record(op, edges, attrs, found.shape, found.dtype, saved, self.scope)
             out.stop_gradient = False
         return out
+
+
+def cause_of(op, inputs, args, specs, attrs) -> Cause:
+    """The cause of what an operator makes, and of the moves for it."""
+    told, shown = [], []
+    for x, a, spec in zip(inputs, args, specs):
+        if type(a) is not ShardedArray:
+            told.append(text_number(a))
+            shown.append(a)
+        else:
+            told.append(a.cause.number)
+            was_whole = x.array is not a
+            shown.append(a.cause if was_whole else x.name if x.is_parameter else spec)
+    if attrs and not op.effect:
+        told.append(text_number(constant([*attrs.values()])))
+    return Cause(hash((text_number(op.name), *told)), format_call, op.name, shown)
+
+
+def text_number(value) -> int:
+    """A number that stands for a value, by its text: the same in all processes."""
+    return crc32(repr(value).encode())
+
+
+def constant(value):
+    """A value that has the same text in all ranks; of others their kind."""
+    if isinstance(value, CONSTANTS):
+        return value
+    return [*map(constant, value)] if isinstance(value, tuple | list) else type(value).__name__
+
+
+CONSTANTS = (bool, int, float, complex, str, NoneType, NUMPY.dtype, Placement, ProcessMesh)
+
+
+def format_call(name: str, given: list) -> str:
+    """An operator with what it is given, as text."""
+    return f"{name}({', '.join(map(str, given))})"
 
 
 def compute(op, args, attrs, specs, results, view: View):

@@ -150,6 +150,37 @@ def test_a_witness_that_does_not_answer(ranks, monkeypatch):
         raise ranks[1].report_timeout("0", 1, [0, 1], "barrier number 1", 0.5)
 
 
+def wait_elsewhere(rank: Watch, key: str, ranks, call="barrier") -> None:
+    """Let a rank call a collective of some ranks, and wait for it for long."""
+    rank.report_waiting(key, rank.count_call(key, call), ranks, rank.last)
+
+
+def test_all_wait_for_each_other(ranks):
+    """All know it as soon as the last one has waited for long, each in a group of two."""
+    for k, rank in enumerate(ranks):
+        assert rank.failure is None
+        wait_elsewhere(rank, f"{k}", [k, (k + 1) % 3], f"all_gather of group {k}")
+    lines = [f"\n  rank {k}: all_gather of group {k} number 1" for k in range(3)]
+    expected = "the ranks wait for each other: they do not ask for the same" + "".join(lines)
+    assert [heard(rank) for rank in ranks] == [expected] * 3
+
+
+@pytest.mark.parametrize("why", ["all came", "one works", "one went on"])
+def test_who_waits_is_not_always_stuck(ranks, witness, why):
+    """In one collective, which takes its time; for a rank that computes, or that waits no more."""
+    for rank in ranks[: 2 if why == "one works" else 3]:
+        wait_elsewhere(rank, "0", [0, 1, 2])
+    settle(lambda: len(witness.waiting) == (2 if why == "one works" else 3))
+    if why == "one went on":
+        ranks[0].say(kind="working")
+        settle(lambda: len(witness.waiting) == 2)
+        wait_elsewhere(ranks[1], "1", [0, 1])
+        wait_elsewhere(ranks[2], "2", [0, 2])
+        settle(lambda: {each["key"] for each in witness.waiting.values()} == {"1", "2"})
+    time.sleep(0.05)
+    assert not any(rank.failure for rank in ranks)
+
+
 def test_who_has_ended_never_comes(ranks):
     ranks[1].count_call("0", "barrier")
     ranks[1].leave()

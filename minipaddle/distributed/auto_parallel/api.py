@@ -11,8 +11,7 @@ from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.pieces import of_gradient
 from ...engine.sharding.placements import local_shape
 from ..dist_tensor import checked, reshard, shard_tensor, view_of
-from ..objects import all_gather_object
-from ..parallel import get_group
+from ..same import require_same, told
 from .mesh import checked_mesh
 
 
@@ -96,18 +95,16 @@ def dtensor_from_local(local_tensor, mesh, placements):
     own = [*given.spec.shape]
     what = f"dtensor_from_local of {given.spec}"
     found = checked(placements, checked_mesh(mesh, what), len(own), what)
+    require_same(what, mesh, {"each piece": [given.dtype.name, f"{len(own)} axes", f"{[*found]}"]})
     shape = joined_shape(own, found, view_of(mesh), what)
     return FromLocal.apply(given, shape, found, mesh)
 
 
 def joined_shape(own: list[int], placements, view, what: str) -> list[int]:
     """The shape of the whole, from that of each rank's piece."""
-    shapes = {view.place: own}
-    for group in view.groups:  # along one axis of the mesh after the other: then all are known
-        found: list[list] = []
-        all_gather_object(found, [[[*k], s] for k, s in shapes.items()], get_group(group))
-        shapes = {tuple(k): s for pairs in found for k, s in pairs}
-    shape = [*own]
+    ranks = view.mesh.process_ids
+    places, shape = map(view.mesh.coordinate, ranks), [*own]
+    shapes = dict(zip(places, told(own, ranks), strict=True))
     for dim in {p.dim for p in placements if p.is_shard()}:
         cut = [p.is_shard(dim) for p in placements]
         line = [s[dim] for k, s in shapes.items() if all(c or not j for c, j in zip(cut, k))]

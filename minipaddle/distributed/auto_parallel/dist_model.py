@@ -6,6 +6,7 @@ from ...core.prelude import Recording, Tensor, not_supported, type_error, value_
 from ...jit import to_static as program_of_function
 from ...nn import Layer
 from ...optimizer import Optimizer
+from ..same import parameters_of, require_same
 from .strategy import Strategy
 
 
@@ -56,6 +57,7 @@ class DistModel:
         merge = self.strategy.gradient_merge
         if merge.enable:
             self.merged, self.mean = merge.k_steps, merge.avg
+        self.require_same()
         self.functions = {
             name: program_of_function(function)
             for name, function in (
@@ -67,6 +69,14 @@ class DistModel:
         }
         self.mode = "predict" if loss is None else "eval" if optimizer is None else "train"
         self.set_mode(self.mode)
+
+    def require_same(self) -> None:
+        """ValueError on all ranks of the parameters' mesh unless they make the same model."""
+        lying = [p.process_mesh for p in self.network.parameters() if p.is_dist()]
+        if lying:
+            how = type(self.loss), type(self.optimizer), self.strategy.to_dict(), self.merged
+            facts = {"loss, optimizer, strategy": [*how]} | parameters_of(self.network)
+            require_same("DistModel", lying[0], facts)
 
     # ---- modes -------------------------------------------------------------------------------
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ...core.prelude import Tensor, type_error, value_error
 from ...nn import Layer
-from ..dist_tensor import cut_tensor, view_of
-from ..ranks import known
-from ..same import octets, require_agreement, require_same_mesh
+from ..dist_tensor import cut_tensor
+from ..same import require_same, values_of
 from .mesh import checked_mesh
 
 
@@ -39,9 +38,8 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
     mesh = checked_mesh(process_mesh, "shard_layer")
     if not isinstance(layer, Layer):
         raise type_error(f"shard_layer of {layer!r:.80}", "a paddle.nn.Layer")
-    if mesh.size == known().world.size:
-        require_same_mesh({}, mesh, "shard_layer")
-    before = {name: octets(x) for name, x in named_tensors(layer)}
+    require_same("shard_layer", mesh, {})
+    before = {name: values_of(x) for name, x in named_tensors(layer)}
     if shard_fn is not None:
         for name, sublayer in layer.named_sublayers(include_self=True):
             shard_fn(name, sublayer, mesh)
@@ -51,7 +49,7 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
                 if x is not None and not x.is_dist():
                     store[name] = cut_tensor(x, mesh, [])
     facts = {name: described(x, before.get(name)) for name, x in named_tensors(layer)}
-    require_agreement(facts, view_of(mesh), "shard_layer")
+    require_same("shard_layer", mesh, facts)
     if input_fn is not None:
         layer.register_forward_pre_hook(lambda _, inputs: as_arguments(input_fn(inputs, mesh)))
     if output_fn is not None:
@@ -69,6 +67,6 @@ def named_tensors(layer: Layer) -> list[tuple[str, Tensor]]:
     return [*layer.named_parameters(), *layer.named_buffers()]
 
 
-def described(x: Tensor, checksum: int | None) -> list[str]:
+def described(x: Tensor, before: str | None) -> list:
     """What all ranks must know alike of a tensor: spec, placements, values from before."""
-    return [str(x.spec), f"on {x.process_mesh} as {x.placements}", f"values with sum {checksum}"]
+    return [x.spec, f"on {x.process_mesh} as {x.placements}", before]

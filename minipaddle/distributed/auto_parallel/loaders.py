@@ -6,6 +6,7 @@ from ...core.prelude import Tensor, not_supported, type_error, value_error
 from ...engine.sharding.placements import REPLICATE, ProcessMesh, Shard
 from ...io import DataLoader
 from ..dist_tensor import cut_tensor
+from ..same import require_same
 from .api import dtensor_from_local
 from .mesh import checked_mesh
 
@@ -47,6 +48,9 @@ class ShardDataloader:
             self.placements(dim)  # refuse now, not at the first batch
         self.is_split, self.dense = is_dataset_splitted, dense_tensor_idx
         self.batch_sampler = dataloader.batch_sampler
+        settings = {"shard_dims": [shard_dims], "is_dataset_splitted": [is_dataset_splitted]}
+        settings |= {"input_keys": [input_keys], "batches": [length_of(dataloader)]}
+        require_same("shard_dataloader", first, settings)
 
     def placements(self, dim) -> list:
         """How a field lies whose rows are cut along the axis `dim` of the mesh; None: whole."""
@@ -103,6 +107,14 @@ class ShardDataloader:
         if self.is_split:
             return dtensor_from_local(x, self.mesh, placements)
         return cut_tensor(x, self.mesh, placements)
+
+
+def length_of(loader: DataLoader) -> int | None:
+    """The number of batches, if it is known."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None
 
 
 def shard_dataloader(

@@ -24,6 +24,7 @@ from ...engine.sharding.placements import Placements, ProcessMesh, Shard, piece_
 from ...optimizer import Optimizer
 from ..along import cut_parameter
 from ..dist_tensor import reshard, shard_tensor
+from ..same import require_same
 from .mesh import checked_mesh, get_mesh
 
 
@@ -218,6 +219,7 @@ def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int =
         )
     if type(steps) is not int or steps < 1:
         raise value_error(f"gradient_accumulation_steps={steps!r}", expected="a number from 1 on")
+    require_same_optimizer(optimizer, shard_fn, steps)
     optimizer.gradient_accumulation_steps = steps
     if shard_fn is None:
         return optimizer
@@ -237,6 +239,17 @@ def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int =
     for p, kept in optimizer._states.items():
         kept.states = {name: optimizer.placed(p, name, x) for name, x in kept.states.items()}
     return optimizer
+
+
+def require_same_optimizer(optimizer, shard_fn, steps: int) -> None:
+    """ValueError on all ranks of the parameters' mesh unless they have the same optimizer."""
+    lying = [p.process_mesh for p in optimizer._parameter_list if p.is_dist()]
+    mesh = lying[0] if lying else getattr(shard_fn, "mesh", None) or get_mesh()
+    if mesh is None:
+        return
+    facts = {f"parameter {k}": [p.spec] for k, p in enumerate(optimizer._parameter_list)}
+    settings = type(optimizer), shard_fn, f"gradient_accumulation_steps={steps}"
+    require_same("shard_optimizer", mesh, {"the optimizer": [*settings]} | facts)
 
 
 def shard_along(optimizer, stage: int, axis: str, mesh: ProcessMesh):

@@ -11,6 +11,7 @@ from ..auto_parallel.stages import shard_along
 from ..communication import barrier
 from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
+from ..same import parameters_of, require_same
 from . import topology
 from .merging import GradientMerge
 from .meta_parallel.tensor_parallel import TensorParallel
@@ -47,6 +48,7 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
         )
     chosen.now, merging.now = strategy or DistributedStrategy(), ()
     world = init_parallel_env()
+    require_same("fleet.init", None, {"the strategy": [repr(chosen.now)]})
     degrees = chosen.now.hybrid_configs
     sizes = {name: degrees[f"{short}_degree"] for name, short in topology.AXES.items()}
     others = prod(n for n in sizes.values() if n != -1)
@@ -86,6 +88,8 @@ def distributed_model(model):
     [1.5, 1.5]
     """
     strategy, group = strategy_in_use(), topology.get_hybrid_communicate_group()
+    facts = {"the strategy": [repr(strategy)]} | parameters_of(model)
+    require_same("fleet.distributed_model", None, facts)
     if group.mesh.dim_names != ["dp"] and group.mesh.size > 1:
         return TensorParallel(model, group)
     if strategy.sync_batch_norm:
@@ -129,6 +133,8 @@ def distributed_optimizer(optimizer, strategy=None):
     [[0.0, -2.0], [0.0, -2.0]]
     """
     chosen.now = strategy = strategy or strategy_in_use()
+    facts = {"the strategy": [repr(strategy)], "the optimizer": [type(optimizer)]}
+    require_same("fleet.distributed_optimizer", None, facts)
     if strategy.hybrid_configs["sharding_degree"] > 1:
         if strategy.gradient_merge:
             raise not_supported(

@@ -25,6 +25,7 @@ from ..dist_tensor import unshard_dtensor, view_of
 from ..fleet import topology
 from ..parallel import get_group, get_rank
 from ..ranks import group_of
+from ..same import parameters_of, require_same
 
 LEVELS = {"os": 1, "os_g": 2, "p_g_os": 3}
 """Paddle's names of the stages: states of the optimizer, gradients, parameters."""
@@ -152,14 +153,18 @@ def group_sharded_parallel(
         raise not_supported(
             "group_sharded_parallel with offload=True of a model on a GPU", expected="offload=False"
         )
-    mesh = mesh_of(group_of(group), dp_group)
+    mesh, whole = mesh_of(group_of(group), dp_group), parameters_in(model, exclude_layer or ())
+    excluded = [k for k, p in enumerate(model.parameters()) if id(p) in whole]
+    settings = level, f"sync_buffers={sync_buffers}", f"exclude_layer of parameters {excluded}"
+    facts = {"level and options": [*settings]} | parameters_of(model)
+    require_same("group_sharded_parallel", mesh, facts)
     for p in model.parameters():
         cut_parameter(p, mesh, {})
     for x in model.buffers() if sync_buffers and mesh.size > 1 else ():
         broadcast(x, src=mesh.process_ids[0])
     shard_layer(model, mesh)
     stage = STAGES[LEVELS[level]](mesh.dim_names[-1], mesh)
-    stage.whole = parameters_of(model, exclude_layer or ())
+    stage.whole = whole
     return GroupSharded(model, mesh), shard_optimizer(optimizer, stage), scaler
 
 
@@ -178,7 +183,7 @@ def mesh_of(group, dp_group) -> ProcessMesh:
     )
 
 
-def parameters_of(model: Layer, layers) -> set[int]:
+def parameters_in(model: Layer, layers) -> set[int]:
     """The `id`s of the parameters in some layers, given by the names of their classes or `id`s."""
     kinds = {type(each).__name__ for each in model.sublayers(include_self=True)}
     numbers = {id(each) for each in model.sublayers(include_self=True)}

@@ -8,21 +8,22 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def line_of(where) -> str:
-    """`file.py:12, in train` for a (code object, instruction offset) pair as records keep it.
+    """`file.py:12, in train` for a (code object, instruction offset) pair as records keep it; a
+    third entry says what a compiler wrote the record for.
 
     A program that was read from a file has this text itself.
     """
     if isinstance(where, str):
         return where
-    code, line = where[0], line_number(where)
+    code, line, why = where[0], line_number(where), "".join(f", for {x}" for x in where[2:])
     if "ipykernel_" in code.co_filename:  # a file of that name exists for the kernel alone
-        return f"line {line} of a notebook cell"
-    return f"{code.co_filename}:{line}, in {code.co_name}"
+        return f"line {line} of a notebook cell{why}"
+    return f"{code.co_filename}:{line}, in {code.co_name}{why}"
 
 
 def line_number(where) -> int:
     """The line in its file of a (code object, instruction offset) pair."""
-    code, offset = where
+    code, offset = where[:2]
     return next((n for start, end, n in code.co_lines() if start <= offset < end and n), 0)
 
 

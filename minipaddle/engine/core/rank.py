@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from copy import copy
+from hashlib import blake2b
 
 
 class PerRank(threading.local):
@@ -57,3 +58,35 @@ def own_settings() -> None:
 
 among = per_rank((0, 1))
 """(rank, number of ranks) of the code that runs."""
+
+
+def hash_64(*things) -> int:
+    """64 bits that stand for some things; the same in all processes."""
+    return int.from_bytes(blake2b(repr(things).encode(), digest_size=8).digest(), "little")
+
+
+class Cause:
+    """What an array in pieces is made by, or collectives serve, those in its `with`: an operator.
+
+    `number` stands for it, for all on which it depends, and for the values of these: the same in
+    all ranks. A collective of ranks with other numbers fails in all; its error has the text that
+    `show(*given)` makes.
+    """
+
+    def __init__(self, number: int, show, *given):
+        self.number, self.show, self.given = number, show, given
+
+    def __enter__(self):
+        self.before, cause.now = cause.now, self
+        return self
+
+    def __exit__(self, *exc):
+        cause.now = self.before
+
+    def __str__(self) -> str:
+        return self.show(*self.given)
+
+
+NO_CAUSE = Cause(0, str)
+cause = per_rank(NO_CAUSE)
+"""That of the collectives that a rank calls now."""

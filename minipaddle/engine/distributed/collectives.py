@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from ..core.rank import NO_CAUSE, Cause
 from ..core.record import Spec
 from ..eager.device import module_of
 
@@ -50,18 +53,8 @@ def barrier(inputs, options, r: int):
     return None
 
 
-def message(inputs, options, r: int):
-    """What rank 0 of two sends is copied into the array of rank 1."""
-    sent, expected = (Spec(x.shape, x.dtype) for x in inputs)
-    if sent != expected:
-        raise ValueError(f"recv of {expected} from rank {options[r]['root']}, which sent {sent}")
-    inputs[1][...] = inputs[0]
-    return inputs[r]
-
-
 COLLECTIVES = {
-    function.__name__: function
-    for function in (all_gather, all_reduce, barrier, broadcast, message)
+    function.__name__: function for function in (all_gather, all_reduce, barrier, broadcast)
 }
 """For each collective a function of the inputs and options of all ranks and of a rank's number: it
 does that rank's share of the work and gives that rank's result. Others register here.
@@ -71,6 +64,22 @@ does that rank's share of the work and gives that rank's result. Others register
 # ---- do all ranks call the same collective? ------------------------------------------------------
 
 
+class Call(NamedTuple):
+    """A rank's call of a collective, as errors name it."""
+
+    name: str
+    number: int  # among those of its group
+    cause: Cause
+
+    def __str__(self) -> str:
+        return f"{self.name} number {self.number}{why(self.cause)}"
+
+
+def why(cause: Cause) -> str:
+    """What is said of a cause after a call."""
+    return f" for {cause}" if cause.number else ""
+
+
 def common_signature(name: str, array, options: dict) -> tuple:
     """The part of a call that must be the same in all ranks."""
     if name == "scatter":
@@ -78,7 +87,8 @@ def common_signature(name: str, array, options: dict) -> tuple:
     if array is None or name == "message":
         return (name,)
     shape = array.shape if name != "all_to_all" else array.shape[1:]
-    return name, options.get("op"), options.get("root"), shape, array.dtype
+    number = options.get("cause", NO_CAUSE).number
+    return name, options.get("op"), options.get("root"), shape, array.dtype, number
 
 
 def rows_match(name: str, options: list[dict]) -> bool:
@@ -92,7 +102,7 @@ def format_call(name: str, array, options: dict) -> str:
     array = options.get("out", array)
     args = [] if array is None else [str(Spec(array.shape, array.dtype))]
     args += [f"{k}={v}" for k, v in options.items() if k in ("op", "root", "sent", "received")]
-    return f"{name}({', '.join(args)})"
+    return f"{name}({', '.join(args)}){why(options['cause'])}"
 
 
 def build_mismatch(what: str, ranks, calls) -> ValueError:

@@ -13,14 +13,19 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+from ..core.rank import cause
 from .collectives import (
     COLLECTIVES,
+    Call,
     build_mismatch,
     common_signature,
     format_call,
     rows_match,
 )
-from .process_group import TIMEOUT, CollectiveTimeout, Done, PeerFailed, ProcessGroup, Work
+from .process_group import TIMEOUT, CollectiveTimeout, PeerFailed, ProcessGroup, Work
+
+PATIENCE = 0.1
+"""The seconds without any news after which a rank that waits asks whether all do."""
 
 SMALL = 1 << 16
 """The rank that comes last does a collective of fewer bytes alone: a handover would cost more."""
@@ -36,13 +41,15 @@ class World:
         self.messages: Counter = Counter()  # by (group, sender, receiver, tag, side)
         self.failure: PeerFailed | None = None
         self.ended: dict[int, str] = {}  # rank -> how it ended
-        self.latest: dict[int, str] = {}  # rank -> the collective it called last
+        self.latest: dict[int, Call] = {}  # rank -> the collective it called last
+        self.threads: dict[int, int] = {}  # rank -> the thread that made its group
         self.counts: dict[tuple, int] = {}  # (group, rank) -> how many collectives it called
-        self.waits: dict = {}  # rank that waits -> a function that says for which others
+        self.waits: dict[int, tuple] = {}  # rank that waits -> for what, and for whom (a function)
         self.communication = ThreadPoolExecutor(1, "communication")  # works beside the ranks
 
     def group(self, rank: int) -> ThreadGroup:
         """The group of all ranks, as rank number `rank` sees it."""
+        self.threads[rank] = threading.get_ident()
         return ThreadGroup(self, 0, range(self.size), rank, self.timeout)
 
     def end(self, rank: int, error: BaseException | None = None) -> None:
@@ -73,19 +80,35 @@ class World:
 
         The caller holds `changed`.
         """
-        self.waits[rank], deadline = missing, time.monotonic() + timeout
+        deadline, own = time.monotonic() + timeout, self.threads.get(rank) == threading.get_ident()
+        if own:  # not a thread that works beside the rank's
+            self.waits[rank] = what, missing
         while not ready():
             gone = [r for r in missing() if r in self.ended]
             if gone and not self.failure:
                 self.fail(PeerFailed(f"{what}: rank {gone[0]} {self.ended[gone[0]]}"))
             self.check()
-            if not self.changed.wait(deadline - time.monotonic()) and not ready():
-                raise self.time_out(what, timeout, missing())
-        self.waits.pop(rank, None)
+            left = deadline - time.monotonic()
+            if not self.changed.wait(min(left, PATIENCE)) and not ready():
+                if stuck := self.deadlock():
+                    raise self.fail(stuck)
+                if left <= PATIENCE:
+                    raise self.time_out(what, timeout, missing())
+        if own:
+            del self.waits[rank]
+
+    def deadlock(self) -> PeerFailed | None:
+        """The failure if every rank that has not ended waits for another one."""
+        own = self.threads.keys() - self.ended.keys()
+        calls = [(r, *self.waits.get(r, ("", list))) for r in sorted(own)]
+        if len({*self.threads.values()}) < self.size or not all(gone() for _, _, gone in calls):
+            return None  # a thread serves as several ranks, or some compute
+        lines = "".join(f"\n  rank {r}: {call}" for r, call, _ in calls)
+        return PeerFailed(f"the ranks wait for each other: they do not ask for the same{lines}")
 
     def time_out(self, what: str, timeout: float, missing: list[int]) -> PeerFailed:
         """The failure of a rank that has waited too long for the `missing` ones."""
-        waits = {rank: others() for rank, others in [*self.waits.items()]}
+        waits = {rank: others() for rank, (_, others) in [*self.waits.items()]}
         return self.fail(build_timeout(what, timeout, missing, self.latest, waits))
 
     def wait_for_change(self, seconds: float) -> None:
@@ -118,7 +141,7 @@ def build_timeout(what, timeout: float, missing: list, latest: dict, waits: dict
     return CollectiveTimeout(f"{what} waited {timeout:g} s: {'; '.join(who)}")
 
 
-def format_latest(latest: str | None) -> str:
+def format_latest(latest: Call | str | None) -> str:
     """The collective a rank called last, in words."""
     if latest == SILENT:
         return SILENT
@@ -210,8 +233,8 @@ class ThreadGroup(ProcessGroup):
         self.world, self.key, self.count = world, (id, *ranks), 0
 
     def start(self, name: str, array, **options) -> Work:
-        what = f"{name} number {self.count_call(name)}"
-        call = name, array, options
+        what = Call(name, self.count_call(name), cause.now)
+        call = name, array, options | {"cause": cause.now}
         return self.join((self.key, self.count), name, what, self.ranks, self.rank, call)
 
     def join(self, key, name: str, what: str, ranks, k: int, call: tuple) -> Work:
@@ -231,25 +254,6 @@ class ThreadGroup(ProcessGroup):
             collective.work()
         return CollectiveWork(collective, k, self.timeout)
 
-    def post(self, array, dst: int, tag: int) -> Work:
-        self.message(0, self.rank, dst, tag, array.copy())
-        return Done()
-
-    def take(self, array, src: int, tag: int) -> Work:
-        return self.message(1, src, self.rank, tag, array)
-
-    def message(self, side: int, src: int, dst: int, tag: int, array) -> Work:
-        """A message as a collective of two ranks: the sender is on side 0, the receiver on 1."""
-        key = self.key, src, dst, tag
-        with self.world.changed:
-            self.world.messages[key, side] += 1
-            number = self.world.messages[key, side]
-        what, ranks = f"recv from rank {src}", [self.ranks[src], self.ranks[dst]]
-        call = "message", array, {"root": src}
-        work = self.join((*key, number), "message", what, ranks, side, call)
-        work.collective.work()  # the rank that comes last copies it
-        return work
-
     def subgroup(self, id: int, ranks, timeout: float) -> ThreadGroup | None:
         own, ranks = self.ranks[self.rank], list(ranks)
         if own not in ranks:
@@ -262,13 +266,14 @@ class ThreadGroup(ProcessGroup):
     def count_call(self, what: str) -> int:
         self.check()
         self.count += 1
-        self.world.latest[self.ranks[self.rank]] = f"{what} number {self.count}"
+        self.world.latest[self.ranks[self.rank]] = Call(what, self.count, cause.now)
         self.world.counts[(*self.key, self.rank)] = self.count
         return self.count
 
     def note_wait(self, number: int) -> None:
         """Note that this rank waits for a collective, by other means than the world's."""
-        self.world.waits[self.ranks[self.rank]] = lambda: self.missing(number)
+        rank = self.ranks[self.rank]
+        self.world.waits[rank] = self.world.latest[rank], lambda: self.missing(number)
 
     def missing(self, number: int) -> list[int]:
         """The ranks that have not come to a collective."""
@@ -277,6 +282,3 @@ class ThreadGroup(ProcessGroup):
 
     def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
         return self.world.time_out(what, timeout, self.missing(number))
-
-    def close(self) -> None:
-        """Nothing to release: the world ends with its last rank."""

@@ -10,6 +10,7 @@ import os
 from functools import cache
 
 from ..core.errors import value_error
+from ..core.rank import Cause, hash_64
 from ..eager.device import current_place
 from ..eager.tracer import alone
 from ..ir.interpreter import Run
@@ -17,17 +18,13 @@ from ..ir.program import Program, open_sizes
 from ..passes.manager import chosen_by, optimized, run_pass, survey
 from ..passes.partition import partition
 from ..passes.specialise import sizes_of
-from ..sharding.array import ShardedArray
+from ..sharding.array import ShardedArray, cause_of_whole, sharded
 from .compiler import Unusable, compiler, give_up, unusable
 from .native import CannotCompile, Executable
 
 BUILDERS: dict[str, object] = {}
 """Further executors, each `build(program, strategy, sizes)`, by the kind of place they compute on
 ("gpu"); "no compiler" stands in for the native one where there is no C compiler."""
-
-# Before a program runs on pieces for the first time: `check(program, arrays, view)`, called by all
-# ranks of the mesh.
-CHECKS: list = []
 
 
 def backend_named(name: str | None, strategy=None) -> str:
@@ -64,7 +61,7 @@ class ExecutableCache:
         self.reasons: dict[tuple, str] = {}
         self.interpreted: dict[Program, Program] = {}
         self.parts: dict[tuple, tuple] = {}  # programs of this rank, by how their arrays lie
-        self.open_sizes = cache(open_sizes)
+        self.open_sizes, self.number_of = cache(open_sizes), cache(number_of)
         self.frozen = False  # whether states without an update stay the same for many runs
 
     def __str__(self) -> str:
@@ -96,20 +93,22 @@ class ExecutableCache:
         view = next(a.view for a in arrays if type(a) is ShardedArray)
         placements = [getattr(a, "placements", view.replicated) for a in arrays]
         key = program, view, *placements
-        if key not in self.parts:
-            for check in CHECKS:
-                check(program, arrays, view)
+        if first := key not in self.parts:
             self.parts[key] = self.part_of(program, placements, view, terms)
         part, outputs = self.parts[key]
-        found, _ = self.run(part, [getattr(a, "local", a) for a in arrays])
+        with cause_of_run(program, arrays, self.number_of(program), first) as cause:
+            found, _ = self.run(part, [getattr(a, "local", a) for a in arrays])
         own = arrays[len(program.inputs) :]
         updated = [a for a, state in zip(own, program.states) if state.update is not None]
         results = [
-            ShardedArray(y, r.shape, p, view) for y, r, p in zip(found, program.outputs, outputs)
+            ShardedArray(y, r.shape, p, view, cause)
+            for y, r, p in zip(found, program.outputs, outputs)
         ]
         for a, y in zip(updated, found[len(outputs) :], strict=True):
             whole = type(a) is not ShardedArray
             results.append(y if whole else a if y is a.local else a.like(y))
+            if not whole:
+                results[-1].cause = cause
         return results
 
     def part_of(self, program: Program, placements: list, view, terms=()) -> tuple:
@@ -162,6 +161,28 @@ class ExecutableCache:
         if build is None:
             made.load()  # another thread may trace while the compiler runs
         return made
+
+
+def number_of(program: Program) -> int:
+    """A number that stands for the operators of a program."""
+    return hash_64(*map(repr, program.records))
+
+
+def cause_of_run(program: Program, arrays, number: int, first: bool) -> Cause:
+    """The cause of the results of a program on pieces: each rank counts the other arrays as whole,
+    so they must be the same in all of them.
+    """
+    wholes = [None if sharded(a) else cause_of_whole(a, wait=first) for a in arrays]
+    numbers = [(cause or a.cause).number for cause, a in zip(wholes, arrays)]
+    return Cause(hash((number, *numbers)), format_run, program, wholes)
+
+
+def format_run(program: Program, wholes: list) -> str:
+    """A run of a program with what is whole in each rank, as text."""
+    names = [r.attrs["name"] or f"argument {k}" for k, r in enumerate(program.inputs)]
+    names += [state.name or "an outer tensor" for state in program.states]
+    shown = [f"{name}={cause}" for name, cause in zip(names, wholes, strict=True) if cause]
+    return f"{program.name}({', '.join(shown)})"
 
 
 BACKENDS = {"native": ExecutableCache.build, "cuda": ExecutableCache.build, "interpreter": None}

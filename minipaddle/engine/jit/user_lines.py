@@ -78,7 +78,7 @@ def report(error: BaseException) -> str:
     lines, folded = user_lines(error.__traceback__)
     where = getattr(getattr(error, "record", None), "where", None)
     if type(where) is tuple:  # raised by a record of a program that ran: its line
-        lines.append(Line(where[0], *place(*where)))
+        lines.append(Line(where[0], *place(*where[:2])))
     out, last = [TITLE, ""], lines[-1] if lines else None
     for line, same in groupby(lines):
         code, count = line.code, len(list(same))

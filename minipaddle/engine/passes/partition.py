@@ -36,6 +36,8 @@ class Partitioner(Builder):
         y = super().emit(op, inputs, attrs, self.source and self.source.scope, flow)
         for record in self.program.records[before:]:
             record.where = self.source and self.source.where
+            if record.op.effect and record.where and record.op is not self.source.op:
+                record.where = *record.where[:2], call_of(self.source)
         return y
 
     def given(self, record: Record, placements: Placements) -> Record:
@@ -66,6 +68,7 @@ class Partitioner(Builder):
             for state, record, place in given:
                 update = None
                 if state.update is not None:
+                    self.source = state.update
                     update = self.value(self.pieces[state.update].as_placed(place, self.view).array)
                 self.program.states.append(State(state.name, record, update, state.storage))
         self.program.outputs = [self.value(x.array) for x, _ in outputs]
@@ -83,6 +86,12 @@ class Partitioner(Builder):
         inputs = [r.attrs["value"] if r.op is NUMBER else self.pieces[r] for r in record.inputs]
         results = record.shape if record.dtype is None else record.spec
         return apply_to_pieces(record.op, inputs, record.attrs, results, self.view)
+
+
+def call_of(record: Record) -> str:
+    """An operator with the names of what it is given, `affine(x, linear_0.w_0)`."""
+    names = [r.attrs.get("name") or str(r.spec) for r in record.inputs if r.dtype is not None]
+    return f"{record.op.name}({', '.join(names)})"
 
 
 @slot("passes.partition")

@@ -2,14 +2,19 @@
 
 It stands where NumPy's and CuPy's arrays stand: in a tensor, on the tape, among the arguments of a
 program. As with CuPy's, `get()` brings the whole to the host; here it is a collective.
+
+All ranks have an array from the same operators on the same whole arrays and numbers; its `cause`
+stands for these, and collectives carry it: ranks that differ fail at the next one.
 """
 
 from __future__ import annotations
 
 from math import prod
+from zlib import crc32
 
+from ..core.rank import NO_CAUSE, Cause, hash_64
 from ..core.record import Spec
-from ..eager.device import current_place, module_of
+from ..eager.device import CPU, NUMPY, current_place, module_of
 from ..eager.tensor import wrap
 from .pieces import Piece, View
 from .placements import Placements, piece_of
@@ -18,13 +23,13 @@ from .placements import Placements, piece_of
 class ShardedArray:
     """A rank's piece `local` of an array of `shape`, which lies as `placements` say."""
 
-    __slots__ = ("__weakref__", "local", "placements", "shape", "view")
+    __slots__ = ("__weakref__", "cause", "local", "placements", "shape", "view")
 
     __array_ufunc__ = None
     used = False  # whether this process has made any
 
-    def __init__(self, local, shape, placements: Placements, view: View):
-        self.local, self.shape = local, tuple(shape)
+    def __init__(self, local, shape, placements: Placements, view: View, cause: Cause = NO_CAUSE):
+        self.local, self.shape, self.cause = local, tuple(shape), cause
         self.placements, self.view = placements, view
         ShardedArray.used = True
 
@@ -41,7 +46,7 @@ class ShardedArray:
 
     def like(self, local) -> ShardedArray:
         """Another piece that lies as this one does."""
-        return ShardedArray(local, self.shape, self.placements, self.view)
+        return ShardedArray(local, self.shape, self.placements, self.view, self.cause)
 
     def piece(self) -> Piece:
         """It as operators take it."""
@@ -51,7 +56,10 @@ class ShardedArray:
         """The array as it lies after moves to other placements."""
         if placements == self.placements:
             return self
-        return of_piece(self.piece().moved_to(placements, self.view), self.view)
+        asked = Spec(self.shape, self.dtype), [*self.placements], [*placements]
+        made, words = self.cause.number, "the move of {3} from {1} to {2}".format
+        with Cause(hash_64(made, *asked), words, *asked, self.cause if made else asked[0]):
+            return of_piece(self.piece().moved_to(placements, self.view), self.view, self.cause)
 
     def beside(self, array) -> ShardedArray:
         """A whole array (a state of this one) in pieces: as this one lies if it has its shape."""
@@ -81,7 +89,7 @@ class ShardedArray:
             raise TypeError("only all of an array in pieces can be overwritten: x[...] = value")
         if not isinstance(value, ShardedArray):
             value = cut_whole(module_of(self.local).asarray(value), self.placements, self.view)
-        self.local[...] = value.placed(self.placements).local
+        self.local[...], self.cause = value.placed(self.placements).local, value.cause
 
     def __repr__(self) -> str:
         return f"<array in pieces: {Spec(self.shape, self.dtype)}, {list(self.placements)}>"
@@ -119,7 +127,7 @@ def whole_array(array, view: View) -> ShardedArray:
     """An array that each rank has whole, as an array in pieces; such a one as it is."""
     if type(array) is ShardedArray:
         return array
-    return ShardedArray(array, array.shape, view.replicated, view)
+    return ShardedArray(array, array.shape, view.replicated, view, cause_of_whole(array))
 
 
 def cut_whole(array, placements: Placements, view: View) -> ShardedArray:
@@ -132,9 +140,24 @@ def cut_whole(array, placements: Placements, view: View) -> ShardedArray:
     local = array[(*index, ...)].copy()
     if any(k and p.is_partial() for k, p in zip(view.place, placements)):
         local[...] = 0
-    return ShardedArray(local, array.shape, placements, view)
+    return ShardedArray(local, array.shape, placements, view, cause_of_whole(array, placements))
 
 
-def of_piece(piece: Piece, view: View) -> ShardedArray:
+def of_piece(piece: Piece, view: View, cause: Cause = NO_CAUSE) -> ShardedArray:
     """The array whose local tensor a piece has."""
-    return ShardedArray(piece.local.array, piece.spec.shape, piece.placements, view)
+    return ShardedArray(piece.local.array, piece.spec.shape, piece.placements, view, cause)
+
+
+def cause_of_whole(array, placements: Placements = (), *, wait: bool = False) -> Cause:
+    """The cause of an array in pieces that each rank had whole: its values. Large ones are added up
+    in 512 parts, as fast as they can be read; those on a GPU, which has to `wait`, only with that.
+    """
+    spec = Spec(array.shape, array.dtype)
+    if module_of(array) is not NUMPY and not wait:
+        return Cause(0, str, spec)
+    octets = NUMPY.ascontiguousarray(CPU.move(array)).reshape(-1).view("uint8")
+    n = len(octets) // 4096 * 4096
+    parts = octets[:n].view("uint64").reshape(512, -1).sum(1) if n else b""
+    total = crc32(octets[n:], crc32(parts))
+    number = hash((total, crc32(repr((array.shape, array.dtype.str, placements)).encode())))
+    return Cause(number, "{} with sum {:08x}".format, spec, total)
