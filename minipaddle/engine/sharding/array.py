@@ -150,14 +150,14 @@ def of_piece(piece: Piece, view: View, cause: Cause = NO_CAUSE) -> ShardedArray:
 
 def cause_of_whole(array, placements: Placements = (), *, wait: bool = False) -> Cause:
     """The cause of an array in pieces that each rank had whole: its values. Large ones are added up
-    in 512 parts, as fast as they can be read; those on a GPU, which has to `wait`, only with that.
+    in 64 parts, as fast as they can be read; those on a GPU, which has to `wait`, only with that.
     """
     spec = Spec(array.shape, array.dtype)
     if module_of(array) is not NUMPY and not wait:
         return Cause(0, str, spec)
     octets = NUMPY.ascontiguousarray(CPU.move(array)).reshape(-1).view("uint8")
-    n = len(octets) // 4096 * 4096
-    parts = octets[:n].view("uint64").reshape(512, -1).sum(1) if n else b""
+    n = len(octets) // 512 * 512 if len(octets) > 1 << 14 else 0
+    parts = octets[:n].view("uint64").reshape(64, -1).sum(1) if n else b""
     total = crc32(octets[n:], crc32(parts))
     number = hash((total, crc32(repr((array.shape, array.dtype.str, placements)).encode())))
     return Cause(number, "{} with sum {:08x}".format, spec, total)
