@@ -18,6 +18,7 @@ from ..engine.core.record import Spec
 from ..engine.distributed.collectives import COLLECTIVES, why
 from ..engine.distributed.process_group import (
     Done,
+    PeerFailed,
     ProcessGroup,
     Work,
     result_or_work,
@@ -62,8 +63,8 @@ class Messages:
         return result_or_work(self.take(array, self.check_rank(src), tag), wait)
 
 
-class ThreadMessages:
-    """Messages between threads: each is a collective of two ranks."""
+class ThreadMembers:
+    """Messages between threads, each a collective of two ranks; waits beside the group."""
 
     def post(self, array, dst: int, tag: int) -> Work:
         self.message(0, self.rank, dst, tag, array.copy())
@@ -83,6 +84,19 @@ class ThreadMessages:
         work = self.join((*key, number), "message", what, ranks, side, call)
         work.collective.work()  # the rank that comes last copies it
         return work
+
+    def note_wait(self, number: int) -> None:
+        """Note that this rank waits for a collective, by other means than the world's."""
+        rank = self.ranks[self.rank]
+        self.world.waits[rank] = self.world.latest[rank], lambda: self.missing(number)
+
+    def missing(self, number: int) -> list[int]:
+        """The ranks that have not come to a collective."""
+        counts = [self.world.counts.get((*self.key, k), 0) for k in range(self.size)]
+        return [r for r, count in zip(self.ranks, counts) if count < number]
+
+    def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
+        return self.world.time_out(what, timeout, self.missing(number))
 
 
 def message(inputs, options, r: int):
@@ -104,5 +118,5 @@ def give(owner: type, *sources: type) -> None:
 
 COLLECTIVES["message"] = message
 give(ProcessGroup, Checked, Messages)
-give(ThreadGroup, ThreadMessages)
+give(ThreadGroup, ThreadMembers)
 ProcessGroup.checks = (refuse_nan,)

@@ -61,7 +61,7 @@ class Context:
             while self.running() and not self.world.failure:
                 if deadline is not None and time.monotonic() > deadline:
                     return False
-                self.world.wait_for_change(0.1)
+                self.wait_for_change(0.1)
         except BaseException as error:  # an interrupt: let no rank go on alone
             self.world.fail(PeerFailed(f"interrupted: {type(error).__name__}"))
             self.end()
@@ -73,6 +73,12 @@ class Context:
             error.add_note(f"(in rank {rank} of {self.world.size})")
             raise error
         return True
+
+    def wait_for_change(self, seconds: float) -> None:
+        """Wait until something happens in the world, at most `seconds`."""
+        with self.world.changed:
+            if not self.world.failure and len(self.world.ended) < self.world.size:
+                self.world.changed.wait(seconds)
 
     def running(self) -> list[int]:
         """The ranks that have not ended."""

@@ -38,7 +38,7 @@ class ShardedEager(Eager):
         for x in inputs:
             if type(getattr(x, "array", None)) is ShardedArray:
                 break
-        else:  # the hot path of plain code: it shall not feel that there are arrays in pieces
+        else:  # the hot path of plain code, which takes no longer than before
             return Eager.apply(self, op, inputs, attrs)
         arrays = [x.array for x in inputs if isinstance(x, Tensor)]
         views = {a.view.mesh: a.view for a in arrays if type(a) is ShardedArray}

@@ -97,7 +97,7 @@ def test_an_interrupt_ends_all_ranks(monkeypatch):
     def interrupted(seconds):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(context.world, "wait_for_change", interrupted)
+    monkeypatch.setattr(context, "wait_for_change", interrupted)
     with pytest.raises(KeyboardInterrupt):
         context.join()
     for thread in context.processes:

@@ -7,7 +7,7 @@ from math import prod
 from ...core.prelude import per_rank, type_error, value_error
 from ...engine.distributed.process_group import ProcessGroup
 from ...engine.eager.device import NUMPY
-from ...engine.sharding.placements import ProcessMesh
+from ...engine.sharding.placements import ProcessMesh, Shard
 from ..dist_tensor import view_of
 from ..ranks import group_numbered, known
 
@@ -61,6 +61,14 @@ class Grid:
 for name, method in vars(Grid).items():
     if callable(method):
         setattr(ProcessMesh, name, method)
+
+
+def get_dim(self: Shard) -> int:
+    """The tensor's axis."""
+    return self.dim
+
+
+Shard.get_dim = get_dim
 
 
 class Chosen:

@@ -111,12 +111,6 @@ class World:
         waits = {rank: others() for rank, (_, others) in [*self.waits.items()]}
         return self.fail(build_timeout(what, timeout, missing, self.latest, waits))
 
-    def wait_for_change(self, seconds: float) -> None:
-        """Wait until something happens in the world, at most `seconds`."""
-        with self.changed:
-            if not self.failure and len(self.ended) < self.size:
-                self.changed.wait(seconds)
-
     def submit(self, collective: Collective) -> None:
         """Let the communication thread work at a collective too, once all ranks have called it."""
         with self.changed:
@@ -269,16 +263,3 @@ class ThreadGroup(ProcessGroup):
         self.world.latest[self.ranks[self.rank]] = Call(what, self.count, cause.now)
         self.world.counts[(*self.key, self.rank)] = self.count
         return self.count
-
-    def note_wait(self, number: int) -> None:
-        """Note that this rank waits for a collective, by other means than the world's."""
-        rank = self.ranks[self.rank]
-        self.world.waits[rank] = self.world.latest[rank], lambda: self.missing(number)
-
-    def missing(self, number: int) -> list[int]:
-        """The ranks that have not come to a collective."""
-        counts = [self.world.counts.get((*self.key, k), 0) for k in range(self.size)]
-        return [r for r, count in zip(self.ranks, counts) if count < number]
-
-    def report_timeout(self, number: int, what: str, timeout: float) -> PeerFailed:
-        return self.world.time_out(what, timeout, self.missing(number))

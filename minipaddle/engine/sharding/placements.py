@@ -69,10 +69,6 @@ class Shard(Placement):
     def is_shard(self, dim: int | None = None) -> bool:
         return dim is None or dim == self.dim
 
-    def get_dim(self) -> int:
-        """The tensor's axis."""
-        return self.dim
-
     def __repr__(self) -> str:
         return f"Shard(dim={self.dim})" if self.unit == 1 else f"Shard({self.dim}, {self.unit})"
 
