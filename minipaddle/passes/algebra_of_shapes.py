@@ -23,7 +23,7 @@ def lossless(x, p, q) -> bool:
     if a.kind == "b" or a == b:
         return True
     if a in FLOATS or b in FLOATS:
-        return a in FLOATS and b in FLOATS and a.itemsize < b.itemsize and a.itemsize > 2
+        return a in FLOATS and b in FLOATS and a.itemsize < b.itemsize
     return a.kind == b.kind and a.itemsize <= b.itemsize
 
 

@@ -15,14 +15,13 @@ from contextlib import contextmanager
 from math import prod
 from operator import attrgetter
 
-from ..core import dtype as dt
 from ..core.polynomial import ZERO, Polynomial, as_polynomial
 from ..core.slots import slot
 from ..passes.nest import Node, reached
 from .accumulator import Accumulator, reduction_clauses
 from .kernel import C_TYPES, stack_array
 from .kernel_schedule import pick
-from .scalar import Text, wide
+from .scalar import Text, read, wide
 from .writer import Writer, in_c
 
 ALONG = 2048
@@ -95,9 +94,7 @@ class Rows:
         """Later stages read what these outputs have stored."""
         for name, record, node, at in outputs:
             if node in self.later:
-                text = f"{name}[{in_c(at)}]"
-                text = f"widen({text})" if record.dtype == dt.bfloat16.numpy else text
-                self.w.known[node] = Text(text, (), wide(record.dtype))
+                self.w.known[node] = read(f"{name}[{in_c(at)}]", record.dtype)
 
     def write(self) -> None:
         w, nest = self.w, self.nest

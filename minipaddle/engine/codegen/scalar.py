@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.record import Spec
 from ..core.slots import slot
 from .kernel import C_TYPES, number
 
@@ -257,9 +258,7 @@ C = Module()
 
 def formula(op, inputs: list[Text | int | float], attrs: dict, dtype) -> Text:
     """An elementwise operator applied to expressions; `dtype` is that of its result."""
-    typed = [spec_like(x) for x in inputs]
-    inner, _ = op.dtypes(typed, attrs)
-    inner = wide(inner)
+    inner = wide(op.dtypes([spec_like(x) for x in inputs], attrs)[0])
     operands = [
         (x if isinstance(x, Text) else literal(x, np.result_type(type(x))))
         if k in op.free
@@ -268,23 +267,37 @@ def formula(op, inputs: list[Text | int | float], attrs: dict, dtype) -> Text:
     ]
     y = op.body(C, *operands, **attrs)
     y = y if isinstance(y, Text) else literal(y, inner)
-    return y.astype(wide(dtype))
+    return rounded(y.astype(wide(dtype)), dtype)
 
 
 def wide(dtype):
-    """The dtype in which a value is computed: half precision only exists in memory."""
+    """The dtype in which a value is computed, in registers: half precision is one of memory."""
     return dt.float32.numpy if dtype in dt.HALVES else dtype
 
 
-class Scalar:
-    """An object with a dtype, for `Elementwise.dtypes`."""
+WIDENED = {dt.float16.numpy: "(float){}", dt.bfloat16.numpy: "widen({})"}
+ROUNDED = {dt.float16.numpy: "(float)(_Float16){0}", dt.bfloat16.numpy: "widen(narrow({0}))"}
+"""How half precision is read from memory, and what it is after it was written there."""
 
-    def __init__(self, dtype):
-        self.dtype, self.shape = dtype, ()
+
+def read(text: str, dtype) -> Text:
+    """A value in memory."""
+    return Text(WIDENED.get(dtype, "{}").format(text), (), wide(dtype))
+
+
+def rounded(x: Text, dtype) -> Text:
+    """A value that is not stored, as it would be read from memory."""
+    return Text(ROUNDED[dtype], [x], x.dtype) if dtype in ROUNDED else x
+
+
+def stored(x: Text, dtype) -> Text:
+    """A value that is assigned to memory of a dtype, which rounds it."""
+    return cast(x.args[0] if x.template == ROUNDED.get(dtype) else x, wide(dtype))
 
 
 def spec_like(x):
-    return Scalar(x.dtype) if isinstance(x, Text) else x
+    """What `Elementwise.dtypes` asks for an operand."""
+    return Spec((), x.dtype) if isinstance(x, Text) else x
 
 
 # ---- writing it down -------------------------------------------------------------------------

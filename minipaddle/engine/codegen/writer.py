@@ -18,7 +18,7 @@ from ..core.slots import slot
 from ..core.symbols import Loop
 from ..passes.nest import Nest, Node, reached
 from .kernel_schedule import pick
-from .scalar import PAIRED, PLAIN, C, Text, bare, cast, formula, literal, statements, wide
+from .scalar import PAIRED, PLAIN, C, Text, bare, formula, literal, read, statements, stored, wide
 
 FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
 """What a variable cannot be called: formulas call these."""
@@ -137,21 +137,17 @@ class Writer:
         return memo[node]
 
     def load(self, node: Node, memo) -> Text:
-        text = f"{self.names[node.of]}[{in_c(node.index)}]"
-        if node.dtype == dt.bfloat16.numpy:
-            text = f"widen({text})"
-        elif node.dtype == dt.float16.numpy:
-            text = f"(float){text}"
+        x = read(f"{self.names[node.of]}[{in_c(node.index)}]", node.dtype)
         if node.guard:
-            text = f"({condition(node.guard)} ? {text} : 0)"
-        return Text(text, (), wide(node.dtype))
+            return Text(f"({condition(node.guard)} ? {x.template} : 0)", (), x.dtype)
+        return x
 
     def number(self, node: Node, memo):
         return node.of if node.dtype is None else literal(node.of, wide(node.dtype))
 
     def place(self, node: Node, memo) -> Text:
         i = Text(f"(int64_t)({in_c(node.index)})", (), np.int64)
-        return cast(node.of.op.element(i, **node.of.attrs), wide(node.dtype))
+        return stored(node.of.op.element(i, **node.of.attrs), node.dtype)
 
     def select(self, node: Node, memo) -> Text:
         there, fill = (self.text(a, memo) for a in node.args)
@@ -166,7 +162,7 @@ class Writer:
 
         All reads come before the first store, because a target may overlap a value.
         """
-        roots = [cast(v, wide(d)) for _, v, d in targets]
+        roots = [stored(v, d) for _, v, d in targets]
         lines, values = statements(roots, lambda: self.fresh("t"), apart=len(targets) > 1)
         self.put(*lines)
         for (target, _, dtype), value in zip(targets, map(bare, values), strict=True):
