@@ -7,6 +7,7 @@
 - `axis_of`, `normalize_axes`, `whole`, `whole_numbers`: what users write for an axis or a shape.
 - `value_error`, `type_error`, `not_supported`, `teach`: errors of what was given and expected;
   `require_one_of`, `require_floats`, `require_ndim`, `refuse_unsupported` raise them.
+- `as_operator` marks a function that is one operator of Paddle's, for mixed precision.
 - `slot` a place for a reader's own code; `public` the names of a module that are Paddle's.
 """
 
@@ -29,5 +30,6 @@ from ..engine.ops.movement import reshape, transpose
 from ..engine.ops.special import sigmoid
 from ..engine.ops.var import Var
 from .axes import axis_of, no_out, number, tensors, whole, whole_numbers
+from .casting import as_operator
 from .checks import refuse_unsupported, require_floats, require_ndim, require_one_of
 from .missing import public

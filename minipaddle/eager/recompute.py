@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from ..core.casting import casting
 from ..engine.core.dispatch import Recording, current
 from ..engine.core.errors import teach
 from ..engine.core.grad import fit, pull_back
@@ -61,6 +62,7 @@ class Part:
         self.given = given  # they live, so that their ids stay theirs
         self.args, self.kwargs = exchange(args, self.twins), exchange(kwargs, self.twins)
         self.place = generator_place() if same else None
+        self.policy = current.top.policy
         self.owner = getattr(function, "__self__", function)
         self.time = tick()
 
@@ -76,7 +78,7 @@ class Part:
                 )
         later = {id(x): after(x, *cotangents) for x in self.twins.values()}
         args, kwargs = exchange(self.args, later), exchange(self.kwargs, later)
-        with restoring(statistics(self.owner)), drawing_from(self.place):
+        with restoring(statistics(self.owner)), drawing_from(self.place), casting(self.policy):
             results = tensors_of(self.function(*args, **kwargs))
         moving = [x for x in self.twins.values() if not x.stop_gradient]
         return results, {later[id(x)].record: x.record for x in moving}

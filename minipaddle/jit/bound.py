@@ -249,6 +249,7 @@ class Stub:
             return False
         boxes = [vars(setting)["box"] for setting in (DEFAULT, AVERAGING, chosen)]
         cells = [(ITEM, vars(current), "top"), (ITEM, vars(top), "recording")]
+        cells += [(ITEM, vars(top), "policy")]
         cells += [(ITEM, vars(slots), "epoch"), (ATTRIBUTE, Switch, "on")]
         cells += [*((FIRST, box, None) for box in boxes)]
         owners = [vars(setting) for setting in (DEFAULT, AVERAGING, chosen)]

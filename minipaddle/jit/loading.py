@@ -11,6 +11,7 @@ from copy import deepcopy
 from pathlib import Path
 from types import MethodType
 
+from ..core.casting import casting
 from ..core.files import waiting
 from ..engine.core.dispatch import Recording, current
 from ..engine.core.errors import teach, type_error, value_error
@@ -335,7 +336,8 @@ class AtOnce:
 def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[Tensor]:
     """The same, operator by operator, with a tape; or into the program that is being traced."""
     held = [counter() if x is None else x for x in states]
-    results = replay(program, [*inputs, *held], sizes)
+    with casting(None):
+        results = replay(program, [*inputs, *held], sizes)
     return settle(program, results, states)
 
 

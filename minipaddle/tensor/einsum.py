@@ -7,7 +7,7 @@ time, from the left: what both have and nobody needs again is summed by a matrix
 import math
 from collections import Counter
 
-from ..core.prelude import creation, linalg, movement, reduction, value_error
+from ..core.prelude import as_operator, creation, linalg, movement, reduction, value_error
 from ..ops import arrangement
 
 __all__ = ["einsum"]
@@ -16,6 +16,7 @@ DOTS = "".join(map(chr, range(0x2460, 0x2474)))
 """The labels ①, ②, … of axes that an ellipsis stands for, the last of them last."""
 
 
+@as_operator("einsum")
 def einsum(equation, *operands):
     """Sum of products over labelled axes: "ij,jk->ik" is a matrix product.
 

@@ -6,7 +6,16 @@ Nothing here changes x: each `scatter` gives a new tensor.
 import math
 
 from ..core.missing import public
-from ..core.prelude import Dim, axis_of, indexing, int64, type_error, value_error, whole_numbers
+from ..core.prelude import (
+    Dim,
+    as_operator,
+    axis_of,
+    indexing,
+    int64,
+    type_error,
+    value_error,
+    whole_numbers,
+)
 from ..engine.ops import creation, elementwise, movement
 from ..engine.ops.subscripts import getitem, setitem
 from ..ops import index_arrays
@@ -81,6 +90,7 @@ def index_fill(x, index, axis, value, name=None):
     return indexing.put(x, row(index), value, axis=axis_of(axis, x.spec.ndim))
 
 
+@as_operator("scatter")
 def scatter(x, index, updates, overwrite=True, name=None):
     """x with its rows `index` replaced by those of `updates`.
 

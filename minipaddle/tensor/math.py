@@ -4,7 +4,16 @@ import functools
 import math
 
 from ..core.checks import require_one_of
-from ..core.prelude import Var, axis_of, describe, no_out, public, same_shape, value_error
+from ..core.prelude import (
+    Var,
+    as_operator,
+    axis_of,
+    describe,
+    no_out,
+    public,
+    same_shape,
+    value_error,
+)  # fmt: skip
 from ..engine.core.op import OPS, Elementwise
 from ..engine.ops import elementwise, logic, movement, reduction, special
 from ..engine.ops.creation import assign
@@ -267,6 +276,7 @@ def without_end(x, axis: int, end: int):
     return movement.slice_(x, index=((0, None, 1),) * axis + (part,))
 
 
+@as_operator("renorm")
 def renorm(x, p, axis, max_norm):
     """Each slice along `axis` whose p-norm is above `max_norm` shrunk to that norm.
 

@@ -4,7 +4,7 @@ from math import inf
 
 from ..core.axes import axis_of, no_out
 from ..core.checks import require_floats
-from ..core.prelude import abs, current, normalize_axes, reduction, sign, value_error
+from ..core.prelude import abs, as_operator, current, normalize_axes, reduction, sign, value_error
 from ..engine.ops.gather import take
 from ..engine.ops.movement import reshape, transpose
 from ..ops import decompositions
@@ -113,6 +113,7 @@ def cond(x, p=None, name=None):
     return matrix_norm(x, p) * matrix_norm(decompositions.inverse(x), p)
 
 
+@as_operator("dist")
 def dist(x, y, p=2, name=None):
     """The p-norm of x - y, over all elements. Source: Paddle API `paddle.dist`.
 

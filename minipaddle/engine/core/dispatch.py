@@ -25,6 +25,7 @@ class Interpreter:
 
     recording = True  # whether computations are recorded for a derivative
     scope = None  # the layer being called, as a chain (parent scope, layer)
+    policy = None  # of mixed precision, which governs an interpreter by another `apply`
     passing = None  # the record a reverse walk is passing
     tracing = False  # whether it writes a program; then it also handles writes to tensors
     refusal: Exception | None = None  # why the traced function cannot become a program

@@ -364,6 +364,8 @@ def trace(function, specs, *, name: str = "program", names=(), stop_gradient=Tru
     with tracing(Tracer(name)) as tracer, raise_refusal(tracer):
         tracer.scope = outer.scope
         tracer.recording = tracer.differentiable = outer.recording
+        if outer.policy is not None:
+            outer.policy.govern(tracer)
         inputs = [create_input(tracer, s, n) for s, n in zip(specs, [*names, *[""] * len(specs)])]
         tracer.arguments = {x.array for x in inputs}
         return close_trace(tracer, function(*inputs), inputs)

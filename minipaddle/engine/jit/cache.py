@@ -19,6 +19,7 @@ from .tree import LEAF, describe
 
 SETTINGS = (
     "gradient recording", "the default dtype", "the number of plug-ins", "averaging of gradients",
+    "mixed precision",
 )  # fmt: skip
 
 
@@ -103,7 +104,7 @@ class Itself:
 @slot("jit.cache_settings")
 def settings() -> tuple:
     """The settings a program depends on, as they are now."""
-    return current.top.recording, dt.DEFAULT.now, slots.epoch, AVERAGING.now
+    return current.top.recording, dt.DEFAULT.now, slots.epoch, AVERAGING.now, current.top.policy
 
 
 class Miss(NamedTuple):

@@ -2,7 +2,7 @@
 
 import math
 
-from ...core.prelude import dt, e, refuse_unsupported, value_error
+from ...core.prelude import as_operator, dt, e, refuse_unsupported, value_error
 from ...tensor import creation
 from .activation import softmax
 from .common import dropout
@@ -10,6 +10,7 @@ from .common import dropout
 __all__ = ["scaled_dot_product_attention"]
 
 
+@as_operator("flash_attn")
 def scaled_dot_product_attention(
     query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, training=True, backend=None,
     scale=None, enable_gqa=True, name=None,

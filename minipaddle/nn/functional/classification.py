@@ -3,7 +3,15 @@
 import math
 
 from ...core.checks import require_one_of
-from ...core.prelude import current, e, indexing, normalize_axis, same_shape, value_error
+from ...core.prelude import (
+    as_operator,
+    current,
+    e,
+    indexing,
+    normalize_axis,
+    same_shape,
+    value_error,
+)  # fmt: skip
 from ...engine.ops import nn as ops
 from ...ops.labels import mean_of_valid, pick
 from .activation import log_softmax, softmax
@@ -38,6 +46,7 @@ def weighted_mean(loss, weight):
 # ---- cross-entropy ---------------------------------------------------------------------------
 
 
+@as_operator("cross_entropy")
 def cross_entropy(
     input, label, weight=None, ignore_index=-100, reduction="mean", soft_label=False, axis=-1,
     use_softmax=True, label_smoothing=0.0, name=None,
@@ -166,6 +175,7 @@ def softmax_with_cross_entropy(
     return (loss, softmax(logits, axis)) if return_softmax else loss
 
 
+@as_operator("nll_loss")
 def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", name=None):
     """-input at the label: input [N, C] or [N, C, ...] holds log-probabilities, classes on axis 1.
 

@@ -1,6 +1,6 @@
 """Losses of two classes, of margins between classes, of distributions and sets."""
 
-from ...core.prelude import FLOATS, e, public, same_shape, sigmoid, value_error
+from ...core.prelude import FLOATS, as_operator, e, public, same_shape, sigmoid, value_error
 from ...ops import labels
 from ...ops.activations import log_sigmoid
 from .classification import check_reduction, class_weight, cross_entropy, reduce, require_weight
@@ -32,6 +32,7 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     return reduce("binary_cross_entropy", loss, reduction)
 
 
+@as_operator("sigmoid_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(
     logit, label, weight=None, reduction="mean", pos_weight=None, name=None
 ):
@@ -54,6 +55,7 @@ def binary_cross_entropy_with_logits(
     return reduce("binary_cross_entropy_with_logits", loss, reduction)
 
 
+@as_operator("log_loss")
 def log_loss(input, label, epsilon=1e-4, name=None):
     """-y log(p + ε) - (1 - y) log(1 - p + ε). Source: Paddle API
     `paddle.nn.functional.log_loss`.

@@ -3,7 +3,16 @@
 from math import inf, prod
 
 from ...core.checks import require_floats, require_ndim, require_one_of
-from ...core.prelude import OPS, Recording, current, public, same_shape, slot, value_error
+from ...core.prelude import (
+    OPS,
+    Recording,
+    as_operator,
+    current,
+    public,
+    same_shape,
+    slot,
+    value_error,
+)  # fmt: skip
 from ...engine.core.dtype import HALVES, float32
 from ...engine.core.spec import normalize_axes
 from ...engine.ops import movement, reduction
@@ -67,6 +76,7 @@ def update_running(running, batch, momentum: float) -> None:
         running.become(new.astype(running.spec.dtype))
 
 
+@as_operator("batch_norm", first=True)
 def batch_norm(
     x, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.9,
     epsilon=1e-05, data_format="NCHW", use_global_stats=None, name=None,
@@ -123,6 +133,7 @@ def follow_batch(x, running_mean, running_var, weight, bias, momentum, epsilon, 
     return y
 
 
+@as_operator("sync_batch_norm", first=True)
 def over_all_ranks(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
     """x by the moments of the batches of all ranks, which the running ones follow."""
     axes = [d for d in range(x.spec.ndim) if d != axis]
@@ -179,6 +190,7 @@ def trailing(name: str, x, normalized_shape) -> tuple:
     return tuple(range(len(shape) - len(wanted), len(shape)))
 
 
+@as_operator("layer_norm", first=True)
 def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=None):
     """x less its mean, over its deviation, both taken over the last axes, `normalized_shape`.
 
@@ -195,6 +207,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     return standardize(x, weight, bias, axes, epsilon, per=own)[0]
 
 
+@as_operator("rms_norm", first=True)
 def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
     """(x / √(mean of x² + ε) · weight, 1 / √(mean of x² + ε)) over the last axes.
 
@@ -212,6 +225,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
     return y, arithmetic.rsqrt(rate)
 
 
+@as_operator("group_norm", first=True)
 def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format="NCHW", name=None):
     """Each sample's channels, in `num_groups` groups, less their mean, over their deviation.
 
@@ -236,6 +250,7 @@ def group_norm(x, num_groups, epsilon=1e-05, weight=None, bias=None, data_format
     return standardize(x, weight, bias, axes, epsilon, **how)[0]
 
 
+@as_operator("instance_norm", first=True)
 def instance_norm(
     x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
     momentum=0.9, eps=1e-05, data_format="NCHW", name=None,

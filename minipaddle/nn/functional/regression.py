@@ -2,7 +2,7 @@
 
 import math
 
-from ...core.prelude import e, public
+from ...core.prelude import as_operator, e, public
 from .classification import check_reduction, reduce
 from .distance import cosine_similarity, pairwise_distance
 
@@ -37,6 +37,7 @@ def l1_loss(input, label, reduction="mean", name=None):
     return reduce("l1_loss", e.abs(input - label), reduction)
 
 
+@as_operator("huber_loss")
 def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, name=None):
     """½ d² where |d| < delta, delta (|d| - ½ delta) beyond; without `is_huber` divided by delta.
 
@@ -137,6 +138,7 @@ def cosine_embedding_loss(input1, input2, label, margin=0, reduction="mean", nam
     return reduce("cosine_embedding_loss", loss, reduction)
 
 
+@as_operator("triplet_margin_loss")
 def triplet_margin_loss(
     input, positive, negative, margin=1.0, p=2.0, epsilon=1e-6, swap=False, reduction="mean",
     name=None,

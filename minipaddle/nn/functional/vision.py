@@ -4,7 +4,16 @@ from fractions import Fraction
 
 from ...core.checks import require_one_of
 from ...core.missing import public
-from ...core.prelude import Dim, creation, elementwise, int64, movement, not_supported, value_error
+from ...core.prelude import (
+    Dim,
+    as_operator,
+    creation,
+    elementwise,
+    int64,
+    movement,
+    not_supported,
+    value_error,
+)  # fmt: skip
 from ...engine.ops import gather as indexing
 from ...ops import resample as ops
 from ...tensor import manipulation
@@ -64,6 +73,7 @@ def scale_size(m, s: float):
     return m * s.numerator // s.denominator
 
 
+@as_operator("interpolate")
 def interpolate(
     x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0,
     data_format=None, recompute_scale_factor=None, antialias=False, name=None,
