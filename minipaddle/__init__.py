@@ -5,7 +5,25 @@ from math import e, inf, nan, pi
 from sys import meta_path as _meta_path
 
 # the other folders come with the names below
-from . import autograd, callbacks, distribution, executors, incubate, linalg, text, utils, vision
+from . import (
+    amp,
+    autograd,
+    callbacks,
+    distribution,
+    executors,
+    incubate,
+    linalg,
+    text,
+    utils,
+    vision,
+)  # fmt: skip
+from .amp.support import (
+    autocast,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_enabled,
+)
 from .core.missing import Refusals as _Refusals
 from .core.missing import namespace as _namespace
 from .device import (

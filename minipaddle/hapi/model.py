@@ -2,11 +2,13 @@
 
 import inspect
 import math
+from functools import partial
 from itertools import islice
 
 import numpy
 
 from .. import nn
+from ..amp import GradScaler, auto_cast, decorate
 from ..core.prelude import Recording, Tensor, teach, value_error
 from ..engine.core.rank import among
 from ..io import DataLoader, Dataset, load, save
@@ -27,6 +29,28 @@ def as_list(x) -> list:
 def tensors(x) -> list[Tensor]:
     """Tensors from tensors, arrays or lists."""
     return [v if isinstance(v, Tensor) else Tensor(v) for v in as_list(x)]
+
+
+SCALING = frozenset(inspect.signature(GradScaler.__init__).parameters) - {"self", "enable"}
+CASTING = frozenset(inspect.signature(auto_cast).parameters) - {"enable"}
+
+
+def mixed_precision(network, optimizer, configs) -> tuple:
+    """(a function that gives the block in which a batch is computed, the scaler of its loss).
+
+    `configs` are `amp_configs`; raises ValueError for what there is not.
+    """
+    given = {"level": configs} if isinstance(configs, str) else dict(configs or {"level": "O0"})
+    if unknown := given.keys() - SCALING - CASTING:
+        raise value_error(
+            f"amp_configs with {min(unknown)!r}", ", ".join(sorted(SCALING | CASTING))
+        )
+    how = {name: given[name] for name in CASTING & given.keys()}
+    level, enable = how.setdefault("level", "O1"), how["level"] != "O0"
+    scaler = GradScaler(enable, **{name: given[name] for name in SCALING & given.keys()})
+    if level == "O2":
+        decorate(network, optimizer, level, how.get("dtype", "float16"))
+    return partial(auto_cast, enable, **how), scaler
 
 
 class Model:
@@ -54,21 +78,23 @@ class Model:
         self.stop_training = False
         self._inputs, self._labels = as_list(inputs), as_list(labels)
         self._optimizer = self._loss = None
+        self._amp, self._scaler = mixed_precision(network, None, None)
         self._metrics: list[Metric] = []
 
     def prepare(self, optimizer=None, loss=None, metrics=None, amp_configs=None) -> None:
         """Set the optimizer and the loss for training, and the metrics.
 
-        `loss` is a layer or a function of the outputs and the labels.
+        `loss` is a layer or a function of the outputs and the labels. `amp_configs` is a level of
+        mixed precision, "O1" or "O2", or a dict: {"level": ..., and arguments of
+        `paddle.amp.auto_cast` and of `paddle.amp.GradScaler`}.
         """
-        if amp_configs is not None:
-            raise NotImplementedError("Model.prepare: amp_configs is not supported yet")
         if loss is not None and not callable(loss):
             raise TypeError(f"loss must be a layer or a function, not {loss!r}")
         for metric in as_list(metrics):
             if not isinstance(metric, Metric):
                 raise TypeError(f"metrics must be paddle.metric.Metric, not {metric!r}")
         self._optimizer, self._loss, self._metrics = optimizer, loss, as_list(metrics)
+        self._amp, self._scaler = mixed_precision(self.network, optimizer, amp_configs)
 
     # ---- one batch ---------------------------------------------------------------------------
 
@@ -83,11 +109,13 @@ class Model:
             )
         self.network.train()
         self.mode = "train"
-        outputs, labels = as_list(self.network(*tensors(inputs))), tensors(labels)
-        losses = as_list(self._loss(*outputs, *labels))
-        sum(losses[1:], losses[0]).backward()
+        with self._amp():
+            outputs, labels = as_list(self.network(*tensors(inputs))), tensors(labels)
+            losses = as_list(self._loss(*outputs, *labels))
+        self._scaler.scale(sum(losses[1:], losses[0])).backward()
         if update:
-            self._optimizer.step()
+            self._scaler.step(self._optimizer)
+            self._scaler.update()
             self._optimizer.clear_grad()
         return self._measure(losses, outputs, labels)
 
@@ -95,7 +123,7 @@ class Model:
         """The loss and the metrics of one batch, without learning from it."""
         self.network.eval()
         self.mode = "eval"
-        with Recording(False):
+        with Recording(False), self._amp():
             outputs, labels = as_list(self.network(*tensors(inputs))), tensors(labels)
             losses = as_list(self._loss(*outputs, *labels)) if self._loss else []
         return self._measure(losses, outputs, labels)
@@ -104,7 +132,7 @@ class Model:
         """The outputs for one batch, as arrays."""
         self.network.eval()
         self.mode = "test"
-        with Recording(False):
+        with Recording(False), self._amp():
             return [y.numpy() for y in as_list(self.network(*tensors(inputs)))]
 
     def _measure(self, losses, outputs, labels):

@@ -10,11 +10,22 @@ from inspect import signature
 from math import inf
 from typing import ClassVar
 
-from ..core.prelude import Recording, Tensor, current, dt, teach, type_error, value_error
+from ..core.casting import casting
+from ..core.prelude import (
+    Recording,
+    Tensor,
+    current,
+    dt,
+    teach,
+    type_error,
+    value_error,
+    where,
+)  # fmt: skip
 from ..engine.eager.tensor import wrap
 from ..engine.sharding.array import sharded
 from .groups import as_groups, as_regularizer, make_group
 from .lr import LRScheduler
+from .master import in_single
 from .rate import Rate
 from .update import updated
 
@@ -57,7 +68,8 @@ class Optimizer:
     """
 
     options: ClassVar[dict] = {}  # hyperparameters; a group may give its own
-    multi_precision = False
+    multi_precision = False  # whether a parameter in half precision has a copy in single
+    unless: Tensor | None = None  # a condition (0-D) under which a step changes nothing
 
     def __init__(
         self, learning_rate, parameters=None, weight_decay=None, grad_clip=None, name=None
@@ -118,7 +130,7 @@ class Optimizer:
 
     def step(self) -> None:
         """Change every parameter that has a gradient."""
-        with Recording(False):
+        with Recording(False), casting(None):
             for group in self._param_groups:
                 pairs = self._gradients(group)
                 if not updated(self, group, pairs):
@@ -163,10 +175,9 @@ class Optimizer:
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._states.get(p) or self._create_state(group, p)
-        master = kept.master
-        value = self.value_of(p) if master is None else master
-        if kept.half:  # stored in half precision, computed in single
-            value, g = value.astype(kept.dtype), g.astype(kept.dtype)
+        value, master = self.value_of(p), kept.master
+        if kept.half:
+            value, g = in_single(value, master, g, kept.dtype)
         lr = self._rate.tensor(kept.dtype)
         scale = group.learning_rate
         if p.is_parameter:  # its own factor, from its `ParamAttr`
@@ -175,6 +186,9 @@ class Optimizer:
             lr = lr * scale
         states = kept.states.values()
         new = self.rule(kept.options, value, g, lr, *states)
+        if self.unless is not None:
+            olds = zip((value, *states), new, strict=True)
+            new = [where(self.unless, old, changed) for old, changed in olds]
         p.set_value(new[0])
         if master is not None:
             master.set_value(new[0])

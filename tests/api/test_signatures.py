@@ -155,6 +155,7 @@ DEVIATIONS = {
     "paddle.Tensor.cumprod_": SAME_AS_FUNCTION,
     "paddle.Tensor.numpy": "Paddle's C++ shows no parameter, but takes `blocking`",
     "paddle.Tensor.softmax": "Paddle 3.3 took PyTorch's `dim`; both names work here",
+    "paddle.amp.debugging.DebugMode": "an Enum, of which newer Pythons show other parameters",
     "paddle.autograd.enable_grad": OFF_THE_TAPE,
     "paddle.autograd.no_grad": OFF_THE_TAPE,
     "paddle.Tensor.repeat": "Paddle's decorator takes numbers too, and hides the star",
@@ -163,7 +164,6 @@ DEVIATIONS = {
     "paddle.device.set_rng_state": "the function paddle.set_rng_state",
     "paddle.cumprod_": SAME_AS_FUNCTION,
     "paddle.distributed.all_reduce": A_WORD,
-    "paddle.distributed.new_group": "the same half hour, written otherwise",
     "paddle.distributed.reduce": A_WORD,
     "paddle.distributed.reduce_scatter": A_WORD,
     "paddle.enable_grad": OFF_THE_TAPE,
@@ -207,7 +207,8 @@ def value(text: str):
 
 def same(a, b) -> bool:
     """Is parameter `a` of ours parameter `b` of Paddle's?"""
-    return a[:2] == b[:2] and (a[2] == b[2] or str(a[2]) == b[2] or list_of(a[2]) == list_of(b[2]))
+    shown = str(a[2]), repr(a[2])
+    return a[:2] == b[:2] and (a[2] == b[2] or b[2] in shown or list_of(a[2]) == list_of(b[2]))
 
 
 def list_of(x):

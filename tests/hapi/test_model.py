@@ -376,7 +376,8 @@ def test_without_a_loss():
         (lambda: paddle.Model(Two()).train_batch([1], [2]), RuntimeError, "model.prepare"),
         (lambda: prepared().prepare(loss=3), TypeError, "loss must be"),
         (lambda: prepared().prepare(metrics=3), TypeError, "paddle.metric.Metric"),
-        (lambda: prepared().prepare(amp_configs="O1"), NotImplementedError, "amp_configs"),
+        (lambda: prepared().prepare(amp_configs="O3"), ValueError, "level='O3'"),
+        (lambda: prepared().prepare(amp_configs={"scale": 1}), ValueError, "with 'scale'"),
     ],
 )
 def test_what_is_refused_is_explained(make, error, says):
@@ -388,3 +389,19 @@ def test_the_summary_of_a_model(capsys):
     assert prepared(inputs=paddle.ones([1, 4])).summary() == prepared().summary((1, 4))
     assert capsys.readouterr().out.count("Total params: 67") == 2
     assert hapi.Model is paddle.Model
+
+
+@pytest.mark.parametrize("configs", ["O1", {"level": "O2", "init_loss_scaling": 8.0}])
+def test_mixed_precision(configs):
+    """It learns in half precision, and leaves out a step that overflows."""
+    model = prepared()
+    model.prepare(model._optimizer, model._loss, amp_configs=configs)
+    x, label = paddle.randn([8, 4]), paddle.randint(0, 3, [8, 1])
+    losses = [model.train_batch([x], [label])[0].item() for _ in range(20)]
+    assert losses[-1] < losses[0]
+    weight, scale = model.network[0].weight, model._scaler.get_loss_scaling().item()
+    before = weight.tolist()
+    model.train_batch([x * 1e6], [label])
+    assert (weight.tolist(), model._scaler.get_loss_scaling().item()) == (before, scale / 2)
+    assert weight.dtype == ("float32" if configs == "O1" else "float16")
+    assert model.predict_batch([x])[0].dtype == "float16"

@@ -34,7 +34,8 @@ executors
 nn | regularizer | distribution
 optimizer | io | metric
 jit
-amp | quantization | distributed | inference | static | vision | text | hapi | tuning
+amp
+quantization | distributed | inference | static | vision | text | hapi | tuning
 viz | testing
 learn
 base | incubate

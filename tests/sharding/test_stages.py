@@ -222,7 +222,6 @@ SGD = paddle.optimizer.SGD(0.1, parameters=NET.parameters())
             NotImplementedError,
             "shard_optimizer of LBFGS",
         ),
-        (lambda: dist.shard_scaler(None), NotImplementedError, "mixed precision"),
     ],
 )
 def test_errors(make, error, message):

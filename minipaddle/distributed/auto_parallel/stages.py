@@ -265,18 +265,17 @@ def shard_along(optimizer, stage: int, axis: str, mesh: ProcessMesh):
 
 
 def shard_scaler(scaler):
-    """Refused: gradients are scaled in mixed precision, which MiniPaddle does not have yet.
+    """The scaler itself: of gradients in pieces it finds in all pieces whether they are finite.
 
     Source: Paddle API `paddle.distributed.shard_scaler`.
 
+    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
-    >>> try:
-    ...     dist.shard_scaler(None)
-    ... except NotImplementedError as error:
-    ...     print(str(error).splitlines()[0])
-    shard_scaler comes with a later part of MiniPaddle: mixed precision
+    >>> scaler = paddle.amp.GradScaler()
+    >>> dist.shard_scaler(scaler) is scaler
+    True
     """
-    raise not_supported("shard_scaler comes with a later part of MiniPaddle: mixed precision")
+    return scaler
 
 
 def bytes_held(layer, optimizer) -> dict[str, int]:

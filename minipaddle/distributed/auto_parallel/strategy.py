@@ -25,7 +25,7 @@ INSTEAD = {
     "sharding": "dist.shard_optimizer(optimizer, dist.ShardingStage1(axis))",
     "fused_passes": "nothing: the passes of programs fuse what can be fused",
     "pipeline": "pipelines come with a later part of MiniPaddle",
-    "amp": "mixed precision comes with a later part of MiniPaddle",
+    "amp": "paddle.amp.auto_cast around what the layer computes, in its forward",
 }
 """What to do instead of a group that is refused when it is switched on."""
 

@@ -6,6 +6,7 @@ from .model import (
     barrier_worker,
     distributed_model,
     distributed_optimizer,
+    distributed_scaler,
     init,
     is_first_worker,
     worker_index,

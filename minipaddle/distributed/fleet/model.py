@@ -157,6 +157,19 @@ def distributed_optimizer(optimizer, strategy=None):
     return merged
 
 
+def distributed_scaler(scaler):
+    """The scaler itself: gradients are averaged, or lie in pieces, so all ranks find the same.
+
+    Source: Paddle API `paddle.distributed.fleet.distributed_scaler`.
+
+    >>> import minipaddle as paddle
+    >>> scaler = paddle.amp.GradScaler()
+    >>> paddle.distributed.fleet.distributed_scaler(scaler) is scaler
+    True
+    """
+    return scaler
+
+
 def worker_index() -> int:
     """The number of this rank. Source: Paddle API `paddle.distributed.fleet.worker_index`.
 
