@@ -15,7 +15,7 @@ from enum import Enum
 from functools import wraps
 from pathlib import Path
 
-from ..core.casting import watching
+from ..core.casting import governor, watching
 from ..core.missing import namespace
 from ..core.prelude import (
     Recording,
@@ -209,14 +209,14 @@ class Entered(threading.local):
             self.leave(kind)
         block = watching(watch)
         block.__enter__()
-        self.blocks[kind] = block, vars(current.top)["apply"]
+        self.blocks[kind] = block, governor()
 
     def leave(self, kind: str):
         """End it; the function that watched, None if there is none."""
         if kind not in self.blocks:
             return None
-        block, governed = self.blocks.pop(kind)
-        if vars(current.top).get("apply") is not governed:
+        block, governed = self.blocks[kind]
+        if governor() is not governed:
             raise RuntimeError(
                 teach(
                     f"the {kind} is disabled in another block than it was enabled in",
@@ -224,6 +224,7 @@ class Entered(threading.local):
                 )
             )
         block.__exit__()
+        del self.blocks[kind]
         return governed.watch
 
 

@@ -118,11 +118,12 @@ class governing:
         self.policy, self.watch = policy, watch
 
     def __enter__(self):
-        self.own = own = vars(current.top)
+        top = in_charge()
+        self.own = own = vars(top)
         self.before = {name: own.pop(name) for name in ("policy", "apply") if name in own}
         if self.policy is not None or self.watch is not None:
             own["policy"] = self.policy
-            own["apply"] = Governed(current.top, self.policy, self.watch)
+            own["apply"] = Governed(top, self.policy, self.watch)
 
     def __exit__(self, *exc):
         self.own.pop("policy", None)
@@ -142,7 +143,20 @@ def watching(watch) -> governing:
 
 def watcher():
     """What watches the interpreter in charge, if anything does."""
-    return getattr(vars(current.top).get("apply"), "watch", None)
+    return getattr(governor(), "watch", None)
+
+
+def governor() -> Governed | None:
+    """What governs the interpreter in charge."""
+    return vars(in_charge()).get("apply")
+
+
+def in_charge():
+    """The interpreter that applies operators. One that only observes hands them on to it."""
+    top = current.top
+    while getattr(top, "hands_on_to", None) is not None:
+        top = top.hands_on_to
+    return top
 
 
 class AsOperator:
@@ -183,5 +197,5 @@ def cast_arguments(op, args, kwargs, first: bool) -> tuple:
     """The arguments of a function that counts as one operator, cast for it."""
     given = [*args, *kwargs.values()]
     count = 1 if first else len(given)
-    given[:count] = vars(current.top)["apply"].cast(op, given[:count])
+    given[:count] = governor().cast(op, given[:count])
     return given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True))

@@ -15,8 +15,9 @@ class PassThrough(Interpreter):
     """Does what the interpreter below does; a subclass observes or changes what passes."""
 
     def __init__(self, below: Interpreter):
-        self.below = below
+        self.below = self.hands_on_to = below
 
     recording, apply, read, full, constant, draw, held = map(
         forward, ("recording", "apply", "read", "full", "constant", "draw", "held")
     )
+    passing, after_backward, policy = map(forward, ("passing", "after_backward", "policy"))

@@ -202,6 +202,18 @@ def test_tensors_in_pieces():
         assert result == ("paddle.bfloat16", "paddle.float32", w.grad.numpy().tolist())
 
 
+def test_a_profile_changes_nothing():
+    net = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4))
+    with auto_cast(dtype="bfloat16"):
+        wanted = net(X)
+        with paddle.viz.profile():
+            inside = net(X)
+    with paddle.viz.profile(), auto_cast(dtype="bfloat16"):
+        outside = net(X)
+    assert inside.dtype == outside.dtype == wanted.dtype == SINGLE
+    assert inside.tolist() == outside.tolist() == wanted.tolist()
+
+
 def test_a_static_program():
     paddle.enable_static()
     try:
