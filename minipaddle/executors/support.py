@@ -44,6 +44,7 @@ BY_CUPY = {
     "counting": "threads would meet at one count",
     "decompositions": "cuSOLVER and arrays factor matrices",
     "matrix_functions": "cuSOLVER and arrays factor matrices",
+    "quantization": "cuBLAS multiplies floats, which hold its sums exactly",
     "random": "it searches or sorts what is drawn",
     "resample": "its windows overlap",
     "scan": "each step waits for the one before",

@@ -20,6 +20,7 @@ from . import (
     norm,
     pooling,
     products,
+    quantization,
     random,
     reductions,
     resample,

@@ -18,6 +18,7 @@ from ..engine.ops import conv as plain
 from ..engine.ops.movement import inverse, transpose
 from . import pooling
 from .mean_pooling import avg_pool, avg_pool_grad
+from .quantization import conv_integer
 
 
 class Order(NamedTuple):
@@ -52,6 +53,7 @@ def sibling(op: Op, *orders: Order) -> Op:
     body.__name__ = op.name.replace("conv", "conv_last").replace("pool", "pool_last")
     body.__doc__ = f"{op.doc}\n\nThe channels are last here: see `{op.name}`."
     body.__signature__ = inspect.signature(op.body)
+    body.__module__ = op.body.__module__
     last = opaque(body, promote=bool(op.promoted))
 
     @last.shape
@@ -82,7 +84,8 @@ SIBLINGS: dict[Op, tuple] = {}
 """For an operator the one with the channels last, the orders of its inputs, that of its result."""
 
 conv_last = sibling(plain.conv, IMAGE, KERNEL, IMAGE)
-conv_last.by_rows = True
+conv_last_integer = sibling(conv_integer, IMAGE, KERNEL, IMAGE)
+conv_last.by_rows = conv_last_integer.by_rows = True
 conv_last_input_grad = sibling(plain.conv_input_grad, IMAGE, KERNEL, IMAGE)
 conv_last_weight_grad = sibling(plain.conv_weight_grad, IMAGE, IMAGE, KERNEL)
 for op in (pooling.max_pool, avg_pool, avg_pool_grad):

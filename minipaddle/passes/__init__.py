@@ -22,12 +22,13 @@ from . import (
     layout,
     narrow_inputs,
     pretranspose,
+    quantized_products,
     recompute,
     sinking,
     strip_products,
 )
 
-insert("gathers", "batch_norm", before="decompose")
+insert("gathers", "quantized_products", "batch_norm", before="decompose")
 insert("layout", "canonicalize_matmul", "concat_of_slices", after="decompose")
 insert("whole_puts", after="concat_of_slices")
 insert("sinking", "folding", "batch_weight_gradients", "algebra", "cse", after="cse")

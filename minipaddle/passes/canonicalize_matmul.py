@@ -13,6 +13,9 @@ from ..engine.ops.movement import reshape
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from ..ops.products import product
+from ..ops.quantization import matmul_integer, product_integer
+
+PRODUCTS = {matmul: product, matmul_integer: product_integer}
 
 
 def as_product(record, x, y):
@@ -23,7 +26,8 @@ def as_product(record, x, y):
         x = rows(x)
     n = max(x.spec.ndim, y.spec.ndim)
     order = tuple(range(n))
-    z = product(with_rank(x, n), with_rank(y, n), x_perm=order, y_perm=order, out_perm=order)
+    perms = dict.fromkeys(("x_perm", "y_perm", "out_perm"), order)
+    z = PRODUCTS[record.op](with_rank(x, n), with_rank(y, n), **perms)
     return z if z.spec.shape == record.shape else reshape(z, shape=record.shape)
 
 
@@ -33,7 +37,7 @@ def with_rank(x, ndim: int):
     return reshape(x, shape=(1,) * extra + x.spec.shape) if extra else x
 
 
-@program_pass("canonicalize_matmul", looks_for=[matmul])
+@program_pass("canonicalize_matmul", looks_for=PRODUCTS)
 def canonicalize_matmul(program: Program) -> Program:
     """The program with a `product` instead of each `matmul`."""
-    return rewritten(program, {matmul: as_product})
+    return rewritten(program, dict.fromkeys(PRODUCTS, as_product))

@@ -19,7 +19,7 @@ from ..engine.ops.movement import ravel, reshape
 from ..engine.passes.fusion_groups import skip_reshapes
 from ..engine.passes.nest import Nest, NotOneNest
 from ..engine.passes.registry import program_pass
-from ..ops.channels_last import conv_last
+from ..ops.channels_last import conv_last, conv_last_integer
 
 
 def begins_with_product(record: Record) -> bool:
@@ -139,7 +139,8 @@ def epilogue(program: Program, *, fuse_gemm_epilogue: bool, fuse_resunit: bool) 
             if source is None or source not in (x, *x.inputs[:1]) or not alone({x, source}):
                 continue
             region = Region(record)
-            wanted = fuse_resunit if source.op is conv_last else fuse_gemm_epilogue
+            of_pixels = source.op in (conv_last, conv_last_integer)
+            wanted = fuse_resunit if of_pixels else fuse_gemm_epilogue
             if wanted and takes_rows(region, x, source.shape[-1]):
                 group = build_group(region, x, source)
                 if row_by_row(group):

@@ -4,8 +4,8 @@ A value that is one number everywhere becomes `full`, which costs nothing. Any o
 state that holds it and is never written. `minipaddle/passes/frozen_states.py` computes what depends
 on weights before the run, too.
 
-A value of more than `LARGEST` elements becomes a state only if it is no larger than the states it
-is computed from. Reshapes and broadcasts are free and stay.
+A value of more than `LARGEST` bytes becomes a state only if it is no larger than the states it is
+computed from. Reshapes and broadcasts are free and stay.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..ops.creation import assign, full
 from ..ops.movement import broadcast_to, reshape
 from .registry import program_pass
 
-LARGEST = 1 << 16
+LARGEST = 1 << 18
 FREE = {reshape, broadcast_to, assign}
 
 
@@ -88,8 +88,8 @@ class Folder:
     def constant(self, record: Record) -> Record | None:
         """The constant for a known value; None if the program must compute it."""
         sources = self.sources[record]
-        size = sum(r.spec.size for r in sources)
-        if not record.inputs or record.spec.size > max(LARGEST, size):
+        size = sum(r.spec.nbytes for r in sources)
+        if not record.inputs or record.spec.nbytes > max(LARGEST, size):
             return None
         try:
             array = self.value(record)
