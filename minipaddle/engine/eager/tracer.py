@@ -243,7 +243,8 @@ class Tracer(Eager):
 
     def become(self, x: Tensor, result: Tensor) -> Tensor:
         """Let x take over the value and the past of `result`."""
-        leaf = x.is_leaf and not x.stop_gradient and self.lift(x) in self.root.values
+        own = self.lift(x)
+        leaf = x.is_leaf and not x.stop_gradient and own in self.root.values
         if self.builder is self.root and x.array in self.arguments:
             leaf = False  # whether an argument was computed is asked when the program runs
         if leaf and result.record is not None:  # a region's own input is no leaf
@@ -251,7 +252,6 @@ class Tracer(Eager):
         unrecorded = result.record is None and not self.recording
         if unrecorded and not (leaf or x.stop_gradient or self.builder is self.root):
             result = with_past(x, result)  # a derivative sees the values of the region alone
-        self.lift(x)
         self.written.append((x, x.record, x.stop_gradient))
         self.note_tape(x)
         self.builder.write(x.array, self.lift(result))
