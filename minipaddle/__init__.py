@@ -13,10 +13,11 @@ from . import (
     executors,
     incubate,
     linalg,
+    quantization,
     text,
     utils,
     vision,
-)  # fmt: skip
+)
 from .amp.support import (
     autocast,
     get_autocast_cpu_dtype,

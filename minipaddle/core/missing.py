@@ -11,6 +11,13 @@ from pathlib import Path
 LEFT_OUT = tomllib.loads(Path(__file__).with_name("left_out.toml").read_text("utf-8"))
 """Why -> the names of Paddle that are left out for that reason."""
 
+INVENTED = {
+    "paddle.jit.transform": "paddle.quantization.QAT trains with rounded weights",
+    "paddle.quantization.quant_aware": "paddle.quantization.QAT does it",
+    "paddle.quantization.quant_post_static": "paddle.quantization.PTQ does it",
+}
+"""Names that texts about Paddle mention and Paddle never had -> what there is."""
+
 
 def reason(name: str) -> str | None:
     """Why Paddle's name, such as `paddle.fft.fft` or `Tensor.coalesce`, is left out; else None.
@@ -86,6 +93,8 @@ def format_missing(name: str, space: str, existing) -> str:
     why = reason(f"{space}.{name}")
     if why is not None:
         return f"{space}.{name}: {why}"
+    if f"{space}.{name}" in INVENTED:
+        return f"Paddle never had {space}.{name}; {INVENTED[f'{space}.{name}']}"
     known = {other.lower(): other for other in existing() if not other.startswith("_")}
     near = difflib.get_close_matches(name.lower(), known, 1)
     hint = f"; the nearest name is {space}.{known[near[0]]}" if near else ""

@@ -1,5 +1,6 @@
 """From Python to programs."""
 
+from ..core.missing import namespace
 from ..engine.jit import runtime
 from ..engine.jit.to_static import StaticFunction, enable_to_static, to_static
 from . import aliasing, bound, builtin, converters, dy2static, printing, verbosity, windows
@@ -7,3 +8,5 @@ from .ignoring import ignore_module, not_to_static
 from .loading import TranslatedLayer, load
 from .saving import save
 from .verbosity import set_code_level, set_verbosity
+
+__getattr__ = namespace("paddle.jit", globals())

@@ -6,7 +6,7 @@ Source: Paddle API `paddle.nn`.
 
 from ..core.missing import namespace
 from ..engine.eager.tensor import Parameter
-from . import clip, functional, initializer, layer, utils
+from . import clip, functional, initializer, layer, quant, utils
 from .clip import *
 from .layer import *
 from .layer import common, container, loss

@@ -1,15 +1,28 @@
 """Convolutions and transposed convolutions, in one, two and three dimensions."""
 
-from ...core.prelude import movement, public, value_error
+from ...core.prelude import movement, public, require_floats, value_error
 from ...engine.ops import conv as ops
-from .windows import channels_last, hide_n, image, numbers, of_axes, paddings, to_first, to_last
+from .windows import (
+    channels_last,
+    hide_n,
+    numbers,
+    of_axes,
+    paddings,
+    size_of_image,
+    to_first,
+    to_last,
+)
 
 
 def prepare(name, n, x, weight, stride, padding, dilation, data_format):
     """(x with its channels first, its size, stride, pairs of padding, dilation, channels last?)."""
     last = channels_last(data_format, n)
     x = to_first(x) if last else x
-    size, kernel, stride = image(name, x, n), weight.spec.shape[2:], numbers("stride", stride, n)
+    size, kernel, stride = (
+        size_of_image(name, x, n),
+        weight.spec.shape[2:],
+        numbers("stride", stride, n),
+    )
     same = isinstance(padding, str) and padding.upper() == "SAME"
     dilation = (1,) * n if same else numbers("dilation", dilation, n)
     pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
@@ -18,6 +31,7 @@ def prepare(name, n, x, weight, stride, padding, dilation, data_format):
 
 def convolve(n, x, weight, bias, stride, padding, dilation, groups, data_format):
     """The convolution that conv{n}d is."""
+    require_floats(f"conv{n}d", x)
     given = stride, padding, dilation, data_format
     x, _, stride, pairs, dilation, last = prepare(f"conv{n}d", n, x, weight, *given)
     at = {"stride": stride, "padding": pairs, "dilation": dilation, "groups": groups}
@@ -62,6 +76,7 @@ def convolve_transpose(
 ):
     """The transposed convolution that conv{n}d_transpose is: the adjoint of `convolve` in x."""
     name, kernel = f"conv{n}d_transpose", weight.spec.shape[2:]
+    require_floats(name, x)
     given = stride, padding, dilation, data_format
     x, size, stride, pairs, dilation, last = prepare(name, n, x, weight, *given)
     reach = [(m - 1) * s + (k - 1) * d + 1 for m, s, k, d in zip(size, stride, kernel, dilation)]

@@ -93,6 +93,11 @@ def to_last(x):
 def image(name: str, x, n: int):
     """The size of the image in x, which must have `n` image axes and a floating dtype."""
     require_floats(name, x)
+    return size_of_image(name, x, n)
+
+
+def size_of_image(name: str, x, n: int):
+    """The size of the image in x, which must have `n` image axes."""
     if x.spec.ndim != n + 2:
         raise value_error(
             f"{name} was given x of {x.spec}",

@@ -1,0 +1,164 @@
+"""What rounds and observes in training, as it is kept for inference: scales, and whole numbers."""
+
+from __future__ import annotations
+
+from ...core.prelude import Tensor, not_supported, reshape, value_error
+from ...ops.quantization import dequantize, quantize, width
+from ...ops.quantized import Quantized
+from ..initializer import Assign
+from ..layer.layers import Layer
+from ..param_attr import ParamAttr
+
+
+def kept(layer: Layer, values: Tensor):
+    """Values that a layer keeps and does not train."""
+    attr = ParamAttr(initializer=Assign(values.numpy()), trainable=False)
+    return layer.create_parameter(values.shape, attr, "float32")
+
+
+def found_by(quanter) -> tuple:
+    """What an observer or a quanter has found: scales, zero points, their axis, bits."""
+    return quanter.scales(), quanter.zero_points(), quanter.quant_axis(), quanter.bit_length()
+
+
+class Scaled(Layer):
+    """Scales and zero points: of a whole tensor, of each index along `quant_axis`, or, where the
+    scales [groups, out] are two-dimensional, of groups of rows of a matrix [in, out].
+    """
+
+    def __init__(self, scales, zero_point=None, quant_axis=None, bit_length=8, group_size=128):
+        super().__init__()
+        self._scales = kept(self, scales)
+        symmetric = zero_point is None or not zero_point.any()
+        self._zero_point = None if symmetric else kept(self, zero_point)
+        self._quant_axis = -1 if quant_axis is None else quant_axis
+        self._bit_length, self._group_size = bit_length, group_size
+        self._qmin, self._qmax = width(bit_length).values()
+
+    @classmethod
+    def from_quanter(cls, quanter):
+        """The layer with the scales that an observer or a quanter has found."""
+        return cls(*found_by(quanter))
+
+    @property
+    def in_groups(self) -> bool:
+        return self._scales.ndim > 1
+
+    def grouped(self, x):
+        """A matrix as [groups, rows of a group, out]; another tensor as it is."""
+        if not self.in_groups:
+            return x
+        groups, (rows, out) = self._scales.shape[0], x.spec.shape
+        if rows % groups:
+            raise value_error(f"{rows} rows in {groups} groups", "rows in groups of one size")
+        return reshape(x, shape=(groups, rows // groups, out))
+
+    def beside(self, values, ndim: int):
+        """Scales, or zero points, in a shape that broadcasts to a (grouped) tensor."""
+        if values is None:
+            return 0.0
+        if self.in_groups:
+            return reshape(values, shape=(values.shape[0], 1, values.shape[1]))
+        shape = [1] * ndim
+        if self._quant_axis >= 0:
+            shape[self._quant_axis] = values.size
+        return reshape(values, shape=tuple(shape) if values.size > 1 else ())
+
+    def given(self, ndim: int) -> tuple:
+        """(scale, zero) for a tensor with so many axes."""
+        return self.beside(self._scales, ndim), self.beside(self._zero_point, ndim)
+
+    def extra_repr(self) -> str:
+        axis = "" if self._quant_axis < 0 else f", quant_axis={self._quant_axis}"
+        return f"bit_length={self._bit_length}{axis}"
+
+
+class LinearQuanter(Scaled):
+    """Floats to whole numbers, stored in one byte up to 8 bits.
+
+    Paddle's gives them as floats. Source: Paddle API `paddle.nn.quant.format.LinearQuanter`.
+    """
+
+    def forward(self, input):
+        y = self.grouped(input)
+        y = quantize(y, *self.given(y.spec.ndim), low=self._qmin, high=self._qmax)
+        return reshape(y, shape=input.spec.shape) if self.in_groups else y
+
+
+class LinearDequanter(Scaled):
+    """Whole numbers to floats. Source: Paddle API `paddle.nn.quant.format.LinearDequanter`."""
+
+    def forward(self, input):
+        y = self.grouped(input)
+        y = dequantize(y, *self.given(y.spec.ndim), high=self._qmax)
+        return reshape(y, shape=input.spec.shape) if self.in_groups else y
+
+
+class LinearQuanterDequanter(Layer):
+    """To whole numbers and back, where the two parts are not None.
+
+    Source: Paddle API `paddle.nn.quant.format.LinearQuanterDequanter`.
+    """
+
+    def __init__(self, quanter: LinearQuanter | None, dequanter: LinearDequanter | None):
+        super().__init__()
+        self._quanter, self._dequanter = quanter, dequanter
+
+    @staticmethod
+    def from_quanter(quanter):
+        """Both parts, with the scales that an observer or a quanter has found."""
+        found = found_by(quanter)
+        return LinearQuanterDequanter(LinearQuanter(*found), LinearDequanter(*found))
+
+    def forward(self, input):
+        q = input if self._quanter is None else self._quanter(input)
+        return q if self._dequanter is None else self._dequanter(q)
+
+    def whole(self, input) -> Quantized | None:
+        """The whole numbers of the input; None if their scales are those of groups."""
+        back = self._dequanter
+        if back is None or back.in_groups:
+            return None
+        q = input if self._quanter is None else self._quanter(input)
+        return Quantized(q, *back.given(q.spec.ndim), back._qmax)
+
+
+class ConvertibleQuantedLayer(Layer):
+    """The base of layers in which quanters round weights and inputs, until `PTQ.convert` or
+    `QAT.convert` leaves whole numbers there. Subclasses name both in the two methods below.
+
+    Source: Paddle API `paddle.nn.quant.format.ConvertibleQuantedLayer`.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.converted = False
+
+    def weights_to_quanters(self) -> list[tuple[str, str]]:
+        """Pairs (name of a weight, name of its quanter)."""
+        raise not_supported(f"{type(self).__name__} has no weights_to_quanters")
+
+    def activation_quanters(self) -> list[str]:
+        """The names of the quanters that inputs go through."""
+        raise not_supported(f"{type(self).__name__} has no activation_quanters")
+
+    def _convert(self, remain_weight: bool = False) -> None:
+        if self.converted:
+            raise value_error(f"{type(self).__name__} is converted already", "to convert it once")
+        for weight, name in self.weights_to_quanters():
+            pair = self._convert_quanter_to_qdq(name)
+            if pair is not None and not remain_weight:
+                whole = pair._quanter(getattr(self, weight)).detach()
+                delattr(self, weight)
+                self.register_buffer(weight, whole)
+                pair._quanter = None
+        for name in self.activation_quanters():
+            self._convert_quanter_to_qdq(name)
+        self.converted = True
+
+    def _convert_quanter_to_qdq(self, name: str) -> LinearQuanterDequanter | None:
+        quanter = getattr(self, name, None)
+        if quanter is None:
+            return None
+        setattr(self, name, LinearQuanterDequanter.from_quanter(quanter))
+        return getattr(self, name)

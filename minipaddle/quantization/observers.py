@@ -1,0 +1,319 @@
+"""Observers: they look at values on their way, and choose scales.
+
+Source: Paddle API `paddle.quantization.observers`; the names beyond Paddle's are PaddleSlim's.
+"""
+
+from __future__ import annotations
+
+from ..core.missing import namespace
+from ..core.prelude import Recording, creation, dt, e, indexing, maximum, reduction, reshape, slot
+from ..engine.ops.elementwise import minimum
+from ..nn.quant.weight_only import group_scales
+from ..ops.quantization import width
+from .base import BaseObserver
+from .factory import ObserverFactory
+from .quanters import LEAST, channel_scales, largest, moving_average, output_axis
+from .thresholds import kl_threshold, mse_threshold, percentile_threshold
+
+FLOAT = dt.float32.numpy
+UNSEEN = -1.0
+"""A magnitude before any was seen."""
+
+
+class Observer(BaseObserver):
+    """The base of the observers here. A subclass defines `look`, which writes into its buffers, and
+    `threshold`, the magnitude to clip at, which is negative while nothing was seen.
+    """
+
+    def __init__(self, layer, quant_bits=8):
+        super().__init__()
+        self._quant_bits, self._axis = quant_bits, -1
+
+    def keep(self, **values) -> None:
+        """Buffers with their first values."""
+        for name, value in values.items():
+            self.register_buffer(name, creation.full(shape=(), value=value, dtype=FLOAT))
+
+    def forward(self, input):
+        with Recording(False):
+            self.look(input.astype("float32"))
+        return input
+
+    def scales(self):
+        found = self.threshold()
+        return None if found is None or (found < 0).any() else maximum(found, LEAST)
+
+    def cal_thresholds(self):
+        """The scales are computed whenever they are asked for."""
+
+    def zero_points(self):
+        return None
+
+    def quant_axis(self):
+        return self._axis
+
+    def bit_length(self):
+        return self._quant_bits
+
+
+class AbsmaxObserverLayer(Observer):
+    def __init__(self, layer, quant_bits=8):
+        super().__init__(layer, quant_bits)
+        self.keep(_max=UNSEEN)
+
+    def look(self, x):
+        self._max.become(maximum(self._max, largest(x)))
+
+    def threshold(self):
+        return self._max
+
+
+class AVGObserverLayer(Observer):
+    def __init__(self, layer, quant_bits=8):
+        super().__init__(layer, quant_bits)
+        self.keep(_total=0.0, _count=0.0)
+
+    def look(self, x):
+        self._total.become(self._total + largest(x))
+        self._count.become(self._count + 1.0)
+
+    def threshold(self):
+        return self._total / self._count if self._count.item() else None
+
+
+class MovingAverageAbsmaxObserverLayer(Observer):
+    def __init__(self, layer, quant_bits=8, moving_rate=0.9):
+        super().__init__(layer, quant_bits)
+        self._moving_rate = moving_rate
+        self.keep(_state=0.0, _accum=0.0)
+
+    def look(self, x):
+        now = moving_average(self._state, self._accum, largest(x), self._moving_rate)
+        self._state.become(now[0]), self._accum.become(now[1])
+
+    def threshold(self):
+        return self._accum / self._state if self._state.item() else None
+
+
+@slot("quantization.zero_point")
+def zero_point(low, high, bits: int):
+    """(scale, zero) with which the least whole number stands for `low`, the largest for `high`.
+
+    `low` <= 0 <= `high`; 0.0 is a whole number, so that zeros around an image stay zeros.
+    """
+    least, largest = width(bits).values()
+    step = maximum((high - low) / (largest - least), LEAST)
+    return step * largest, least - (low / step).round()
+
+
+class MinMaxObserverLayer(Observer):
+    def __init__(self, layer, quant_bits=8):
+        super().__init__(layer, quant_bits)
+        self.keep(_low=0.0, _high=0.0, _count=0.0)
+
+    def look(self, x):
+        axes = {"axis": tuple(range(x.spec.ndim)), "keepdim": False}
+        self._low.become(minimum(self._low, reduction.min(x, **axes)))
+        self._high.become(maximum(self._high, reduction.max(x, **axes)))
+        self._count.become(self._count + 1.0)
+
+    def threshold(self):
+        seen = self._count.item()
+        return zero_point(self._low, self._high, self._quant_bits)[0] if seen else None
+
+    def zero_points(self):
+        return zero_point(self._low, self._high, self._quant_bits)[1]
+
+
+class HistogramObserver(Observer):
+    """Counts magnitudes in bins; when a larger one comes, the bins become wider."""
+
+    def __init__(self, layer, quant_bits=8, bins_count=2048):
+        super().__init__(layer, quant_bits)
+        self._bins = bins_count
+        self.keep(_limit=UNSEEN)
+        nothing = creation.full(shape=(bins_count,), value=0.0, dtype=FLOAT)
+        self.register_buffer("_counts", nothing)
+
+    def look(self, x):
+        limit = maximum(maximum(self._limit, largest(x)), LEAST)
+        middles = creation.arange(size=self._bins, dtype=FLOAT) + 0.5
+        middles = middles * (maximum(self._limit, LEAST) / self._bins)
+        x = reshape(e.abs(x), shape=(x.spec.size,))
+        before = self.counted(self._counts, middles, limit)
+        self._counts.become(before + self.counted(x * 0.0 + 1.0, x, limit))
+        self._limit.become(limit)
+
+    def counted(self, weights, x, limit):
+        """The weights of magnitudes x, added up in bins."""
+        at = minimum((x / limit * self._bins).floor(), self._bins - 1.0).astype("int64")
+        return indexing.scatter_sum(weights, at, shape=(self._bins,), axis=0)
+
+    def threshold(self):
+        if self._limit.item() < 0:
+            return None
+        levels = width(self._quant_bits)["high"] + 1
+        return self._limit * (self.bins(self._counts.numpy(), levels) / self._bins)
+
+
+class HistObserverLayer(HistogramObserver):
+    def __init__(self, layer, quant_bits=8, bins_count=2048, percent=0.99999):
+        super().__init__(layer, quant_bits, bins_count)
+        self._percent = percent
+
+    def bins(self, counts, levels):
+        return percentile_threshold(counts, levels, self._percent)
+
+
+class KLObserverLayer(HistogramObserver):
+    def bins(self, counts, levels):
+        return kl_threshold(counts, levels)
+
+
+class MSEObserverLayer(HistogramObserver):
+    def bins(self, counts, levels):
+        return mse_threshold(counts, levels)
+
+
+class OfWeight(Observer):
+    """An observer of a weight, which it sees anew at every run."""
+
+    def __init__(self, layer, quant_bits=8):
+        super().__init__(layer, quant_bits)
+        self.register_buffer("found", None)
+
+    def look(self, x):
+        self.found = self.scales_of(x)
+
+    def threshold(self):
+        return self.found
+
+
+class AbsMaxChannelWiseWeightObserverLayer(OfWeight):
+    def __init__(self, layer, quant_bits=8):
+        super().__init__(layer, quant_bits)
+        self._axis = output_axis(layer)
+
+    def scales_of(self, x):
+        return channel_scales(x, self._axis)
+
+
+class GroupWiseWeightObserverLayer(OfWeight):
+    def __init__(self, layer, quant_bits=8, group_size=128):
+        super().__init__(layer, quant_bits)
+        self.group_size = group_size
+
+    def scales_of(self, x):
+        return group_scales(x, self.group_size)
+
+
+# ---- factories -------------------------------------------------------------------------------
+
+
+class AbsmaxObserver(ObserverFactory):
+    """The scale is the largest magnitude of all.
+
+    Source: Paddle API `paddle.quantization.observers.AbsmaxObserver`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.quantization.observers import AbsmaxObserver
+    >>> observer = AbsmaxObserver(quant_bits=8)._instance(None)
+    >>> y = observer(paddle.to_tensor([1.0, -3.0])), observer(paddle.to_tensor([2.0]))
+    >>> observer.scales().item()
+    3.0
+    """
+
+    kind = AbsmaxObserverLayer
+
+    def __init__(self, quant_bits=8):
+        super().__init__(quant_bits=quant_bits)
+
+
+class AVGObserver(ObserverFactory):
+    """The scale is the mean, over batches, of the largest magnitude."""
+
+    kind = AVGObserverLayer
+
+    def __init__(self, quant_bits=8):
+        super().__init__(quant_bits=quant_bits)
+
+
+class MovingAverageAbsmaxObserver(ObserverFactory):
+    """The scale is a mean of the largest magnitudes in which older batches count less and less."""
+
+    kind = MovingAverageAbsmaxObserverLayer
+
+    def __init__(self, quant_bits=8, moving_rate=0.9):
+        super().__init__(quant_bits=quant_bits, moving_rate=moving_rate)
+
+
+class MinMaxObserver(ObserverFactory):
+    """Whole numbers for the range from the least value to the largest, with a zero point.
+
+    For values of one sign, as after a ReLU, steps are half as large as with `AbsmaxObserver`.
+    """
+
+    kind = MinMaxObserverLayer
+
+    def __init__(self, quant_bits=8):
+        super().__init__(quant_bits=quant_bits)
+
+
+class HistObserver(ObserverFactory):
+    """The scale is the magnitude below which the share `percent` of all values lies."""
+
+    kind = HistObserverLayer
+
+    def __init__(self, quant_bits=8, bins_count=2048, percent=0.99999):
+        super().__init__(quant_bits=quant_bits, bins_count=bins_count, percent=percent)
+
+
+class KLObserver(ObserverFactory):
+    """The scale at which rounding changes the distribution least: see `kl_threshold`."""
+
+    kind = KLObserverLayer
+
+    def __init__(self, quant_bits=8, bins_count=2048):
+        super().__init__(quant_bits=quant_bits, bins_count=bins_count)
+
+
+class MSEObserver(ObserverFactory):
+    """The scale at which rounding and clipping have the least mean square error."""
+
+    kind = MSEObserverLayer
+
+    def __init__(self, quant_bits=8, bins_count=2048):
+        super().__init__(quant_bits=quant_bits, bins_count=bins_count)
+
+
+class AbsMaxChannelWiseWeightObserver(ObserverFactory):
+    """A scale for each output of a weight: the largest magnitude there."""
+
+    kind = AbsMaxChannelWiseWeightObserverLayer
+
+    def __init__(self, quant_bits=8):
+        super().__init__(quant_bits=quant_bits)
+
+
+class GroupWiseWeightObserver(ObserverFactory):
+    """A scale for each group of `group_size` inputs of each output of a matrix [in, out].
+
+    Paddle's takes 64 or 128, and forgets the argument.
+    Source: Paddle API `paddle.quantization.observers.GroupWiseWeightObserver`.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.quantization.observers import GroupWiseWeightObserver
+    >>> observer = GroupWiseWeightObserver(quant_bits=4, group_size=2)._instance(None)
+    >>> y = observer(paddle.to_tensor([[1.0], [-3.0], [0.5], [0.2]]))
+    >>> observer.scales().tolist()
+    [[3.0], [0.5]]
+    """
+
+    kind = GroupWiseWeightObserverLayer
+
+    def __init__(self, quant_bits=8, group_size=128):
+        super().__init__(quant_bits=quant_bits, group_size=group_size)
+
+
+__all__ = ["AbsmaxObserver", "GroupWiseWeightObserver"]
+__getattr__ = namespace("paddle.quantization.observers", globals())
