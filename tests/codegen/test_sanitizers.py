@@ -13,7 +13,7 @@ from tests.codegen.compiling import needs_gcc
 SCRIPT = """
 import numpy as np
 from tests.codegen import test_back_to_back_gemm as b, test_convolution as c, test_indexing as i
-from tests.codegen import test_pooling as p, test_product as m
+from tests.codegen import test_integer_products as w, test_pooling as p, test_product as m
 from tests.codegen.compiling import call, run_all
 
 flags = ("-O1", "-march=native", "-fno-trapping-math", "-fopenmp", "-g",
@@ -32,7 +32,7 @@ settings = [*c.three((7, 9), (3, 3), c.ONE, c.EVEN, c.ONE, channels=17, outs=18)
 calls += c.calls_of(settings, "float32")
 rng = np.random.default_rng(0)
 calls += [call(name, *p.arrays_of(name, "float32", rng)) for name in p.NAMES]
-run_all(calls + b.calls(), 1, flags=flags)
+run_all(calls + b.calls() + w.calls()[4::5], 1, flags=flags)
 print("clean")
 """
 

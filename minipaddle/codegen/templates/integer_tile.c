@@ -3,26 +3,12 @@
 enum { INTEGER_ROWS = $rows, INTEGER_PANEL = 16 };
 typedef int8_t bytes_16 __attribute__((vector_size(16)));
 typedef bytes_16 loose_bytes __attribute__((aligned(1), may_alias));
+
+#ifdef __AVX2__
 typedef int16_t shorts_16 __attribute__((vector_size(32)));
 typedef int32_t words_8 __attribute__((vector_size(32)));
 typedef words_8 loose_words __attribute__((aligned(4), may_alias));
 typedef int32_t loose_word __attribute__((aligned(2), may_alias));
-
-static inline __attribute__((always_inline)) words_8 integer_pairs(shorts_16 x, shorts_16 y)
-{
-#ifdef __AVX2__
-    return (words_8)__builtin_ia32_pmaddwd256(x, y);
-#else
-    words_8 sum;
-    for (int j = 0; j < 8; j++) sum[j] = x[2 * j] * y[2 * j] + x[2 * j + 1] * y[2 * j + 1];
-    return sum;
-#endif
-}
-
-static inline __attribute__((always_inline)) shorts_16 integer_wide(const int8_t *p)
-{
-    return __builtin_convertvector(*(const loose_bytes *)p, shorts_16);
-}
 
 static inline __attribute__((always_inline)) void integer_tile(
     const int rows, int64_t pairs, const int16_t *a, int64_t a_row, const int8_t *b, int64_t there,
@@ -31,12 +17,13 @@ static inline __attribute__((always_inline)) void integer_tile(
     words_8 sum[INTEGER_ROWS][2];
     _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) sum[i][0] = sum[i][1] = (words_8){0};
     for (int64_t k = 0; k < pairs; k++, a += 2, b += 2 * INTEGER_PANEL) {
-        const shorts_16 left = integer_wide(b), right = integer_wide(b + INTEGER_PANEL);
+        shorts_16 y[2];
+        for (int j = 0; j < 2; j++)
+            y[j] = __builtin_convertvector(((const loose_bytes *)b)[j], shorts_16);
         _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {
             const int32_t pair = *(const loose_word *)(a + i * a_row);
             const shorts_16 x = (shorts_16)((words_8){0} + pair);
-            sum[i][0] += integer_pairs(x, left);
-            sum[i][1] += integer_pairs(x, right);
+            for (int j = 0; j < 2; j++) sum[i][j] += (words_8)__builtin_ia32_pmaddwd256(x, y[j]);
         }
     }
     if (there == rows && n >= INTEGER_PANEL) {
@@ -50,6 +37,22 @@ static inline __attribute__((always_inline)) void integer_tile(
     for (int i = 0; i < there; i++)
         for (int j = 0; j < n && j < INTEGER_PANEL; j++) c[i * c_row + j] = some[i][j];
 }
+#else
+static inline void integer_tile(
+    const int rows, int64_t pairs, const int16_t *a, int64_t a_row, const int8_t *b, int64_t there,
+    int32_t *c, int64_t c_row, int64_t n)
+{
+    for (int i = 0; i < there; i++, a += a_row, c += c_row) {
+        int32_t sum[INTEGER_PANEL] = {0};
+        for (int64_t k = 0; k < pairs; k++)
+            for (int j = 0; j < INTEGER_PANEL; j++) {
+                const int8_t *y = b + 2 * (k * INTEGER_PANEL + j);
+                sum[j] += a[2 * k] * y[0] + a[2 * k + 1] * y[1];
+            }
+        for (int j = 0; j < n && j < INTEGER_PANEL; j++) c[j] = sum[j];
+    }
+}
+#endif
 
 /* c = a · b for M rows of a, of which there is memory for a multiple of INTEGER_ROWS. */
 static __attribute__((noinline)) void integer_rows(

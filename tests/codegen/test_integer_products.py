@@ -1,0 +1,79 @@
+"""Products of int8 in int32, compiled for several processors: equal to NumPy's to the last bit."""
+
+import platform
+
+import numpy as np
+import pytest
+
+from minipaddle.engine.codegen.kernel import EMITTERS, constant_inputs
+from tests.codegen.compiling import FLAGS, Call, call, needs_gcc, record_of, run_all
+
+pytestmark = needs_gcc
+RNG = np.random.default_rng(0)
+STRAIGHT = {"x_perm": (0, 1), "y_perm": (0, 1), "out_perm": (0, 1)}
+TURNED = {"x_perm": (1, 0), "y_perm": (1, 0), "out_perm": (0, 1)}
+EXCHANGED = {"x_perm": (0, 1), "y_perm": (0, 1), "out_perm": (1, 0)}
+BATCH = {"x_perm": (0, 1, 2), "y_perm": (0, 2, 1), "out_perm": (1, 0, 2)}
+SIZES = [(1, 9, 20), (5, 1, 3), (6, 2, 16), (7, 33, 17), (50, 130, 33), (97, 7, 1), (0, 3, 2)]
+MATRICES = [
+    *(((m, k), (k, n), STRAIGHT) for m, k, n in [*SIZES, (8, 0, 3)]),
+    ((33, 11), (18, 33), TURNED), ((9, 6), (6, 40), EXCHANGED), ((2, 7, 5), (2, 9, 5), BATCH),
+]  # fmt: skip
+NAMES = "stride", "padding", "dilation", "groups"
+IMAGES = [  # image, kernel, attributes
+    ((2, 7, 9, 5), (3, 3, 5, 4), ((1, 1), ((1, 1), (1, 1)), (1, 1), 1)),
+    ((1, 11, 8, 3), (5, 2, 3, 17), ((2, 1), ((2, 0), (0, 1)), (1, 2), 1)),
+    ((3, 6, 6, 8), (1, 1, 8, 16), ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)),
+    ((1, 20, 2), (4, 2, 3), ((3,), ((1, 2),), (2,), 1)),
+    ((1, 6, 5, 6), (3, 2, 2, 9), ((1, 1), ((1, 1), (0, 1)), (1, 1), 3)),
+    ((1, 3, 4, 3, 2), (2, 2, 2, 2, 2), ((1, 1, 1), ((0, 1),) * 3, (1, 1, 1), 1)),
+]
+LARGEST = np.full((6, 512), -128, "int8")
+
+
+def bytes_of(shape):
+    return RNG.integers(-128, 128, shape).astype("int8")
+
+
+def calls() -> list[Call]:
+    found = [call("product_integer", [bytes_of(x), bytes_of(y)], at) for x, y, at in MATRICES]
+    found.append(call("product_integer", [LARGEST, LARGEST.T.copy()], STRAIGHT))
+    for x, w, how in IMAGES:
+        at = dict(zip(NAMES, how, strict=True))
+        found.append(call("conv_last_integer", [bytes_of(x), bytes_of(w)], at))
+    return found
+
+
+def check(some, **how):
+    for one, (got,) in zip(some, run_all(some, **how), strict=True):
+        record = one.record
+        want = record.op.evaluate(np, one.inputs, record.attrs)
+        np.testing.assert_array_equal(got, want, err_msg=str(record))
+
+
+def test_tiles_and_loops():
+    some = calls()
+    check(some)
+    tiles = ["integer_rows" in one.kernel.source for one in some]
+    assert sum(tiles) > 8
+    assert not all(tiles)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="flags of x86")
+def test_without_vectors_of_their_own():
+    check(calls(), flags=tuple(f.replace("=native", "=x86-64") for f in FLAGS))
+
+
+@pytest.mark.parametrize(("x", "y", "at"), MATRICES[:5] + MATRICES[8:10])
+def test_a_constant_side_is_packed_ahead(x, y, at):
+    """The kernel says what is to be done: panels of 16 columns, of pairs of terms."""
+    arrays = [bytes_of(x), bytes_of(y)]
+    record = record_of("product_integer", arrays, **at)
+    right = 0 if at is EXCHANGED else 1
+    with constant_inputs([record.inputs[right]]):
+        kernel = EMITTERS["product_integer"](record, "packed")
+    assert kernel.prepack.edge is record.inputs[right]
+    matrix = np.transpose(arrays[1], at["y_perm"]) if right else arrays[0].T
+    k, n = matrix.shape
+    assert kernel.prepack.elements == (k + k % 2) * -(-n // 16) * 16
+    assert "integer_panels(" not in kernel.source
