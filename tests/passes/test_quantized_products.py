@@ -96,6 +96,33 @@ def test_a_trained_rounding_becomes_a_product_once_training_is_over():
     assert "matmul_integer(" in str(quantized_products(program))
 
 
+def test_a_training_step_multiplies_floats():
+    """Its derivative needs them, so whole numbers would be work on top."""
+
+    def step(x, w):
+        w.stop_gradient = False
+        (
+            F.relu(fake_quantize(x, 2.5, 0.0, **BYTE) @ fake_quantize(w, 2.0, 0.0, **BYTE))
+        ).sum().backward()
+        return w.grad
+
+    program = program_of(step, (7, 12), (12, 5))
+    assert quantized_products(program) is program
+
+
+def test_half_precision_stays():
+    half = Spec((7, 12), np.dtype("float16"))
+    program = program_of(
+        lambda x: fake_quantize(x, 2.5, 0.0, **BYTE) @ fake_quantize(x.T, 2.0, 0.0, **BYTE), half
+    )
+    after = quantized_products(program)
+    assert "matmul_integer(" in str(after)
+    x = np.random.default_rng(1).normal(size=(7, 12)).astype("float16")
+    (before,), (now,) = results(program, [x]), results(after, [x])
+    assert now.dtype == "float16"
+    np.testing.assert_allclose(now, before, rtol=5e-3, atol=5e-3)
+
+
 @pytest.mark.parametrize(
     "scale_of",
     [lambda x: T(np.ones((12, 1), "float32")), lambda x: T(np.ones((12, 5), "float32"))],
