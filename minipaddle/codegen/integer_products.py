@@ -8,21 +8,14 @@ from __future__ import annotations
 
 from string import Template
 
-from ..engine.codegen.kernel import (
-    Kernel,
-    Prepack,
-    emits,
-    function,
-    is_constant_input,
-    read_template,
-    stack_array,
-)
+from ..engine.codegen.kernel import Kernel, emits, function, read_template, stack_array
 from ..engine.codegen.plain_products import loops_over
 from ..engine.codegen.writer import condition, in_c, least
 from ..engine.core.polynomial import loop as variable
 from ..engine.ops.movement import ravel
 from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
 from .matmul import fits_rows
+from .prepacking import Prepack, is_constant_input
 from .product import product_of
 from .strips import ON_STACK, images_of
 

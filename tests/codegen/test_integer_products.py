@@ -5,7 +5,8 @@ import platform
 import numpy as np
 import pytest
 
-from minipaddle.engine.codegen.kernel import EMITTERS, constant_inputs
+from minipaddle.codegen.prepacking import constant_inputs
+from minipaddle.engine.codegen.kernel import EMITTERS
 from tests.codegen.compiling import FLAGS, Call, call, needs_gcc, record_of, run_all
 
 pytestmark = needs_gcc
