@@ -77,5 +77,6 @@ FUNCTIONS.update(
     isinf=lambda m, x: (x == x) & ((x - x) != 0),
     square=lambda m, x: x * x,
     reciprocal=lambda m, x: 1 / x,
+    logical_and=lambda m, x, y: cast(x, np.bool_) & cast(y, np.bool_),
     logical_xor=lambda m, x, y: cast(x, np.bool_) ^ cast(y, np.bool_),
 )

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ..engine.codegen.kernel import IN_PLACE, is_number
 from ..engine.codegen.scalar import CannotWrite, literal, wide
-from ..engine.codegen.writer import digits
 from ..engine.ops.movement import WHOLE
 from ..ops.strided import strides_of
+from .flat_loops import digits
 from .target import Level, Target, kernel, skip
 
 

@@ -19,12 +19,12 @@ from ..engine.codegen.kernel import (
     results,
 )
 from ..engine.codegen.scalar import CannotWrite, wide
-from ..engine.codegen.writer import digits
 from ..engine.core import dtype as dt
 from ..engine.core.spec import broadcast_shapes
 from ..ops.matrix_functions import PADE
 from .blas import lapack_pointer, library_function
 from .c_text import Workspace
+from .flat_loops import digits
 from .indexing import element
 from .lines import fill_kernel
 from .target import fill, insert

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from ..engine.codegen.kernel import Kernel, emits, function, stack_array
 from ..engine.codegen.kernel_schedule import following
-from ..engine.codegen.writer import digits, least
+from ..engine.codegen.writer import least
 from ..engine.core import dtype as dt
 from . import microkernel
 from .blas import BLAS
 from .c_text import PARALLEL, SIZES, epilogue_after, indent, loop
+from .flat_loops import digits
 from .float_kernel import FloatKernel
 from .product import Product, pick_algorithm, product_of
 from .product_plan import Alone, ProductPlan

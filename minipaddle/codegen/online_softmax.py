@@ -21,7 +21,7 @@ from ..engine.codegen.accumulator import Accumulator, reduction_clauses
 from ..engine.codegen.kernel import GROUP_EMITTERS, GroupEmitter, Kernel, stack_array
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.scalar import Text
-from ..engine.codegen.writer import flat_name, for_head, least
+from ..engine.codegen.writer import for_head, least
 from ..engine.core.slots import slot
 from ..engine.ops import elementwise, reduction
 from ..engine.passes.nest import Nest, Node
@@ -30,6 +30,7 @@ from ..passes.epilogue import in_place
 from . import microkernel
 from .back_to_back_gemm import OWN, BackToBackGemm, Masked, Strips
 from .c_text import loop
+from .flat_loops import flat_name
 from .matmul import ProductPlan, plus, tiles
 from .product import Product
 

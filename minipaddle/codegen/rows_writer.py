@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ..engine.codegen.writer import Writer, declare_loops, flat_name, for_head
+from ..engine.codegen.writer import Writer, for_head
 from ..engine.core.symbols import Loop
 from ..engine.passes.nest import Nest
+from .flat_loops import declare_loops, flat_name
 
 
 class RowsWriter(Writer):

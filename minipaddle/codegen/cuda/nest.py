@@ -18,8 +18,9 @@ from ...engine.codegen.kernel import C_TYPES
 from ...engine.codegen.nest_kernel import nest_writer
 from ...engine.codegen.rows import Rows
 from ...engine.codegen.scalar import Text, wide
-from ...engine.codegen.writer import Writer, declare_loops, flat_name, for_head, least
+from ...engine.codegen.writer import Writer, for_head, least
 from ...engine.passes.nest import Node
+from ..flat_loops import declare_loops, flat_name
 from .calls import CUDA_TYPES, Calls, Launch, Operand, operands
 from .teams import Teams, index_type, splits_of, teams_of
 from .text import each, launch

@@ -11,9 +11,9 @@ from math import prod
 from ...engine.codegen.accumulator import join
 from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite, wide
-from ...engine.codegen.writer import declare_loops, flat_name
 from ...engine.core import dtype as dt
 from ...engine.core.op import OPS
+from ..flat_loops import declare_loops, flat_name
 from ..pooling import Windows
 from ..target import Level, Target, insert
 from .calls import CUDA_TYPES, Calls, Clear, Operand, operands

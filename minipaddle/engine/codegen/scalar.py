@@ -243,9 +243,6 @@ class Module:
         nan = self.where(x != x, x, 0) if x.dtype.kind == "f" else 0
         return self.where(x > 0, 1, self.where(x < 0, -1, nan) if x.dtype.kind != "u" else 0)
 
-    def logical_and(self, x, y) -> Text:
-        return cast(x, np.bool_) & cast(y, np.bool_)
-
     def logical_or(self, x, y) -> Text:
         return cast(x, np.bool_) | cast(y, np.bool_)
 

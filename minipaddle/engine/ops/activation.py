@@ -38,7 +38,4 @@ def _(g, x):
     return g * (sigmoid(x) * (x * sigmoid(-x) + 1))  # σ(-x) = 1 - σ(x)
 
 
-swish = silu
-
-
 relu.exact = True

@@ -216,8 +216,9 @@ class Planner:
         """Whether `new` may be made where `old` lies. In a state, all that `old` was written
         over is made there, too: nothing may need the state's own value by then.
         """
-        place, first = self.at.get(new, OUTSIDE), self.chains[old][0]
-        free = place.kind != "state" or self.may_replace(first, (self.states[place.k][0], 0))
+        place, first = self.at.get(new), self.chains[old][0]
+        in_state = place is not None and place.kind == "state"
+        free = not in_state or self.may_replace(first, (self.states[place.k][0], 0))
         return free and self.may_replace(new, old)
 
     def join(self, old: Value, new: Value) -> None:
@@ -349,6 +350,3 @@ class Planner:
             if p in path:
                 found.append(p)
         return found
-
-
-OUTSIDE = Location("nowhere")
