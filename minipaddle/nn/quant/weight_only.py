@@ -23,6 +23,7 @@ from ...core.prelude import (
     value_error,
     where,
 )
+from ...ops import truth
 from ...ops.quantization import matmul_integer, quantize, width
 from .. import functional as F
 
@@ -43,14 +44,14 @@ def largest(x, axis: int):
 @slot("quantization.pack")
 def pack(low, high):
     """Pairs of whole numbers from -8 to 7, as bytes."""
-    return logic.bitwise_or(logic.bitwise_and(low, 15), logic.bitwise_left_shift(high, 4))
+    return logic.bitwise_or(logic.bitwise_and(low, 15), truth.bitwise_left_shift(high, 4))
 
 
 @slot("quantization.unpack")
 def unpack(x):
     """The pairs (low, high) that `pack` put into bytes, with their signs."""
-    low = logic.bitwise_left_shift(x, 4)
-    return logic.bitwise_right_shift(low, 4), logic.bitwise_right_shift(x, 4)
+    low = truth.bitwise_left_shift(x, 4)
+    return truth.bitwise_right_shift(low, 4), truth.bitwise_right_shift(x, 4)
 
 
 @slot("quantization.group_scales")
