@@ -4,7 +4,7 @@ from ..core.missing import namespace
 from . import debugging
 from .auto_cast import amp_guard, auto_cast
 from .decorate import amp_decorate, decorate
-from .grad_scaler import AmpScaler, GradScaler
+from .grad_scaler import GradScaler
 from .lists import black_list, white_list
 from .support import (
     get_autocast_cpu_dtype,

@@ -29,7 +29,7 @@ from ..core.prelude import (
 )  # fmt: skip
 from ..engine.core.errors import caller, line_of
 from ..engine.core.rank import among
-from ..ops import truth
+from ..ops.truth import isfinite, isinf, isnan
 
 __getattr__ = namespace("paddle.amp.debugging", globals())
 
@@ -81,7 +81,7 @@ def numbers_of(tensor: Tensor) -> tuple[Tensor, Tensor]:
     """([how many are NaN, infinite, zero], [largest, smallest, mean])."""
     with Recording(False), watching(None):
         x = tensor.detach()
-        counts = [each.astype("int64").sum() for each in (truth.isnan(x), truth.isinf(x), x == 0)]
+        counts = [each.astype("int64").sum() for each in (isnan(x), isinf(x), x == 0)]
         wide, axis = x.astype("float32"), tuple(range(x.spec.ndim))
         extremes = [op(wide, axis=axis, keepdim=False) for op in (reduction.max, reduction.min)]
         values = movement.stack(*extremes, wide.mean(), axis=0)
@@ -194,7 +194,7 @@ def is_finite(x) -> bool:
     if not is_floating(x):
         return True
     with watching(None), Recording(False):
-        return bool(truth.isfinite(x.detach()).all())
+        return bool(isfinite(x.detach()).all())
 
 
 class Entered(threading.local):

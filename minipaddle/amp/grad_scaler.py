@@ -165,7 +165,7 @@ class GradScaler:
             if self._outside:
                 raise note_refusal(
                     not_supported(
-                        "unscale_() before a captured function that goes on with the step",
+                        "a captured function that goes on with a step begun outside",
                         hint="call unscale_(), step() and update() in the captured function",
                     )
                 )
@@ -282,9 +282,6 @@ class GradScaler:
         for x, value in zip((self._scale, self._good, self._bad), counts, strict=True):
             x.set_value(value)
         self._dynamic = bool(state_dict["use_dynamic_loss_scaling"])
-
-
-AmpScaler = GradScaler
 
 
 class Stepping:

@@ -159,7 +159,7 @@ def test_a_captured_function_that_only_unscales():
         sgd.clear_grad()
         assert w.item() == -3.0 * (k + 1)
     scaler.unscale_(sgd)
-    with pytest.raises(NotImplementedError, match=r"unscale_\(\) before a captured function"):
+    with pytest.raises(NotImplementedError, match="a step begun outside"):
         step_of(w, sgd, scaler, backend="interpreter")(paddle.to_tensor(1.0))
 
 
