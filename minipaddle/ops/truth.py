@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core.op import elementwise
-from ..engine.ops.var import Var, binary
+from ..engine.ops.var import Var
 
 
 @elementwise(result="bool")
@@ -120,4 +120,9 @@ def bitwise_right_shift(m, x, y, *, is_arithmetic=True):
     return m.where(y == 0, x, (x >> y) & ~((x * 0 - 1) << (top - y) << 1))
 
 
-Var.register({"__lshift__": binary(bitwise_left_shift), "__rshift__": binary(bitwise_right_shift)})
+Var.register(
+    {  # `binary` gives no attributes, which have a value here
+        "__lshift__": lambda self, other: bitwise_left_shift(self, other),
+        "__rshift__": lambda self, other: bitwise_right_shift(self, other),
+    }
+)
