@@ -42,6 +42,26 @@ def test_weights_become_bytes_and_come_back(algo, group):
     np.testing.assert_allclose(y.numpy(), X @ floats + bias, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("algo", HIGH)
+def test_a_layer_is_saved_and_loaded(algo, tmp_path):
+    class Small(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            weight, scale = quant.weight_quantize(T(W), algo, group_size=64)
+            self.register_buffer("weight", weight)
+            self.register_buffer("scale", scale)
+
+        def forward(self, x):
+            kind = algo.removeprefix("weight_only_")
+            return quant.weight_only_linear(x, self.weight, None, self.scale, kind, None, 64)
+
+    net, path = Small(), str(tmp_path / "net")
+    paddle.jit.save(net, path, input_spec=[paddle.static.InputSpec([None, 128])])
+    np.testing.assert_array_equal(paddle.jit.load(path)(T(X)).numpy(), net(T(X)).numpy())
+    compiled = paddle.jit.to_static(lambda x: net(x), backend="native")(T(X))
+    np.testing.assert_allclose(compiled.numpy(), net(T(X)).numpy(), rtol=1e-4, atol=1e-4)
+
+
 def test_scales_are_in_the_dtype_of_the_weight():
     q, scale = quant.weight_quantize(T(W.astype("float16")))
     assert scale.dtype == quant.weight_dequantize(q, scale).dtype == "float16"

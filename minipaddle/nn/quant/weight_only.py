@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from ...core.prelude import (
     e,
-    logic,
     movement,
     public,
     reduction,
@@ -23,7 +22,6 @@ from ...core.prelude import (
     value_error,
     where,
 )
-from ...ops import truth
 from ...ops.quantization import matmul_integer, quantize, width
 from .. import functional as F
 
@@ -44,14 +42,13 @@ def largest(x, axis: int):
 @slot("quantization.pack")
 def pack(low, high):
     """Pairs of whole numbers from -8 to 7, as bytes."""
-    return logic.bitwise_or(logic.bitwise_and(low, 15), truth.bitwise_left_shift(high, 4))
+    return (low & 15) | (high << 4)
 
 
 @slot("quantization.unpack")
 def unpack(x):
     """The pairs (low, high) that `pack` put into bytes, with their signs."""
-    low = truth.bitwise_left_shift(x, 4)
-    return truth.bitwise_right_shift(low, 4), truth.bitwise_right_shift(x, 4)
+    return x << 4 >> 4, x >> 4
 
 
 @slot("quantization.group_scales")
