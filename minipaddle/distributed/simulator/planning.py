@@ -74,9 +74,11 @@ def planned(step, inputs, device: Device, **options) -> Plan:
     >>> def work():
     ...     mesh, net = dist.ProcessMesh([*range(8)]), paddle.nn.Linear(64, 64)
     ...     dist.shard_layer(net, mesh)
+    ...     sgd = paddle.optimizer.SGD(0.1, net.parameters())
     ...     @paddle.jit.to_static
     ...     def step(x):
-    ...         net(x).mean().backward()
+    ...         (net(x) ** 2).sum().backward()
+    ...         sgd.step()
     ...     x = dist.shard_tensor(paddle.ones([80, 64]), mesh, [dist.Shard(0)])
     ...     return planned(step, [x], A100)
     >>> plan = pretend(work, ranks=8)
@@ -90,7 +92,7 @@ def planned(step, inputs, device: Device, **options) -> Plan:
     if view is None:
         raise value_error(f"planned({step}) of whole tensors", hint="dist.shard_tensor(x, mesh, …)")
     placements = [getattr(a, "placements", view.replicated) for a in arrays]
-    part, _ = captured.executables.part_of(program, placements, view)
+    part, _ = captured.executables.part_of(program, placements, view, captured.terms)
     part = optimized(part, **options).program
     root = roots(part)
     kernels = [r for r in part.records if not is_view(r, root) and r.op not in COLLECTIVES]
