@@ -11,7 +11,7 @@ from ..engine.core.dtype import default, int64
 from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
 from ..engine.jit import aliasing
-from ..engine.jit.calling import SPECIAL, TABLE, call
+from ..engine.jit.calling import LIST_METHODS, SPECIAL, TABLE, call
 from ..engine.jit.leaves import scalar
 from ..engine.jit.sequences import Sequence, sequence
 from ..engine.jit.truth import and_, or_, truth
@@ -150,3 +150,14 @@ def uncached(function):
 
 
 SPECIAL[type(lru_cache(call))] = uncached
+
+
+def index_by_identity(function):
+    """`items.index` where equality with a tensor is no bool: the place of the object itself."""
+    items = function.__self__
+    if function.__name__ == "index" and any(map(is_static, items)):
+        return lambda x: next(k for k, each in enumerate(items) if each is x)
+    return function
+
+
+LIST_METHODS.append(index_by_identity)

@@ -6,12 +6,15 @@ import builtins
 from functools import reduce
 
 from ..engine.core.dim import Dim
+from ..engine.core.dispatch import current
 from ..engine.core.errors import type_error
+from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
 from ..engine.jit import aliasing
 from ..engine.jit.leaves import scalar
-from ..engine.jit.sequences import Sequence, pick, sequence
-from ..engine.ops import elementwise
+from ..engine.jit.refusal import refusal
+from ..engine.jit.sequences import Sequence, sequence
+from ..engine.ops import elementwise, gather, movement
 
 
 def whole(x):
@@ -71,3 +74,24 @@ def reversed_(items):
     if known is not None:
         return Sequence(known.length, lambda k: known.at(known.length - 1 - k))
     return reversed(list(items)) if is_static(items) else builtins.reversed(items)
+
+
+def pick(items, k):
+    """`items[k]` of a Python list whose items are alike, where `k` is a tensor."""
+    known = sequence(items)
+    if known is not None:
+        return known.at(k)
+    k = scalar(k)
+    count = len(items)
+    specs = {x.spec if hasattr(x, "spec") else type(x) for x in items}
+    if len(specs) != 1 or not count:
+        raise refusal(
+            f"a list of {count} items that are not all alike, indexed by a tensor",
+            expected="tensors of one shape and dtype, or numbers",
+        )
+    whole = movement.stack(*map(as_tensor, items), axis=0)
+    return one_of(gather.take(whole, k, axis=0), *items)
+
+
+def as_tensor(x):
+    return x if hasattr(x, "spec") else current.top.constant(x)

@@ -15,7 +15,7 @@ from ..engine.eager.control_flow import is_static
 from ..engine.eager.control_flow import while_loop as program_loop
 from ..engine.jit import looping
 from ..engine.jit.branching import describe_place, learn
-from ..engine.jit.calling import LIST_CHECKS
+from ..engine.jit.calling import LIST_METHODS
 from ..engine.jit.journal import Contents
 from ..engine.jit.leaves import full
 from ..engine.jit.refusal import refusal
@@ -204,13 +204,14 @@ def items_of(rest: Rest) -> list:
     return movement.unstack(rest.stack, axis=0) if known else [rest]
 
 
-def check_method(function) -> None:
-    """Refuse the methods of a list that has grown which need its items."""
+def check_method(function):
+    """The method of a list; refuse the methods of a list that has grown which need its items."""
     if function.__name__ not in HARMLESS and has_grown(function.__self__):
         raise refusal(
             f"list.{function.__name__} of a list that grew in a loop on a tensor",
             hint="paddle.stack(items) first",
         )
+    return function
 
 
 HARMLESS = ("append", "clear", "copy", "extend")
@@ -218,4 +219,4 @@ HARMLESS = ("append", "clear", "copy", "extend")
 looping.KINDS.append(GrowingLoop)
 SEQUENCES.append(find_sequence)
 SPLICED[Rest] = items_of
-LIST_CHECKS.append(check_method)
+LIST_METHODS.append(check_method)

@@ -7,10 +7,8 @@ from types import BuiltinMethodType, FunctionType, MethodType, MethodWrapperType
 
 from ..core.dispatch import current
 from ..core.slots import slot
-from ..eager.control_flow import is_static
 from .ignore import MARK, converts, ours
 from .journal import CONTAINERS, before_write
-from .sequences import pick, sequence
 from .source import SourceMissing
 from .transpile import transpile
 
@@ -50,8 +48,8 @@ SPECIAL: dict = {}
 CHECKS: list = []
 """Functions that are given what is about to be called in a branch or a loop; they may refuse it."""
 
-LIST_CHECKS: list = []
-"""Functions that are given a method of a list that is about to be called; they may refuse it."""
+LIST_METHODS: list = []
+"""Functions that are given a method of a list, and give what is called in its place."""
 
 
 def converted(function: FunctionType) -> FunctionType:
@@ -70,11 +68,10 @@ def builtin(function):
     if type(owner) in CONTAINERS:
         if function.__name__ not in READING:
             before_write(owner)
-        if type(owner) is not list:
-            return function
-        for check in LIST_CHECKS:
-            check(function)
-        return search_method(function, owner)
+        for replace in LIST_METHODS if type(owner) is list else ():
+            if (found := replace(function)) is not function:
+                return found
+        return function
     try:
         return TABLE.get(function, function)
     except TypeError:  # a method of something that has no hash
@@ -84,13 +81,6 @@ def builtin(function):
 READING = {"copy", "count", "difference", "get", "index", "intersection", "isdisjoint"}
 READING |= {"issubset", "issuperset", "items", "keys", "symmetric_difference", "union", "values"}
 """Methods of containers that change nothing."""
-
-
-def search_method(function, items: list):
-    """`items.index(x)`, `items.count(x)`, where equality with a tensor is no bool."""
-    if function.__name__ == "index" and any(map(is_static, items)):
-        return lambda x: next(k for k, each in enumerate(items) if each is x)
-    return function
 
 
 def constructing(kind: type):
@@ -126,11 +116,3 @@ def attr(owner, name: str):
     if isinstance(member, property) and type(member.fget) is FunctionType:
         return converted(member.fget)(owner_)
     return getattr(owner, name)
-
-
-@slot("jit.runtime.item")
-def item(owner, index):
-    """`owner[index]`; a tensor may index a list."""
-    if isinstance(owner, list | tuple) and (is_static(index) or sequence(owner) is not None):
-        return pick(owner, index)
-    return owner[index]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from ..core.dim import Dim, never
 from ..core.dispatch import current
-from ..eager.aliases import one_of
 from ..eager.control_flow import is_static
-from ..ops import gather, movement
-from .leaves import scalar
 from .refusal import refusal
 
 
@@ -53,24 +50,3 @@ def as_condition(x):
     if found is None or never(found.length, "==", 0):
         return x
     return current.top.constant(found.length) > 0
-
-
-def pick(items, k):
-    """`items[k]` of a Python list whose items are alike, where `k` is a tensor."""
-    known = sequence(items)
-    if known is not None:
-        return known.at(k)
-    k = scalar(k)
-    count = len(items)
-    specs = {x.spec if hasattr(x, "spec") else type(x) for x in items}
-    if len(specs) != 1 or not count:
-        raise refusal(
-            f"a list of {count} items that are not all alike, indexed by a tensor",
-            expected="tensors of one shape and dtype, or numbers",
-        )
-    whole = movement.stack(*map(as_tensor, items), axis=0)
-    return one_of(gather.take(whole, k, axis=0), *items)
-
-
-def as_tensor(x):
-    return x if hasattr(x, "spec") else current.top.constant(x)

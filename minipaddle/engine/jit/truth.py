@@ -1,4 +1,4 @@
-"""Truth at run time: `and`, `or`, `not`, comparisons in a row, `in`, `assert`.
+"""Truth at run time: `and`, `or`, `not`, `assert`.
 
 If a left operand is a tensor, the right one is evaluated in a branch of the program: its effects
 happen only if Python would evaluate it.
@@ -6,12 +6,9 @@ happen only if Python would evaluate it.
 
 from __future__ import annotations
 
-import operator
-
 from ..core.slots import slot
 from ..eager.control_flow import is_static
 from ..ops import logic as ops
-from ..ops import reduction
 from .branching import Choice
 from .effects import check_held
 from .leaves import scalar
@@ -87,48 +84,6 @@ def none(flags):
         elif flag:
             return False
     return ops.logical_not(up) if is_static(up) else True
-
-
-@slot("jit.runtime.chain")
-def chain(left, sign, right, *rest):
-    """`left < right() < …`: each operand once, the rest only if it held so far."""
-    right = right()
-    held = SIGNS[sign](left, right)
-    if not rest:
-        return held
-    return and_(held, lambda: chain(right, *rest))
-
-
-@slot("jit.runtime.in_")
-def in_(x, container):
-    """`x in container`: the program compares tensors."""
-    if is_static(container):
-        same = ops.equal(container, x)
-        return reduction.any(same, axis=tuple(range(same.spec.ndim)), keepdim=False)
-    if not isinstance(container, list | tuple) or not any(map(is_static, (x, *container))):
-        return x in container
-    result = False
-    for each in container:
-        equal = each is x or each == x
-        if is_static(equal):
-            equal = truth(equal)
-            result = ops.logical_or(result, equal) if is_static(result) else equal
-        elif equal:
-            return True
-    return result
-
-
-@slot("jit.runtime.not_in")
-def not_in(x, container):
-    """`x not in container`."""
-    return not_(in_(x, container))
-
-
-SIGNS = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne, "is": operator.is_, "is not": operator.is_not,
-    "in": in_, "not in": not_in,
-}  # fmt: skip
 
 
 @slot("jit.runtime.assert_")

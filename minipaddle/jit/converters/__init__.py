@@ -3,12 +3,17 @@
 from ...engine.jit.converters import insert
 from ...engine.jit.converters.attributes import properties, writes
 from ...engine.jit.converters.jumps import jumps
+from .comparisons import chains, membership
 from .matches import matches
 from .subscripts import subscripts
+from .supers import supers
 from .tries import tries
 from .walrus import walrus
 
-insert(matches, before=jumps)  # match y: case 1: A          if y == 1: A
-insert(tries, before=writes)  # try: A                      try: with _jst.trying(…): A
-insert(subscripts, before=properties)  # x[i]                        _jst.item(x, i)
-insert(walrus)  # y := x, in a lambda         _jst_set_y(x)
+insert(matches, before=jumps)  # match y: case 1: A    if y == 1: A
+insert(supers, before=writes)  # super()               super(__class__, self)
+insert(tries, before=writes)  # try: A                try: with _jst.trying(…): A
+insert(chains, before=properties)  # a < b < c             _jst.chain(a, "<", lambda: b, …)
+insert(membership, before=properties)  # a in b                _jst.in_(a, b)
+insert(subscripts, before=properties)  # x[i]                  _jst.item(x, i)
+insert(walrus)  # y := x, in a lambda   _jst_set_y(x)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 
 from ...engine.core.slots import slot
+from ...engine.eager.control_flow import is_static
 from ...engine.jit.scope import Names
+from ...engine.jit.sequences import sequence
 from ...engine.jit.templates import runtime
+from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.walking import Rewriter, looks_for
+from ..sequences import pick
 
 
 @slot("jit.subscripts")
@@ -36,3 +40,14 @@ def holds_slice(index) -> bool:
     """`x[a:b]` is Python's to write."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(isinstance(part, ast.Slice | ast.Starred) for part in parts)
+
+
+@slot("jit.runtime.item")
+def item(owner, index):
+    """`owner[index]`; a tensor may index a list."""
+    if isinstance(owner, list | tuple) and (is_static(index) or sequence(owner) is not None):
+        return pick(owner, index)
+    return owner[index]
+
+
+RUNTIME.item = item

@@ -11,13 +11,13 @@ import ast
 from typing import NamedTuple
 
 from .attributes import properties, writes
-from .boolean import assertions, chains, logic, membership, negation
+from .boolean import assertions, logic, negation
 from .branches import if_else
 from .calls import calls
 from .choices import conditional
 from .jumps import jumps
 from .loops import for_loop, while_loop
-from .signature import annotations, declarations, signature, supers
+from .signature import annotations, declarations, signature
 from .undefined import undefined
 
 CONVERTERS = [
@@ -26,7 +26,6 @@ CONVERTERS = [
     annotations,   # x: int = 1                  x = 1
     jumps,         # break, continue, return     flags, and code that looks at them
     undefined,     # y, on some path not bound   _jst.defined(y)
-    supers,        # super()                     super(__class__, self)
     writes,        # self.x = v, d[k] = v        _jst.writing(self, "x").x = v
     if_else,       # if                          _jst.if_else(test, then, else_)
     while_loop,    # while                       _jst.while_loop(test, body)
@@ -35,8 +34,6 @@ CONVERTERS = [
     conditional,   # a if test else b            _jst.if_exp(test, lambda: a, lambda: b)
     logic,         # a and b, a or b             _jst.and_(a, lambda: b)
     negation,      # not a                       _jst.not_(a)
-    chains,        # a < b < c                   _jst.chain(a, "<", lambda: b, "<", lambda: c)
-    membership,    # a in b                      _jst.in_(a, b)
     properties,    # x.size_of, a property       _jst.attr(x, "size_of")
     calls,         # f(x)                        _jst.call(f)(x)
 ]  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from ...core.slots import slot
-from ..templates import load, stand
-from ..walking import BODIES, Rewriter, functions, looks_for, own, statements, walk
+from ..templates import stand
+from ..walking import BODIES, Rewriter, functions, looks_for, statements
 from .blocks import put_first
 
 DECLARATIONS = (ast.Global, ast.Nonlocal)
@@ -81,17 +81,3 @@ class Annotations(Rewriter):
         """The fields of a dataclass are annotations that count."""
         node.body = [n if isinstance(n, ast.AnnAssign) else self.visit(n) for n in node.body]
         return node
-
-
-@slot("jit.supers")
-@looks_for(ast.Name, id="super")
-def supers(tree: ast.AST, context) -> ast.AST:
-    """`super()` finds its class and object by looking at the frame: they are named instead."""
-    for node in walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            params = [*node.args.posonlyargs, *node.args.args]
-            body = node.body if isinstance(node.body, list) else [node.body]
-            for call in own(body) if params else ():
-                if isinstance(call, ast.Call) and ast.unparse(call) == "super()":
-                    call.args = [load("__class__", call), load(params[0].arg, call)]
-    return tree
