@@ -3,7 +3,17 @@
 from ..core.missing import namespace
 from ..engine.jit import runtime
 from ..engine.jit.to_static import StaticFunction, enable_to_static, to_static
-from . import aliasing, bound, builtin, converters, dy2static, printing, verbosity, windows
+from . import (
+    aliasing,
+    bound,
+    builtin,
+    converters,
+    dy2static,
+    inspection,
+    printing,
+    verbosity,
+    windows,
+)
 from .ignoring import ignore_module, not_to_static
 from .loading import TranslatedLayer, load
 from .saving import save

@@ -22,10 +22,10 @@ from ..engine.eager.tensor import Tensor, wrap
 from ..engine.executors.executable_cache import ExecutableCache
 from ..engine.ir.interpreter import check_guards
 from ..engine.ir.program import Program, State
-from ..engine.jit.to_static import fitting_shape
 from ..engine.jit.tree import create_restore, flatten
 from ..engine.ops import creation
 from ..io.serialization import parse
+from ..ir.input_spec import fitting_shape
 from ..ir.parser import LONGEST, parse_all
 from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage

@@ -17,13 +17,13 @@ from ..engine.eager.tensor import Parameter
 from ..engine.eager.tracer import trace
 from ..engine.ir.control import while_loop
 from ..engine.ir.cut import pruned
-from ..engine.ir.input_spec import BATCH, InputSpec, with_own_batch
 from ..engine.ir.printer import plain
 from ..engine.ir.program import ITEM, Program, everywhere, regions
 from ..engine.jit.to_static import StaticFunction, Switch, argument_names, tensor_function
 from ..engine.jit.tree import flatten
 from ..engine.ops import creation
 from ..io.serialization import encode
+from ..ir.input_spec import BATCH, InputSpec, with_own_batch
 from ..ir.parser import parse_all
 from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage

@@ -2,11 +2,11 @@
 
 from ..core.missing import namespace as _namespace
 from ..engine.eager.tensor import Tensor as Variable
+from ..ir.input_spec import InputSpec
 from ..nn.param_attr import create_parameter
 from . import amp, nn
 from .executor import CompiledProgram, Executor
 from .functions import *
-from .input_spec import InputSpec
 from .io import *
 from .mode import default_main_program, default_startup_program, program_guard
 from .program import Program

@@ -8,7 +8,7 @@ from ..engine.eager.tensor import Tensor, wrap
 from ..engine.executors.executable_cache import ExecutableCache
 from ..engine.ir import program as ir
 from ..engine.ir.cut import pruned
-from ..engine.ir.input_spec import fits, format_expected
+from ..ir.input_spec import fits, format_expected
 from .mode import default_main_program, outside
 from .program import Program, in_mode
 

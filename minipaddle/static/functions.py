@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from ..engine.eager.backward import grad
 from ..engine.eager.device import CPUPlace
-from ..engine.ir.input_spec import InputSpec
+from ..ir.input_spec import InputSpec
 from .mode import Mode, writing
 
 __all__ = [

@@ -11,9 +11,9 @@ from ..engine.eager.tensor import Parameter, Tensor, wrap
 from ..engine.eager.tracer import Tracer, create_input
 from ..engine.ir.builder import SymbolicArray
 from ..engine.ir.cut import pruned
-from ..engine.ir.input_spec import InputSpec
 from ..engine.ir.interpreter import Run
 from ..engine.ir.program import Program
+from ..ir.input_spec import InputSpec
 
 
 @opaque

@@ -18,12 +18,10 @@ from ..core.errors import teach
 from ..core.record import Spec
 from ..eager.tensor import Tensor
 from ..executors.executable_cache import ExecutableCache, backend_named
-from ..ir.input_spec import BATCH, InputSpec, fits, format_expected, with_own_batch
 from . import aliasing
 from .cache import Cache, cache_key
 from .capture import Captured
 from .ignore import MARK
-from .inspection import Inspection
 from .refusal import refusal
 from .transpile import transpile
 from .tree import create_restore, describe, flatten, flatten_call, paths, unflatten
@@ -116,7 +114,7 @@ def layer_to_static(layer, input_spec, build_strategy, backend):
     return layer
 
 
-class StaticFunction(Inspection):
+class StaticFunction:
     """A converted function: a call runs a program, which is traced when it is needed."""
 
     is_property = False  # whether it is a value of the layer, for `jit.save`
@@ -192,16 +190,11 @@ class StaticFunction(Inspection):
         """
         given = [leaves[k] for k in places]
         found = [(x.array.shape, x.array.dtype, x.stop_gradient) for x in given]
-        if self.input_spec is None:
-            return found, {}
         sizes: dict[str, int] = {}
-        wanted = flatten(self.input_spec)[0]
+        wanted = () if self.input_spec is None else flatten(self.input_spec)[0]
         for k, (spec, x) in enumerate(zip(wanted, given, strict=False)):
-            if isinstance(spec, InputSpec):
-                open_, name = spec.spec(k), spec.name or f"x{k}"
-                if spec.shape[:1] == (-1,) and sizes.get(BATCH) not in (None, *x.array.shape[:1]):
-                    open_ = with_own_batch(open_, k)
-                found[k] = (fitting_shape(open_, x, name, sizes), open_.dtype, x.stop_gradient)
+            if hasattr(spec, "open_shape"):
+                found[k] = (*spec.open_shape(x, k, sizes), x.stop_gradient)
         return found, sizes
 
     def capture(self, key, leaves, structure, places, sizes):
@@ -247,16 +240,22 @@ class StaticFunction(Inspection):
             stacklevel=5,
         )
 
-    # ---- back again ------------------------------------------------------------------------
+    # ---- its programs ------------------------------------------------------------------------
 
-    def rollback(self):
-        """The function as it was; a layer's `forward` again. Source: Paddle
-        `StaticFunction.rollback`.
-        """
-        owner = getattr(self.function, "__self__", None)
-        if owner is not None and vars(owner).get("forward") is self:
-            del owner.forward
-        return self.function
+    def captured_programs(self) -> list:
+        """What is in the cache, the program written last at the end."""
+        found = [e.captured for entries in self.cache.entries.values() for e in entries]
+        return sorted(found, key=lambda captured: captured.number)
+
+    @property
+    def concrete_program(self):
+        """The program written last. Raises RuntimeError if there is none yet."""
+        found = self.captured_programs()
+        if not found:
+            raise RuntimeError(
+                teach(f"{self.__name__} has no program yet", hint="call it once, or jit.save it")
+            )
+        return found[-1]
 
 
 def tensor_function(function, leaves, structure, places):
@@ -297,19 +296,6 @@ def check_unchanged(function, arguments, structure, leaves) -> None:
             hint="return the new value, or keep it outside: in a list of the function's module or "
             "an attribute of a layer",
         )
-
-
-def fitting_shape(spec: Spec, x: Tensor, name: str, sizes: dict) -> tuple:
-    """The shape of a spec that x fits; raises ValueError if it does not."""
-    if not fits(spec, x.array, sizes):
-        raise ValueError(
-            teach(
-                f"{name} is {x.spec}",
-                expected=f"{format_expected(spec, sizes)}, as input_spec says",
-            )
-        )
-    # a size of 0 has its own program: open sizes are at least 1
-    return tuple(n if size else 0 for n, size in zip(spec.shape, x.array.shape, strict=True))
 
 
 def argument_names(function, structure) -> list[str]:

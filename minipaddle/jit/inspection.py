@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ..core.errors import teach
+from ..engine.core.errors import teach
+from ..engine.jit.cache import Cache
+from ..engine.jit.to_static import StaticFunction
+from ..engine.jit.transpile import code_text
 from ..ir.input_spec import InputSpec
-from .cache import Cache
-from .transpile import code_text
+from ..tensor.methods import own_members
 
 
 class Inspection:
-    """The part of `StaticFunction` that looks."""
+    """Methods and properties that `StaticFunction` gets."""
 
     @property
     def code(self) -> str:
@@ -25,16 +27,6 @@ class Inspection:
     def program_cache(self) -> Cache:
         """The programs written so far."""
         return self.cache
-
-    @property
-    def concrete_program(self):
-        """The program written last. Raises RuntimeError if there is none yet."""
-        found = self.captured_programs()
-        if not found:
-            raise RuntimeError(
-                teach(f"{self.__name__} has no program yet", hint="call it once, or jit.save it")
-            )
-        return found[-1]
 
     @property
     def main_program(self):
@@ -63,11 +55,6 @@ class Inspection:
         for captured in self.captured_programs():
             for build in [*captured.executables.pending.values()]:
                 build.wait()
-
-    def captured_programs(self) -> list:
-        """What is in the cache, the program written last at the end."""
-        found = [e.captured for entries in self.cache.entries.values() for e in entries]
-        return sorted(found, key=lambda captured: captured.number)
 
     def __repr__(self) -> str:
         """Its programs, and which executor runs each."""
@@ -120,3 +107,16 @@ class Inspection:
     def explain(self) -> str:
         """Why each program was written, in order."""
         return "\n".join(f"{k}. {miss.reason}" for k, miss in enumerate(self.cache.misses, 1))
+
+    def rollback(self):
+        """The function as it was; a layer's `forward` again. Source: Paddle
+        `StaticFunction.rollback`.
+        """
+        owner = getattr(self.function, "__self__", None)
+        if owner is not None and vars(owner).get("forward") is self:
+            del owner.forward
+        return self.function
+
+
+for name, member in own_members(Inspection).items():
+    setattr(StaticFunction, name, member)

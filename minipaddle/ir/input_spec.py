@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..core import dtype as dt
-from ..core.dim import HINT, Dim, renamed, symbol
-from ..core.errors import value_error
-from ..core.record import Spec
+from ..engine.core import dtype as dt
+from ..engine.core.dim import HINT, Dim, renamed, symbol
+from ..engine.core.errors import value_error
+from ..engine.core.record import Spec
 
 BATCH = "batch"
 
@@ -34,6 +34,15 @@ def format_expected(spec: Spec, sizes: dict) -> str:
     """A spec in words, with what its open sizes were in the arrays before."""
     known = [f"{k} = {v}" for k, v in sizes.items() if any(k == str(n) for n in spec.shape)]
     return f"{spec}, where {', '.join(known)}" if known else f"{spec}"
+
+
+def fitting_shape(spec: Spec, x, name: str, sizes: dict) -> tuple:
+    """The shape of a spec that the tensor x fits; raises ValueError if it does not."""
+    if not fits(spec, x.array, sizes):
+        expected = f"{format_expected(spec, sizes)}, as input_spec says"
+        raise value_error(f"{name} is {x.spec}", expected=expected)
+    # a size of 0 has its own program: open sizes are at least 1
+    return tuple(n if size else 0 for n, size in zip(spec.shape, x.array.shape, strict=True))
 
 
 class InputSpec:
@@ -71,6 +80,37 @@ class InputSpec:
         if n == -1:
             n = BATCH if axis == 0 else f"{self.name or f'x{place}'}_{axis}"
         return symbol(n, HINT) if isinstance(n, str) else n
+
+    def open_shape(self, x, place: int, sizes: dict) -> tuple:
+        """(shape, dtype) with which a program takes the tensor `x` as input number `place`, open
+        sizes being symbols; `sizes` receives their values. Raises ValueError if x does not fit.
+        """
+        spec, own = self.spec(place), x.array.shape
+        if self.shape[:1] == (-1,) and sizes.get(BATCH) not in (None, *own[:1]):
+            spec = with_own_batch(spec, place)
+        return fitting_shape(spec, x, self.name or f"x{place}", sizes), spec.dtype
+
+    @classmethod
+    def from_tensor(cls, tensor, name=None) -> InputSpec:
+        """The spec of a tensor. Source: Paddle API `InputSpec.from_tensor`."""
+        return cls(tensor.shape, tensor.dtype, name or tensor.name, tensor.stop_gradient)
+
+    @classmethod
+    def from_numpy(cls, ndarray, name=None) -> InputSpec:
+        """The spec of an array. Source: Paddle API `InputSpec.from_numpy`."""
+        return cls(ndarray.shape, ndarray.dtype, name)
+
+    def batch(self, batch_size) -> InputSpec:
+        """With another size in front. Source: Paddle API `InputSpec.batch`."""
+        self.shape = (-1 if batch_size is None else batch_size, *self.shape)
+        return self
+
+    def unbatch(self) -> InputSpec:
+        """Without the first size. Source: Paddle API `InputSpec.unbatch`."""
+        if not self.shape:
+            raise value_error("unbatch of an InputSpec without sizes")
+        self.shape = self.shape[1:]
+        return self
 
     def key(self) -> tuple:
         return self.shape, self.dtype, self.name, self.stop_gradient
