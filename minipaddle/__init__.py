@@ -37,6 +37,7 @@ from .device import (
 from .distributed import DataParallel
 from .eager.devices import CUDAPinnedPlace, get_device, is_compiled_with_cuda
 from .eager.dlpack import from_dlpack, to_dlpack
+from .eager.gpu import CUDAPlace
 from .eager.modes import *
 from .eager.printing import set_printoptions
 from .engine.core import dtype as _dtypes
@@ -56,7 +57,7 @@ from .engine.core.dtype import (
 )
 from .engine.core.slots import plugged
 from .engine.eager.backward import grad
-from .engine.eager.device import CPUPlace, CUDAPlace, device_guard, set_device
+from .engine.eager.device import CPUPlace, device_guard, set_device
 from .engine.eager.tensor import Parameter, Tensor
 from .framework import disable_signal_handler, finfo, get_flags, iinfo, set_flags
 from .hapi import *

@@ -4,7 +4,8 @@ from .core.missing import namespace as _namespace
 from .eager import cuda
 from .eager.cuda import device_count, get_device_capability, get_device_name, get_device_properties
 from .eager.devices import CUDAPinnedPlace, get_device, is_compiled_with_cuda, synchronize
-from .engine.eager.device import CPUPlace, CUDAPlace, device_guard, set_device
+from .eager.gpu import CUDAPlace
+from .engine.eager.device import CPUPlace, device_guard, set_device
 from .tensor.generator import get_rng_state, set_rng_state
 from .tensor.generator import seed as manual_seed
 

@@ -5,7 +5,7 @@ Source: Paddle API `paddle.version`.
 
 from .core.missing import namespace
 from .eager.devices import is_compiled_with_cuda
-from .engine.eager.device import gpu
+from .eager.gpu import gpu
 
 __all__ = ["cuda", "cudnn", "full_version", "major", "minor", "patch", "rc", "show"]
 

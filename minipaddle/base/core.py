@@ -8,8 +8,9 @@ from types import SimpleNamespace as _Namespace
 from ..core.missing import namespace as _namespace
 from ..eager.cuda import device_count as get_cuda_device_count
 from ..eager.devices import CUDAPinnedPlace, is_compiled_with_cuda
+from ..eager.gpu import CUDAPlace
 from ..engine.core.dtype import public as _public
-from ..engine.eager.device import CPUPlace, CUDAPlace, Place
+from ..engine.eager.device import CPUPlace, Place
 from ..engine.eager.tensor import Tensor as _Tensor
 
 eager = _Namespace(Tensor=_Tensor)

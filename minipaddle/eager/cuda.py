@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core.missing import namespace, public
-from ..engine.eager.device import as_place, gpu
+from ..engine.eager.device import as_place
 from .devices import is_compiled_with_cuda
 from .devices import synchronize as wait
+from .gpu import gpu
 
 
 def device_count() -> int:

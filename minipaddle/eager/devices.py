@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..engine.core.errors import teach
-from ..engine.eager import device as devices
 from ..engine.eager.device import Place, as_place, chosen
+from . import gpu as gpus
 
 Place.is_cpu_place = lambda self: self.kind == "cpu"
 Place.is_gpu_place = lambda self: self.kind == "gpu"
@@ -50,7 +50,7 @@ def is_compiled_with_cuda() -> bool:
     >>> paddle.is_compiled_with_cuda() in (True, False)
     True
     """
-    return not isinstance(devices.gpu(), str)
+    return not isinstance(gpus.gpu(), str)
 
 
 def synchronize(device=None) -> None:

@@ -6,8 +6,9 @@ Source: the DLPack protocol, https://dmlc.github.io/dlpack/latest/python_spec.ht
 from __future__ import annotations
 
 from ..engine.eager.convert import clean
-from ..engine.eager.device import CPU, CUDAPlace
+from ..engine.eager.device import CPU
 from ..engine.eager.tensor import Tensor, wrap
+from .gpu import CUDAPlace
 
 __all__ = ["from_dlpack", "to_dlpack"]
 

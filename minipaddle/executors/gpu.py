@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from functools import cache
 
 from ..codegen.cuda.calls import Gemm
-from ..engine.eager.device import ArrayModule, gpu
+from ..eager.gpu import gpu
+from ..engine.eager.device import ArrayModule
 from .cublas import Cublas
 
 OPTIONS = ("--std=c++17",)

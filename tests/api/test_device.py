@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 import minipaddle as paddle
-from minipaddle.engine.eager import device
+from minipaddle.eager import gpu as gpus
 from minipaddle.engine.eager.device import ArrayModule
 
 PROPERTIES = {
@@ -37,7 +37,7 @@ def gpu(monkeypatch):
     found = {0: PROPERTIES, 1: PROPERTIES | {"name": b"Tesla V100", "major": 7}}
     runtime = SimpleNamespace(getDeviceProperties=found.get, getDeviceCount=lambda: 2)
     cupy = ArrayModule(SimpleNamespace(__name__="cupy", cuda=SimpleNamespace(runtime=runtime)), "")
-    monkeypatch.setattr(device, "gpu", lambda: cupy)
+    monkeypatch.setattr(gpus, "gpu", lambda: cupy)
     monkeypatch.setattr(paddle.device.cuda, "gpu", lambda: cupy)
 
 
@@ -54,7 +54,7 @@ def test_what_a_gpu_says_of_itself():
 
 
 def test_without_a_gpu_the_reason_is_said(monkeypatch):
-    monkeypatch.setattr(device, "gpu", lambda: "no CuPy")
+    monkeypatch.setattr(gpus, "gpu", lambda: "no CuPy")
     with pytest.raises(RuntimeError, match="no usable GPU: no CuPy"):
         paddle.device.get_device_properties()
     assert not paddle.device.is_bf16_supported()

@@ -3,7 +3,7 @@
 import pytest
 
 import minipaddle as paddle
-from minipaddle.engine.eager import device
+from minipaddle.eager import gpu as gpus
 from tests.gpu.fake_cupy import cupy, special
 
 
@@ -11,13 +11,13 @@ from tests.gpu.fake_cupy import cupy, special
 def gpu(request, monkeypatch):
     """`paddle.set_device("gpu")` for the length of a test."""
     if request.param == "cuda":
-        found = device.gpu()
+        found = gpus.gpu()
         if isinstance(found, str):
             pytest.skip(f"no usable GPU: {found}")
     else:
-        module = device.ArrayModule(cupy, "cupyx.scipy")
+        module = gpus.ArrayModule(cupy, "cupyx.scipy")
         module.special = special
-        monkeypatch.setattr(device, "gpu", lambda: module)
+        monkeypatch.setattr(gpus, "gpu", lambda: module)
     before = paddle.get_device()
     paddle.set_device("gpu")
     yield request.param

@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.engine.eager import device
+from minipaddle.eager import gpu as gpus
 
 
 class Small(nn.Layer):
@@ -80,7 +80,7 @@ def test_tensors_move(gpu):
 
 
 def test_without_a_gpu_the_reason_is_said(monkeypatch):
-    monkeypatch.setattr(device, "gpu", lambda: "CuPy is installed but finds no CUDA device")
+    monkeypatch.setattr(gpus, "gpu", lambda: "CuPy is installed but finds no CUDA device")
     with pytest.raises(RuntimeError, match=r"(?s)no usable GPU: CuPy is installed.*cuda12"):
         paddle.set_device("gpu")
     assert paddle.get_device() == "cpu"

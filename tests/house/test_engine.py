@@ -11,7 +11,7 @@ import pytest
 from .test_layers import PACKAGE, imports, sources
 
 ENGINE = PACKAGE / "engine"
-MOST = 13_790
+MOST = 13_760
 """Lines of code the engine may have: 13,000 are the aim, 15,000 the end."""
 
 
@@ -46,8 +46,8 @@ def test_lines_of_code():
     assert lines_of_code(text) == 4
 
 
-ALLOWED = {*sys.stdlib_module_names, "numpy", "cupy", "ml_dtypes"}
-"""What the engine imports from outside; the last two only where they are installed."""
+ALLOWED = {*sys.stdlib_module_names, "numpy", "ml_dtypes"}
+"""What the engine imports from outside; the last one only where it is installed."""
 
 
 def test_the_engine_is_closed():

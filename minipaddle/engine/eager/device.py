@@ -1,4 +1,4 @@
-"""Devices and array modules: `numpy` on the CPU, `cupy` on a GPU, behind one name `m`."""
+"""Devices and array modules: `numpy` on the CPU, others elsewhere, behind one name `m`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextvars import copy_context
 
 import numpy
 
-from ..core.errors import teach, value_error
+from ..core.errors import value_error
 from ..core.rank import per_rank
 from ..ir.builder import SymbolicArray
 
@@ -59,20 +59,6 @@ Running a function in a context costs a fifth of entering `numpy.errstate`.
 """
 
 
-@functools.cache
-def gpu() -> ArrayModule | str:
-    """cupy as an array module, or the reason why there is no usable GPU."""
-    try:
-        cupy = importlib.import_module("cupy")
-        if not cupy.cuda.is_available():
-            return "CuPy is installed but finds no CUDA device"
-        if int(cupy.arange(3).sum()) != 3:
-            return "CuPy's first kernel gave a wrong sum"
-        return ArrayModule(cupy, "cupyx.scipy")
-    except Exception as error:
-        return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-
-
 class SymbolicModule:
     """The array module of symbolic arrays: what needs no value."""
 
@@ -86,13 +72,13 @@ def module_of(array) -> ArrayModule:
         return NUMPY
     if type(array) is SymbolicArray:
         return SymbolicModule
-    return getattr(array, "module", None) or gpu()  # an array in pieces has a module of its own
+    return getattr(array, "module", None) or place_of(array).module  # one in pieces has its own
 
 
 class Place:
-    """Where a tensor lives: `Place(cpu)` or `Place(gpu:0)`."""
+    """Where a tensor lives: `Place(cpu)`. `module` is the array module that computes there."""
 
-    kind, index = "cpu", 0
+    kind, index, module = "cpu", 0, NUMPY
 
     def __repr__(self) -> str:
         return f"Place({self.name})"
@@ -108,29 +94,9 @@ class Place:
     def __hash__(self) -> int:
         return hash(self.name)
 
-    @property
-    def module(self) -> ArrayModule:
-        """The array module of this place; raises RuntimeError with the reason if it has none."""
-        if self.kind == "cpu":
-            return NUMPY
-        m = gpu()
-        if isinstance(m, str):
-            raise RuntimeError(
-                teach(
-                    f"no usable GPU: {m}",
-                    hint="pip install 'minipaddle[cuda12]' on a machine with an NVIDIA GPU, "
-                    'or paddle.set_device("cpu")',
-                )
-            )
-        return m
-
     def move(self, array):
         """`array` on this place; the same object if it is there already."""
-        m = self.module
-        if m is NUMPY:
-            return array.get() if hasattr(array, "get") else array
-        with m.cuda.Device(self.index):
-            return m.asarray(array)
+        return array.get() if hasattr(array, "get") else array
 
 
 class CPUPlace(Place):
@@ -142,21 +108,9 @@ class CPUPlace(Place):
     """
 
 
-class CUDAPlace(Place):
-    """GPU number `id`. Source: Paddle API `paddle.CUDAPlace`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.CUDAPlace(1)
-    Place(gpu:1)
-    """
-
-    kind = "gpu"
-
-    def __init__(self, id: int = 0):
-        self.index = id
-
-
 CPU = CPUPlace()
+PLACES = {"cpu": lambda index: CPU}
+"""By kind of device: a function that gives the place with an index."""
 
 
 def as_place(device) -> Place:
@@ -165,9 +119,9 @@ def as_place(device) -> Place:
         return device
     kind, _, index = str(device).partition(":")
     kind = "gpu" if kind == "cuda" else kind
-    if kind not in ("cpu", "gpu") or (index and not index.isdigit()):
+    if kind not in PLACES or (index and not index.isdigit()):
         raise value_error(f"unknown device {device!r}", expected='"cpu", "gpu" or "gpu:0"')
-    return CPU if kind == "cpu" else CUDAPlace(int(index or 0))
+    return PLACES[kind](int(index or 0))
 
 
 def place_of(array) -> Place:
@@ -175,7 +129,9 @@ def place_of(array) -> Place:
     if type(array) is SymbolicArray:
         return array.place
     array = getattr(array, "local", array)
-    return CPU if module_of(array) is NUMPY else CUDAPlace(array.device.id)
+    if isinstance(array, numpy.ndarray | numpy.generic):
+        return CPU
+    return PLACES["gpu"](array.device.id)
 
 
 chosen = per_rank(CPU, "the default device")
@@ -197,8 +153,8 @@ def set_device(device) -> Place:
     Place(cpu)
     """
     place = as_place(device)
-    if place.kind == "gpu":
-        place.module.cuda.Device(place.index).use()
+    if place.kind != "cpu":
+        place.use()
     chosen.now = place
     return place
 
