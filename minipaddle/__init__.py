@@ -25,6 +25,7 @@ from .amp.support import (
     get_autocast_gpu_dtype,
     is_autocast_enabled,
 )
+from .core.default_dtype import get_default_dtype, set_default_dtype
 from .core.missing import Refusals as _Refusals
 from .core.missing import namespace as _namespace
 from .device import (
@@ -47,12 +48,10 @@ from .engine.core.dtype import (
     float16,
     float32,
     float64,
-    get_default_dtype,
     int8,
     int16,
     int32,
     int64,
-    set_default_dtype,
     uint8,
 )
 from .engine.core.slots import plugged

@@ -6,11 +6,11 @@ import ml_dtypes as _ml_dtypes
 
 from .base.framework import *
 from .base.framework import _current_expected_place, _current_expected_place_
+from .core.default_dtype import get_default_dtype, set_default_dtype
 from .core.flags import FLAGS
 from .core.missing import namespace as _namespace
 from .eager.modes import no_grad
 from .engine.core import dtype as _dt
-from .engine.core.dtype import get_default_dtype, set_default_dtype
 from .engine.core.errors import value_error as _value_error
 from .engine.eager.backward import grad
 from .io import load, save

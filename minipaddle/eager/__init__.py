@@ -1,5 +1,5 @@
 """What Paddle's tensors can do beyond the engine's. Importing this gives `Tensor` its methods."""
 
-from . import gpu, methods, placed, printing
+from . import custom, gpu, hosting, methods, placed, printing, sizes
 
-__all__ = ["gpu", "methods", "placed", "printing"]
+__all__ = ["custom", "gpu", "hosting", "methods", "placed", "printing", "sizes"]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ..engine.core.errors import teach, type_error
 from ..engine.core.record import owner, writes
-from ..engine.eager.tensor import Tensor
+from ..engine.eager.pylayer import PyLayerContext
+from ..engine.eager.tensor import Parameter, Tensor, numbers
+from ..engine.ops import reduction
 from ..engine.ops.creation import assign
 from ..tensor.methods import own_members
 
@@ -106,6 +108,24 @@ class Further:
         """
         return self.become(self.apply(func))
 
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if self.array.ndim == 0 else format(str(self), spec)
+
+    def __contains__(self, value) -> bool:
+        """Whether an element equals `value`."""
+        same = self == value
+        return bool(reduction.any(same, axis=tuple(range(same.spec.ndim)), keepdim=False))
+
+    def __deepcopy__(self, memo):
+        """A copy of the values, with no past, no gradient and a new name."""
+        copy = object.__new__(type(self))
+        copy.__dict__.update(
+            self.__dict__, array=self.array.copy(), record=None, _grad=None, _stale=False
+        )
+        copy.name = f"{self.name}_deepcopy_{next(numbers)}"
+        memo[id(self)] = copy
+        return copy
+
     def __complex__(self) -> complex:
         return complex(self.item())
 
@@ -190,4 +210,34 @@ class Further:
         return self
 
 
+class FurtherOfParameters:
+    """What `Parameter` gets besides."""
+
+    is_distributed = False
+    block = None  # Paddle's program it belongs to: programs hand it on, `init(param, param.block)`
+
+    @property
+    def trainable(self) -> bool:
+        return not self.stop_gradient
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self.stop_gradient = not value
+
+
+class FurtherOfContexts:
+    """What `PyLayerContext` gets besides."""
+
+    def mark_not_inplace(self, *tensors) -> None:
+        """Nothing to do: a result never shares its past with an input here."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Missing gradients of results are zeros; asking for None instead is refused."""
+        if not value:
+            raise NotImplementedError("set_materialize_grads(False) is not supported: test g == 0")
+
+
+for _name, _member in own_members(FurtherOfContexts).items():
+    setattr(PyLayerContext, _name, _member)
 Tensor.register(own_members(Further))
+Parameter.register(own_members(FurtherOfParameters))

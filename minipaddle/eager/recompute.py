@@ -189,7 +189,7 @@ def generator_place():
     top = current.top
     if not top.tracing:
         return GENERATOR.get_state()
-    return top.now(GENERATOR.traced()) if GENERATOR in top.others else START
+    return top.now(GENERATOR.traced()) if id(GENERATOR) in top.memory else START
 
 
 @contextmanager

@@ -10,7 +10,11 @@ from . import (
     converters,
     dy2static,
     inspection,
+    peeling,
     printing,
+    raising,
+    reasons,
+    second_derivatives,
     verbosity,
     windows,
 )

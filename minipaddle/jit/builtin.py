@@ -13,13 +13,13 @@ from ..engine.eager.control_flow import is_static
 from ..engine.jit import aliasing
 from ..engine.jit.calling import LIST_METHODS, SPECIAL, TABLE, call
 from ..engine.jit.leaves import scalar
-from ..engine.jit.sequences import Sequence, sequence
 from ..engine.jit.truth import and_, or_, truth
 from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
 from ..engine.ops.gather import take
 from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
+from ..tensor.sequences import Sequence, sequence
 from .sequences import enumerate_, range_, reversed_, zip_
 from .snapshot import Snapshot
 

@@ -1,6 +1,8 @@
-"""What a converted function shows of itself: its code, its programs, and why each was written."""
+"""What a converted function shows: its code, its programs, why each was written; as a method."""
 
 from __future__ import annotations
+
+from types import MethodType
 
 from ..engine.core.errors import teach
 from ..engine.jit.cache import Cache
@@ -116,6 +118,18 @@ class Inspection:
         if owner is not None and vars(owner).get("forward") is self:
             del owner.forward
         return self.function
+
+    def __get__(self, owner, kind=None):
+        """As a method: each object has programs of its own."""
+        if owner is None:
+            return self
+        found = self.bound.get(id(owner))
+        if found is None or found.function.__self__ is not owner:
+            method = MethodType(self.function, owner)
+            found = StaticFunction(method, self.input_spec, self.build_strategy, self.backend)
+            found.is_property = self.is_property
+            self.bound[id(owner)] = found
+        return found
 
 
 for name, member in own_members(Inspection).items():

@@ -13,8 +13,8 @@ from ..engine.eager.control_flow import is_static
 from ..engine.jit import aliasing
 from ..engine.jit.leaves import scalar
 from ..engine.jit.refusal import refusal
-from ..engine.jit.sequences import Sequence, sequence
 from ..engine.ops import elementwise, gather, movement
+from ..tensor.sequences import Sequence, sequence
 
 
 def whole(x):

@@ -7,6 +7,7 @@ import os
 import sys
 
 from ..engine.jit.transpile import WATCHERS
+from .stages import stages
 
 FINAL = 100
 
@@ -49,8 +50,8 @@ def watch() -> None:
     WATCHERS[:] = [each for each in WATCHERS if each is not tell] + [tell] * bool(on)
 
 
-def tell(function, stages) -> None:
-    """Print the code that the levels select; `stages(function)` gives the trees."""
+def tell(function) -> None:
+    """Print the code that the levels select."""
     code, trees = function.__code__, stages(function)
     where = f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
     if Levels.verbosity:

@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from itertools import groupby
 
 from ..engine.core.errors import teach
-from ..engine.core.slots import reserved
 from ..viz.engine import Graph
+from ..viz.fold import reserved
 from ..viz.parts import Edge, Frame, Legend, Node, draw
 from ..viz.style import count
 from . import progress

@@ -7,7 +7,7 @@ import numpy
 
 from ..core.missing import namespace
 from ..core.prelude import Tensor, value_error
-from ..engine.core.dispatch import hosted
+from ..eager.hosting import hosted
 
 __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
 

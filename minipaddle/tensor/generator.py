@@ -58,7 +58,11 @@ class Generator:
 
     def traced(self):
         """The state of the traced program that holds the generator's key and counter."""
-        return current.top.state("generator", self, SPEC, GeneratorStorage(self))
+        root, known = current.top.root, current.top.memory
+        if id(self) not in known:
+            state = root.state("generator", SPEC, root.place, GeneratorStorage(self))
+            known[id(self)] = self, state
+        return known[id(self)][1]
 
     def __repr__(self) -> str:
         return f"Generator(key={self.key}, counter={self.counter})"

@@ -19,8 +19,8 @@ from ..engine.jit.calling import LIST_METHODS
 from ..engine.jit.journal import Contents
 from ..engine.jit.leaves import full
 from ..engine.jit.refusal import refusal
-from ..engine.jit.sequences import SEQUENCES, rows
 from ..engine.jit.tree import SPLICED
+from .sequences import SEQUENCES, rows
 
 PENDING = type("Pending", (), {"spec": "known when it ends"})()
 """The stack of a Rest while the loop that appends to the list is traced."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..engine.core.errors import value_error
-from ..engine.jit.cache import SETTINGS
+from ..jit.reasons import SETTINGS, structure_text
 from .fold import LIMIT
 from .parts import Edge, Legend, Node, draw
 from .picture import Picture, figure
@@ -125,7 +125,7 @@ def facts(key, captured) -> dict:
     words = {"flows": ("stop_gradient", False), "stops": ("stop_gradient", True)}
     conditions = [(x, *words.get(what, ("grad", what))) for x, what in captured.conditions]
     facts = (
-        {"the structure": key.text}
+        {"the structure": structure_text(key)}
         | {f"{name}.shape": list(shape) for name, (shape, *_) in specs}
         | {name: dtype for name, (_, dtype, _) in specs}
         | {f"{name}.stop_gradient": stop for name, (*_, stop) in specs}

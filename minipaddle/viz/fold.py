@@ -1,6 +1,7 @@
 """Large graphs of records: frames are closed, then the oldest part is left out, until it fits."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import accumulate, takewhile
 
 from ..engine.core import slots
@@ -105,8 +106,27 @@ def unit(node: Node, depth: int):
 
 def marks() -> dict[str, str]:
     """The mark of each operator with a rule that the reader plugged in, or is to write."""
-    marked = dict.fromkeys(slots.reference(), "reference") | dict.fromkeys(slots.yours(), "yours")
+    marked = dict.fromkeys(reference(), "reference") | dict.fromkeys(slots.yours(), "yours")
     return {name.split(".")[1]: mark for name, mark in marked.items() if name.startswith("ops.")}
+
+
+_reserved: frozenset[str] = frozenset()
+
+
+def reference() -> frozenset[str]:
+    """The slots that the reader has yet to fill, and that run on the reference (see `reserved`)."""
+    return _reserved
+
+
+@contextmanager
+def reserved(names):
+    """Within the block the named slots count as exercises that are not solved yet."""
+    global _reserved
+    before, _reserved = _reserved, frozenset(names)
+    try:
+        yield
+    finally:
+        _reserved = before
 
 
 def common(a: tuple, b: tuple) -> tuple:

@@ -9,7 +9,7 @@ from itertools import count as counter
 from itertools import groupby
 
 from ..engine.core.errors import teach
-from ..engine.jit.transpile import stages
+from ..jit.stages import stages
 from .fold import LIMIT
 from .parts import Edge, Frame, Legend, Node, Table, draw
 from .picture import Shown

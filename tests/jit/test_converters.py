@@ -11,8 +11,9 @@ import pytest
 import minipaddle as paddle
 from minipaddle.engine.core.slots import plugged
 from minipaddle.engine.jit.converters import CONVERTERS, Context
-from minipaddle.engine.jit.transpile import code_text, stages, transpile
+from minipaddle.engine.jit.transpile import code_text, transpile
 from minipaddle.jit import verbosity
+from minipaddle.jit.stages import stages
 
 BY_NAME = {c.__name__: c for c in CONVERTERS}
 

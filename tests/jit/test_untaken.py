@@ -522,14 +522,14 @@ def test_a_probe_of_an_object_is_no_refusal():
 
 
 TRACING = ["engine/ir/builder", "engine/eager/aliases", "engine/eager/control_flow",
-           "engine/eager/custom", "engine/eager/sizes", "engine/eager/tracer",
+           "eager/custom", "eager/hosting", "eager/sizes", "engine/eager/tracer",
            "engine/core/polynomial", "engine/core/dim",
            *(f"engine/jit/{name}" for name in ("aliasing", "branching", "calling", "effects",
-             "journal", "leaves", "looping", "maybe_undefined", "sequences", "truth",
+             "journal", "leaves", "looping", "maybe_undefined", "truth",
              "writing")),
-           *(f"jit/{name}" for name in ("aliasing", "builtin", "outside", "printing",
-             "sequences", "snapshot")),
-           "tensor/growing_lists"]  # fmt: skip
+           *(f"jit/{name}" for name in ("aliasing", "builtin", "outside", "peeling", "printing",
+             "raising", "sequences", "snapshot")),
+           "jit/converters/assertions", "tensor/growing_lists", "tensor/sequences"]  # fmt: skip
 """The modules that work only while a program is traced."""
 NOTING = {"note_refusal", "refusal", "unsupported", "no_value_error", "unknown_yet", "mismatch",
           "refused", "disagreement", "too_large"}  # fmt: skip
@@ -544,8 +544,8 @@ EAGER_TOO = {
     ("polynomial", "ZeroDivisionError"): "a size divided by 0",
     ("sequences", "type_error"): "range() of a float tensor",
     ("maybe_undefined", "UnboundLocalError"): "the variable has no value for certain",
-    ("truth", "AssertionError"): "the user's assertion on a Python value",
-    ("looping", "raised.error"): "the user's error in an iteration that runs for certain",
+    ("assertions", "AssertionError"): "the user's assertion on a Python value",
+    ("raising", "raised.error"): "the user's error in an iteration that runs for certain",
     ("effects", "getattr"): "the user's error, when the program runs",
 }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import ContextDecorator, contextmanager
-from functools import wraps
 from types import MappingProxyType
 
 from .errors import inside
@@ -65,18 +64,6 @@ class Interpreter:
     def modes(self, training, testing):
         """The result of `training()`; a program that can be cloned for testing records both."""
         return training()
-
-
-def hosted(method):
-    """Decorator: a method that needs numbers runs in Python, after each run of a traced program."""
-
-    @wraps(method)
-    def call(self, *args, **kwargs):
-        if current.top.tracing:
-            return current.top.host(method, (self, *args), kwargs)
-        return method(self, *args, **kwargs)
-
-    return call
 
 
 class Stack(threading.local):

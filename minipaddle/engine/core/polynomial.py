@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 import operator
 
-from . import dtype as dt
-from .dispatch import current, note_refusal
+from .dispatch import note_refusal
 from .errors import teach
 from .slots import slot
 from .symbols import Composite, Loop, Symbol, bounds, composite_text, symbols, terms_of
@@ -142,32 +141,6 @@ class Polynomial:
             up = -(low // n)
             rest, whole = rest + up * n, whole - up
         return whole + composite("//", rest, n), composite("%", rest, n) * common
-
-    def __truediv__(self, other):
-        return self.as_float() / other
-
-    def __rtruediv__(self, other):
-        return other / self.as_float()
-
-    def __pow__(self, n):
-        if not isinstance(n, int) or n < 0:
-            return self.as_float() ** n
-        out = 1
-        for _ in range(n):
-            out = self * out
-        return out
-
-    def __pos__(self):
-        return self
-
-    def __abs__(self):
-        return larger(self, -self)
-
-    def as_float(self):
-        """A tensor of the program with this value, for results that are no whole numbers."""
-        if not current.top.tracing:
-            raise self.unknown_yet()
-        return current.top.constant(self, dt.default())
 
     def unknown_yet(self) -> TypeError:
         message = teach(

@@ -150,25 +150,6 @@ def _swap(name: str, new, undo: ExitStack) -> None:
     _set(name, place, new, new)
 
 
-_reserved: frozenset[str] = frozenset()
-
-
-def reference() -> frozenset[str]:
-    """The slots that the reader has yet to fill, and that run on the reference (see `reserved`)."""
-    return _reserved
-
-
-@contextmanager
-def reserved(names):
-    """Within the block the named slots count as exercises that are not solved yet."""
-    global _reserved
-    before, _reserved = _reserved, frozenset(names)
-    try:
-        yield
-    finally:
-        _reserved = before
-
-
 NOBODYS = object()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..core.dispatch import current
 from ..core.errors import type_error, value_error
 from ..core.record import mark_written
-from ..ops import movement, reduction
+from ..ops import movement
 from ..ops.subscripts import getitem, parse_key, setitem
 from ..ops.var import Var
 from .convert import as_array
@@ -35,11 +35,6 @@ class Indexing:
         if not self.array.ndim:
             raise type_error("iteration over a 0-D tensor", expected="at least one dimension")
         return iter(movement.unstack(self, axis=0))
-
-    def __contains__(self, value) -> bool:
-        """Whether an element equals `value`."""
-        same = self == value
-        return bool(reduction.any(same, axis=tuple(range(same.spec.ndim)), keepdim=False))
 
 
 def write(x, key, value) -> None:

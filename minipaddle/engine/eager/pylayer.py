@@ -15,7 +15,6 @@ from ..core.record import Record, last_write, tick
 from ..core.slots import slot
 from ..core.spec import leaves
 from ..ir.program import item_of
-from .custom import with_derivative
 from .tape import get_leaf
 from .tensor import Tensor, wrap
 
@@ -73,14 +72,6 @@ class PyLayerContext:
         """No gradient flows through these results."""
         self.constants = tensors
 
-    def mark_not_inplace(self, *tensors) -> None:
-        """Nothing to do: a result never shares its past with an input here."""
-
-    def set_materialize_grads(self, value: bool) -> None:
-        """Missing gradients of results are zeros; asking for None instead is refused."""
-        if not value:
-            raise NotImplementedError("set_materialize_grads(False) is not supported: test g == 0")
-
 
 class PyLayer:
     """A function with its own derivative: subclass it and call `apply`.
@@ -133,7 +124,7 @@ def apply(layer, args, kwargs):
     if not current.top.recording or all(x.stop_gradient for x in inputs):
         return results
     if current.top.tracing:
-        return in_program(layer, ctx, inputs, results)
+        return current.top.apply_layer(layer, ctx, inputs, results)
     return on_tape(layer, ctx, inputs, results)
 
 
@@ -159,23 +150,6 @@ def gradients(layer, ctx, grads, count: int) -> tuple:
 def tensors_in(args, kwargs) -> list:
     """The tensors among arguments, those in lists too, in order."""
     return [x for x in leaves([*args, *kwargs.values()]) if isinstance(x, Tensor)]
-
-
-def in_program(layer, ctx, inputs, results):
-    """The results, with `backward` traced into the program as their derivative."""
-    whole = type(results) in (tuple, list)
-    ys = list(results) if whole else [results]
-    own = [y for y in ys if isinstance(y, Tensor)]
-
-    def back(outs, grads):
-        inside = {id(y): out for y, out in zip(own, outs, strict=True)}
-        ctx.entries = [inside.get(id(x), x) for x in ctx.entries]
-        return gradients(layer, ctx, grads, len(inputs))
-
-    made = dict(zip(map(id, own), with_derivative(own, inputs, back), strict=True))
-    constant = {id(y) for y in own if y.spec.dtype not in FLOATS} | {*map(id, ctx.constants)}
-    outs = [y if id(y) in constant else made.get(id(y), y) for y in ys]
-    return type(results)(outs) if whole else outs[0]
 
 
 def on_tape(layer, ctx, inputs, results):

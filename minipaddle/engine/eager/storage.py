@@ -102,19 +102,3 @@ class Received(NamedTuple):
 
     def leave(self, inputs, array) -> None:
         inputs[self.k].receive(wrap(array))
-
-
-class Call(NamedTuple):
-    """A call in Python after a run; outputs take the places of some positional arguments."""
-
-    function: object
-    args: tuple
-    kwargs: dict
-    places: list
-    outputs: tuple
-
-    def leave(self, inputs, *arrays) -> None:
-        args = list(self.args)
-        for k, array in zip(self.places, arrays, strict=True):
-            args[k] = wrap(array)
-        self.function(*args, **self.kwargs)

@@ -105,16 +105,6 @@ class Tensor(Indexing, Values, Var):
 
     __hash__ = object.__hash__
 
-    def __deepcopy__(self, memo):
-        """A copy of the values, with no past, no gradient and a new name."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update(
-            self.__dict__, array=self.array.copy(), record=None, _grad=None, _stale=False
-        )
-        copy.name = f"{self.name}_deepcopy_{next(numbers)}"
-        memo[id(self)] = copy
-        return copy
-
     # ---- autograd ----------------------------------------------------------------------------
 
     @property
@@ -259,8 +249,6 @@ class Parameter(Tensor):
 
     is_parameter = True
     persistable = True
-    is_distributed = False
-    block = None  # Paddle's program it belongs to: programs hand it on, `init(param, param.block)`
 
     def __init__(self, data, dtype=None, name: str = "", trainable: bool = True):
         if current.top.tracing:
@@ -274,14 +262,6 @@ class Parameter(Tensor):
         self.optimize_attr = {"learning_rate": 1.0}
         self.regularizer = None
         self.need_clip = True
-
-    @property
-    def trainable(self) -> bool:
-        return not self.stop_gradient
-
-    @trainable.setter
-    def trainable(self, value: bool) -> None:
-        self.stop_gradient = not value
 
 
 new, new_spec = object.__new__, tuple.__new__  # calling the classes costs twice as much

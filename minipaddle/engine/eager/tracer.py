@@ -12,22 +12,22 @@ from __future__ import annotations
 
 import gc
 from contextlib import ExitStack, contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 
 from ..core import dim as dims
 from ..core.dispatch import Recording, current, interpreter, note_refusal, raise_refusal, setting
+from ..core.dtype import float64
 from ..core.errors import not_supported
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
+from ..core.spec import scalar_dtype
 from ..ir.builder import Builder, SymbolicArray
-from ..ops import creation
+from ..ops import creation, movement
 from .convert import as_array, can_reread
-from .custom import with_past
 from .device import current_place, place_of
 from .execution import Eager, as_operand, save
 from .side_effects import LiftedTensor, Trace, Waiting, close_trace, is_symbolic
-from .sizes import has_symbolic, sizes_in, stack_symbolic
-from .storage import LOCK, Call, GradientStorage, TensorStorage
+from .storage import LOCK, GradientStorage, TensorStorage
 from .tape import get_leaf, leaf_write_error, take_past
 from .tensor import Tensor, wrap
 
@@ -44,7 +44,7 @@ def alone():
 
 
 class Tracer(Eager):
-    """Writes a program; see the module."""
+    """Writes a program; see the module. `sizes`, `host`, `with_derivative` come from outside."""
 
     tracing = True
     differentiable = True  # whether a backward may walk through the program
@@ -66,7 +66,6 @@ class Tracer(Eager):
         self.lifted: dict[int, LiftedTensor] = {}  # by id of the tensor
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
         self.tapes: dict[SymbolicArray, Tensor] = {}  # tensors with a gradient a region uses
-        self.others: dict[object, SymbolicArray] = {}  # states that are no tensors, by holder
         self.constants: dict[int, object] = {}  # arrays of numbers made here, by their id
         self.arguments: set[SymbolicArray] = set()  # what the program is given
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
@@ -182,12 +181,6 @@ class Tracer(Eager):
             out = stack_symbolic(data)
             return out.astype(dtype) if dtype is not None else out
 
-    def sizes(self, x):
-        """Sizes as nested lists: numbers where they are known now, else sizes of the program."""
-        if type(x.array) is not SymbolicArray:
-            return x.tolist()
-        return sizes_in(self.builder, self.builder.value(x.array)).tolist()
-
     # ---- tensors of the outside --------------------------------------------------------------
 
     def lift(self, x: Tensor) -> SymbolicArray:
@@ -251,25 +244,14 @@ class Tracer(Eager):
             raise leaf_write_error(x.array in self.arguments)
         unrecorded = result.record is None and not self.recording
         if unrecorded and not (leaf or x.stop_gradient or self.builder is self.root):
-            result = with_past(x, result)  # a derivative sees the values of the region alone
+            with Recording(True):  # a derivative sees the values of the region alone
+                (result,) = self.with_derivative([result], [x], lambda outs, gs: gs)
         self.written.append((x, x.record, x.stop_gradient))
         self.note_tape(x)
         self.builder.write(x.array, self.lift(result))
         mark_written(x.array)
         take_past(x, result)
         return x
-
-    def host(self, function, args, kwargs) -> None:
-        """Call `function` in Python after each run, with the present values of its arguments."""
-        if self.builder is not self.root:
-            raise unsupported(
-                f"{function.__qualname__} inside a branch or a loop that depends on a tensor: "
-                "it runs in Python, after the program",
-                hint="call it outside",
-            )
-        places = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
-        copies = [creation.assign(args[k]) for k in places]
-        self.calls.append((copies, partial(Call, function, args, kwargs, places)))
 
     def hooked(self) -> None:
         """Refuse a hook registered in a region: the region's tape does not outlive it."""
@@ -279,15 +261,6 @@ class Tracer(Eager):
                 hint="register it outside; what a hook does to a gradient, the backward of a "
                 "PyLayer does too",
             )
-
-    def state(self, name: str, holder, spec: Spec, storage) -> SymbolicArray:
-        """The symbolic array of an outer state that is no tensor, such as a generator's counter.
-
-        `storage` reads it from its `holder` before a run and writes it back afterwards.
-        """
-        if holder not in self.others:
-            self.others[holder] = self.root.state(name, spec, self.root.place, storage)
-        return self.others[holder]
 
     # ---- regions -----------------------------------------------------------------------------
 
@@ -389,3 +362,25 @@ def unsupported(what: str, hint: str) -> Exception:
 def create_input(tracer: Tracer, spec: Spec, name: str) -> Tensor:
     """An input of the program as a tensor."""
     return wrap(tracer.root.symbolic(tracer.root.input(spec, name), current_place()))
+
+
+def has_symbolic(data) -> bool:
+    """Whether data is, or contains, a tensor or a size that only the program knows."""
+    if isinstance(data, list | tuple):
+        return any(map(has_symbolic, data))
+    return isinstance(data, dims.Dim | Tensor)
+
+
+def stack_symbolic(data, beside: bool = False) -> Tensor:
+    """Nested lists that contain tensors of the program or sizes, as one tensor.
+
+    As in eager mode numbers `beside` tensors are not rounded to the default dtype.
+    """
+    if isinstance(data, Tensor):
+        return creation.assign(data)
+    if isinstance(data, list | tuple):
+        beside = beside or any(isinstance(x, Tensor) for x in data)
+        return movement.stack(*(stack_symbolic(x, beside) for x in data), axis=0)
+    wide = beside and type(data) is float
+    dtype = float64.numpy if wide else scalar_dtype(data)
+    return creation.full(shape=(), value=data, dtype=dtype)

@@ -78,9 +78,6 @@ class Values:
             raise TypeError(f"{self.spec} cannot be used as an index: it is no whole number")
         return int(self.item())
 
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.array.ndim == 0 else format(str(self), spec)
-
     def set_value(self, value) -> None:
         """Overwrite the values; the past, the dtype and the device stay.
 

@@ -4,30 +4,25 @@ regions of the program; what they leave in variables becomes the results of a `c
 
 from __future__ import annotations
 
-import builtins
 import dis
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import NoReturn
 
-from ..core.dispatch import current, note_refusal
-from ..core.errors import inside, line_of
+from ..core.dispatch import note_refusal
+from ..core.errors import line_of
 from ..core.slots import slot
-from ..eager.control_flow import BranchError, as_bool, cond, is_static
-from ..eager.tape import LeafError
+from ..eager.control_flow import BranchError, cond, is_static
 from ..eager.tensor import same_value
-from ..ops.logic import logical_not
 from . import aliasing
-from .effects import check_raised, traceback_steps
 from .journal import MISSING, journal, outliving_places, variables
-from .leaves import NUMBERS, State, Undefined, is_value
+from .leaves import NUMBERS, State, Undefined, as_condition, is_value
 from .refusal import refusal
-from .sequences import as_condition
 from .tree import paths, unflatten
 
 
 @slot("jit.runtime.if_else")
 def if_else(test, then, else_, live_out=(), local=(), jumps=False) -> None:
-    """`if test: then() else: else_()`; `Choice` writes it if the test is a tensor.
+    """`if test: then() else: else_()`; a `Choice` writes it if the test is a tensor.
 
     `live_out` names the variables that are needed afterwards, `local` the others that the sides
     bind. With `jumps` one side leaves the block; nobody reads what that side leaves undefined.
@@ -41,7 +36,7 @@ def if_else(test, then, else_, live_out=(), local=(), jumps=False) -> None:
         return
     else_ = else_ or nothing
     live_out, local = variables(live_out, then, else_), variables(local, then, else_)
-    Choice(test, then, else_, live_out, local, lenient=jumps).write()
+    CHOICES[-1](test, then, else_, live_out, local, lenient=jumps).write()
 
 
 @slot("jit.runtime.if_exp")
@@ -50,7 +45,7 @@ def if_exp(test, then, else_):
     test = as_condition(test)
     if not is_static(test):
         return then() if test else else_()
-    return Choice(test, then, else_).write()
+    return CHOICES[-1](test, then, else_).write()
 
 
 def nothing() -> None:
@@ -90,53 +85,6 @@ def retrace(places: list, times: int):
     )
 
 
-class Raised(Exception):
-    """The user's code raises an error on one side of an `if`, or in an iteration of a loop."""
-
-    def __init__(self, side: int, error: Exception):
-        super().__init__(side, error)
-        self.side, self.error = side, error
-
-    def unless(self, held) -> None:
-        """Let the program raise the error when it runs, unless `held` is true."""
-        check_raised(held, self.error)
-
-
-@contextmanager
-def note_raised(side: int):
-    """Turn the errors of a block that runs only under a condition into Raised."""
-    try:
-        yield
-    except Exception as error:
-        if raised_eagerly(error):
-            raise Raised(side, error) from error
-        raise
-
-
-def raised_eagerly(error: Exception) -> bool:
-    """Whether eager mode would raise this error too: then it does not refuse the trace.
-
-    That holds for what `raise` and `assert` raise outside this package, for Python's own errors,
-    and for the errors of our operators if all sizes are known.
-    """
-    kind, (*_, last) = type(error), traceback_steps(error.__traceback__)
-    frame, pythons = last.tb_frame, getattr(builtins, kind.__name__, None) is kind
-    if frame.f_code.co_name == "assert_":
-        return True
-    raises = frame.f_code.co_code[last.tb_lasti] == RAISE
-    if not inside(frame):
-        return raises or (pythons and not issubclass(kind, REFUSING))
-    package = frame.f_globals["__package__"].rpartition(".")[2]
-    runtimes = package == "jit" and not raises
-    sure = pythons and issubclass(kind, MISTAKES) and (runtimes or not current.top.open_sizes())
-    return sure or kind is LeafError
-
-
-RAISE = dis.opmap["RAISE_VARARGS"]
-MISTAKES = (ArithmeticError, LookupError, NameError, ValueError)
-REFUSING = (NotImplementedError, RecursionError, MemoryError)
-
-
 class Result:
     """The place of the value that a side returns."""
 
@@ -154,6 +102,12 @@ class Choice:
     again.
     """
 
+    unless = ()
+    """Errors with which a side may end; then `end(error)` gives the value of the `if`."""
+
+    guard = nullcontext
+    """`guard(k)`: a block that runs side k."""
+
     def __init__(self, test, then, else_, live_out=(), local=(), *, lenient=False):
         self.test, self.sides = test, (then, else_)
         self.live_out, self.local, self.lenient = list(live_out), list(local), lenient
@@ -170,14 +124,8 @@ class Choice:
                 return self.attempt()
             except Retrace:
                 continue
-            except Raised as raised:
-                return self.check_other_side(raised)
-
-    def check_other_side(self, raised: Raised):
-        """One side raises: let the program check that it is not taken, and run the other side."""
-        test = as_bool(self.test)
-        raised.unless(logical_not(test) if raised.side == 0 else test)
-        return self.sides[1 - raised.side]()
+            except self.unless as raised:
+                return self.end(raised)
 
     def attempt(self):
         self.states: list[list[State]] = []
@@ -199,8 +147,8 @@ class Choice:
 
     def trace(self, k: int) -> list:
         """Run one side, undo its writes, and give the leaves of what it left."""
-        with journal([*self.live_out, *self.local], [self.sides[k]], Raised) as noted:
-            with note_raised(k):
+        with journal([*self.live_out, *self.local], [self.sides[k]], self.unless) as noted:
+            with self.guard(k):
                 returned = self.sides[k]()
             values = noted.values()
         new_places = outliving_places(noted, values, returned, known=[*self.live_out, *self.local])
@@ -307,6 +255,10 @@ class Choice:
                 )
             k -= len(state.leaves)
         return note_refusal(error)
+
+
+CHOICES = [Choice]
+"""The last one is the class of the choices that are written: append a subclass that can do more."""
 
 
 def is_plain(x) -> bool:

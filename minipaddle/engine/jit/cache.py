@@ -1,4 +1,4 @@
-"""The programs of one function: what each depends on, and why a call did not find one."""
+"""The programs of one function, and what each depends on."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ from ..core.dispatch import current
 from ..core.slots import slot
 from ..eager.backward import AVERAGING
 from ..eager.tensor import Tensor
-from .tree import LEAF, describe
-
-SETTINGS = (
-    "gradient recording", "the default dtype", "the number of plug-ins", "averaging of gradients",
-    "mixed precision",
-)  # fmt: skip
 
 
 class Key(NamedTuple):
@@ -30,33 +24,7 @@ class Key(NamedTuple):
     places: tuple  # which of them are tensors
     specs: tuple  # of the tensors: (shape, dtype, stop_gradient)
     values: tuple  # the other arguments: see `constant`
-    settings: tuple  # see SETTINGS
-
-    @property
-    def text(self) -> str:
-        """How the arguments are nested: `*` is a tensor, `_` anything else."""
-        signs = (LEAF if k in self.places else "_" for k in count())
-        return describe(self.structure, signs)
-
-    def differences(self, other: Key, names) -> list[str]:
-        """How this key differs from another, in words; `names` are those of the arguments."""
-        if (self.structure, self.places) != (other.structure, other.places):
-            again = ", of another class of that name" * (self.text == other.text)
-            return [f"the arguments are {self.text}{again}, were {other.text}"]
-        found, tensors = [], [names[k] for k in self.places]
-        for name, a, b in zip(tensors, self.specs, other.specs, strict=False):
-            for what, x, y in zip(("shape", "dtype", "stop_gradient"), a, b, strict=True):
-                if x != y:
-                    x, y = (list(v) if what == "shape" else v for v in (x, y))
-                    found.append(f"{name} has {what} {x}, had {y}")
-        others = [name for k, name in enumerate(names) if k not in self.places]
-        for name, x, y in zip(others, self.values, other.values, strict=False):
-            if x != y:
-                found.append(f"{name} is {x[1]!r}, was {y[1]!r}")
-        for what, x, y in zip(SETTINGS, self.settings, other.settings, strict=False):
-            if x != y:
-                found.append(f"{what} is {x}, was {y}")
-        return found
+    settings: tuple  # see `settings`
 
 
 @slot("jit.cache_key")
@@ -123,6 +91,9 @@ class Entry(NamedTuple):
     miss: Miss
 
 
+REASONS = [lambda cache, key, names: "another kind of call"]
+"""The last one says why a cache has no program for a key, whose arguments have these names."""
+
 MOST = 128
 """How many programs of one function are kept; the least recently used one is dropped first."""
 
@@ -146,7 +117,8 @@ class Cache:
 
     def add(self, key: Key, captured, names, seconds: float = 0.0) -> None:
         """Keep a program, and note why no earlier one was valid."""
-        miss = Miss(self.reason(key, names), self.calls + 1, seconds)
+        reason = REASONS[-1](self, key, names) if self.entries else "the first call"
+        miss = Miss(reason, self.calls + 1, seconds)
         self.misses.append(miss)
         if len(self) == MOST:
             self.evict()
@@ -162,29 +134,6 @@ class Cache:
         self.evicted += oldest.hits[0]
         if not self.entries[key]:
             del self.entries[key]
-
-    def reason(self, key: Key, names) -> str:
-        """Why no program is valid: how the nearest one differs."""
-        if key in self.entries:
-            return self.reason_beside_key(self.entries[key][0].captured)
-        nearest = min((key.differences(k, names) for k in self.entries), key=len, default=None)
-        return "the first call" if nearest is None else "; ".join(nearest)
-
-    def reason_beside_key(self, captured) -> str:
-        """What else has changed of all that a program depends on."""
-        for layer, training in captured.layers:
-            if layer.training is not training:
-                now, was = ("training", "evaluation")[:: -1 if training else 1]
-                return f"{type(layer).__name__} is in {now} mode, was in {was}"
-        for was in captured.taken:
-            if not was.holds():
-                return str(was)
-        x, condition = captured.violation() or (None, "")
-        if condition in ("flows", "stops"):
-            return f"{x.name}.stop_gradient is {x.stop_gradient}, was {not x.stop_gradient}"
-        if condition:
-            return "a gradient that waits in .grad differs"
-        return "a decision about an open size differs"
 
     @property
     def calls(self) -> int:

@@ -101,18 +101,3 @@ def construct(kind: type, init, /, *args, **kwargs):
     if isinstance(made, kind):
         init(made, *args, **kwargs)
     return made
-
-
-@slot("jit.runtime.attr")
-def attr(owner, name: str):
-    """`owner.name`; if that is a property, its getter is converted."""
-    kind = type(owner)
-    if kind is super:  # the classes after its own, in the order in which it asks them
-        order, owner_ = owner.__self_class__.__mro__, owner.__self__
-        later = order[order.index(owner.__thisclass__) + 1 :]
-        member = next((vars(each)[name] for each in later if name in vars(each)), None)
-    else:
-        member, owner_ = getattr(kind, name, None), owner
-    if isinstance(member, property) and type(member.fget) is FunctionType:
-        return converted(member.fget)(owner_)
-    return getattr(owner, name)

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from ..core.dispatch import Recording, current
 from ..core.errors import teach
-from ..core.grad import filled, fit, pull_back
+from ..core.grad import filled, history, pull_back
 from ..core.record import FREED, Record, last_write
 from ..core.slots import slot
-from ..eager.control_flow import derivative
 from ..eager.side_effects import constant_arrays
 from ..eager.storage import Gradient, Received, Written
 from ..eager.tape import attach, leaf_write_error, without_past
@@ -219,6 +218,10 @@ def identical(tracer, inputs, results) -> dict[int, tuple]:
     return found
 
 
+TAPED: list = []
+"""Functions that give what `CapturedOp.pull` does where the derivative will be differentiated."""
+
+
 class CapturedOp:
     """A captured function as the operator of a tape's record."""
 
@@ -231,7 +234,7 @@ class CapturedOp:
     def pull(self, record, g, useful):
         """Pairs (input record, cotangent): the backward program's results."""
         if current.top.recording:
-            yield from self.pull_with_tape(record, g, useful)
+            yield from TAPED[-1](self.captured, record, g, useful)
             return
         residuals, sizes, _ = record.saved
         for array in residuals:
@@ -249,33 +252,6 @@ class CapturedOp:
         for edge, array in zip(record.inputs, found, strict=True):
             if edge is not None and edge in useful:
                 yield edge, wrap(array)
-
-    def pull_with_tape(self, record, g, useful):
-        """The same if the derivative will be differentiated: the program runs with a tape."""
-        captured = self.captured
-        operands, count = [*map(wrap, record.saved[2])], len(captured.program.inputs)
-        if len(operands) == count:
-            states = [wrap(cell.read()) for cell in captured.states]
-            for x in captured.walk.outer:
-                states = [x if s.array is x.array else s for s in states]
-            operands += states
-        ends = [*captured.walk.inputs]
-        if captured.rewrites:  # what the states held was saved, too
-            held = [getattr(cell, "tensor", None) for cell in captured.states]
-            ends += [count + next(k for k, t in enumerate(held) if t is x)
-                     for x in captured.walk.outer]  # fmt: skip
-        for k, edge in zip(ends, record.inputs, strict=False):
-            if edge is not None:
-                operands[k].record, operands[k].stop_gradient = edge, False
-        wanted = [k for k, x in enumerate(operands) if not x.stop_gradient]
-        cotangents: list = [None] * len(captured.program.outputs)
-        for k, gk in g.items():
-            cotangents[captured.places[captured.walk.of[k]]] = gk
-        found = derivative(captured.program, operands, cotangents, wanted)
-        for k, gx in zip(wanted, found, strict=True):
-            edge = get_edge(operands[k])
-            if edge in useful and edge in record.inputs:
-                yield edge, fit(gx, edge, record, record.inputs.index(edge))
 
 
 class without_hooks:
@@ -309,16 +285,7 @@ def overwritten(program: Program, inputs) -> list[int]:
 
 def walked(y: Tensor) -> bool:
     """Whether the function itself called backward on y, as a training step does."""
-    todo, seen = [y.record], set()
-    while todo:
-        record = todo.pop()
-        if record is None or record in seen:
-            continue
-        if record.saved is FREED:
-            return True
-        seen.add(record)
-        todo += record.inputs
-    return False
+    return y.record is not None and any(r.saved is FREED for r in history([y.record]))
 
 
 HOLDS = {

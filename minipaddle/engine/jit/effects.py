@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 
 from ..core.dispatch import current
-from ..core.errors import PACKAGE, inside
 from ..core.op import opaque
 from .refusal import refusal
 
@@ -35,31 +34,3 @@ def check_held(held, text: str, kind: type, error: Exception | None = None):
             hint="write the handler as the other side of the condition",
         )
     return check(held, text=text, kind=kind.__name__)
-
-
-def check_raised(held, error: Exception) -> None:
-    """Make the program raise an error like this one if `held` is false."""
-    own, text = type(error), error.args[0] if error.args else ""
-    text = text if isinstance(text, str) else str(error)
-    kind = next(k for k in own.__mro__ if getattr(builtins, k.__name__, None) is k)
-    try:
-        kind(text)
-    except TypeError:  # it takes more than a text
-        kind = RuntimeError
-    if kind is not own and own.__module__.partition(".")[0] != PACKAGE:
-        text = f"{own.__name__}: {error}"
-    held = check_held(held, text, kind, error)
-    held.array.record.where = raised_at(error) or held.array.record.where
-
-
-def raised_at(error: Exception) -> tuple | None:
-    """The user's line that raised an error, in the form that records have."""
-    steps = [t for t in traceback_steps(error.__traceback__) if not inside(t.tb_frame)]
-    return (steps[-1].tb_frame.f_code, steps[-1].tb_lasti) if steps else None
-
-
-def traceback_steps(traceback):
-    """The steps of a traceback, outermost first."""
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next

@@ -105,3 +105,14 @@ def scalar(x):
 def made_at(x: Tensor):
     """The user's line that made a tensor of a program."""
     return x.array.record.where if type(x.array) is SymbolicArray else None
+
+
+CONDITIONS: list = []
+"""Functions that give what counts as the truth of a list: the list itself, or a tensor."""
+
+
+def as_condition(x):
+    """x as a condition."""
+    for condition in CONDITIONS if type(x) is list else ():
+        x = condition(x)
+    return x

@@ -10,23 +10,20 @@ from ..core.slots import slot
 from ..eager.control_flow import CarriedError, as_bool, is_static, scalar_spec
 from ..eager.control_flow import while_loop as program_loop
 from ..eager.tensor import Tensor, same_value
-from ..ops.logic import logical_not
 from . import aliasing
 from .branching import (
+    CHOICES,
     Choice,
-    Raised,
     Retrace,
     describe_place,
     learn,
     learn_replaced,
-    note_raised,
     nothing,
 )
 from .effects import check_held
-from .journal import Attribute, Global, Place, journal, outliving_places, variables
-from .leaves import NUMBERS, Spec, State, full, is_value
+from .journal import Attribute, Global, journal, outliving_places, variables
+from .leaves import NUMBERS, Spec, State, as_condition, full, is_value
 from .refusal import refusal
-from .sequences import as_condition, sequence
 from .tree import paths
 from .truth import none
 
@@ -58,9 +55,8 @@ def for_loop(iterable, body, live_out=(), loop_carried=(), local=(), break_flags
     """`for item in iterable: body(item)`, until one of the variables `break_flags` is true."""
     groups = [variables(names, body) for names in (live_out, loop_carried, local)]
     flags = variables(break_flags, body)
-    items = sequence(iterable)
-    if items is not None:
-        return loop_by_index(items, body, groups, flags)
+    if any(loop(iterable, body, groups, flags) for loop in LOOPS):
+        return None
     steps = iter(iterable)
     for item in steps:
         body(item)
@@ -76,47 +72,8 @@ def unroll(going, steps, body, groups, flags) -> None:
     live_out, loop_carried, local = groups
     places = [*live_out, *loop_carried]
     for item in aliasing.rule.items(steps):
-        Choice(going, lambda: body(item), nothing, places, local, lenient=True).write()  # noqa: B023
+        CHOICES[-1](going, lambda: body(item), nothing, places, local, lenient=True).write()  # noqa: B023
         going = none([flag.get() for flag in flags])
-
-
-def loop_by_index(items, body, groups, flags) -> None:
-    """A loop over a sequence whose length only the program knows."""
-    k = Box("the number of the iteration", 0)
-
-    def test():
-        return k.value < items.length
-
-    def stopped_test():
-        going = none([flag.get() for flag in flags])
-        return (going & test()) if is_static(going) else going and test()
-
-    def step():
-        body(items.at(k.value))
-        k.value = k.value + 1
-
-    live_out, loop_carried, local = groups
-    loop = KINDS[-1](stopped_test(), stopped_test, step, live_out, [*loop_carried, k], local)
-    loop.write()
-
-
-class Box(Place):
-    """A variable of the runtime."""
-
-    def __init__(self, name: str, value):
-        self.name, self.value, self.key = name, value, ("box", id(self))
-
-    def get(self):
-        return self.value
-
-    def set(self, value):
-        self.value = value
-
-    assign = set  # nobody outside the loop reads it
-
-
-class PeelFirst(Exception):
-    """A value is None before the first iteration and a tensor after it: trace the first apart."""
 
 
 UNBOUND = {Global: NameError, Attribute: AttributeError}
@@ -130,6 +87,8 @@ class Loop:
     starts again, knowing more, if the body writes to an object that was not foreseen, changes a
     number that was taken for constant, or binds a name for the first time.
     """
+
+    unless, guard = Choice.unless, Choice.guard
 
     def __init__(self, go, test, body, live_out, loop_carried, local):
         self.go, self.test, self.body, self.where = go, test, body, caller()
@@ -147,25 +106,8 @@ class Loop:
                 return self.attempt()
             except Retrace:
                 continue
-            except PeelFirst:
-                return self.peel_first()
-            except Raised as raised:  # it depends on no tensor, so the first iteration raises it
-                if not is_static(self.go):  # there is a first iteration for certain
-                    raise raised.error from None
-                return raised.unless(logical_not(as_bool(self.go)))
-
-    def peel_first(self) -> None:
-        """Peel the first iteration off: after it the names hold tensors."""
-        body, test, live_out, local = self.body, self.test, self.live_out, self.local
-        loop_carried = [p for p in self.places if p not in live_out]
-
-        def iterations():
-            body()
-            go = test()
-            if is_static(go):
-                type(self)(go, test, body, live_out, loop_carried, local).write()
-
-        Choice(self.go, iterations, nothing, live_out, [*loop_carried, *local]).write()
+            except self.unless as raised:
+                return self.end(raised)
 
     def attempt(self) -> None:
         self.outer = set().union(*(p.containers() for p in self.places)) - self.by_contents
@@ -240,10 +182,10 @@ class Loop:
 
     def iteration(self, slots, now) -> list:
         """Trace one iteration: the new condition, then the new value of each carried leaf."""
-        with journal([*self.places, *self.local], [self.body, self.test], Raised) as noted:
+        with journal([*self.places, *self.local], [self.body, self.test], self.unless) as noted:
             for i, place in enumerate(self.places):
                 self.begin(i, place, self.fill(i, slots, now, self.before))
-            with note_raised(0):
+            with self.guard(0):
                 self.body()
                 go = self.test()
             values = noted.values()
@@ -293,15 +235,11 @@ class Loop:
             learn(self.uncertain_places, {place.key})
         learn_replaced(self.by_contents, a, b, self.outer)
         if a.structure != b.structure:
-            if a.value is None:
-                raise PeelFirst
             raise self.mismatch(place, "", str(a), str(b))
         for j, (x, y) in enumerate(zip(a.leaves, b.leaves, strict=True)):
             number = self.is_carried(i, j, x) or type(x) in NUMBERS
             if (self.is_carried(i, j, x) and is_value(y)) or same_value(x, y):
                 continue
-            if x is None and isinstance(y, Tensor):
-                raise PeelFirst
             if not (number and is_value(y)):
                 raise self.mismatch(
                     place, paths(a.structure)[j], a.describe_leaf(j), b.describe_leaf(j)
@@ -327,3 +265,7 @@ class Loop:
 
 KINDS = [Loop]
 """The last one is the class of the loops that are written: append a subclass that can do more."""
+
+LOOPS: list = []
+"""Functions `loop(iterable, body, groups, flags)` that write the loop over what only they know, and
+give True; False for anything else."""

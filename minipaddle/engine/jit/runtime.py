@@ -3,14 +3,14 @@ it does what Python does, on a tensor of a program it writes the program.
 """
 
 from .branching import if_else, if_exp
-from .calling import attr, call
+from .calling import call
 from .looping import for_loop, while_loop
 from .transpile import RUNTIME
-from .truth import and_, and_value, assert_, none, not_, or_, or_value
+from .truth import and_, and_value, none, not_, or_, or_value
 from .writing import defined, writing, writing_names
 
 for function in (
-    call, attr, if_else, if_exp, for_loop, while_loop, writing, writing_names,
-    defined, and_, and_value, or_, or_value, not_, assert_, none,
+    call, if_else, if_exp, for_loop, while_loop, writing, writing_names,
+    defined, and_, and_value, or_, or_value, not_, none,
 ):  # fmt: skip
     setattr(RUNTIME, function.__name__, function)

@@ -8,7 +8,6 @@ import threading
 import warnings
 from functools import update_wrapper
 from time import perf_counter
-from types import MethodType
 
 from numpy import ndarray
 
@@ -126,18 +125,6 @@ class StaticFunction:
         self.bound: dict[int, StaticFunction] = {}
         self.stubs: list = []  # the fast paths of calls that were made before
         update_wrapper(self, getattr(function, "__func__", getattr(function, "func", function)))
-
-    def __get__(self, owner, kind=None):
-        """As a method: each object has programs of its own."""
-        if owner is None:
-            return self
-        found = self.bound.get(id(owner))
-        if found is None or found.function.__self__ is not owner:
-            method = MethodType(self.function, owner)
-            found = StaticFunction(method, self.input_spec, self.build_strategy, self.backend)
-            found.is_property = self.is_property
-            self.bound[id(owner)] = found
-        return found
 
     # ---- calling -----------------------------------------------------------------------------
 

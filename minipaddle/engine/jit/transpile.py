@@ -11,7 +11,6 @@ import ast
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial, reduce, update_wrapper
-from itertools import pairwise
 from operator import or_
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
@@ -19,14 +18,14 @@ from typing import NamedTuple
 from ..core import slots
 from ..core.errors import PACKAGE, teach
 from ..core.slots import PLUGGED
-from .converters import CONVERTERS, Context, Stage
+from .converters import CONVERTERS, Context
 from .ignore import within
 from .source import Source, source_of
 from .templates import fill, stand
-from .walking import copied, survey
+from .walking import survey
 
 WATCHERS: list = []
-"""Each is called with a converted function, and a function that returns its stages."""
+"""Each is called with a function that was converted."""
 
 RUNTIME = ModuleType("_jst", "What converted code calls; `runtime` puts the functions in.")
 FACTORY = "_jst_factory"
@@ -88,7 +87,7 @@ def conversion(function: FunctionType) -> Converted:
             *_, (_, tree) = passes(function, source)
             found = _cache[key] = Converted(compile_factory(tree, source, code), tree, slots.epoch)
         for watch in WATCHERS:
-            watch(function, stages)
+            watch(function)
     return found
 
 
@@ -108,19 +107,6 @@ def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Mo
             tree = converter(tree, context)
             idle = None if getattr(converter, "makes_work", False) else idle
         yield converter.__name__, tree
-
-
-def stages(function: Callable) -> list[Stage]:
-    """The tree before and after each converter.
-
-    >>> from minipaddle.engine.jit.transpile import stages
-    >>> from textwrap import dedent
-    >>> [stage.name for stage in stages(dedent)][:3]
-    ['signature', 'declarations', 'annotations']
-    """
-    function = getattr(function, "__func__", function)
-    found = [(name, copied(tree)) for name, tree in passes(function, source_of(function))]
-    return [Stage(name, before, after) for (_, before), (name, after) in pairwise(found)]
 
 
 def statement(node) -> ast.stmt:

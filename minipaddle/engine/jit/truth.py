@@ -1,4 +1,4 @@
-"""Truth at run time: `and`, `or`, `not`, `assert`.
+"""Truth at run time: `and`, `or`, `not`.
 
 If a left operand is a tensor, the right one is evaluated in a branch of the program: its effects
 happen only if Python would evaluate it.
@@ -9,10 +9,8 @@ from __future__ import annotations
 from ..core.slots import slot
 from ..eager.control_flow import is_static
 from ..ops import logic as ops
-from .branching import Choice
-from .effects import check_held
-from .leaves import scalar
-from .sequences import as_condition
+from .branching import CHOICES
+from .leaves import as_condition, scalar
 
 
 def truth(x):
@@ -61,7 +59,7 @@ def fold_operands(left, rights, goes_on: bool, result_of):
             def more(right=right, rest=rest):
                 return result_of(fold_operands(right(), rest, goes_on, result_of))
 
-            return Choice(test, more, lambda: result_of(left)).write()  # noqa: B023
+            return CHOICES[-1](test, more, lambda: result_of(left)).write()  # noqa: B023
         if bool(left) is not goes_on:
             return left
         left = right()
@@ -84,13 +82,3 @@ def none(flags):
         elif flag:
             return False
     return ops.logical_not(up) if is_static(up) else True
-
-
-@slot("jit.runtime.assert_")
-def assert_(test, text=None) -> None:
-    """`assert test, text()`: a tensor is checked when the program runs."""
-    test = as_condition(test)
-    if is_static(test):
-        check_held(truth(test), str(text()) if text else "", AssertionError)
-    elif not test:
-        raise AssertionError(*([text()] if text else []))

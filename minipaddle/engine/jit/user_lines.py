@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import linecache
 import os
-from contextlib import contextmanager
 from itertools import groupby
 from types import CodeType
 from typing import NamedTuple
@@ -36,15 +35,6 @@ class Line(NamedTuple):
     @property
     def text(self) -> str:
         return linecache.getline(self.code.co_filename, self.line).rstrip()
-
-
-@contextmanager
-def errors_in_user_lines():
-    """A block whose errors are reported with the user's lines."""
-    try:
-        yield
-    except Exception as error:
-        raise in_user_lines(error) from None
 
 
 def in_user_lines(error: Exception) -> Exception:

@@ -1,10 +1,14 @@
 """Converters beyond the book's. Importing this puts them among the engine's, each at its place."""
 
 from ...engine.jit.converters import insert
-from ...engine.jit.converters.attributes import properties, writes
+from ...engine.jit.converters.attributes import writes
+from ...engine.jit.converters.calls import calls
+from ...engine.jit.converters.choices import conditional
 from ...engine.jit.converters.jumps import jumps
+from .assertions import assertions
 from .comparisons import chains, membership
 from .matches import matches
+from .properties import properties
 from .subscripts import subscripts
 from .supers import supers
 from .tries import tries
@@ -13,7 +17,9 @@ from .walrus import walrus
 insert(matches, before=jumps)  # match y: case 1: A    if y == 1: A
 insert(supers, before=writes)  # super()               super(__class__, self)
 insert(tries, before=writes)  # try: A                try: with _jst.trying(…): A
-insert(chains, before=properties)  # a < b < c             _jst.chain(a, "<", lambda: b, …)
-insert(membership, before=properties)  # a in b                _jst.in_(a, b)
-insert(subscripts, before=properties)  # x[i]                  _jst.item(x, i)
+insert(assertions, before=conditional)  # assert test, text     _jst.assert_(test, lambda: text)
+insert(chains, before=calls)  # a < b < c             _jst.chain(a, "<", lambda: b, …)
+insert(membership, before=calls)  # a in b                _jst.in_(a, b)
+insert(subscripts, before=calls)  # x[i]                  _jst.item(x, i)
+insert(properties, before=calls)  # x.size_of, a property _jst.attr(x, "size_of")
 insert(walrus)  # y := x, in a lambda   _jst_set_y(x)

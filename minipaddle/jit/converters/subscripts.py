@@ -7,10 +7,10 @@ import ast
 from ...engine.core.slots import slot
 from ...engine.eager.control_flow import is_static
 from ...engine.jit.scope import Names
-from ...engine.jit.sequences import sequence
 from ...engine.jit.templates import runtime
 from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.walking import Rewriter, looks_for
+from ...tensor.sequences import sequence
 from ..sequences import pick
 
 

@@ -3,7 +3,8 @@
 from functools import wraps
 from inspect import Parameter, Signature, signature
 
-from ...engine.core.dispatch import hosted, note_refusal
+from ...eager.hosting import hosted
+from ...engine.core.dispatch import note_refusal
 from ...engine.core.errors import not_supported, teach
 from ..rate import Rate
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import ast
 from typing import NamedTuple
 
-from .attributes import properties, writes
-from .boolean import assertions, logic, negation
+from .attributes import writes
+from .boolean import logic, negation
 from .branches import if_else
 from .calls import calls
 from .choices import conditional
@@ -30,11 +30,9 @@ CONVERTERS = [
     if_else,       # if                          _jst.if_else(test, then, else_)
     while_loop,    # while                       _jst.while_loop(test, body)
     for_loop,      # for                         _jst.for_loop(iterable, body)
-    assertions,    # assert test, text           _jst.assert_(test, lambda: text)
     conditional,   # a if test else b            _jst.if_exp(test, lambda: a, lambda: b)
     logic,         # a and b, a or b             _jst.and_(a, lambda: b)
     negation,      # not a                       _jst.not_(a)
-    properties,    # x.size_of, a property       _jst.attr(x, "size_of")
     calls,         # f(x)                        _jst.call(f)(x)
 ]  # fmt: skip
 
@@ -49,11 +47,3 @@ class Context(NamedTuple):
     """What converters know besides the tree."""
 
     properties: frozenset = frozenset()  # names that are a property of some class at hand
-
-
-class Stage(NamedTuple):
-    """A converter's name, and the source before and after it."""
-
-    name: str
-    before: ast.AST
-    after: ast.AST

@@ -1,4 +1,4 @@
-"""Changes of objects, which a branch must notice, and properties, which hold user code."""
+"""Changes of objects, which a branch must notice."""
 
 from __future__ import annotations
 
@@ -53,21 +53,3 @@ def outer_names(names, at) -> ast.expr:
     """`lambda: (a, b)`: a function that shares these names."""
     together = stand(ast.Tuple([load(name, at) for name in names], ast.Load()), at)
     return fill_expr("lambda: names", at, names=together)
-
-
-@slot("jit.properties")
-@looks_for(ast.Attribute)
-def properties(tree: ast.AST, context) -> ast.AST:
-    """`x.size` -> `_jst.attr(x, "size")` if some class at hand has a property of that name."""
-    return Properties(context.properties).visit(tree) if context.properties else tree
-
-
-class Properties(Rewriter):
-    def __init__(self, names):
-        self.names = names
-
-    def visit_Attribute(self, node):
-        self.generic_visit(node)
-        if node.attr in self.names and isinstance(node.ctx, ast.Load):
-            return runtime("attr", node, node.value, constant(node.attr, node))
-        return node

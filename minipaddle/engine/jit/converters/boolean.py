@@ -1,29 +1,13 @@
-"""`and`, `or`, `not`, `assert`: what needs a truth value."""
+"""`and`, `or`, `not`: what needs a truth value."""
 
 from __future__ import annotations
 
 import ast
 
 from ...core.slots import slot
-from ..templates import lazily, runtime, stand
+from ..templates import lazily, runtime
 from ..walking import Rewriter, looks_for
 from .lazy import Lazy
-
-
-@slot("jit.assertions")
-@looks_for(ast.Assert)
-def assertions(tree: ast.AST, context) -> ast.AST:
-    """`assert test, text` -> `_jst.assert_(test, lambda: text)`; `python -O` drops them."""
-    return Assertions().visit(tree) if __debug__ else tree
-
-
-class Assertions(Lazy):
-    def visit_Assert(self, node):
-        self.generic_visit(node)
-        if self.stays([node]):
-            return node
-        text = [lazily(node.msg)] if node.msg else []
-        return stand(ast.Expr(runtime("assert_", node, node.test, *text)), node)
 
 
 @slot("jit.logic")

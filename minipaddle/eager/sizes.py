@@ -10,18 +10,19 @@ from functools import partial
 
 import numpy
 
-from ..core import dim as dims
-from ..core.dispatch import note_refusal
-from ..core.dtype import float64
-from ..core.errors import teach, type_error
-from ..core.record import Record
-from ..core.spec import scalar_dtype
-from ..ir.builder import Builder
-from ..ir.interpreter import holds_size
-from ..ir.program import ITEM, NUMBER
-from ..ops import creation, elementwise, movement
-from ..ops.gather import extent
-from .tensor import Tensor
+from ..engine.core import dim as dims
+from ..engine.core.dispatch import current, note_refusal
+from ..engine.core.dtype import default
+from ..engine.core.errors import teach, type_error
+from ..engine.core.polynomial import Polynomial
+from ..engine.core.record import Record
+from ..engine.eager.tracer import Tracer
+from ..engine.ir.builder import Builder, SymbolicArray
+from ..engine.ir.interpreter import holds_size
+from ..engine.ir.program import ITEM, NUMBER
+from ..engine.ops import creation, elementwise, movement
+from ..engine.ops.gather import extent
+from ..tensor.methods import own_members
 
 for op in (
     movement.reshape, movement.slice_, movement.broadcast_to, movement.concat, movement.unstack,
@@ -91,26 +92,45 @@ def leaf(builder: Builder, record: Record):
     return found
 
 
-# ---- from sizes to tensors -----------------------------------------------------------------------
+def sizes_of(tracer, x):
+    """Sizes as nested lists: numbers where they are known now, else sizes of the program."""
+    if type(x.array) is not SymbolicArray:
+        return x.tolist()
+    return sizes_in(tracer.builder, tracer.builder.value(x.array)).tolist()
 
 
-def has_symbolic(data) -> bool:
-    """Whether data is, or contains, a tensor or a size that only the program knows."""
-    if isinstance(data, list | tuple):
-        return any(map(has_symbolic, data))
-    return isinstance(data, dims.Dim | Tensor)
+Tracer.sizes = sizes_of
 
 
-def stack_symbolic(data, beside: bool = False) -> Tensor:
-    """Nested lists that contain tensors of the program or sizes, as one tensor.
+class Arithmetic:
+    """What one may compute with a size besides sums, products and quotients of whole numbers."""
 
-    As in eager mode numbers `beside` tensors are not rounded to the default dtype.
-    """
-    if isinstance(data, Tensor):
-        return creation.assign(data)
-    if isinstance(data, list | tuple):
-        beside = beside or any(isinstance(x, Tensor) for x in data)
-        return movement.stack(*(stack_symbolic(x, beside) for x in data), axis=0)
-    wide = beside and type(data) is float
-    dtype = float64.numpy if wide else scalar_dtype(data)
-    return creation.full(shape=(), value=data, dtype=dtype)
+    def __truediv__(self, other):
+        return self.as_float() / other
+
+    def __rtruediv__(self, other):
+        return other / self.as_float()
+
+    def __pow__(self, n):
+        if not isinstance(n, int) or n < 0:
+            return self.as_float() ** n
+        out = 1
+        for _ in range(n):
+            out = self * out
+        return out
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return dims.larger(self, -self)
+
+    def as_float(self):
+        """A tensor of the program with this value, for results that are no whole numbers."""
+        if not current.top.tracing:
+            raise self.unknown_yet()
+        return current.top.constant(self, default())
+
+
+for _name, _member in own_members(Arithmetic).items():
+    setattr(Polynomial, _name, _member)

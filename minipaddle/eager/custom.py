@@ -6,21 +6,24 @@ derivative of its own becomes one operator, `custom`, whose backward is a region
 
 from __future__ import annotations
 
-from ..core.dispatch import OUT, Recording, current, note_refusal
-from ..core.errors import not_supported
-from ..core.grad import filled, fit
-from ..core.record import Spec
-from ..ir import control
-from .control_flow import emit_with_regions, get_edges, zeros_like
-from .replay import replay
-from .tensor import Tensor, wrap
+from ..engine.core.dispatch import OUT, Recording, current, note_refusal
+from ..engine.core.dtype import FLOATS
+from ..engine.core.errors import not_supported
+from ..engine.core.grad import filled, fit
+from ..engine.core.record import Spec
+from ..engine.eager.control_flow import emit_with_regions, get_edges, zeros_like
+from ..engine.eager.pylayer import gradients
+from ..engine.eager.replay import replay
+from ..engine.eager.tensor import Tensor, wrap
+from ..engine.eager.tracer import Tracer
+from ..engine.ir import control
 
 
-def with_derivative(results: list[Tensor], inputs: list[Tensor], back) -> list[Tensor]:
+def with_derivative(tracer, results: list[Tensor], inputs: list[Tensor], back) -> list[Tensor]:
     """The results with the derivative `back(results, cotangents)`, which returns a tensor or None
     for each of the inputs.
     """
-    tracer, specs = current.top, [y.spec for y in results]
+    specs = [y.spec for y in results]
     with tracer.region("backward") as builder, Recording(True):
         outs, cotangents = (
             [create_region_input(builder, spec) for spec in specs] for _ in range(2)
@@ -42,10 +45,21 @@ def with_derivative(results: list[Tensor], inputs: list[Tensor], back) -> list[T
     return emit_with_regions(tracer, control.custom, arrays, edges, attrs)
 
 
-def with_past(x: Tensor, value: Tensor) -> Tensor:
-    """The value with the past of x: x after a write under `no_grad`."""
-    with Recording(True):
-        return with_derivative([value], [x], lambda outs, cotangents: cotangents)[0]
+def apply_layer(tracer, layer, ctx, inputs, results):
+    """The results of a PyLayer, with `backward` traced into the program as their derivative."""
+    whole = type(results) in (tuple, list)
+    ys = list(results) if whole else [results]
+    own = [y for y in ys if isinstance(y, Tensor)]
+
+    def back(outs, grads):
+        inside = {id(y): out for y, out in zip(own, outs, strict=True)}
+        ctx.entries = [inside.get(id(x), x) for x in ctx.entries]
+        return gradients(layer, ctx, grads, len(inputs))
+
+    made = dict(zip(map(id, own), tracer.with_derivative(own, inputs, back), strict=True))
+    constant = {id(y) for y in own if y.spec.dtype not in FLOATS} | {*map(id, ctx.constants)}
+    outs = [y if id(y) in constant else made.get(id(y), y) for y in ys]
+    return type(results)(outs) if whole else outs[0]
 
 
 def create_region_input(builder, spec: Spec) -> Tensor:
@@ -68,3 +82,4 @@ def pull(record, g, useful):
 
 
 control.custom.pull = pull
+Tracer.with_derivative, Tracer.apply_layer = with_derivative, apply_layer

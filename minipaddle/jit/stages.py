@@ -1,0 +1,33 @@
+"""A function before and after each converter."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+from ..engine.jit.source import source_of
+from ..engine.jit.transpile import passes
+from ..engine.jit.walking import copied
+
+
+class Stage(NamedTuple):
+    """A converter's name, and the source before and after it."""
+
+    name: str
+    before: ast.AST
+    after: ast.AST
+
+
+def stages(function: Callable) -> list[Stage]:
+    """The tree before and after each converter.
+
+    >>> from minipaddle.jit.stages import stages
+    >>> from textwrap import dedent
+    >>> [stage.name for stage in stages(dedent)][:3]
+    ['signature', 'declarations', 'annotations']
+    """
+    function = getattr(function, "__func__", function)
+    found = [(name, copied(tree)) for name, tree in passes(function, source_of(function))]
+    return [Stage(name, before, after) for (_, before), (name, after) in pairwise(found)]
