@@ -11,11 +11,13 @@ from functools import partial
 import numpy
 
 from ..engine.core import dim as dims
-from ..engine.core.dispatch import current, note_refusal
-from ..engine.core.dtype import default
+from ..engine.core.dispatch import Recording, current, note_refusal
+from ..engine.core.dtype import default, float64
 from ..engine.core.errors import teach, type_error
 from ..engine.core.polynomial import Polynomial
 from ..engine.core.record import Record
+from ..engine.core.spec import scalar_dtype
+from ..engine.eager.tensor import Tensor
 from ..engine.eager.tracer import Tracer
 from ..engine.ir.builder import Builder, SymbolicArray
 from ..engine.ir.interpreter import holds_size
@@ -99,7 +101,45 @@ def sizes_of(tracer, x):
     return sizes_in(tracer.builder, tracer.builder.value(x.array)).tolist()
 
 
-Tracer.sizes = sizes_of
+def has_symbolic(data) -> bool:
+    """Whether data is, or contains, a tensor or a size that only the program knows."""
+    if isinstance(data, list | tuple):
+        return any(map(has_symbolic, data))
+    return isinstance(data, dims.Dim | Tensor)
+
+
+def stack_symbolic(data, beside: bool = False) -> Tensor:
+    """Nested lists that contain tensors of the program or sizes, as one tensor.
+
+    As in eager mode numbers `beside` tensors are not rounded to the default dtype.
+    """
+    if isinstance(data, Tensor):
+        return creation.assign(data)
+    if isinstance(data, list | tuple):
+        beside = beside or any(isinstance(x, Tensor) for x in data)
+        return movement.stack(*(stack_symbolic(x, beside) for x in data), axis=0)
+    wide = beside and type(data) is float
+    dtype = float64.numpy if wide else scalar_dtype(data)
+    return creation.full(shape=(), value=data, dtype=dtype)
+
+
+def constant(tracer, data, dtype=None, place=None) -> Tensor:
+    """A tensor with a copy of `data`, in which there may be tensors and sizes of the program."""
+    if not has_symbolic(data):
+        return constant_of_numbers(tracer, data, dtype, place)
+    with Recording(False):
+        out = stack_symbolic(data)
+        return out.astype(dtype) if dtype is not None else out
+
+
+def short_constant(tracer, array):
+    """A few whole numbers, and their symbolic array, with which sizes may be computed."""
+    with tracer.inside(tracer.root), Recording(False):
+        return array, stack_symbolic(array.tolist()).astype(array.dtype).array
+
+
+constant_of_numbers = Tracer.constant
+Tracer.sizes, Tracer.constant, Tracer.short_constant = sizes_of, constant, short_constant
 
 
 class Arithmetic:

@@ -2,7 +2,7 @@
 
 from ..core.missing import namespace
 from ..engine.jit import runtime
-from ..engine.jit.to_static import StaticFunction, enable_to_static, to_static
+from ..engine.jit.to_static import StaticFunction
 from . import (
     aliasing,
     bound,
@@ -10,6 +10,7 @@ from . import (
     converters,
     dy2static,
     inspection,
+    marking,
     peeling,
     printing,
     raising,
@@ -18,6 +19,7 @@ from . import (
     verbosity,
     windows,
 )
+from .decorator import enable_to_static, to_static
 from .ignoring import ignore_module, not_to_static
 from .loading import TranslatedLayer, load
 from .saving import save

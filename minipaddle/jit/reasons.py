@@ -17,7 +17,7 @@ SETTINGS = (
 def reason(cache: Cache, key: Key, names) -> str:
     """Why no program is valid: how the nearest one differs."""
     if key in cache.entries:
-        return reason_beside_key(cache.entries[key][0].captured)
+        return reason_beside_key(cache.entries[key][0])
     return "; ".join(min((differences(key, k, names) for k in cache.entries), key=len))
 
 

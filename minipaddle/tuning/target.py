@@ -10,8 +10,9 @@ from ..engine.executors.executable_cache import ExecutableCache
 from ..engine.executors.native import Executable
 from ..engine.ir.program import Program
 from ..engine.jit.capture import Captured
-from ..engine.jit.to_static import StaticFunction, to_static
+from ..engine.jit.to_static import StaticFunction
 from ..executors.timing import TimedExecutable
+from ..jit.decorator import to_static
 from .measure import clock, inputs_in_run
 
 SEATS = 5
@@ -61,8 +62,7 @@ def targets_of(function, inputs) -> list[Target]:
     function = getattr(function, "forward", function)
     if not isinstance(function, StaticFunction):
         function = to_static(function, backend="native")
-    called = [e.captured for found in function.cache.entries.values() for e in found]
-    if inputs or not called:
+    if inputs or not len(function.cache):
         captured, tensors = function.capture_for(inputs, {})
         arrays = [x.array for x in tensors]
     else:

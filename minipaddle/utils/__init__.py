@@ -7,7 +7,7 @@ from ..base import unique_name
 from ..core.missing import namespace
 from ..eager import dlpack
 from ..engine.executors.compiler import INSTALL, compiler
-from ..engine.jit.to_static import to_static
+from ..jit.decorator import to_static
 from ..tensor.random import randn
 from . import download
 from .nested import flatten, is_sequence, map_structure, pack_sequence_as

@@ -46,11 +46,9 @@ def cache(function, *, title: str = ""):
 def cache_parts(name: str, cache) -> Iterator:
     """The facts that all programs have in common, and below them the tree of differences."""
     pairs = [(key, e) for key, entries in cache.entries.items() for e in entries]
-    pairs.sort(key=lambda pair: pair[1].captured.number)
+    pairs.sort(key=lambda pair: pair[1].number)
     hidden = max(0, len(pairs) - LIMIT // 2)
-    members = [
-        Member(k, e, facts(key, e.captured)) for k, (key, e) in enumerate(pairs, 1) if k > hidden
-    ]
+    members = [Member(k, e, facts(key, e)) for k, (key, e) in enumerate(pairs, 1) if k > hidden]
     hits = count(sum(e.hits[0] for _, e in pairs), "hit")
     head = f"{name}: {count(len(pairs), 'program')}, {count(cache.calls, 'call')}, {hits}"
     tree = list(fork(members, set(), 1, head))
@@ -61,17 +59,17 @@ def cache_parts(name: str, cache) -> Iterator:
 
 
 class Member(NamedTuple):
-    """A program of the cache: its number, its entry, and the facts it depends on."""
+    """A program of the cache: its number, its captured function, and the facts it depends on."""
 
     number: int
-    entry: object
+    captured: object
     facts: dict
 
     def node(self, margin: str) -> Node:
-        captured, hits = self.entry.captured, self.entry.hits[0]
+        captured, hits = self.captured, self.captured.hits[0]
         both = [p for p in (captured.program, captured.backward) if p is not None]
         what = f"program {self.number}: {count(sum(len(p.records) for p in both), 'record')}"
-        served, miss = count(hits, "hit"), self.entry.miss
+        served, miss = count(hits, "hit"), captured.miss
         tip = f"call {miss.call}: {miss.reason}\ntraced in {time_text(miss.seconds)}"
         role = "served" if hits else "unused"
         text = f"{margin}{what}, {served}"

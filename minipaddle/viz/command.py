@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ..engine.core.dtype import FLOATS, resolve
 from ..engine.eager.tensor import Tensor
-from ..engine.jit.to_static import to_static
+from ..jit.decorator import to_static
 from ..nn.layer.layers import Layer
 from ..nn.layer.tree import child_name
 from ..tensor.creation import ones, zeros

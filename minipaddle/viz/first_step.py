@@ -46,8 +46,7 @@ def first_step(target) -> "FirstStep":
 def traced(target) -> float | None:
     """The seconds that it took to write the last program of a static function."""
     last = getattr(target, "concrete_program", None)
-    entries = target.program_cache.entries.values() if last else ()
-    return next((e.miss.seconds for each in entries for e in each if e.captured is last), None)
+    return last.miss.seconds if last else None
 
 
 class FirstStep(ShownTable):

@@ -23,8 +23,8 @@ def collectives(step) -> list[tuple]:
     """(name, bytes of the larger side) of each collective of activations in the one program of a
     captured function. (Those of one axis are gradients of biases and norms.)
     """
-    ((entry,),) = step.cache.entries.values()
-    ((part, _),) = entry.captured.executables.parts.values()
+    ((captured,),) = step.cache.entries.values()
+    ((part, _),) = captured.executables.parts.values()
     names = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_fold")
     found = [r for r in part.records if r.op.name in names and r.spec.ndim > 1]
     return [(r.op.name, max(r.spec.nbytes, r.inputs[0].spec.nbytes)) for r in found]

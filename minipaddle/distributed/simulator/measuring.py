@@ -10,8 +10,8 @@ from time import perf_counter, sleep
 from ...engine.distributed.process_group import MappedWork, ProcessGroup, Work
 from ...engine.eager.device import NUMPY, current_place
 from ...engine.eager.tensor import Tensor
-from ...engine.jit.to_static import to_static
 from ...executors.timing import TimedExecutable
+from ...jit.decorator import to_static
 from .cluster import Cluster, Link
 from .collectives import seconds
 from .timeline import Piece, Span, Timeline, best_of, pieces_of

@@ -86,6 +86,11 @@ def type_error(what: str, expected: str = "", **more) -> TypeError:
     return TypeError(teach(what, expected, **more))
 
 
+def runtime_error(what: str, expected: str = "", **more) -> RuntimeError:
+    """A RuntimeError with the message that `teach` lays out of the same arguments."""
+    return RuntimeError(teach(what, expected, **more))
+
+
 def not_supported(what: str, expected: str = "", **more) -> NotImplementedError:
     """A NotImplementedError with the message that `teach` lays out of the same arguments."""
     return NotImplementedError(teach(what, expected, **more))

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .dim import same_shape
 from .dispatch import current
-from .errors import teach, value_error
+from .errors import runtime_error, value_error
 from .record import FREED, Record
 from .slots import slot
 
@@ -113,13 +113,11 @@ def input_cotangents(record: Record, g, useful):
     """Yield (input record, its cotangent) for every input of `record` that leads somewhere."""
     if record.saved is FREED:
         of = record.inputs[0].op if record.op.name == "item" else record.op
-        raise RuntimeError(
-            teach(
-                f"backward a second time through {of.name}: what it kept for its "
-                "derivative was freed by the first backward",
-                hint="call the first one with retain_graph=True, or compute the result again",
-                where=record.where,
-            )
+        raise runtime_error(
+            f"backward a second time through {of.name}: what it kept for its "
+            "derivative was freed by the first backward",
+            hint="call the first one with retain_graph=True, or compute the result again",
+            where=record.where,
         )
     if record.op.pull is not None:
         yield from record.op.pull(record, g, useful)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.dispatch import Recording, current
-from ..core.errors import teach, value_error
+from ..core.errors import runtime_error, value_error
 from ..core.grad import pull_back
 from ..core.rank import per_rank
 from ..ops.creation import assign
@@ -50,11 +50,9 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     """
     tensors = tensors if isinstance(tensors, list | tuple) else [tensors]
     if all(t.stop_gradient for t in tensors):
-        raise RuntimeError(
-            teach(
-                "backward from a tensor that nothing leads to (stop_gradient is True)",
-                hint="set stop_gradient=False on what you want gradients of, before using it",
-            )
+        raise runtime_error(
+            "backward from a tensor that nothing leads to (stop_gradient is True)",
+            hint="set stop_gradient=False on what you want gradients of, before using it",
         )
     top, calls = current.top, current.top.after_backward
     top.after_backward = [] if calls is None else calls
@@ -107,11 +105,9 @@ def grad(
     grads = [found.get(record) for record in wanted]
     for x, g in zip(inputs, grads, strict=True):
         if g is None and not allow_unused:
-            raise RuntimeError(
-                teach(
-                    f"an input of grad ({x.spec}) was not used to compute the outputs",
-                    hint="allow_unused=True gives None for it; or check that it had "
-                    "stop_gradient=False when it was used",
-                )
+            raise runtime_error(
+                f"an input of grad ({x.spec}) was not used to compute the outputs",
+                hint="allow_unused=True gives None for it; or check that it had "
+                "stop_gradient=False when it was used",
             )
     return grads

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..core.dispatch import OUT, current, note_refusal
 from ..core.dtype import FLOATS, bool_
-from ..core.errors import line_of, teach
+from ..core.errors import line_of, teach, value_error
 from ..core.grad import filled
 from ..core.record import Record, Spec, mark_written
 from ..core.slots import slot
@@ -59,11 +59,9 @@ def is_static(x) -> bool:
 def as_bool(pred: Tensor) -> Tensor:
     """A condition as a 0-D boolean."""
     if pred.spec.size != 1:
-        raise ValueError(
-            teach(
-                f"the truth value of {pred.spec} is ambiguous: {pred.spec.size} elements",
-                hint="use x.all(), x.any(), or paddle.where",
-            )
+        raise value_error(
+            f"the truth value of {pred.spec} is ambiguous: {pred.spec.size} elements",
+            hint="use x.all(), x.any(), or paddle.where",
         )
     pred = pred.detach()
     pred = pred if pred.spec.dtype.kind == "b" else pred.astype("bool")

@@ -10,7 +10,7 @@ from numpy import generic, ndarray
 from ..core.dim import Dim
 from ..core.dispatch import OUT, Interpreter, current
 from ..core.dtype import float32, float64
-from ..core.errors import caller, teach, type_error, value_error
+from ..core.errors import caller, runtime_error, type_error, value_error
 from ..core.op import EVERYTHING, NOTHING
 from ..core.record import Record, Spec, last_write, tick
 from ..core.spec import scalar_dtype
@@ -200,12 +200,10 @@ def common_module(op, arrays):
 def overwritten_error(record, k) -> Exception:
     names = record.op.inputs
     which = "its result" if k == OUT else f"its input {names[min(k, len(names) - 1)]!r}"
-    return RuntimeError(
-        teach(
-            f"backward through {record.op.name}: {which} was overwritten in place afterwards",
-            hint="use the out-of-place form (y = x + 1 instead of x.add_(1)), or clone() first",
-            where=record.where,
-        )
+    return runtime_error(
+        f"backward through {record.op.name}: {which} was overwritten in place afterwards",
+        hint="use the out-of-place form (y = x + 1 instead of x.add_(1)), or clone() first",
+        where=record.where,
     )
 
 

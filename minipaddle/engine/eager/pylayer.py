@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..core.dispatch import Recording, current
 from ..core.dtype import FLOATS
-from ..core.errors import teach, value_error
+from ..core.errors import runtime_error, value_error
 from ..core.grad import filled, fit
 from ..core.record import Record, last_write, tick
 from ..core.slots import slot
@@ -55,11 +55,9 @@ class PyLayerContext:
         if not isinstance(entry, Tensor | Result):
             return entry
         if last_write(entry.array) > self.time:
-            raise RuntimeError(
-                teach(
-                    "backward of a PyLayer: a saved tensor was overwritten in place afterwards",
-                    hint="use the out-of-place form, or save a clone()",
-                )
+            raise runtime_error(
+                "backward of a PyLayer: a saved tensor was overwritten in place afterwards",
+                hint="use the out-of-place form, or save a clone()",
             )
         return attach(wrap(entry.array), self.record, entry.k) if type(entry) is Result else entry
 

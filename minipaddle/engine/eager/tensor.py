@@ -10,7 +10,7 @@ import numpy
 from ..core import dtype as dt
 from ..core.dim import as_guarded, same_shape
 from ..core.dispatch import current, note_refusal
-from ..core.errors import teach, value_error
+from ..core.errors import not_supported, runtime_error, value_error
 from ..core.op import OPS
 from ..core.record import Record, Spec
 from ..ops.creation import assign
@@ -201,11 +201,9 @@ class Tensor(Indexing, Values, Var):
         60.0
         """
         if self.stop_gradient:
-            raise RuntimeError(
-                teach(
-                    "register_hook on a tensor with stop_gradient=True: it gets no gradient",
-                    hint="set x.stop_gradient = False before using it",
-                )
+            raise runtime_error(
+                "register_hook on a tensor with stop_gradient=True: it gets no gradient",
+                hint="set x.stop_gradient = False before using it",
             )
         if current.top.tracing:
             current.top.hooked()
@@ -252,11 +250,9 @@ class Parameter(Tensor):
 
     def __init__(self, data, dtype=None, name: str = "", trainable: bool = True):
         if current.top.tracing:
-            message = teach(
-                "a parameter made while a program is traced: it would be new in every run",
-                hint="make layers and parameters in __init__, or before the call",
-            )
-            raise note_refusal(NotImplementedError(message))
+            what = "a parameter made while a program is traced: it would be new in every run"
+            hint = "make layers and parameters in __init__, or before the call"
+            raise note_refusal(not_supported(what, hint=hint))
         super().__init__(data, dtype, stop_gradient=not trainable)
         self.name = name
         self.optimize_attr = {"learning_rate": 1.0}

@@ -16,13 +16,11 @@ from functools import cached_property
 
 from ..core import dim as dims
 from ..core.dispatch import Recording, current, interpreter, note_refusal, raise_refusal, setting
-from ..core.dtype import float64
 from ..core.errors import not_supported
 from ..core.op import NOTHING
 from ..core.record import Record, Spec, mark_written
-from ..core.spec import scalar_dtype
 from ..ir.builder import Builder, SymbolicArray
-from ..ops import creation, movement
+from ..ops import creation
 from .convert import as_array, can_reread
 from .device import current_place, place_of
 from .execution import Eager, as_operand, save
@@ -170,16 +168,15 @@ class Tracer(Eager):
         return creation.full(shape=spec.shape, value=value, dtype=spec.dtype)
 
     def constant(self, data, dtype=None, place=None):
-        if not has_symbolic(data):
-            out = super().constant(data, dtype, place)
-            if can_reread(data, out.array) and not is_short(data):
-                with Recording(False):  # a copy of what it holds when the program runs
-                    return creation.assign(wrap(data)).astype(out.spec.dtype)
-            self.constants[id(out.array)] = out.array
-            return out
-        with Recording(False):
-            out = stack_symbolic(data)
-            return out.astype(dtype) if dtype is not None else out
+        out = super().constant(data, dtype, place)
+        if can_reread(data, out.array) and not is_short(data):
+            with Recording(False):  # a copy of what it holds when the program runs
+                return creation.assign(wrap(data)).astype(out.spec.dtype)
+        self.constants[id(out.array)] = out.array
+        return out
+
+    def short_constant(self, array) -> tuple | None:
+        """A constant that may hold sizes, and its symbolic array; None: it is a state as others."""
 
     # ---- tensors of the outside --------------------------------------------------------------
 
@@ -190,16 +187,14 @@ class Tracer(Eager):
             return array
         found = self.memory.get(id(array))
         if found is None and is_short(array) and id(array) in self.constants:
-            with self.inside(self.root), Recording(False):  # sizes may be computed with them
-                found = array, stack_symbolic(array.tolist()).astype(array.dtype).array
-            self.memory[id(array)] = found
+            found = self.short_constant(array)
         if found is None:
             spec, place = Spec(array.shape, array.dtype), place_of(array)
             owner = self.gradients.get(id(x))
             storage = TensorStorage(x) if owner is None else GradientStorage(owner)
             name = (x._name or "") if owner is None else f"{owner.name}.grad"
             found = array, self.root.state(name, spec, place, storage)
-            self.memory[id(array)] = found
+        self.memory[id(array)] = found
         if id(x) not in self.lifted:
             none = x._grad is None or x._stale
             waiting = Waiting(x, x._grad is not None) if none else None
@@ -362,25 +357,3 @@ def unsupported(what: str, hint: str) -> Exception:
 def create_input(tracer: Tracer, spec: Spec, name: str) -> Tensor:
     """An input of the program as a tensor."""
     return wrap(tracer.root.symbolic(tracer.root.input(spec, name), current_place()))
-
-
-def has_symbolic(data) -> bool:
-    """Whether data is, or contains, a tensor or a size that only the program knows."""
-    if isinstance(data, list | tuple):
-        return any(map(has_symbolic, data))
-    return isinstance(data, dims.Dim | Tensor)
-
-
-def stack_symbolic(data, beside: bool = False) -> Tensor:
-    """Nested lists that contain tensors of the program or sizes, as one tensor.
-
-    As in eager mode numbers `beside` tensors are not rounded to the default dtype.
-    """
-    if isinstance(data, Tensor):
-        return creation.assign(data)
-    if isinstance(data, list | tuple):
-        beside = beside or any(isinstance(x, Tensor) for x in data)
-        return movement.stack(*(stack_symbolic(x, beside) for x in data), axis=0)
-    wide = beside and type(data) is float
-    dtype = float64.numpy if wide else scalar_dtype(data)
-    return creation.full(shape=(), value=data, dtype=dtype)

@@ -16,7 +16,7 @@ from ..core import dim as dims
 from ..core.dim import as_guarded, hint_of
 from ..core.dispatch import current, note_refusal
 from ..core.dtype import int64
-from ..core.errors import called, caller, teach, type_error
+from ..core.errors import called, caller, not_supported, teach, type_error
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
 from .program import INPUT, NUMBER, Program, State, item_of
@@ -219,11 +219,9 @@ class Builder:
     def invalidate_viewed(self, related, where) -> None:
         """Forbid further use of the arrays that share memory with a view written at `where`."""
         if any(other.outside for other in related):
-            message = teach(
-                "an in-place change of a view, in a program: what it views would not change",
-                hint="clone() it first, or assign by x[...] = value",
-            )
-            raise note_refusal(NotImplementedError(message))
+            what = "an in-place change of a view, in a program: what it views would not change"
+            hint = "clone() it first, or assign by x[...] = value"
+            raise note_refusal(not_supported(what, hint=hint))
         self.invalid |= dict.fromkeys(related, stale_base_error(where))
 
     def invalidate(self, related, where, may_alias: bool = True) -> None:

@@ -94,31 +94,21 @@ class Result:
         """No variable holds it."""
 
 
-class Choice:
-    """Both sides of an `if` on a tensor, traced one after the other.
-
-    The trace of a side shows which objects it writes to (an attribute, a list). If the second side
-    writes to one that the first does not, the first must give a value for it too: both are traced
-    again.
-    """
+class Retraced:
+    """Control flow on a tensor, traced again when a trace has learned something."""
 
     unless = ()
-    """Errors with which a side may end; then `end(error)` gives the value of the `if`."""
+    """Errors with which a side or an iteration may end; then `end(error)` gives the value."""
 
     guard = nullcontext
-    """`guard(k)`: a block that runs side k."""
+    """`guard(k)`: a block that runs side k, or an iteration."""
 
-    def __init__(self, test, then, else_, live_out=(), local=(), *, lenient=False):
-        self.test, self.sides = test, (then, else_)
-        self.live_out, self.local, self.lenient = list(live_out), list(local), lenient
-        self.learned: dict = {}  # by place: the second side's state, where the first has none
-        self.undefined: set = set()  # keys of places that stay undefined
-        self.uncertain_places: set = set()  # keys of those that only a run knows to be defined
+    def __init__(self):
+        self.uncertain_places: set = set()  # keys of places that only a run knows to be defined
         self.by_contents: set = set()  # ids of containers that are compared by what they hold
-        self.retraces = 0  # how often the second side wrote to a place that was not foreseen
 
     def write(self):
-        """Write the `cond`, update the variables, and give the value that a side returns."""
+        """Write the operator, update the variables, and give the value if it has one."""
         while True:
             try:
                 return self.attempt()
@@ -126,6 +116,23 @@ class Choice:
                 continue
             except self.unless as raised:
                 return self.end(raised)
+
+
+class Choice(Retraced):
+    """Both sides of an `if` on a tensor, traced one after the other.
+
+    The trace of a side shows which objects it writes to (an attribute, a list). If the second side
+    writes to one that the first does not, the first must give a value for it too: both are traced
+    again.
+    """
+
+    def __init__(self, test, then, else_, live_out=(), local=(), *, lenient=False):
+        super().__init__()
+        self.test, self.sides = test, (then, else_)
+        self.live_out, self.local, self.lenient = list(live_out), list(local), lenient
+        self.learned: dict = {}  # by place: the second side's state, where the first has none
+        self.undefined: set = set()  # keys of places that stay undefined
+        self.retraces = 0  # how often the second side wrote to a place that was not foreseen
 
     def attempt(self):
         self.states: list[list[State]] = []

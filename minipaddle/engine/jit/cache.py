@@ -83,14 +83,6 @@ class Miss(NamedTuple):
     seconds: float
 
 
-class Entry(NamedTuple):
-    """A program in the cache; `hits` are the number of its hits and the time of the last one."""
-
-    captured: object
-    hits: list
-    miss: Miss
-
-
 REASONS = [lambda cache, key, names: "another kind of call"]
 """The last one says why a cache has no program for a key, whose arguments have these names."""
 
@@ -102,29 +94,29 @@ class Cache:
     """The programs of one function, by key; `misses` says why each was made."""
 
     def __init__(self):
-        self.entries: dict[Key, list[Entry]] = {}
+        self.entries: dict[Key, list] = {}  # the captured functions, the last one first
         self.misses: deque[Miss] = deque(maxlen=100)
         self.added = 0  # the programs, also those that were evicted since
         self.clock, self.evicted = count(), 0  # the hits of evicted programs
 
     def find(self, key: Key, sizes: dict):
         """A program that serves for this key and these sizes, or None."""
-        for captured, hits, _ in self.entries.get(key, ()):
+        for captured in self.entries.get(key, ()):
             if captured.fits() and (not sizes or allowed(captured.program.guards, sizes)):
-                hits[:] = hits[0] + 1, next(self.clock)
+                captured.hits[:] = captured.hits[0] + 1, next(self.clock)
                 return captured
         return None
 
     def add(self, key: Key, captured, names, seconds: float = 0.0) -> None:
         """Keep a program, and note why no earlier one was valid."""
         reason = REASONS[-1](self, key, names) if self.entries else "the first call"
-        miss = Miss(reason, self.calls + 1, seconds)
-        self.misses.append(miss)
+        captured.miss = Miss(reason, self.calls + 1, seconds)
+        self.misses.append(captured.miss)
         if len(self) == MOST:
             self.evict()
         self.added += 1
         captured.hits[:] = 0, next(self.clock)
-        self.entries.setdefault(key, []).insert(0, Entry(captured, captured.hits, miss))
+        self.entries.setdefault(key, []).insert(0, captured)
 
     def evict(self) -> None:
         """Forget the least recently used program."""

@@ -11,7 +11,7 @@ from itertools import chain, count
 from typing import NamedTuple
 
 from ..core.dispatch import Recording, current
-from ..core.errors import teach
+from ..core.errors import runtime_error
 from ..core.grad import filled, history, pull_back
 from ..core.record import FREED, Record, last_write
 from ..core.slots import slot
@@ -51,7 +51,7 @@ class Captured:
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
         self.places, self.layers = found.places, [(x, x.training) for x in found.layers]
         self.outer, self.taken = found.outer, []  # its assumptions about Python's objects
-        self.hits, self.has_stub = [0, 0], False  # see `cache.Entry`
+        self.hits, self.has_stub = [0, 0], False  # hits in the cache, and the time of the last one
         self.backward: Program | None = None
         if self.walk is not None:
             self.split(len(specs))
@@ -239,11 +239,9 @@ class CapturedOp:
         residuals, sizes, _ = record.saved
         for array in residuals:
             if last_write(array) > record.time:
-                raise RuntimeError(
-                    teach(
-                        f"backward through {self.name}: a tensor it needs was overwritten in place",
-                        hint="call backward before the optimizer's step, or clone() first",
-                    )
+                raise runtime_error(
+                    f"backward through {self.name}: a tensor it needs was overwritten in place",
+                    hint="call backward before the optimizer's step, or clone() first",
                 )
         arrays = [*residuals, *(x.array for x in filled(record, g))]
         run, program = self.captured.executables.run, self.captured.backward

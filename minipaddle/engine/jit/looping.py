@@ -13,8 +13,8 @@ from ..eager.tensor import Tensor, same_value
 from . import aliasing
 from .branching import (
     CHOICES,
-    Choice,
     Retrace,
+    Retraced,
     describe_place,
     learn,
     learn_replaced,
@@ -79,7 +79,7 @@ def unroll(going, steps, body, groups, flags) -> None:
 UNBOUND = {Global: NameError, Attribute: AttributeError}
 
 
-class Loop:
+class Loop(Retraced):
     """A loop on a tensor: the program carries the values of its variables from one iteration to
     the next.
 
@@ -88,26 +88,14 @@ class Loop:
     number that was taken for constant, or binds a name for the first time.
     """
 
-    unless, guard = Choice.unless, Choice.guard
-
     def __init__(self, go, test, body, live_out, loop_carried, local):
+        super().__init__()
         self.go, self.test, self.body, self.where = go, test, body, caller()
         self.live_out, self.places, self.local = live_out, [*live_out, *loop_carried], local
         self.varying: set = set()  # numbers that change: (key of the place, number of the leaf)
         self.foreseen = {place.key for place in self.places}  # all numbers in these may change
         self.initial: dict = {}  # by place: a state after an iteration, where there is none before
         self.widened: dict = {}  # the specs of numbers that become tensors with axes
-        self.by_contents: set = set()  # ids of containers that are compared by what they hold
-        self.uncertain_places: set = set()  # keys of places that only a run knows to be defined
-
-    def write(self) -> None:
-        while True:
-            try:
-                return self.attempt()
-            except Retrace:
-                continue
-            except self.unless as raised:
-                return self.end(raised)
 
     def attempt(self) -> None:
         self.outer = set().union(*(p.containers() for p in self.places)) - self.by_contents

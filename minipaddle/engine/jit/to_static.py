@@ -20,7 +20,6 @@ from ..executors.executable_cache import ExecutableCache, backend_named
 from . import aliasing
 from .cache import Cache, cache_key
 from .capture import Captured
-from .ignore import MARK
 from .refusal import refusal
 from .transpile import transpile
 from .tree import create_restore, describe, flatten, flatten_call, paths, unflatten
@@ -35,82 +34,14 @@ STUBS, MANY = 4, 10
 
 
 class Switch:
-    """Whether `to_static` does anything: see `enable_to_static`."""
+    """Whether converted functions run programs."""
 
     on = True
 
 
-def enable_to_static(enable_to_static_bool: bool) -> None:
-    """False: converted functions run eagerly, as they are written; a debugger stops in them.
-
-    Source: Paddle API `paddle.jit.enable_to_static`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.jit.enable_to_static(False)
-    >>> paddle.jit.enable_to_static(True)
-    """
-    Switch.on = bool(enable_to_static_bool)
-
-
-def to_static(
-    function=None,
-    input_spec=None,
-    build_strategy=None,
-    backend=None,
-    **kwargs,
-):
-    """A function whose calls run a program; a layer gets such a `forward`.
-
-    Arguments of new shapes, dtypes or Python values lead to a new program: the function runs once
-    on tensors that have no values, and what it does is recorded. `input_spec` (InputSpecs, nested
-    as the arguments are) leaves sizes open. Python's control flow over tensors is converted.
-
-    `backend` says what runs the program. "interpreter": one operator after the other. "native": one
-    compiled C function, or on a GPU one CUDA graph ("cuda" insists on that). "auto", the default:
-    the interpreter runs the first calls; from the second call on a thread compiles the program, and
-    the first call after that uses what it made (`wait_compiled` waits for it). The two agree to
-    rounding. A strategy's `build_cinn_pass` and the environment variable MINIPADDLE_BACKEND change
-    the default. Where no compiler works there is one warning, and the interpreter stays.
-    Source: Paddle API `paddle.jit.to_static`.
-
-    >>> import minipaddle as paddle
-    >>> @paddle.jit.to_static
-    ... def absolute(x):
-    ...     if x.sum() > 0:
-    ...         return x
-    ...     return -x
-    >>> absolute(paddle.to_tensor([-1.0, -2.0])).tolist()
-    [1.0, 2.0]
-    """
-    unknown = kwargs.keys() - {"full_graph", "property"}
-    if unknown:
-        raise TypeError(teach(f"to_static takes no argument {unknown.pop()!r}"))
-
-    def decorate(target):
-        if getattr(target, MARK, False):
-            return target
-        if hasattr(target, "forward") and not inspect.isclass(target):
-            return layer_to_static(target, input_spec, build_strategy, backend)
-        if isinstance(target, StaticFunction):
-            target = target.function
-        if not callable(target) or inspect.isclass(target):
-            raise TypeError(
-                teach(f"to_static was given {target!r:.60}", expected="a function or a Layer")
-            )
-        static = StaticFunction(target, input_spec, build_strategy, backend)
-        static.is_property = kwargs.get("property", False)
-        return static
-
-    return decorate if function is None else decorate(function)
-
-
-def layer_to_static(layer, input_spec, build_strategy, backend):
-    forward = layer.forward
-    if isinstance(forward, StaticFunction):
-        warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
-        forward = forward.function
-    layer.forward = StaticFunction(forward, input_spec, build_strategy, backend)
-    return layer
+def to_static(function, backend=None) -> StaticFunction:
+    """A function whose calls run a program; see `StaticFunction`."""
+    return StaticFunction(function, backend=backend)
 
 
 class StaticFunction:
@@ -231,7 +162,7 @@ class StaticFunction:
 
     def captured_programs(self) -> list:
         """What is in the cache, the program written last at the end."""
-        found = [e.captured for entries in self.cache.entries.values() for e in entries]
+        found = [each for entries in self.cache.entries.values() for each in entries]
         return sorted(found, key=lambda captured: captured.number)
 
     @property

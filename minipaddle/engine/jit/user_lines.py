@@ -20,8 +20,6 @@ HERE = "<--- HERE"
 ENDLESS = """\
   a recursion that only a tensor ends is endless while it is traced: both sides are
   try: a `while` loop, or let a Python number end it"""
-CONTEXT = 2
-"""How many lines before and after the last one are shown."""
 
 
 class Line(NamedTuple):
@@ -73,7 +71,7 @@ def report(error: BaseException) -> str:
     for line, same in groupby(lines):
         code, count = line.code, len(list(same))
         out.append(f'    File "{code.co_filename}", line {line.line}, in {code.co_name}')
-        out += marked(line) if line is last else [f"        {line.text.strip()}"]
+        out += MARKED[-1](line) if line is last else [f"        {line.text.strip()}"]
         out += [f"        (and so on, {count} times)"] * (count > 1)
     if folded:
         out += ["", f"    ({folded} frames of {PACKAGE})"]
@@ -115,22 +113,5 @@ def holds(outer: CodeType, inner: CodeType) -> bool:
     return inner in codes or any(holds(c, inner) for c in codes)
 
 
-def marked(line: Line) -> list[str]:
-    """The line among its neighbours, underlined where the expression stands."""
-    name, first = line.code.co_filename, line.code.co_firstlineno
-    last = max([line.line, *(n for *_, n in line.code.co_lines() if n)])
-    numbers = range(max(first, line.line - CONTEXT), min(last, line.line + CONTEXT) + 1)
-    around = {n: linecache.getline(name, n).rstrip() for n in numbers}
-    if not any(around.values()):
-        return [f"        {HERE}"]
-    indent = min(len(t) - len(t.lstrip()) for t in around.values() if t)
-    out = []
-    for n, text in around.items():
-        out.append(f"        {text[indent:]}".rstrip())
-        if n == line.line:
-            begin = len(text) - len(text.lstrip()) if line.start is None else line.start
-            end = len(text) if line.end is None else line.end
-            out.append(" " * (8 + begin - indent) + "~" * max(end - begin, 1) + f" {HERE}")
-    while out and not out[-1]:
-        out.pop()
-    return out
+MARKED = [lambda line: [f"        {line.text.strip()}  {HERE}"]]
+"""The last one shows the last line of a report."""
