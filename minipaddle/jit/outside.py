@@ -9,6 +9,7 @@ from functools import partial
 from types import FunctionType
 from typing import NamedTuple
 
+from ..eager.layer_changes import changes_of
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE
@@ -112,7 +113,8 @@ def note_side_effect(place: Place, before, after) -> Guard | None:
         raise refusal(f"{place.name} is to keep a size that varies from call to call")
     if differ_in_tensors_only(a, b):
         pairs = zip(a.leaves, b.leaves, strict=True)
-        current.top.rebound += [(x, y) for x, y in pairs if isinstance(x, Tensor) and x is not y]
+        rebound = [(x, y) for x, y in pairs if isinstance(x, Tensor) and x is not y]
+        changes_of(current.top).rebound += rebound
         return None
     grown = only_appended(place, before, after)
     begin = len(before) if grown else 0

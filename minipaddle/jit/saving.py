@@ -9,11 +9,12 @@ import warnings
 
 from ..core.files import replace
 from ..eager.hosting import Call
+from ..eager.layer_changes import Attribute
 from ..engine.core.dim import HINT, assuming, symbol, with_equalities
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.side_effects import Trace
-from ..engine.eager.storage import Attribute, Gradient, TensorStorage
+from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter
 from ..engine.eager.tracer import trace
 from ..engine.ir.control import while_loop

@@ -13,8 +13,8 @@ from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.builder import Builder, SymbolicArray
 from ..ir.program import Program
-from .storage import Attribute, Gradient, Received, Written
-from .tensor import Tensor, wrap
+from .storage import Gradient, Received, Written
+from .tensor import Tensor
 
 
 class Waiting:
@@ -111,7 +111,7 @@ def collect_side_effects(tracer, inputs: list, outputs: list) -> list:
     found = []
     for tensors, create in chain(
         tracer.effects,
-        attributes_to_assign(tracer),
+        *(each.effects(tracer) for each in tracer.changes),
         gradients_to_leave(tracer),
         effects_on_inputs(tracer, inputs),
         tracer.calls,
@@ -124,22 +124,6 @@ def collect_side_effects(tracer, inputs: list, outputs: list) -> list:
 
 def is_symbolic(x: Tensor) -> bool:
     return type(x.array) is SymbolicArray
-
-
-def attributes_to_assign(tracer) -> Iterator[tuple]:
-    """The attributes of layers that a run assigns.
-
-    Where the tensor before had the same shape and dtype, the run overwrites it instead.
-    """
-    root, over = tracer.root, list(tracer.rebound)
-    for layer, _, name, before, now in tracer.assigned_attributes():
-        if isinstance(before, Tensor) and before.spec == now.spec:
-            over.append((before, now))
-        else:
-            yield [now], partial(Attribute, layer, name)
-    values = [root.symbolic(final_record(tracer, now), root.place) for _, now in over]
-    for (before, _), value in zip(over, values, strict=True):
-        tracer.write(before, wrap(value))
 
 
 def effects_on_inputs(tracer, inputs: list) -> Iterator[tuple]:

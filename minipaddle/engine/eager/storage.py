@@ -73,17 +73,6 @@ class Gradient(NamedTuple):
             x._grad, x._stale = None, False
 
 
-class Attribute(NamedTuple):
-    """A run assigns a new tensor to an attribute of a layer."""
-
-    layer: object
-    name: str
-    outputs: tuple
-
-    def leave(self, inputs, array) -> None:
-        setattr(self.layer, self.name, wrap(array))
-
-
 class Written(NamedTuple):
     """A run writes input number `k` in place."""
 

@@ -24,7 +24,7 @@ from ..ops import creation
 from .convert import as_array, can_reread
 from .device import current_place, place_of
 from .execution import Eager, as_operand, save
-from .side_effects import LiftedTensor, Trace, Waiting, close_trace, is_symbolic
+from .side_effects import LiftedTensor, Trace, Waiting, close_trace
 from .storage import LOCK, GradientStorage, TensorStorage
 from .tape import get_leaf, leaf_write_error, take_past
 from .tensor import Tensor, wrap
@@ -55,10 +55,9 @@ class Tracer(Eager):
         self.merged: dict[int, list] = {}  # id of a container -> it and those that it may be
         self.handlers: list = []
         self.layers: dict[int, object] = {}  # the layers that were called, by id
-        self.stores: list[tuple] = []  # (a layer, its attributes or buffers, a copy from before)
         self.effects: list[tuple] = []  # (tensors, function: their output numbers -> side effect)
         self.calls: list[tuple] = []  # likewise; these come last
-        self.rebound: list[tuple] = []  # (an outer tensor, the tensor it equals after a run)
+        self.changes: list = []  # of other objects: each has `effects`, `replaced` and `undo`
         self._scope = None
         self.memory: dict[int, tuple] = {}  # id of an outer array -> (it, its symbolic array)
         self.lifted: dict[int, LiftedTensor] = {}  # by id of the tensor
@@ -90,22 +89,6 @@ class Tracer(Eager):
     def record_scope(self):
         """The scope of a new record; in a backward that of the record it differentiates."""
         return (self.passing and self.passing.scope) or self.scope
-
-    def note_layer(self, layer) -> None:
-        """Remember a layer, and what its attributes are before anything is assigned to them."""
-        if id(layer) not in self.layers:
-            self.layers[id(layer)] = layer
-            for store in (vars(layer), getattr(layer, "_buffers", {})):
-                self.stores.append((layer, store, dict(store)))
-
-    def assigned_attributes(self) -> list[tuple]:
-        """(layer, store, name, value before, new tensor) for each attribute assigned a tensor."""
-        return [
-            (layer, store, name, before.get(name, MISSING), now)
-            for layer, store, before in self.stores
-            for name, now in store.items()
-            if now is not before.get(name) and isinstance(now, Tensor) and is_symbolic(now)
-        ]
 
     # ---- applying an operator ----------------------------------------------------------------
 
@@ -305,19 +288,11 @@ class Tracer(Eager):
             x = b.tensor
             x.array, x.record, x.stop_gradient = b.array, b.record, b.stop_gradient
             x._grad, x._stale = b.grad, b.stale
-        for _, store, name, before, _ in self.assigned_attributes():
-            if before is MISSING:
-                del store[name]
-            else:
-                store[name] = before
-        for layer, store, before in self.stores:  # undo what became a buffer
-            for name in getattr(layer, "_buffers", {}).keys() & (before.keys() - store.keys()):
-                del layer._buffers[name]
-                store[name] = before[name]
+        for each in self.changes:
+            each.undo()
 
 
 NUMBERS = (bool, int, float, dims.Dim)
-MISSING = object()
 FEW = 8
 
 

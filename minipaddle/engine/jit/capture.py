@@ -202,10 +202,7 @@ def identical(tracer, inputs, results) -> dict[int, tuple]:
     the tensor) or (RESULT, number).
     """
     made = constant_arrays(tracer)
-    rebound = [pair[0] for pair in tracer.rebound] + [
-        each[3] for each in tracer.assigned_attributes()
-    ]
-    over = set(map(id, rebound))  # a run writes there what was bound to their names
+    over = {id(x) for each in tracer.changes for x in each.replaced()}  # a run writes there
     where = {id(b.tensor): (OUTER, b.tensor) for b in tracer.lifted.values()
              if b.tensor.array not in made and id(b.tensor) not in over}  # fmt: skip
     where |= {id(x): (INPUT, k) for k, x in enumerate(inputs)}
