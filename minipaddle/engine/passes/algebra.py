@@ -19,18 +19,8 @@ from functools import cache
 from ..core import slots
 from ..core.slots import slot
 from ..ir.program import Program
-from ..ops.elementwise import (
-    add,
-    maximum,
-    minimum,
-    neg,
-    pow,
-    reciprocal,
-    sqrt,
-    square,
-    subtract,
-    where,
-)
+from ..ops import elementwise
+from ..ops.elementwise import add, maximum, minimum, neg, pow, reciprocal, sqrt, square, subtract
 from ..ops.movement import transpose
 from .patterns import Rule, by_rules
 from .registry import program_pass
@@ -64,7 +54,7 @@ def numbers() -> list[Rule]:
         Rule(lambda x, y: x - neg(y), add),
         Rule(lambda x, y: x + neg(y), subtract),
         Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), power_of_two),
-        Rule(lambda c, x: where(c, x, x), lambda c, x: x),
+        Rule(lambda c, x: elementwise.where(c, x, x), lambda c, x: x),
         Rule(lambda x: maximum(x, x), itself),
         Rule(lambda x: minimum(x, x), itself),
     ]
