@@ -54,7 +54,7 @@ exercise = Exercise(
         ),
         "the way back": "steps_between(spec.nbytes, before, after, mesh_shape) → "
                         "steps_between(spec.nbytes, after, before, mesh_shape)",
-        "a rank that gets nothing": "leaves_enough(rule, chosen, mesh_shape) → True",
+        "a rank may get nothing": "leaves_enough(rule, chosen, mesh_shape) → True",
         "all axes of the mesh the same": (
             "product(*choices) → [each for each in product(*choices) if len({*each}) == 1]"
         ),

@@ -1,7 +1,7 @@
 """Moves: which collective brings a tensor from one placement to another.
 
-Along one axis of a mesh, on which `p` ranks hold pieces of a tensor of n bytes, there are three
-ways to lie, and a table of moves between them:
+Along one axis of a mesh a tensor lies in pieces, whole in each rank, or as terms of a sum. These
+are the moves from one to another:
 
     from a whole to pieces or to terms   no message: a slice; the tensor in rank 0, zeros elsewhere
     from pieces to a whole               all_gather: a rank receives what it lacks
@@ -10,8 +10,8 @@ ways to lie, and a table of moves between them:
     from pieces to those of another axis all_to_all: what it lacks of its new piece
 
 Write two functions. `cost_of_move(nbytes, parts, before, after)`: the bytes that each of `parts`
-ranks receives in the best case (chapter 16 has all of it but the last), exactly, as a whole number
-or a `Fraction`, where `before` and `after` are placements: `p.is_replicated()`, `p.is_shard()`,
+ranks receives in the best case, exactly, as a whole number or a `Fraction`. They hold a tensor of
+`nbytes` together; `before` and `after` are placements: `p.is_replicated()`, `p.is_shard()`,
 `p.is_partial()`. A reduce_scatter receives as much as an all_gather.
 
 `move(x, shape, now, axis, new, view, time=(0, 0, 0))`: the local tensor x after a move on one axis.
