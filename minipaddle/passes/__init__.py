@@ -25,10 +25,11 @@ from . import (
     quantized_products,
     recompute,
     sinking,
+    slice_creations,
     strip_products,
 )
 
-insert("gathers", "quantized_products", "batch_norm", before="decompose")
+insert("gathers", "slice_creations", "quantized_products", "batch_norm", before="decompose")
 insert("layout", "canonicalize_matmul", "concat_of_slices", after="decompose")
 insert("whole_puts", after="concat_of_slices")
 insert("sinking", "folding", "batch_weight_gradients", "algebra", "cse", after="cse")
