@@ -178,6 +178,8 @@ class Files:
         name = os.path.join(self.path, file)
         try:
             if file not in self.open:
+                if not os.path.isfile(name):  # who opens a pipe waits for a writer
+                    raise FileNotFoundError(name)
                 self.open[file] = safetensors.safe_open(name, "np")
             piece = self.open[file].get_slice(saved.name)
             known = dt.public(DTYPES[saved.dtype].numpy), [rows for _, rows in outer]
