@@ -34,6 +34,7 @@ HAND = {
     "paddle.no_grad": "02_autograd",
     "paddle.nn.BatchNorm2D": "04_training",
     "paddle.nn.Embedding": "09_to_static",
+    "paddle.jit.to_static": "09_to_static",
 }
 """What a chapter builds under another name, or in a file that no chapter or another one opens."""
 

@@ -22,7 +22,7 @@ from ..engine.core.record import mark_written, owner
 from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import trace
 from ..engine.executors.native import CannotCompile, Executable
-from ..engine.sharding.array import sharded
+from ..engine.sharding.array import ShardedArray
 from ..executors.eager_kernels import REPORTED, Kernel, built, serves
 from ..executors.tapes import CALL
 
@@ -37,7 +37,7 @@ def updated(optimizer, group, pairs) -> bool:
     """Make the step for pairs (parameter, gradient) in C. False if NumPy must make it."""
     if not (pairs and serves() and optimizer.rule.__module__.startswith(__package__)):
         return False
-    if any(sharded(x.array) for pair in pairs for x in pair):
+    if ShardedArray.used and any(type(x.array) is ShardedArray for pair in pairs for x in pair):
         return False
     key = tuple([(id(p), factor(group, p), g.array.shape, g.array.dtype) for p, g in pairs])
     known = UPDATES.setdefault(optimizer, {})

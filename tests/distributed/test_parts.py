@@ -44,8 +44,9 @@ def asked(*answers, watch=None):
         return answer
 
     group = SimpleNamespace(
-        watch=watch or Watch(), key="0", timeout=5.0, MPI=SimpleNamespace(Exception=Refused)
-    )
+        watch=watch or Watch(), key="0", timeout=5.0, MPI=SimpleNamespace(Exception=Refused),
+        note_wait=lambda number, ranks: None,
+    )  # fmt: skip
     return mpi.Request(group, SimpleNamespace(Test=test), "sum", "all_reduce number 7", 7, [0, 1])
 
 
