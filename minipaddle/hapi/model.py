@@ -47,7 +47,8 @@ def mixed_precision(network, optimizer, configs) -> tuple:
         )
     how = {name: given[name] for name in CASTING & given.keys()}
     level, enable = how.setdefault("level", "O1"), how["level"] != "O0"
-    scaler = GradScaler(enable, **{name: given[name] for name in SCALING & given.keys()})
+    with auto_cast(enable, **how):  # which checks what it is given when it is entered
+        scaler = GradScaler(enable, **{name: given[name] for name in SCALING & given.keys()})
     if level == "O2":
         decorate(network, optimizer, level, how.get("dtype", "float16"))
     return partial(auto_cast, enable, **how), scaler
