@@ -61,10 +61,10 @@ def collect_programs(name: str, cases: list[Case]) -> Iterator[None]:
     by_shape: dict[tuple, list] = {}
     run = ExecutableCache.run
 
-    def watched(self, program, arrays, sizes=None):
+    def watched(self, program, arrays, *more):
         copies = [np.array(a) for a in arrays]
         by_shape.setdefault((program, *(a.shape for a in copies)), []).append(copies)
-        return run(self, program, arrays, sizes)
+        return run(self, program, arrays, *more)
 
     with mock.patch.object(ExecutableCache, "run", watched):
         yield
