@@ -248,6 +248,11 @@ def text(record) -> str:
     return ast.unparse(expression(record)).replace(" ** ", "**")
 
 
+def usual(record) -> dict:
+    """The attributes that an operator has unless it is given others."""
+    return getattr(record.op, "defaults", {})
+
+
 def expression(record) -> ast.expr:
     """A record as Python's syntax; constants are names whose text is the constant's."""
     if not isinstance(record, Record):
@@ -260,7 +265,7 @@ def expression(record) -> ast.expr:
     inputs = [expression(x) for x in record.inputs]
     if name in PREFIX and len(inputs) == 1:
         return ast.UnaryOp(PREFIX[name](), inputs[0])
-    if name in INFIX and len(inputs) == 2 and not attrs:
+    if name in INFIX and len(inputs) == 2 and attrs in ({}, usual(record)):
         (left, right), sign = inputs, INFIX[name]()
         compares = isinstance(sign, ast.cmpop)
         return ast.Compare(left, [sign], [right]) if compares else ast.BinOp(left, sign, right)
