@@ -15,6 +15,7 @@ from operator import add
 from ..core.prelude import Spec, dt, slot
 from ..engine.core.op import opaque
 from ..engine.passes.decompose import RULES, Operators, as_array
+from ..engine.passes.registry import LOOKS_FOR
 
 
 @opaque
@@ -56,6 +57,7 @@ check_finite_and_unscale.composite = True
 RULES[update_loss_scaling] = lambda record, *inputs: tuple(
     y.tensor for y in update_loss_scaling.body(Operators(), *map(as_array, inputs), **record.attrs)
 )
+LOOKS_FOR["decompose"] += [update_loss_scaling]
 
 
 @slot("amp.check_and_unscale")
