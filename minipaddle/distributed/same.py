@@ -33,7 +33,7 @@ def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) ->
     own |= {"the mesh": [f"{mesh}"]} if mesh is not None else {}
     own |= {name: [*map(as_text, found)] for name, found in facts.items()}
     with Cause(1, str, f"{what} on {mesh}" if mesh else what):
-        found = told(own, ranks)
+        found = exchange(own, ranks)
     first, *others = found
     lines = []
     for rank, other in zip(ranks[1:], others, strict=True):
@@ -48,8 +48,8 @@ def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) ->
         raise ValueError("\n".join([f"{what}: the ranks {of}disagree", *lines[:5]]))
 
 
-def told(own, ranks: list[int]) -> list:
-    """What each of some ranks has, told to all of them."""
+def exchange(own, ranks: list[int]) -> list:
+    """Send what this rank has to some ranks; return what each of them has."""
     world, found = known().world, []
     if len(ranks) == world.size:
         all_gather_object(found, own)

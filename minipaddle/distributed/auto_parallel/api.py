@@ -11,7 +11,7 @@ from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.pieces import of_gradient
 from ...engine.sharding.placements import local_shape
 from ..dist_tensor import checked, reshard, shard_tensor, view_of
-from ..same import require_same, told
+from ..same import exchange, require_same
 from .mesh import checked_mesh
 
 
@@ -104,7 +104,7 @@ def joined_shape(own: list[int], placements, view, what: str) -> list[int]:
     """The shape of the whole, from that of each rank's piece."""
     ranks = view.mesh.process_ids
     places, shape = map(view.mesh.coordinate, ranks), [*own]
-    shapes = dict(zip(places, told(own, ranks), strict=True))
+    shapes = dict(zip(places, exchange(own, ranks), strict=True))
     for dim in {p.dim for p in placements if p.is_shard()}:
         cut = [p.is_shard(dim) for p in placements]
         line = [s[dim] for k, s in shapes.items() if all(c or not j for c, j in zip(cut, k))]

@@ -10,7 +10,7 @@ from ..layer.layers import Layer
 from ..param_attr import ParamAttr
 
 
-def kept(layer: Layer, values: Tensor):
+def register_values(layer: Layer, values: Tensor):
     """Values that a layer keeps and does not train."""
     attr = ParamAttr(initializer=Assign(values.numpy()), trainable=False)
     return layer.create_parameter(values.shape, attr, "float32")
@@ -28,9 +28,9 @@ class Scaled(Layer):
 
     def __init__(self, scales, zero_point=None, quant_axis=None, bit_length=8, group_size=128):
         super().__init__()
-        self._scales = kept(self, scales)
+        self._scales = register_values(self, scales)
         symmetric = zero_point is None or not zero_point.any()
-        self._zero_point = None if symmetric else kept(self, zero_point)
+        self._zero_point = None if symmetric else register_values(self, zero_point)
         self._quant_axis = -1 if quant_axis is None else quant_axis
         self._bit_length, self._group_size = bit_length, group_size
         self._qmin, self._qmax = width(bit_length).values()
