@@ -31,7 +31,7 @@ def _(g, out, x, axis):
     return spread(g, x.spec, axis) * exp(x - spread(ceiling, x.spec, axis))
 
 
-def place(x, *, axis, keepdim) -> Spec:
+def spec_of_place(x, *, axis, keepdim) -> Spec:
     """The spec of the place of an element along `axis` (a number; None: in the flat array)."""
     axes = tuple(range(x.ndim)) if axis is None else (axis,)
     return nonempty_reduced_spec(x, axis=axes, keepdim=keepdim).astype(int64.numpy)
@@ -49,8 +49,8 @@ def argmin(m, x, *, axis, keepdim):
     return m.asarray(m.argmin(x, axis, keepdims=keepdim))
 
 
-argmax.shape(place)
-argmin.shape(place)
+argmax.shape(spec_of_place)
+argmin.shape(spec_of_place)
 
 
 @opaque

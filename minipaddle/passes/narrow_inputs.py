@@ -51,11 +51,12 @@ def fits(record: Record, inputs: list[Record]) -> bool:
         return False
     if all(r.op is NUMBER for r in inputs):
         return False
-    old, new = ([seen(r) for r in rs] for rs in (record.inputs, inputs))
+    old, new = ([spec_or_number(r) for r in rs] for rs in (record.inputs, inputs))
     return record.op.dtypes(new, record.attrs) == record.op.dtypes(old, record.attrs)
 
 
-def seen(record: Record):
+def spec_or_number(record: Record):
+    """What `Elementwise.dtypes` asks for an operand."""
     return record.attrs["value"] if record.op is NUMBER else record.spec
 
 

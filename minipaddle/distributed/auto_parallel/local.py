@@ -42,7 +42,7 @@ class LocalLayer(Layer):
     def __call__(self, *inputs, **kwargs):
         eager_only(what := type(self).__name__)
         pairs = paired(inputs, self.grad_dist_attrs, f"grad_dist_attrs of {what}")
-        pieces = [piece(x, attr and attr[1], what) for x, attr in pairs]
+        pieces = [take_piece(x, attr and attr[1], what) for x, attr in pairs]
         leaves, form = flatten(super().__call__(*pieces, **kwargs))
         pairs = paired(leaves, self.out_dist_attrs, f"out_dist_attrs of {what}")
         return unflatten(form, [dtensor_from_local(y, *attr) for y, attr in pairs])
@@ -83,7 +83,7 @@ def local_map(func, out_placements, in_placements=None, process_mesh=None, resha
         for x, asked in paired(leaves, wanted, f"in_placements of {name}"):
             if in_placements is not None and isinstance(x, Tensor):
                 x = as_asked(x, asked, mesh, reshard_inputs, name)
-            pieces.append(piece(x, None, name))
+            pieces.append(take_piece(x, None, name))
         leaves, form = flatten(func(*unflatten(form, pieces), **kwargs))
         pairs = paired(leaves, out_placements, f"out_placements of {name}")
         found = [y if lies is None else dtensor_from_local(y, mesh, lies) for y, lies in pairs]
@@ -119,7 +119,7 @@ def as_asked(x: Tensor, placements, mesh, moves: bool, what: str) -> Tensor:
     return reshard(x, mesh, placements)
 
 
-def piece(x, gradient, what: str):
+def take_piece(x, gradient, what: str):
     """This rank's piece of a tensor in pieces, whose gradient lies as `gradient` says."""
     if not isinstance(x, Tensor) or not x.is_dist():
         return x
