@@ -37,7 +37,7 @@ def updated(optimizer, group, pairs) -> bool:
     """Make the step for pairs (parameter, gradient) in C. False if NumPy must make it."""
     if not (pairs and serves() and optimizer.rule.__module__.startswith(__package__)):
         return False
-    if ShardedArray.used and any(type(x.array) is ShardedArray for pair in pairs for x in pair):
+    if ShardedArray.used and ShardedArray in {type(x.array) for pair in pairs for x in pair}:
         return False
     key = tuple([(id(p), factor(group, p), g.array.shape, g.array.dtype) for p, g in pairs])
     known = UPDATES.setdefault(optimizer, {})
