@@ -18,7 +18,7 @@ Parallelism in Deep Learning", 2020.
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import accumulate, count
 
 from ..engine.core.dtype import int64
 from ..engine.core.op import KEPT, Op, opaque
@@ -221,8 +221,8 @@ def start_all_reduce(m, *xs, op="sum", group=0):
     """Begin the `all_reduce` of all `xs`, of one dtype, in one message. A ticket for its end."""
     if len({x.dtype for x in xs}) > 1:
         raise ValueError("one message holds values of one dtype")
-    whole = m.concatenate([x.reshape(-1) for x in xs])
     ticket = next(started.now.tickets)
+    whole = packed(m, xs, 1)
     started.now.works[ticket] = group_numbered(group).all_reduce(whole, op, wait=False)
     return m.asarray(ticket)
 
@@ -237,39 +237,53 @@ def _(*xs, op, group):
 @opaque
 def finish_all_reduce(m, ticket, *, shapes, dtype):
     """Wait for what `start_all_reduce` began: its results, of these shapes."""
-    whole, results, begin = started.now.works.pop(int(ticket)).wait(), [], 0
-    for shape in shapes:
-        end = begin + Spec(shape, dtype).size
-        results.append(whole[begin:end].reshape(shape))
-        begin = end
-    return tuple(results)
-
-
-@finish_all_reduce.shape
-def _(ticket, *, shapes, dtype):
-    return tuple(Spec(tuple(shape), dtype) for shape in shapes)
+    return unpacked(ticket, shapes, dtype)
 
 
 @opaque
-def start_collective(m, x, *, collective, group=0, **options):
-    """Begin an `all_gather`, `reduce_scatter`, `all_to_all` or `all_fold`. A ticket for its end."""
-    begin = getattr(group_numbered(group), METHODS.get(collective, collective))
+def start_collective(m, *xs, collective, group=0, **options):
+    """Begin an `all_gather`, `reduce_scatter`, `all_to_all` or `all_fold`: that of all `xs`, of one
+    dtype, in one message. A ticket for its end.
+    """
+    group = group_numbered(group)
+    parts = group.size if collective == "reduce_scatter" else 1
+    whole = packed(m, xs, parts) if len(xs) > 1 else contiguous(m, xs[0])
     ticket = next(started.now.tickets)
-    started.now.works[ticket] = begin(contiguous(m, x), **options, wait=False)
+    begin = getattr(group, METHODS.get(collective, collective))
+    started.now.works[ticket] = begin(whole, **options, wait=False)
     return m.asarray(ticket)
 
 
+def packed(m, xs, parts: int):
+    """All `xs` in one array of one axis: the first of the `parts` of each, then the second, …"""
+    return m.concatenate([x.reshape(parts, -1) for x in xs], axis=1).reshape(-1)
+
+
 METHODS = {"all_fold": "all_reduce"}
-start_collective.shape(lambda x, **attrs: Spec((), int64.numpy))
+start_collective.shape(lambda *xs, **attrs: Spec((), int64.numpy))
 
 
 @opaque
-def finish_collective(m, ticket, *, shape, dtype):
-    """Wait for what `start_collective` began."""
-    return started.now.works.pop(int(ticket)).wait()
+def finish_collective(m, ticket, *, shapes, dtype, parts=1):
+    """Wait for what `start_collective` began: its results, of these shapes. Each lies in as many
+    `parts`, one from each rank of an `all_gather`.
+    """
+    return unpacked(ticket, shapes, dtype, parts)
 
 
-finish_collective.shape(lambda ticket, *, shape, dtype: Spec(tuple(shape), dtype))
+def unpacked(ticket, shapes, dtype, parts=1) -> tuple:
+    """Wait for a message: the arrays of these shapes in it."""
+    whole = started.now.works.pop(int(ticket)).wait().reshape(parts, -1)
+    ends = [*accumulate(Spec(shape, dtype).size // parts for shape in shapes)]
+    cuts = zip([0, *ends], ends, shapes)
+    return tuple(whole[:, begin:end].reshape(shape) for begin, end, shape in cuts)
+
+
+@finish_all_reduce.shape
+@finish_collective.shape
+def _(ticket, *, shapes, dtype, **attrs):
+    return tuple(Spec(tuple(shape), dtype) for shape in shapes)
+
 
 for op in (all_fold, all_reduce, broadcast, reduce):
     op.shape(like)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ..engine.core.record import Record
 from ..engine.ir.program import Program
-from ..engine.passes.async_collectives import travels
+from ..engine.passes.async_collectives import LATEST, travels
 
-FIRST, LAST = (float("-inf"),), (float("inf"),)
-"""Places before and after all others."""
+FIRST = (float("-inf"),)
+"""A place before all others."""
 
 
 def place_of(record: Record) -> tuple | None:
@@ -32,9 +32,9 @@ def places_needed(program: Program) -> dict[Record, tuple]:
 
 def places_to_come(program: Program) -> list[tuple]:
     """For each time the first place of the collectives that stand there or later."""
-    found = [LAST]
+    found = [LATEST]
     for record in reversed(program.records):
-        found.append(min(found[-1], place_of(record) or LAST))
+        found.append(min(found[-1], place_of(record) or LATEST))
     return found[::-1]
 
 

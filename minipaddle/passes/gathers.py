@@ -6,7 +6,9 @@ begin, for pieces are there from the start. This pass
 
 - gathers a weight again for uses that lie apart: more other weights are used between them than may
   be on their way;
-- lets a weight start on its way when the one `gathers_ahead` before it is about to be used. So it
+- makes groups of weights that are used one after the other, of a megabyte each: they travel in one
+  message;
+- lets a group start on its way when the one `gathers_ahead` before it is about to be used. So it
   travels while a rank computes with those before, and only so many are whole at a time.
 
 Ranks start collectives in the order of `early`, so a gather gets a place there: after all that is
@@ -26,6 +28,7 @@ from ..engine.core.slots import slot
 from ..engine.ir.edit import substitute, users_of, with_records
 from ..engine.ir.program import NUMBER, Program
 from ..engine.ops.marks import after
+from ..engine.passes.async_collectives import MB, TOGETHER, kind_of
 from ..engine.passes.registry import program_pass
 from .collective_order import FIRST, in_order, place_of, places_needed
 
@@ -55,18 +58,22 @@ class Stay(NamedTuple):
 
 @program_pass(
     "gathers",
-    gathers_ahead=(2, "how many weights that are stored in pieces may be on their way"),
+    gathers_ahead=(2, "how many groups of weights stored in pieces may be on their way"),
+    gathers_megabytes=(TOGETHER["all_gather"], "the most megabytes of a group; 0: one weight"),
     gathers_least=(1 << 14, "weights of fewer bytes are gathered once, and kept"),
 )
-def gathers(program: Program, *, gathers_ahead: int, gathers_least: int) -> Program:
+def gathers(
+    program: Program, *, gathers_ahead: int, gathers_megabytes: float, gathers_least: int
+) -> Program:
     """The program in which a weight that is stored in pieces is whole around its uses."""
     found = gathers_of_states(program)
     if not found:
         return program
     stays = stays_of(found, gathers_ahead, gathers_least)
-    anchors = anchors_of(program, stays, found, gathers_ahead)
+    groups = groups_of(stays, MB * gathers_megabytes)
+    anchors = anchors_of(program, groups, found, gathers_ahead)
     places = places_of(program, found, anchors)
-    written = write(program, found, stays, anchors, places)
+    written = write(program, found, groups, anchors, places, gathers_megabytes)
     return written if in_order(written) else program
 
 
@@ -126,14 +133,29 @@ def stays_of(found: list[Gather], ahead: int, least: int) -> list[Stay]:
     return sorted(stays, key=lambda stay: stay.first)
 
 
-def anchors_of(program: Program, stays, found: list[Gather], ahead: int) -> list[int]:
-    """For each stay the time of the record after which its gather may start; -1: at once."""
+def groups_of(stays: list[Stay], most: float) -> list[list[Stay]]:
+    """Stays that begin one after the other, as groups of weights of up to `most` bytes."""
+    groups, total, kind = [], 0, None
+    for stay in stays:
+        record = stay.gather.record
+        size, last, kind = record.attrs["early"][1], kind, kind_of(record)
+        if groups and kind == last and total + size <= most:
+            groups[-1].append(stay)
+            total += size
+        else:
+            groups.append([stay])
+            total = size
+    return groups
+
+
+def anchors_of(program: Program, groups, found: list[Gather], ahead: int) -> list[int]:
+    """For each group the time of the record after which its gathers may start; -1: at once."""
     time = {r: t for t, r in enumerate(program.records)}
     ours = {r for gather in found for r in (gather.record, *gather.views, *gather.path)}
     anchors, latest = [], -1
-    for k in range(len(stays)):
+    for k in range(len(groups)):
         if k >= ahead:
-            read = program.records[stays[k - ahead].first].inputs
+            read = program.records[groups[k - ahead][0].first].inputs
             known = [time[x] for x in read if x in time and x not in ours and x.dtype is not None]
             latest = max([latest, *known])
         anchors.append(latest)
@@ -141,8 +163,8 @@ def anchors_of(program: Program, stays, found: list[Gather], ahead: int) -> list
 
 
 def places_of(program: Program, found: list[Gather], anchors: list[int]) -> list[tuple]:
-    """For each stay the place of its gather in the order of collectives: after those that its
-    anchor needs, and those whose operands were computed until the anchor SLACK gathers before. (A
+    """For each group the place of its gathers in the order of collectives: after those that its
+    anchor needs, and those whose operands were computed until the anchor SLACK groups before. (A
     movement that makes an operand stands where it is sent, which may be late: what counts is what
     it moves, and the operands sent before.)
     """
@@ -167,19 +189,20 @@ def places_of(program: Program, found: list[Gather], anchors: list[int]) -> list
 # ---- the new program -----------------------------------------------------------------------------
 
 
-def write(program: Program, found: list[Gather], stays, anchors, places) -> Program:
-    """The program with a gather for each stay, at its anchor."""
+def write(program: Program, found: list[Gather], groups, anchors, places, megabytes) -> Program:
+    """The program with a gather for each stay, at the anchor of its group."""
     ours = {r for gather in found for r in (gather.record, *gather.views)}
     starting, beginning = defaultdict(list), defaultdict(list)
-    for k, stay in enumerate(stays):
-        starting[anchors[k]].append(k)
-        beginning[stay.first].append(k)
+    stays = [(k, stay) for k, group in enumerate(groups) for stay in group]
+    for number, (k, stay) in enumerate(stays):
+        starting[anchors[k]].append(number)
+        beginning[stay.first].append(number)
     records: list[Record] = []
     new: dict[Record, Record] = {}
     gathered: dict[int, Record] = {}
 
-    def start(k: int, anchor: Record | None) -> None:
-        gather = stays[k].gather
+    def start(number: int, anchor: Record | None) -> None:
+        k, (gather, *_) = stays[number]
         state = own = gather.state
         if anchor is not None:
             own = gather.record.derive(after, [state, new.get(anchor, anchor)], {}, state.spec, 1)
@@ -188,22 +211,22 @@ def write(program: Program, found: list[Gather], stays, anchors, places) -> Prog
         for record in gather.path:
             records.append(record.copy([copies.get(x, x) for x in record.inputs]))
             copies[record] = records[-1]
-        early = places[k], *gather.record.attrs["early"][1:]
+        early = (*places[k], number), gather.record.attrs["early"][1], megabytes
         inputs = [copies.get(x, x) for x in gather.record.inputs]
-        gathered[k] = gather.record.copy(inputs, gather.record.attrs | {"early": early})
-        records.append(gathered[k])
+        gathered[number] = gather.record.copy(inputs, gather.record.attrs | {"early": early})
+        records.append(gathered[number])
 
-    for k in starting[-1]:
-        start(k, None)
+    for number in starting[-1]:
+        start(number, None)
     for t, record in enumerate(program.records):
-        for k in beginning[t]:
-            gather = stays[k].gather
-            new[gather.record] = gathered[k]
+        for number in beginning[t]:
+            gather = stays[number][1].gather
+            new[gather.record] = gathered[number]
             for view in gather.views:
                 new[view] = view.copy([new.get(x, x) for x in view.inputs])
                 records.append(new[view])
         if record not in ours:
             records.append(substitute(record, new))
-        for k in starting[t]:
-            start(k, record)
+        for number in starting[t]:
+            start(number, record)
     return with_records(program, records, new)

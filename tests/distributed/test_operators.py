@@ -175,6 +175,26 @@ def test_begun_and_finished():
     assert dist.spawn(work, nprocs=3, timeout=20).results == [[[12.0, 2.0, 3.0]] * 3] * 3
 
 
+def test_several_in_one_message():
+    """Gathered and scattered together, one of them empty: as each by itself."""
+    shapes, f32 = ((3, 2), (3,), (0, 4), (6, 1)), np.dtype("float32")
+
+    def work():
+        draw = np.random.default_rng(dist.get_rank())
+        xs = [paddle.to_tensor(draw.normal(size=shape).astype("float32")) for shape in shapes]
+        alone = [ops.all_gather(x, nranks=3) for x in xs]
+        alone += [ops.reduce_scatter(x, nranks=3) for x in xs]
+        ticket = ops.start_collective(*xs, collective="all_gather")
+        whole = [(3 * n, *rest) for n, *rest in shapes]
+        found = ops.finish_collective(ticket, shapes=whole, dtype=f32, parts=3)
+        ticket = ops.start_collective(*xs, collective="reduce_scatter", op="sum")
+        parts = [(n // 3, *rest) for n, *rest in shapes]
+        found += ops.finish_collective(ticket, shapes=parts, dtype=f32)
+        return [np.array_equal(a, b) and a.shape == b.shape for a, b in zip(alone, found)]
+
+    assert dist.spawn(work, nprocs=3, timeout=20).results == [[True] * 8] * 3
+
+
 def test_refusals():
     with pytest.raises(ValueError, match="4 ranks cannot share 6 rows"):
         ops.reduce_scatter.infer(paddle.ones([6]).spec, nranks=4, op="sum", group=0)

@@ -5,8 +5,11 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
+from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.passes.manager import optimized
+from minipaddle.ir.parser import parse
 from minipaddle.nn import functional as F
 
 from .models import GPT
@@ -69,6 +72,68 @@ def test_all_ranks_start_in_one_order(way, rows):
         assert not set(names) & set(COLLECTIVES)
         waits = [k for k, name in enumerate(names) if name.startswith("finish_")]
         assert len(waits) == len(started)
+
+
+def test_weights_and_gradients_travel_in_groups():
+    """ZeRO's third stage: fewer messages, the same numbers."""
+
+    def work(switches):
+        paddle.seed(1)
+        net = paddle.nn.Sequential(*(paddle.nn.Linear(16, 16) for _ in range(6)))
+        sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+        mesh, strategy = dist.ProcessMesh([0, 1], dim_names=["dp"]), paddle.static.BuildStrategy()
+        net, sgd = dist.parallelize(net, sgd, mesh, {"dp_config": {"sharding_level": 3}})
+        for name, value in switches.items():
+            setattr(strategy, name, value)
+
+        @paddle.jit.to_static(build_strategy=strategy)
+        def step(x):
+            loss = (net(x) ** 2).mean()
+            loss.backward()
+            sgd.step()
+            sgd.clear_grad()
+            return loss
+
+        x = np.random.default_rng(0).normal(size=(6, 16)).astype("float32")
+        x = dist.shard_tensor(paddle.to_tensor(x), mesh, [dist.Shard(0)])
+        losses = [float(step(x)) for _ in range(3)]
+        ((part, _),) = step.concrete_program.executables.parts.values()
+        names = [r.attrs.get("collective") for r in optimized(part, switches).program.records]
+        return losses, names.count("all_gather"), names.count("reduce_scatter")
+
+    alone, together = (
+        dist.spawn(work, args=(switches,), nprocs=2).results[0]
+        for switches in ({"gathers_megabytes": 0, "fuse_all_reduce_ops": False}, {})
+    )
+    assert together[0] == alone[0]
+    assert alone[1:] == (12, 12)
+    assert max(together[1:]) <= 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_bucket_waits_for_one_that_needs_it(seed):
+    """Random programs of collectives that need each other: alone in the world, a rank computes
+    what they do without the pass.
+    """
+    draw, lines = np.random.default_rng(seed), ["program p(x: float32[4]) {"]
+    kinds = {
+        "all_reduce": "op='sum'",
+        "all_gather": "nranks=1",
+        "reduce_scatter": "nranks=1, op='sum'",
+    }
+    for time in range(1, 31):
+        a, b = (f"v{k}" if k else "x" for k in draw.integers(0, time, 2))
+        name = str(draw.choice([*kinds]))
+        early = f"group=0, early=(({time},), 16, 1,)"
+        of = [f"subtract({a}, {b})", f"{name}({a}, {kinds[name]}, {early})"]
+        lines.append(f"v{time} = {draw.choice(of)} : float32[4]")
+    results = ", ".join(f"v{time}" for time in range(1, 31))
+    program = parse("\n".join([*lines, f"return {results}", "}"]))
+    found = optimized(program, until="async_collectives").program
+    x = np.arange(4, dtype="float32")
+    np.testing.assert_array_equal(*(Run(NUMPY)(p, [x]) for p in (program, found)))
+    starts = [r for r in found.records if r.op.name.startswith("start_")]
+    assert len(starts) < sum(r.op.effect for r in program.records)
 
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler")

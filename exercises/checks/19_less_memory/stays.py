@@ -181,9 +181,10 @@ def program(ranks: int = 2):
 def the_pass_on_it(yours):
     """Six layers of two ranks: gathered again where others come between, with a smaller arena."""
     part = dist.spawn(program, nprocs=2, timeout=20.0).results[0]
-    plain = optimized(part, gathers=False)
+    alone = {"gathers_megabytes": 0, "fuse_all_reduce_ops": False}  # each in a message of its own
+    plain = optimized(part, alone | {"gathers": False})
     with exercise.plugged(yours):
-        found = optimized(part)
+        found = optimized(part, alone)
     counts = [
         sum("all_gather" in str(r.attrs.get("collective", "")) for r in each.program.records)
         for each in (plain, found)

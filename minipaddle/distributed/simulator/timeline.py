@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...engine.passes.lifetimes import specs_of
 from ..operators import (
     all_fold,
     all_gather,
@@ -186,7 +187,9 @@ def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
             k = bucket[record.inputs[0] if record.op in FINISHES else record]
             waits = (*waits, k)
             if type(sizes[k]) is Half:
-                sizes[k] = Half(max(sizes[k], record.spec.nbytes)).among(sizes[k].group)
+                sizes[k] = Half(max(sizes[k], sum(x.nbytes for x in specs_of(record)))).among(
+                    sizes[k].group
+                )
         if record in took and not begins and not ends:
             pieces.append(Piece(name_of(record), took[record], (), waits))
             waits = ()

@@ -5,11 +5,10 @@ are known, the bucket is sent, and the backward goes on; records that need an av
 as possible. So a bucket travels while the next gradients are computed, and a rank waits for the
 last bucket only, which is small.
 
-Sums and averages over ranks travel in buckets, each other collective by itself. One that may do so
-has the attribute `early`: (its place in the order in which all ranks start them, the bytes of the
-whole tensor, the megabytes that may travel together). Ranks may hold pieces of different sizes, so
-nothing else decides. The backward of `DataParallel` writes such collectives, and so does
-`partition`.
+A collective that may travel has the attribute `early`: (its place in the order in which all ranks
+start them, the bytes of the whole tensor, the megabytes that may travel together). Ranks may hold
+pieces of different sizes, so nothing else decides. The backward of `DataParallel` writes such
+collectives, and so does `partition`.
 
 Sources: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel Training", 2020
 (buckets); Paddle API `paddle.DataParallel`.
@@ -72,23 +71,64 @@ def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
     """The collectives of a program that travel, in buckets, in the order in which they start. A
     bucket is full at `megabytes`, or at the limit that its members name.
     """
-    found, level = [r for r in program.records if travels(r)], levels(program)
-    found.sort(key=lambda r: r.attrs["early"][0])
-    sizes = [r.attrs["early"][1] for r in found]
-    kinds = [(kind_of(r), r.dtype, r.attrs["group"], level[r]) for r in found]
-    groups = assign_buckets(sizes, kinds, [MB * limit_of(r, megabytes) for r in found], LAST)
-    return [Bucket(n, [found[k] for k in group]) for n, group in enumerate(groups)]
+    found = sorted(filter(travels, program.records), key=place_of)
+    alike: dict[tuple, list[Record]] = {}
+    for record in found:
+        alike.setdefault(kind_of(record), []).append(record)
+    needed = first_needs(program)
+    groups = [g for each in alike.values() for g in groups_of(each, needed, megabytes)]
+    groups.sort(key=lambda members: place_of(members[-1]))
+    return [Bucket(n, members) for n, members in enumerate(groups)]
 
 
-def kind_of(record: Record) -> tuple[str, str | None]:
-    """The name of a collective, and how it combines."""
-    return record.op.name, record.attrs.get("op")
+def groups_of(found: list[Record], needed: dict, megabytes: float | None) -> list[list[Record]]:
+    """Collectives of one kind as groups that travel together, each when its last member does: no
+    collective before that may need one of them.
+    """
+    epochs, epoch, need = [], 0, LATEST
+    for record in found:
+        if need <= place_of(record):
+            epoch, need = epoch + 1, LATEST
+        need = min(need, needed[record])
+        epochs.append(epoch)
+    sizes, limits = [r.attrs["early"][1] for r in found], [limit_of(r, megabytes) for r in found]
+    groups = assign_buckets(sizes, epochs, [MB * limit for limit in limits], LAST)
+    return [[found[k] for k in group] for group in groups]
+
+
+def place_of(record: Record) -> tuple:
+    """The place of a collective in the order in which all ranks start them."""
+    return record.attrs["early"][0]
+
+
+def kind_of(record: Record) -> tuple:
+    """What collectives that travel together have in common."""
+    return record.op.name, record.attrs.get("op"), record.dtype, record.attrs["group"]
 
 
 def limit_of(record: Record, megabytes: float | None) -> float:
-    """The megabytes that a record may travel with; sums alone can share a message."""
-    most = record.attrs["early"][2] if megabytes is None else megabytes
-    return most if record.op.name == "all_reduce" else 0
+    """The megabytes that a record may travel with. What waits for others to travel is whole."""
+    name, most = record.op.name, record.attrs["early"][2]
+    if megabytes is not None:
+        most = megabytes if name == "all_reduce" else min(most, megabytes)
+    return min(most, TOGETHER.get(name, most))
+
+
+TOGETHER = {"all_gather": 1, "reduce_scatter": 1, "all_to_all": 0}
+"""The most megabytes in a message. A megabyte takes much longer than the start of a message."""
+
+LATEST = (float("inf"),)
+"""A place after all others."""
+
+
+def first_needs(program: Program) -> dict[Record, tuple]:
+    """For each record the first place of a collective that is computed from it."""
+    found: dict[Record, tuple] = {}
+    for record in reversed(program.records):
+        first = min(found.get(record, LATEST), place_of(record) if travels(record) else LATEST)
+        for x in record.inputs:
+            found[x] = min(found.get(x, LATEST), first)
+    return {record: found.get(record, LATEST) for record in program.records}
 
 
 @slot("async_collectives.assign_buckets")
@@ -122,16 +162,6 @@ def start_of_last(sizes: list[int], limits: list[float], last: int) -> int:
             break
         first = k
     return first
-
-
-def levels(program: Program) -> dict[Record, int]:
-    """The number of averages each value depends on: a gradient that is computed from the average
-    of another cannot travel with it.
-    """
-    found: dict[Record, int] = {}
-    for record in program.records:
-        found[record] = travels(record) + max((found.get(r, 0) for r in record.inputs), default=0)
-    return found
 
 
 def insert_all_reduces(program: Program, found: list[Bucket], overlap: bool = True) -> Program:
@@ -237,12 +267,11 @@ class OverlapWriter:
     def start(self, bucket: Bucket) -> None:
         """Send a bucket."""
         own = [self.new.get(x, x) for member in bucket.members for x in member.inputs]
-        (name, op), attrs = kind_of(bucket.members[0]), bucket.members[0].attrs
-        start, options = "start_all_reduce", {"op": op, "group": attrs["group"]}
-        if name != "all_reduce":
-            kept = {k: v for k, v in attrs.items() if k not in ("early", "nranks")}
-            start, options = "start_collective", {"collective": name} | kept
-        self.in_flight[bucket.number] = self.add(bucket, start, own, options)
+        name, attrs = bucket.members[0].op.name, bucket.members[0].attrs
+        kept = {k: v for k, v in attrs.items() if k not in ("early", "nranks")}
+        start = "start_all_reduce" if name == "all_reduce" else "start_collective"
+        kept |= {} if name == "all_reduce" else {"collective": name}
+        self.in_flight[bucket.number] = self.add(bucket, start, own, kept)
         if not self.overlap:
             self.fetch(bucket.number)
 
@@ -251,14 +280,13 @@ class OverlapWriter:
         for number in sorted(k for k in self.in_flight if k <= last):
             bucket, start = self.buckets[number], self.in_flight.pop(number)
             first = bucket.members[0]
-            if first.op.name != "all_reduce":
-                attrs = {"shape": first.shape, "dtype": first.dtype}
-                self.new[first] = self.add(bucket, "finish_collective", [start], attrs)
-                continue
             attrs = {"shapes": tuple(m.shape for m in bucket.members), "dtype": first.dtype}
-            averages = self.add(bucket, "finish_all_reduce", [start], attrs)
+            if first.op.name == "all_gather":
+                attrs["parts"] = first.attrs["nranks"]
+            finish = start.op.name.replace("start", "finish")
+            results = self.add(bucket, finish, [start], attrs)
             for k, member in enumerate(bucket.members):
-                self.new[member] = item_of(averages, k, None)
+                self.new[member] = item_of(results, k, None)
                 self.records.append(self.new[member])
 
     def add(self, bucket: Bucket, name: str, inputs: list[Record], attrs: dict) -> Record:
