@@ -26,13 +26,13 @@ class Attention(nn.Layer):
 
     def __init__(self, width, heads, dropout, depth):
         super().__init__()
-        self.heads, self.dropout = heads, dropout
+        self.size, self.dropout = width // heads, dropout  # of a head: heads may be cut off
         self.qkv = linear(width, 3 * width)
         self.out = linear(width, width, depth)
 
     def forward(self, x):
-        batch, length, width = x.shape
-        split = self.qkv(x).reshape([batch, length, 3, self.heads, width // self.heads])
+        batch, length, _ = x.shape
+        split = self.qkv(x).reshape([batch, length, 3, -1, self.size])
         query, key, value = split.unbind(2)
         mixed = F.scaled_dot_product_attention(
             query, key, value, None, self.dropout, is_causal=True, training=self.training
