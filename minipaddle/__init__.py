@@ -14,6 +14,7 @@ from . import (
     incubate,
     linalg,
     quantization,
+    slim,
     text,
     utils,
     vision,

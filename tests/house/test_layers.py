@@ -36,6 +36,7 @@ optimizer | io | metric
 jit
 amp
 quantization | distributed | inference | static | vision | text | hapi | tuning
+slim
 viz | testing
 learn
 base | incubate
@@ -70,6 +71,10 @@ NUMPY_ALLOWED = {
     "executors/eager_kernels.py": "likewise",
     "executors/tapes.py": "likewise",
     "optimizer/update.py": "likewise",
+    "slim/channels.py": "labels of axes are numbers on the CPU",
+    "slim/shrink.py": "likewise",
+    "slim/filters.py": "filters are ranked on the CPU",
+    "slim/supernet.py": "likewise",
     "tuning/measure.py": "likewise",
     "tuning/target.py": "likewise",
     "tuning/tune.py": "chance is drawn on the CPU",

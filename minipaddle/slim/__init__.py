@@ -1,0 +1,12 @@
+"""Smaller networks: fewer weights, fewer channels, a teacher, a search.
+
+The names are PaddleSlim's, where it has the same.
+"""
+
+from ..core.missing import namespace
+from . import asp, dist
+from .filters import FPGMFilterPruner, L1NormFilterPruner, L2NormFilterPruner
+from .supernet import OFA, Supernet
+from .unstructured import GMPUnstructuredPruner, MovementPruner, UnstructuredPruner
+
+__getattr__ = namespace("paddle.slim", globals())
