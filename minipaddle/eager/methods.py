@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 from ..engine.core.errors import teach, type_error
 from ..engine.core.record import owner, writes
 from ..engine.eager.pylayer import PyLayerContext
@@ -124,6 +126,9 @@ class Further:
         )
         copy.name = f"{self.name}_deepcopy_{next(numbers)}"
         memo[id(self)] = copy
+        for name, x in copy.__dict__.items():  # what was put beside it, such as its mask
+            if isinstance(x, Tensor):
+                copy.__dict__[name] = deepcopy(x, memo)
         return copy
 
     def __complex__(self) -> complex:
