@@ -108,7 +108,10 @@ class Removal:
         specs = [r.attrs["value"] if r.op is NUMBER else specs_of(r)[0] for r in inputs]
         wanted = tuple(self.spec((record, k)) for k in range(len(specs_of(record))))
         attrs = self.attributes(record, wanted)
-        found = record.op.infer(*specs, **attrs)
+        try:
+            found = record.op.infer(*specs, **attrs)
+        except ValueError as error:
+            raise refuse(record, f"it cannot compute without them: {error}") from error
         if (
             found if isinstance(found, tuple) and not isinstance(found, Spec) else (found,)
         ) != wanted:
@@ -318,7 +321,7 @@ class Plan:
         try:
             found = Axes(program_of(self.model, self.inputs)).program
             wrong = difference(self.program, found)
-        except (ValueError, RuntimeError, TypeError) as error:
+        except Exception as error:
             self.restore()
             raise CannotFollow(f"the layer's code does not run without them: {error}") from error
         if wrong is not None:

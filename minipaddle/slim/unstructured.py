@@ -6,10 +6,17 @@ Rush, "Movement pruning" (2020).
 
 from __future__ import annotations
 
-from ..core.prelude import Recording, require_one_of, value_error
+from ..core.prelude import Recording, current, require_one_of, value_error
 from ..engine.eager.device import module_of
 from ..tensor.creation import zeros_like
 from .masks import apply_mask, gradual_ratio, mask_of, mask_smallest, movement, renew
+
+
+def renew_all(layer, inputs) -> None:
+    """Before a forward: make masked elements zero again. Programs for evaluation write nothing."""
+    if layer.training or not current.top.tracing:
+        for p in layer.parameters(include_sublayers=False):
+            renew(p)
 
 
 def is_norm(layer) -> bool:
@@ -21,9 +28,10 @@ class UnstructuredPruner:
     `threshold`.
 
     `step()` chooses the masks by today's weights; call it after the optimizer's. Every forward of
-    the model applies them; an optimizer that `paddle.incubate.asp.decorate` was given keeps the
-    zeros itself. Biases and norms stay, `skip_params_func(model)` gives other names that do.
-    `local_sparsity`: each weight has the ratio, else all together. `prune_params_type`
+    the model applies them (not a captured one in evaluation mode: `update_params()` goes before);
+    an optimizer that `paddle.incubate.asp.decorate` was given keeps the zeros itself. Biases and
+    norms stay, `skip_params_func(model)` gives other names that do. `local_sparsity`: each weight
+    has the ratio, else all together. `prune_params_type`
     "conv1x1_only" takes convolutions of size 1 alone. Source: PaddleSlim.
 
     >>> import minipaddle as paddle
@@ -52,17 +60,20 @@ class UnstructuredPruner:
         self.model, self.mode, self.ratio, self.threshold = model, mode, ratio, threshold
         self.local_sparsity = local_sparsity
         skipped = set(skip_params_func(model)) if skip_params_func else set()
-        self.parameters = [
+        found = [
             p for layer in model.sublayers(include_self=True) if not is_norm(layer)
             for p in layer.parameters(include_sublayers=False)
             if p.trainable and p.ndim > 1 and p.name not in skipped
             and (prune_params_type is None or is_pointwise(p))
         ]  # fmt: skip
-        if not self.parameters:
+        self.parameters = [*dict.fromkeys(found)]  # one that two layers share counts once
+        if not found:
             raise value_error(f"{type(self).__name__} found no weight to prune in the model")
         for p in self.parameters:
             mask_of(p)  # outside of any program
-        model.register_forward_pre_hook(lambda *_: self.update_params())
+        for layer in model.sublayers(include_self=True):
+            if any(hasattr(p, "sparsity_mask") for p in layer.parameters(include_sublayers=False)):
+                layer.register_forward_pre_hook(renew_all)
 
     def scores(self) -> list:
         """An array of scores for each parameter: those of least score go."""

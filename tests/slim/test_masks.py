@@ -1,5 +1,6 @@
 """Masks: which weights go, as PyTorch and exhaustive search have it, and zeros that stay."""
 
+from copy import deepcopy
 from itertools import product
 
 import numpy as np
@@ -316,6 +317,22 @@ def test_forward_renews_what_an_optimizer_moved():
         net(paddle.ones([1, 8]))
         weights = [net[k].weight.numpy() for k in (0, 2)]
         assert sum((w == 0).sum() for w in weights) == 72
+
+
+def test_copies_and_saved_programs_have_masks_but_no_writes(tmp_path):
+    net = perceptron()
+    slim.UnstructuredPruner(net, "ratio", ratio=0.5).step()
+    copy = deepcopy(net)
+    train(copy, paddle.optimizer.SGD(0.1, parameters=copy.parameters()), 1)
+    copy(paddle.ones([1, 8]))
+    assert sum((copy[k].weight.numpy() == 0).sum() for k in (0, 2)) == 72
+    assert copy[0].weight.sparsity_mask is not net[0].weight.sparsity_mask
+    run = paddle.jit.to_static(copy.eval().forward)
+    run(paddle.ones([1, 8]))
+    assert all(s.update is None for s in run.main_program.states)
+    paddle.jit.save(copy, str(tmp_path / "net"), [paddle.static.InputSpec([1, 8])])
+    loaded = paddle.jit.load(str(tmp_path / "net"))
+    assert np.array_equal(loaded(paddle.ones([1, 8])).numpy(), copy(paddle.ones([1, 8])).numpy())
 
 
 @pytest.mark.parametrize(
