@@ -31,7 +31,7 @@ ANYTHING = "tests/house/test_import.py"
 MOST = 3
 """Files in a row."""
 CONTEXT = "MINIPADDLE_TEST_FILE"
-"""Tells a process that a test starts which file the test stands in (pyproject.toml reads it)."""
+"""Is set while the table is made: to the file of the test that runs."""
 
 Lines = dict[str, set[int]]
 """For each test file the lines of a module that it runs."""

@@ -15,7 +15,6 @@ import pytest
 
 from minipaddle import viz
 from tests.book.chapters import BOOK, FEW
-from tests.exercises.batch import unmeasured
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -77,7 +76,7 @@ def lab(tmp_path_factory):
     folders = {"CONFIG_DIR": "config", "DATA_DIR": "data", "RUNTIME_DIR": "runtime"}
     places = {f"JUPYTER_{k}": str(work / v) for k, v in folders.items()}
     path = os.pathsep.join(filter(None, [str(BOOK.parent), os.environ.get("PYTHONPATH")]))
-    environment = unmeasured() | places | {"IPYTHONDIR": str(work / "ipython"), "PYTHONPATH": path}
+    environment = os.environ | places | {"IPYTHONDIR": str(work / "ipython"), "PYTHONPATH": path}
     command = f"""-m jupyterlab --no-browser --allow-root --ip=127.0.0.1 --port={port}
         --IdentityProvider.token= --ServerApp.password= --ServerApp.disable_check_xsrf=True
         --LabApp.extension_manager=readonly --LabApp.expose_app_in_browser=True"""

@@ -20,7 +20,6 @@ from minipaddle.learn.chapters import chapters
 from minipaddle.learn.exercise import load, names
 from tests.book.chapters import BOOK, CHAPTERS
 from tests.book.test_browser import CHROMIUM, QUIET
-from tests.exercises.batch import unmeasured
 
 pytest.importorskip("myst_nb", reason="the extra `site` is not installed")
 
@@ -59,7 +58,7 @@ IN_A_BROWSER = [
 
 def build(*args):
     path = os.pathsep.join(filter(None, [str(BOOK.parent), os.environ.get("PYTHONPATH")]))
-    environment = unmeasured() | {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
+    environment = os.environ | {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
     command = [sys.executable, str(BUILDER), "--no-open", *args]
     options = {"env": environment, "capture_output": True, "encoding": "utf-8", "timeout": 200}
     return subprocess.run(command, **options)

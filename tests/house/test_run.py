@@ -179,10 +179,21 @@ def test_windows_keeps_the_interpreter_elsewhere(run):
 
 def test_programs_start_as_in_an_activated_environment(run, monkeypatch):
     monkeypatch.setenv("PYTHONHOME", "elsewhere")
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     env = run.environment()
+    assert env.get("PYTHONPYCACHEPREFIX") == os.environ.get("PYTHONPYCACHEPREFIX")
     assert env["PATH"].split(os.pathsep)[0] == str(run.PYTHON.parent)
     assert env["VIRTUAL_ENV"] == env["UV_PROJECT_ENVIRONMENT"] == str(run.VENV)
     assert "PYTHONHOME" not in env
+
+
+def test_who_wants_no_bytecode_beside_sources_has_it_in_the_environment(run, monkeypatch):
+    """Without any, a process that imports the package takes twice as long to start."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    env = run.environment()
+    assert "PYTHONDONTWRITEBYTECODE" not in env
+    assert run.VENV in Path(env["PYTHONPYCACHEPREFIX"]).parents
 
 
 # Set-up

@@ -1,5 +1,6 @@
 """`./run learn`: what it prints, what it remembers, and honest exit codes."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ import pytest
 from minipaddle import __main__ as package
 from minipaddle.learn import command, progress
 from minipaddle.learn.exercise import load, names
-from tests.exercises.batch import unmeasured
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "01_first/double"
@@ -24,7 +24,7 @@ def shell(*words, stdin="", **env):
         stderr=subprocess.STDOUT,
         encoding="utf-8",
         cwd=ROOT,
-        env={**unmeasured(), "PYTHONIOENCODING": "utf-8", **env},
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **env},
         timeout=100,
     )
     return done.returncode, done.stdout
@@ -308,7 +308,7 @@ def test_exercises_come_as_the_chapter_has_them(course):
 def test_watch_judges_at_each_save_and_moves_on_when_told(course, solved):
     solved(text="def double(x):\n    return x\n")
     words = [sys.executable, "-u", "-m", "minipaddle", "learn", "watch"]
-    env = {**unmeasured(), "PYTHONIOENCODING": "utf-8"}
+    env = {**os.environ, "PYTHONIOENCODING": "utf-8"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(words, cwd=ROOT, env=env, encoding="utf-8", **pipes) as watch:
 

@@ -15,14 +15,6 @@ NAME = "01_first/double"
 posix = pytest.mark.skipif(os.name != "posix", reason="about processes as POSIX has them")
 
 
-@pytest.fixture(autouse=True)
-def unmeasured(request, monkeypatch):
-    """Coverage takes as long as all the rest of a child: one of them is enough."""
-    for name in os.environ if "all_are_judged" not in request.node.name else ():
-        if name.startswith("COVERAGE_"):
-            monkeypatch.delenv(name)
-
-
 @pytest.fixture
 def verdict(solved):
     """A function: the body of `double`, and what stands before it -> the verdict."""
