@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+from functools import cache
 from itertools import product
 from pathlib import Path
 
@@ -158,24 +159,30 @@ def spawned(way: str, work) -> list:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """For each way a checkpoint after two of five steps, and the losses of an uninterrupted run."""
-    found = {}
-    for way in WAYS:
+    """A function: of a way a checkpoint after two of five steps, and the losses of an uninterrupted
+    run.
+    """
+
+    @cache
+    def found(way):
         folder = tmp_path_factory.mktemp("training")
 
-        def work(way, folder=folder):
+        def work(way):
             training = Training(way)
             losses = training.run(0, 2)
             training.save(folder)
             return losses + training.run(2, 5)
 
-        found[way] = folder, spawned(way, work)[0]
+        return folder, spawned(way, work)[0]
+
     return found
 
 
-@pytest.mark.parametrize(("wrote", "reads"), [*product(WAYS, WAYS)])
+@pytest.mark.parametrize(
+    ("wrote", "reads"), [*zip(WAYS, WAYS), *zip(WAYS, [*WAYS][1:]), ("ZeRO-3", "one")]
+)
 def test_training_goes_on(trained, wrote, reads):
-    folder, losses = trained[wrote]
+    folder, losses = trained(wrote)
 
     def work(way):
         training = Training(way)

@@ -13,10 +13,10 @@ from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.tensor import wrap
 from minipaddle.engine.sharding.array import ShardedArray, cut_whole
 from minipaddle.engine.sharding.placements import Partial, ProcessMesh, Replicate, Shard
-from tests.ops.test_operators import ALL, CASES
+from tests.ops.test_operators import ALL, CASES, listed
 
-MESHES = [[0, 1], [0, 1, 2], [[0, 1], [2, 3]]]
-DRAWS = 3
+MESHES = [[0, 1, 2], [[0, 1], [2, 3]]]
+DRAWS = 2
 
 
 def random_placements(rng, array, mesh):
@@ -49,25 +49,22 @@ def on_pieces(case, number: int, draw: int, mesh):
 
 
 def compare(ranks) -> list[str]:
-    """What differs, of all operators on one mesh; at most three."""
+    """What differs, of all operators on one mesh; the first rank compares."""
     mesh, wrong = ProcessMesh(ranks), []
     for number, draw in product(range(len(ALL)), range(DRAWS)):
         name, k = ALL[number]
         op, case = OPS[name], CASES[name][k]
         whole, pieces = on_pieces(case, number, draw, mesh)
-        wanted = op(*whole, **case.attrs)
         places = [x.array for x in pieces if isinstance(x, paddle.Tensor)]
         try:
-            found = op(*pieces, **case.attrs)
-            found, expected = ([*y] if type(y) is tuple else [y] for y in (found, wanted))
-            for y, z in zip(found, expected, strict=True):
-                y = y.array.get() if type(y.array) is ShardedArray else y.array
+            found = [y.array for y in listed(op(*pieces, **case.attrs))]
+            found = [y.get() if type(y) is ShardedArray else y for y in found]
+            expected = [] if dist.get_rank() else listed(op(*whole, **case.attrs))
+            for y, z in zip(found, expected, strict=dist.get_rank() == 0):
                 assert Spec(y.shape, y.dtype) == z.spec
                 np.testing.assert_allclose(y, z.array, rtol=1e-9, atol=1e-9, equal_nan=True)
         except Exception as error:
             wrong.append(f"{name} {case.attrs} of {places}: {type(error).__name__}: {error}"[:600])
-            if len(wrong) == 3:
-                break
     return wrong
 
 
@@ -76,7 +73,7 @@ def compare(ranks) -> list[str]:
 def test_every_operator(ranks):
     size = np.size(ranks)
     results = dist.spawn(compare, args=(ranks,), nprocs=size).results
-    assert not results[0], "\n".join(results[0])
+    assert not results[0], "\n".join(results[0][:3])
 
 
 def test_an_operator_without_a_rule_says_so():

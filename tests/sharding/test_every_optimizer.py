@@ -70,9 +70,9 @@ def test_there_are_many():
     assert len(RULES) >= 12
 
 
-@pytest.mark.parametrize("stage", [1, 2, 3])
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize(("stage", "ranks"), [(1, 3), (2, 2), (3, 3), (3, 4)])
 def test_training(stage, ranks):
+    """On 3 ranks the pieces are unequal; on 4 the last has no row of the batch."""
     results = dist.spawn(train, args=(stage, ranks), nprocs=ranks).results
     for rule, (losses, weights) in one_process().items():
         for found in results:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def mlp(parallel: bool):
     )
 
 
-def train(kind: str, static: bool, degrees=None, words=33, steps=20):
+def train(kind: str, static: bool, degrees=None, words=33, steps=8):
     """The losses of some steps, with dropout and a clipped AdamW."""
     group = degrees and begin(**degrees)
     paddle.seed(3)
@@ -103,11 +104,12 @@ MESHES = {
 
 CASES = [(mesh, kind, True) for mesh in MESHES for kind in ("mlp", "gpt")]
 EAGER = [*((mesh, "mlp", False) for mesh in MESHES), ("2", "gpt", False)]
+one_process = cache(train)
 
 
 @pytest.mark.parametrize(("mesh", "kind", "static"), CASES + EAGER)
 def test_training_has_the_losses_of_one_process(mesh, kind, static):
-    expected, degrees = train(kind, static), MESHES[mesh]
+    expected, degrees = one_process(kind, static), MESHES[mesh]
     ranks = int(np.prod([*degrees.values()]))
     for found in dist.spawn(train, args=(kind, static, degrees), nprocs=ranks).results:
         np.testing.assert_allclose(found, expected, rtol=1e-6)

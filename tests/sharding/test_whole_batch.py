@@ -40,7 +40,7 @@ def resnet():
     ).to(dtype="float64")
 
 
-def train(mesh=None, second=(), steps=20):
+def train(mesh=None, second=(), steps=8):
     """The losses of some steps, and the weights and statistics at the end."""
     paddle.seed(3)
     net, rng = resnet(), np.random.default_rng(0)

@@ -54,17 +54,17 @@ def train(net, adam, x, steps=2, **switches):
 
 
 @needs_compiler
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", [2, 4])
 def test_bytes_of_a_weight(ranks):
     """16, 4 + 12/n, 2 + 14/n and 16/n: weights and gradients of 2 bytes; in 4 bytes each a master
-    weight and two moments. 4 MB in one process, of which activations are none.
+    weight and two moments. 2 MB in one process, of which activations are none.
     """
-    size = 4 * 256 * 256
+    size = 2 * 256 * 256
 
     def work():
         found = []
         for stage in (0, 1, 2, 3):
-            losses, step = train(*deep(4, 256, stage, ranks, HALF))
+            losses, step = train(*deep(2, 256, stage, ranks, HALF))
             count = counted(step)
             found.append((losses, sum(count[kind] for kind in KINDS) / size))
         return found
