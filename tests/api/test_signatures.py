@@ -235,9 +235,11 @@ def alike(name: str) -> bool:
     return len(a) == len(b) and all(map(same, a, b))
 
 
-@pytest.mark.parametrize("name", CALLABLE)
-def test_signature(name):
-    assert alike(name), f"{name}{written(ours(name))}\n  Paddle: {written(theirs(name))}"
+def test_signatures():
+    assert len(CALLABLE) > 1500
+    differ = [name for name in CALLABLE if not alike(name)]
+    shown = [f"{n}{written(ours(n))}\n  Paddle: {written(theirs(n))}" for n in differ]
+    assert not differ, "\n".join(shown)
 
 
 def test_every_deviation_is_one():

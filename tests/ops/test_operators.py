@@ -119,27 +119,24 @@ def test_every_case_is_of_an_operator():
     assert sorted(CASES.keys() - OPS.keys()) == []
 
 
-@pytest.mark.parametrize(("name", "k"), ALL, ids=[f"{n}-{k}" for n, k in ALL])
-def test_each_case_has_one_oracle(name, k):
-    case = CASES[name][k]
-    assert [case.torch, case.numpy, case.check].count(None) == 2
+def test_each_case_has_one_oracle():
+    oracles = {(n, k): (CASES[n][k].torch, CASES[n][k].numpy, CASES[n][k].check) for n, k in ALL}
+    assert not [case for case, found in oracles.items() if found.count(None) != 2]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@select(lambda op, case: True)
-def test_values(name, k, dtype):
+@select(lambda op, case: {"float64", "float32"} & {*case.dtypes})
+def test_values(name, k):
     case = CASES[name][k]
-    if dtype not in case.dtypes:
-        pytest.skip(f"not in {dtype}")
-    inputs = drawn(name, k, dtype)
-    ours = run(name, k, inputs)
-    if case.check is not None:
-        case.check(ours, inputs)
-        return
-    theirs = expected(case, inputs)
-    assert len(ours) == len(theirs)
-    for a, b in zip(ours, theirs, strict=True):
-        close(a, b, case.tolerance)
+    for dtype in ("float64", "float32"):
+        if dtype not in case.dtypes:
+            continue
+        inputs = drawn(name, k, dtype)
+        ours = run(name, k, inputs)
+        if case.check is not None:
+            case.check(ours, inputs)
+            continue
+        for a, b in zip(ours, expected(case, inputs), strict=True):
+            close(a, b, case.tolerance)
 
 
 def test_halves_are_float32_rounded_once():
