@@ -22,9 +22,7 @@ from minipaddle.engine.ops.linalg import matmul
 from minipaddle.ir.parser import ParseError, parse, parse_all
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from tests.jit.examples import examples, given
-from tests.jit.models import MODELS, TRAININGS, collect, inputs
 
-collect()
 F32, BOOL, I64 = np.dtype("float32"), np.dtype("bool"), np.dtype("int64")
 
 
@@ -229,32 +227,6 @@ def test_every_function_is_read_back(example):
         except Dygraph2StaticException:
             continue
         round_trip(found)
-
-
-def captured(function, call):
-    """Forward and backward of what a converted function was traced into."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            function(*inputs(call))
-        except Exception as error:
-            pytest.skip(f"test_models.py tells of it: {error!s:.60}")
-        forward = getattr(function, "forward", function)
-        return forward.concrete_program
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
-def test_every_model_is_read_back(model):
-    found = captured(paddle.jit.to_static(model.net()), model.calls[0])
-    round_trip(found.program)
-    if found.backward is not None:
-        round_trip(found.backward)
-
-
-@pytest.mark.parametrize("training", TRAININGS[:8], ids=lambda t: t.name)
-def test_training_steps_are_read_back(training):
-    step, _ = training.made()
-    round_trip(captured(paddle.jit.to_static(step), training.inputs).program)
 
 
 def test_a_program_that_is_read_runs():

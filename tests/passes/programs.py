@@ -8,17 +8,25 @@ from typing import NamedTuple
 import numpy as np
 
 import minipaddle as paddle
+from minipaddle.engine.core.dim import Dim
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.device import NUMPY, QUIET
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.ir.interpreter import Run
-from minipaddle.engine.ir.program import Program
+from minipaddle.engine.ir.program import Program, everywhere
 from minipaddle.engine.jit.capture import Captured
+from minipaddle.engine.passes.lifetimes import specs_of
 from tests.jit import models as zoo
 
 zoo.collect()
 O = paddle.optimizer
 OPTIMIZERS = [O.SGD, O.Momentum, O.Adam, O.AdamW, O.RMSProp, O.Adagrad, O.NAdam]
+
+
+def is_open(program: Program) -> bool:
+    """Has it sizes that are known only while it runs?"""
+    records = [*program.given, *everywhere(program)]
+    return any(type(n) is Dim for r in records for s in specs_of(r) for n in s.shape)
 
 
 class Case(NamedTuple):

@@ -16,11 +16,7 @@ from minipaddle.engine.passes.memory import live
 from minipaddle.executors.arena_interpreter import ArenaRun
 from minipaddle.ir.parser import parse
 from minipaddle.passes.recompute import recompute
-from tests.passes.programs import MAKERS, cases, results
 from tests.passes.test_memory import arrays, programs
-from tests.passes.test_memory_models import is_open
-
-STEPS = [n for n in MAKERS if not n.endswith("eval")]
 
 
 def deep(depth=16):
@@ -158,15 +154,3 @@ def test_what_is_looked_for_is_what_was_found(comparison, times):
     """Made again by another kernel it is rounded in another way: no element equals the maximum."""
     other = recompute(parse(COMPARED.replace("equal", comparison)), budget=0)
     assert [r.op.name for r in other.records].count("sigmoid") == times
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_model(name):
-    for case in cases(name):
-        if is_open(case.program):
-            assert recompute(case.program, budget=0) is case.program
-            continue
-        other = verify(recompute(case.program, budget=live(case.program) // 2))
-        assert live(other) <= live(case.program)
-        for a, b in zip(case.results, results(other, case.arrays), strict=True):
-            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-5)
