@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import cache
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -27,10 +29,14 @@ def reason(name: str) -> str | None:
     'comes with a later part of MiniPaddle: inference'
     """
     heads = heads_of(name)
-    for why, names in LEFT_OUT.items():
-        if any(fnmatchcase(head, known) for known in names.split() for head in heads):
-            return why
-    return None
+    return next((why for why, names in patterns() if any(map(names.match, heads))), None)
+
+
+@cache
+def patterns() -> list[tuple[str, re.Pattern]]:
+    """(why, what matches the names) of each reason, in order."""
+    alternatives = {why: map(translate, names.split()) for why, names in LEFT_OUT.items()}
+    return [(why, re.compile("|".join(each))) for why, each in alternatives.items()]
 
 
 def heads_of(name: str) -> list[str]:

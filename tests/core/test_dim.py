@@ -42,7 +42,7 @@ def combined(step, a, b):
     return lambda n, m: step(a(n, m), b(n, m))
 
 
-@settings(derandomize=True, max_examples=400, deadline=None)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(expressions(), st.integers(1, 9), st.integers(1, 9))
 def test_arithmetic_is_that_of_integers(expression, n, m):
     value, meaning = expression
@@ -50,7 +50,7 @@ def test_arithmetic_is_that_of_integers(expression, n, m):
     assert hint_of(value) == meaning(6, 4)
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(expressions(), st.integers(1, 9), st.integers(1, 9))
 def test_bounds_hold(expression, n, m):
     value, meaning = expression
@@ -59,7 +59,7 @@ def test_bounds_hold(expression, n, m):
     assert high is None or meaning(n, m) <= high
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(expressions(), expressions(), st.sampled_from(list(dims.COMPARE)))
 def test_what_is_decided_silently_holds_for_all(left, right, sign):
     """An answer is noted unless it holds whatever the sizes are."""
@@ -73,7 +73,7 @@ def test_what_is_decided_silently_holds_for_all(left, right, sign):
             assert answer == dims.COMPARE[sign](left[1](n, m), right[1](n, m))
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(derandomize=True, max_examples=100, deadline=None)
 @given(expressions(), st.integers(1, 9), st.integers(1, 9))
 def test_renaming(expression, n, m):
     value, meaning = expression

@@ -1,5 +1,7 @@
 """Training on ranks against training of the joined batch in one process."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,13 @@ def trained(kind, ranks, *, steps=STEPS, megabytes=0.005, static=None, step_of=p
     return dist.spawn(rank, nprocs=ranks, timeout=30).results
 
 
+@cache
+def one_process(kind):
+    """Losses, weights and statistics of one process."""
+    ((*alone,),) = trained(kind, 1)
+    return alone
+
+
 def optimizer(kind, net):
     """With it rounding stays small over twenty steps: Adam takes the sign of what is nearly 0, and
     larger steps bring a ReLU of a ResNet to 0, which takes it or not as BLAS rounds."""
@@ -61,8 +70,7 @@ def compare(found, alone, rtol=1e-4):
 )  # fmt: skip
 def test_twenty_steps(kind, ranks, static):
     """MLP, GPT, and a ResNet whose batch norms take the moments of all ranks."""
-    ((*alone,),) = trained(kind, 1)
-    compare(trained(kind, ranks, static=static), alone)
+    compare(trained(kind, ranks, static=static), one_process(kind))
 
 
 def test_batch_norm_of_one_rank_alone_is_another_model():

@@ -22,14 +22,17 @@ NOISY = {"models_sequence.GPTWithCache, step", "models_vision.ViT, step"}
 """Their optimizers divide a gradient that is nothing but rounding by its own size."""
 SMALL = 1000
 """In arenas of so few bytes the alignment decides."""
-OPEN = """
-models_dynamic.AdaptiveTime models_dynamic.DynamicDepth models_dynamic.GraphNetwork
-models_dynamic.Rollout models_dynamic.conjugate_gradients models_dynamic.k_means
-models_dynamic.line_search models_dynamic.ode_solver models_dynamic.sinkhorn
-models_dynamic.tokens_until_silence models_dynamic.value_iteration models_python.WithContainers
-models_sequence.GPTUntilEnd models_sequence.LSTMToALength models_sequence.Seq2Seq
-models_sequence.beam_search models_sequence.ctc_loss models_training.reinforce
-""".split()
+OPEN = {
+    f"models_{module}.{name}"
+    for module, names in {
+        "dynamic": """AdaptiveTime DynamicDepth GraphNetwork Rollout conjugate_gradients k_means
+            line_search ode_solver sinkhorn tokens_until_silence value_iteration""",
+        "python": "WithContainers",
+        "sequence": "GPTUntilEnd LSTMToALength Seq2Seq beam_search ctc_loss",
+        "training": "reinforce",
+    }.items()
+    for name in names.split()
+}
 """Models with sizes that only a run knows. For all others memory is planned."""
 
 

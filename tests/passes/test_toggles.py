@@ -84,10 +84,10 @@ def test_without_a_rule_more_is_moved(toggle):
 @pytest.mark.parametrize("name", dict.fromkeys(PASSES))
 def test_each_pass_can_be_left_out(name):
     """Of a training step as of what is at hand here: the results are the same."""
-    for case in cases("models_vision.LeNet, step"):
-        done = optimized(case.program, strategy_with(**{name: False}))
-        assert name not in [s.name for s in done.snapshots]
-        same_results(case.program, done.program, case.arrays, rtol=1e-4, atol=1e-5)
+    case = cases("models_vision.LeNet, step")[-1]
+    done = optimized(case.program, strategy_with(**{name: False}))
+    assert name not in [s.name for s in done.snapshots]
+    same_results(case.program, done.program, case.arrays, rtol=1e-4, atol=1e-5)
 
 
 def test_the_memory_plan_is_told():

@@ -31,7 +31,7 @@ def staged(optimizer, layer, stage: int, ranks: int):
     return dist.shard_optimizer(optimizer, kind("dp")), mesh
 
 
-def train(rule: str, static: bool, stage: int = 0, ranks: int = 1):
+def train(rule: str, static: bool, stage: int = 0, ranks: int = 1, steps: int = 5):
     """The losses and the weights of some steps, and the bytes held before gradients are dropped."""
     paddle.seed(3)
     net, rng = mlp(), np.random.default_rng(0)
@@ -52,7 +52,7 @@ def train(rule: str, static: bool, stage: int = 0, ranks: int = 1):
 
     step = paddle.jit.to_static(step) if static else step
     losses = []
-    for _ in range(5):
+    for _ in range(steps):
         losses.append(float(step(x, y)))
         held = bytes_held(net, optimizer)
         optimizer.clear_grad(set_to_zero=False)
@@ -84,7 +84,7 @@ STATES = {"SGD": (0, 0), "Momentum": (1, 0), "AdamW": (2, 2), "Lamb": (2, 2)}
 @pytest.mark.parametrize("stage", [1, 2, 3])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_bytes_held(rule, stage, ranks):
-    results = dist.spawn(train, args=(rule, False, stage, ranks), nprocs=ranks).results
+    results = dist.spawn(train, args=(rule, False, stage, ranks, 1), nprocs=ranks).results
     most, states = LARGEST[ranks], STATES[rule]
     scalars = 4 * 4 * states[1]  # powers of beta, of four weights
     assert results[0][2] == {
