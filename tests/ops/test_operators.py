@@ -6,6 +6,7 @@ The list of operators is `core.op.OPS` itself: an operator without a case fails 
 import importlib
 import itertools
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import ml_dtypes
@@ -53,11 +54,27 @@ CASES = collect()
 ALL = [(name, k) for name, cases in sorted(CASES.items()) for k in range(len(cases))]
 
 
-def select(wanted) -> pytest.MarkDecorator:
-    """Parametrize over the cases for which `wanted(op, case)`."""
-    chosen = [(n, k) for n, k in ALL if n in OPS and wanted(OPS[n], CASES[n][k])]
-    ids = [f"{n}-{k}" for n, k in chosen]
-    return pytest.mark.parametrize(("name", "k"), chosen, ids=ids)
+def select(wanted) -> Callable:
+    """A test of operators: it is called with each case for which `wanted(op, case)`."""
+    chosen: dict[str, list[int]] = {}
+    for name, k in ALL:
+        if name in OPS and wanted(OPS[name], CASES[name][k]):
+            chosen.setdefault(name, []).append(k)
+
+    def of_each_case(test):
+        @pytest.mark.parametrize("name", chosen)
+        def of_each_operator(name):
+            for k in chosen[name]:
+                try:
+                    test(name, k)
+                except BaseException as error:
+                    error.add_note(f"This was case {k} of {name}, counted from 0.")
+                    raise
+
+        of_each_operator.__name__, of_each_operator.__doc__ = test.__name__, test.__doc__
+        return of_each_operator
+
+    return of_each_case
 
 
 def drawn(name: str, k: int, dtype="float64") -> list:
