@@ -19,8 +19,9 @@ from minipaddle.engine.codegen.kernel import EMITTERS, Kernel, is_number, result
 from minipaddle.engine.codegen.translation_unit import prologue
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Record
+from minipaddle.executors.compilers import GCC_EFFORT
 
-FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
+FLAGS = (*GCC_EFFORT, "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter",
           "-Wno-type-limits", "-Wno-tautological-compare", "-Wno-aggressive-loop-optimizations",
           "-Wno-unused-variable", "-Wno-unused-but-set-variable")  # fmt: skip
