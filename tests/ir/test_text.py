@@ -198,9 +198,9 @@ def flowing(found: Program) -> list:
     ]  # fmt: skip
 
 
-def round_trip(found: Program):
+def round_trip(found: Program, with_lines=(False, True)):
     verify(found)
-    for lines in (False, True):
+    for lines in with_lines:
         written = text(found, lines=lines)
         again = parse(written)
         assert text(again, lines=lines) == written
