@@ -62,10 +62,14 @@ def train(kind: str, static: bool, mesh=None, place=None, inputs=None, steps=5):
 one_process = cache(train)
 
 
-@pytest.mark.parametrize("static", [True, False], ids=["program", "eager"])
-@pytest.mark.parametrize("kind", ["mlp", "gpt"])
-@pytest.mark.parametrize("way", WAYS)
+MODES = [("gpt", True), ("mlp", False)]
+CASES = [(way, *mode) for way in WAYS for mode in MODES]
+CASES += [("data x tensor", "gpt", False), ("data x tensor", "mlp", True)]
+
+
+@pytest.mark.parametrize(("way", "kind", "static"), CASES)
 def test_training(way, kind, static):
+    """Each way on each model, each way eagerly and as a program."""
     losses, weights = one_process(kind, static)
     mesh, place, inputs = WAYS[way]
     args = kind, static, mesh, place, inputs
