@@ -159,7 +159,7 @@ def spawned(way: str, work) -> list:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A function: of a way a checkpoint after two of five steps, and the losses of an uninterrupted
+    """A function: of a way a checkpoint after two of four steps, and the losses of an uninterrupted
     run.
     """
 
@@ -171,7 +171,7 @@ def trained(tmp_path_factory):
             training = Training(way)
             losses = training.run(0, 2)
             training.save(folder)
-            return losses + training.run(2, 5)
+            return losses + training.run(2, 4)
 
         return folder, spawned(way, work)[0]
 
@@ -187,7 +187,7 @@ def test_training_goes_on(trained, wrote, reads):
     def work(way):
         training = Training(way)
         training.load(folder)
-        return training.run(2, 5)
+        return training.run(2, 4)
 
     for found in spawned(reads, work):
         np.testing.assert_allclose(found, losses[2:], rtol=1e-5)
