@@ -1,4 +1,4 @@
-"""Products of int8 in int32: in tiles (`integer_tile.c`), or as plain loops.
+"""Products of int8 in int32: in tiles (`integer_tile.c`), by Winograd's algorithm, or as plain loops.
 
 The left side is widened to int16, block by block of rows; of a convolution a row is the window of a
 pixel. The right side lies in panels, which are packed before the runs where it is constant.
@@ -14,6 +14,7 @@ from ..engine.codegen.writer import condition, in_c, least
 from ..engine.core.polynomial import loop as variable
 from ..engine.ops.movement import ravel
 from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
+from .integer_winograd import by_winograd, tiled
 from .matmul import fits_rows
 from .prepacking import Prepack, is_constant_input
 from .product import product_of
@@ -22,11 +23,20 @@ from .strips import ON_STACK, images_of
 ROWS, PANEL, MOST = 6, 16, 48
 """Rows and columns of a tile, and the most rows of a block."""
 
-TILE = Template(read_template("integer_tile.c", __file__)).substitute(rows=ROWS)
+INTEGERS = Template(read_template("integers.c", __file__)).substitute(rows=ROWS)
+PANELS = read_template("integer_panels.c", __file__)
 WINDOWS = read_template("integer_windows.c", __file__)
 
 SERIAL = 1 << 19
 """Multiplications from which on a second thread pays."""
+
+
+def tile(T: str) -> tuple[str, str]:
+    """Helpers: `integer_panel_T`, where the panels are of type T."""
+    call = "    case %d: integer_tile_%s(%d, pairs, a, a_row, b, c, c_row, n); break;"
+    rest = "\n".join(call % (n, T, n) for n in range(1, ROWS))
+    text = Template(read_template("integer_tile.c", __file__))
+    return INTEGERS, text.substitute(T=T, rows=ROWS, rest=rest)
 
 
 class Tiles:
@@ -61,8 +71,8 @@ class Tiles:
         inside = (
             f"const int64_t n = i / {blocks}, first = i % {blocks} * {self.block};\n"
             f"const int64_t last = {least(f'first + {self.block}', self.m)};\n"
-            f"{stack_array('int16_t', 'wide', self.block * self.row)}\n"
-            f"if (last - first < {self.block}) memset(wide, 0, sizeof wide);\n{gather}"
+            f"{stack_array('int16_t', 'wide', self.block * self.row + 15)}\n"
+            f"{gather}"
             f"integer_rows(last - first, {self.n}, {self.row // 2}, wide, panels,\n"
             f"             out0 + (n * {self.m} + first) * {c_row}, {c_row});\n"
         )
@@ -71,7 +81,7 @@ class Tiles:
         large = self.count * self.m * self.n * self.k > SERIAL
         body += indent(loop("i", self.count * blocks, inside, pragma=PARALLEL * large), 4)
         text = function(self.record, name, body, work=room.size > 0, parameters=parameters)
-        return Kernel(name, text, room.size, (TILE, *helpers), prepack)
+        return Kernel(name, text, room.size, (*tile("int8_t"), PANELS, *helpers), prepack)
 
 
 # ---- matrices --------------------------------------------------------------------------------
@@ -142,6 +152,9 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
         return plain_convolution(record, name, rows, parameters)
     im = images_of(record, record, kernel)
     (oh, ow), (h, c) = im.target, (im.source, im.channels)
+    way = tiled(im) if is_constant_input(record.inputs[1]) else None
+    if way is not None:
+        return by_winograd(record, name, way, rows, parameters, tile("int16_t"))
     tiles = Tiles(record, 1, im.n, (oh * ow, outs, w.size // outs), (1, outs))
     if not tiles.pay:
         return plain_convolution(record, name, rows, parameters)

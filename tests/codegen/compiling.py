@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from minipaddle.codegen.blas import BLAS
-from minipaddle.engine.codegen.kernel import EMITTERS, Kernel, is_number, results
+from minipaddle.codegen.prepacking import constant_inputs
+from minipaddle.engine.codegen.kernel import C_TYPES, EMITTERS, Kernel, is_number, results
 from minipaddle.engine.codegen.translation_unit import prologue
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Record
@@ -60,10 +61,11 @@ def record_of(name: str, inputs, **attrs) -> Record:
 count = iter(range(1, 1 << 30))
 
 
-def call(name: str, inputs, attrs, initial=None, extra=(), **options) -> Call:
-    """An operator's kernel on arrays."""
+def call(name: str, inputs, attrs, initial=None, extra=(), constant=(), **options) -> Call:
+    """An operator's kernel on arrays; `constant` are those that may be packed before the run."""
     record = record_of(name, inputs, **attrs)
-    kernel = EMITTERS[name](record, f"kernel_{next(count)}_{name}", **options)
+    with constant_inputs(record.inputs[k] for k in constant):
+        kernel = EMITTERS[name](record, f"kernel_{next(count)}_{name}", **options)
     return Call(kernel, record, list(inputs), initial, tuple(extra))
 
 
@@ -77,6 +79,10 @@ def file_of(kernels) -> str:
         names = ", ".join(p.split("restrict")[-1].split("*")[-1].strip() for p in parameters)
         outer = signature.replace(k.name, f"run_{k.name}").replace("restrict ", "")
         calls.append(f"{outer} {{ {k.name}({names}); }}\n")
+        if k.prepack is not None:
+            kind = C_TYPES[k.prepack.edge.dtype]
+            head = f"void pack_{k.name}(const {kind} *given, {kind} *made)"
+            calls.append(f"{head} {{ {k.prepack.call} }}\n")
     setters = "void set_threads(int n) { threads = n; }\n"
     if BLAS in helpers:
         setters += "void set_blas(void *p) { blas_sgemm = p; }\n"
@@ -129,6 +135,13 @@ def run_all(calls, threads=1, blas=None, flags=FLAGS) -> list[list]:
 def run_one(library, call: Call) -> list:
     kernel, record, inputs, initial, extra = call
     guarded_inputs = [Guarded(a) for a, e in zip(inputs, record.inputs) if not is_number(e)]
+    if kernel.prepack is not None:
+        given = guarded_inputs[record.inputs.index(kernel.prepack.edge)]
+        made = Guarded(np.zeros(kernel.prepack.elements, given.inside.dtype))
+        getattr(library, f"pack_{kernel.name}")(given.pointer, made.pointer)
+        assert made.intact(), "packing wrote outside its buffer"
+        packed = {given: made}
+        guarded_inputs = [packed.get(each, each) for each in guarded_inputs]
     outs = [Guarded(np.full(s.shape, 0, s.dtype)) for s in results(record)]
     for k, out in enumerate(outs):
         out.bytes[out.start : out.end] = 0xFF
@@ -141,6 +154,8 @@ def run_one(library, call: Call) -> list:
     assert all(b.intact() for b in buffers), f"wrote outside its buffers:\n{kernel.source}"
     arrays = [a for a in inputs if isinstance(a, np.ndarray)]
     for guarded, before in zip(guarded_inputs, arrays):
+        if guarded.inside.shape != before.shape:  # it was packed
+            continue
         np.testing.assert_array_equal(guarded.inside, before, "a kernel wrote to its input")
     for array, guarded in zip(extra, more):
         array[...] = guarded.inside

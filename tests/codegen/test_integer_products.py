@@ -7,6 +7,7 @@ import pytest
 
 from minipaddle.codegen.prepacking import constant_inputs
 from minipaddle.engine.codegen.kernel import EMITTERS
+from minipaddle.engine.codegen.kernel_schedule import Schedule, following
 from tests.codegen.compiling import FLAGS, Call, call, needs_gcc, record_of, run_all
 
 pytestmark = needs_gcc
@@ -29,6 +30,9 @@ IMAGES = [  # image, kernel, attributes
     ((1, 6, 5, 6), (3, 2, 2, 9), ((1, 1), ((1, 1), (0, 1)), (1, 1), 3)),
     ((1, 3, 4, 3, 2), (2, 2, 2, 2, 2), ((1, 1, 1), ((0, 1),) * 3, (1, 1, 1), 1)),
 ]
+WHOLE_TILES = [  # image, outputs
+    ((2, 9, 10, 16), 20), ((1, 5, 3, 230), 16), ((1, 17, 22, 19), 33), ((1, 7, 7, 64), 16),
+]  # fmt: skip
 LARGEST = np.full((6, 512), -128, "int8")
 
 
@@ -42,6 +46,19 @@ def calls() -> list[Call]:
     for x, w, how in IMAGES:
         at = dict(zip(NAMES, how, strict=True))
         found.append(call("conv_last_integer", [bytes_of(x), bytes_of(w)], at))
+    return found
+
+
+def tiled_calls() -> list[Call]:
+    """3×3 convolutions with constant kernels, by both of Winograd's tiles and by windows."""
+    found, at = [], dict(zip(NAMES, ((1, 1), ((1, 1), (1, 0)), (1, 1), 1), strict=True))
+    for x, outs in WHOLE_TILES:
+        arrays = bytes_of(x), bytes_of((3, 3, x[-1], outs))
+        least = np.full(x, -128, "int8"), np.full((3, 3, x[-1], outs), -128, "int8")
+        for m in (0, 2, 4):
+            for given in (arrays, least):
+                with following(Schedule({"winograd": (m, m // 2)})):
+                    found.append(call("conv_last_integer", given, at, constant=[1]))
     return found
 
 
@@ -60,9 +77,17 @@ def test_tiles_and_loops():
     assert not all(tiles)
 
 
+def test_winograds_sums_are_exact():
+    some = tiled_calls()
+    for m in (2, 4):
+        assert sum(f"winograd_input_{m}" in c.kernel.source for c in some) == 2 * len(WHOLE_TILES)
+    check(some)
+    check(some, threads=2)
+
+
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="flags of x86")
 def test_without_vectors_of_their_own():
-    check(calls(), flags=tuple(f.replace("=native", "=x86-64") for f in FLAGS))
+    check(calls() + tiled_calls(), flags=tuple(f.replace("=native", "=x86-64") for f in FLAGS))
 
 
 @pytest.mark.parametrize(("x", "y", "at"), MATRICES[:5] + MATRICES[8:10])
