@@ -1,4 +1,4 @@
-"""Products of int8 in int32: in tiles (`integer_tile.c`), by Winograd's algorithm, or as plain loops.
+"""Products of int8 in int32: in tiles (`integer_tile.c`), by Winograd's, or as plain loops.
 
 The left side is widened to int16, block by block of rows; of a convolution a row is the window of a
 pixel. The right side lies in panels, which are packed before the runs where it is constant.

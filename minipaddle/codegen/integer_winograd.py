@@ -1,13 +1,13 @@
-"""Winograd's F(m×m, 3×3) in whole numbers: the sums of a convolution of int8, exact, with 2.25 (m = 2)
-or 4 times (m = 4) fewer multiplications.
+"""Winograd's F(m×m, 3×3) in whole numbers: the exact sums of a convolution of int8, with 2.25
+(m = 2) or 4 times (m = 4) fewer multiplications.
 
     out = Aᵀ [ (G g Gᵀ) ⊙ (Bᵀ d B) ] A          for each tile d of S × S pixels, S = m + 2
 
 G has fractions. Its rows are multiplied by numbers s that make them whole, and the columns of A by
-L / s: then L² times the result comes out. Everything is computed modulo 2³², where 9 has an inverse,
-so L² = 576 = 9 · 2⁶ leaves the result modulo 2²⁶, which is enough for sums of 227 · 9 products of
-int8; L² = 4 is enough for 3,640 · 9. More input channels are summed in chunks. The transformed
-numbers fit int16: at most 100 · 128 of a tile, and 49 · 128 of a kernel.
+L / s: then L² times the result comes out. Everything is computed modulo 2³², where 9 has an
+inverse, so L² = 576 = 9 · 2⁶ leaves the result modulo 2²⁶, which is enough for sums of 227 · 9
+products of int8; L² = 4 is enough for 3,640 · 9. More input channels are summed in chunks. The
+transformed numbers fit int16: at most 100 · 128 of a tile, and 49 · 128 of a kernel.
 Source: Lavin and Gray, Fast Algorithms for Convolutional Neural Networks (2016).
 """
 
@@ -32,7 +32,7 @@ STREAMED = 6
 
 
 class Algorithm(NamedTuple):
-    """F(m×m, 3×3): the text of its transformations along one axis, and the most channels of a sum."""
+    """F(m×m, 3×3): its transformations along one axis, and the most channels of a sum."""
 
     m: int
     chunk: int
@@ -144,7 +144,9 @@ def by_winograd(record, name: str, way: Tiled, rows, parameters, helpers) -> Ker
     m, q, C, wide, (h, w), o = by.m, by.places, way.channels, way.wide, im.target, im.outs
     chunk = min(C, by.chunk)
     tiles = way.high * wide
-    call = f"integer_winograd_kernels_{m}((int16_t *)made, given, {im.channels}, {o}, {C}, {chunk});"
+    call = (
+        f"integer_winograd_kernels_{m}((int16_t *)made, given, {im.channels}, {o}, {C}, {chunk});"
+    )
     inside = (
         f"const int64_t n = i / {way.strips}, top = i % {way.strips} * {m * way.high};\n"
         f"const int64_t rows = {least(f'{m * way.high}', f'{h} - top')};\n"

@@ -9,12 +9,13 @@ from __future__ import annotations
 from ..engine.core.spec import promote
 from ..engine.ir.program import Program
 from ..engine.ops.linalg import as_column, as_row, matmul, rows
-from ..engine.ops.movement import reshape
+from ..engine.ops.movement import reshape, transpose
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from ..ops.products import product
 from ..ops.quantization import matmul_integer, product_integer
 
+ACROSS = {"x_perm": (0, 1), "y_perm": (1, 0), "out_perm": (0, 1)}
 PRODUCTS = {matmul: product, matmul_integer: product_integer}
 
 
@@ -37,7 +38,19 @@ def with_rank(x, ndim: int):
     return reshape(x, shape=(1,) * extra + x.spec.shape) if extra else x
 
 
-@program_pass("canonicalize_matmul", looks_for=PRODUCTS)
-def canonicalize_matmul(program: Program) -> Program:
+def as_packed(record, x, y):
+    """The same, where the matrix y is transposed twice: if it is a weight, `folding` transposes it
+    once, and a kernel may pack what comes out.
+    """
+    if y.spec.ndim != 2 or x.spec.ndim < 2:
+        return as_product(record, x, y)
+    return reshape(
+        product_integer(rows(x), transpose(y, perm=(1, 0)), **ACROSS), shape=record.shape
+    )
+
+
+@program_pass("canonicalize_matmul", looks_for=PRODUCTS, frozen=(False,))
+def canonicalize_matmul(program: Program, *, frozen: bool) -> Program:
     """The program with a `product` instead of each `matmul`."""
-    return rewritten(program, dict.fromkeys(PRODUCTS, as_product))
+    rules = dict.fromkeys(PRODUCTS, as_product)
+    return rewritten(program, rules | ({matmul_integer: as_packed} if frozen else {}))

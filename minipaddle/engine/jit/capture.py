@@ -57,7 +57,7 @@ class Captured:
             self.split(len(specs))
         self.states = [s.storage for s in self.program.states]
         self.updates = [s.storage for s in self.program.states if s.update is not None]
-        self.executables.frozen = not (current.top.recording or self.updates or self.after)
+        self.executables.frozen = not (self.walk or self.updates or self.after)
         written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
         left = (each.outputs for each in self.after if type(each) in (Gradient, Received))
         self.terms = {*chain.from_iterable(left)}  # gradients: on a mesh they may stay terms
