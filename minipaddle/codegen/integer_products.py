@@ -6,6 +6,7 @@ pixel. The right side lies in panels, which are packed before the runs where it 
 
 from __future__ import annotations
 
+from math import prod
 from string import Template
 
 from ..engine.codegen.kernel import Kernel, emits, function, read_template, stack_array
@@ -18,7 +19,7 @@ from .integer_winograd import by_winograd, tiled
 from .matmul import fits_rows
 from .prepacking import Prepack, is_constant_input
 from .product import product_of
-from .strips import ON_STACK, images_of
+from .strips import ON_STACK, Images, images_of
 
 ROWS, PANEL, MOST = 6, 16, 48
 """Rows and columns of a tile, and the most rows of a block."""
@@ -26,6 +27,10 @@ ROWS, PANEL, MOST = 6, 16, 48
 INTEGERS = Template(read_template("integers.c", __file__)).substitute(rows=ROWS)
 PANELS = read_template("integer_panels.c", __file__)
 WINDOWS = read_template("integer_windows.c", __file__)
+DEPTHWISE = read_template("integer_depthwise.c", __file__)
+
+MOST_TAPS = 64
+"""Of a depthwise convolution: the addresses of their pixels are on the stack."""
 
 SERIAL = 1 << 19
 """Multiplications from which on a second thread pays."""
@@ -148,9 +153,13 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
     if not out.size:
         return Kernel(name, function(record, name, "", parameters=parameters))
     *kernel, inner, outs = w.shape
-    if x.ndim > 4 or record.attrs["groups"] > 1 or not (inner and x.size):
+    if x.ndim > 4 or not (inner and x.size):
         return plain_convolution(record, name, rows, parameters)
     im = images_of(record, record, kernel)
+    if im.depthwise and prod(im.kernel) <= MOST_TAPS:
+        return depthwise(record, name, im, rows, parameters)
+    if im.groups > 1:
+        return plain_convolution(record, name, rows, parameters)
     (oh, ow), (h, c) = im.target, (im.source, im.channels)
     way = tiled(im) if is_constant_input(record.inputs[1]) else None
     if way is not None:
@@ -165,6 +174,32 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
     )
     how = {"rows": rows, "parameters": parameters, "c_row": outs}
     return tiles.kernel(name, gather, (WINDOWS,), **how)
+
+
+def depthwise(record, name: str, im: Images, rows, parameters) -> Kernel:
+    """The kernel of a depthwise convolution: a tap is multiplied for 16 channels at once."""
+    (h, w), (oh, ow), c, taps = im.source, im.target, im.channels, prod(im.kernel)
+    wide = -(-c // 16) * 16
+    elements, pack = wide * (taps + taps % 2), f"integer_depthwise_kernels(%s, %s, {taps}, {c});"
+    prepack, room, body = None, Workspace(), "    const int16_t *kernels = (const int16_t *)in1;\n"
+    if is_constant_input(record.inputs[1]):
+        prepack = Prepack(record.inputs[1], 2 * elements, pack % ("(int16_t *)made", "given"))
+    else:
+        body = f"    int16_t *kernels = {room.array('int16_t', elements)};\n"
+        body += f"    {pack % ('kernels', 'in1')}\n"
+    sizes = *im.kernel, im.stride[1], *im.dilation
+    inside = (
+        f"{stack_array('int8_t', 'patch', taps * wide)}\n"
+        f"integer_depthwise(out0 + i * {ow * c}, {ow}, in0 + i / {oh} * {h * w * c}, {h}, {w}, {c},\n"
+        f"    {', '.join(map(str, sizes))}, i % {oh} * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, "
+        "kernels, patch);\n"
+    )
+    if rows is not None:
+        inside += rows(f"i * {ow}", f"(i + 1) * {ow}")
+    large = im.n * oh * ow * c * taps > SERIAL
+    body += indent(loop("i", im.n * oh, inside, pragma=PARALLEL * large), 4)
+    text = function(record, name, body, work=room.size > 0, parameters=parameters)
+    return Kernel(name, text, room.size, (INTEGERS, DEPTHWISE), prepack)
 
 
 def plain_convolution(record, name: str, rows, parameters) -> Kernel:

@@ -28,6 +28,8 @@ IMAGES = [  # image, kernel, attributes
     ((3, 6, 6, 8), (1, 1, 8, 16), ((1, 1), ((0, 0), (0, 0)), (1, 1), 1)),
     ((1, 20, 2), (4, 2, 3), ((3,), ((1, 2),), (2,), 1)),
     ((1, 6, 5, 6), (3, 2, 2, 9), ((1, 1), ((1, 1), (0, 1)), (1, 1), 3)),
+    ((2, 6, 7, 32), (3, 3, 1, 32), ((2, 1), ((1, 1), (1, 0)), (1, 2), 32)),
+    ((1, 5, 9, 21), (2, 5, 1, 21), ((1, 2), ((0, 1), (2, 2)), (2, 1), 21)),
     ((1, 3, 4, 3, 2), (2, 2, 2, 2, 2), ((1, 1, 1), ((0, 1),) * 3, (1, 1, 1), 1)),
 ]
 WHOLE_TILES = [  # image, outputs
@@ -45,7 +47,9 @@ def calls() -> list[Call]:
     found.append(call("product_integer", [LARGEST, LARGEST.T.copy()], STRAIGHT))
     for x, w, how in IMAGES:
         at = dict(zip(NAMES, how, strict=True))
-        found.append(call("conv_last_integer", [bytes_of(x), bytes_of(w)], at))
+        for constant in ([], [1]):
+            arrays = [bytes_of(x), bytes_of(w)]
+            found.append(call("conv_last_integer", arrays, at, constant=constant))
     return found
 
 
