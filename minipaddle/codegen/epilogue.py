@@ -10,6 +10,7 @@ from ..engine.codegen.kernel import (
     Kernel,
     buffers,
     c_function,
+    stack_array,
 )
 from ..engine.codegen.nest_kernel import body_of, rebase_loads, signature
 from ..engine.passes.nest import Nest
@@ -17,6 +18,35 @@ from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import begins_with_product, in_place, room_of
 from ..passes.strip_products import is_strips
 from .rows_writer import RowsWriter
+
+IN_BLOCK = 1 << 18
+"""Most bytes of a product that a kernel has on the stack at a time."""
+
+
+class Epilogue:
+    """What is done to the rows of a product: `write(first, last)` is its C text, as is a call.
+
+    `alone` says that nothing else needs the product, `in_blocks` that its kernel asked for memory
+    for some rows at a time.
+    """
+
+    def __init__(self, write, alone: bool):
+        self.write, self.alone, self.in_blocks = write, alone, False
+
+    def __call__(self, first: str, last: str) -> str:
+        return self.write(first, last)
+
+
+def block_of(rows, spec, first: str, count: int) -> str:
+    """C text that gives `out0` memory on the stack for `count` rows from `first` on; none where
+    the whole product is needed, or if they do not fit.
+    """
+    n = spec.shape[-1]
+    size = count * n
+    if not (isinstance(rows, Epilogue) and rows.alone and size * spec.dtype.itemsize <= IN_BLOCK):
+        return ""
+    rows.in_blocks, T = True, C_TYPES[spec.dtype]
+    return f"{stack_array(T, 'block', size)}\n{T} *const out0 = block - ({first}) * {n};\n"
 
 
 def emit_epilogue(record, name: str) -> Kernel:
@@ -45,10 +75,13 @@ def emit_epilogue(record, name: str) -> Kernel:
         return f"{{\n{bounds}\n{body_of(writer)}\n}}\n"
 
     parameters = [declared[x] for x in (*rest, *others)]
+    rows = Epilogue(rows, place is None)
     inner = EMITTERS[first.op.name](first, f"{name}_rows", rows, parameters)
     size = -(-inner.workspace // 64) * 64
     product = f"({C_TYPES[first.dtype]} *)(work + {size})" if place is None else outs[place]
     workspace = inner.workspace if place is not None else size + first.spec.nbytes
+    if rows.in_blocks:
+        product, workspace = "0", inner.workspace
     passed = [*(names[x] for x in own), product, *(names[x] for x in rest)]
     passed += [*(outs[k] for k in others), *(["work"] if inner.workspace else [])]
     takes += ["char *work"] if workspace else []

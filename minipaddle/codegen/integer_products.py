@@ -15,6 +15,7 @@ from ..engine.codegen.writer import condition, in_c, least
 from ..engine.core.polynomial import loop as variable
 from ..engine.ops.movement import ravel
 from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
+from .epilogue import block_of
 from .integer_winograd import by_winograd, tiled
 from .matmul import fits_rows
 from .prepacking import Prepack, is_constant_input
@@ -78,6 +79,7 @@ class Tiles:
             f"const int64_t last = {least(f'first + {self.block}', self.m)};\n"
             f"{stack_array('int16_t', 'wide', self.block * self.row + 15)}\n"
             f"{gather}"
+            f"{block_of(rows, self.record.spec, f'n * {self.m} + first', self.block)}"
             f"integer_rows(last - first, {self.n}, {self.row // 2}, wide, panels,\n"
             f"             out0 + (n * {self.m} + first) * {c_row}, {c_row});\n"
         )
@@ -190,9 +192,10 @@ def depthwise(record, name: str, im: Images, rows, parameters) -> Kernel:
     sizes = *im.kernel, im.stride[1], *im.dilation
     inside = (
         f"{stack_array('int8_t', 'patch', taps * wide)}\n"
-        f"integer_depthwise(out0 + i * {ow * c}, {ow}, in0 + i / {oh} * {h * w * c}, {h}, {w}, {c},\n"
-        f"    {', '.join(map(str, sizes))}, i % {oh} * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, "
-        "kernels, patch);\n"
+        f"{block_of(rows, record.spec, f'i * {ow}', ow)}"
+        f"integer_depthwise(out0 + i * {ow * c}, {ow}, in0 + i / {oh} * {h * w * c},\n"
+        f"    {h}, {w}, {c}, {', '.join(map(str, sizes))},\n"
+        f"    i % {oh} * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, kernels, patch);\n"
     )
     if rows is not None:
         inside += rows(f"i * {ow}", f"(i + 1) * {ow}")

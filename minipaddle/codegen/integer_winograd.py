@@ -20,6 +20,7 @@ from ..engine.codegen.kernel import Kernel, function, read_template, stack_array
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.writer import least
 from .c_text import PARALLEL, indent, loop
+from .epilogue import block_of
 from .prepacking import Prepack
 from .strips import Images
 
@@ -154,6 +155,7 @@ def by_winograd(record, name: str, way: Tiled, rows, parameters, helpers) -> Ker
         f"{stack_array('int16_t', 'V', q * tiles * C)}\n"
         f"{stack_array('int32_t', 'M', q * tiles * 16)}\n"
         f"{stack_array('int8_t', 'patch', q * C)}\n"
+        f"{block_of(rows, record.spec, f'(n * {h} + top) * {w}', m * way.high * w)}"
         f"int32_t *to = out0 + (n * {h} + top) * {w * o};\n"
         f"for (int64_t r = 0; r * {m} < rows; r++)\n"
         f"    integer_winograd_input_{m}(V + r * {wide * C}, tiles, {wide},\n"
