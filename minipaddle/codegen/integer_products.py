@@ -94,6 +94,11 @@ class Tiles:
 # ---- matrices --------------------------------------------------------------------------------
 
 
+def straight(start: str, length: int, end: str) -> str:
+    """C text that widens rows of `length` numbers which are neighbours in memory."""
+    return f"integer_widen(wide, {start}, (last - first) * {length}, {end});\n"
+
+
 @emits("product_integer")
 def emit_product(record, name: str, rows=None, parameters=()) -> Kernel:
     """The kernel of a product of int8 matrices."""
@@ -171,8 +176,12 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
         return plain_convolution(record, name, rows, parameters)
     sizes = [*h, c, *im.kernel, *im.stride, *im.dilation, *im.low]
     gather = (
-        f"integer_windows(wide, {tiles.row}, in0 + n * {h[0] * h[1] * c}, first, last, {ow},\n"
-        f"                {', '.join(map(str, sizes))});\n"
+        straight(f"in0 + (n * {oh * ow} + first) * {c}", c, f"in0 + {x.size}")
+        if (im.pointwise and c % 2 == 0)
+        else (
+            f"integer_windows(wide, {tiles.row}, in0 + n * {h[0] * h[1] * c}, first, last, {ow},\n"
+            f"                {', '.join(map(str, sizes))});\n"
+        )
     )
     how = {"rows": rows, "parameters": parameters, "c_row": outs}
     return tiles.kernel(name, gather, (WINDOWS,), **how)

@@ -1,6 +1,6 @@
 """Whole numbers of a few bits in the place of floats: quantize, dequantize, products of these.
 
-    q = round(x / scale · high) + zero      clipped to [low, high]
+    q = round(x · (high / scale)) + zero    clipped to [low, high]
     x ≈ (q - zero) · scale / high
 
 `scale` is the magnitude that the largest whole number, `high`, stands for (127 with 8 bits), as in
@@ -8,8 +8,9 @@ Paddle. It is one number, or an array that broadcasts to x: one for each channel
 the whole number that stands for 0.0, as a float, and 0 where the numbers are symmetric.
 
 A product of whole numbers is exact as long as 32 bits hold its sums, so every executor computes the
-same. Two formulas around it keep that so: they round after each operation, and end in a division,
-which no processor joins with an addition that follows.
+same. The formulas around it keep that so: they round after each operation, and end in a division,
+which no processor joins with an addition that follows. If the divisor is a power of two, that rounds
+nothing, and joining it changes nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def quantize(m, x, scale, zero, *, low, high):
 
     Halves go to the even neighbour. What lies outside is clipped; NaN becomes `low`.
     """
-    y = m.round(x / scale * high) + zero
+    y = m.round(x * (high / scale)) + zero
     return m.minimum(m.where(y > low, y, low), high)
 
 
@@ -64,7 +65,7 @@ def fake_quantize(m, x, scale, zero, *, low, high):
     It has the derivative of the identity, where x is clipped too: a straight-through estimator,
     as in Paddle. Source: Bengio et al. 2013, "Estimating or Propagating Gradients".
     """
-    q = m.minimum(m.maximum(m.round(x / scale * high) + zero, low), high)
+    q = m.minimum(m.maximum(m.round(x * (high / scale)) + zero, low), high)
     return (q - zero) * scale / high
 
 

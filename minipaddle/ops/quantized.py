@@ -51,6 +51,10 @@ def can_multiply(x: Quantized, w: Quantized, axis: int, terms: int) -> bool:
     return size_of(x.scale) == size_of(x.zero) == 1 and (size_of(w.scale) == 1 or by_column)
 
 
+POWER = 128
+"""By what sums are divided: a power of two, by which a division is an exact multiplication."""
+
+
 @slot("quantization.unit")
 def unit(scale, w_scale, w_high: int):
     """The scale of a product's sums: what `high` of the left side times 1 of the weight is."""
@@ -75,7 +79,8 @@ def rescaled(x: Quantized, w: Quantized, multiply, ones, shape):
         sums = multiply(full(shape=ones, value=1, dtype=int8.numpy))
         total = total - zero_correction(one_number(x.zero), sums)
     w_scale = reshape(w.scale, shape=shape) if size_of(w.scale) > 1 else one_number(w.scale)
-    return dequantize(total, unit(one_number(x.scale), w_scale, w.high), 0.0, high=x.high)
+    step = unit(one_number(x.scale), w_scale, w.high) * (POWER / x.high)
+    return dequantize(total, step, 0.0, high=POWER)
 
 
 def one_number(scale):

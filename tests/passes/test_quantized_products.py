@@ -83,8 +83,9 @@ def test_a_product_is_that_of_int64():
     program = quantized_products(program_of(lambda x: rounded(x) @ weight(), (7, 12)))
     x = given(program)[0]
     q = np.clip(np.rint(x / np.float32(2.5) * 127), -128, 127).astype("int64")
-    wanted = (q @ W).astype("float32") * (W_SCALE * np.float32(2.5) / np.float32(127))
-    np.testing.assert_array_equal(results(program, given(program))[0], wanted / np.float32(127))
+    step = W_SCALE * np.float32(2.5) / np.float32(127) * np.float32(128 / 127)
+    wanted = (q @ W).astype("float32") * step / np.float32(128)
+    np.testing.assert_array_equal(results(program, given(program))[0], wanted)
 
 
 def test_a_trained_rounding_becomes_a_product_once_training_is_over():
