@@ -36,6 +36,7 @@ from . import (
     special,
     strip_products,
     vector_rows,
+    weight_only,
 )
 from .c_target import emit
 from .target import KERNELS
@@ -71,4 +72,5 @@ __all__ = [
     "special",
     "strip_products",
     "vector_rows",
+    "weight_only",
 ]

@@ -31,4 +31,5 @@ from . import (
     sorting,
     strided,
     truth,
+    weight_only,
 )

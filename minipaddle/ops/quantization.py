@@ -9,8 +9,8 @@ the whole number that stands for 0.0, as a float, and 0 where the numbers are sy
 
 A product of whole numbers is exact as long as 32 bits hold its sums, so every executor computes the
 same. The formulas around it keep that so: they round after each operation, and end in a division,
-which no processor joins with an addition that follows. If the divisor is a power of two, that rounds
-nothing, and joining it changes nothing.
+which no processor joins with an addition that follows. If the divisor is a power of two, the
+division rounds nothing, and joining it changes nothing.
 """
 
 from __future__ import annotations

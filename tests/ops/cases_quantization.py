@@ -112,3 +112,18 @@ CASES["conv_last_integer"] = [
          numpy=lambda x, w, how=how: channels_last(x, w, **dict(zip(NAMES, how, strict=True))))
     for x, w, how in CONVS
 ]  # fmt: skip
+
+
+def by_weight(x, w, scale, bits):
+    w = w.to(torch.int32)
+    if bits == 4:
+        w = torch.stack([(w & 15 ^ 8) - 8, w >> 4], 1).reshape(-1, w.shape[1])
+    return x @ (w.T * scale.repeat_interleave(x.shape[1] // len(scale), 0))
+
+
+CASES["weight_only_matmul"] = [
+    Case(together(uniform(-2.0, 2.0, (3, 8)), whole(-128, 128, (4 * bits // 8, 8), dtype="int8"),
+                  uniform(0.5, 2.0, (groups, 4))),
+         lambda x, w, scale, bits=bits: by_weight(x, w, scale, bits), {"bits": bits}, wrt=(0,))
+    for bits, groups in ((8, 1), (4, 2))
+]  # fmt: skip

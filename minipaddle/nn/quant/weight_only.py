@@ -22,7 +22,9 @@ from ...core.prelude import (
     value_error,
     where,
 )
+from ...engine.ops.creation import assign
 from ...ops.quantization import matmul_integer, quantize, width
+from ...ops.weight_only import floats, pack, weight_only_matmul
 from .. import functional as F
 
 BITS = {"weight_only_int8": 8, "weight_only_int4": 4, "llm.int8": 8}
@@ -37,18 +39,6 @@ def turned(x):
 def largest(x, axis: int):
     """The largest magnitude along an axis, which stays."""
     return reduction.max(e.abs(x), axis=(axis,), keepdim=True)
-
-
-@slot("quantization.pack")
-def pack(low, high):
-    """Pairs of whole numbers from -8 to 7, as bytes."""
-    return (low & 15) | (high << 4)
-
-
-@slot("quantization.unpack")
-def unpack(x):
-    """The pairs (low, high) that `pack` put into bytes, with their signs."""
-    return x << 4 >> 4, x >> 4
 
 
 @slot("quantization.group_scales")
@@ -103,15 +93,8 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
             raise value_error(f"weight_quantize in 4 bits of {columns} outputs", "an even number")
         pairs = reshape(q, shape=(columns // 2, 2, rows))
         q = pack(*(movement.slice_(pairs, index=((0, columns // 2, 1), k)) for k in (0, 1)))
+    q = assign(q)  # its elements lie in order, as C reads them
     return q, (reshape(top, shape=(columns,)) if group_size == -1 else top) / at["high"]
-
-
-def whole(x, algo: str):
-    """The whole numbers [in, out] of a weight as `weight_quantize` gives it."""
-    if BITS[algo] == 8:
-        return turned(x)
-    pairs, rows = x.spec.shape
-    return turned(reshape(movement.stack(*unpack(x), axis=1), shape=(2 * pairs, rows)))
 
 
 def weight_dequantize(
@@ -127,11 +110,13 @@ def weight_dequantize(
     [[64.0, -254.0], [-127.0, 128.0]]
     """
     require_one_of("weight_dequantize", tuple(BITS), algo=algo)
-    q = whole(x, algo)
-    check_group("weight_dequantize", group_size, q.spec.shape[0])
-    scale, shape = by_rows(scale, q.spec.shape, group_size)
-    y = reshape(q, shape=shape).astype(scale.spec.dtype) * scale
-    return reshape(y, shape=q.spec.shape)
+    check_group("weight_dequantize", group_size, x.spec.shape[1])
+    return floats(x, in_groups(scale), BITS[algo])
+
+
+def in_groups(scale):
+    """Scales as [groups, out]."""
+    return reshape(scale, shape=(1, *scale.spec.shape)) if scale.spec.ndim == 1 else scale
 
 
 def weight_only_linear(
@@ -153,11 +138,12 @@ def weight_only_linear(
         raise value_error(
             "weight_only_linear was given weight_scale=None", "the scales of weight_quantize"
         )
-    algo = ALGORITHMS[weight_dtype]
-    if group_size == -1:  # one scale for a sum: it may come after
-        y = F.linear(x, whole(weight, algo).astype(x.spec.dtype)) * weight_scale
-        return y if bias is None else y + bias
-    return F.linear(x, weight_dequantize(weight, weight_scale, algo, group_size=group_size), bias)
+    check_group("weight_only_linear", group_size, weight.spec.shape[1])
+    rows = x if x.spec.ndim == 2 else reshape(x, shape=(-1, weight.spec.shape[1]))
+    bits = BITS[ALGORITHMS[weight_dtype]]
+    y = weight_only_matmul(rows, weight, in_groups(weight_scale), bits=bits)
+    y = y if x.spec.ndim == 2 else reshape(y, shape=(*x.spec.shape[:-1], y.spec.shape[1]))
+    return y if bias is None else y + bias
 
 
 def llm_int8_linear(x, weight, bias=None, weight_scale=None, threshold=6.0):
