@@ -7,6 +7,8 @@ benchmarks use. Weights are the initializers, so both sides compute with the sam
 from __future__ import annotations
 
 import logging
+import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -115,8 +117,32 @@ def quantized(program, examples, folder) -> tuple[Path, Path]:
 
 def session(path, threads: int = 1):
     """A function of an array that runs a model."""
+    made = load(path, threads)
+    return lambda x: made.run(None, {"x0": x})[0]
+
+
+def load(path, threads: int):
+    """The session of a model."""
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 3
-    made = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return lambda x: made.run(None, {"x0": x})[0]
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def language_model(net, given, folder, threads: int) -> dict:
+    """Functions that run a torch model on the arrays given: in floats, and with products of whole
+    numbers, whose scales are found at each run.
+    """
+    import torch
+
+    net, xs = net.eval(), [torch.from_numpy(a) for a in given]
+    full, small = (Path(folder) / f"{name}.onnx" for name in ("text", "text8"))
+    warnings.simplefilter("ignore")
+    torch.onnx.export(net, tuple(xs), str(full), dynamo=False, opset_version=OPSET)
+    q.quantize_dynamic(str(full), str(small), weight_type=q.QuantType.QInt8)
+    runs = {}
+    for name, path in (("float32", full), ("8 bits, dynamic", small)):
+        made = load(path, threads)
+        feed = {i.name: a for i, a in zip(made.get_inputs(), given, strict=True)}
+        runs[name] = partial(made.run, None, feed)
+    return runs

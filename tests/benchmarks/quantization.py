@@ -4,6 +4,7 @@ A convolutional network reads handwritten digits (UCI, 8 × 8 pixels; a fifth of
 After training its weights, or weights and activations, are rounded (`PTQ`), with one scale for a
 weight or one for each output; or it is trained on with rounded weights (`QAT`), as long as the
 table says. The size is that of `paddle.save`; it counts a byte for each number, also of fewer bits.
+Then the times of networks on 8 and 4 bits, beside ONNX Runtime where it is installed.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import tempfile
 from copy import deepcopy
 from functools import cache
-from time import process_time
 
 from rich.console import Console
 from rich.table import Table
@@ -23,6 +23,8 @@ from minipaddle import nn
 from minipaddle.quantization import PTQ, QAT, QuantConfig
 from minipaddle.quantization import observers as o
 from minipaddle.quantization import quanters as q
+
+from .quantized_times import times_of_a_token, times_of_images, times_of_texts
 
 EPOCHS, MORE = 20, 5
 """Epochs of training, and of training with rounded weights afterwards."""
@@ -115,35 +117,5 @@ def run(threads: int, arguments) -> None:
                     f"weights {bits} bits, {where}, {MORE} epochs on", f"{accuracy(again):.1f}", ""
                 )
     Console(width=100).print(table)
-    Console(width=100).print(times())
-
-
-def times(rounds: int = 15) -> Table:
-    """What an image costs in float32 and in 8 bits, compiled: the least processor time of several
-    runs, one network after the other.
-    """
-    table = Table("an image", "float32, ms", "8 bits, ms", "times faster", title="Time")
-    for name, net, shape in (
-        ("digits, 8 × 8", trained(1), [1, 1, 8, 8]),
-        ("ResNet-18, 224 × 224", paddle.vision.models.resnet18().eval(), [1, 3, 224, 224]),
-    ):
-        x, best = paddle.randn(shape), []
-        nets = net, rounded(net, 8, True, o.AbsmaxObserver(), x)
-        runs = [paddle.jit.to_static(applied(each), backend="native") for each in nets]
-        for run in runs * rounds:
-            began = process_time()
-            run(x)
-            best.append(process_time() - began)
-        full, small = min(best[2::2]), min(best[3::2])  # the first two compile
-        table.add_row(name, f"{1e3 * full:.3f}", f"{1e3 * small:.3f}", f"{full / small:.2f}")
-    return table
-
-
-def applied(net: nn.Layer):
-    """The network as a function, without a tape."""
-
-    def function(x):
-        with paddle.no_grad():
-            return net(x)
-
-    return function
+    for times in (times_of_images, times_of_texts, times_of_a_token):
+        Console(width=110).print(times(threads))
