@@ -1,5 +1,7 @@
 """Networks: every executor gives the same bits, files are a quarter, digits are still read."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from minipaddle import nn
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.quantization import PTQ, QAT, QuantConfig
 from minipaddle.quantization import observers as o
+from minipaddle.quantization.imperative.fuse_utils import fuse_layers
 from minipaddle.quantization.quanters import FakeQuanterWithAbsMaxObserver
 from tests.benchmarks import quantization as digits
 
@@ -138,3 +141,57 @@ def test_digits_are_read_on_few_bits():
     again = digits.trained_on(net, 3, False, epochs=2)
     assert {again[0].weight.dtype, again[7].weight.dtype} == {paddle.int8}
     assert digits.accuracy(again) > max(three, full - 2.0)
+
+
+def test_the_report_says_where_eight_bits_do_not_pay():
+    """As measured: LeNet becomes slower, a large convolution faster."""
+
+    def verdict(net, *shape):
+        ptq = PTQ(QuantConfig(activation=o.AbsmaxObserver(), weight=o.AbsmaxObserver()))
+        observed = ptq.quantize(net.eval())
+        with paddle.no_grad():
+            observed(paddle.ones(shape))
+        found = paddle.quantization.report(observed)
+        again = paddle.quantization.report(ptq.convert(observed))
+        assert [row.small for row in found] == [row.small for row in again]
+        return found
+
+    lenet = verdict(paddle.vision.models.LeNet(), 1, 1, 28, 28)
+    assert len(lenet) == 5
+    assert lenet[0].products == 28 * 28 * 6 * 9
+    assert "do not pay in time" in lenet.verdict
+    assert str(lenet).endswith("weights take 0.25 of the bytes.")
+    large = verdict(nn.Sequential(nn.Conv2D(64, 64, 3, padding=1)), 1, 64, 56, 56)
+    assert "8 bits pay: about 3" in large.verdict
+    nothing = PTQ(QuantConfig(activation=None, weight=o.AbsmaxObserver())).quantize(network())
+    assert "run the observed network" in paddle.quantization.report(nothing).verdict
+
+
+def test_norms_become_part_of_products():
+    paddle.seed(2)
+    net = nn.Sequential(
+        nn.Conv2D(2, 16, 3, bias_attr=False), nn.BatchNorm2D(16), nn.ReLU(),
+        nn.Conv2D(16, 16, 3, padding=1), nn.BatchNorm2D(16, weight_attr=False, bias_attr=False),
+        nn.Flatten(), nn.Linear(576, 4), nn.BatchNorm1D(4),
+    )  # fmt: skip
+    for _ in range(3):  # statistics, and weights of norms, that are not 0 and 1
+        net(batch())
+    for norm in (net[1], net[7]):
+        norm.weight.set_value(paddle.rand(norm.weight.shape) + 0.5)
+        norm.bias.set_value(paddle.rand(norm.bias.shape))
+    fused = fuse_layers(net.eval(), [["0", "1"], ["3", "4"], ["6", "7"]])
+    x, wanted = batch(), net(batch()).numpy()
+    assert type(net[1]) is nn.BatchNorm2D
+    np.testing.assert_allclose(fused(x).numpy(), wanted, rtol=1e-4, atol=1e-4)
+    small = converted(o.AbsmaxObserver(), o.AbsMaxChannelWiseWeightObserver(), fused)
+    eager = small(x).numpy()
+    assert np.abs(eager - wanted).max() < 0.05 * np.abs(wanted).max()
+    for backend in ["interpreter", "native"][: 1 + (compiler() is not None)]:
+        run = paddle.jit.to_static(lambda x: small(x), backend=backend)
+        with paddle.no_grad():  # weights are packed for Winograd's tiles
+            np.testing.assert_array_equal(run(x).numpy(), eager)
+    for pairs, said in (([["0", "2"]], "2 (a ReLU)"), ([["0", "9"]], "no layer '9'")):
+        with pytest.raises(ValueError, match=re.escape(said)):
+            fuse_layers(net, pairs)
+    with pytest.raises(ValueError, match="training mode"):
+        fuse_layers(net.train(), [])

@@ -7,6 +7,7 @@ and the product is exact: eager execution, interpreter and C give the same float
 
 from math import prod
 
+from ...core.prelude import Tensor
 from ...ops.quantized import can_multiply, quantized_conv, quantized_matmul
 from .. import functional as F
 from ..functional.conv import add_bias, prepare
@@ -15,6 +16,9 @@ from .format import ConvertibleQuantedLayer
 
 class Quanted(ConvertibleQuantedLayer):
     """What the two layers have in common: a weight, a bias, and a quanter for weight and input."""
+
+    seen: tuple[int, int] | None = None
+    """Elements of the last input that was observed eagerly, and of the result: for a report."""
 
     axis: int
     """The axis of the weight along which outputs are."""
@@ -39,9 +43,12 @@ class Quanted(ConvertibleQuantedLayer):
         if pair is not None:
             return self.of_whole_numbers(*pair)
         x, w = self.activation_quanter, self.weight_quanter
-        return self.of_floats(
+        y = self.of_floats(
             input if x is None else x(input), self.weight if w is None else w(self.weight)
         )
+        if not self.converted and type(y) is Tensor:  # not a symbolic array
+            object.__setattr__(self, "seen", (input.size, y.size))
+        return y
 
     def whole(self, input):
         """Input and weight in whole numbers; None if one of them has none, or cannot use them."""

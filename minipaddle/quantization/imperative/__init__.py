@@ -1,0 +1,6 @@
+"""What is done to a network before it is quantized."""
+
+from . import fuse_utils
+from .fuse_utils import fuse_layers
+
+__all__ = ["fuse_layers"]
