@@ -10,6 +10,7 @@ import importlib
 import tempfile
 from copy import deepcopy
 from functools import partial
+from itertools import pairwise
 from time import perf_counter, process_time
 
 import numpy as np
@@ -20,6 +21,7 @@ from minipaddle import nn
 from minipaddle.nn import quant
 from minipaddle.quantization import PTQ, QuantConfig
 from minipaddle.quantization import observers as o
+from minipaddle.quantization.imperative.fuse_utils import fuse_layers
 
 from .workloads import gpt
 
@@ -59,8 +61,16 @@ def compiled(net: nn.Layer):
     return call
 
 
+def pairs_of(net: nn.Layer) -> list:
+    """The names of convolutions and of the norms that follow them."""
+    kinds = nn.Conv2D, nn.BatchNorm2D
+    named = [pair for pair in net.named_sublayers() if isinstance(pair[1], kinds)]
+    return [[a, b] for (a, x), (b, y) in pairwise(named) if isinstance(y, nn.BatchNorm2D)]
+
+
 def on_bytes(net: nn.Layer, *xs) -> nn.Layer:
     """A network whose products are those of whole numbers, after one look at some inputs."""
+    net = fuse_layers(net, pairs_of(net))
     config = QuantConfig(activation=None, weight=None)
     by_output = o.AbsMaxChannelWiseWeightObserver()
     config.add_type_config([nn.Conv2D, nn.Linear], o.AbsmaxObserver(), by_output)
