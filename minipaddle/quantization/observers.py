@@ -167,6 +167,8 @@ class HistObserverLayer(HistogramObserver):
 
 class KLObserverLayer(HistogramObserver):
     def bins(self, counts, levels):
+        counts = counts.copy()
+        counts[0] = counts[1]  # zeros, of a ReLU or a border, are exact at every scale
         return kl_threshold(counts, levels)
 
 

@@ -35,6 +35,8 @@ IMAGES = [  # image, kernel, attributes
 WHOLE_TILES = [  # image, outputs
     ((2, 9, 10, 16), 20), ((1, 5, 3, 230), 16), ((1, 17, 22, 19), 33), ((1, 7, 7, 64), 16),
 ]  # fmt: skip
+MOST_AT_ONCE = 227
+"""Input channels whose sums F(4×4, 3×3) can tell apart."""
 LARGEST = np.full((6, 512), -128, "int8")
 
 
@@ -47,22 +49,23 @@ def calls() -> list[Call]:
     found.append(call("product_integer", [LARGEST, LARGEST.T.copy()], STRAIGHT))
     for x, w, how in IMAGES:
         at = dict(zip(NAMES, how, strict=True))
-        for constant in ([], [1]):
+        for constant in ([], [1])[: 2 if how[-1] == x[-1] else 1]:  # depthwise: both packings
             arrays = [bytes_of(x), bytes_of(w)]
             found.append(call("conv_last_integer", arrays, at, constant=constant))
     return found
 
 
 def tiled_calls() -> list[Call]:
-    """3×3 convolutions with constant kernels, by both of Winograd's tiles and by windows."""
+    """3×3 convolutions with constant kernels, by both of Winograd's tiles."""
     found, at = [], dict(zip(NAMES, ((1, 1), ((1, 1), (1, 0)), (1, 1), 1), strict=True))
     for x, outs in WHOLE_TILES:
         arrays = bytes_of(x), bytes_of((3, 3, x[-1], outs))
         least = np.full(x, -128, "int8"), np.full((3, 3, x[-1], outs), -128, "int8")
-        for m in (0, 2, 4):
-            for given in (arrays, least):
-                with following(Schedule({"winograd": (m, m // 2)})):
-                    found.append(call("conv_last_integer", given, at, constant=[1]))
+        for m in (2, 4):
+            with following(Schedule({"winograd": (m, m // 2)})):
+                found.append(call("conv_last_integer", arrays, at, constant=[1]))
+                if x[-1] > MOST_AT_ONCE:  # where sums would wrap around
+                    found.append(call("conv_last_integer", least, at, constant=[1]))
     return found
 
 
@@ -84,7 +87,7 @@ def test_tiles_and_loops():
 def test_winograds_sums_are_exact():
     some = tiled_calls()
     for m in (2, 4):
-        assert sum(f"winograd_input_{m}" in c.kernel.source for c in some) == 2 * len(WHOLE_TILES)
+        assert sum(f"winograd_input_{m}" in c.kernel.source for c in some) == 1 + len(WHOLE_TILES)
     check(some)
     check(some, threads=2)
 

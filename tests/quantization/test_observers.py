@@ -106,3 +106,12 @@ def test_the_least_square_is_the_least():
         return (counts * (middle - np.minimum(np.rint(middle / step), 7) * step) ** 2).sum()
 
     assert mse_threshold(counts, 8) == 1 + np.argmin([error(size) for size in range(1, 129)])
+
+
+def test_zeros_do_not_draw_the_threshold_to_them():
+    """Half of what a ReLU gives is 0, which costs nothing at any scale."""
+    x = np.maximum(rng.standard_normal(20_000), 0).astype("float32")
+    padded = np.concatenate([x, np.zeros(200_000, "float32")])
+    alone, among = (seen(o.KLObserver(), [each]).scales().item() for each in (x, padded))
+    assert among == pytest.approx(alone, rel=0.1)
+    assert among > 0.7 * x.max()
