@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) void integer_taps(
     }
 }
 #else
-static inline void integer_taps(
+static __attribute__((noinline)) void integer_taps(
     const int taps, const int8_t *const *from, const int16_t *w, words_8 *sum)
 {
     int32_t total[16] = {0};

@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void integer_tile_$T(
         for (int j = 0; j < n; j++) c[i * c_row + j] = some[i][j];
 }
 #else
-static inline void integer_tile_$T(
+static __attribute__((noinline)) void integer_tile_$T(
     const int rows, int64_t pairs, const int16_t *a, int64_t a_row, const $T *b, int32_t *c,
     int64_t c_row, int64_t n)
 {
