@@ -27,7 +27,8 @@ from minipaddle import nn, slim
 from minipaddle.incubate import asp
 from minipaddle.quantization import observers as o
 
-from .quantization import accuracy, applied, digits, rounded, trained
+from .quantization import accuracy, digits, rounded, trained
+from .quantized_times import compiled
 
 INPUT, BATCH, FEW = [1, 1, 8, 8], 256, 100
 EPOCHS, MORE = 20, 5
@@ -160,7 +161,7 @@ def sizes_of(net) -> tuple[int, int]:
 
 def times_of(nets, x, rounds: int = 40) -> list[float]:
     """Seconds for a row of x, compiled: one network after the other, many times."""
-    runs = [paddle.jit.to_static(applied(net), backend="native") for net in nets]
+    runs = [compiled(net) for net in nets]
     least = [float("inf")] * len(runs)
     for k in track(range(rounds + 2), "measuring", transient=True):
         for j, run in enumerate(runs):
