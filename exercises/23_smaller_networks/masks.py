@@ -7,8 +7,8 @@ stays so. Write three functions of NumPy arrays; none may change what it is give
   smallest scores of the whole array. Of equal scores those that come first (row by row) go first.
 - `gradual_ratio(step, first, steps, initial, final)`: the part of the weights that is zero at a
   step, when more and more of them go: 0.0 before the step `first`, `initial` at `first`, and
-  `final` at `first + steps` and ever after. Between them let t grow from 0 to 1 evenly; the ratio is
-  final + (initial - final) · (1 - t)³, which rises fast while there are many weights left.
+  `final` at `first + steps` and ever after. Between them let t grow from 0 to 1 evenly; the ratio
+  is final + (initial - final) · (1 - t)³, which rises fast while there are many weights left.
 - `mask_1d(matrix, n, m)`: n of m. Each row is divided into groups of m neighbours (m divides the
   number of columns). In each group the n largest *magnitudes* have a 1, the others a 0; of equal
   ones the first go first. The mask has the matrix's dtype.

@@ -17,7 +17,8 @@ exercise = Exercise(
     hints=(
         "The teacher is sure: its scores are [1000, 0]. What is the logarithm of a softmax of the "
         "student's scores [0, 1000], computed in two steps?",
-        "`detach()` makes a constant of the teacher. `F.log_softmax(x, axis=-1)` is the logarithm in "
+        "`detach()` makes a constant of the teacher. `F.log_softmax(x, axis=-1)` is the "
+        "logarithm in "
         "one step. `mean(1)` over channels of the squares, `flatten(1)`, `F.normalize(x, axis=1)`.",
         "soft_label: p = softmax(t / T), log q = log_softmax(s / T'); minus the mean of Σ p log q\n"
         "attention_transfer: both maps; the mean of the squares of their difference",
@@ -29,8 +30,12 @@ exercise = Exercise(
         "the sum over the batch": "-(p * log_q).sum(-1).mean() → -(p * log_q).sum()",
         "the mean over the classes too": "(p * log_q).sum(-1).mean() → (p * log_q).mean()",
         "one temperature for both": "student / student_temperature → student / teacher_temperature",
-        "the teacher's temperature forgotten": "teacher.detach() / teacher_temperature → teacher.detach()",
-        "multiplied by the temperature": "student / student_temperature → student * student_temperature",
+        "the teacher's temperature forgotten": (
+            "teacher.detach() / teacher_temperature → teacher.detach()"
+        ),
+        "multiplied by the temperature": (
+            "student / student_temperature → student * student_temperature"
+        ),
         "times the squared temperature": (
             "-(p * log_q).sum(-1).mean() → "
             "-(p * log_q).sum(-1).mean() * student_temperature * teacher_temperature"
@@ -66,15 +71,25 @@ exercise = Exercise(
         ),
     },
     unkillable={
-        "soft_label: inexact where numbers are small": "a cross entropy is not small",
+        "return -(p * log_q).sum(-1).mean() → return -(p * log_q).sum(+1).mean()": (
+            "scores have two axes"
+        ),
+        "log_q = F.log_softmax(student / student_temperature, axis=-1) → "
+        "log_q = F.log_softmax(student / student_temperature, axis=+1)": "scores have two axes",
+        "p = F.softmax(teacher.detach() / teacher_temperature, axis=-1) → "
+        "p = F.softmax(teacher.detach() / teacher_temperature, axis=+1)": "scores have two axes",
+        "soft_label: right only for arrays that are not empty": "an empty batch has no mean",
+        "attention_transfer: right only for arrays that are not empty": "no batch has no mean",
+        "attention_transfer: right only for finite numbers": "a map of infinities has no length",
     },
-)  # fmt: skip
+)
 
 
 def cross(t, s, tt, st):
     """The oracle, in NumPy."""
-    lp, lq = (x / h - np.logaddexp.reduce(x / h, axis=-1, keepdims=True)
-              for x, h in ((t, tt), (s, st)))  # fmt: skip
+    lp, lq = (
+        x / h - np.logaddexp.reduce(x / h, axis=-1, keepdims=True) for x, h in ((t, tt), (s, st))
+    )
     return np.array(-(np.exp(lp) * lq).sum(-1).mean())
 
 
@@ -90,8 +105,10 @@ def transfer(t, s):
 exercise.holds(
     lambda yours, t, s: yours.soft_label(t, s, 2.0, 3.0),
     lambda t, s: cross(t, s, 2.0, 3.0),
-    [(4, 5), (4, 5)], large=[(30, 20), (30, 20)], tensors=True,
-)  # fmt: skip
+    [(4, 5), (4, 5)],
+    large=[(30, 20), (30, 20)],
+    tensors=True,
+)
 
 
 @exercise.example
@@ -103,13 +120,18 @@ def the_example(yours):
     sure, wrong = paddle.to_tensor([[1000.0, 0.0]]), paddle.to_tensor([[0.0, 1000.0]])
     expect(yours.soft_label(sure, wrong).item(), 1000.0, given="[[1000, 0]] and [[0, 1000]]")
     expect(yours.soft_label(sure, sure).item(), 0.0, given="[[1000, 0]], twice", atol=1e-6)
+    never = paddle.to_tensor([[-np.inf, 0.0]])
+    got = yours.soft_label(never, paddle.zeros([1, 2])).item()
+    expect(got, 0.6931, given="[[-inf, 0]] and [[0, 0]]", atol=1e-4)
 
 
 exercise.holds(
     lambda yours, t, s: yours.attention_transfer(t + 0.5, s),
     lambda t, s: transfer(t + 0.5, s),
-    [(2, 3, 2, 4), (2, 5, 2, 4)], large=[(6, 3, 4, 5), (6, 2, 4, 5)], tensors=True,
-)  # fmt: skip
+    [(2, 3, 2, 4), (2, 5, 2, 4)],
+    large=[(6, 3, 4, 5), (6, 2, 4, 5)],
+    tensors=True,
+)
 
 
 @exercise.example

@@ -19,7 +19,8 @@ exercise = Exercise(
     hints=(
         "Two filters are large and nearly the same, a third one is small and unlike both. Which "
         "one would you miss least, and which of the two scores says so?",
-        "`filters[:, None] - filters[None]` is each filter minus each other, [n, n, size]. A stable "
+        "`filters[:, None] - filters[None]` is each filter minus each other, [n, n, "
+        "size]. A stable "
         "`argsort` leaves equal scores in order; `tolist` makes Python's numbers.",
         "l1: |filters| summed along axis 1\n"
         "fpgm: lengths of all differences, summed along one axis\n"
@@ -30,9 +31,7 @@ exercise = Exercise(
         "means instead of sums": "np.abs(filters).sum(axis=1) → np.abs(filters).mean(axis=1)",
         "one score for each input": "np.abs(filters).sum(axis=1) → np.abs(filters).sum(axis=0)",
         "squared distances": "np.sqrt((apart**2).sum(axis=2)) → (apart**2).sum(axis=2)",
-        "distances along one side": (
-            "np.sqrt((apart**2).sum(axis=2)) → np.abs(apart).sum(axis=2)"
-        ),
+        "distances along one side": ("np.sqrt((apart**2).sum(axis=2)) → np.abs(apart).sum(axis=2)"),
         "the farthest counts alone": (
             "np.sqrt((apart**2).sum(axis=2)).sum(axis=1) → "
             "np.sqrt((apart**2).sum(axis=2)).max(axis=1)"
@@ -60,7 +59,7 @@ exercise = Exercise(
             "n - 1 - np.argsort(np.asarray(scores)[::-1], kind='stable')"
         ),
     },
-)  # fmt: skip
+)
 
 
 @exercise.example
@@ -77,8 +76,10 @@ def the_examples(yours):
 exercise.holds(
     lambda yours, x: yours.l1_scores(x),
     lambda x: np.linalg.norm(x, ord=1, axis=1),
-    [(5, 4)], large=[(12, 30)], infinite=(np.inf,),
-)  # fmt: skip
+    [(5, 4)],
+    large=[(12, 30)],
+    infinite=(np.inf,),
+)
 
 
 def apart(x):
@@ -86,9 +87,7 @@ def apart(x):
     return np.array([sum(np.linalg.norm(a - b) for b in x) for a in x])
 
 
-exercise.holds(
-    lambda yours, x: yours.fpgm_scores(x), apart, [(5, 4)], large=[(12, 30)]
-)  # fmt: skip
+exercise.holds(lambda yours, x: yours.fpgm_scores(x), apart, [(5, 4)], large=[(12, 30)])
 
 
 @exercise.property(

@@ -17,26 +17,35 @@ exercise = Exercise(
     before=("15_tuning/generation",),
     slots={"tuning.generation": "generation"},
     hints=(
-        "If every new point were a child of the best one alone, where would the search be after ten "
+        "If every new point were a child of the best one alone, where would the search "
+        "be after ten "
         "generations, and what could it no longer find?",
         "Sort the pairs by their number and keep the first few. For each new point draw up to five "
         "times: whether it is at random, the mother, whether there is a father, who, and what "
         "`mutate` draws.",
         "best ← the PARENTS first of the sorted pairs\n"
-        "count times: no best, or 1 of 10: a sample; else a mother; 1 of 2: her child with a father; "
+        "count times: no best, or 1 of 10: a sample; else a mother; 1 of 2: her child "
+        "with a father; "
         "mutate either",
     ),
     wrong={
         "the worst": "pair[1] → -pair[1]",
-        "in the order of measuring": "sorted(times, key=lambda pair: pair[1])[:PARENTS] → times[:PARENTS]",
-        "all are parents": "sorted(times, key=lambda pair: pair[1])[:PARENTS] → sorted(times, key=lambda pair: pair[1])",
+        "in the order of measuring": (
+            "sorted(times, key=lambda pair: pair[1])[:PARENTS] → times[:PARENTS]"
+        ),
+        "all are parents": (
+            "sorted(times, key=lambda pair: pair[1])[:PARENTS] → "
+            "sorted(times, key=lambda pair: pair[1])"
+        ),
         "the best alone": "PARENTS → 1",
         "no parents are an error": "not best or rng.random() < 0.1 → rng.random() < 0.1",
         "never at random": "not best or rng.random() < 0.1 → not best",
         "half at random": "rng.random() < 0.1 → rng.random() < 0.5",
         "always a father": "if rng.random() < 0.5: → if True:",
         "never a father": "if rng.random() < 0.5: → if False:",
-        "children are not changed": "points.append(mutate(space, point, rng)) → points.append(point)",
+        "children are not changed": (
+            "points.append(mutate(space, point, rng)) → points.append(point)"
+        ),
         "changed twice": (
             "points.append(mutate(space, point, rng)) → "
             "points.append(mutate(space, mutate(space, point, rng), rng))"
@@ -56,7 +65,17 @@ exercise = Exercise(
             "points.append((mutate(space, point, rng), 0.0))"
         ),
     },
-)  # fmt: skip
+    unkillable={
+        "if rng.random() < 0.5: → if rng.random() > 0.5:": "both are a half",
+        "if rng.random() < 0.5: → if rng.random() <= 0.5:": "a number is never exactly a half",
+        "if rng.random() < 0.5: → if not rng.random() < 0.5:": "both are a half",
+        "point = crossover(space, point, father, rng) → "
+        "point = crossover(space, father, point, rng)": "mother and father are alike",
+        "if not best or rng.random() < 0.1: → if not best or rng.random() <= 0.1:": (
+            "a number is never exactly a tenth"
+        ),
+    },
+)
 
 NAMES = [f"k{k}" for k in range(24)]
 SPACE = Space(lambda: [pick(name, 0, range(12)) for name in NAMES])
@@ -96,8 +115,13 @@ def kinds_of_points(yours):
     crossed = [c for c in found if len(c) <= 3 and c.most_common(1)[0][1] < 23]
     given = {**GIVEN, "count": COUNT}
     expect(len(at_random) / COUNT, 0.1, given=given, atol=0.035, why="the share at random")
-    expect(len(alone) / COUNT, 0.525, given=given, atol=0.06,
-           why="the share with one answer to all but one question")  # fmt: skip
+    expect(
+        len(alone) / COUNT,
+        0.525,
+        given=given,
+        atol=0.06,
+        why="the share with one answer to all but one question",
+    )
     expect(len(at_random + alone + crossed), COUNT, given=given, why="all others have two parents")
     mothers = Counter(c.most_common(1)[0][0] for c in alone)
     pairs = Counter(k for c in crossed for k, n in c.most_common(2) if n > 1)

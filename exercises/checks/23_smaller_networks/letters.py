@@ -22,7 +22,8 @@ exercise = Exercise(
         "slim.removed_everywhere": "removed_everywhere",
     },
     hints=(
-        "A sum x + y has the letters AB, AB -> AB. The labels 1, 2, 3 come along B of x, and 4, 5, 6 "
+        "A sum x + y has the letters AB, AB -> AB. The labels 1, 2, 3 come along B of x, "
+        "and 4, 5, 6 "
         "along B of y. Which labels are there along B of the result, and how many different ones?",
         "First collect for each letter the places (value, axis, unit) that have it. Then join what "
         "labels there are: `labels.reshape(-1, unit)` has a row for each block, and each of its "
@@ -58,12 +59,8 @@ exercise = Exercise(
             "columns += list(labels.reshape(-1, unit).T) → "
             "columns += list(labels.reshape(-1, unit).T[:1])"
         ),
-        "blocks laid out the other way": (
-            "labels.reshape(-1, unit).T → labels.reshape(unit, -1)"
-        ),
-        "blocks repeated the other way": (
-            "np.repeat(blocks, unit) → np.tile(blocks, unit)"
-        ),
+        "blocks laid out the other way": ("labels.reshape(-1, unit).T → labels.reshape(unit, -1)"),
+        "blocks repeated the other way": ("np.repeat(blocks, unit) → np.tile(blocks, unit)"),
         "rows that were joined stay": "channels.root(found) → found",
         "only the weight that was named": (
             "channels.labels.items() → list(channels.labels.items())[:1]"
@@ -73,7 +70,21 @@ exercise = Exercise(
         ),
         "numbers are looked at": "if value is None: → if False:",
     },
-)  # fmt: skip
+    unkillable={
+        "for value, axes in zip((*inputs, *results), (*rule.inputs, *rule.results), "
+        "strict=True): → "
+        "for value, axes in zip((*inputs, *results), (*rule.inputs, *rule.results), "
+        "strict=False):": ("a rule has an entry for each value"),
+        "blocks = channels.join(blocks, column) → blocks = channels.join(column, blocks)": (
+            "where both have a label it is the same one afterwards"
+        ),
+        "for column in columns[1:]: → for column in columns[0:]:": (
+            "joined with itself an array is what it was"
+        ),
+        "columns += list(labels.reshape(-1, unit).T) → "
+        "columns += list(labels.reshape(-2, unit).T)": "NumPy takes any negative size",
+    },
+)
 
 
 class Board:
@@ -120,7 +131,7 @@ def axes(text, **units):
 def rule(text, terms="", units=({}, {}, {})):
     """A rule from `ab,b->ab`; `units` of the letters for each value."""
     left, right = text.split("->")
-    every = [axes(t, **u) for t, u in zip([*left.split(","), right], units)]
+    every = [axes(t, **u) for t, u in zip([*left.split(","), right], [*units, *[{}] * 9])]
     return Rule(every[:-1], every[-1:], dict.fromkeys(terms, "sum"))
 
 
@@ -136,24 +147,56 @@ def spread(yours, found, inputs, board):
 
 
 CASES = {
-    "a sum": ("ab,ab->ab", "xy", {"x1": [1, 2, 3]}, {"x1": [1, 2, 3], "y1": [1, 2, 3], "z1": [1, 2, 3]}),
+    "a sum": (
+        "ab,ab->ab",
+        "xy",
+        {"x1": [1, 2, 3]},
+        {"x1": [1, 2, 3], "y1": [1, 2, 3], "z1": [1, 2, 3]},
+    ),
     "labels that meet": (
-        "ab,ab->ab", "xy", {"x1": [1, 2, 0], "y1": [0, 5, 6]},
+        "ab,ab->ab",
+        "xy",
+        {"x1": [1, 2, 0], "y1": [0, 5, 6]},
         {"x1": [1, 2, 6], "y1": [1, 2, 6], "z1": [1, 2, 6]},
     ),
-    "from the result back": ("ab,b->ab", "xy", {"z1": [4, 0, 5]}, {"z1": [4, 0, 5], "x1": [4, 0, 5], "y0": [4, 0, 5]}),
+    "from the result back": (
+        "ab,b->ab",
+        "xy",
+        {"z1": [4, 0, 5]},
+        {"z1": [4, 0, 5], "x1": [4, 0, 5], "y0": [4, 0, 5]},
+    ),
     "two letters": (
-        "ab,ab->ab", "xy", {"x0": [1, 2], "y1": [3, 4]},
+        "ab,ab->ab",
+        "xy",
+        {"x0": [1, 2], "y1": [3, 4]},
         {k: v for n in "xyz" for k, v in ((f"{n}0", [1, 2]), (f"{n}1", [3, 4]))},
     ),
-    "two axes of one value": ("aa,a->a", "xy", {"x0": [1, 2]}, {k: [1, 2] for k in ("x0", "x1", "y0", "z0")}),
-    "axes without letters and labels": ("a..,a.->a", "xy", {"y0": [7, 0]}, {k: [7, 0] for k in ("x0", "y0", "z0")}),
+    "two axes of one value": (
+        "aa,a->a",
+        "xy",
+        {"x0": [1, 2]},
+        {k: [1, 2] for k in ("x0", "x1", "y0", "z0")},
+    ),
+    "axes without letters and labels": (
+        "a..,a.->a",
+        "xy",
+        {"y0": [7, 0]},
+        {k: [7, 0] for k in ("x0", "y0", "z0")},
+    ),
     "crossed labels": (
-        "a,a->a", "xy", {"x0": [1, 2, 3], "y0": [2, 3, 4]},
+        "a,a->a",
+        "xy",
+        {"x0": [1, 2, 3], "y0": [2, 3, 4]},
         {k: [1, 1, 1] for k in ("x0", "y0", "z0")},
     ),
+    "many inputs": (
+        "a,a,a,a,a,a,a->a",
+        "tuvwxyk",
+        {"x0": [1, 2]},
+        {f"{v}0": [1, 2] for v in "tuvwxykz"},
+    ),
     "nothing": ("ab,b->ab", "xy", {"w0": [1]}, {"w0": [1]}),
-}  # fmt: skip
+}
 
 
 @exercise.example
@@ -212,6 +255,7 @@ def what_goes(yours):
     for labels, x, y, z in (
         ([2], [0, 1, 0], [0, 0, 1, 0], [0, 0, 0]),
         ([1, 4], [1, 0, 1], [0, 0, 0, 1], [1, 1, 0]),
+        ([*range(4, 30)], [0, 0, 0], [0, 0, 0, 1], [0, 0, 0]),
     ):
         got = yours.removed_everywhere(board, labels)
         expected = {place: np.array(rows, bool) for place, rows in

@@ -20,7 +20,8 @@ exercise = Exercise(
     hints=(
         "A threshold would be easier than a count: everything below it goes. What does it do where "
         "many scores are equal, such as in a weight of which half is zero already?",
-        "`np.argsort(x, axis=None, kind='stable')` gives the places in the flat array, the smallest "
+        "`np.argsort(x, axis=None, kind='stable')` gives the places in the flat array, "
+        "the smallest "
         "first, and keeps the order of equal ones. For n of m sort each row of `reshape(-1, m)`; "
         "`np.put_along_axis` writes to places that differ from row to row.",
         "mask_smallest: flat ones; zeros at the first `count` places of the order; back to shape\n"
@@ -38,8 +39,12 @@ exercise = Exercise(
             "np.argsort(scores, axis=None, kind='stable') → "
             "scores.size - 1 - np.argsort(scores.ravel()[::-1], kind='stable')"
         ),
-        "the scores' own dtype": "np.ones(scores.size, 'float32') → np.ones(scores.size, scores.dtype)",
-        "zeros where ones belong": "np.ones(scores.size, 'float32') → 1 - np.ones(scores.size, 'float32')",
+        "the scores' own dtype": (
+            "np.ones(scores.size, 'float32') → np.ones(scores.size, scores.dtype)"
+        ),
+        "zeros where ones belong": (
+            "np.ones(scores.size, 'float32') → 1 - np.ones(scores.size, 'float32')"
+        ),
         "flat": "mask.reshape(scores.shape) → mask",
         "the first ratio from the start": "return 0.0 → return initial",
         "the first step left out": "if step < first: → if step <= first:",
@@ -57,7 +62,9 @@ exercise = Exercise(
             "np.argsort(groups, axis=1, kind='stable') → "
             "np.argsort(np.broadcast_to(groups.sum(0), groups.shape), axis=1, kind='stable')"
         ),
-        "masks in float32": "np.ones(groups.shape, matrix.dtype) → np.ones(groups.shape, 'float32')",
+        "masks in float32": (
+            "np.ones(groups.shape, matrix.dtype) → np.ones(groups.shape, 'float32')"
+        ),
     },
     unkillable={
         "groups = abs(matrix).reshape(-1, m) → groups = abs(matrix).reshape(-2, m)": (
@@ -65,7 +72,7 @@ exercise = Exercise(
         ),
         "mask_smallest: always float32": "this is what is asked for",
     },
-)  # fmt: skip
+)
 
 
 def smallest(scores, count):
