@@ -35,7 +35,7 @@ OF_FLOATS = """
     cross_entropy det eig eigh inverse logsumexp matrix_exp max_pool max_pool_grad
     max_pool_last max_pool_last_grad max_pool_last_take max_pool_take mean_of_valid moments p_norm
     pinv qr scale_grad slogdet softmax softmax_minus_label solve solve_triangular standardize
-    svd
+    svd weight_only_matmul
 """
 """The operators that C computes for floats alone. Functions of Paddle refuse whole numbers there;
 NumPy computes those that reach the operator itself."""
@@ -52,6 +52,7 @@ BY_CUPY = {
     "scatter": "threads would meet at one element",
     "sorting": "it sorts, with Thrust",
     "strided": "threads would meet at one element",
+    "weight_only": "cuBLAS multiplies floats",
 }
 """Why operators have no CUDA kernel, by the file that defines them."""
 

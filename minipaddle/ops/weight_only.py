@@ -6,6 +6,7 @@ of a byte. A scale [groups, out] is that of one step: the inputs fall into group
 
 from __future__ import annotations
 
+from ..engine.core import dtype as dt
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.core.slots import slot
@@ -54,6 +55,8 @@ def weight_only_matmul(m, x, w, scale, *, bits):
 
 @weight_only_matmul.shape
 def _(x, w, scale, *, bits):
+    if x.dtype in dt.HALVES:
+        raise TypeError(f"weight_only_matmul multiplies in float32 or float64, not in {x.dtype}")
     columns, rows = w.shape[0] * 8 // bits, w.shape[1]
     if x.ndim != 2 or x.shape[1] != rows or scale.shape[1:] != (columns,) or rows % scale.shape[0]:
         raise ValueError(
@@ -69,4 +72,4 @@ weight_only_matmul.vjp(
         g, transpose(floats(w, scale, bits).astype(g.spec.dtype), perm=(1, 0))
     )
 )
-weight_only_matmul.shards(lambda x, w, scale, *, bits: "mk,..,..->m.", linear=("x",))
+weight_only_matmul.shards(lambda x, w, scale, *, bits: "m.,..,..->m.", linear=("x",))

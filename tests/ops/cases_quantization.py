@@ -124,6 +124,7 @@ def by_weight(x, w, scale, bits):
 CASES["weight_only_matmul"] = [
     Case(together(uniform(-2.0, 2.0, (3, 8)), whole(-128, 128, (4 * bits // 8, 8), dtype="int8"),
                   uniform(0.5, 2.0, (groups, 4))),
-         lambda x, w, scale, bits=bits: by_weight(x, w, scale, bits), {"bits": bits}, wrt=(0,))
+         lambda x, w, scale, bits=bits: by_weight(x, w, scale, bits), {"bits": bits}, wrt=(0,),
+         dtypes=("float64", "float32"))
     for bits, groups in ((8, 1), (4, 2))
 ]  # fmt: skip

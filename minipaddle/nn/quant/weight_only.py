@@ -22,6 +22,7 @@ from ...core.prelude import (
     value_error,
     where,
 )
+from ...engine.core import dtype as dt
 from ...engine.ops.creation import assign
 from ...ops.quantization import matmul_integer, quantize, width
 from ...ops.weight_only import floats, pack, weight_only_matmul
@@ -140,8 +141,10 @@ def weight_only_linear(
         )
     check_group("weight_only_linear", group_size, weight.spec.shape[1])
     rows = x if x.spec.ndim == 2 else reshape(x, shape=(-1, weight.spec.shape[1]))
-    bits = BITS[ALGORITHMS[weight_dtype]]
-    y = weight_only_matmul(rows, weight, in_groups(weight_scale), bits=bits)
+    bits, dtype = BITS[ALGORITHMS[weight_dtype]], x.spec.dtype
+    wide = dt.float32.numpy if dtype in dt.HALVES else dtype  # of halves: rounded once, at the end
+    scale = in_groups(weight_scale).astype(wide)
+    y = weight_only_matmul(rows.astype(wide), weight, scale, bits=bits).astype(dtype)
     y = y if x.spec.ndim == 2 else reshape(y, shape=(*x.spec.shape[:-1], y.spec.shape[1]))
     return y if bias is None else y + bias
 
