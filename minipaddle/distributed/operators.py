@@ -222,7 +222,7 @@ def start_all_reduce(m, *xs, op="sum", group=0):
     if len({x.dtype for x in xs}) > 1:
         raise ValueError("one message holds values of one dtype")
     ticket = next(started.now.tickets)
-    whole = packed(m, xs, 1)
+    whole = pack(m, xs, 1)
     started.now.works[ticket] = group_numbered(group).all_reduce(whole, op, wait=False)
     return m.asarray(ticket)
 
@@ -237,7 +237,7 @@ def _(*xs, op, group):
 @opaque
 def finish_all_reduce(m, ticket, *, shapes, dtype):
     """Wait for what `start_all_reduce` began: its results, of these shapes."""
-    return unpacked(ticket, shapes, dtype)
+    return unpack(ticket, shapes, dtype)
 
 
 @opaque
@@ -247,14 +247,14 @@ def start_collective(m, *xs, collective, group=0, **options):
     """
     group = group_numbered(group)
     parts = group.size if collective == "reduce_scatter" else 1
-    whole = packed(m, xs, parts) if len(xs) > 1 else contiguous(m, xs[0])
+    whole = pack(m, xs, parts) if len(xs) > 1 else contiguous(m, xs[0])
     ticket = next(started.now.tickets)
     begin = getattr(group, METHODS.get(collective, collective))
     started.now.works[ticket] = begin(whole, **options, wait=False)
     return m.asarray(ticket)
 
 
-def packed(m, xs, parts: int):
+def pack(m, xs, parts: int):
     """All `xs` in one array of one axis: the first of the `parts` of each, then the second, …"""
     return m.concatenate([x.reshape(parts, -1) for x in xs], axis=1).reshape(-1)
 
@@ -268,10 +268,10 @@ def finish_collective(m, ticket, *, shapes, dtype, parts=1):
     """Wait for what `start_collective` began: its results, of these shapes. Each lies in as many
     `parts`, one from each rank of an `all_gather`.
     """
-    return unpacked(ticket, shapes, dtype, parts)
+    return unpack(ticket, shapes, dtype, parts)
 
 
-def unpacked(ticket, shapes, dtype, parts=1) -> tuple:
+def unpack(ticket, shapes, dtype, parts=1) -> tuple:
     """Wait for a message: the arrays of these shapes in it."""
     whole = started.now.works.pop(int(ticket)).wait().reshape(parts, -1)
     ends = [*accumulate(Spec(shape, dtype).size // parts for shape in shapes)]

@@ -9,16 +9,10 @@ from __future__ import annotations
 
 from ..engine.core.record import Record
 from ..engine.ir.program import Program
-from ..engine.passes.async_collectives import LATEST, travels
+from ..engine.passes.async_collectives import LATEST, place_of
 
 FIRST = (float("-inf"),)
 """A place before all others."""
-
-
-def place_of(record: Record) -> tuple | None:
-    """The place of a collective; None for other records."""
-    early = record.attrs.get("early")
-    return early[0] if early is not None and travels(record) else None
 
 
 def places_needed(program: Program) -> dict[Record, tuple]:

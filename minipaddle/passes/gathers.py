@@ -28,9 +28,9 @@ from ..engine.core.slots import slot
 from ..engine.ir.edit import substitute, users_of, with_records
 from ..engine.ir.program import NUMBER, Program
 from ..engine.ops.marks import after
-from ..engine.passes.async_collectives import MB, TOGETHER, kind_of
+from ..engine.passes.async_collectives import MB, TOGETHER, kind_of, place_of
 from ..engine.passes.registry import program_pass
-from .collective_order import FIRST, in_order, place_of, places_needed
+from .collective_order import FIRST, in_order, places_needed
 
 SLACK = 2
 """A kernel may compute a gradient together with what needs the next weights. So sums of gradients

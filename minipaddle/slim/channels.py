@@ -233,7 +233,7 @@ class Movement:
             for k, v in enumerate(self.inputs):
                 for d, labels in self.channels.along(v) if v else ():
                     at = np.unravel_index(np.where(which == k, place, 0), spec_of(v).shape)
-                    self.put(result, np.where(which == k, labels[at[d]], 0))
+                    self.set_elements(result, np.where(which == k, labels[at[d]], 0))
         for k, v in enumerate(self.inputs):
             found = np.zeros(spec_of(v).size if v else 0, dtype=int)
             for (which, place), result in zip(self.sources, self.results):
@@ -244,9 +244,9 @@ class Movement:
                     for part in repeats(order):
                         found[order[part]] = self.channels.join(found[order[part]], wanted[part])
             if v:
-                self.put(v, self.channels.root(found).reshape(spec_of(v).shape))
+                self.set_elements(v, self.channels.root(found).reshape(spec_of(v).shape))
 
-    def put(self, value: Value, labels) -> None:
+    def set_elements(self, value: Value, labels) -> None:
         """Labels of elements as those of one axis. Elements without a label may follow others."""
         if not labels.any():
             return
@@ -284,7 +284,7 @@ def sources(op, specs: list, attrs: dict) -> list:
     sizes = [spec.size if isinstance(spec, Spec) else 0 for spec in specs]
     starts = np.cumsum([0, *sizes])
 
-    def moved(offset: int) -> list:
+    def move(offset: int) -> list:
         arrays = [
             (np.arange(a, a + n) + offset).reshape(spec.shape) if n else spec
             for a, n, spec in zip(starts, sizes, specs)
@@ -294,7 +294,7 @@ def sources(op, specs: list, attrs: dict) -> list:
 
     far = int(starts[-1]) + 1
     found = []
-    for a, b in zip(moved(0), moved(far), strict=True):
+    for a, b in zip(move(0), move(far), strict=True):
         which = np.where(b - a == far, np.searchsorted(starts, a, side="right") - 1, -1)
         found.append((which, np.where(which >= 0, a - starts[which], 0)))
     return found

@@ -89,7 +89,7 @@ class Removal:
             State(s.name, self.now[s.record], self.now.get(s.update), s.storage) for s in old.states
         ]
 
-    def kept(self, value, axis: int):
+    def rows_left(self, value, axis: int):
         """The rows of an axis that stay, as an array of their numbers."""
         rows = self.gone.get((value, axis))
         n = spec_of(value).shape[axis]
@@ -98,7 +98,7 @@ class Removal:
     def spec(self, value) -> Spec:
         """The spec of a value without the rows that go."""
         spec = spec_of(value)
-        return Spec(tuple(len(self.kept(value, d)) for d in range(spec.ndim)), spec.dtype)
+        return Spec(tuple(len(self.rows_left(value, d)) for d in range(spec.ndim)), spec.dtype)
 
     def write(self, record: Record) -> Record:
         inputs = [self.now.get(r, r) for r in record.inputs]  # numbers stand for themselves
@@ -135,11 +135,11 @@ class Removal:
             return attrs | {"sizes": tuple(spec.shape[attrs["axis"]] for spec in wanted)}
         if op is movement.slice_:
             x, index = value_of(record.inputs[0]), attrs["index"]
-            return attrs | {"index": tuple(self.cut(k, self.kept(x, d), spec_of(x).shape[d])
+            return attrs | {"index": tuple(self.cut(k, self.rows_left(x, d), spec_of(x).shape[d])
                                            for d, k in enumerate(index))}  # fmt: skip
         if op is conv and (groups := attrs["groups"]) > 1:
             x = value_of(record.inputs[0])
-            new = len(self.kept(x, 1)) * groups // spec_of(x).shape[1]
+            new = len(self.rows_left(x, 1)) * groups // spec_of(x).shape[1]
             if record.scope:
                 self.groups[record.scope[1]] = new
             return attrs | {"groups": new}
@@ -163,21 +163,21 @@ class Removal:
         numbers = []  # for each input the numbers of the elements that stay
         for v in values:
             every = np.arange(spec_of(v).size if v else 0)
-            every = self.restricted(every.reshape(spec_of(v).shape), v) if v else every
+            every = self.cut_array(every.reshape(spec_of(v).shape), v) if v else every
             numbers.append(every.ravel())
         for k, ((which, place), (which2, place2)) in enumerate(
             zip(before, sources(record.op, specs, attrs), strict=True)
         ):
-            which, place = (self.restricted(x, (record, k)) for x in (which, place))
+            which, place = (self.cut_array(x, (record, k)) for x in (which, place))
             back = np.array(place2)
             for j, own in enumerate(numbers):
                 back[which2 == j] = own[place2[which2 == j]]
             if (which != which2).any() or (place != back).any():
                 raise refuse(record, "without them it would move other elements")
 
-    def restricted(self, x, value):
+    def cut_array(self, x, value):
         """An array of a value's shape without the rows that go."""
-        return x[np.ix_(*(self.kept(value, d) for d in range(x.ndim)))] if x.ndim else x
+        return x[np.ix_(*(self.rows_left(value, d) for d in range(x.ndim)))] if x.ndim else x
 
 
 def difference(expected: Program, found: Program) -> Record | None:

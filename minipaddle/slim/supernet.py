@@ -56,11 +56,11 @@ class Supernet(Layer):
             raise value_error(
                 f"no layer {wrong[0]!r} in the network", f"one of {', '.join(layers)}"
             )
-        self.order = {name: self.ranked(name) for name in self.names}
+        self.order = {name: self.rank(name) for name in self.names}
         self.space, self.plans = Space(self.ask), {}
         self.net_config = self.space.default
 
-    def ranked(self, name: str) -> list[int]:
+    def rank(self, name: str) -> list[int]:
         """The labels of a weight's channels, the least first."""
         pruner, value = self.pruner, self.pruner.values[name]
         axis, channels = filter_axis(spec_of(value)), pruner.channels(name)
@@ -122,7 +122,7 @@ class Supernet(Layer):
             raise not_supported("a program of a Supernet",
                                 hint="capture what export(config) gives")  # fmt: skip
         plan = self.plan(self.net_config)
-        with sliced(self.model, plan), self.shallow(self.net_config):
+        with slice_weights(self.model, plan), self.shallow(self.net_config):
             return self.model(*inputs)
 
     @contextmanager
@@ -156,13 +156,13 @@ class Supernet(Layer):
     def work(self, config: dict) -> float:
         """The part of the whole network's products that a configuration computes."""
         pruner = self.pruner
-        with sliced(self.model, self.plan(config)), self.shallow(config):
+        with slice_weights(self.model, self.plan(config)), self.shallow(config):
             program = Axes(program_of(self.model, pruner.inputs)).program
         return work_of(program) / work_of(pruner.axes.program)
 
 
 @contextmanager
-def sliced(model: Layer, plan: Plan):
+def slice_weights(model: Layer, plan: Plan):
     """Within the block layers compute with slices of their weights; gradients reach the weights."""
     cut = {id(x): (x, gone) for x, gone in plan.of_weights().items()}
     with ExitStack() as undo:
@@ -230,13 +230,13 @@ class OFA(Layer):
         """
         found, points = [], [self.supernet.smallest]
         for _ in range(generations + 1):
-            found += [(p, self.tried(p, eval_func) if condition(p) else np.inf) for p in points]
+            found += [(p, self.score(p, eval_func) if condition(p) else np.inf) for p in points]
             same = lambda points: [0.0] * len(points)
             points = proposals(self.supernet.space, found, same, count, self.rng)
         good = [(p, -x) for p, x in found if x < np.inf]
         return sorted(good, key=lambda pair: -pair[1])
 
-    def tried(self, config: dict, eval_func: Callable) -> float:
+    def score(self, config: dict, eval_func: Callable) -> float:
         """Minus the score of a configuration."""
         self.supernet.set_net_config(config)
         try:

@@ -96,9 +96,9 @@ def groups_of(found: list[Record], needed: dict, megabytes: float | None) -> lis
     return [[found[k] for k in group] for group in groups]
 
 
-def place_of(record: Record) -> tuple:
-    """The place of a collective in the order in which all ranks start them."""
-    return record.attrs["early"][0]
+def place_of(record: Record) -> tuple | None:
+    """The place of a collective in the order in which all ranks start them; None for others."""
+    return record.attrs["early"][0] if travels(record) else None
 
 
 def kind_of(record: Record) -> tuple:
@@ -125,7 +125,7 @@ def first_needs(program: Program) -> dict[Record, tuple]:
     """For each record the first place of a collective that is computed from it."""
     found: dict[Record, tuple] = {}
     for record in reversed(program.records):
-        first = min(found.get(record, LATEST), place_of(record) if travels(record) else LATEST)
+        first = min(found.get(record, LATEST), place_of(record) or LATEST)
         for x in record.inputs:
             found[x] = min(found.get(x, LATEST), first)
     return {record: found.get(record, LATEST) for record in program.records}
