@@ -14,10 +14,12 @@ which each axis of the mesh does what the tuple `chosen` says.
   number for an input; for a result they are `rule.terms` and None.
 - `cost` are the bytes that a rank receives when the inputs are moved.
   `steps_between(spec.nbytes, before, after, mesh_shape)[0]` are those of one of them.
-- A result that is a term has to be joined sooner or later. What that costs,
-  `cost_of_terms(spec, placements, mesh_shape)` for each result, is added, but not always: a plan in
-  which nothing moves and no axis of the mesh keeps terms (`Terms`) costs nothing. So what lies
-  right already is never moved to save a sum that another operator may need anyway.
+- A result that is a term has to be joined sooner or later, and one that is cut along another
+  letter than the first input has to be moved back to it. What that will cost,
+  `cost_of_next_moves(rule, specs, placed, results, found, mesh_shape)`, where `found` is the list
+  of the results' placements, is added, but not always: a plan in which nothing moves and no axis of
+  the mesh keeps terms (`Terms`) costs nothing. So what lies right already is never moved to save a
+  move that another operator may need anyway.
 
 `propagate(rule, specs, placed, results, mesh_shape)`: the plan that costs least.
 
@@ -29,7 +31,7 @@ which each axis of the mesh does what the tuple `chosen` says.
   candidates fastest.
 
     x [64, 8] in pieces along 0, w [8, 4] in pieces along 0, on 2 ranks: w is gathered, 64 bytes;
-    with x [2, 8]: its rows become columns, 16 bytes, and 32 to add up the terms: 48 bytes
+    with x [2, 8]: its rows become columns, 16 bytes, and 16 to scatter the sum: 32 bytes
 
 Source: Xu et al., "GSPMD", 2021, section 3.5.
 """
@@ -41,7 +43,7 @@ from minipaddle.engine.sharding.propagate import (
     Plan,
     Terms,
     candidates,
-    cost_of_terms,
+    cost_of_next_moves,
     leaves_enough,
     lying,
 )

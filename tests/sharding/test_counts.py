@@ -14,7 +14,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.nn import functional as F
 
-from .models import GPT, R, megatron
+from .models import GPT, R, first_axis, megatron
 
 BATCH, TIME, WIDTH = 2, 8, 64
 
@@ -30,14 +30,23 @@ def collectives(step) -> list[tuple]:
     return [(r.op.name, max(r.spec.nbytes, r.inputs[0].spec.nbytes)) for r in found]
 
 
-def count_in_step(blocks: int, ranks: int, sequence: bool):
-    """The collectives of a training step of a GPT whose weights are larger than its activations."""
+def lies(way: str, name: str, spec) -> list:
+    """The placements of a weight."""
+    if way == "zero":
+        return first_axis(name, spec)
+    return [R] if "words" in name else megatron(name, spec)
+
+
+def count_in_step(blocks: int, ranks: int, way: str):
+    """The collectives of a training step of a GPT: tensor or sequence parallel with weights that
+    are larger than the activations, or each weight in pieces (ZeRO-3) with a batch of like size.
+    """
     paddle.seed(3)
     net = GPT(words=64, width=WIDTH, heads=4, blocks=blocks, time=TIME, dropout=0.1)
     mesh = dist.ProcessMesh([*range(ranks)])
     for name, p in net.named_parameters():
-        dist.shard_tensor(p, mesh, [R] if "words" in name else megatron(name, p.spec))
-    if sequence:
+        dist.shard_tensor(p, mesh, lies(way, name, p.spec))
+    if way == "sequence":
         cut = [dist.Shard(1)]
         for block in net.blocks:
             for layer in (block.norm1, block.norm2):
@@ -49,8 +58,9 @@ def count_in_step(blocks: int, ranks: int, sequence: bool):
                 layer.register_forward_post_hook(
                     lambda _, x, y, bias=bias: dist.reshard(y, mesh, cut) + bias
                 )
-    tokens = np.random.default_rng(0).integers(0, 64, (2, BATCH, TIME))
-    x, y = (dist.shard_tensor(paddle.to_tensor(each), mesh, []) for each in tokens)
+    tokens = np.random.default_rng(0).integers(0, 64, (2, 16 if way == "zero" else BATCH, TIME))
+    rows = [dist.Shard(0)] if way == "zero" else []
+    x, y = (dist.shard_tensor(paddle.to_tensor(each), mesh, rows) for each in tokens)
     sgd = paddle.optimizer.SGD(0.1, net.parameters())
 
     @paddle.jit.to_static
@@ -66,17 +76,22 @@ def count_in_step(blocks: int, ranks: int, sequence: bool):
     return collectives(step)
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-@pytest.mark.parametrize("sequence", [False, True], ids=["tensor", "sequence"])
-def test_a_block_has_the_collectives_of_megatron(ranks, sequence):
+def count_of_a_block(ranks: int, way: str) -> Counter:
     """Of two blocks less one: what stands around them is left out."""
     (one, *_), (two, *_) = (
-        dist.spawn(count_in_step, args=(blocks, ranks, sequence), nprocs=ranks).results
+        dist.spawn(count_in_step, args=(blocks, ranks, way), nprocs=ranks).results
         for blocks in (1, 2)
     )
+    assert not Counter(one) - Counter(two)
+    return Counter(two) - Counter(one)
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("way", ["tensor", "sequence"])
+def test_a_block_has_the_collectives_of_megatron(ranks, way):
     activation = BATCH * TIME * WIDTH * 4
-    found = Counter(two) - Counter(one)
-    if not sequence:
+    found = count_of_a_block(ranks, way)
+    if way == "tensor":
         assert found == {("all_reduce", activation): 4}
     else:
         assert found == {("all_gather", activation): 4, ("reduce_scatter", activation): 4}
@@ -85,3 +100,15 @@ def test_a_block_has_the_collectives_of_megatron(ranks, sequence):
         factor[name] * n * (ranks - 1) // ranks * k for (name, n), k in found.items()
     )  # both ways are equal: an all-reduce is a reduce-scatter and an all-gather
     assert received == 8 * activation * (ranks - 1) // ranks
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_weights_come_to_the_batch(ranks):
+    """With weights in pieces each is gathered for the forward and for the backward, its gradient is
+    scattered, and no activation moves: the rows of the batch stay where they are.
+    """
+    weights = [4 * WIDTH * n for n in (3 * WIDTH, WIDTH, 4 * WIDTH, 4 * WIDTH)]
+    found = count_of_a_block(ranks, "zero")
+    assert found == Counter(
+        [("all_gather", n) for n in 2 * weights] + [("reduce_scatter", n) for n in weights]
+    )

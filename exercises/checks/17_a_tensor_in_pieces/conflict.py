@@ -28,7 +28,7 @@ exercise = Exercise(
         "propagate all axes of the mesh choose for themselves: itertools.product.",
         "plan_for: lying(...) for each input that is no number and for each result\n"
         "    cost = the bytes of moving the inputs; if there are any, or Terms among the chosen:\n"
-        "    plus cost_of_terms of the results\n"
+        "    plus cost_of_next_moves of the results\n"
         "propagate: all combinations of candidates that leave enough; the least by cost, the first "
         "of equals",
     ),
@@ -94,7 +94,7 @@ def in_the_task(yours):
     """A product whose inputs are cut along different letters, with few and with many rows."""
     for m, inputs, result, cost in (
         (64, [(Shard(0),), (R,)], (Shard(0),), 64),
-        (2, [(Shard(1),), (Shard(0),)], (P,), 48),
+        (2, [(Shard(1),), (Shard(0),)], (P,), 32),
     ):
         specs, placed = [spec(m, 8), spec(8, 4)], [(Shard(0),), (Shard(0),)]
         plan, given = planned(yours, matmul(), specs, placed, [spec(m, 4)], (2,))

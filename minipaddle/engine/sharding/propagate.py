@@ -2,9 +2,10 @@
 
 Each axis of the mesh cuts one letter of the operator's rule. The letters that inputs are cut along
 already are the candidates; an input that lies otherwise has to be moved. If no choice leaves all of
-them where they are, the one wins for which fewer bytes move; a result of which each rank gets a
-term counts as the move that will join the terms. Of equals the first input's letter wins, and terms
-are joined rather than kept, except by operators of one input.
+them where they are, the one wins for which the fewest bytes move, now and next: the terms of a
+result will be joined, and a result that is not cut along the first input's letter will be moved
+back to it. So the rows of a batch stay where they are, and weights come to them. Of equals the
+first input's letter wins, and terms are joined rather than kept, except by operators of one input.
 
 Sources: Xu et al., "GSPMD", 2021; Paddle's rules, with which this one is compared in the tests.
 """
@@ -12,14 +13,13 @@ Sources: Xu et al., "GSPMD", 2021; Paddle's rules, with which this one is compar
 from __future__ import annotations
 
 from itertools import product
-from math import prod
 from typing import NamedTuple
 
 from ..core import slots
 from ..core.record import Spec
 from ..core.slots import slot
 from .letters import Rule
-from .moves import cost_of_move, steps_between
+from .moves import steps_between
 from .placements import REPLICATE, Partial, Placement, Placements, Shard, cut, normalized
 
 
@@ -109,7 +109,7 @@ def plan_for(rule: Rule, specs, placed, results, mesh_shape, chosen) -> Plan:
         for spec, before, after in zip(specs, placed, inputs) if before is not None
     )  # fmt: skip
     if cost or any(type(each) is Terms for each in chosen):
-        cost += sum(cost_of_terms(spec, p, mesh_shape) for spec, p in zip(results, found))
+        cost += cost_of_next_moves(rule, specs, placed, results, found, mesh_shape)
     return Plan(inputs, found, cost)
 
 
@@ -138,8 +138,14 @@ def placement_for(choice, axes, terms: dict, k: int | None) -> Placement:
     return Partial(terms[choice.letter]) if choice.letter in terms else REPLICATE
 
 
-def cost_of_terms(spec: Spec, placements: Placements, mesh_shape):
-    """The bytes that joining the terms of a result will move."""
-    pieces = prod(n for n, p in zip(mesh_shape, placements) if p.is_shard())
-    terms = [(n, p) for n, p in zip(mesh_shape, placements) if p.is_partial()]
-    return sum(cost_of_move(spec.nbytes, n, p, REPLICATE) / pieces for n, p in terms)
+def cost_of_next_moves(rule: Rule, specs, placed, results, found, mesh_shape):
+    """The bytes that will move after the operator, if its results lie as `found` says: their terms
+    are joined, and their cuts go back to the first input's letter, where a result has it.
+    """
+    letters = (letters_to_cut(rule, specs, placed, axis) for axis in range(len(mesh_shape)))
+    first, cost = [next(iter(each), None) for each in letters], 0
+    for axes, spec, lies in zip(rule.results, results, found):
+        home = lying(first, axes, spec, mesh_shape, {})
+        then = tuple(h if h.is_shard() or p.is_partial() else p for h, p in zip(home, lies))
+        cost += steps_between(spec.nbytes, lies, then, mesh_shape, slots.epoch)[0]
+    return cost
