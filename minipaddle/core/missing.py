@@ -6,7 +6,7 @@ import difflib
 import re
 import tomllib
 from fnmatch import translate
-from functools import cache
+from functools import cache, wraps
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -15,10 +15,13 @@ LEFT_OUT = tomllib.loads(Path(__file__).with_name("left_out.toml").read_text("ut
 
 INVENTED = {
     "paddle.jit.transform": "paddle.quantization.QAT trains with rounded weights",
+    "paddle.quantization.QuantConfig(activate_quantizer=)": "the parameter is activation=",
+    "paddle.quantization.QuantConfig(activation_quantizer=)": "the parameter is activation=",
+    "paddle.quantization.QuantConfig(weight_quantizer=)": "the parameter is weight=",
     "paddle.quantization.quant_aware": "paddle.quantization.QAT does it",
     "paddle.quantization.quant_post_static": "paddle.quantization.PTQ does it",
 }
-"""Names that texts about Paddle mention and Paddle never had -> what there is."""
+"""Names, and parameters, that texts about Paddle mention and Paddle never had -> what there is."""
 
 
 def reason(name: str) -> str | None:
@@ -47,7 +50,8 @@ def heads_of(name: str) -> list[str]:
 
 
 class Refusals:
-    """Gives `import paddle.fft` and `from paddle import fft` the message of `paddle.fft`.
+    """Gives `import paddle.fft` and `from paddle import fft` the message of `paddle.fft`; and
+    `import paddle.jit.transform` that of a name which Paddle never had.
 
     Python asks the last entry of `sys.meta_path` when no other finds the module.
     """
@@ -57,10 +61,41 @@ class Refusals:
     @classmethod
     def find_spec(cls, fullname: str, path=None, target=None) -> ModuleSpec | None:
         package, _, rest = fullname.partition(".")
-        why = reason(f"paddle.{rest}") if package == cls.package and rest else None
+        name = f"paddle.{rest}"
+        if package == cls.package and name in INVENTED:
+            raise ImportError(never_had(name), name=fullname)
+        why = reason(name) if package == cls.package and rest else None
         if why is not None:
-            raise ImportError(f"paddle.{rest}: {why}", name=fullname)
+            raise ImportError(f"{name}: {why}", name=fullname)
         return None
+
+
+def never_had(name: str) -> str:
+    """The message for an invented name."""
+    return f"Paddle never had {name}; {INVENTED[name]}"
+
+
+def refuse_invented(name: str):
+    """Decorator: keyword arguments that are invented raise TypeError with the real ones.
+
+    >>> from minipaddle.core.missing import refuse_invented
+    >>> config = refuse_invented("paddle.quantization.QuantConfig")(lambda activation: activation)
+    >>> config(weight_quantizer=3)
+    Traceback (most recent call last):
+    TypeError: Paddle never had paddle.quantization.QuantConfig(weight_quantizer=); the parameter is weight=
+    """  # noqa: E501
+
+    def decorate(function):
+        @wraps(function)
+        def call(*args, **kwargs):
+            for path in (f"{name}({key}=)" for key in kwargs):
+                if path in INVENTED:
+                    raise TypeError(never_had(path))
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 class LazyMessage:
@@ -100,7 +135,7 @@ def format_missing(name: str, space: str, existing) -> str:
     if why is not None:
         return f"{space}.{name}: {why}"
     if f"{space}.{name}" in INVENTED:
-        return f"Paddle never had {space}.{name}; {INVENTED[f'{space}.{name}']}"
+        return never_had(f"{space}.{name}")
     known = {other.lower(): other for other in existing() if not other.startswith("_")}
     near = difflib.get_close_matches(name.lower(), known, 1)
     hint = f"; the nearest name is {space}.{known[near[0]]}" if near else ""

@@ -2,13 +2,12 @@
 
 import inspect
 import math
-from functools import partial
 from itertools import islice
 
 import numpy
 
 from .. import nn
-from ..amp import GradScaler, auto_cast, decorate
+from ..amp.configs import mixed_precision
 from ..core.prelude import Recording, Tensor, teach, value_error
 from ..engine.core.rank import among
 from ..io import DataLoader, Dataset, load, save
@@ -29,29 +28,6 @@ def as_list(x) -> list:
 def tensors(x) -> list[Tensor]:
     """Tensors from tensors, arrays or lists."""
     return [v if isinstance(v, Tensor) else Tensor(v) for v in as_list(x)]
-
-
-SCALING = frozenset(inspect.signature(GradScaler.__init__).parameters) - {"self", "enable"}
-CASTING = frozenset(inspect.signature(auto_cast).parameters) - {"enable"}
-
-
-def mixed_precision(network, optimizer, configs) -> tuple:
-    """(a function that gives the block in which a batch is computed, the scaler of its loss).
-
-    `configs` are `amp_configs`; raises ValueError for what there is not.
-    """
-    given = {"level": configs} if isinstance(configs, str) else dict(configs or {"level": "O0"})
-    if unknown := given.keys() - SCALING - CASTING:
-        raise value_error(
-            f"amp_configs with {min(unknown)!r}", ", ".join(sorted(SCALING | CASTING))
-        )
-    how = {name: given[name] for name in CASTING & given.keys()}
-    level, enable = how.setdefault("level", "O1"), how["level"] != "O0"
-    with auto_cast(enable, **how):  # which checks what it is given when it is entered
-        scaler = GradScaler(enable, **{name: given[name] for name in SCALING & given.keys()})
-    if level == "O2":
-        decorate(network, optimizer, level, how.get("dtype", "float16"))
-    return partial(auto_cast, enable, **how), scaler
 
 
 class Model:

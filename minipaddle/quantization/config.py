@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .. import nn
+from ..core.missing import refuse_invented
 from ..engine.core.errors import type_error
 from ..nn.quant.qat import QuantedConv2D, QuantedLinear
 from ..nn.quant.stub import QuanterStub, Stub
@@ -47,6 +48,7 @@ class QuantConfig:
     <BLANKLINE>
     """
 
+    @refuse_invented("paddle.quantization.QuantConfig")
     def __init__(self, activation, weight):
         for name, factory in (("activation", activation), ("weight", weight)):
             check_factory(name, factory)

@@ -1,5 +1,6 @@
 """Quanters, PTQ and the configuration, against what Paddle 3.3.1 gave."""
 
+import importlib
 import json
 from pathlib import Path
 
@@ -133,6 +134,17 @@ def test_modes_are_asked_for_by_name():
 def test_names_that_never_existed_answer_with_the_real_one(ask, name):
     with pytest.raises(AttributeError, match=name):
         ask()
+
+
+def test_parameters_and_modules_that_never_existed_answer_with_the_real_one():
+    for never, real in (("activate_quantizer", "activation="), ("weight_quantizer", "weight=")):
+        with pytest.raises(TypeError, match=rf"QuantConfig\({never}=\); the parameter is {real}"):
+            QuantConfig(**{never: AbsmaxObserver()})
+    with pytest.raises(ImportError, match=r"paddle\.jit\.transform; paddle\.quantization\.QAT"):
+        importlib.import_module("minipaddle.jit.transform.quant_aware_train")
+    x = paddle.to_tensor([3.0], stop_gradient=False)
+    assert paddle.autograd.grad is paddle.grad  # Paddle 3.3 has both
+    assert paddle.grad(x * x, x)[0].item() == 6.0
 
 
 @pytest.mark.parametrize("factory", [8, AbsmaxObserver])

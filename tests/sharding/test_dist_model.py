@@ -5,6 +5,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
+import minipaddle.nn.functional as F
 from minipaddle import nn
 
 from .models import mlp
@@ -121,6 +122,64 @@ def test_programs_and_states():
     assert dist.spawn(work, nprocs=2).results == [[6, 2]] * 2
 
 
+AMP = {
+    "o1": ("bfloat16", {"init_loss_scaling": 2.0**15}),
+    "o2": (
+        "float16",
+        {"init_loss_scaling": 2.0**24, "decr_ratio": 2.0**-10, "decr_every_n_nan_or_inf": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("level", AMP)
+def test_mixed_precision(level):
+    """As with auto_cast, decorate and GradScaler by hand: losses, weights, the fallen scale."""
+    dtype, scaling = AMP[level]
+    x, y = paddle.to_tensor(X), paddle.to_tensor(Y)
+
+    def prepared():
+        paddle.seed(3)
+        net = mlp()
+        return net, paddle.optimizer.Adam(0.02, epsilon=1e-4, parameters=net.parameters())
+
+    def by_hand():
+        net, adam = prepared()
+        scaler = paddle.amp.GradScaler(**scaling)
+        if level == "o2":
+            paddle.amp.decorate(net, adam, "O2", dtype)
+        losses = []
+        for _ in range(4):
+            with paddle.amp.auto_cast(level=level, dtype=dtype):
+                loss = F.cross_entropy(net(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(adam), scaler.update(), adam.clear_grad()
+            losses.append(loss.item())
+        return losses, net[0].weight.astype("float32").numpy(), scaler.get_loss_scaling().item()
+
+    def by_strategy(parallel):
+        net, adam = prepared()
+        mesh = dist.ProcessMesh(MESH, dim_names=["dp"])
+        if parallel:
+            dist.shard_layer(net, mesh)
+        a = dist.shard_tensor(x, mesh, [dist.Shard(0)]) if parallel else x
+        amp = {"enable": True, "level": level, "dtype": dtype, **scaling}
+        strategy = dist.Strategy({"amp": amp})
+        model = dist.to_static(net, None, nn.CrossEntropyLoss(), adam, strategy)
+        losses = [model(a, y).item() for _ in range(4)]
+        model.predict()
+        assert model(a).dtype == dtype
+        weight = net[0].weight.astype("float32").numpy()
+        return losses, weight, model.scaler.get_loss_scaling().item()
+
+    wanted = by_hand()
+    assert wanted[2] == (2.0**14 if level == "o2" else 2.0**15)  # after an infinite gradient
+    assert wanted[0][3] < wanted[0][0]
+    for found in (by_strategy(False), *dist.spawn(by_strategy, args=(True,), nprocs=2).results):
+        np.testing.assert_allclose(found[0], wanted[0], rtol=2e-2)
+        np.testing.assert_allclose(found[1], wanted[1], atol=2e-2)
+        assert found[2] == wanted[2]
+
+
 def test_several_labels():
     net = nn.Linear(2, 1)
     spec = [[None], [None, None]]
@@ -132,6 +191,10 @@ def test_several_labels():
 
 NET = nn.Linear(2, 1)
 SGD = paddle.optimizer.SGD(0.1, parameters=NET.parameters())
+
+
+def with_amp(**how):
+    return dist.to_static(NET, strategy=dist.Strategy({"amp": {"enable": True, **how}}))
 
 
 @pytest.mark.parametrize(
@@ -152,6 +215,13 @@ SGD = paddle.optimizer.SGD(0.1, parameters=NET.parameters())
         ),
         (lambda: dist.Strategy([]), TypeError, r"Strategy\(\[\]\)"),
         (lambda: dist.Strategy({"amp": {"levle": 1}}), ValueError, "amp has no setting 'levle'"),
+        (
+            lambda: dist.Strategy({"amp": {"custom_black_varnames": ["x"]}}),
+            ValueError,
+            "amp has no",
+        ),
+        (lambda: with_amp(level="o3"), ValueError, "level='O3'"),
+        (lambda: with_amp(dtype="float64"), ValueError, "dtype='float64'"),
         (lambda: dist.Strategy({"recompute": {}}), ValueError, "'recompute'"),
     ],
 )
@@ -160,7 +230,7 @@ def test_errors(make, error, message):
         make()
 
 
-@pytest.mark.parametrize("name", ["sharding", "fused_passes", "pipeline", "amp"])
+@pytest.mark.parametrize("name", ["sharding", "fused_passes", "pipeline"])
 def test_settings_that_do_nothing(name):
     strategy = dist.Strategy.from_dict({name: {"enable": True}})
     assert strategy.to_dict()[name]["enable"]

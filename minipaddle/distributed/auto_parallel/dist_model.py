@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...amp.configs import mixed_precision
 from ...core.prelude import Recording, Tensor, not_supported, type_error, value_error
 from ...jit import to_static as program_of_function
 from ...nn import Layer
@@ -58,6 +59,7 @@ class DistModel:
         if merge.enable:
             self.merged, self.mean = merge.k_steps, merge.avg
         self.require_same()
+        self.amp, self.scaler = mixed_precision(layer, optimizer, self.strategy.amp_configs())
         self.functions = {
             name: program_of_function(function)
             for name, function in (
@@ -113,14 +115,16 @@ class DistModel:
     def train_step(self, *args) -> Tensor:
         """The loss; gradients of the calls since the last step, and that of this one, are used."""
         loss = self.merge_step(*args)
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.clear_grad()
         return loss
 
     def merge_step(self, *args) -> Tensor:
         """The loss; its gradient is added to those of the calls before."""
         loss = self.compute_loss(*args)
-        (loss / self.merged if self.mean and self.merged > 1 else loss).backward()
+        share = loss / self.merged if self.mean and self.merged > 1 else loss
+        self.scaler.scale(share).backward()
         return loss
 
     def compute_loss(self, *args) -> Tensor:
@@ -129,11 +133,13 @@ class DistModel:
         count = len(args) - 1 if spec is None else len(spec[0])
         outputs = self.compute_outputs(*args[:count])
         outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
-        return self.loss(*outputs, *args[count:])
+        with self.amp():
+            return self.loss(*outputs, *args[count:])
 
     def compute_outputs(self, *inputs):
         """What the layer does with inputs."""
-        return self.network(*inputs)
+        with self.amp():
+            return self.network(*inputs)
 
     # ---- programs ----------------------------------------------------------------------------
 

@@ -17,7 +17,20 @@ DEFAULTS = {
         "micro_batch_size": 1,
         "accumulate_steps": 1,
     },
-    "amp": {"enable": False, "dtype": "float16", "level": "o1"},
+    "amp": {
+        "enable": False,
+        "dtype": "float16",
+        "level": "o1",
+        "init_loss_scaling": 32768.0,
+        "incr_every_n_steps": 1000,
+        "decr_every_n_nan_or_inf": 2,
+        "incr_ratio": 2.0,
+        "decr_ratio": 0.8,
+        "use_dynamic_loss_scaling": True,
+        "custom_white_list": [],
+        "custom_black_list": [],
+        "use_promote": True,
+    },
 }
 """The groups of settings, and their defaults."""
 
@@ -25,7 +38,6 @@ INSTEAD = {
     "sharding": "dist.shard_optimizer(optimizer, dist.ShardingStage1(axis))",
     "fused_passes": "nothing: the passes of programs fuse what can be fused",
     "pipeline": "pipelines come with a later part of MiniPaddle",
-    "amp": "paddle.amp.auto_cast around what the layer computes, in its forward",
 }
 """What to do instead of a group that is refused when it is switched on."""
 
@@ -34,8 +46,13 @@ class Strategy:
     """How a `DistModel` trains: groups of settings, each with a switch `enable`.
 
     gradient_merge: only every `k_steps`-th call makes a step, with the mean of the gradients
-        (their sum if `avg` is False). The others, sharding, fused_passes, pipeline and amp, are
-        refused by `dist.to_static` if they are switched on.
+        (their sum if `avg` is False)
+    amp: layer and loss compute in `paddle.amp.auto_cast`, a `GradScaler` scales the loss, and at
+        level "o2" `paddle.amp.decorate` casts the layer's weights; all as the settings say
+
+    The others, sharding, fused_passes and pipeline, are refused by `dist.to_static` if they are
+    switched on.
+
     config: a dict of such groups
 
     Raises TypeError if `config` is no dict, ValueError for a setting that does not exist. Source:
@@ -82,6 +99,11 @@ class Strategy:
         {'enable': False, 'k_steps': 1, 'avg': True}
         """
         return {name: dict(vars(getattr(self, name))) for name in DEFAULTS}
+
+    def amp_configs(self) -> dict | None:
+        """The settings of mixed precision as `mixed_precision` takes them; None if it is off."""
+        given = dict(vars(self.amp))
+        return given | {"level": given["level"].upper()} if given.pop("enable") else None
 
     def require_known(self) -> None:
         """Raise NotImplementedError for a group that is switched on and does nothing here."""

@@ -1,0 +1,42 @@
+"""`mixed_precision`: a level with its settings, for `Model.prepare` and `dist.Strategy`."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+
+from ..core.prelude import value_error
+from .auto_cast import auto_cast
+from .decorate import decorate
+from .grad_scaler import GradScaler
+
+SCALING = frozenset(inspect.signature(GradScaler.__init__).parameters) - {"self", "enable"}
+CASTING = frozenset(inspect.signature(auto_cast).parameters) - {"enable"}
+
+
+def mixed_precision(network, optimizer, configs) -> tuple:
+    """(a function that gives the block in which a batch is computed, the scaler of its loss).
+
+    `configs` is a level, or {"level": ..., and arguments of `auto_cast` and of `GradScaler`}. At
+    level "O2" the network and the optimizer are decorated. Raises ValueError for what there is not.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.amp.configs import mixed_precision
+    >>> net = paddle.nn.Linear(2, 1)
+    >>> block, scaler = mixed_precision(net, None, {"level": "O1", "dtype": "bfloat16"})
+    >>> with block():
+    ...     net(paddle.ones([3, 2])).dtype
+    paddle.bfloat16
+    """
+    given = {"level": configs} if isinstance(configs, str) else dict(configs or {"level": "O0"})
+    if unknown := given.keys() - SCALING - CASTING:
+        raise value_error(
+            f"amp_configs with {min(unknown)!r}", ", ".join(sorted(SCALING | CASTING))
+        )
+    how = {name: given[name] for name in CASTING & given.keys()}
+    level, enable = how.setdefault("level", "O1"), how["level"] != "O0"
+    with auto_cast(enable, **how):  # which checks what it is given when it is entered
+        scaler = GradScaler(enable, **{name: given[name] for name in SCALING & given.keys()})
+    if level == "O2":
+        decorate(network, optimizer, level, how.get("dtype", "float16"))
+    return partial(auto_cast, enable, **how), scaler
