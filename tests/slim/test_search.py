@@ -99,6 +99,84 @@ def test_features_of_both(captured):
         dist.Features(nets[0], ["best"])
 
 
+def test_distill_adds_the_losses_of_its_configuration():
+    """By hand the same: losses, weights, temperatures, an alignment that is trained too."""
+    teacher, student = (nn.Sequential(nn.Linear(3, n), nn.ReLU(), nn.Linear(n, 4)) for n in (8, 5))
+    align = {"align_type": "linear", "in_channel": 5, "out_channel": 8}
+    layers = [
+        {"layers_name": ["0", "0"], "loss_function": "DistanceLoss", "align_params": align},
+        {"layers_name": ["2", "2"], "loss_function": "CELoss", "temperature": 3.0, "weight": 0.5},
+        {"layers_name": ["2", "2"], "loss_function": "DMLLoss", "act": "softmax"},
+        {"layers_name": ["2", "2"], "loss_function": "DistanceLoss", "mode": "l1"},
+    ]
+    distill = dist.Distill([{"layers": layers}], student, [teacher])
+    x = paddle.randn([6, 3])
+    loss, own, wanted = distill(x)
+    assert np.array_equal(wanted.numpy(), teacher(x).numpy())
+    t, s = torch.tensor(wanted.numpy()), torch.tensor(own.numpy())
+    kl = lambda a, b: TF.kl_div(TF.log_softmax(a, 1), TF.softmax(b, 1), reduction="batchmean")
+    expected = dist.l2(teacher[0](x), distill.aligns[0](student[0](x))).item()
+    expected += 0.5 * TF.cross_entropy(s / 3, TF.softmax(t / 3, 1)).item()
+    expected += (kl(s, t) + kl(t, s)).item() / 2 + TF.l1_loss(s, t).item()
+    assert np.isclose(loss.item(), expected, rtol=1e-5)
+    loss.backward()
+    assert all(p.grad is not None for p in distill.parameters())
+    assert len(distill.parameters()) == 4 + 2
+    assert all(p.grad is None for p in teacher.parameters())
+
+
+def test_networks_learn_from_each_other():
+    """Each gradient is that of its own cross entropy and divergence: the others are constants."""
+    paddle.seed(0)
+    nets, x, y = [nn.Linear(4, 3) for _ in range(3)], paddle.randn([9, 4]), paddle.arange(9) % 3
+    dml = dist.DML(nets)
+    scores = [torch.tensor(s.numpy(), requires_grad=True) for s in dml(x)]
+    logs, p = [TF.log_softmax(s, 1) for s in scores], [TF.softmax(s, 1).detach() for s in scores]
+    kl = lambda i, j: TF.kl_div(logs[i], p[j], reduction="batchmean")
+    expected = [
+        TF.nll_loss(logs[i], torch.tensor(y.numpy()))
+        + sum(kl(i, j) for j in range(3) if j != i) / 2
+        for i in range(3)
+    ]
+    losses = dml.loss(dml(x), y)
+    for found, wanted, net, s in zip(losses, expected, nets, scores, strict=True):
+        assert np.isclose(found.item(), wanted.item(), rtol=1e-5)
+        wanted.backward()
+        found.backward()
+        assert np.allclose(net.bias.grad.numpy(), s.grad.sum(0).numpy(), atol=1e-6)
+        net.clear_gradients()
+    sgds = dml.opt([paddle.optimizer.SGD(0.5, parameters=net.parameters()) for net in nets])
+    sgds.minimize(dml.loss(dml(x), y))
+    assert all(now.item() < then.item() for now, then in zip(dml.loss(dml(x), y), losses))
+
+
+NETS = [nn.Linear(2, 2), nn.Linear(2, 2)]
+
+
+def configured(names=("student_0", "teacher_0"), **layer):
+    layer = {"layers_name": ["0", "0"], "loss_function": "CELoss"} | layer
+    nets = [nn.Sequential(net) for net in NETS]
+    return dist.Distill([{"model_name_pairs": [[*names]], "layers": [layer]}], *nets)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: dist.Distill("distill.yaml", *NETS), NotImplementedError, "a list of dicts"),
+        (lambda: configured(names=("student_1", "teacher_0")), ValueError, "no model 'student_1'"),
+        (lambda: configured(layers_name=["0", "best"]), ValueError, "no layer 'best'"),
+        (lambda: configured(loss_function="RkdDistance"), NotImplementedError, "RkdDistance"),
+        (lambda: configured(io=["input", "input"]), NotImplementedError, "'io' of a layer"),
+        (lambda: dist.DML(NETS).opt([]), ValueError, "0 optimizers"),
+        (lambda: dist.AdaptorBase, AttributeError, "slim.dist.Distill takes the same"),
+        (lambda: dist.merge, AttributeError, "no programs are merged"),
+    ],
+)
+def test_what_distillation_refuses(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
 # ---- real digits -----------------------------------------------------------------------------
 
 
