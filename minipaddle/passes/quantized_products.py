@@ -26,6 +26,7 @@ from ..engine.passes.rewriting import made_by, rewritten
 from ..ops.affine import affine, linear
 from ..ops.quantization import dequantize, fake_quantize, quantize
 from ..ops.quantized import Quantized, can_multiply, quantized_conv, quantized_matmul
+from .quantized_pooling import quantized_pooling
 
 
 def source_of(x) -> Record | None:
@@ -78,7 +79,12 @@ def of_images(record, x, w):
 PRODUCTS = {matmul: of_matrices, linear: of_matrices, affine: of_matrices, conv: of_images}
 
 
-@program_pass("quantized_products", looks_for=[dequantize, fake_quantize])
-def quantized_products(program: Program) -> Program:
+@program_pass(
+    "quantized_products",
+    looks_for=[dequantize, fake_quantize],
+    pool_bytes=(False, "maxima of windows are those of whole numbers: less memory, more time"),
+)
+def quantized_products(program: Program, *, pool_bytes: bool) -> Program:
     """The program in which dequantized arrays are multiplied as whole numbers."""
-    return rewritten(program, PRODUCTS)
+    program = rewritten(program, PRODUCTS)
+    return quantized_pooling(program) if pool_bytes else program

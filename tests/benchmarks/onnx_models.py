@@ -23,9 +23,12 @@ OPSET = 17
 
 
 class Model:
-    """An ONNX model while it is written."""
+    """An ONNX model while it is written. With an open batch the first size of inputs and results
+    varies.
+    """
 
-    def __init__(self, program):
+    def __init__(self, program, open_batch: bool = False):
+        self.open_batch = open_batch
         self.names, self.nodes, self.weights = {}, [], []
         for k, x in enumerate(program.inputs):
             self.names[x] = f"x{k}"
@@ -34,7 +37,7 @@ class Model:
         for record in program.records:
             self.names[record] = f"y{len(self.nodes)}"
             self.write(record)
-        value = lambda r: helper.make_tensor_value_info(self.names[r], 1, r.shape)
+        value = lambda r: helper.make_tensor_value_info(self.names[r], 1, self.sizes(r, "batch"))
         graph = helper.make_graph(
             self.nodes, "net", [*map(value, program.inputs)], [*map(value, program.outputs)],
             self.weights,
@@ -42,6 +45,10 @@ class Model:
         opset = [helper.make_opsetid("", OPSET)]
         self.proto = helper.make_model(graph, opset_imports=opset, ir_version=8)
         onnx.checker.check_model(self.proto)
+
+    def sizes(self, record, first) -> list:
+        """The sizes of a value, the first one as given where it varies."""
+        return [first, *record.shape[1:]] if self.open_batch else [*record.shape]
 
     def weight(self, array, name: str = "") -> str:
         name = name or f"c{len(self.weights)}"
@@ -72,7 +79,9 @@ class Model:
         elif kind == "rsqrt":
             self.node("Reciprocal", [self.node("Sqrt", given, f"{out}_root")], out)
         elif kind == "reshape":
-            self.node("Reshape", [*given, self.weight(np.array(record.shape, "int64"))], out)
+            self.node(
+                "Reshape", [*given, self.weight(np.array(self.sizes(record, -1), "int64"))], out
+            )
         elif kind == "conv":
             pads = [p[k] for k in (0, 1) for p in at["padding"]]
             how = {"strides": at["stride"], "dilations": at["dilation"], "group": at["groups"]}
@@ -100,13 +109,13 @@ class Examples(q.CalibrationDataReader):
         return None if x is None else {"x0": x}
 
 
-def quantized(program, examples, folder) -> tuple[Path, Path]:
+def quantized(program, examples, folder, open_batch: bool = False) -> tuple[Path, Path]:
     """The files of a program in floats, and in 8 bits: weights by channel, activations unsigned, as
     is fastest without VNNI.
     """
     logging.getLogger().setLevel(logging.ERROR)
     full, ready, small = (Path(folder) / f"{name}.onnx" for name in ("full", "ready", "small"))
-    onnx.save(Model(program).proto, full)
+    onnx.save(Model(program, open_batch).proto, full)
     quant_pre_process(str(full), str(ready))
     q.quantize_static(
         str(ready), str(small), Examples(examples), quant_format=q.QuantFormat.QDQ,

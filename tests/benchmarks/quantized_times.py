@@ -10,7 +10,6 @@ import importlib
 import tempfile
 from copy import deepcopy
 from functools import partial
-from itertools import pairwise
 from time import perf_counter, process_time
 
 import numpy as np
@@ -19,10 +18,8 @@ from rich.table import Table
 import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.nn import quant
-from minipaddle.quantization import PTQ, QuantConfig
-from minipaddle.quantization import observers as o
-from minipaddle.quantization.imperative.fuse_utils import fuse_layers
 
+from .compression_stages import in_eight_bits
 from .workloads import gpt
 
 ROUNDS = 15
@@ -61,26 +58,6 @@ def compiled(net: nn.Layer):
     return call
 
 
-def pairs_of(net: nn.Layer) -> list:
-    """The names of convolutions and of the norms that follow them."""
-    kinds = nn.Conv2D, nn.BatchNorm2D
-    named = [pair for pair in net.named_sublayers() if isinstance(pair[1], kinds)]
-    return [[a, b] for (a, x), (b, y) in pairwise(named) if isinstance(y, nn.BatchNorm2D)]
-
-
-def on_bytes(net: nn.Layer, *xs) -> nn.Layer:
-    """A network whose products are those of whole numbers, after one look at some inputs."""
-    net = fuse_layers(net, pairs_of(net))
-    config = QuantConfig(activation=None, weight=None)
-    by_output = o.AbsMaxChannelWiseWeightObserver()
-    config.add_type_config([nn.Conv2D, nn.Linear], o.AbsmaxObserver(), by_output)
-    ptq = PTQ(config)
-    observed = ptq.quantize(net)
-    with paddle.no_grad():
-        observed(*xs)
-    return ptq.convert(observed)
-
-
 def size_of(net: nn.Layer) -> int:
     """The bytes of weights and buffers."""
     return sum(x.size * x.element_size() for x in net.state_dict().values())
@@ -107,7 +84,7 @@ def times_of_images(threads: int) -> Table:
     for name, (net, shape) in images().items():
         net.eval()
         x, other = paddle.randn(shape), paddle.randn(shape)
-        small = on_bytes(net, x)
+        small = in_eight_bits(net, x)
         runs = {"full": partial(compiled(net), x), "small": partial(compiled(small), x)}
         if peer("onnxruntime"):
             from . import onnx_models as om
@@ -141,7 +118,7 @@ def times_of_texts(threads: int) -> Table:
     table = Table("64 tokens, GPT 4 × 128", "ms", title="Times of a language model")
     net = gpt.net(paddle).eval()
     x, places, mask = (paddle.to_tensor(a) for a in gpt.one_text())
-    small = on_bytes(net, x, places, mask)
+    small = in_eight_bits(net, x, places, mask)
     runs = {
         "float32": partial(compiled(net), x, places, mask),
         "8 bits": partial(compiled(small), x, places, mask),

@@ -59,6 +59,13 @@ exercise = Exercise(
             "n - 1 - np.argsort(np.asarray(scores)[::-1], kind='stable')"
         ),
     },
+    unkillable={
+        "return np.sqrt((apart ** 2).sum(axis=2)).sum(axis=1) → "
+        "return np.sqrt((apart ** 2).sum(axis=2)).sum(axis=0)": "distances are symmetric",
+        "l1_scores: right only for arrays that are not empty": "a layer has filters",
+        "fpgm_scores: right only for arrays that are not empty": "a layer has filters",
+        "fpgm_scores: right only for finite numbers": "infinity minus itself is no number",
+    },
 )
 
 

@@ -215,6 +215,7 @@ def blocks(yours):
     cases = (
         ({"y0": [1, 2]}, [1, 1, 2, 2], [1, 2], [1, 1, 1, 2, 2, 2]),
         ({"x0": [1, 2, 3, 4]}, [1, 1, 3, 3], [1, 3], [1, 1, 1, 3, 3, 3]),
+        ({"x0": [0, 2, 0, 4], "y0": [1, 0]}, [1, 1, 4, 4], [1, 4], [1, 1, 1, 4, 4, 4]),
         ({"z0": [0, 5, 0, 0, 0, 6]}, [5, 5, 6, 6], [5, 6], [5, 5, 5, 6, 6, 6]),
         ({"x0": [1, 2, 3, 4], "z0": [2, 0, 0, 0, 0, 3]}, [1, 1, 3, 3], [1, 3], [1, 1, 1, 3, 3, 3]),
     )
@@ -242,7 +243,7 @@ def sums_and_refusals(yours):
             got = spread(yours, "", ["x", "y"], board)
         except CannotFollow:
             continue
-        expect_that(False, "this cannot be followed: refuse", given=what, got=got)
+        expect_that(False, f"{what} cannot be followed: refuse", got=got)
     got = spread(yours, "", ["x", "y"], Board(rule("ab,c->ac", "b"), x0=[1, 2]))
     expect(got, {"x0": [1, 2], "z0": [1, 2]}, given="ab,c->ac, a sum over b, labels along a")
 
