@@ -41,6 +41,14 @@ def test_what_still_raises_is_not_finished(verdict):
     assert found.line == "double.py:3: raise NotImplementedError"
 
 
+def test_a_refusal_of_ones_own_is_an_error(verdict):
+    """An error that derives from NotImplementedError says more than a stub."""
+    kind = "class CannotFollow(NotImplementedError):\n    pass\n\n\n"
+    found = verdict(f"{kind}def double(x):\n    raise CannotFollow('a mean')\n")
+    assert found.state == "error"
+    assert "a mean" in found.why
+
+
 def test_the_smallest_failing_input_is_given(verdict):
     found = verdict("def double(x):\n    return 2 * x if x < 7 else 0\n")
     assert (found.state, found.given, found.expected, found.got) == ("wrong", {"x": "7"}, "14", "0")
