@@ -13,7 +13,7 @@ from ..core.missing import namespace
 from ..core.prelude import require_one_of, slot, value_error
 from ..nn import functional as F
 
-__all__ = ["DML", "Distill", "Features", "ShapeAlign", "attention_transfer", "l2", "soft_label"]
+__all__ = ["Features", "ShapeAlign", "attention_transfer", "l2", "soft_label"]
 
 
 @slot("slim.soft_label")
@@ -136,7 +136,5 @@ class Features:
         for hook in self.hooks:
             hook.remove()
 
-
-from .distill import DML, Distill  # noqa: E402  (they use what is above)
 
 __getattr__ = namespace("paddle.slim.dist", globals())

@@ -55,7 +55,7 @@ class Distill(nn.Layer):
     >>> import minipaddle as paddle
     >>> student, teacher = paddle.vision.models.LeNet(), paddle.vision.models.LeNet()
     >>> layers = [{"layers_name": ["features.3", "features.3"], "loss_function": "DistanceLoss"}]
-    >>> distill = paddle.slim.dist.Distill([{"layers": layers}], student, teacher)
+    >>> distill = paddle.slim.Distill([{"layers": layers}], student, teacher)
     >>> loss, scores, wanted = distill(paddle.ones([2, 1, 28, 28]))
     >>> loss.backward()
     >>> loss.item() > 0, scores.shape
@@ -134,7 +134,7 @@ class DML(nn.Layer):
 
     >>> import minipaddle as paddle
     >>> nets = [paddle.nn.Linear(4, 3), paddle.nn.Linear(4, 3)]
-    >>> dml = paddle.slim.dist.DML(nets)
+    >>> dml = paddle.slim.DML(nets)
     >>> sgds = dml.opt([paddle.optimizer.SGD(0.5, parameters=net.parameters()) for net in nets])
     >>> x, y = paddle.randn([8, 4]), paddle.zeros([8], "int64")
     >>> first = [loss.item() for loss in dml.loss(dml(x), y)]

@@ -109,7 +109,7 @@ def test_distill_adds_the_losses_of_its_configuration():
         {"layers_name": ["2", "2"], "loss_function": "DMLLoss", "act": "softmax"},
         {"layers_name": ["2", "2"], "loss_function": "DistanceLoss", "mode": "l1"},
     ]
-    distill = dist.Distill([{"layers": layers}], student, [teacher])
+    distill = slim.Distill([{"layers": layers}], student, [teacher])
     x = paddle.randn([6, 3])
     loss, own, wanted = distill(x)
     assert np.array_equal(wanted.numpy(), teacher(x).numpy())
@@ -129,7 +129,7 @@ def test_networks_learn_from_each_other():
     """Each gradient is that of its own cross entropy and divergence: the others are constants."""
     paddle.seed(0)
     nets, x, y = [nn.Linear(4, 3) for _ in range(3)], paddle.randn([9, 4]), paddle.arange(9) % 3
-    dml = dist.DML(nets)
+    dml = slim.DML(nets)
     scores = [torch.tensor(s.numpy(), requires_grad=True) for s in dml(x)]
     logs, p = [TF.log_softmax(s, 1) for s in scores], [TF.softmax(s, 1).detach() for s in scores]
     kl = lambda i, j: TF.kl_div(logs[i], p[j], reduction="batchmean")
@@ -156,19 +156,20 @@ NETS = [nn.Linear(2, 2), nn.Linear(2, 2)]
 def configured(names=("student_0", "teacher_0"), **layer):
     layer = {"layers_name": ["0", "0"], "loss_function": "CELoss"} | layer
     nets = [nn.Sequential(net) for net in NETS]
-    return dist.Distill([{"model_name_pairs": [[*names]], "layers": [layer]}], *nets)
+    return slim.Distill([{"model_name_pairs": [[*names]], "layers": [layer]}], *nets)
 
 
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: dist.Distill("distill.yaml", *NETS), NotImplementedError, "a list of dicts"),
+        (lambda: slim.Distill("distill.yaml", *NETS), NotImplementedError, "a list of dicts"),
         (lambda: configured(names=("student_1", "teacher_0")), ValueError, "no model 'student_1'"),
         (lambda: configured(layers_name=["0", "best"]), ValueError, "no layer 'best'"),
         (lambda: configured(loss_function="RkdDistance"), NotImplementedError, "RkdDistance"),
         (lambda: configured(io=["input", "input"]), NotImplementedError, "'io' of a layer"),
-        (lambda: dist.DML(NETS).opt([]), ValueError, "0 optimizers"),
-        (lambda: dist.AdaptorBase, AttributeError, "slim.dist.Distill takes the same"),
+        (lambda: slim.DML(NETS).opt([]), ValueError, "0 optimizers"),
+        (lambda: dist.Distill, AttributeError, "paddle.slim.Distill takes pairs"),
+        (lambda: slim.AdaptorBase, AttributeError, "paddle.slim.Distill takes pairs"),
         (lambda: dist.merge, AttributeError, "no programs are merged"),
     ],
 )
