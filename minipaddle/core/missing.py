@@ -20,6 +20,11 @@ INVENTED = {
     "paddle.quantization.QuantConfig(weight_quantizer=)": "the parameter is weight=",
     "paddle.quantization.quant_aware": "paddle.quantization.QAT does it",
     "paddle.quantization.quant_post_static": "paddle.quantization.PTQ does it",
+    "paddle.slim.AdaptorBase": "paddle.slim.Distill takes pairs of layers as a list of dicts",
+    "paddle.slim.dist.AdaptorBase": "paddle.slim.Distill takes pairs of layers as a list of dicts",
+    "paddle.slim.dist.DML": "it is paddle.slim.DML",
+    "paddle.slim.dist.Distill": "it is paddle.slim.Distill",
+    "paddle.slim.dist.merge": "call the teacher beside the student: no programs are merged",
 }
 """Names, and parameters, that texts about Paddle mention and Paddle never had -> what there is."""
 
