@@ -6,8 +6,9 @@ The rounding then joins the product before it (see `epilogue`), which writes byt
 floats. On AVX2 the arena of LeNet takes a quarter of the memory, that of a VGG two fifths; but more
 numbers are rounded, which takes up to a fifth more time: so it is a switch (`pool_bytes`).
 
-NaN has no place in that order: x must be rescaled sums of whole numbers. Where something else reads
-the pooled floats too, such as a residual connection, all stays: there would be two poolings.
+NaN has no place in that order: x must be rescaled sums of whole numbers, and a bias. Where
+something else reads the pooled floats too, such as a residual connection, all stays: there would be
+two poolings.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ..engine.ops.var import Var
 from ..engine.passes.rewriting import made_by, rewritten
 from ..ops.pooling import max_pool
 from ..ops.quantization import dequantize, quantize
+from ..ops.quantized import one_number, size_of
 
 
 def chain(x, ops: tuple) -> tuple[list[Record], Var]:
@@ -58,17 +60,25 @@ def within(record: Record) -> bool:
     return all(low == 0 and (n - 1) * s + k <= size for (k, s, low, n), size in every)
 
 
+def adds_bias(record: Record) -> bool:
+    """Whether a sum adds the same along the axes of an image: then a NaN fills whole windows."""
+    return all(n == 1 for n in record.inputs[1].shape[2 - record.spec.ndim :])
+
+
 def behind(record: Record, x, scale, zero):
     """The rounding of a value before it is pooled, then the pooling; None to let both stand."""
     steps, source = chain(x, (max_pool, relu, reshape))
     pools = [step for step in steps if step.op is max_pool]
-    if not pools or not all(map(within, pools)):
+    if not pools or not all(map(within, pools)) or size_of(scale) != 1 or size_of(zero) != 1:
         return None
-    first = made_by(chain(source, (add,))[1])
-    if first is None or first.op is not dequantize or first.inputs[0].spec.dtype.kind != "i":
+    if any(step.op is reshape for step in steps[steps.index(pools[0]) :]):
+        return None
+    terms, summed = chain(source, (add,))
+    first = made_by(summed)
+    if first is None or first.op is not dequantize or not all(map(adds_bias, terms)):
         return None
     y = relu(source) if any(step.op is relu for step in steps) else source
-    y = quantize(y, scale, zero, **record.attrs)
+    y = quantize(y, one_number(scale), one_number(zero), **record.attrs)
     for step in reversed(steps):
         if step.op is max_pool:
             y = pooled(y, step.attrs["windows"])

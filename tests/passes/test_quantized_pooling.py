@@ -9,6 +9,7 @@ from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.manager import optimized
+from minipaddle.ops.quantization import quantize
 from minipaddle.passes.quantized_pooling import quantized_pooling
 from tests.benchmarks.compression_stages import in_eight_bits, network
 from tests.passes.programs import program_of, results
@@ -75,6 +76,18 @@ def test_as_c_it_takes_a_quarter_of_the_memory():
 )
 def test_what_is_not_sure_stays(layers):
     program, _ = quantized(*layers())
+    assert str(quantized_pooling(program)) == str(program)
+
+
+def test_a_sum_with_what_may_be_nan_stays():
+    """NaN is rounded to the lowest number: the maximum would lose it."""
+    net = in_eight_bits(nn.Sequential(conv(1, 1)).eval(), paddle.randn([2, 1, 12, 12]))
+
+    def function(x):
+        y = nn.functional.max_pool2d(net(x) + x, 2)
+        return quantize(y, 2.0, 0.0, low=-128, high=127)
+
+    program = program_of(function, (2, 1, 12, 12))
     assert str(quantized_pooling(program)) == str(program)
 
 
