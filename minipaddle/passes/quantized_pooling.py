@@ -1,4 +1,4 @@
-"""Max-pooling goes behind the rounding to whole numbers: rounding keeps the order of numbers.
+"""Numbers are rounded before they are pooled: rounding keeps their order.
 
     quantize(max_pool(relu(x)))   →   max_pool(quantize(relu(x)))       bit for bit
 
@@ -65,7 +65,7 @@ def adds_bias(record: Record) -> bool:
     return all(n == 1 for n in record.inputs[1].shape[2 - record.spec.ndim :])
 
 
-def behind(record: Record, x, scale, zero):
+def round_first(record: Record, x, scale, zero):
     """The rounding of a value before it is pooled, then the pooling; None to let both stand."""
     steps, source = chain(x, (max_pool, relu, reshape))
     pools = [step for step in steps if step.op is max_pool]
@@ -89,4 +89,4 @@ def behind(record: Record, x, scale, zero):
 
 def quantized_pooling(program: Program) -> Program:
     """The program that rounds to whole numbers before it takes the largest of windows."""
-    return rewritten(program, {quantize: behind})
+    return rewritten(program, {quantize: round_first})
