@@ -103,5 +103,5 @@ _meta_path.append(_Refusals)
 
 
 def __getattr__(name: str):
-    """Pictures are imported when first asked for: their libraries take a while."""
-    return _import(f"{__name__}.viz") if name == "viz" else _missing(name)
+    """Pictures and ONNX are imported when first asked for: their libraries take a while."""
+    return _import(f"{__name__}.{name}") if name in ("viz", "onnx") else _missing(name)

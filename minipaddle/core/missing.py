@@ -33,7 +33,7 @@ def reason(name: str) -> str | None:
     """Why Paddle's name, such as `paddle.fft.fft` or `Tensor.coalesce`, is left out; else None.
 
     >>> from minipaddle.core.missing import reason
-    >>> reason("paddle.onnx.export")
+    >>> reason("paddle.inference.Config")
     'comes with a later part of MiniPaddle: inference'
     """
     heads = heads_of(name)

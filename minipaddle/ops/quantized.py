@@ -40,6 +40,7 @@ def size_of(scale) -> int:
     return scale.spec.size if isinstance(scale, Var) else 1
 
 
+@slot("quantization.can_multiply")
 def can_multiply(x: Quantized, w: Quantized, axis: int, terms: int) -> bool:
     """Whether x and a weight w with its outputs along `axis` are multiplied as whole numbers."""
     if {x.q.spec.dtype, w.q.spec.dtype} != {int8.numpy} or not w.symmetric or terms > MOST_TERMS:

@@ -1,0 +1,117 @@
+"""Forms of reductions and norms."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy
+
+from ..formulas import MODULE, scalar
+from ..graph import INT64, Graph, Value
+from .movement import same, vector_in
+from .table import FORMS, beside, form
+
+REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd",
+              "mean": "ReduceMean", "logsumexp": "ReduceLogSumExp"}  # fmt: skip
+
+
+def reduced(g: Graph, kind: str, x: Value, axis, keepdim) -> Value:
+    """A reduction; runtimes have none of short whole numbers or booleans."""
+    wide = x if x.dtype.kind == "f" or x.dtype.itemsize >= 4 else x.astype(numpy.int32)
+    return g(kind, wide, tuple(axis), keepdims=int(keepdim)) if axis else same(g, wide)
+
+
+for _name, _kind in REDUCTIONS.items():
+
+    @form(_name)
+    def _(g, x, *, axis, keepdim, kind=_kind):
+        x = x.astype(g.record.dtype) if kind == "ReduceSum" else x
+        if kind == "ReduceMean" and x.dtype.kind != "f":
+            x = x.astype(numpy.float64)
+        return reduced(g, kind, x, axis, keepdim).astype(g.record.dtype)
+
+
+for _name, _kind in {"all": "ReduceMin", "any": "ReduceMax"}.items():
+
+    @form(_name)
+    def _(g, x, *, axis, keepdim, kind=_kind):
+        truth = x.astype(bool).astype(numpy.int32)
+        return reduced(g, kind, truth, axis, keepdim).astype(bool)
+
+
+for _name, _kind in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
+
+    @form(_name)
+    def _(g, x, *, axis, keepdim, kind=_kind):
+        if axis is not None:
+            return g(kind, x, axis=axis, keepdims=int(keepdim), dtype=INT64)
+        at = g(kind, g("Reshape", x, (-1,)), axis=0, keepdims=0, dtype=INT64)
+        return g("Reshape", at, (1,) * len(x.shape)) if keepdim else at
+
+
+@form("cumsum")
+def _(g, x, *, axis, reverse):
+    return g("CumSum", x, g.constant(numpy.int64(axis)), reverse=int(reverse))
+
+
+FORMS |= {
+    "softmax": lambda g, x, axis: g("Softmax", x, axis=axis),
+    "log_softmax": lambda g, x, axis: g("LogSoftmax", x, axis=axis),
+}
+
+
+@form("moments")
+def _(g, x, *, axes, centered):
+    mean = g("ReduceMean", x, tuple(axes), keepdims=1)
+    if not centered:
+        square = g("ReduceMean", g("Mul", x, x), tuple(axes), keepdims=1)
+        return g("Mul", mean, 0), square
+    apart = g("Sub", x, mean)
+    return mean, g("ReduceMean", g("Mul", apart, apart), tuple(axes), keepdims=1)
+
+
+def channel_vector(g: Graph, value, like: Value) -> Value:
+    """Numbers of the channels, [1, C, 1, 1], as a vector."""
+    channels = like.shape[1]
+    if not isinstance(value, Value) or prod(value.shape) == 1:
+        return g("Expand", g("Reshape", beside(g, value, like), (1,)), (channels,))
+    return vector_in(g, value) or g("Reshape", value, (-1,))
+
+
+@form("standardize")
+def _(g, x, scale, shift, mean, var, *, axes, epsilon, centered):
+    """BatchNormalization where the moments are those of channels; LayerNormalization where they are
+    of the last axes of x itself; else the formula.
+    """
+    n = len(x.shape)
+    if layer_norm_fits(g.record):
+        shape = x.shape[axes[0] :]
+        scale, shift = (g("Expand", beside(g, v, x), shape) if not isinstance(v, Value)
+                        or v.shape != shape else v for v in (scale, shift))  # fmt: skip
+        return g("LayerNormalization", x, scale, shift, axis=axes[0], epsilon=epsilon)
+    one_each = [(1, x.shape[1], *(1,) * (n - 2)) if n > 1 else None, (), (1,) * n]
+    values = (scale, shift, mean, var)
+    if n > 2 and centered and all(getattr(v, "shape", ()) in one_each for v in values):
+        vectors = [channel_vector(g, v, x) for v in values]
+        return g("BatchNormalization", x, *vectors, epsilon=epsilon)
+    x, mean, var = map(scalar, (x, mean, var))
+    rate = 1 / MODULE.sqrt(var + float(epsilon))
+    scale, shift = (scalar(v) if isinstance(v, Value) else v for v in (scale, shift))
+    return (x - mean) * (rate * scale) + shift
+
+
+def layer_norm_fits(record) -> bool:
+    """Whether `standardize` is a LayerNormalization: its moments are those of x over its last axes,
+    and scale and shift have these axes at most.
+    """
+    x, scale, shift, *moments = record.inputs
+    axes, n = record.attrs["axes"], x.spec.ndim
+    if tuple(axes) != tuple(range(n - len(axes), n)) or not record.attrs["centered"]:
+        return False
+    wholes = [r.inputs[0] if r.op.name == "item" else None for r in moments]
+    made = wholes[0]
+    if made is None or made is not wholes[1] or made.op.name != "moments":
+        return False
+    own = made.inputs[0] is x and made.attrs["axes"] == axes and made.attrs["centered"]
+    small = all(r.op.name == "number" or len(r.shape) <= len(axes) for r in (scale, shift))
+    return own and small

@@ -1,0 +1,107 @@
+"""Control flow of ONNX: If, Loop, Scan."""
+
+from __future__ import annotations
+
+import numpy
+
+from ...core.prelude import Tensor, dt, movement
+from ...engine.core.dim import Dim
+from ...engine.eager.control_flow import cond, while_loop
+from ...engine.ops import creation
+from .table import FUNCTIONS, Node, Unreadable, number, tensor
+
+
+def truth(x):
+    """A condition: a boolean that is known, or a tensor."""
+    return bool(numpy.asarray(x).reshape(())) if isinstance(x, numpy.ndarray) else x
+
+
+def if_(condition, *, then_branch, else_branch, node: Node):
+    condition = truth(condition)
+    if isinstance(condition, bool):
+        return node.reading.graph(then_branch if condition else else_branch)
+    sides = [lambda g=g: [*map(tensor, node.reading.graph(g))] for g in (then_branch, else_branch)]
+    return cond(condition, *sides)
+
+
+def loop(most=None, condition=None, *carried, body, node: Node):
+    """A `while_loop`; with results for each iteration, or for a few known ones, one by one."""
+    count = len(carried)
+    scans = len(body.output) - 1 - count
+    limit = None if most is None else number(most) if isinstance(most, numpy.ndarray) else most
+    condition = True if condition is None else truth(condition)
+    always = condition is True and not stays_open(body)
+    if isinstance(limit, int | float) and (scans or limit <= FEW) and always and limit <= MOST:
+        return unrolled(node, int(limit), carried, body, scans)
+    if scans:
+        raise Unreadable("its results of each iteration are of a number that is not known")
+    if condition is False:
+        return list(carried)
+    first = [creation.full(shape=(), value=0, dtype=dt.int64.numpy), as_truth(condition)]
+
+    def test(k, going, *_):
+        return going if limit is None else going & (k < limit)
+
+    def step(k, going, *now):
+        going, *after = node.reading.graph(body, [k, going, *now])
+        return [k + 1, as_truth(truth(going)), *map(tensor, after)]
+
+    given = [creation.assign(tensor(x)) for x in carried]
+    return while_loop(test, step, [*first, *given])[2:]
+
+
+FEW, MOST = 8, 512
+"""Iterations that are written one after the other: so many at most, and with results of each."""
+
+
+def as_truth(x) -> Tensor:
+    if isinstance(x, bool):
+        return creation.full(shape=(), value=x, dtype=dt.bool_.numpy)
+    return movement.reshape(tensor(x).astype("bool"), shape=())
+
+
+def stays_open(body) -> bool:
+    """Whether the body of a loop computes whether to go on."""
+    name = body.output[0].name
+    made = {n: x for x in body.node for n in x.output}
+    while name in made and made[name].op_type in ("Identity", "Cast"):
+        name = made[name].input[0]
+    constant = name in made and made[name].op_type == "Constant"
+    return name != body.input[1].name and not constant and name not in {
+        t.name for t in body.initializer}  # fmt: skip
+
+
+def unrolled(node: Node, count: int, carried, body, scans: int) -> list:
+    now, found = list(carried), [[] for _ in range(scans)]
+    for k in range(count):
+        _, *after = node.reading.graph(body, [numpy.int64(k).reshape(()), numpy.array(True), *now])
+        now = after[: len(now)]
+        for each, x in zip(found, after[len(now) :], strict=True):
+            each.append(tensor(x))
+    if scans and not count:
+        raise Unreadable("it has results of each iteration, and no iteration")
+    return [*now, *(movement.stack(*each, axis=0) for each in found)]
+
+
+def scan(*inputs, body, num_scan_inputs, scan_input_axes=None, scan_output_axes=None,
+         scan_input_directions=None, scan_output_directions=None, node: Node):  # fmt: skip
+    """Iterations over slices, written one after the other."""
+    plain_ways = (scan_input_axes, scan_output_axes, scan_input_directions, scan_output_directions)
+    if node.opset < 9 or any(any(way or ()) for way in plain_ways):
+        raise Unreadable("it runs along another axis than the first, or backwards")
+    carried, over = list(inputs[:-num_scan_inputs]), [*map(tensor, inputs[-num_scan_inputs:])]
+    count = over[0].spec.shape[0]
+    if isinstance(count, Dim) or not 0 < count <= MOST:
+        raise Unreadable(f"it runs for {count} steps")
+    outs = []
+    for k in range(count):
+        parts = [movement.slice_(x, index=(k,)) for x in over]
+        found = node.reading.graph(body, [*carried, *parts])
+        carried = found[: len(carried)]
+        outs.append([*map(tensor, found[len(carried) :])])
+    return [*carried, *(movement.stack(*each, axis=0) for each in zip(*outs, strict=True))]
+
+
+CONTROL = {"If": if_, "Loop": loop, "Scan": scan}
+"""Operators with subgraphs."""
+FUNCTIONS |= CONTROL

@@ -1,0 +1,212 @@
+"""Elementwise operators of ONNX, and products of matrices."""
+
+from __future__ import annotations
+
+import numpy
+
+from ...core.prelude import (
+    Tensor,
+    movement,
+)
+from ...tensor.einsum import einsum
+from .table import (
+    FUNCTIONS,
+    apply,
+    beside,
+    dtype_of,
+    number,
+    pair,
+    reads,
+    tensor,
+)
+
+UNARY = {
+    "Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Exp": "exp", "Log": "log",
+    "Sqrt": "sqrt", "Reciprocal": "reciprocal", "Neg": "neg", "Abs": "abs", "Sign": "sign",
+    "Floor": "floor", "Ceil": "ceil", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Asin": "asin",
+    "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Asinh": "asinh",
+    "Acosh": "acosh", "Atanh": "atanh", "Erf": "erf", "Softsign": "softsign", "IsNaN": "isnan",
+    "HardSwish": "hardswish", "Mish": "mish", "Not": "logical_not", "BitwiseNot": "bitwise_not",
+    "Det": "det",
+}  # fmt: skip
+BINARY = {
+    "Add": "add", "Sub": "subtract", "Mul": "multiply", "Equal": "equal", "Less": "less_than",
+    "LessOrEqual": "less_equal", "Greater": "greater_than", "GreaterOrEqual": "greater_equal",
+    "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor", "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
+}  # fmt: skip
+for _kind, _name in UNARY.items():
+    FUNCTIONS[_kind] = lambda x, _name=_name: apply(_name, tensor(x))
+for _kind, _name in BINARY.items():
+    FUNCTIONS[_kind] = lambda x, y, _name=_name: apply(_name, *pair(x, y))
+
+
+@reads("Div")
+def divide(x, y):
+    """Whole numbers are divided towards 0."""
+    x, y = pair(x, y)
+    dtype = next(v.spec.dtype for v in (x, y) if isinstance(v, Tensor))
+    if dtype.kind == "f":
+        return apply("divide", x, y)
+    down, rest = apply("floor_divide", x, y), apply("remainder", x, y)
+    turned = apply("logical_and", apply("not_equal", rest, 0), apply("less_than", down, 0))
+    return down + turned.astype(dtype)
+
+
+@reads("Mod")
+def _(x, y, *, fmod=0):
+    x, y = pair(x, y)
+    rest = apply("remainder", x, y)
+    if not fmod:
+        return rest
+    other = apply("logical_and", apply("not_equal", rest, 0), apply("less_than", x * y, 0))
+    return apply("where", other, rest - y, rest)
+
+
+@reads("Pow")
+def _(x, y):
+    """The result has the dtype of x."""
+    x, dtype = tensor(x), tensor(x).spec.dtype
+    if isinstance(y, Tensor) or y.size != 1 or y.ndim > x.spec.ndim:
+        return apply("pow", x, tensor(y).astype(dtype)).astype(dtype)
+    y = number(y)
+    y = float(y) if dtype.kind == "f" else y
+    return apply("square", x) if y == 2 else apply("pow", x, y).astype(dtype)
+
+
+def folded(name: str):
+    """An operator of any number of inputs as one of two."""
+
+    def call(*xs):
+        total = xs[0] if len(xs) > 1 else tensor(xs[0])
+        for x in xs[1:]:
+            total = apply(name, *pair(total, x))
+        return total
+
+    return call
+
+
+FUNCTIONS |= {"Max": folded("maximum"), "Min": folded("minimum"), "Sum": folded("add")}
+FUNCTIONS["Mean"] = lambda *xs: FUNCTIONS["Sum"](*xs) / float(len(xs))
+
+
+@reads("Where")
+def _(condition, x, y):
+    if not isinstance(x, Tensor) and not isinstance(y, Tensor):
+        x, y = tensor(x), tensor(y)
+    return apply("where", tensor(condition), *pair(x, y))
+
+
+@reads("Cast")
+def cast(x, *, to, saturate=1, round_mode=""):
+    return apply("cast", tensor(x), dtype=dtype_of(to))
+
+
+FUNCTIONS["CastLike"] = lambda x, like, saturate=1, round_mode="": apply(
+    "cast", tensor(x), dtype=tensor(like).spec.dtype
+)
+
+
+@reads("Clip")
+def _(x, low=None, high=None, *, min=None, max=None):
+    low, high = (b if a is None else a for a, b in ((low, min), (high, max)))
+    x = tensor(x)
+    x = x if low is None else apply("maximum", x, beside(as_number(low, x), x))
+    return x if high is None else apply("minimum", x, beside(as_number(high, x), x))
+
+
+def as_number(x, like: Tensor):
+    return x if isinstance(x, Tensor) else numpy.asarray(x, like.spec.dtype)
+
+
+@reads("Round")
+def _(x):
+    return apply("round", tensor(x))
+
+
+@reads("Gelu")
+def _(x, *, approximate="none"):
+    return apply("gelu", tensor(x), approximate=approximate)
+
+
+@reads("PRelu")
+def _(x, slope):
+    x = tensor(x)
+    return apply("relu", x) + apply("minimum", x, 0.0) * tensor(slope)
+
+
+@reads("IsInf")
+def _(x, *, detect_negative=1, detect_positive=1):
+    name = "isinf" if detect_negative and detect_positive else "isposinf"
+    return apply(name if detect_positive else "isneginf", tensor(x))
+
+
+@reads("Selu")
+def _(x, *, alpha=1.67326319217681884765625, gamma=1.05070102214813232421875):
+    return apply("selu", tensor(x), scale=gamma, alpha=alpha)
+
+
+@reads("Softplus")
+def _(x):
+    return apply("softplus", tensor(x), beta=1, threshold=20)
+
+
+@reads("Shrink")
+def _(x, *, bias=0.0, lambd=0.5):
+    x = tensor(x)
+    up, down = apply("less_than", x, -lambd), apply("greater_than", x, lambd)
+    return apply("where", up, x + bias, apply("where", down, x - bias, 0.0))
+
+
+@reads("BitShift")
+def _(x, y, *, direction):
+    return apply(f"bitwise_{direction.lower()}_shift", *pair(x, y))
+
+
+FUNCTIONS |= {
+    "LeakyRelu": lambda x, alpha=0.01: apply("leaky_relu", tensor(x), negative_slope=alpha),
+    "Elu": lambda x, alpha=1.0: apply("elu", tensor(x), alpha=alpha),
+    "Celu": lambda x, alpha=1.0: apply("celu", tensor(x), alpha=alpha),
+    "ThresholdedRelu": lambda x, alpha=1.0: apply("thresholded_relu", tensor(x), threshold=alpha),
+    "HardSigmoid": lambda x, alpha=0.2, beta=0.5: apply(
+        "hardsigmoid", tensor(x), slope=alpha, offset=beta
+    ),
+    "Swish": lambda x, alpha=1.0: tensor(x) * apply("sigmoid", tensor(x) * alpha),
+    "Identity": lambda x: x,
+}
+
+
+@reads("MatMul")
+def matmul(x, y):
+    return apply("matmul", tensor(x), tensor(y))
+
+
+@reads("Gemm")
+def _(a, b, c=None, *, alpha=1.0, beta=1.0, transA=0, transB=0):
+    a, b = tensor(a), tensor(b)
+    a = movement.transpose(a, perm=(1, 0)) if transA else a
+    b = movement.transpose(b, perm=(1, 0)) if transB else b
+    bias = None if c is None else tensor(c)
+    plain = alpha == beta == 1.0
+    if plain and bias is not None and bias.spec.shape == b.spec.shape[1:]:
+        return apply("affine", a, b, bias)
+    y = apply("matmul", a, b)
+    y = y if alpha == 1.0 else y * alpha
+    return y if bias is None else y + (bias if beta == 1.0 else bias * beta)
+
+
+@reads("Einsum")
+def _(*xs, equation):
+    return einsum(equation, *map(tensor, xs))
+
+
+@reads("MatMulInteger")
+def _(a, b, a_zero=None, b_zero=None):
+    a, b = (less_zero(x, z) for x, z in ((a, a_zero), (b, b_zero)))
+    return apply("matmul", a, b).astype("int32")
+
+
+def less_zero(x, zero) -> Tensor:
+    """Whole numbers less their zero point, as floats that hold their products."""
+    y = tensor(x).astype("float64")
+    return y if zero is None else y - tensor(zero).astype("float64")

@@ -1,0 +1,226 @@
+"""Operators of ONNX that move elements, or make arrays."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy
+
+from ...core.prelude import (
+    Dim,
+    Tensor,
+    creation,
+    dt,
+    movement,
+    normalize_axis,
+)
+from ...engine.core.dim import larger
+from .table import (
+    FLOAT,
+    INT64,
+    Unreadable,
+    apply,
+    dtype_of,
+    known,
+    number,
+    reads,
+    size,
+    sizes,
+    tensor,
+)
+
+LAST = numpy.iinfo(numpy.int32).max
+
+
+@reads("Shape")
+def _(x, *, start=0, end=None):
+    shape = x.spec.shape if isinstance(x, Tensor) else x.shape
+    return numpy.array([*shape[start:end], None], object)[:-1]
+
+
+@reads("Size")
+def _(x):
+    shape = x.spec.shape if isinstance(x, Tensor) else x.shape
+    return numpy.array([prod(shape), None], object)[0:1].reshape(())
+
+
+@reads("Reshape")
+def reshape(x, shape, *, allowzero=0):
+    x = tensor(x)
+    wanted = [
+        x.spec.shape[d] if isinstance(n, int) and n == 0 and not allowzero else n
+        for d, n in enumerate(sizes(shape))
+    ]
+    if any(isinstance(n, int) and n == -1 for n in wanted):
+        k = [isinstance(n, int) and n == -1 for n in wanted].index(True)
+        rest = prod([*wanted[:k], *wanted[k + 1 :]])
+        wanted[k] = prod(x.spec.shape) // rest if not isinstance(rest, int) or rest else 0
+    return movement.reshape(x, shape=tuple(wanted))
+
+
+@reads("Flatten")
+def _(x, *, axis=1):
+    x = tensor(x)
+    n = x.spec.ndim
+    axis = axis + n if axis < 0 else axis
+    shape = x.spec.shape
+    return movement.reshape(x, shape=(prod(shape[:axis]), prod(shape[axis:])))
+
+
+def axes_of(axes, ndim: int) -> tuple[int, ...]:
+    return tuple(sorted(normalize_axis(a, ndim) for a in known(axes, "axes")))
+
+
+@reads("Squeeze")
+def _(x, axes=None):
+    x = tensor(x)
+    shape = x.spec.shape
+    ones = tuple(d for d, n in enumerate(shape) if n == 1)
+    gone = ones if axes is None else axes_of(axes, x.spec.ndim)
+    return movement.reshape(x, shape=tuple(n for d, n in enumerate(shape) if d not in gone))
+
+
+@reads("Unsqueeze")
+def _(x, axes):
+    x = tensor(x)
+    shape = list(x.spec.shape)
+    given = known(axes, "axes")
+    for axis in axes_of(given, x.spec.ndim + len(given)):
+        shape.insert(axis, 1)
+    return movement.reshape(x, shape=tuple(shape))
+
+
+@reads("Transpose")
+def _(x, *, perm=None):
+    x = tensor(x)
+    return movement.transpose(x, perm=tuple(perm or range(x.spec.ndim)[::-1]))
+
+
+@reads("Expand")
+def expand(x, shape):
+    x, wanted = tensor(x), sizes(shape)
+    own = (1,) * (len(wanted) - x.spec.ndim) + tuple(x.spec.shape)
+    wanted = (1,) * (len(own) - len(wanted)) + tuple(wanted)
+    shape = tuple(n if isinstance(k, int) and k == 1 else k for n, k in zip(own, wanted))
+    return movement.broadcast_to(x, shape=shape)
+
+
+@reads("Concat")
+def _(*xs, axis=1):
+    xs = [tensor(x) for x in xs]
+    return movement.concat(*xs, axis=normalize_axis(axis, xs[0].spec.ndim))
+
+
+@reads("Split")
+def _(x, split=None, *, axis=0, num_outputs=None, node):
+    x = tensor(x)
+    axis = normalize_axis(axis, x.spec.ndim)
+    if split is None:
+        count, n = node.results, x.spec.shape[axis]
+        each = -(-n // count)
+        pieces = [each] * (count - 1) + [n - each * (count - 1)]
+    else:
+        pieces = sizes(split)
+    return tuple(movement.split(x, sizes=tuple(pieces), axis=axis))
+
+
+@reads("Slice")
+def _(x, starts, ends, axes=None, steps=None):
+    x, starts, ends = tensor(x), sizes(starts), sizes(ends)
+    axes = range(len(starts)) if axes is None else known(axes, "axes")
+    steps = [1] * len(starts) if steps is None else known(steps, "steps")
+    index = [(None, None, None)] * x.spec.ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        axis = normalize_axis(axis, x.spec.ndim)
+        index[axis] = (bound(start), bound(end, step), step)
+    return movement.slice_(x, index=tuple(index))
+
+
+def bound(n, step: int = 1):
+    """A bound of a slice as Python writes it: what lies beyond the ends is left out."""
+    return None if isinstance(n, int) and (n >= LAST or n < -LAST) else n
+
+
+@reads("Pad")
+def _(x, pads, value=None, axes=None, *, mode="constant", node):
+    x, sides = tensor(x), sizes(pads)
+    value = 0.0 if value is None else value
+    axes = range(x.spec.ndim) if axes is None else axes_of(axes, x.spec.ndim)
+    n, widths = len(sides) // 2, [(0, 0)] * x.spec.ndim
+    for k, axis in enumerate(axes):
+        widths[axis] = sides[k], sides[n + k]
+    cut = [(larger(-a, 0), larger(-b, 0)) for a, b in widths]
+    if any(not isinstance(c, int) or c for pair in cut for c in pair):
+        index = tuple((a, m - b, 1) for m, (a, b) in zip(x.spec.shape, cut, strict=True))
+        x = movement.slice_(x, index=index)
+        widths = [(larger(a, 0), larger(b, 0)) for a, b in widths]
+    if mode == "constant":
+        fill = x.spec.dtype.type(number(value)).item()
+        return apply("pad", x, widths=tuple(widths), value=fill)
+    for axis, (low, high) in enumerate(widths):
+        if low or high:
+            m = known(numpy.array([x.spec.shape[axis]], object), "sizes")[0]
+            if low + high > 1 << 16:
+                raise Unreadable("it pads by more than 65536 places")
+            kind = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}[mode]
+            index = numpy.pad(numpy.arange(m), (low, high), kind)
+            x = apply("remap", x, axis=axis, index=tuple(map(int, index)))
+    return x
+
+
+@reads("Tile")
+def _(x, repeats):
+    return apply("tile", tensor(x), repeats=tuple(sizes(repeats)))
+
+
+@reads("Trilu")
+def _(x, k=None, *, upper=1):
+    return apply("triu" if upper else "tril", tensor(x), diagonal=0 if k is None else size(k))
+
+
+@reads("Constant")
+def _(*, value=None, value_float=None, value_int=None, value_floats=None, value_ints=None):
+    if value is not None:
+        return value
+    if value_float is not None or value_floats is not None:
+        return numpy.array(value_floats if value_float is None else value_float, FLOAT)
+    if value_int is None and value_ints is None:
+        raise Unreadable("its value is a string or sparse")
+    return numpy.array(value_ints if value_int is None else value_int, INT64)
+
+
+@reads("ConstantOfShape")
+def _(shape, *, value=None):
+    fill = numpy.zeros(1, FLOAT) if value is None else value
+    return creation.full(shape=tuple(sizes(shape)), value=fill.item(), dtype=dt.resolve(fill.dtype))
+
+
+@reads("Range")
+def _(start, limit, delta):
+    values = [size(v) if is_whole(v) else number(v) for v in (start, limit, delta)]
+    first, last, step = values
+    whole = all(isinstance(v, int | Dim) for v in values)
+    dtype = INT64 if whole else FLOAT
+    for v in (start, limit, delta):
+        own = v.spec.dtype if isinstance(v, Tensor) else v.dtype
+        dtype = dtype if own.kind == "O" else own
+    count = (
+        larger(-((first - last) // step), 0)
+        if whole
+        else max(0, int(numpy.ceil((last - first) / step)))
+    )
+    return creation.arange(size=count, dtype=dtype, start=first, step=step)
+
+
+def is_whole(v) -> bool:
+    dtype = v.spec.dtype if isinstance(v, Tensor) else v.dtype
+    return dtype.kind in "Oiu"
+
+
+@reads("EyeLike")
+def _(x, *, dtype=None, k=0):
+    x = tensor(x)
+    own = x.spec.dtype if dtype is None else dtype_of(dtype)
+    if k:
+        raise Unreadable("its ones are not on the main diagonal")
+    return apply("eye", rows=x.spec.shape[0], columns=x.spec.shape[1], dtype=own)

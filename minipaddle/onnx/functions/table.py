@@ -1,0 +1,112 @@
+"""What the operators of ONNX mean: each is a function on tensors.
+
+Inputs come in their order (None: left out), attributes by their names; a parameter may be either,
+as `axes`, which was an attribute before opset 13. A value that is known while the model is read is
+a NumPy array: `tensor` makes a tensor of it, `sizes` numbers. A function that has the parameter
+`node` gets what else there is to know: the opset, the number of results, the graph around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy
+
+from ...core.prelude import OPS, Dim, Tensor, current, dt
+
+FUNCTIONS: dict[str, Callable] = {}
+"""An operator's name -> the function."""
+FLOAT, INT64 = dt.float32.numpy, dt.int64.numpy
+
+
+class Node(NamedTuple):
+    """What a function may ask about the node it reads."""
+
+    kind: str
+    opset: int
+    results: int
+    reading: object  # the graph around it: `graphs.Reading`
+
+
+class Unreadable(Exception):
+    """A node, or these attributes of it, cannot be read; the text says why."""
+
+
+def reads(*kinds: str):
+    """Decorator: the function of these operators."""
+
+    def register(function):
+        FUNCTIONS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def tensor(x) -> Tensor:
+    """A value as a tensor."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, numpy.ndarray) and x.dtype == object:
+        return current.top.constant(x.tolist(), "int64")
+    return current.top.constant(numpy.asarray(x), None)
+
+
+def sizes(x) -> list:
+    """A vector of whole numbers: ints, or sizes that only a run knows."""
+    if isinstance(x, Tensor):
+        found = current.top.sizes(x)
+        return found if isinstance(found, list) else [found]
+    return [n if isinstance(n, Dim) else int(n) for n in numpy.atleast_1d(numpy.asarray(x))]
+
+
+def size(x):
+    """One whole number."""
+    (n,) = sizes(x)
+    return n
+
+
+def known(x, what: str) -> list[int]:
+    """Whole numbers that must be known while the model is read."""
+    if isinstance(x, Tensor) and not x.spec.size:
+        return []
+    if isinstance(x, Tensor) or any(isinstance(n, Dim) for n in sizes(x)):
+        raise Unreadable(f"its {what} are computed while it runs")
+    return sizes(x)
+
+
+def number(x) -> float:
+    """One number that must be known."""
+    if isinstance(x, Tensor):
+        raise Unreadable("a number that it needs is computed while it runs")
+    return numpy.asarray(x).reshape(()).item()
+
+
+def beside(x, other):
+    """An operand beside another one: a single known number becomes a number of Python."""
+    if isinstance(x, Tensor) or not isinstance(other, Tensor):
+        return tensor(x)
+    alone = x.size == 1 and x.ndim <= len(other.spec.shape)
+    if alone and x.dtype != object and x.dtype == other.spec.dtype:
+        return x.reshape(()).item()
+    return tensor(x)
+
+
+def pair(x, y) -> tuple:
+    return beside(x, y), beside(y, x)
+
+
+def apply(name: str, *inputs, **attrs):
+    """An operator of MiniPaddle."""
+    return OPS[name](*inputs, **attrs)
+
+
+def dtype_of(code: int):
+    """A dtype of ONNX as one of ours."""
+    from ..graph import library
+
+    try:
+        found = numpy.dtype(library().helper.tensor_dtype_to_np_dtype(code))
+        return dt.resolve(found)
+    except Exception:
+        raise Unreadable(f"its dtype {code} is not one of MiniPaddle's") from None

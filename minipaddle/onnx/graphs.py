@@ -1,0 +1,206 @@
+"""A graph of ONNX read node by node, into the program that is being traced."""
+
+from __future__ import annotations
+
+import difflib
+
+import numpy
+
+from ..core.prelude import Recording, Tensor, not_supported
+from ..engine.core.dispatch import interpreter
+from ..engine.core.errors import teach
+from ..engine.eager.device import QUIET
+from ..engine.eager.execution import Eager
+from .functions import FUNCTIONS, SIZES
+from .functions.control import CONTROL
+from .functions.table import Node, Unreadable
+from .graph import library
+from .reading import Damaged, array_of
+
+DEEPEST = 20
+"""Graphs inside graphs, and functions that call functions."""
+LARGEST_CONSTANT = 1 << 22
+"""Elements that are computed while a model is read; larger arrays are computed when it runs."""
+GROWING = {"ConstantOfShape", "Expand", "Range", "Tile", "Pad", "OneHot", "Resize"}
+
+
+class Reading:
+    """Reads a graph: each node, by its function, into the program that is being traced."""
+
+    def __init__(self, opset: int, folder: str, functions: dict, outer: Reading | None = None):
+        self.opset, self.folder, self.functions = opset, folder, functions
+        self.values: dict[str, object] = {}
+        self.outer, self.depth = outer, outer.depth + 1 if outer else 0
+        if self.depth > DEEPEST:
+            raise Damaged(f"graphs nested more than {DEEPEST} deep")
+
+    def inner(self) -> Reading:
+        return Reading(self.opset, self.folder, self.functions, self)
+
+    def get(self, name: str):
+        """The value of a name, here or in a graph around."""
+        reading = self
+        while reading is not None:
+            if name in reading.values:
+                return reading.values[name]
+            reading = reading.outer
+        raise Damaged(f"{name[:80]!r} is used before it is computed")
+
+    def graph(self, proto, given=()) -> list:
+        """The outputs of a subgraph for its inputs."""
+        inner = self.inner()
+        for t in proto.initializer:
+            inner.values[t.name] = array_of(t, self.folder)
+        inner.values |= {v.name: x for v, x in zip(proto.input, given, strict=True)}
+        inner.run(proto.node)
+        return [inner.get(v.name) for v in proto.output]
+
+    def run(self, nodes, attributes: dict | None = None) -> None:
+        """Read nodes in their order; `attributes` are those of a function that is called."""
+        for node in nodes:
+            attrs = {a.name: self.attribute(a, attributes) for a in node.attribute}
+            attrs = {k: v for k, v in attrs.items() if v is not None}
+            inputs = [self.get(name) if name else None for name in node.input]
+            while inputs and inputs[-1] is None:
+                inputs.pop()
+            try:
+                found = self.apply(node, inputs, attrs)
+            except Damaged:
+                raise
+            except Unreadable as error:
+                raise unreadable(node, f"cannot be read: {error}") from None
+            except WRONG as error:
+                if getattr(error, "of_node", False):
+                    raise
+                raise wrong(node, error) from error
+            found = found if isinstance(found, tuple | list) else (found,)
+            self.values |= {n: plain(x) for n, x in zip(node.output, found) if n}
+
+    def attribute(self, a, given: dict | None):
+        """The value of an attribute."""
+        kinds = library().AttributeProto
+        if a.ref_attr_name:
+            return (given or {}).get(a.ref_attr_name)
+        if a.type == kinds.TENSOR:
+            return array_of(a.t, self.folder)
+        if a.type == kinds.GRAPH:
+            return a.g
+        if a.type not in (kinds.FLOAT, kinds.INT, kinds.STRING, kinds.FLOATS, kinds.INTS,
+                          kinds.STRINGS):  # fmt: skip
+            raise Damaged(f"the attribute {a.name[:80]!r} is of a kind that is not supported")
+        value = library().helper.get_attribute_value(a)
+        if a.type in (kinds.FLOATS, kinds.INTS, kinds.STRINGS):
+            return [as_text(v) for v in value]
+        return as_text(value)
+
+    def apply(self, node, inputs: list, attrs: dict):
+        """The results of a node."""
+        local = self.functions.get((node.domain, node.op_type))
+        if local is not None:
+            return self.call(local, inputs, attrs)
+        if node.domain not in ("", "ai.onnx") or node.op_type not in FUNCTIONS:
+            raise unreadable(node, "is not supported")
+        named = [k for k, name in enumerate(node.output, 1) if name]
+        about = Node(node.op_type, self.opset, max(named, default=1), self)
+        if node.op_type in CONTROL:
+            return by_function(about, inputs, attrs)
+        constant = inputs and all(x is None or isinstance(x, numpy.ndarray) for x in inputs)
+        if constant and node.op_type not in ("Shape", "Size"):
+            found = self.computed(about, inputs, attrs)
+            if found is not None:
+                return found
+        return by_function(about, inputs, attrs)
+
+    def computed(self, about: Node, inputs: list, attrs: dict):
+        """The results for values that are known now; None if they must wait."""
+        arrays = [x for x in inputs if x is not None]
+        if any(x.dtype == object for x in arrays):
+            rule = SIZES.get(about.kind)
+            found = NotImplemented if rule is None else rule(*inputs, **attrs)
+            return None if found is NotImplemented else numpy.asarray(found)
+        if about.kind in GROWING and largest(arrays) > LARGEST_CONSTANT:
+            return None
+        return QUIET.copy().run(eagerly, about, inputs, attrs)
+
+    def call(self, function, inputs: list, attrs: dict) -> list:
+        """The results of a function that the file defines."""
+        inner = Reading(self.opset, self.folder, self.functions, self)
+        inner.outer = None  # a function sees only its own
+        inputs += [None] * (len(function.input) - len(inputs))
+        inner.values = dict(zip(function.input, inputs))
+        defaults = {a.name: self.attribute(a, None) for a in function.attribute_proto}
+        inner.run(function.node, defaults | attrs)
+        return [inner.get(name) for name in function.output]
+
+
+WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
+"""Errors of functions whose inputs or attributes make no sense."""
+RAW = {*GROWING, "Reshape", "Gather", "Slice", "Squeeze", "Unsqueeze", "Clip", "Split", "Trilu",
+       "TopK", "CumSum", *(k for k in FUNCTIONS if k.startswith("Reduce"))}  # fmt: skip
+"""Operators that read numbers among their inputs."""
+
+
+def as_text(v):
+    """A string of the file as text; a number as it is."""
+    return v.decode(errors="replace") if isinstance(v, bytes) else v
+
+
+def eagerly(about: Node, inputs: list, attrs: dict) -> tuple:
+    """The results for known values, as arrays."""
+    with interpreter(Eager()), Recording(False):
+        given = [x if x is None or about.kind in RAW else Tensor(x) for x in inputs]
+        found = by_function(about, given, attrs)
+        found = found if isinstance(found, tuple | list) else (found,)
+        return tuple(x.numpy() if isinstance(x, Tensor) else x for x in found)
+
+
+def largest(arrays) -> float:
+    """A bound on the elements of what grows: the product of the largest vector of whole numbers."""
+    vectors = [x.astype("float64") for x in arrays if x.dtype.kind in "iu" and x.size <= 32]
+    return max(
+        (float(numpy.prod(numpy.abs(numpy.where(v == 0, 1, v)))) for v in vectors), default=0
+    )
+
+
+def by_function(about: Node, inputs: list, attrs: dict):
+    function = FUNCTIONS[about.kind]
+    extra = {"node": about} if "node" in names_of(function) else {}
+    return function(*inputs, **attrs, **extra)
+
+
+def names_of(function) -> tuple:
+    code = getattr(function, "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def plain(x):
+    """A value in one form: sizes that are all numbers are int64."""
+    if isinstance(x, numpy.ndarray) and x.dtype == object:
+        whole = all(isinstance(n, int | numpy.integer | bool | numpy.bool_) for n in x.reshape(-1))
+        truth = whole and x.size and all(isinstance(n, bool | numpy.bool_) for n in x.reshape(-1))
+        return x.astype(bool if truth else "int64") if whole else x
+    return x
+
+
+def described(node) -> str:
+    return (
+        f"the node {(node.name or node.output[0])[:120]!r} ({node.domain or 'onnx'}.{node.op_type})"
+    )
+
+
+def unreadable(node, why: str) -> NotImplementedError:
+    """The error that names a node that cannot be read."""
+    near = difflib.get_close_matches(node.op_type, FUNCTIONS, 1, cutoff=0.3)
+    nearest = f", of which {near[0]} is the nearest" if near and near[0] != node.op_type else ""
+    return not_supported(
+        f"paddle.onnx.load: {described(node)} {why}",
+        expected=f"one of {len(FUNCTIONS)} operators (minipaddle.onnx.FUNCTIONS){nearest}",
+        hint="export the model with another opset, or write this part with other operators",
+    )
+
+
+def wrong(node, error: Exception) -> ValueError:
+    """The error of a node whose inputs or attributes make no sense."""
+    made = ValueError(teach(f"paddle.onnx.load: {described(node)}: {error!s:.600}"))
+    made.of_node = True
+    return made
