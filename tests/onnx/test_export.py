@@ -291,3 +291,14 @@ class Quanter:
     zero_points = staticmethod(lambda: None)
     quant_axis = staticmethod(lambda: -1)
     bit_length = staticmethod(lambda: 8)
+
+
+def test_a_saved_model_is_written(tmp_path, capsys):
+    """As `python -m minipaddle export MODEL --to onnx` does it."""
+    net = nn.Sequential(nn.Linear(4, 3), nn.Tanh()).eval()
+    paddle.jit.save(net, str(tmp_path / "net"), input_spec=ANY)
+    saved = paddle.jit.load(str(tmp_path / "net")).saved()
+    assert exporting.OPTIONS["opset_version"]["type"] is int
+    (path,) = exporting.write(saved, tmp_path / "out.onnx", opset_version=19)
+    assert capsys.readouterr().out == "out.onnx: opset 19, 3 nodes, 60 bytes of weights\n"
+    agree(net, str(path), np.ones((2, 4), "float32"))
