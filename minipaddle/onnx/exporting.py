@@ -153,14 +153,14 @@ def check(method: Method, saved: Saved) -> None:
     for record in effects(program):
         warnings.warn(
             teach(f"{record.op.name}: ONNX has no prints and no checks, the file leaves it out",
-                  where=record.where), stacklevel=4,
+                  where=record.where), stacklevel=5,
         )  # fmt: skip
     for left, sign, right, answer in program.guards:
         if sign != "==" or not answer:
             warnings.warn(
                 f"the model is right where ({left} {sign} {right}) is {answer}, as in the trace; "
                 "ONNX does not check it",
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

@@ -253,6 +253,7 @@ def chatty(x):
 def test_what_the_file_cannot_check_is_said(tmp_path):
     with pytest.warns(UserWarning, match="ONNX") as said:
         export(paddle.jit.to_static(chatty), tmp_path, ANY)
+    assert {w.filename for w in said if "ONNX" in str(w.message)} == {__file__}
     texts = [str(w.message) for w in said]
     assert any("show: ONNX has no prints" in t and "in chatty" in t for t in texts)
     assert any("the model is right where (batch > 2) is True" in t for t in texts)
