@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 
 COMMANDS = {"draw": ("viz", "a model, a function or an operator as a picture"),
+            "export": ("export", "a model as C or WebAssembly, to run without Python"),
             "learn": ("learn", "exercises: list, check, watch, hint")}  # fmt: skip
 
 

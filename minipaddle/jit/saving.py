@@ -29,6 +29,7 @@ from ..ir.input_spec import BATCH, InputSpec, with_own_batch
 from ..ir.parser import parse_all
 from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage
+from .formats import export
 from .loading import TranslatedLayer
 from .outside import SideEffect
 from .saved import Kept, Method, Saved, check_names, checked, signed, texts
@@ -43,9 +44,11 @@ def save(layer, path, input_spec=None, **configs) -> None:
     function. `input_spec` lists InputSpecs (None: a size that varies) or example tensors; what was
     converted and called needs none. Training or evaluation mode stay as they are now; a program
     leaves its inputs as they are. `with_hook` saves the layer's own hooks too, `skip_forward`
-    leaves `forward` out. The files change together or not at all, even if another process saves or
-    loads them meanwhile. Raises ValueError if there is nothing to trace, TypeError for what is no
-    layer. Source: Paddle API `paddle.jit.save`; the format is described in `jit/saved.py`.
+    leaves `forward` out. `format="c"`, or another row of `jit/formats.py`, writes a form that runs
+    without Python instead; options of the format are keywords here. The files change together or
+    not at all, even if another process saves or loads them meanwhile. Raises ValueError if there is
+    nothing to trace, TypeError for what is no layer. Source: Paddle API `paddle.jit.save`; the
+    format is described in `jit/saved.py`.
 
     >>> import os, tempfile
     >>> import minipaddle as paddle
@@ -56,15 +59,20 @@ def save(layer, path, input_spec=None, **configs) -> None:
     >>> bool((paddle.jit.load(path)(x) == net(x)).all())
     True
     """
-    unknown = configs.keys() - CONFIGS
-    if unknown:
-        raise value_error(f"jit.save takes no option {min(unknown)!r}")
+    format = configs.pop("format", None)
+    more = {key: configs.pop(key) for key in configs.keys() - CONFIGS}
+    if format is None and more:
+        raise value_error(f"jit.save takes no option {min(more)!r}")
     prefix = os.fspath(path)
     if not os.path.basename(prefix):
         raise value_error(f"jit.save to {prefix!r}", expected="folder/name, the name is missing")
     if not Switch.on:
         raise RuntimeError(teach("jit.save while enable_to_static(False) holds"))
-    write(model_of(layer, input_spec, configs), prefix)
+    saved = model_of(layer, input_spec, configs)
+    if format is not None:
+        export(saved, prefix, format, **more)
+    else:
+        write(saved, prefix)
 
 
 def write(saved: Saved, prefix: str) -> None:

@@ -11,22 +11,17 @@ examples:
 """
 
 import argparse
-import difflib
-import importlib.util
 import inspect
-import re
 import sys
 import traceback
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import groupby, pairwise
 from pathlib import Path
 
-from ..engine.core.dtype import FLOATS, resolve
-from ..engine.eager.tensor import Tensor
 from ..jit.decorator import to_static
+from ..jit.target import CommandError, build, example_input, load
 from ..nn.layer.layers import Layer
 from ..nn.layer.tree import child_name
-from ..tensor.creation import ones, zeros
 from .engine import KINDS
 from .joint import joint
 from .module import module
@@ -37,10 +32,6 @@ from .transpiling import transpiling
 
 WHATS = ["tape", "module", "operator", "program", "joint", "transpiling"]
 FORMATS = ", ".join(f".{k}" for k in KINDS)
-
-
-class CommandError(Exception):
-    """A message for the user, instead of a traceback."""
 
 
 def main(arguments=None) -> int:
@@ -101,62 +92,6 @@ def explain_errors():
         raise CommandError(str(error.args[0])) from None
 
 
-# ---- the target ------------------------------------------------------------------------------
-
-
-def load(file: str, name: str):
-    """The object called `name` in `file`."""
-    if not file:
-        raise CommandError(f"{name}: give FILE.py:NAME, such as model.py:Net")
-    path = Path(file)
-    if not path.is_file():
-        near = difflib.get_close_matches(path.name, [p.name for p in path.parent.glob("*.py")], 1)
-        raise CommandError(f"no file {file}" + (f"; did you mean {near[0]}?" if near else ""))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    user = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.resolve()))
-    sys.modules[path.stem] = user
-    try:
-        spec.loader.exec_module(user)
-    except Exception as error:
-        raise CommandError(f"{file} could not be run: {last_line(error, file)}") from None
-    if not hasattr(user, name):
-        own = [n for n, v in vars(user).items() if callable(v) and not n.startswith("_")]
-        near = difflib.get_close_matches(name, own, 1)
-        hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(own) or 'nothing'}"
-        raise CommandError(f"{file} has no {name!r}{hint}")
-    return getattr(user, name)
-
-
-def last_line(error: Exception, file: str) -> str:
-    """The error, and the innermost line of the user's file that led to it."""
-    text = "".join(traceback.format_exception_only(error)).strip()
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "paddle":
-        return f"{text}\n  try: import minipaddle as paddle"
-    lines, own = traceback.extract_tb(error.__traceback__), Path(file).resolve()
-    where = [f for f in lines if Path(f.filename).resolve() == own]
-    return f"{text}\n  at: {file}:{where[-1].lineno}" if where else text
-
-
-def build(found, name: str):
-    """The model: a class of layers is instantiated, a function that needs no argument called."""
-    is_class = isinstance(found, type) and issubclass(found, Layer)
-    if not (is_class or (inspect.isfunction(found) and needs_nothing(found))):
-        return found
-    try:
-        return found()
-    except TypeError as error:
-        hint = f"try: a function or instance in your file, such as  small = {name}(...)"
-        raise CommandError(f"{name}() could not be made: {error}\n  {hint}") from None
-
-
-def needs_nothing(function) -> bool:
-    """Whether a function takes no arguments: it builds a model; a model takes its input."""
-    with suppress(TypeError):
-        return bool(inspect.signature(function).bind())
-    return False
-
-
 # ---- the picture -----------------------------------------------------------------------------
 
 
@@ -183,22 +118,6 @@ def picture(what: str, found, name: str, options):
         return draw(function, depth=options.depth)
     except Exception as error:
         raise CommandError(explain(error, name, inputs)) from None
-
-
-def example_input(text: str) -> Tensor:
-    """A tensor from `1,3,32,32` or `1,16:int64`: ones, or zeros where numbers are whole."""
-    match = re.fullmatch(r"\s*((?:\d+\s*,\s*)*\d*)\s*(?::\s*(\w+))?\s*", text)
-    try:
-        dtype = resolve(match[2] or "float32")
-    except TypeError as error:
-        why = str(error) if match else "expected a shape, such as 1,3,32,32 or 1,16:int64"
-        raise CommandError(f"--input {text}: {why}") from None
-    shape = [int(n) for n in match[1].split(",") if n.strip()]
-    if dtype not in FLOATS:
-        return zeros(shape, dtype)
-    x = ones(shape, dtype)
-    x.stop_gradient = False
-    return x
 
 
 def explain(error: Exception, name: str, inputs) -> str:

@@ -36,7 +36,7 @@ optimizer | io | metric
 jit
 amp
 quantization | distributed | inference | static | vision | text | hapi | tuning
-slim | onnx
+slim | onnx | export
 viz | testing
 learn
 base | incubate

@@ -1,0 +1,1 @@
+"""Models without Python: C libraries and WebAssembly modules."""
