@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from ..engine.codegen.kernel import POINTERS
 from ..engine.eager.device import NUMPY
-from .machine import facts
+from .machine import facts, is_elsewhere
 
 BLAS = """\
 static void (*blas_sgemm)(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t,
@@ -42,7 +42,9 @@ def core() -> str:
 def is_wide() -> bool:
     """Whether OpenBLAS's kernels use vectors as wide as the processor's. Otherwise they reach half
     of the speed, or less, that the kernels written here have."""
-    return WIDTHS.get(core(), 16) >= facts().vector if core() else False
+    if is_elsewhere() or not core():
+        return False
+    return WIDTHS.get(core(), 16) >= facts().vector
 
 
 def report() -> str:

@@ -13,11 +13,13 @@ import json
 import os
 import time
 from contextlib import suppress
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from ..engine.codegen.kernel import read_template
+from ..engine.codegen.kernel_schedule import within
 from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address
 from ..engine.executors.compiler import Unusable, answer_of, cache_folder, compiler, load, processor
@@ -60,8 +62,26 @@ def machine(threads: int) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 
-@cache
+_target: ContextVar[Facts | None] = ContextVar("target", default=None)
+
+
+def target_facts(known: Facts):
+    """Within the block, kernels are written for another processor, of which this is known."""
+    return within(_target, known)
+
+
+def is_elsewhere() -> bool:
+    """Whether kernels are written for another processor, where NumPy's libraries are not."""
+    return _target.get() is not None
+
+
 def facts() -> Facts:
+    """The facts of the processor that kernels are written for, by default of this one."""
+    return _target.get() or facts_here()
+
+
+@cache
+def facts_here() -> Facts:
     """The facts of this processor."""
     try:
         kept = cache_folder() / f"machine-{machine(1)}.json"

@@ -16,9 +16,9 @@ needs_cc = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler
 def folder(monkeypatch, tmp_path):
     """A folder of its own for what is kept; nothing is asked before."""
     monkeypatch.setattr(machine, "cache_folder", lambda: tmp_path)
-    machine.facts.cache_clear()
+    machine.facts_here.cache_clear()
     yield tmp_path
-    machine.facts.cache_clear()
+    machine.facts_here.cache_clear()
 
 
 def test_facts_are_kept_and_damaged_ones_asked_again(folder, monkeypatch):
@@ -27,7 +27,7 @@ def test_facts_are_kept_and_damaged_ones_asked_again(folder, monkeypatch):
     first = machine.facts()
     (kept,) = folder.iterdir()
     for text in (None, "{", json.dumps({"vector": 0}), json.dumps({"other": 1}), "[]"):
-        machine.facts.cache_clear()
+        machine.facts_here.cache_clear()
         if text is not None:
             kept.write_text(text)
         assert machine.facts() == first
@@ -39,9 +39,9 @@ def test_without_a_folder_facts_are_asked(monkeypatch):
         raise compiler.Unusable("no folder")
 
     monkeypatch.setattr(machine, "cache_folder", nowhere)
-    machine.facts.cache_clear()
+    machine.facts_here.cache_clear()
     assert machine.facts() == machine.found()
-    machine.facts.cache_clear()
+    machine.facts_here.cache_clear()
 
 
 def test_sizes_from_the_files_of_linux(tmp_path):

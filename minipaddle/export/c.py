@@ -1,0 +1,297 @@
+"""A model as a folder of C: the program, its header, weights, examples, a Makefile, one page."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from pathlib import Path
+from string import Template
+
+from ..core.files import replace
+from ..engine.codegen.kernel import read_template
+from ..engine.core.errors import value_error
+from ..jit.saved import Saved
+from ..version import minipaddle as version
+from .library import INDEX_ERRORS, Library, Slot
+from .processor import LEVELS
+
+OPTIONS = {
+    "processor": {
+        "choices": [*LEVELS],
+        "help": "the processor to build for (default generic); the C is right on others too",
+    },
+    "embed": {"action": "store_true", "help": "the weights as a C array, linked into the program"},
+    "method": {"help": "which method of the model (default forward)"},
+    "name": {"help": "what files and functions are called (default model)"},
+}
+WORDS = 8
+"""Numbers in a line of the array of weights."""
+
+
+def write(
+    saved: Saved,
+    path: str | Path,
+    *,
+    processor: str = "generic",
+    embed: bool = False,
+    method: str = "forward",
+    name: str = "model",
+) -> list[Path]:
+    """Write the folder; returns the paths of its files.
+
+    Raises ValueError for a model with open sizes, for float16, for an operator without C, and for
+    an unknown processor or method.
+    """
+    if processor not in LEVELS:
+        raise value_error(f"processor={processor!r}", expected=f"one of {', '.join(LEVELS)}")
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or keyword.iskeyword(name):
+        raise value_error(f"name={name!r}", expected="a name of C, such as model or digits")
+    files = Folder(Library(saved, method, processor), name, embed).files()
+    replace({str(Path(path) / file): data for file, data in files.items()})
+    return [Path(path) / file for file in files]
+
+
+class Folder:
+    """The files of a library. Inputs and outputs are called by their names in the header."""
+
+    def __init__(self, library: Library, name: str, embed: bool):
+        self.library, self.name, self.embed = library, name, embed
+        self.slots = library.inputs + library.outputs
+        self.words = self.facts()
+
+    def files(self) -> dict[str, bytes]:
+        """The bytes of each file."""
+        texts = {
+            f"{self.name}.h": self.filled("model.h", accessors=self.declarations()),
+            f"{self.name}.c": self.filled("model.c", **self.implementation()),
+            "main.c": self.filled("main.c", **self.example()),
+            "main.cpp": self.filled("main.cpp", **self.example_in_cpp()),
+            "Makefile": self.filled("Makefile"),
+            "README.md": self.filled("README.md"),
+        }
+        files = {file: text.encode() for file, text in texts.items()}
+        weights = self.library.weights_file
+        if self.embed:
+            files[self.words["weights_name"]] = array_text(self.name, weights).encode()
+        else:
+            files[self.words["weights_name"]] = weights
+        return files
+
+    def filled(self, template: str, **words: str) -> str:
+        """A template with the facts and these words in it."""
+        return Template(read_template(template, __file__)).substitute(self.words, **words)
+
+    def facts(self) -> dict[str, object]:
+        """The words that several templates have in common."""
+        own, name, level = self.library, self.name, LEVELS[self.library.processor]
+        weights = f"{name}_weights.c" if self.embed else f"{name}.bin"
+        return {
+            "name": name,
+            "NAME": name.upper(),
+            "title": f"{name}, by MiniPaddle {version}",
+            "arena_size": own.size,
+            "weights_size": own.file_size,
+            "weights_name": weights,
+            "weights_where": f"linked in from `{weights}`" if self.embed else f"in `{weights}`",
+            "embedded": self.embedded(),
+            "index_errors": INDEX_ERRORS,
+            "states": " States change with each run; init sets them back." if own.updated else "",
+            "first": self.slots[0].name,
+            "flags": level.flags,
+            "processor": own.processor,
+            "about": level.about,
+            "inputs": ", ".join(f"`{s.name}`: {s.spec}" for s in own.inputs) or "none",
+            "outputs": ", ".join(f"`{s.name}`: {s.spec}" for s in own.outputs),
+            "sources": f"{name}.c {weights}" if self.embed else f"{name}.c",
+            "built": f"Written for the processor {own.processor}: {level.about}.",
+        }
+
+    def embedded(self) -> str:
+        """The declaration of the array of weights, if there is one."""
+        if not self.embed:
+            return ""
+        size = f"{self.name.upper()}_WEIGHTS_SIZE"
+        declared = f"extern const uint64_t {self.name}_weights[{size} / 8];"
+        return f"\n/* The weights, linked in. */\n{declared}\n"
+
+    # ---- the library -------------------------------------------------------------------------
+
+    def declarations(self) -> str:
+        """The macros and functions of each input and output, in the header."""
+        lines = []
+        for slot in self.slots:
+            macro, spec = f"{self.name}_{slot.name}".upper(), slot.spec
+            shape = ", ".join(map(str, spec.shape)) or "1"
+            lines += [
+                f"/* {slot.name}: {spec}, row-major{bits(slot)}. */",
+                f"#define {macro}_COUNT {spec.size}",
+                f"#define {macro}_RANK {spec.ndim}",
+                f"#define {macro}_SHAPE {{{shape}}}",
+                f"{self.head(slot)};\n",
+            ]
+        return "\n".join(lines)
+
+    def head(self, slot: Slot) -> str:
+        """The head of the function that says where an input or output lies."""
+        return f"{slot.type} *{self.name}_{slot.name}(void *arena)"
+
+    def implementation(self) -> dict[str, object]:
+        """The words of model.c."""
+        own, program = self.library, self.library.program
+        states = len(program.inputs)
+        outputs = states + len(program.states)
+        cases = (
+            f'    case {INDEX_ERRORS + k}: return "{c_string(text)}";\n'
+            for k, text in enumerate(own.index_errors)
+        )
+        accessors = (
+            f"{self.head(slot)} {{ return ({slot.type} *)((char *)arena + {slot.at}); }}"
+            for slot in self.slots
+        )
+        return {
+            "body": own.body,
+            "ready": own.number >> 33,
+            "number": f"0x{own.number:x}",
+            "pointers": own.pointers,
+            "pointers_set": "\n".join(self.pointers(states, outputs)),
+            "work": own.work,
+            "first_state": states,
+            "first_output": outputs,
+            "index_cases": "".join(cases),
+            "accessors": "\n\n".join(accessors),
+        }
+
+    def pointers(self, states: int, outputs: int) -> list[str]:
+        """The statements that say where inputs, states and outputs lie."""
+        own = self.library
+        lines = [
+            f"    own->all[{k}] = here + {s.at};  /* {s.name} */" for k, s in enumerate(own.inputs)
+        ]
+        given, made = [], []
+        for k, at, array in zip(own.weights, own.offsets, own.arrays, strict=True):
+            state, target = own.program.states[k], f"own->all[{states + k}]"
+            about = f"  /* {state.name}: {state.record.spec} */"
+            if k in own.updated:
+                place = f"here + {own.updated[k]}"
+                lines.append(f"    memcpy({place}, file + {at}, {array.nbytes});")
+                lines.append(f"    {target} = {place};{about}")
+            elif k in own.packed:
+                given.append(f"file + {at}")
+                made.append(f"here + {own.packed[k]}")
+                lines.append(f"    {target} = {made[-1]};{about}")
+            else:
+                lines.append(f"    {target} = file + {at};{about}")
+        lines += [
+            f"    own->all[{outputs + k}] = here + {s.at};  /* {s.name} */"
+            for k, s in enumerate(own.outputs)
+        ]
+        if made:  # in the order of `prepacked`, which is that of the function
+            order = [s.record for s in own.program.states]
+            ks = [order.index(state) for state in own.kernels.prepacked]
+            files = dict(zip(own.weights, own.offsets, strict=True))
+            given = ", ".join(f"file + {files[k]}" for k in ks)
+            made = ", ".join(f"here + {own.packed[k]}" for k in ks)
+            lines.append(f"    void *const given[] = {{{given}}};")
+            lines.append(f"    void *const made[] = {{{made}}};")
+            lines.append("    prepack(given, made);  /* weights in the form that kernels want */")
+        return lines
+
+    # ---- the examples ------------------------------------------------------------------------
+
+    def example(self) -> dict[str, str]:
+        """The words of main.c."""
+        name, NAME = self.name, self.name.upper()
+        read = "".join(
+            f"        if (fread({name}_{s.name}(arena), sizeof *{name}_{s.name}(arena), "
+            f"{NAME}_{s.name.upper()}_COUNT, numbers) != {NAME}_{s.name.upper()}_COUNT)\n"
+            '            return stop("the inputs are too short");\n'
+            for s in self.library.inputs
+        )
+        shown = "".join(
+            f"    for (size_t k = 0; k < {NAME}_{s.name.upper()}_COUNT; k++)\n"
+            f'        printf("{s.name} %zu {formats(s)[0]}\\n", k, '
+            f"{formats(s)[1]}{name}_{s.name}(arena)[k]);\n"
+            for s in self.library.outputs
+        )
+        if self.embed:
+            declared, reading = "", f"    const void *const weights = {name}_weights;\n"
+        else:
+            declared = f"static _Alignas({NAME}_ALIGNMENT) char weights[{NAME}_WEIGHTS_SIZE];\n"
+            reading = (
+                f'    FILE *file = fopen("{self.words["weights_name"]}", "rb");\n'
+                f'    if (!file) return stop("there is no {self.words["weights_name"]} here");\n'
+                "    const size_t size = fread(weights, 1, sizeof weights, file);\n"
+                '    if (size != sizeof weights) return stop("the weights are cut off");\n'
+            )
+        return {
+            "weights_declared": declared,
+            "weights_read": reading,
+            "inputs_read": read,
+            "outputs_printed": shown,
+        }
+
+    def example_in_cpp(self) -> dict[str, str]:
+        """The words of main.cpp."""
+        name, NAME = self.name, self.name.upper()
+        members = "".join(
+            f"    {s.type} *{s.name}() {{ return {name}_{s.name}(arena.get()); }}\n"
+            for s in self.slots
+        )
+        first = "".join(
+            f'        std::printf("{s.name} {formats(s)[0]}\\n", '
+            f"{formats(s)[1]}model.{s.name}()[0]);\n"
+            for s in self.library.outputs
+        )
+        if self.embed:
+            return {
+                "weights_member": ";",
+                "weights_cpp": "",
+                "weights_get": f"{name}_weights",
+                "members": members,
+                "first_numbers": first,
+            }
+        file = self.words["weights_name"]
+        reading = (
+            f'        std::ifstream file("{file}", std::ios::binary);\n'
+            f"        file.read(weights.get(), {NAME}_WEIGHTS_SIZE);\n"
+            f'        if (!file) throw std::runtime_error("{file} cannot be read");\n'
+        )
+        return {
+            "weights_member": f", weights = memory({NAME}_WEIGHTS_SIZE);",
+            "weights_cpp": reading,
+            "weights_get": "weights.get()",
+            "members": members,
+            "first_numbers": first,
+        }
+
+
+def bits(slot: Slot) -> str:
+    """A remark on types that C lacks."""
+    if slot.spec.dtype.name == "bool":
+        return ", 0 or 1"
+    return ", the upper halves of floats" if slot.type == "uint16_t" else ""
+
+
+def formats(slot: Slot) -> tuple[str, str]:
+    """(the format of printf, the cast before the number)."""
+    if slot.type in ("float", "double"):
+        return ("%.9g", "") if slot.type == "float" else ("%.17g", "")
+    return "%lld", "(long long)"
+
+
+def c_string(text: str) -> str:
+    """A text between the quotes of a C string."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+
+
+def array_text(name: str, data: bytes) -> str:
+    """The C file of an array with these bytes."""
+    size = len(data) // 8
+    numbers = (f"0x{int.from_bytes(data[k : k + 8], 'little'):x}" for k in range(0, 8 * size, 8))
+    words = [*numbers]
+    lines = (",".join(words[k : k + WORDS]) + ",\n" for k in range(0, size, WORDS))
+    align = "__attribute__((aligned(64)))"
+    return (
+        f'#include "{name}.h"\n\n{align} const uint64_t {name}_weights[{size}] = {{\n'
+        f"{''.join(lines)}}};\n"
+    )

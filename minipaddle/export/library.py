@@ -1,0 +1,280 @@
+"""A program as the text of a C library: passes, kernels and plan as for this machine, but for a
+processor by its name, on one thread, and with nothing outside but memcpy.
+
+What lies where in the arena: the pointers, states that a run updates, weights in the form that
+kernels want, inputs, outputs, and at the end the values that the memory plan places.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..codegen.blas import BLAS
+from ..codegen.machine import target_facts
+from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, POINTERS, Kernel, read_template
+from ..engine.codegen.step import Kernels, Step, refusal
+from ..engine.codegen.translation_unit import HEADERS, with_prologue
+from ..engine.core import dtype as dt
+from ..engine.core.dim import Dim
+from ..engine.core.errors import line_of, value_error
+from ..engine.core.record import Record, Spec
+from ..engine.eager.device import NUMPY
+from ..engine.eager.storage import TensorStorage
+from ..engine.executors.native import CannotCompile, Executable
+from ..engine.ir.program import Program, State, everywhere, open_sizes
+from ..engine.passes.buffer_assignment import MemoryPlan
+from ..jit.saved import Kept, Method, Saved
+from ..tensor.generator import GENERATOR, GeneratorStorage
+from .mathematics import without_libm
+from .processor import LEVELS
+from .weights import offsets, padded, to_bytes
+
+INDEX_ERRORS = 100
+"""The first error code of a record whose index is out of range."""
+
+OPENMP = re.compile(
+    r"(parallel for|if \(parallel: threads > 1\)|num_threads\(threads\)|schedule\(dynamic\)) ?"
+)
+
+
+@dataclass
+class Slot:
+    """An array of the caller's or of the library's: its name, spec and bytes, and where in the
+    arena it lies.
+    """
+
+    name: str
+    spec: Spec
+    at: int = 0
+
+    @property
+    def type(self) -> str:
+        """Its type in C."""
+        return "uint16_t" if self.spec.dtype == dt.bfloat16.numpy else C_TYPES[self.spec.dtype]
+
+
+class LibraryStep(Step):
+    """The functions of a library. A record whose index is out of range ends the run with a code."""
+
+    def __init__(self, kernels: Kernels, plan: MemoryPlan):
+        self.kernels, self.functions, self.count = kernels, [], 0
+        self.function(plan, "step")
+
+    def record(self, plan: MemoryPlan, record: Record) -> list[str]:
+        kernel = self.kernels.of.get(record)
+        if kernel is None or BAD_INDEX not in kernel.helpers:
+            return [
+                line.replace(") return 1;", ") return 1;") for line in super().record(plan, record)
+            ]
+        code = INDEX_ERRORS + self.kernels.hosted.index(record)
+        self.kernels.of[record] = kernel._replace(helpers=())
+        (call,) = super().record(plan, record)
+        self.kernels.of[record] = kernel
+        call = call.replace(f"{kernel.name}(", f"{kernel.name}(&bad, ", 1)
+        return [f"{{ int bad = 0; {call} if (bad) return {code}; }}"]
+
+
+class Library:
+    """The C text of one method of a model, its weights, and the sizes that its header names."""
+
+    def __init__(self, saved: Saved, method: str, processor: str):
+        self.method, self.processor = method, processor
+        program = with_storage(method_named(saved, method), saved.states)
+        refuse_open_sizes(program)
+        refuse_half(program)
+        with target_facts(LEVELS[processor].facts):
+            made = Executable(program, {"tuned": False}, tuned={}, frozen=True, load=False)
+        self.program, self.kernels, self.plan = made.program, made.kernels, made.plan
+        refuse_host(self.kernels)
+        self.place(saved.methods[method])
+
+    def place(self, method: Method) -> None:
+        """Say where everything lies."""
+        program, packed = self.program, self.kernels.prepacked
+        used = {x for r in everywhere(program) for x in r.inputs} | {*program.outputs}
+        used |= {s.update for s in program.states} | {s.record for s in program.states if s.update}
+        self.weights = [k for k, s in enumerate(program.states) if s.record in used]
+        self.arrays = [stored(program.states[k]) for k in self.weights]
+        self.offsets, self.file_size = offsets([a.nbytes for a in self.arrays])
+        self.pointers = len(program.given) + len(program.outputs)
+        self.at = padded(64 + 8 * self.pointers)
+        states = program.states
+        self.updated = {
+            k: self.room(states[k].record.spec) for k in self.weights if states[k].update
+        }
+        self.packed = {
+            k: self.room(Spec((packed[states[k].record].elements,), states[k].record.dtype))
+            for k in self.weights
+            if states[k].record in packed
+        }
+        names = identifiers(method.inputs)
+        self.inputs = [self.slot(n, r.spec) for n, r in zip(names, program.inputs, strict=True)]
+        numbered = (f"output_{k}" for k in range(len(program.outputs)))
+        self.outputs = [self.slot(n, r.spec) for n, r in zip(numbered, program.outputs)]
+        self.work = self.at
+        self.size = padded(self.work + self.plan.size)
+
+    def room(self, spec: Spec) -> int:
+        """Where the next array lies in the arena."""
+        at, self.at = self.at, self.at + padded(spec.nbytes)
+        return at
+
+    def slot(self, name: str, spec: Spec) -> Slot:
+        return Slot(name, spec, self.room(spec))
+
+    # ---- text --------------------------------------------------------------------------------
+
+    @cached_property
+    def body(self) -> str:
+        """The kernels and the function `step`, with all that they call."""
+        kernels = self.kernels
+        step = LibraryStep(kernels, self.plan)
+        helpers = [NO_BLAS if x == BLAS else x for x in kernels.helpers if x != BAD_INDEX]
+        texts = [self.kernel_text(name, text) for name, text in kernels.texts.items()]
+        pack = [
+            re.sub(r"__attribute__.*\n", "static ", f.replace("PREFIX_", ""))
+            for f in kernels.functions
+        ]
+        text = with_prologue([*helpers, *texts, *step.functions, *pack])
+        text = without_libm(text.replace(HEADERS, read_template("headers.c", __file__)))
+        return without_folders(without_threads(text))
+
+    def kernel_text(self, name: str, text: str) -> str:
+        """A kernel, which counts bad indices for its caller."""
+        if BAD_INDEX not in self.kernels.needs[name]:
+            return text
+        text = re.sub(rf"^static void {name}\w*\(", r"\g<0>int *bad, ", text, flags=re.MULTILINE)
+        text = re.sub(rf"(?<!static void )\b({name}\w*)\((?!int \*bad)", r"\1(bad, ", text)
+        return text.replace("bad_index++", "++*bad")
+
+    @cached_property
+    def number(self) -> int:
+        """A number that ties weights to this text: both are of one export."""
+        specs = [str(a.dtype) + str(a.shape) for a in self.arrays]
+        text = "\0".join([self.body, *specs])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+    @cached_property
+    def weights_file(self) -> bytes:
+        """The bytes of the weights."""
+        return to_bytes(self.arrays, self.number)
+
+    @property
+    def index_errors(self) -> list[str]:
+        """For each record that may meet an index out of range: its operator and the user's line."""
+        lines = ((r.op.name, line_of(r.where) if r.where else "") for r in self.kernels.hosted)
+        return [without_folders(f"{op}: an index is out of range, at {line}") for op, line in lines]
+
+
+NO_BLAS = "#define blas_sgemm ((void (*)())0)\n"
+
+
+def method_named(saved: Saved, name: str) -> Method:
+    """A method of a model."""
+    if name not in saved.methods:
+        raise value_error(
+            f"the model has no {name!r}", expected=f"one of {', '.join(saved.methods)}"
+        )
+    return saved.methods[name]
+
+
+def with_storage(method: Method, states: dict[str, Kept]) -> Program:
+    """The program, which knows the values of its states."""
+    program = Program(**vars(method.program))
+    program.states = [
+        State(s.name, s.record, s.update, storage_of(states[s.name])) for s in program.states
+    ]
+    return program
+
+
+def storage_of(kept: Kept):
+    return GeneratorStorage(GENERATOR) if kept.tensor is None else TensorStorage(kept.tensor)
+
+
+def stored(state: State):
+    """The values of a state, for the file of weights."""
+    return NUMPY.ascontiguousarray(state.storage.read(), dtype=state.record.dtype)
+
+
+def identifiers(names: list[str]) -> list[str]:
+    """Names of inputs for C, each its own: `x` becomes `input_x`."""
+    found: list[str] = []
+    for name in names:
+        base = own = "input_" + re.sub(r"\W", "_", name, flags=re.ASCII).lower()
+        n = 1
+        while own in found:
+            n += 1
+            own = f"{base}_{n}"
+        found.append(own)
+    return found
+
+
+def without_threads(text: str) -> str:
+    """A text whose loops one thread runs."""
+    lines = []
+    for line in text.split("\n"):
+        if "#pragma omp" in line:
+            line = OPENMP.sub("", line).rstrip()
+            if "simd" not in line:
+                continue
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def without_folders(text: str) -> str:
+    """A text that names the user's files without their folders."""
+    return re.sub(r"(?<![\w.])[^\s:\"']*[/\\]([^\s/\\:\"']+:\d+, in )", r"\1", text)
+
+
+# ---- what cannot be exported -------------------------------------------------------------------
+
+
+def refuse_open_sizes(program: Program) -> None:
+    """Raise ValueError if the program is for inputs of several shapes."""
+    if not (unknown := sorted(open_sizes(program))):
+        return
+    given = [(r.attrs["name"], r.spec) for r in program.inputs]
+    inputs = ", ".join(f"{name}: {spec}" for name, spec in given)
+    shapes = (",".join("1" if type(n) is Dim else str(n) for n in s.shape) for _, s in given)
+    raise value_error(
+        f"sizes are open: {', '.join(unknown)}, in {inputs}",
+        expected="numbers: memory is planned when the library is written",
+        hint=" ".join(f"--input {shape}" for shape in shapes) + ", or sizes in input_spec",
+    )
+
+
+def refuse_half(program: Program) -> None:
+    """Raise ValueError if the program computes with float16."""
+    for record in everywhere(program):
+        if record.dtype == dt.float16.numpy:
+            raise value_error(
+                f"{record.op.name} of float16: C has no such type on every processor",
+                expected="float32 or bfloat16",
+                hint="x.astype('float32'), or layer.to(dtype='float32'), before it is saved",
+                where=record.where,
+            )
+
+
+def refuse_host(kernels: Kernels) -> None:
+    """Raise ValueError if Python or a library of NumPy's computes one of the records."""
+    for record, kernel in kernels.of.items():
+        why = refusal(record) if kernel is None else of_library(kernel)
+        if why:
+            raise value_error(
+                f"{record.op.name} has no C of its own: {why}",
+                expected="operators that C computes",
+                hint="compute it before or after the exported part",
+                where=record.where,
+            )
+
+
+def of_library(kernel: Kernel) -> str:
+    """The function of LAPACK that a kernel needs; "" if it needs none."""
+    names = [re.search(r"\(\*(\w+)\)", x)[1] for x in kernel.helpers if x in POINTERS and x != BLAS]
+    return f"NumPy's {names[0]} computes it" if names else ""
+
+
+__all__ = ["CannotCompile", "Library"]

@@ -1,0 +1,32 @@
+"""The processors that a library can be built for, by name.
+
+The text of a library asks the compiler's macros for vector instructions, so it is right for any
+processor; the level decides how wide tiles of products are, and which flags the Makefile has.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..codegen.machine import Facts
+
+
+class Level(NamedTuple):
+    """A level of processors: vector registers, and the flags of gcc and clang, and of zig."""
+
+    facts: Facts
+    flags: str
+    about: str
+
+
+LEVELS = {
+    "generic": Level(Facts(), "", "any processor: nothing is said to the compiler"),
+    "x86-64": Level(Facts(), "-march=x86-64", "any of AMD and Intel since 2003 (SSE2)"),
+    "x86-64-v2": Level(Facts(), "-march=x86-64-v2", "since about 2009 (SSE4.2)"),
+    "x86-64-v3": Level(Facts(32, 16), "-march=x86-64-v3", "since about 2013 (AVX2, FMA)"),
+    "x86-64-v4": Level(
+        Facts(64, 32), "-march=x86-64-v4 -mprefer-vector-width=512", "servers since 2017 (AVX-512)"
+    ),
+    "aarch64": Level(Facts(16, 32), "-march=armv8-a", "ARM with 64 bits (NEON)"),
+    "wasm-simd": Level(Facts(), "-msimd128", "WebAssembly with vectors of 16 bytes"),
+}
