@@ -7,6 +7,7 @@ examples:
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -32,7 +33,8 @@ def main(arguments=None) -> int:
         chosen = {key: value for key, value in options.items() if value is not None}
         paths = export(saved, output or f"{name}{FORMATS[to].ending}", to, **chosen)
     except (CommandError, ValueError, TypeError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        text = re.sub(r"\n  at: \S*__main__\.py:.*", "", str(error))  # no line of the user's
+        print(f"error: {text}", file=sys.stderr)
         return 2
     print(*paths, sep="\n")
     return 0

@@ -138,7 +138,7 @@ class Library:
             re.sub(r"__attribute__.*\n", "static ", f.replace("PREFIX_", ""))
             for f in kernels.functions
         ]
-        text = with_prologue([*helpers, *texts, *step.functions, *pack])
+        text = with_prologue([ONE_THREAD, *helpers, *texts, *step.functions, *pack])
         text = without_libm(text.replace(HEADERS, read_template("headers.c", __file__)))
         return without_folders(without_threads(text))
 
@@ -169,6 +169,7 @@ class Library:
         return [without_folders(f"{op}: an index is out of range, at {line}") for op, line in lines]
 
 
+ONE_THREAD = "enum { threads = 1 };\n"
 NO_BLAS = "#define blas_sgemm ((void (*)())0)\n"
 
 

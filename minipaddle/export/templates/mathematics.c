@@ -195,7 +195,10 @@ static inline double own_turn(double x, int64_t by)  /* sin(x + by pi/2) */
     return (q + by) & 2 ? -y : y;
 }
 
-static inline double own_sin(double x) { return x - x == 0 ? own_turn(x, 0) : x - x; }
+static inline double own_sin(double x)
+{
+    return x == 0 ? x : x - x == 0 ? own_turn(x, 0) : x - x;
+}
 
 static inline double own_cos(double x) { return x - x == 0 ? own_turn(x, 1) : x - x; }
 
@@ -255,7 +258,8 @@ static inline double own_atanh(double x)
 static inline double own_hypot(double x, double y)
 {
     const double a = own_fabs(x), b = own_fabs(y), big = own_fmax(a, b), t = own_fmin(a, b) / big;
-    return big == 0 || big > 0x1.fffffffffffffp1023 ? big : big * own_sqrt(1 + t * t) + (a + b) * 0;
+    if (big > 0x1.fffffffffffffp1023) return big;
+    return big == 0 ? a + b : big * own_sqrt(1 + t * t) + (a - a) * (b - b);
 }
 
 static inline double own_fmod(double x, double y)  /* long division: each difference is exact */
@@ -273,6 +277,7 @@ static inline double own_pow(double x, double y)  /* the error of y log(x) grows
     const double a = own_fabs(x), whole = own_rint(y);
     const int odd = own_fabs(y) < 0x1p53 && whole - 2 * own_floor(whole / 2) != 0;
     if (y == 0 || x == 1 || (x == -1 && y - y != 0 && y == y)) return 1;
+    if (y != y) return y;
     const double size = a == 0 ? (y > 0 ? 0 : (double)__builtin_inff()) : own_exp(y * own_log(a));
     if (own_copysign(1, x) > 0 || x != x) return size;
     if (whole != y && a != 0 && a - a == 0) return (double)__builtin_nanf("");

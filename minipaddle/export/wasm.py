@@ -1,0 +1,172 @@
+"""A model as a WebAssembly module without imports, and a page in one file that runs it offline."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import math
+import shlex
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+
+from ..core.files import replace
+from ..engine.codegen.kernel import read_template
+from ..engine.core.errors import teach, value_error
+from ..jit.saved import Saved
+from .c import OPTIONS as C_OPTIONS
+from .c import Folder
+from .library import Library, Slot
+
+OPTIONS = {
+    "letters": {
+        "help": "the characters that a model of texts reads, in the order of its tokens, or a file "
+        "that holds them; its page takes a prompt"
+    },
+    "title": {"help": "the title of the page"},
+    "method": C_OPTIONS["method"],
+    "name": C_OPTIONS["name"],
+}
+PROCESSOR = "wasm-simd"
+FLAGS = (
+    "-target", "wasm32-freestanding", "-nostdlib", "-Wl,--no-entry", "-msimd128", "-O2", "-s",
+    "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fopenmp-simd",
+    "-Wno-c23-extensions",
+)  # fmt: skip
+ARRAYS = {"float": "Float32Array", "double": "Float64Array", "int64_t": "BigInt64Array",
+          "int32_t": "Int32Array", "int16_t": "Int16Array", "int8_t": "Int8Array",
+          "uint8_t": "Uint8Array", "uint16_t": "Uint16Array"}  # fmt: skip
+"""JavaScript's view of an array of each type in C."""
+CLASSES = 10
+SIDES = range(8, 65)
+"""The sides of an image in which a digit is drawn."""
+
+
+def write(
+    saved: Saved,
+    path: str | Path,
+    *,
+    letters: str | None = None,
+    title: str | None = None,
+    method: str = "forward",
+    name: str = "model",
+) -> list[Path]:
+    """Write the module, its C, and for images of digits and for texts a page; returns the paths.
+
+    Raises ValueError for what C cannot compute (`c.write`), RuntimeError without zig.
+    """
+    library = Library(saved, method, PROCESSOR)
+    folder = Folder(library, name, embed=False)
+    kind = kind_of(library, as_letters(letters))
+    files = {k: v for k, v in folder.files().items() if k.startswith(f"{name}.")}
+    exports = "\n\n".join(
+        f'EXPORT("{s.name}") {s.type} *{s.name}(void) {{ return {name}_{s.name}(arena); }}'
+        for s in folder.slots
+    )
+    files["web.c"] = folder.filled("web.c", exports=exports).encode()
+    files[f"{name}.wasm"] = module = compiled(files, name)
+    if kind is not None:
+        files["index.html"] = page(title or kind.pop("title"), folder, kind, module).encode()
+    files["README.md"] = readme(folder, len(module), kind is not None).encode()
+    replace({str(Path(path) / file): data for file, data in files.items()})
+    return [Path(path) / file for file in files]
+
+
+def compiled(files: dict[str, bytes], name: str) -> bytes:
+    """The module of these files of C."""
+    if find_spec("ziglang") is None:
+        raise RuntimeError(
+            teach(
+                "there is no compiler for WebAssembly",
+                expected="zig",
+                hint='pip install "minipaddle[zig]", or pip install ziglang',
+            )
+        )
+    with tempfile.TemporaryDirectory() as work:
+        for file, data in files.items():
+            Path(work, file).write_bytes(data)
+        command = [sys.executable, "-m", "ziglang", *words(name)]
+        done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"zig failed:\n{done.stderr[:2000]}")
+        return Path(work, f"{name}.wasm").read_bytes()
+
+
+def words(name: str) -> list[str]:
+    """The words of zig's command."""
+    return ["cc", *FLAGS, f"{name}.c", "web.c", "-o", f"{name}.wasm"]
+
+
+# ---- the page ----------------------------------------------------------------------------------
+
+
+def as_letters(letters: str | None) -> str | None:
+    """The letters, or those in the file of that name."""
+    if letters and "." in letters and Path(letters).is_file():
+        return Path(letters).read_text("utf-8")
+    return letters
+
+
+def kind_of(library: Library, letters: str | None) -> dict | None:
+    """What the page of a model needs to know; None if there is no page for such a model."""
+    if len(library.inputs) != 1 or not library.outputs:
+        return None
+    given, made = library.inputs[0].spec, library.outputs[0].spec
+    if given.dtype.kind == "i" and given.ndim == 2 and given.shape[0] == 1 and made.ndim == 3:
+        count = made.shape[-1]
+        if letters is None or len(letters) != count:
+            raise value_error(
+                f"the model reads {count} tokens, and letters={letters!r:.40}",
+                expected=f"the {count} characters that they stand for, in order",
+                hint='--letters "abc…", or --letters FILE.txt',
+            )
+        return {"letters": letters, "title": "A text, continued"}
+    side = math.isqrt(given.size)
+    square = side * side == given.size and (given.ndim == 2 or given.shape[-1] == side)
+    if given.dtype.name != "float32" or not square or made.size != CLASSES:
+        return None
+    return {"side": side, "title": "Which digit is it?"} if side in SIDES else None
+
+
+def page(title: str, folder: Folder, kind: dict, module: bytes) -> str:
+    """The page, with the module in it."""
+    slots = {"inputs": folder.library.inputs, "outputs": folder.library.outputs}
+    facts = {key: [*map(described, some)] for key, some in slots.items()} | kind
+    text = read_template("page.html", __file__)
+    inside = {
+        "TITLE": html.escape(title),
+        "FACTS": json.dumps(facts).replace("<", "\\u003c"),
+        "MODULE": base64.b64encode(module).decode(),
+    }
+    for word, value in inside.items():
+        text = text.replace(f">{word}<", f">{value}<")
+    return text
+
+
+def described(slot: Slot) -> dict:
+    """An input or output, as the page knows it."""
+    shape = list(slot.spec.shape)
+    return {"name": slot.name, "type": slot.type, "shape": shape, "count": slot.spec.size}
+
+
+def readme(folder: Folder, size: int, has_page: bool) -> str:
+    """The page about the module."""
+    first, last = folder.slots[0], folder.library.outputs[0]
+    return Template(read_template("wasm.md", __file__)).substitute(
+        folder.words,
+        module_size=size,
+        about_page="`index.html` holds the module and runs it: open it in any browser.\n"
+        * has_page,
+        slots=", ".join(s.name for s in folder.slots),
+        view=ARRAYS[first.type],
+        count=first.spec.size,
+        first_spec=first.spec,
+        result=ARRAYS[last.type],
+        out_count=last.spec.size,
+        out_spec=last.spec,
+        command=shlex.join(["python", "-m", "ziglang", *words(folder.name)]),
+    )
