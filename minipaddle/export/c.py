@@ -167,7 +167,8 @@ class Folder:
         lines = [
             f"    own->all[{k}] = here + {s.at};  /* {s.name} */" for k, s in enumerate(own.inputs)
         ]
-        given, made = [], []
+        if own.arrays:  # the table of pointers has inputs and outputs, which are not const, too
+            lines.append("    char *const file = (char *)weights;  /* nothing is written there */")
         for k, at, array in zip(own.weights, own.offsets, own.arrays, strict=True):
             state, target = own.program.states[k], f"own->all[{states + k}]"
             about = f"  /* {state.name}: {state.record.spec} */"
@@ -176,16 +177,14 @@ class Folder:
                 lines.append(f"    memcpy({place}, file + {at}, {array.nbytes});")
                 lines.append(f"    {target} = {place};{about}")
             elif k in own.packed:
-                given.append(f"file + {at}")
-                made.append(f"here + {own.packed[k]}")
-                lines.append(f"    {target} = {made[-1]};{about}")
+                lines.append(f"    {target} = here + {own.packed[k]};{about}")
             else:
                 lines.append(f"    {target} = file + {at};{about}")
         lines += [
             f"    own->all[{outputs + k}] = here + {s.at};  /* {s.name} */"
             for k, s in enumerate(own.outputs)
         ]
-        if made:  # in the order of `prepacked`, which is that of the function
+        if own.packed:  # in the order of `prepacked`, which is that of the function
             order = [s.record for s in own.program.states]
             ks = [order.index(state) for state in own.kernels.prepacked]
             files = dict(zip(own.weights, own.offsets, strict=True))

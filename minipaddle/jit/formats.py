@@ -45,7 +45,7 @@ def format_named(name: str) -> Format:
     return FORMATS[name]
 
 
-def export(saved: Saved, path: str | Path, name: str, **options) -> list[Path]:
+def export(saved: Saved, path: str | Path, name: str, /, **options) -> list[Path]:
     """Write a model in the format of that name; returns the paths written."""
     module = format_named(name).load()
     if unknown := options.keys() - module.OPTIONS:

@@ -10,6 +10,7 @@ import warnings
 from ..core.files import replace
 from ..eager.hosting import Call
 from ..eager.layer_changes import Attribute
+from ..engine.core import dim as dims
 from ..engine.core.dim import HINT, assuming, symbol, with_equalities
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
@@ -20,7 +21,7 @@ from ..engine.eager.tracer import trace
 from ..engine.ir.control import while_loop
 from ..engine.ir.cut import pruned
 from ..engine.ir.printer import plain
-from ..engine.ir.program import ITEM, Program, everywhere, regions
+from ..engine.ir.program import ITEM, NUMBER, Program, everywhere, regions
 from ..engine.jit.to_static import StaticFunction, Switch, argument_names, tensor_function
 from ..engine.jit.tree import flatten
 from ..engine.ops import creation
@@ -304,7 +305,7 @@ def check_side_effects(after: list, program: Program) -> None:
 
 def drop_saved_iterations(program: Program) -> Program:
     """The program, whose loops save no iterations for a derivative that it does not compute."""
-    pruned(program)
+    drop_unread_items(program)
     used: dict = {}
     for record in everywhere(program):
         if record.op is ITEM:
@@ -317,6 +318,26 @@ def drop_saved_iterations(program: Program) -> Program:
         if record.op is while_loop and used.get(record, 0) < n:
             record.attrs["keep"], record.shape = False, record.shape[:n]
     return program
+
+
+def drop_unread_items(program: Program) -> None:
+    """Drop what nothing reads: also items of loops that `pruned` keeps because they are the first
+    to show a size, if nothing else has this size.
+    """
+    pruned(program)
+    records = [*everywhere(program)]
+    read = {x for r in records for x in r.inputs} | {*program.results}
+    items = [r for r in program.records if r.op is ITEM and r.inputs[0].op is while_loop]
+    idle = {r for r in items if r not in read}
+    rest = [r for r in records if r not in idle and r.op is not while_loop]
+    numbers = [x.attrs["value"] for r in records for x in r.inputs if x.op is NUMBER]
+    sizes = sizes_in((*numbers, *((r.shape, *r.attrs.values()) for r in rest)))
+    program.records = [r for r in program.records if r not in idle or sizes_in(r.shape) & sizes]
+
+
+def sizes_in(value) -> set:
+    """The names of the open sizes in a value of a record."""
+    return set().union(*map(sizes_in, value)) if type(value) is tuple else dims.symbols(value)
 
 
 # ---- states ----------------------------------------------------------------------------------

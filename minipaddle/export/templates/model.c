@@ -62,7 +62,7 @@ int ${name}_init(void *arena, size_t arena_size, const void *weights, size_t wei
     own->ready = 0;
     const int error = check_weights(weights, weights_size);
     if (error) return error;
-    char *const here = arena, *const file = (char *)weights;  /* nothing is written to the file */
+    char *const here = arena;
     memset(arena, 0, $work);
 $pointers_set
     own->ready = READY;
