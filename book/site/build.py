@@ -2,8 +2,9 @@
 
     python book/site/build.py [--no-open] [--to FOLDER] [--strict]
 
-The chapters are taken with the outputs they are committed with; nothing is run again. What the
-other pages say is collected from where it is defined: operators, exercises, first cells.
+The chapters are taken with the outputs they are committed with; nothing is run again but the
+training of chapter 5's network, on which a page lets one draw. What the other pages say is
+collected from where it is defined: operators, exercises, first cells.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import tempfile
 import webbrowser
 from pathlib import Path
 
+from drawing import can_draw, write_drawing
 from pages import ROOT, write_pages
 from sphinx.cmd.build import main as sphinx
 
@@ -26,11 +28,13 @@ def main(args) -> int:
         sys.exit(f"{args.to} holds something else than a site; name another folder by --to.")
     with tempfile.TemporaryDirectory() as work:
         source, built = Path(work, "source"), Path(work, "built")
-        write_pages(source)
+        write_pages(source, draws=can_draw())
         strict = ["--fail-on-warning", "--keep-going"] * args.strict
         folders = ["--conf-dir", str(HERE), "--doctree-dir", f"{work}/doctrees"]
         if sphinx(["--quiet", *strict, *folders, str(source), str(built)]):
             return 1
+        if can_draw():
+            write_drawing(built)
         shutil.rmtree(args.to, ignore_errors=True)
         shutil.copytree(built, args.to)
     start = args.to.resolve() / "index.html"

@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 import nbformat
+from drawing import PAGE as DRAWING
 from names import names_page
 from operators import write_operators
 from terms import PAGE, TEXT
@@ -31,13 +32,16 @@ folder that holds MiniPaddle:
 ./run doctor     # says what your machine lacks, should something not work
 ```
 
-{parts}
+{draw}{parts}
 
 ## To look things up
 
 {lookup}
 
 {trees}
+"""
+DRAW = f"""<p><a href="{DRAWING}">Draw a digit</a>: chapter 5's network reads it.</p>
+
 """
 PART = """## Part {part}
 
@@ -54,8 +58,10 @@ TREE = """```{{toctree}}
 """
 
 
-def write_pages(source: Path) -> None:
-    """Fill the folder `source` with everything Sphinx is to read."""
+def write_pages(source: Path, draws: bool = False) -> None:
+    """Fill the folder `source` with everything Sphinx is to read. `draws`: there is a page to draw
+    a digit on.
+    """
     source.mkdir(parents=True)
     shutil.copytree(BOOK / "pictures", source / "pictures")
     heads = chapters()
@@ -81,6 +87,7 @@ def write_pages(source: Path) -> None:
     }
     trees = {**{f"Part {part}": some for part, some in parts.items()}, "To look things up": lookup}
     page = INDEX.format(
+        draw=DRAW * draws,
         parts="\n".join(
             PART.format(part=part, rows="\n".join(row(*item) for item in some.items()))
             for part, some in parts.items()

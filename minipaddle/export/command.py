@@ -14,7 +14,7 @@ from pathlib import Path
 from ..engine.core.dim import Dim
 from ..engine.passes.specialise import sizes_of, specialise
 from ..ir.input_spec import InputSpec
-from ..jit.formats import FORMATS, export, format_named
+from ..jit.formats import FORMATS, export
 from ..jit.loading import load
 from ..jit.saved import Method, Saved
 from ..jit.saving import model_of
@@ -24,9 +24,10 @@ from ..jit.target import load as object_in_file
 
 def main(arguments=None) -> int:
     """Run the command; returns the exit status (2 for a mistake of the user's)."""
-    known = parser().parse_known_args(arguments)[0]
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--to")
+    options = vars(parser(first.parse_known_args(arguments)[0].to).parse_args(arguments))
     try:
-        options = vars(parser(known.to).parse_args(arguments))
         target, to, inputs, output = map(options.pop, ("target", "to", "input", "output"))
         name = Path(target.rpartition(":")[2] or target).name
         saved = model(target, [read_spec(text) for text in inputs])
@@ -40,15 +41,14 @@ def main(arguments=None) -> int:
     return 0
 
 
-def parser(to: str | None = None) -> argparse.ArgumentParser:
-    """The parser; with the options of a format, if there is one."""
+def parser(to: str | None) -> argparse.ArgumentParser:
+    """The parser, with the options of a format if there is one of this name."""
     one = argparse.ArgumentParser(
         prog="python -m minipaddle export",
         description="Write a model in a form that runs without Python.",
         epilog=__doc__.partition("\n\n")[2],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
-        add_help=to is not None,
     )
     formats = "; ".join(f"{name}: {form.about}" for name, form in FORMATS.items())
     shape = "shape of an input, such as 1,1,8,8 or 1,16:int64; once for each input"
@@ -57,7 +57,7 @@ def parser(to: str | None = None) -> argparse.ArgumentParser:
     one.add_argument("--to", required=True, choices=FORMATS, help=formats)
     one.add_argument("--input", help=shape, **many)
     one.add_argument("-o", "--output", help="what to write; by default, a name beside the model's")
-    for name, words in (format_named(to).load().OPTIONS if to else {}).items():
+    for name, words in (FORMATS[to].load().OPTIONS if to in FORMATS else {}).items():
         one.add_argument(f"--{name.replace('_', '-')}", **{"default": None} | words)
     return one
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import tomllib
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from minipaddle.learn.chapters import chapters
 from minipaddle.learn.exercise import load, names
 from tests.book.chapters import BOOK, CHAPTERS
 from tests.book.test_browser import CHROMIUM, QUIET
+from tests.export.strokes import DIGITS, SAID, draw
 
 pytest.importorskip("myst_nb", reason="the extra `site` is not installed")
 
@@ -218,6 +220,13 @@ def test_every_exercise_is_there_and_no_solution(site):
         assert [line for line in secret if line in words] == []
 
 
+def test_a_page_to_draw_a_digit_on_is_there(site):
+    """Where there is a compiler for it. (`tests/export/test_wasm.py` draws on such a page.)"""
+    page = site / "digits.html"
+    assert page.exists() == (find_spec("ziglang") is not None)
+    assert ('href="digits.html"' in (site / "index.html").read_text("utf-8")) == page.exists()
+
+
 TERMS = {
     "tape": "00", "record": "00", "slot": "00", "spec": "01", "array module": "01",
     "cotangent": "02", "leaf": "02", "PyLayer": "03", "batch norm": "04", "im2col": "05",
@@ -293,6 +302,16 @@ def words(cell):
 
 class TestInABrowser:
     pytestmark = IN_A_BROWSER
+
+    @pytest.mark.skipif(find_spec("ziglang") is None, reason="the extra `zig` is missing")
+    def test_drawn_digits_are_read(self, address, reader):
+        page = reader()
+        page.goto(f"{address}/digits.html")
+        page.wait_for_selector("body[data-ready]")
+        for digit in (0, 2, 3, 5):
+            page.click("#clear")
+            draw(page, DIGITS[digit])
+            page.wait_for_function(SAID, arg=digit)
 
     @pytest.mark.parametrize("name", [*NAMES, *OTHERS])
     def test_a_page_is_whole_in_light_and_dark_wide_and_narrow(self, address, reader, name):

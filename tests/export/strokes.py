@@ -23,6 +23,10 @@ DIGITS = {
 }
 """The 7 has a bar, as most of those in the data set."""
 
+SAID = """n => document.getElementById('said').textContent
+            .includes(`looks like ${n === 8 ? 'an' : 'a'} ${n}`)"""
+"""Whether the page has recognized a digit, in JavaScript."""
+
 
 def draw(page, strokes) -> None:
     """Draw strokes on the page's pad with the mouse."""

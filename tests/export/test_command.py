@@ -45,8 +45,9 @@ def run(capsys, text):
 
 
 def test_as_a_user_calls_it(folder):
+    words = ["export", "model.py:net", "--to", "c", "--input", "1,4"]
     done = subprocess.run(
-        [sys.executable, "-m", "minipaddle", "export", "model.py:net", "--to", "c", "--input", "1,4"],
+        [sys.executable, "-m", "minipaddle", *words],
         env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")

@@ -14,7 +14,7 @@ from minipaddle import nn
 from minipaddle.export.wasm import write
 from tests.book.test_browser import CHROMIUM, QUIET
 from tests.export.built import MODELS, TOLERANCE, random, results, saved
-from tests.export.strokes import DIGITS, draw
+from tests.export.strokes import DIGITS, SAID, draw
 
 wasmtime = pytest.importorskip("wasmtime", reason="the extra `test` is not installed")
 pytestmark = [
@@ -168,8 +168,6 @@ def in_a_browser(test):
     return test
 
 
-SAID = """n => document.getElementById('said').textContent
-            .includes(`looks like ${n === 8 ? 'an' : 'a'} ${n}`)"""
 COLOURS = (
     """() => ['color', 'backgroundColor'].map(what => getComputedStyle(document.body)[what])"""
 )
