@@ -26,6 +26,7 @@ from ..engine.eager.storage import TensorStorage
 from ..engine.executors.native import CannotCompile, Executable
 from ..engine.ir.program import Program, State, everywhere, open_sizes
 from ..engine.passes.buffer_assignment import MemoryPlan
+from ..engine.passes.lifetimes import specs_of
 from ..jit.saved import Kept, Method, Saved
 from ..tensor.generator import GENERATOR, GeneratorStorage
 from .mathematics import without_libm
@@ -217,7 +218,7 @@ def without_threads(text: str) -> str:
     """A text whose loops one thread runs."""
     lines = []
     for line in text.split("\n"):
-        if "#pragma omp" in line:
+        if "#pragma omp parallel" in line:
             line = OPENMP.sub("", line).rstrip()
             if "simd" not in line:
                 continue
@@ -248,11 +249,12 @@ def refuse_open_sizes(program: Program) -> None:
 
 
 def refuse_half(program: Program) -> None:
-    """Raise ValueError if the program computes with float16."""
-    for record in everywhere(program):
-        if record.dtype == dt.float16.numpy:
+    """Raise ValueError if the program has values of float16."""
+    for record in (*program.given, *everywhere(program)):
+        if dt.float16.numpy in (spec.dtype for spec in specs_of(record)):
+            name = record.attrs.get("name") or record.op.name
             raise value_error(
-                f"{record.op.name} of float16: C has no such type on every processor",
+                f"{name} of float16: C has no such type on every processor",
                 expected="float32 or bfloat16",
                 hint="x.astype('float32'), or layer.to(dtype='float32'), before it is saved",
                 where=record.where,

@@ -37,7 +37,7 @@ class Built:
 
     def __init__(self, folder, *flags, level=()):
         self.folder = Path(folder)
-        flags = ["-O1", *FLAGS, *level, *flags, "-fPIC", "-Wall", "-Werror", "-Wno-unknown-pragmas"]
+        flags = ["-O1", *FLAGS, *level, *flags, "-fPIC", "-Wall", "-Werror", "-Wno-unused"]
         made, library = self.folder / "model.o", self.folder / "model.so"
         subprocess.run(["gcc", *flags, "-c", "model.c"], cwd=folder, check=True)
         subprocess.run(["gcc", "-shared", made, "-o", library], check=True)

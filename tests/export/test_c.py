@@ -14,9 +14,15 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
+from minipaddle.engine.eager.device import NUMPY
+from minipaddle.engine.ir.interpreter import Run
+from minipaddle.engine.ir.program import Program, State
 from minipaddle.export.c import write
+from minipaddle.export.library import identifiers
 from minipaddle.export.processor import LEVELS
+from minipaddle.jit.saved import Kept, Method, Saved
 from minipaddle.static import InputSpec
+from tests.executors.fuzz import Report, programs_of
 from tests.export.built import FLAGS, MODELS, TOLERANCE, Built, aligned, random, results, saved
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
@@ -322,6 +328,41 @@ def test_mathematical_functions_are_its_own(tmp_path, dtype):
     library, got, want = compile_and_run(tmp_path, curves, random(300).astype(dtype))
     np.testing.assert_allclose(got[0], want[0], rtol=1e-6 if dtype == "float32" else 1e-14)
     assert library.undefined() <= {"memcpy"}
+
+
+def folded(x):
+    return paddle.max(x), paddle.min(x, axis=1), paddle.logsumexp(x), paddle.argmax(x, axis=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_reductions_of_one_thread(tmp_path, dtype):
+    x = np.random.default_rng(0).normal(size=(40, 30)).astype(dtype)
+    _, got, want = compile_and_run(tmp_path, folded, x)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [3, 8, 21, 34])
+def test_random_programs(tmp_path, seed):
+    """Programs of the executors' fuzzer, which are as the interpreter has them."""
+    (case, *_) = programs_of(seed, Report())
+    program, arrays = case.program, [np.array(a) for a in case.calls[0]]
+    with np.errstate(all="ignore"):
+        want = [np.asarray(y) for y in Run(NUMPY)(program, [a.copy() for a in arrays])]
+    tensors = {f"s{k}": paddle.to_tensor(a) for k, a in enumerate(arrays[len(program.inputs) :])}
+    kept = {name: Kept("constant", x, []) for name, x in tensors.items()}
+    own = Program(**vars(program))
+    own.states = [State(f"s{k}", s.record, s.update) for k, s in enumerate(program.states)]
+    write(Saved({"forward": Method(own, None, [], [])}, kept, {}), tmp_path)
+    library = Built(tmp_path)
+    assert library.undefined() <= {"memcpy"}
+    names = [
+        slot.removeprefix("input_") for slot in identifiers([*Method(own, None, [], []).inputs])
+    ]
+    got = library.run(dict(zip(names, arrays)), want[: len(program.outputs)])
+    for a, b in zip(got, want):
+        exact = b.dtype.kind in "biu"
+        np.testing.assert_allclose(a, b, **({"rtol": 0} if exact else {"rtol": 1e-4, "atol": 1e-5}))
 
 
 def test_bfloat16_inside(tmp_path):
