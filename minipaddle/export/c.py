@@ -41,6 +41,14 @@ def write(
 
     Raises ValueError for a model with open sizes, for float16, for an operator without C, and for
     an unknown processor or method.
+
+    >>> import os, tempfile
+    >>> import minipaddle as paddle
+    >>> folder = tempfile.mkdtemp()
+    >>> spec = [paddle.static.InputSpec([1, 4])]
+    >>> paddle.jit.save(paddle.nn.Linear(4, 2), folder, spec, format="c", processor="x86-64-v3")
+    >>> sorted(os.listdir(folder))
+    ['Makefile', 'README.md', 'main.c', 'main.cpp', 'model.bin', 'model.c', 'model.h']
     """
     if processor not in LEVELS:
         raise value_error(f"processor={processor!r}", expected=f"one of {', '.join(LEVELS)}")

@@ -23,7 +23,7 @@ from ..engine.core.errors import line_of, value_error
 from ..engine.core.record import Record, Spec
 from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import TensorStorage
-from ..engine.executors.native import CannotCompile, Executable
+from ..engine.executors.native import Executable
 from ..engine.ir.program import Program, State, everywhere, open_sizes
 from ..engine.passes.buffer_assignment import MemoryPlan
 from ..engine.passes.lifetimes import specs_of
@@ -147,9 +147,11 @@ class Library:
         """A kernel, which counts bad indices for its caller."""
         if BAD_INDEX not in self.kernels.needs[name]:
             return text
-        text = re.sub(rf"^static void {name}\w*\(", r"\g<0>int *bad, ", text, flags=re.MULTILINE)
-        text = re.sub(rf"(?<!static void )\b({name}\w*)\((?!int \*bad)", r"\1(bad, ", text)
-        return text.replace("bad_index++", "++*bad")
+        text = re.sub(
+            rf"^static void {name}\w*\(", r"\g<0>int *bad_index, ", text, flags=re.MULTILINE
+        )
+        text = re.sub(rf"(?<!static void )\b({name}\w*)\((?!int \*bad)", r"\1(bad_index, ", text)
+        return text.replace("bad_index++", "++*bad_index")
 
     @cached_property
     def number(self) -> int:
@@ -167,7 +169,7 @@ class Library:
     def index_errors(self) -> list[str]:
         """For each record that may meet an index out of range: its operator and the user's line."""
         lines = ((r.op.name, line_of(r.where) if r.where else "") for r in self.kernels.hosted)
-        return [without_folders(f"{op}: an index is out of range, at {line}") for op, line in lines]
+        return [f"{op}: an index is out of range, at {without_folders(x)}" for op, x in lines]
 
 
 ONE_THREAD = "enum { threads = 1 };\n"
@@ -227,8 +229,8 @@ def without_threads(text: str) -> str:
 
 
 def without_folders(text: str) -> str:
-    """A text that names the user's files without their folders."""
-    return re.sub(r"(?<![\w.])[^\s:\"']*[/\\]([^\s/\\:\"']+:\d+, in )", r"\1", text)
+    """A text in which lines of comments name the user's files without their folders."""
+    return re.sub(r"^(/\* |(?!/\*)).*[/\\](?=[^/\\\n]*:\d+, in )", r"\1", text, flags=re.MULTILINE)
 
 
 # ---- what cannot be exported -------------------------------------------------------------------
@@ -278,6 +280,3 @@ def of_library(kernel: Kernel) -> str:
     """The function of LAPACK that a kernel needs; "" if it needs none."""
     names = [re.search(r"\(\*(\w+)\)", x)[1] for x in kernel.helpers if x in POINTERS and x != BLAS]
     return f"NumPy's {names[0]} computes it" if names else ""
-
-
-__all__ = ["CannotCompile", "Library"]

@@ -25,7 +25,7 @@ from .library import Library, Slot
 OPTIONS = {
     "letters": {
         "help": "the characters that a model of texts reads, in the order of its tokens, or a file "
-        "that holds them; its page takes a prompt"
+        "that holds them; its page takes a prompt ('' for no page)"
     },
     "title": {"help": "the title of the page"},
     "method": C_OPTIONS["method"],
@@ -118,11 +118,13 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
     given, made = library.inputs[0].spec, library.outputs[0].spec
     if given.dtype.kind == "i" and given.ndim == 2 and given.shape[0] == 1 and made.ndim == 3:
         count = made.shape[-1]
+        if letters == "":
+            return None
         if letters is None or len(letters) != count:
             raise value_error(
                 f"the model reads {count} tokens, and letters={letters!r:.40}",
                 expected=f"the {count} characters that they stand for, in order",
-                hint='--letters "abc…", or --letters FILE.txt',
+                hint='--letters "abc…", or --letters FILE.txt; --letters "" makes no page',
             )
         return {"letters": letters, "title": "A text, continued"}
     side = math.isqrt(given.size)

@@ -84,6 +84,8 @@ def test_a_model_of_texts_needs_its_letters(tmp_path):
     assert "--letters" in str(error.value)
     (tmp_path / "letters.txt").write_text(LETTERS)
     write(one, tmp_path / "new", letters=str(tmp_path / "letters.txt"))
+    assert json.dumps(LETTERS) in (tmp_path / "new/index.html").read_text("utf-8")
+    assert "index.html" not in {path.name for path in write(one, tmp_path / "plain", letters="")}
 
 
 def test_without_zig_the_error_says_how_to_get_it(tmp_path, monkeypatch):
@@ -152,7 +154,7 @@ def digits(tmp_path_factory):
     net = convnet()
     adam = paddle.optimizer.Adam(0.005, parameters=net.parameters())
     step = paddle.jit.to_static(lambda x, y: F.cross_entropy(net(x), y), full_graph=True)
-    for _ in range(12):
+    for _ in range(8):
         for x, y in paddle.io.DataLoader(data, batch_size=32, shuffle=True):
             step(x, y).backward()
             adam.step()
