@@ -11,7 +11,6 @@ from ..core.files import replace
 from ..engine.codegen.kernel import read_template
 from ..engine.core.errors import value_error
 from ..jit.saved import Saved
-from ..version import minipaddle as version
 from .library import INDEX_ERRORS, Library, Slot
 from .processor import LEVELS
 
@@ -96,7 +95,7 @@ class Folder:
         return {
             "name": name,
             "NAME": name.upper(),
-            "title": f"{name}, by MiniPaddle {version}",
+            "title": f"{name}, by MiniPaddle",
             "arena_size": own.size,
             "weights_size": own.file_size,
             "weights_name": weights,

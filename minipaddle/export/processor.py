@@ -20,7 +20,7 @@ class Level(NamedTuple):
 
 
 LEVELS = {
-    "generic": Level(Facts(), "", "any processor: nothing is said to the compiler"),
+    "generic": Level(Facts(), "", "any processor; no flag names one"),
     "x86-64": Level(Facts(), "-march=x86-64", "any of AMD and Intel since 2003 (SSE2)"),
     "x86-64-v2": Level(Facts(), "-march=x86-64-v2", "since about 2009 (SSE4.2)"),
     "x86-64-v3": Level(Facts(32, 16), "-march=x86-64-v3", "since about 2013 (AVX2, FMA)"),

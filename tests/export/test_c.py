@@ -192,9 +192,10 @@ def test_sanitizers_find_nothing(folder):
     np.testing.assert_allclose(numbers(where / "c", "./example_check", "x.bin"), want, **TOLERANCE)
 
 
-def test_sanitizers_find_nothing_in_int8(built):
-    library, got, _ = built("int8")
-    x = MODELS["int8"][1]
+@pytest.mark.parametrize("name", ["int8", "gpt"])
+def test_sanitizers_find_nothing_in_larger_models(built, name):
+    library, got, _ = built(name)
+    x = MODELS[name][1]
     x.tofile(library.folder / "x.bin")
     make(library.folder, "check", "CFLAGS=-O0 " + " ".join(FLAGS))
     np.testing.assert_allclose(
