@@ -26,7 +26,7 @@ from tests.executors.fuzz import Report, programs_of
 from tests.export.built import FLAGS, MODELS, TOLERANCE, Built, aligned, random, results, saved
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
-ALONE = {"PATH": os.environ["PATH"]}
+ALONE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
 """An environment without anything of Python's."""
 
 
