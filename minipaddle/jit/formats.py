@@ -34,6 +34,7 @@ FORMATS: dict[str, Format] = {
     "wasm": Format(
         "export.wasm", "_wasm", "a folder: a WebAssembly module and a page that runs it"
     ),
+    "onnx": Format("onnx.exporting", ".onnx", "a file for ONNX Runtime and other frameworks"),
 }
 """To add a format, write a row and its module."""
 

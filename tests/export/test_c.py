@@ -431,7 +431,7 @@ def test_open_sizes_are_refused_with_what_to_say(tmp_path):
         ({"method": "backward"}, "no 'backward'\n  expected: one of forward"),
         ({"name": "int main"}, "expected: a name of C"),
         ({"speed": 3}, "the format c has no option 'speed'"),
-        ({"format": "cobol"}, "no format 'cobol'\n  expected: one of c, wasm"),
+        ({"format": "cobol"}, "no format 'cobol'\n  expected: one of c, wasm, onnx"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path, options, why):
