@@ -47,11 +47,6 @@ class Facts(NamedTuple):
     second: int = 1 << 18
     third: int = 1 << 21
 
-    @property
-    def across(self) -> int:
-        """`ACROSS` in `processor.c`: the vectors of a tile where nothing else is said."""
-        return 3 if self.vector == 32 else 2
-
 
 def machine(threads: int) -> str:
     """A hash of what the time of a kernel depends on: processor, compiler, flags, threads."""

@@ -28,6 +28,9 @@ from .units import Shared, shared
 ROWS = 8
 """Most rows of a block function; also the rows of a tile if there are 32 registers."""
 
+ACROSS = 2
+"""The vectors of a tile where nothing else is said, in `processor.c` too."""
+
 WIDEST = 32
 """Most elements of a panel (the columns of a tile) on any processor. The width of a panel is a
 multiple of 4, and divides 3 · WIDEST."""
@@ -75,13 +78,14 @@ def tile(tall: int = ROWS, across: int = 0) -> Tile:
 
 def fitting(rows: int, columns: int, T: str) -> Tile:
     """The tile for a product with so many rows and columns. Its results, a vector of B for each of
-    its columns, and one more vector fit the registers. Of such tiles, the one whose steps of k cost
-    least: multiply-adds or loads, whichever are more, and two more for the loop. Masked vectors, if
-    there are two or more at the end of a row, are charged as a whole tile.
+    its columns, and two more vectors fit the registers: a result in memory would take four times as
+    long. Of such tiles, the one whose steps of k cost least: multiply-adds or loads, whichever are
+    more, and two more for the loop. Masked vectors, if there are two or more at the end of a row,
+    are charged as a whole tile.
     """
     machine, tall = facts(), min(rows, ROWS)
     lanes, high = machine.vector // SIZES[T], min(tall, machine.registers // 4)
-    widest = max(min((machine.registers - 1) // (high + 1), 4), 2)
+    widest = max(min((machine.registers - 2) // (high + 1), 4), 2)
 
     def cost(across: int) -> int:
         whole, rest = divmod(columns, across * lanes)
@@ -90,7 +94,7 @@ def fitting(rows: int, columns: int, T: str) -> Tile:
         return whole * step(across) + (step(last) if last else 0)
 
     best = min(range(widest, 1, -1), key=cost)
-    return tile(tall, 0 if best == machine.across else best)
+    return tile(tall, 0 if best == ACROSS else best)
 
 
 PROCESSOR = read_template("processor.c", __file__)

@@ -7,7 +7,7 @@ and a batch axis that y lacks is more rows.
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 from typing import NamedTuple
 
 from ..engine.codegen.kernel_schedule import pick
@@ -135,10 +135,19 @@ def choose_algorithm(p: Product, dtype) -> str:
         return "dots"
     if straight and p.m.size <= STREAMED and p.n.size >= WIDE:
         return "stream"
-    in_cache = p.n.size * p.k.size * dtype.itemsize <= facts().second // 2
-    if straight and p.count == 1 and p.m.size > 4 * TALL and not in_cache:
+    if straight and p.count == 1 and p.m.size > 4 * TALL and not stays_in_cache(p, dtype):
         return "panels"
     return "rows" if straight or p.n.size == 1 else "panels"
+
+
+def stays_in_cache(p: Product, dtype) -> bool:
+    """Whether a tile's columns of y, of which k lie apart, stay in the first-level cache, and all
+    of y in the second one. Rows whose distance is a multiple of a power of two share few of its
+    places: a way of it has `first / 8` bytes."""
+    way = facts().first // 8
+    places = way // gcd(p.k.y * dtype.itemsize, way) * 8
+    in_second = p.n.size * p.k.size * dtype.itemsize <= facts().second // 2
+    return in_second and p.k.size <= 4 * places
 
 
 def pick_algorithm(p: Product, dtype) -> str:

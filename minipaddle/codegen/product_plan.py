@@ -10,7 +10,7 @@ from ..engine.codegen.writer import least
 from . import microkernel
 from .c_text import BLOCK, PARALLEL, SIZES, Workspace
 from .machine import facts
-from .microkernel import CHUNK, TERMS
+from .microkernel import CHUNK
 from .product import TALL, Product
 
 SERIAL = 30_000
@@ -20,7 +20,7 @@ long as starting it, and waiting for it."""
 LARGE = 1_000_000
 """Multiplications from which on a tile of its own is worth the time of its compilation."""
 
-DEEP = 2 * TERMS
+DEEP = 256
 """Terms that are summed in one pass: this many rows of a panel stay in the second-level cache."""
 
 SPAN = 8
@@ -170,7 +170,7 @@ class Alone(ProductPlan):
 
     @property
     def rows_of_block(self) -> int:
-        """Half of the second-level cache holds the terms of a block's rows, and their results if an
-        epilogue reads these."""
+        """A quarter of the second-level cache holds the terms of a block's rows, and their results
+        if an epilogue reads these."""
         width = max(min(self.deep, self.p.k.size) + (self.p.n.size if self.rows else 0), 1)
-        return max(min(facts().second // 2 // (width * SIZES[self.T]) // 8 * 8, 4 * BLOCK), BLOCK)
+        return max(min(facts().second // 4 // (width * SIZES[self.T]) // 8 * 8, 4 * BLOCK), BLOCK)

@@ -21,9 +21,11 @@ ${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
                     __builtin_prefetch(q + b_panel + j * LANES_$T - 1, 0, 2);
                     __builtin_prefetch(q + ahead + j * LANES_$T - 1, 0, 2);
                 }
-            UNROLL for (int j = 0; j < vectors; j++)
+            UNROLL for (int j = 0; j < vectors; j++) {
                 b[j] = full ? load_$T(q + j * LANES_$T)
                             : load_lanes_$T(q + j * LANES_$T, there[j]);
+                HOLD(b[j]);
+            }
             UNROLL for (int i = 0; i < rows; i++)
                 UNROLL for (int j = 0; j < vectors; j++) c[i][j] += p[i * a_row] * b[j];
         }
