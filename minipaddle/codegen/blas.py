@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from ..engine.codegen.kernel import POINTERS
 from ..engine.eager.device import NUMPY
-from .machine import facts, is_elsewhere
+from .machine import DOTS, facts, is_elsewhere
 
 BLAS = """\
 static void (*blas_sgemm)(int, int, int, int64_t, int64_t, int64_t, float, const float *, int64_t,
@@ -50,11 +50,12 @@ def is_wide() -> bool:
 def report() -> str:
     """What products know of the processor, and who computes the large ones, for `./run doctor`."""
     known, ours = facts(), "kernels written here"
-    caches = ", ".join(f"{size >> 10:,}" for size in known[2:])
+    caches = ", ".join(f"{size >> 10:,}" for size in known[2:5])
+    dots = "".join(f", {name}" for name in DOTS if getattr(known, name))
     without = f"{ours}; OpenBLAS has {core()}'s" if core() else f"{ours}; NumPy has no OpenBLAS"
     return (
-        f"{known.registers} vectors of {known.vector} bytes, caches of {caches} KiB; large products"
-        f" by {f'OpenBLAS, with kernels for {core()}' if is_wide() else without}"
+        f"{known.registers} vectors of {known.vector} bytes, caches of {caches} KiB{dots}; "
+        f"large products by {f'OpenBLAS, with kernels for {core()}' if is_wide() else without}"
     )
 
 

@@ -11,7 +11,7 @@ UNEVEN = PARALLEL.replace("\n", " schedule(dynamic)\n")
 BLOCK = 64
 """Rows that are computed before their epilogue."""
 
-SIZES = {"float": 4, "double": 8, "int16_t": 2, "int8_t": 1}
+SIZES = {"float": 4, "double": 8, "bfloat16": 2, "int16_t": 2, "int8_t": 1}
 """The bytes of an element."""
 
 

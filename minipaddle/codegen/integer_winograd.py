@@ -21,6 +21,7 @@ from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.writer import least
 from .c_text import PARALLEL, indent, loop
 from .epilogue import block_of
+from .machine import facts
 from .prepacking import Prepack
 from .strips import Images
 
@@ -135,7 +136,8 @@ def tiled(im: Images) -> Tiled | None:
     terms = 9 * im.channels * im.outs
     direct = im.n * im.target[0] * im.target[1] * terms + STREAMED * terms
     best = min(ways, key=lambda key: ways[key].cost, default=None)
-    default = best if best and ways[best].cost < direct else (0, 0)
+    pays = best and ways[best].cost < direct and not facts().vnni  # four terms at once, not two
+    default = best if pays else (0, 0)
     return ways.get(pick("winograd", default, [(0, 0), *ways]))
 
 

@@ -20,12 +20,16 @@ from typing import NamedTuple
 
 from ..engine.codegen.kernel import read_template
 from ..engine.codegen.kernel_schedule import within
+from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address
 from ..engine.executors.compiler import Unusable, answer_of, cache_folder, compiler, load, processor
 
 REGISTERS = (("__AVX512F__", 64, 32), ("__AVX__", 32, 16), ("__aarch64__", 16, 32))
 """Macros of the compiler, with the bytes of a vector register, and how many there are."""
+
+DOTS = {"vnni": "__AVX512VNNI__", "bf16": "__AVX512BF16__"}
+"""Instructions that multiply and sum neighbouring numbers of few bits, and their macros."""
 
 FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 WORDS = "level", "type", "size"
@@ -46,6 +50,8 @@ class Facts(NamedTuple):
     first: int = 1 << 15
     second: int = 1 << 18
     third: int = 1 << 21
+    vnni: bool = False
+    bf16: bool = False
 
 
 def machine(threads: int) -> str:
@@ -65,6 +71,22 @@ def target_facts(known: Facts):
     return within(_target, known)
 
 
+def targeting(name: str):
+    """Within the block, kernels are written for the processor that compilers call `name`, as in
+    `-march=name`, with caches of usual sizes. Raises ValueError if the compiler knows none.
+
+    >>> from minipaddle.codegen.machine import facts, targeting
+    >>> with targeting("sapphirerapids"):
+    ...     facts().vector, facts().vnni, facts().bf16
+    (64, True, True)
+    """
+    known = instructions(name)
+    if known is None:
+        hint = "the compiler's manual lists what it knows, e.g. x86-64-v3, sapphirerapids"
+        raise ValueError(teach(f"no processor is called {name!r}", hint=hint))
+    return target_facts(Facts(**known))
+
+
 def is_elsewhere() -> bool:
     """Whether kernels are written for another processor, where NumPy's libraries are not."""
     return _target.get() is not None
@@ -79,12 +101,12 @@ def facts() -> Facts:
 def facts_here() -> Facts:
     """The facts of this processor."""
     try:
-        kept = cache_folder() / f"machine-{machine(1)}.json"
+        kept = cache_folder() / f"facts-{machine(1)}.json"
     except Unusable:
         return found()
     with suppress(OSError, ValueError, TypeError):
         known = Facts(**json.loads(kept.read_text()))
-        if all(type(x) is int and x > 0 for x in known):
+        if all(type(x) is type(y) and x >= (y > 0) for x, y in zip(known, Facts(), strict=True)):
             return known
     known, own = found(), kept.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
@@ -96,15 +118,23 @@ def facts_here() -> Facts:
 def found() -> Facts:
     """The facts, asked and measured."""
     sizes = sizes_in_files() or (measured_sizes() if compiler() else ())
-    return Facts(*registers(), *sizes)
+    known = instructions("native") or {}
+    return Facts(**known, **dict(zip(("first", "second", "third"), sizes)))
 
 
-def registers() -> tuple[int, int]:
-    """Bytes of a vector register, and how many there are, as the compiler sees the processor."""
+def instructions(name: str) -> dict | None:
+    """The registers and instructions of a processor, as the compiler sees it; None if there is no
+    compiler, or none that knows it."""
     cc = compiler()
-    words = [*cc.command, *cc.flags, "-dM", "-E", "-x", "c", os.devnull] if cc else None
-    macros = (words and answer_of(words)) or ""
-    return next((tuple(known) for macro, *known in REGISTERS if macro in macros), Facts()[:2])
+    if cc is None:
+        return None
+    flags = [f"-march={name}" if flag == "-march=native" else flag for flag in cc.flags]
+    macros = answer_of([*cc.command, *flags, "-dM", "-E", "-x", "c", os.devnull])
+    if macros is None:
+        return None
+    sizes = next((known for macro, *known in REGISTERS if macro in macros), Facts()[:2])
+    has = {field: macro in macros for field, macro in DOTS.items()}
+    return {"vector": sizes[0], "registers": sizes[1], **has}
 
 
 def sizes_in_files(folder: Path = FOLDER) -> tuple[int, ...]:

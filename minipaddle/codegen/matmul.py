@@ -11,8 +11,10 @@ from .blas import BLAS
 from .c_text import PARALLEL, SIZES, epilogue_after, indent, loop
 from .flat_loops import digits
 from .float_kernel import FloatKernel
+from .grouped_tiles import product_of_halves
 from .product import Product, pick_algorithm, product_of
 from .product_plan import Alone, ProductPlan
+from .rounded_inputs import multiplies_halves
 
 ON_STACK = 1 << 16
 """Most bytes of panels on the stack of a thread."""
@@ -28,6 +30,10 @@ def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
     if out.dtype not in dt.FLOATS:
         body = plain_loops(p, out.dtype, add) + epilogue_after(rows, out)
         return Kernel(name, function(record, name, body, parameters=parameters))
+    if multiplies_halves(record) and fits_rows(p, out) and not add:
+        kernel = product_of_halves(record, name, p, rows, parameters)
+        if kernel is not None:
+            return kernel
     frame = FloatKernel(record, name, rows, parameters)
     if add and frame.half:
         frame.text += frame.converted("result", "widen", "out0", out)

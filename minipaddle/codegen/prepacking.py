@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import nullcontext
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ..engine.codegen.kernel import C_TYPES, Kernel, read_template
@@ -14,6 +15,8 @@ from ..engine.codegen.step import Kernels, kernel_of
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
 from ..engine.ir.program import Program
+from .machine import facts
+from .rounded_inputs import holds_halves, rounded_inputs
 
 
 class Prepack(NamedTuple):
@@ -39,20 +42,33 @@ def is_constant_input(edge: Record) -> bool:
     return edge in _constant_inputs.get()
 
 
-class PackingKernels(Kernels):
-    """The kernels of a program, which may want `constants`, some of its states, in another form."""
+def inner_inputs(record: Record):
+    """Pairs of (an input inside of a group, the input of the group); a record's are its own."""
+    inner = record.attrs["region"].inputs if record.op is fused else record.inputs
+    return zip(inner, record.inputs, strict=True)
 
-    def __init__(self, program: Program, tuned=None, constants=()):
+
+class PackingKernels(Kernels):
+    """The kernels of a program, which may want `constants`, some of its states, in another form.
+    `made` says how states were computed.
+    """
+
+    def __init__(self, program: Program, tuned=None, constants=(), made=MappingProxyType({})):
+        self.made = made
         self.prepacked: dict[Record, Prepack] = {}
         uses = Counter(x for r in program.records for x in r.inputs) if constants else {}
         self.constants = {x for x in constants if uses[x] == 1 and x not in program.results}
         super().__init__(program, tuned)
 
     def adapted(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
-        constants = self.constant_inputs_of(record)
-        if not constants:
+        constants, rounded = self.constant_inputs_of(record), self.rounded_inputs_of(record)
+        if not (constants or rounded):
             return super().adapted(record, kernel, choices)
-        with constant_inputs(constants), following(Schedule(choices)) if choices else nullcontext():
+        with (
+            constant_inputs(constants),
+            rounded_inputs(rounded),
+            following(Schedule(choices)) if choices else nullcontext(),
+        ):
             kernel = kernel_of(record, kernel.name)
         if kernel.prepack is not None:
             self.prepacked[constants[kernel.prepack.edge]] = kernel.prepack
@@ -60,9 +76,14 @@ class PackingKernels(Kernels):
 
     def constant_inputs_of(self, record: Record) -> dict[Record, Record]:
         """The constant inputs of a record, by the inputs of its region if it is a group."""
-        inner = record.attrs["region"].inputs if record.op is fused else record.inputs
-        pairs = zip(inner, record.inputs, strict=True) if self.constants else ()
-        return {x: y for x, y in pairs if y in self.constants}
+        return {x: y for x, y in inner_inputs(record) if self.constants and y in self.constants}
+
+    def rounded_inputs_of(self, record: Record) -> list[Record]:
+        """The inputs of a record that hold only numbers of bfloat16, where the processor
+        multiplies these.
+        """
+        pairs = inner_inputs(record) if facts().bf16 else ()
+        return [x for x, y in pairs if holds_halves(self.made.get(y, y))]
 
     @property
     def functions(self) -> list[str]:

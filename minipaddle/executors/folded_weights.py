@@ -30,7 +30,9 @@ class FoldedWeights(Constants):
 
     def __init__(self, states):
         super().__init__(states)  # kernels read `inputs`: some arrays in another form
-        self.kernels = partial(PackingKernels, constants=[state.record for state in states])
+        made = {s.record: s.storage.record for s in states if isinstance(s.storage, Prepared)}
+        constants = [state.record for state in states]
+        self.kernels = partial(PackingKernels, constants=constants, made=made)
         storages = [state.storage for state in states]
         self.folded = [storage for storage in storages if isinstance(storage, Prepared)]
         self.sources = [*dict.fromkeys(s for storage in self.folded for s in storage.sources)]

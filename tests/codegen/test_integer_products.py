@@ -109,4 +109,4 @@ def test_a_constant_side_is_packed_ahead(x, y, at):
     matrix = np.transpose(arrays[1], at["y_perm"]) if right else arrays[0].T
     k, n = matrix.shape
     assert kernel.prepack.elements == (k + k % 2) * -(-n // 16) * 16
-    assert "integer_panels(" not in kernel.source
+    assert "integer_panels_" not in kernel.source

@@ -1,18 +1,19 @@
-/* n numbers of one byte as int16. Up to 15 more may be read, before `end`, and written. */
+/* n numbers of one byte as terms of the left side. Up to 15 more may be read, before `end`, and
+   written. */
 static inline __attribute__((always_inline)) void integer_widen(
-    int16_t *to, const int8_t *from, int64_t n, const int8_t *end)
+    $A *to, const int8_t *from, int64_t n, const int8_t *end)
 {
     if (end - from >= n + 15) {
-        for (int64_t k = 0; k < n; k += 16) *(loose_shorts *)(to + k) = wide_int8_t(from + k);
+        for (int64_t k = 0; k < n; k += 16) $wide;
         return;
     }
-    for (int64_t k = 0; k < n; k++) to[k] = from[k];
+    for (int64_t k = 0; k < n; k++) to[k] = $one;
 }
 
-/* The windows of pixels [first, last) of a result, each as a row of int16, of which there are `row`;
-   what lies out of the image is 0. Up to 15 numbers after the last row are written, too. */
+/* The windows of pixels [first, last) of a result, each as a row of $A, of which there are `row`; what
+   lies out of the image is 0. Up to 15 numbers after the last row are written, too. */
 static __attribute__((noinline)) void integer_windows(
-    int16_t *to, int64_t row, const int8_t *image, int64_t first, int64_t last, int64_t out_w,
+    $A *to, int64_t row, const int8_t *image, int64_t first, int64_t last, int64_t out_w,
     int64_t h, int64_t w, int64_t c, int64_t kh, int64_t kw, int64_t sh, int64_t sw, int64_t dh,
     int64_t dw, int64_t top, int64_t left)
 {
@@ -20,7 +21,7 @@ static __attribute__((noinline)) void integer_windows(
     int64_t across = first % out_w, y0 = first / out_w * sh - top;
     for (int64_t p = first; p < last; p++, to += row) {
         const int64_t x0 = across * sw - left;
-        int16_t *at = to;
+        $A *at = to;
         for (int64_t t = 0; t < kh; t++) {
             const int64_t y = y0 + t * dh;
             const int8_t *line = image + (y * w + x0) * c;
@@ -36,7 +37,7 @@ static __attribute__((noinline)) void integer_windows(
                 if (there)
                     integer_widen(at, line + u * dw * c, c, end);
                 else
-                    memset(at, 0, 2 * c);
+                    memset(at, $zero, sizeof($A) * c);
             }
         }
         for (; at < to + row; at++) *at = 0;

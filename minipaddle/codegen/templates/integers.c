@@ -1,5 +1,4 @@
-/* Vectors of whole numbers. */
-enum { INTEGER_ROWS = $rows, INTEGER_PANEL = 16 };
+/* Vectors of whole numbers, and how a group of neighbouring terms is multiplied and summed. */
 typedef int8_t bytes_16 __attribute__((vector_size(16)));
 typedef bytes_16 loose_bytes __attribute__((aligned(1), may_alias));
 typedef int16_t shorts_16 __attribute__((vector_size(32)));
@@ -7,6 +6,17 @@ typedef shorts_16 loose_shorts __attribute__((aligned(2), may_alias));
 typedef int32_t words_8 __attribute__((vector_size(32)));
 typedef uint32_t counts_8 __attribute__((vector_size(32)));
 typedef words_8 loose_words __attribute__((aligned(4), may_alias));
-typedef int32_t loose_word __attribute__((aligned(2), may_alias));
+typedef int32_t words_16 __attribute__((vector_size(64)));
+typedef words_16 loose_words_16 __attribute__((aligned(1), may_alias));
+typedef int32_t loose_word __attribute__((aligned(1), may_alias));
+typedef float floats_16 __attribute__((vector_size(64)));
 #define wide_int8_t(p) __builtin_convertvector(*(const loose_bytes *)(p), shorts_16)
 #define wide_int16_t(p) (*(const loose_shorts *)(p))
+#define as_it_lies(p) (*(const loose_words_16 *)(p))
+#define upper_half(x) ((bfloat16){(uint16_t)((union { float f; uint32_t u; }){x}.u >> 16)})
+#define dot_pairs(sum, x, y) \
+    ((sum) += (counts_8)__builtin_ia32_pmaddwd256((shorts_16)(x), (shorts_16)(y)))
+#ifndef dot_fours  /* tests give C in place of these instructions */
+#define dot_fours(sum, x, y) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
+#define dot_halves(sum, x, y) __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
+#endif

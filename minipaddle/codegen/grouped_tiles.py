@@ -1,0 +1,208 @@
+"""Tiles of products whose neighbouring terms are multiplied and summed by one instruction.
+
+The left side is brought into the form that a tile reads, block by block of rows; of a convolution a
+row is the window of a pixel. The right side lies in panels, which are packed before the runs where
+it is constant. What multiplies depends on the processor:
+
+    pairs   int16 · int8     AVX2's vpmaddwd, or plain C          16 columns
+    fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
+    halves  bfloat16         vdpbf16ps, sums in float32           32 columns
+
+Sums of whole numbers are the same everywhere, to the last bit. Those of bfloat16 are of exact
+products, rounded to float32 after each of K additions: their error is at most K · 2^-24 · Σ |a b|.
+The instruction takes numbers below 2^-126 as 0, which a sum can miss K times.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import NamedTuple
+
+from ..engine.codegen.kernel import Kernel, function, read_template, stack_array
+from ..engine.codegen.writer import least
+from ..engine.core.dtype import bfloat16
+from .c_text import PARALLEL, SIZES, Workspace, indent, loop
+from .epilogue import block_of
+from .machine import facts
+from .prepacking import Prepack, is_constant_input
+from .product import Product
+from .strips import ON_STACK
+
+MOST = 48
+"""The most rows of a block."""
+
+INTEGERS = read_template("integers.c", __file__)
+TILE, PANELS, WINDOWS = (
+    Template(read_template(f"integer_{name}.c", __file__)) for name in ("tile", "panels", "windows")
+)
+
+SERIAL = 1 << 19
+"""Multiplications from which on a second thread pays."""
+
+
+class Format(NamedTuple):
+    """The form of both sides, and what multiplies them: the holes of the templates."""
+
+    F: str  # the end of names
+    A: str  # a term of the left side
+    B: str  # one of the panels
+    dot: str = "pairs"
+    needs: str = "__AVX2__"
+    rows: int = 6
+    panel: int = 16  # columns: two vectors of sums
+    terms: int = 2  # that are summed at once
+    header: int = 0  # numbers at the beginning of a panel
+    C: str = "int32_t"
+    U: str = "uint32_t"
+    sums: str = "counts_8"
+    words: str = "words_8"
+    loose: str = "loose_words"
+    load: str = "as_it_lies"
+    G: str = "int8_t"  # a number of the right side as it is given
+    number: str = "(int)"  # what makes a number in C of it
+    take: str = ""  # what makes one of the panels' of it
+    value: str = ""  # of a term, in plain C
+    none: str = "0"  # a term that is not there
+    one: str = "%s"  # a number as a term
+    wide: str = ""  # 16 numbers, likewise
+    zero: int = 0  # the bytes of 0
+
+    def row(self, terms: int) -> int:
+        """The terms of a row, filled up."""
+        return -(-terms // self.terms) * self.terms
+
+    def packed(self, columns: int, terms: int) -> int:
+        """The numbers of all panels."""
+        return -(-columns // self.panel) * (self.panel * self.row(terms) + self.header)
+
+    @property
+    def tile(self) -> tuple[str, str]:
+        """Helpers: `integer_panel_F`."""
+        call = "    case %d: integer_tile_%s(%d, groups, a, a_row, b, c, c_row, n); break;"
+        rest = "\n".join(call % (n, self.F, n) for n in range(1, self.rows))
+        return INTEGERS, TILE.substitute(self._asdict(), rest=rest)
+
+    @property
+    def panels(self) -> tuple[str, ...]:
+        """Helpers: `integer_rows` and `integer_panels`."""
+        return *self.tile, PANELS.substitute(self._asdict())
+
+    @property
+    def windows(self) -> str:
+        """The helper `integer_windows`."""
+        return WINDOWS.substitute(self._asdict(), one=self.one % "from[k]")
+
+
+PAIRS = Format(
+    "int8_t", "int16_t", "int8_t", load="wide_int8_t",
+    wide="*(loose_shorts *)(to + k) = wide_int8_t(from + k)",
+)  # fmt: skip
+SHORTS = Format("int16_t", "int16_t", "int16_t", load="wide_int16_t")
+WIDE = {"rows": 8, "panel": 32, "words": "words_16", "loose": "loose_words_16"}
+FOURS = Format(
+    "fours", "uint8_t", "int8_t", "fours", "__AVX512VNNI__", terms=4, header=4 * 32,
+    sums="words_16", one="(uint8_t)(%s ^ 128)", zero=128,
+    wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k) ^ (int8_t)-128", **WIDE,
+)  # fmt: skip
+HALVES = Format(  # given as float32
+    "halves", "bfloat16", "bfloat16", "halves", "__AVX512BF16__", C="float", U="float",
+    sums="floats_16", value="widen", none="(bfloat16){0}",
+    G="float", take="upper_half", one="upper_half(%s)", **WIDE,
+)  # fmt: skip
+
+
+STORED = HALVES._replace(F="stored_halves", G="bfloat16", number="widen", take="", one="%s")
+
+
+def bytes_format() -> Format:
+    """The form for int8 on the processor that kernels are written for."""
+    return FOURS if facts().vnni else PAIRS
+
+
+class Tiles:
+    """A product of M rows, K terms and N columns for each of `count` images, in tiles: the numbers
+    of its text. `steps` lead through the right side, from column to column and from term to term.
+    """
+
+    def __init__(self, record, right: int, count: int, sizes, steps, form: Format | None = None):
+        self.form = form or bytes_format()
+        self.record, self.edge, self.name = record, record.inputs[right], f"in{right}"
+        self.count, (self.m, self.n, self.k), self.steps = count, sizes, steps
+        self.row = self.form.row(self.k)
+        fitting = ON_STACK // (2 * max(self.row, 1)) // self.form.rows * self.form.rows
+        self.block = min(MOST, fitting)
+        self.constant = is_constant_input(self.edge)
+
+    @property
+    def pay(self) -> bool:
+        """Whether a block fits the stack, and there are rows enough to pack the panels for."""
+        return self.block > 0 and (self.constant or self.count * self.m >= self.form.rows)
+
+    def kernel(self, name: str, gather: str, helpers=(), *, rows, parameters, c_row: int) -> Kernel:
+        """The kernel. `gather` is C text that puts rows [first, last) of image n into `wide`."""
+        form, room = self.form, Workspace()
+        panels = form.packed(self.n, self.k)
+        steps = ", ".join(map(str, self.steps))
+        pack = f"integer_panels_{form.F}({self.n}, {self.k}, %s, {steps}, %s);"
+        prepack, body = None, f"    const {form.B} *panels = (const {form.B} *){self.name};\n"
+        if self.constant:
+            elements = -(-panels * SIZES[form.B] // self.edge.dtype.itemsize)
+            made = "made" if form.B == form.G else f"({form.B} *)made"
+            prepack = Prepack(self.edge, elements, pack % ("given", made))
+        else:
+            body = f"    {form.B} *panels = {room.array(form.B, panels)};\n"
+            body += f"    {pack % (self.name, 'panels')}\n"
+        target, after, blocks = "out0", "", -(-self.m // self.block)
+        if form.G == "bfloat16":
+            body += f"    float *sums = {room.array('float', self.count * self.m * c_row)};\n"
+            first, last = (f"(n * {self.m} + {m}) * {c_row}" for m in ("first", "last"))
+            line = f"for (int64_t j = {first}; j < {last}; j++) out0[j] = narrow(sums[j]);\n"
+            target, after = "sums", line
+        inside = (
+            f"const int64_t n = i / {blocks}, first = i % {blocks} * {self.block};\n"
+            f"const int64_t last = {least(f'first + {self.block}', self.m)};\n"
+            f"{stack_array(form.A, 'wide', self.block * self.row + 15)}\n"
+            f"{gather}"
+            f"{block_of(rows, self.record.spec, f'n * {self.m} + first', self.block)}"
+            f"integer_rows_{form.F}(\n"
+            f"    last - first, {self.n}, {self.row // form.terms}, wide, panels,\n"
+            f"    {target} + (n * {self.m} + first) * {c_row}, {c_row});\n{after}"
+        )
+        if rows is not None:
+            inside += rows(f"n * {self.m} + first", f"n * {self.m} + last")
+        large = self.count * self.m * self.n * self.k > SERIAL
+        body += indent(loop("i", self.count * blocks, inside, pragma=PARALLEL * large), 4)
+        text = function(self.record, name, body, work=room.size > 0, parameters=parameters)
+        return Kernel(name, text, room.size, (*form.panels, *helpers), prepack)
+
+
+def straight(start: str, length: int, end: str) -> str:
+    """C text that widens rows of `length` numbers which are neighbours in memory."""
+    return f"integer_widen(wide, {start}, (last - first) * {length}, {end});\n"
+
+
+def gathered(p: Product, tiles: Tiles) -> str:
+    """C text that brings rows of the left side into its form."""
+    one = tiles.form.one % f"in{int(p.exchanged)}[m * {p.m.x} + k * {p.k.x}]"
+    return (
+        f"for (int64_t m = first; m < last; m++) {{\n"
+        f"    {tiles.form.A} *to = wide + (m - first) * {tiles.row};\n"
+        f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {one};\n"
+        + "".join(f"    to[{k}] = {tiles.form.none};\n" for k in range(p.k.size, tiles.row))
+        + "}\n"
+    )
+
+
+def product_of_halves(record, name: str, p: Product, rows, parameters) -> Kernel | None:
+    """The kernel of a product of bfloat16, which may come as float32, if blocks of its rows are
+    whole rows of the result; None if they are too few, or if the processor lacks the instruction.
+    """
+    if not (facts().bf16 and p.count == 1 and p.k.size):
+        return None
+    form = STORED if record.dtype == bfloat16.numpy else HALVES
+    sizes, right = (p.m.size, p.n.size, p.k.size), 1 - p.exchanged
+    tiles = Tiles(record, right, 1, sizes, (p.n.y, p.k.y), form)
+    if not tiles.pay:
+        return None
+    how = {"rows": rows, "parameters": parameters, "c_row": p.n.size}
+    return tiles.kernel(name, gathered(p, tiles), **how)

@@ -1,0 +1,123 @@
+"""Kernels for VNNI and BF16: their instructions emulated, and found in the compiler's assembly."""
+
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle import nn
+from minipaddle.codegen import grouped_tiles, machine
+from minipaddle.codegen.machine import facts, targeting
+from minipaddle.engine.codegen.translation_unit import with_prologue
+from tests.codegen import test_integer_products as whole
+from tests.codegen import test_product as product
+from tests.codegen.compiling import FLAGS, call, needs_gcc, run_all
+
+pytestmark = [
+    needs_gcc,
+    pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="flags of x86"),
+]
+EMULATED = (*FLAGS, "-include", str(Path(__file__).with_name("few_bits.h")))
+PLAIN = tuple(flag.replace("=native", "=x86-64-v3") for flag in FLAGS)
+SIZES = [(8, 2, 3), (9, 33, 70), (50, 130, 32), (97, 7, 65)]
+
+
+def test_a_processor_by_its_name():
+    with targeting("x86-64-v3"):
+        assert (facts().vector, facts().registers, facts().vnni, facts().bf16) == (
+            32, 16, False, False)  # fmt: skip
+    with targeting("icelake-server"):
+        assert (facts().vector, facts().vnni, facts().bf16) == (64, True, False)
+    with pytest.raises(ValueError, match="no processor is called 'z80'"):
+        targeting("z80")
+
+
+@pytest.mark.parametrize("flags", [EMULATED, PLAIN], ids=["emulated", "plain C"])
+def test_four_bytes_at_once_make_the_same_sums(flags):
+    """The kernels of VNNI, also compiled for a processor without it."""
+    with targeting("icelake-server"):
+        some = whole.calls()
+    assert sum("uint8_t wide" in one.kernel.source for one in some) > 5
+    assert not any("winograd" in one.kernel.source for one in some)
+    whole.check(some, flags=flags)
+
+
+def products(name: str) -> list:
+    """Products of bfloat16 in rows, turned, and with a constant right side, for a processor."""
+    rng, found = np.random.default_rng(0), []
+    for m, k, n in SIZES:
+        for order, right in ((product.PLAIN, (k, n)), (product.TURNED, (n, k))):
+            arrays = [rng.normal(size=s).astype(ml_dtypes.bfloat16) for s in ((m, k), right)]
+            for constant in ([], [1]):
+                with targeting(name):
+                    found.append(call("product", arrays, order, constant=constant))
+    return found
+
+
+@pytest.mark.parametrize("flags", [EMULATED, PLAIN], ids=["emulated", "plain C"])
+def test_pairs_of_halves(flags):
+    """Within the bound of a float32 sum, and of one rounding of the result to bfloat16."""
+    some = products("sapphirerapids")
+    assert all("bfloat16 wide" in one.kernel.source for one in some)
+    for one, (got,) in zip(some, run_all(some, flags=flags), strict=True):
+        x, y = (a.astype("float64") for a in one.inputs)
+        y = y.T if one.record.attrs == product.TURNED else y
+        bound = x.shape[1] * 2.0**-24 * (abs(x) @ abs(y)) + 2.0**-8 * abs(x @ y)
+        assert np.all(abs(got.astype("float64") - x @ y) <= bound)
+
+
+def test_mixed_precision_multiplies_halves(monkeypatch):
+    """A step computes its products, forward and backward, from the upper halves of floats; what it
+    returns is the interpreter's up to the order of float32 sums.
+    """
+    paddle.seed(0)
+    net, x = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 33)), paddle.randn([50, 40])
+    with targeting("sapphirerapids"):
+        known = facts()
+    monkeypatch.setattr(machine, "facts_here", lambda: known)
+
+    def step(x):
+        with paddle.amp.auto_cast(dtype="bfloat16"):
+            loss = (net(x) ** 2).mean()
+        return loss, *paddle.grad(loss, net.parameters())
+
+    found = []
+    for backend in ("native", "interpreter"):
+        run = paddle.jit.to_static(step, backend=backend)
+        found.append([y.numpy() for y in run(x)])
+        if backend == "native":
+            assert run.executables[0].source.own.count("integer_rows_halves(") == 5
+    for got, want in zip(*found, strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-2, atol=1e-3 * abs(want).max())
+
+
+def test_other_processors_multiply_halves_as_floats():
+    assert not any("bfloat16 wide" in one.kernel.source for one in products("x86-64-v3"))
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "instruction"),
+    [(grouped_tiles.FOURS, "icelake-server", "vpdpbusd"),
+     (grouped_tiles.HALVES, "cooperlake", "vdpbf16ps"),
+     (grouped_tiles.PAIRS, "x86-64-v3", "vpmaddwd")],
+)  # fmt: skip
+def test_the_inner_loop_of_a_tile(form, name, instruction, tmp_path):
+    """It has a multiplication for each of the tile's vectors, and no access to the stack."""
+    text = with_prologue(["#include <stdint.h>\n#include <string.h>", *form.tile])
+    use = f"void use(const {form.A} *a, const {form.B} *b, {form.C} *c, long k)\n"
+    use += f"{{ integer_panel_{form.F}({form.rows}, {form.panel}, k, a, 4 * k, b, c, 64); }}\n"
+    (tmp_path / "tile.c").write_text(text + use)
+    flags = [f"-march={name}" if flag == "-march=native" else flag for flag in FLAGS]
+    done = subprocess.run(
+        ["gcc", *flags, "-S", "-o", "-", str(tmp_path / "tile.c")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    loops = re.findall(r"^(\.L\d+):\n((?:(?!^\.L).*\n)*?)\tj\w+\t\1\n", done.stdout, re.MULTILINE)
+    counts = {body.count(instruction): body for _, body in loops}
+    assert 2 * form.rows in counts
+    assert "rsp" not in counts[2 * form.rows]
