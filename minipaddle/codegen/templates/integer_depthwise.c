@@ -13,7 +13,7 @@ static inline __attribute__((always_inline)) void integer_taps(
             __builtin_shufflevector(x, y, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)};
         for (int j = 0; j < 2; j++)
             sum[j] += (words_8)__builtin_ia32_pmaddwd256(
-                __builtin_convertvector(pairs[j], shorts_16), wide_int16_t(w + 16 * j));
+                wide_bytes(pairs[j]), wide_int16_t(w + 16 * j));
     }
 }
 #else
