@@ -17,6 +17,7 @@ from ..engine.passes.nest import Nest
 from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import begins_with_product, in_place, room_of
 from ..passes.strip_products import is_strips
+from .requantize import HELPERS, requantize_of
 from .rows_writer import RowsWriter
 
 IN_BLOCK = 1 << 18
@@ -68,7 +69,12 @@ def emit_epilogue(record, name: str) -> Kernel:
     inside = {**names, **{x: f"in{k}" for k, x in enumerate(own)}, first: "out0"}
     targets = ["out0" if k == place else n for k, n in enumerate(outs)]
 
+    usual = requantize_of(region) if place is None else None
+    pointers = {**inside, **dict(zip(outputs, targets, strict=True))}
+
     def rows(start: str, end: str) -> str:
+        if usual:
+            return usual.call(pointers, start, end, first.shape[-1])
         span = "first_row", "last_row", first.shape[-1]
         writer = RowsWriter(nest, [inside[x] for x in nest.inputs], targets, span)
         bounds = f"    const int64_t first_row = {start}, last_row = {end};"
@@ -88,7 +94,8 @@ def emit_epilogue(record, name: str) -> Kernel:
     call = f"    {name}_rows({', '.join(passed)});"
     text = f"{inner.source}\n{c_function(name, takes, call)}"
     begins = tuple(starts.get(x, 0) for x in region.inputs)
-    return Kernel(name, text, workspace, inner.helpers, inner.prepack, begins)
+    helpers = *inner.helpers, *(HELPERS if usual else ())
+    return Kernel(name, text, workspace, helpers, inner.prepack, begins)
 
 
 def is_epilogue(record) -> bool:

@@ -1,0 +1,95 @@
+"""The usual epilogue of a product of whole numbers: sums become floats, and these bytes again.
+
+A network on 8 bits does this between any two layers. GCC's vectors of the loop take twice as many
+instructions as `requantize.c`: a comparison and a selection for each bound, and masks and
+permutations where the processor packs numbers that fit.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..engine.codegen.kernel import read_template
+from ..engine.core.dtype import float32, int8, int32
+from ..engine.core.record import Record
+from ..engine.ir.program import NUMBER
+
+HELPERS = read_template("integers.c", __file__), read_template("requantize.c", __file__)
+
+BOUNDS = {"relu": ("0.0f", "INFINITY"), "relu6": ("0.0f", "6.0f")}
+"""Activations that clip, and their bounds as C text."""
+
+
+class Requantize(NamedTuple):
+    """The values of the formula in `requantize.c`: records of a region."""
+
+    high: int
+    step: Record
+    bias: Record
+    more: Record | None
+    activation: str
+    scale: Record
+    floats: Record | None  # an output, before it is clipped
+    q: Record
+
+    def call(self, names: dict, first: str, last: str, n: int) -> str:
+        """C text; `names` are those of pointers."""
+        low, top = BOUNDS.get(self.activation, ("0.0f", "INFINITY"))
+        more, floats = (names[x] if x else "0" for x in (self.more, self.floats))
+        return (
+            f"requantize({first}, {last}, {n}, out0, {self.high}.0f, {names[self.step]}, "
+            f"{names[self.bias]}, {more}, {floats},\n"
+            f"           {int(self.activation in BOUNDS)}, {low}, {top}, {names[self.scale]}[0], "
+            f"{names[self.q]});\n"
+        )
+
+
+def requantize_of(region) -> Requantize | None:
+    """The formula of a region that begins with a product; None if it is another one."""
+    total, *records = region.records
+    given, n = {x for x in region.inputs if x.dtype == float32.numpy}, total.shape[-1:]
+    if total.dtype != int32.numpy or len(records) < 3:
+        return None
+    start, *steps, q = records
+    if (start.op.name, q.op.name) != ("dequantize", "quantize"):
+        return None
+    found = {"step": start.inputs[1], "bias": None, "more": None, "activation": "", "floats": None}
+    value, before = start, start  # the floats, and those before they are clipped
+    for record in steps:
+        others = [x for x in record.inputs if x is not value]
+        if value not in record.inputs or found["activation"]:
+            return None
+        if record.op.name == "add" and len(others) == 1 and others[0] in given:
+            kind = "more" if found["bias"] else "bias"
+            if found[kind] or others[0].shape[-1:] != n:
+                return None
+            found[kind], before = others[0], record
+        elif record.op.name in BOUNDS:
+            found["activation"] = record.op.name
+        else:
+            return None
+        value = record
+    found |= {"floats": before if before in region.outputs else None, "scale": q.inputs[1]}
+    made = Requantize(start.attrs["high"], **found, q=q)
+    return made if fits(made, region, start, value, given) else None
+
+
+def fits(made: Requantize, region, start: Record, value: Record, given: set) -> bool:
+    """Whether the records of a formula are connected as `requantize.c` has it, and of its types."""
+    total, ends = region.records[0], {x for x in (made.floats, made.q) if x}
+    zeros = [x.inputs[2] for x in (start, made.q)]
+    return (
+        start.inputs[0] is total
+        and made.q.inputs[0] is value
+        and {made.step, made.bias, made.scale} <= given
+        and all(x.op is NUMBER and x.attrs["value"] == 0 for x in zeros)
+        and made.high & (made.high - 1) == 0
+        and made.step.spec.size == made.bias.spec.size == total.shape[-1]
+        and made.step.shape[-1:] == total.shape[-1:]
+        and (made.more is None or made.more.shape == total.shape)
+        and made.scale.spec.size == 1
+        and (made.q.dtype, made.q.attrs["low"], made.q.attrs["high"]) == (int8.numpy, -128, 127)
+        and made.q.shape == total.shape
+        and {*region.outputs} == ends
+        and len(region.outputs) == len(ends)
+    )

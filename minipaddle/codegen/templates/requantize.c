@@ -1,0 +1,69 @@
+/* Rows [first, last) of sums of whole numbers as whole numbers again, n columns:
+
+       t = sum · step / high + bias (+ more)      clipped to [low, top]; `floats` keeps it before that
+       q = round(t · unit)                        clipped to [-128, 127], the smallest for NaN
+
+   These are the formulas of `dequantize`, `relu6` and `quantize`, and they round as those do: high is
+   a power of two, and the bounds of q are whole. Columns are taken 32 or 8 at a time. */
+#ifdef __AVX2__
+typedef float floats_8 __attribute__((vector_size(32)));
+typedef floats_8 loose_floats __attribute__((aligned(4), may_alias));
+typedef int16_t shorts_8 __attribute__((vector_size(16)));
+typedef int32_t words_4 __attribute__((vector_size(16)));
+typedef char chars_32 __attribute__((vector_size(32)));
+#define floats_of(p) (*(const loose_floats *)(p))
+#define all_8(x) ((floats_8){0} + (x))
+static inline __attribute__((always_inline)) words_8 requantize_8(
+    const int32_t *sum, const float high, const float *step, const float *bias, const float *more,
+    float *floats, const int clipped, const float low, const float top, const float unit)
+{
+    floats_8 t = __builtin_convertvector(*(const loose_words *)sum, floats_8);
+    t = t * floats_of(step) * (1 / high) + floats_of(bias);
+    if (more) t = floats_of(more) + t;
+    if (floats) *(loose_floats *)floats = t;
+    if (clipped) t = __builtin_ia32_maxps256(all_8(low), t);
+    if (clipped && top < INFINITY) t = __builtin_ia32_minps256(all_8(top), t);
+    t = __builtin_ia32_maxps256(t * unit, all_8(-128.0f));
+    return (words_8)__builtin_ia32_cvtps2dq256(__builtin_ia32_minps256(all_8(127.0f), t));
+}
+#endif
+
+static inline __attribute__((always_inline)) void requantize(
+    int64_t first, int64_t last, int64_t n, const int32_t *sums, const float high, const float *step,
+    const float *bias, const float *more, float *floats, const int clipped, const float low,
+    const float top, const float scale, int8_t *q)
+{
+    const float unit = 127.0f / scale;
+    for (int64_t k = first * n; k < last * n; k += n) {
+        int64_t l = 0;
+#ifdef __AVX2__
+#define EIGHT(at) requantize_8(sums + k + (at), high, step + (at), bias + (at), \
+        more ? more + k + (at) : 0, floats ? floats + k + (at) : 0, clipped, low, top, unit)
+        for (; l + 32 <= n; l += 32) {
+            const words_8 a = EIGHT(l), b = EIGHT(l + 8), c = EIGHT(l + 16), d = EIGHT(l + 24);
+            const words_8 mixed = (words_8)__builtin_ia32_packsswb256(
+                __builtin_ia32_packssdw256(a, b), __builtin_ia32_packssdw256(c, d));
+            *(loose_words *)(q + k + l) = (words_8)__builtin_ia32_permvarsi256(
+                mixed, (words_8){0, 4, 1, 5, 2, 6, 3, 7});
+        }
+        for (; l + 8 <= n; l += 8) {
+            const words_8 a = EIGHT(l);
+            const words_4 *half = (const words_4 *)&a;
+            const shorts_8 both = (shorts_8)__builtin_ia32_packssdw128(half[0], half[1]);
+            const bytes_16 b = (bytes_16)__builtin_ia32_packsswb128(both, both);
+            memcpy(q + k + l, &b, 8);
+        }
+#undef EIGHT
+#endif
+        for (; l < n; l++) {
+            float t = sums[k + l] * step[l] / high + bias[l];
+            if (more) t = more[k + l] + t;
+            if (floats) floats[k + l] = t;
+            if (clipped) t = t < low ? low : t;
+            if (clipped) t = t > top ? top : t;
+            t = rintf(t * unit);
+            t = t > -128.0f ? t : -128.0f;
+            q[k + l] = (int8_t)(t > 127.0f ? 127.0f : t);
+        }
+    }
+}
