@@ -5,6 +5,7 @@ row is the window of a pixel. The right side lies in panels, which are packed be
 it is constant. What multiplies depends on the processor:
 
     pairs   int16 · int8     AVX2's vpmaddwd, or plain C          16 columns
+    bytes   uint8 · int8     AVX2's vpmaddubsw, up to 127 left    16 columns
     fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
     halves  bfloat16         vdpbf16ps, sums in float32           32 columns
 
@@ -21,8 +22,10 @@ from typing import NamedTuple
 from ..engine.codegen.kernel import Kernel, function, read_template, stack_array
 from ..engine.codegen.writer import least
 from ..engine.core.dtype import bfloat16
+from ..engine.core.record import Record
 from .c_text import PARALLEL, SIZES, Workspace, indent, loop
 from .epilogue import block_of
+from .known_inputs import is_known_unsigned
 from .machine import facts
 from .prepacking import Prepack, is_constant_input
 from .product import Product
@@ -97,6 +100,10 @@ PAIRS = Format(
     "int8_t", "int16_t", "int8_t", load="wide_int8_t",
     wide="*(loose_shorts *)(to + k) = wide_int8_t(from + k)",
 )  # fmt: skip
+BYTES = Format(  # a sum of two products, 2 · 127 · 128 at most, fits int16
+    "bytes", "uint8_t", "int8_t", "bytes", terms=4, load="bytes_32",
+    wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k)",
+)  # fmt: skip
 SHORTS = Format("int16_t", "int16_t", "int16_t", load="wide_int16_t")
 WIDE = {"rows": 8, "panel": 32, "words": "words_16", "loose": "loose_words_16"}
 FOURS = Format(
@@ -114,9 +121,9 @@ HALVES = Format(  # given as float32
 STORED = HALVES._replace(F="stored_halves", G="bfloat16", number="widen", take="", one="%s")
 
 
-def bytes_format() -> Format:
+def format_of(left: Record) -> Format:
     """The form for int8 on the processor that kernels are written for."""
-    return FOURS if facts().vnni else PAIRS
+    return FOURS if facts().vnni else BYTES if is_known_unsigned(left) else PAIRS
 
 
 class Tiles:
@@ -125,7 +132,7 @@ class Tiles:
     """
 
     def __init__(self, record, right: int, count: int, sizes, steps, form: Format | None = None):
-        self.form = form or bytes_format()
+        self.form = form or format_of(record.inputs[1 - right])
         self.record, self.edge, self.name = record, record.inputs[right], f"in{right}"
         self.count, (self.m, self.n, self.k), self.steps = count, sizes, steps
         self.row = self.form.row(self.k)
@@ -176,9 +183,9 @@ class Tiles:
         return Kernel(name, text, room.size, (*form.panels, *helpers), prepack)
 
 
-def straight(start: str, length: int, end: str) -> str:
+def straight(form: Format, start: str, length: int, end: str) -> str:
     """C text that widens rows of `length` numbers which are neighbours in memory."""
-    return f"integer_widen(wide, {start}, (last - first) * {length}, {end});\n"
+    return f"integer_widen_{form.F}(wide, {start}, (last - first) * {length}, {end});\n"
 
 
 def gathered(p: Product, tiles: Tiles) -> str:

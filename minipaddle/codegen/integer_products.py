@@ -94,17 +94,19 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
     tiles = Tiles(record, 1, im.n, (oh * ow, outs, w.size // outs), (1, outs))
     if not tiles.pay:
         return plain_convolution(record, name, rows, parameters)
+    form = tiles.form
     sizes = [*h, c, *im.kernel, *im.stride, *im.dilation, *im.low]
     gather = (
-        straight(f"in0 + (n * {oh * ow} + first) * {c}", c, f"in0 + {x.size}")
+        straight(form, f"in0 + (n * {oh * ow} + first) * {c}", c, f"in0 + {x.size}")
         if (im.pointwise and c == tiles.row)
         else (
-            f"integer_windows(wide, {tiles.row}, in0 + n * {h[0] * h[1] * c}, first, last, {ow},\n"
+            f"integer_windows_{form.F}(\n"
+            f"                wide, {tiles.row}, in0 + n * {h[0] * h[1] * c}, first, last, {ow},\n"
             f"                {', '.join(map(str, sizes))});\n"
         )
     )
     how = {"rows": rows, "parameters": parameters, "c_row": outs}
-    return tiles.kernel(name, gather, (tiles.form.windows,), **how)
+    return tiles.kernel(name, gather, (form.windows,), **how)
 
 
 def depthwise(record, name: str, im: Images, rows, parameters) -> Kernel:

@@ -12,9 +12,9 @@ from .c_text import PARALLEL, SIZES, epilogue_after, indent, loop
 from .flat_loops import digits
 from .float_kernel import FloatKernel
 from .grouped_tiles import product_of_halves
+from .known_inputs import multiplies_halves
 from .product import Product, pick_algorithm, product_of
 from .product_plan import Alone, ProductPlan
-from .rounded_inputs import multiplies_halves
 
 ON_STACK = 1 << 16
 """Most bytes of panels on the stack of a thread."""

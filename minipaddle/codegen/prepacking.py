@@ -15,8 +15,7 @@ from ..engine.codegen.step import Kernels, kernel_of
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
 from ..engine.ir.program import Program
-from .machine import facts
-from .rounded_inputs import holds_halves, rounded_inputs
+from .known_inputs import is_small, known_inputs
 
 
 class Prepack(NamedTuple):
@@ -61,12 +60,12 @@ class PackingKernels(Kernels):
         super().__init__(program, tuned)
 
     def adapted(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
-        constants, rounded = self.constant_inputs_of(record), self.rounded_inputs_of(record)
-        if not (constants or rounded):
+        constants, known = self.constant_inputs_of(record), self.known_inputs_of(record)
+        if not (constants or known):
             return super().adapted(record, kernel, choices)
         with (
             constant_inputs(constants),
-            rounded_inputs(rounded),
+            known_inputs(known),
             following(Schedule(choices)) if choices else nullcontext(),
         ):
             kernel = kernel_of(record, kernel.name)
@@ -78,12 +77,10 @@ class PackingKernels(Kernels):
         """The constant inputs of a record, by the inputs of its region if it is a group."""
         return {x: y for x, y in inner_inputs(record) if self.constants and y in self.constants}
 
-    def rounded_inputs_of(self, record: Record) -> list[Record]:
-        """The inputs of a record that hold only numbers of bfloat16, where the processor
-        multiplies these.
-        """
-        pairs = inner_inputs(record) if facts().bf16 else ()
-        return [x for x, y in pairs if holds_halves(self.made.get(y, y))]
+    def known_inputs_of(self, record: Record) -> list[tuple[Record, Record]]:
+        """The inputs of a record with numbers of few bits, and the records that made them."""
+        pairs = ((x, self.made.get(y, y)) for x, y in inner_inputs(record))
+        return [(x, made) for x, made in pairs if is_small(made)]
 
     @property
     def functions(self) -> list[str]:

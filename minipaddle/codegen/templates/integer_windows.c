@@ -1,6 +1,6 @@
 /* n numbers of one byte as terms of the left side. Up to 15 more may be read, before `end`, and
    written. */
-static inline __attribute__((always_inline)) void integer_widen(
+static inline __attribute__((always_inline)) void integer_widen_$F(
     $A *to, const int8_t *from, int64_t n, const int8_t *end)
 {
     if (end - from >= n + 15) {
@@ -12,7 +12,7 @@ static inline __attribute__((always_inline)) void integer_widen(
 
 /* The windows of pixels [first, last) of a result, each as a row of $A, of which there are `row`; what
    lies out of the image is 0. Up to 15 numbers after the last row are written, too. */
-static __attribute__((noinline)) void integer_windows(
+static __attribute__((noinline)) void integer_windows_$F(
     $A *to, int64_t row, const int8_t *image, int64_t first, int64_t last, int64_t out_w,
     int64_t h, int64_t w, int64_t c, int64_t kh, int64_t kw, int64_t sh, int64_t sw, int64_t dh,
     int64_t dw, int64_t top, int64_t left)
@@ -27,7 +27,7 @@ static __attribute__((noinline)) void integer_windows(
             const int8_t *line = image + (y * w + x0) * c;
             const int inside = y >= 0 && y < h;
             if (inside && dw == 1 && x0 >= 0 && x0 + kw <= w) {
-                integer_widen(at, line, kw * c, end);
+                integer_widen_$F(at, line, kw * c, end);
                 at += kw * c;
                 continue;
             }
@@ -35,7 +35,7 @@ static __attribute__((noinline)) void integer_windows(
                 const int64_t x = x0 + u * dw;
                 const int there = inside && x >= 0 && x < w;
                 if (there)
-                    integer_widen(at, line + u * dw * c, c, end);
+                    integer_widen_$F(at, line + u * dw * c, c, end);
                 else
                     memset(at, $zero, sizeof($A) * c);
             }

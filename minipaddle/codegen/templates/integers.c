@@ -9,6 +9,7 @@ typedef words_8 loose_words __attribute__((aligned(4), may_alias));
 typedef int32_t words_16 __attribute__((vector_size(64)));
 typedef words_16 loose_words_16 __attribute__((aligned(1), may_alias));
 typedef int32_t loose_word __attribute__((aligned(1), may_alias));
+typedef char chars_32 __attribute__((vector_size(32)));
 typedef float floats_16 __attribute__((vector_size(64)));
 #if defined __AVX2__ && !defined __clang__  /* GCC makes five instructions of the conversion */
 typedef char chars_16 __attribute__((vector_size(16)));
@@ -22,6 +23,10 @@ typedef char chars_16 __attribute__((vector_size(16)));
 #define upper_half(x) ((bfloat16){(uint16_t)((union { float f; uint32_t u; }){x}.u >> 16)})
 #define dot_pairs(sum, x, y) \
     ((sum) += (counts_8)__builtin_ia32_pmaddwd256((shorts_16)(x), (shorts_16)(y)))
+#define bytes_32(p) (*(const loose_words *)(p))
+#define dot_bytes(sum, x, y) \
+    ((sum) += (counts_8)__builtin_ia32_pmaddwd256( \
+        (shorts_16)__builtin_ia32_pmaddubsw256((chars_32)(x), (chars_32)(y)), (shorts_16){0} + 1))
 #ifndef dot_fours  /* tests give C in place of these instructions */
 #define dot_fours(sum, x, y) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
 #define dot_halves(sum, x, y) __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))

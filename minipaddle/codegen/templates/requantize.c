@@ -10,7 +10,6 @@ typedef float floats_8 __attribute__((vector_size(32)));
 typedef floats_8 loose_floats __attribute__((aligned(4), may_alias));
 typedef int16_t shorts_8 __attribute__((vector_size(16)));
 typedef int32_t words_4 __attribute__((vector_size(16)));
-typedef char chars_32 __attribute__((vector_size(32)));
 #define floats_of(p) (*(const loose_floats *)(p))
 #define all_8(x) ((floats_8){0} + (x))
 static inline __attribute__((always_inline)) words_8 requantize_8(
