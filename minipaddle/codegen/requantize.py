@@ -29,7 +29,7 @@ class Requantize(NamedTuple):
     more: Record | None
     activation: str
     scale: Record
-    floats: Record | None  # an output, before it is clipped
+    floats: Record | None  # an output, too
     q: Record
 
     def call(self, names: dict, first: str, last: str, n: int) -> str:
@@ -54,7 +54,7 @@ def requantize_of(region) -> Requantize | None:
     if (start.op.name, q.op.name) != ("dequantize", "quantize"):
         return None
     found = {"step": start.inputs[1], "bias": None, "more": None, "activation": "", "floats": None}
-    value, before = start, start  # the floats, and those before they are clipped
+    value = start
     for record in steps:
         others = [x for x in record.inputs if x is not value]
         if value not in record.inputs or found["activation"]:
@@ -63,13 +63,13 @@ def requantize_of(region) -> Requantize | None:
             kind = "more" if found["bias"] else "bias"
             if found[kind] or others[0].shape[-1:] != n:
                 return None
-            found[kind], before = others[0], record
+            found[kind] = others[0]
         elif record.op.name in BOUNDS:
             found["activation"] = record.op.name
         else:
             return None
         value = record
-    found |= {"floats": before if before in region.outputs else None, "scale": q.inputs[1]}
+    found |= {"floats": value if value in region.outputs else None, "scale": q.inputs[1]}
     made = Requantize(start.attrs["high"], **found, q=q)
     return made if fits(made, region, start, value, given) else None
 

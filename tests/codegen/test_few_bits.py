@@ -47,6 +47,28 @@ def test_four_bytes_at_once_make_the_same_sums(flags):
     whole.check(some, flags=flags)
 
 
+@pytest.mark.parametrize("march", ["x86-64-v3", "x86-64"])
+def test_four_bytes_behind_a_relu(march, monkeypatch):
+    """The largest of both sides, too, whose pairs of products just fit int16."""
+    monkeypatch.setattr(grouped_tiles, "is_known_unsigned", lambda edge: True)
+    rng, some = np.random.default_rng(0), []
+    for m, k, n in SIZES:
+        x, y = (
+            rng.integers(low, 128, s).astype("int8") for low, s in ((0, (m, k)), (-128, (k, n)))
+        )
+        some.append(call("product_integer", [x, y], product.PLAIN))
+        least = [np.full_like(x, 127), np.full_like(y, -128)]
+        some.append(call("product_integer", least, product.PLAIN, constant=[1]))
+    at = dict(zip(whole.NAMES, ((2, 1), ((1, 1), (0, 2)), (1, 1), 1), strict=True))
+    for channels in (4, 5):
+        image = rng.integers(0, 128, (2, 7, 9, channels)).astype("int8")
+        kernel = rng.integers(-128, 128, (3, 2, channels, 21)).astype("int8")
+        some.append(call("conv_last_integer", [image, kernel], at))
+    with targeting(march):
+        assert all("integer_rows_bytes(" in one.kernel.source for one in some)
+    whole.check(some, flags=tuple(flag.replace("=native", f"={march}") for flag in FLAGS))
+
+
 def products(name: str) -> list:
     """Products of bfloat16 in rows, turned, and with a constant right side, for a processor."""
     rng, found = np.random.default_rng(0), []

@@ -1,6 +1,6 @@
 /* Rows [first, last) of sums of whole numbers as whole numbers again, n columns:
 
-       t = sum · step / high + bias (+ more)      clipped to [low, top]; `floats` keeps it before that
+       t = sum · step / high + bias (+ more)      clipped to [low, top]; `floats` keeps it
        q = round(t · unit)                        clipped to [-128, 127], the smallest for NaN
 
    These are the formulas of `dequantize`, `relu6` and `quantize`, and they round as those do: high is
@@ -19,9 +19,9 @@ static inline __attribute__((always_inline)) words_8 requantize_8(
     floats_8 t = __builtin_convertvector(*(const loose_words *)sum, floats_8);
     t = t * floats_of(step) * (1 / high) + floats_of(bias);
     if (more) t = floats_of(more) + t;
-    if (floats) *(loose_floats *)floats = t;
     if (clipped) t = __builtin_ia32_maxps256(all_8(low), t);
     if (clipped && top < INFINITY) t = __builtin_ia32_minps256(all_8(top), t);
+    if (floats) *(loose_floats *)floats = t;
     t = __builtin_ia32_maxps256(t * unit, all_8(-128.0f));
     return (words_8)__builtin_ia32_cvtps2dq256(__builtin_ia32_minps256(all_8(127.0f), t));
 }
@@ -57,9 +57,9 @@ static inline __attribute__((always_inline)) void requantize(
         for (; l < n; l++) {
             float t = sums[k + l] * step[l] / high + bias[l];
             if (more) t = more[k + l] + t;
-            if (floats) floats[k + l] = t;
             if (clipped) t = t < low ? low : t;
             if (clipped) t = t > top ? top : t;
+            if (floats) floats[k + l] = t;
             t = rintf(t * unit);
             t = t > -128.0f ? t : -128.0f;
             q[k + l] = (int8_t)(t > 127.0f ? 127.0f : t);
