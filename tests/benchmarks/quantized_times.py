@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import tempfile
+import warnings
 from copy import deepcopy
 from functools import partial
 from time import perf_counter, process_time
@@ -124,6 +125,8 @@ def times_of_texts(threads: int) -> Table:
         "8 bits": partial(compiled(small), x, places, mask),
     }
     torch = peer("torch")
+    if torch:
+        runs |= torch_texts(torch, threads)
     if torch and peer("onnxruntime"):
         from . import onnx_models as om
 
@@ -134,6 +137,22 @@ def times_of_texts(threads: int) -> Table:
     for name, seconds in least(runs, threads).items():
         table.add_row(name, f"{1e3 * seconds:.3f}")
     return table
+
+
+def torch_texts(torch, threads: int) -> dict:
+    """The same model in torch: in float32, and with whole numbers by its x86 kernels, whose scales
+    are found at each run.
+    """
+    torch.set_num_threads(threads)
+    net = gpt.net(torch).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it recommends torchao
+        small = torch.ao.quantization.quantize_dynamic(net, {torch.nn.Linear}, torch.qint8)
+    given = [torch.from_numpy(a) for a in gpt.one_text()]
+    return {
+        "torch, float32": torch.no_grad()(partial(net, *given)),
+        "torch, 8 bits, dynamic": torch.no_grad()(partial(small, *given)),
+    }
 
 
 class WeightOnly(nn.Layer):
