@@ -30,7 +30,9 @@ LARGE = 1 << 20
 """Elements of y from which OpenBLAS is faster: it has blocks for each cache level (measured)."""
 
 TALL = 32
-"""Fewest rows of x for which OpenBLAS is faster; with over four times as many, y is packed."""
+"""Fewest rows of x for which OpenBLAS is faster. With as many for each 16 bytes of a vector, y is
+packed: packing takes longer than it saves for fewer, the more so the faster the processor is.
+"""
 
 
 class Axis(NamedTuple):
@@ -135,7 +137,8 @@ def choose_algorithm(p: Product, dtype) -> str:
         return "dots"
     if straight and p.m.size <= STREAMED and p.n.size >= WIDE:
         return "stream"
-    if straight and p.count == 1 and p.m.size > 4 * TALL and not stays_in_cache(p, dtype):
+    tall = p.m.size >= TALL * facts().vector // 16
+    if straight and p.count == 1 and tall and not stays_in_cache(p, dtype):
         return "panels"
     return "rows" if straight or p.n.size == 1 else "panels"
 
