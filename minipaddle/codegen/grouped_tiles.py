@@ -5,7 +5,7 @@ row is the window of a pixel. The right side lies in panels, which are packed be
 it is constant. What multiplies depends on the processor:
 
     pairs   int16 · int8     AVX2's vpmaddwd, or plain C          16 columns
-    bytes   uint8 · int8     AVX2's vpmaddubsw, up to 127 left    16 columns
+    bytes   int8 · int8      AVX2's vpmaddubsw, left not negative 16 columns
     fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
     halves  bfloat16         vdpbf16ps, sums in float32           32 columns
 
@@ -69,6 +69,7 @@ class Format(NamedTuple):
     one: str = "%s"  # a number as a term
     wide: str = ""  # 16 numbers, likewise
     zero: int = 0  # the bytes of 0
+    guarded: int = 0  # whether numbers of the left side must not be negative, as a run finds
 
     def row(self, terms: int) -> int:
         """The terms of a row, filled up."""
@@ -101,7 +102,7 @@ PAIRS = Format(
     wide="*(loose_shorts *)(to + k) = wide_int8_t(from + k)",
 )  # fmt: skip
 BYTES = Format(  # a sum of two products, 2 · 127 · 128 at most, fits int16
-    "bytes", "uint8_t", "int8_t", "bytes", terms=4, load="bytes_32",
+    "bytes", "int8_t", "int8_t", "bytes", terms=4, load="bytes_32", guarded=1,
     wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k)",
 )  # fmt: skip
 SHORTS = Format("int16_t", "int16_t", "int16_t", load="wide_int16_t")

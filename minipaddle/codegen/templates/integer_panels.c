@@ -2,6 +2,15 @@
 static void integer_rows_$F(
     int64_t M, int64_t N, int64_t groups, const $A *a, const $B *panels, $C *c, int64_t c_row)
 {
+#if $guarded  /* NaN is -128 behind a ReLU, too, and a scale may be negative */
+    $A any = 0;
+    for (int64_t k = 0; k < M * $terms * groups; k++) any |= a[k];
+    if (any < 0) {
+        for (int64_t n = 0; n < N; n += $panel, panels += $terms * $panel * groups)
+            integer_plain_$F(M, groups, a, $terms * groups, panels, c + n, c_row, N - n);
+        return;
+    }
+#endif
     for (int64_t n = 0; n < N; n += $panel, panels += $header + $terms * $panel * groups)
         integer_panel_$F(M, N - n, groups, a, $terms * groups, panels, c + n, c_row);
 }

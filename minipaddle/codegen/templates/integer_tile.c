@@ -1,6 +1,22 @@
 /* Products of $A with $B in $C, at most $rows rows by two vectors of columns at a time. $terms terms
    are summed at once, and nothing saturates; sums of whole numbers wrap around. b lies in panels, the
    columns of a tile, in groups of terms, after $header numbers: what sums begin with. */
+#if !defined $needs || $guarded
+static __attribute__((noinline)) void integer_plain_$F(
+    const int64_t rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, $C *c,
+    int64_t c_row, int64_t n)
+{
+    for (int64_t i = 0; i < rows; i++, a += a_row, c += c_row) {
+        $U sum[$panel] = {0};
+        if ($header) memcpy(sum, b, sizeof sum);
+        for (int64_t k = 0; k < $terms * groups; k += $terms)
+            for (int j = 0; j < $panel; j++)
+                for (int t = 0; t < $terms; t++)
+                    sum[j] += ($U)($value(a[k + t]) * $value(b[$header + k * $panel + $terms * j + t]));
+        for (int j = 0; j < n && j < $panel; j++) c[j] = ($C)sum[j];
+    }
+}
+#endif
 #ifdef $needs
 static inline __attribute__((always_inline)) void integer_tile_$F(
     const int rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, $C *c,
@@ -31,20 +47,7 @@ static inline __attribute__((always_inline)) void integer_tile_$F(
         for (int j = 0; j < n; j++) c[i * c_row + j] = some[i][j];
 }
 #else
-static __attribute__((noinline)) void integer_tile_$F(
-    const int rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, $C *c,
-    int64_t c_row, int64_t n)
-{
-    for (int i = 0; i < rows; i++, a += a_row, c += c_row) {
-        $U sum[$panel] = {0};
-        if ($header) memcpy(sum, b, sizeof sum);
-        for (int64_t k = 0; k < $terms * groups; k += $terms)
-            for (int j = 0; j < $panel; j++)
-                for (int t = 0; t < $terms; t++)
-                    sum[j] += ($U)($value(a[k + t]) * $value(b[$header + k * $panel + $terms * j + t]));
-        for (int j = 0; j < n && j < $panel; j++) c[j] = ($C)sum[j];
-    }
-}
+#define integer_tile_$F integer_plain_$F
 #endif
 
 /* c = a · b for M rows of a and one panel of b, of which n columns count. */
