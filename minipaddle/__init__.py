@@ -12,6 +12,7 @@ from . import (
     distribution,
     executors,
     incubate,
+    inference,
     linalg,
     quantization,
     slim,

@@ -35,8 +35,9 @@ nn | regularizer | distribution
 optimizer | io | metric
 jit
 amp
-quantization | distributed | inference | static | vision | text | hapi | tuning
-slim | onnx | export
+quantization | distributed | static | vision | text | hapi | tuning
+slim | inference | onnx | export
+serving
 viz | testing
 learn
 base | incubate

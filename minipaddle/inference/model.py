@@ -1,0 +1,234 @@
+"""A loaded model ready to run: compiled for each shape once, bound to memory for each user.
+
+`Model` has the program and its executables, which threads share. A `Binding` is memory for the
+inputs and outputs of one shape, bound to the compiled function: to run it is one call of C.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ..core.prelude import Recording, Spec, value_error
+from ..engine.eager.device import as_place, chosen
+from ..engine.eager.tensor import Tensor
+from ..engine.executors.arrays import address
+from ..engine.executors.executable_cache import ExecutableCache
+from ..engine.executors.native import Context, Executable, running
+from ..engine.ir.interpreter import check_guards
+from ..engine.jit.tree import LEAF
+from ..ir.input_spec import fits, format_expected
+from ..jit.loading import TranslatedLayer, load
+from .rows import batch_of, rows_independent
+
+PLACING = threading.RLock()
+"""Held while the default device, which is one for all threads, is that of a model."""
+
+
+class Model:
+    """The method `forward` of a saved model.
+
+    inputs: spec of each input by name, sizes that vary as symbols
+    outputs: the same of the outputs; names are keys, where the model returns a dict
+    batch: the name of the size in front of all of them, if their rows are independent; else None
+    """
+
+    def __init__(
+        self, prefix: str, *, backend: str = "native", strategy: dict | None = None,
+        threads: int = 1, place: str = "cpu", report: bool = False,
+    ):  # fmt: skip
+        self.place, self.threads, self.report = as_place(place), threads, report
+        with Placed(self.place):
+            self.layer: TranslatedLayer = load(prefix)
+        self.program = self.layer.program()
+        self.cache = self.layer._at_once.executables = ExecutableCache(backend, strategy)
+        self.cache.frozen = True
+        self.housed = self.layer._at_once.housed(self.program)
+        self.states = [state.storage for state in self.housed.states]
+        self.inputs = {r.attrs["name"]: r.spec for r in self.program.inputs}
+        method = self.layer._methods["forward"]
+        names = zip(names_of(method.structure), method.places, strict=True)
+        self.places = {name: k for name, k in names if k is not None}
+        self.outputs = {name: self.program.outputs[k].spec for name, k in self.places.items()}
+        self.lock = threading.Lock()
+
+    @cached_property
+    def batch(self) -> str | None:
+        return batch_of(self.program) if rows_independent(self.program) else None
+
+    def check(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+        """The open sizes by name for inputs of these shapes; ValueError if they do not fit."""
+        sizes: dict[str, int] = {}
+        for (name, spec), shape in zip(self.inputs.items(), shapes, strict=True):
+            if not fits(spec, Spec(shape, spec.dtype), sizes):
+                raise value_error(
+                    f"{name} has the shape {list(shape)}", expected=format_expected(spec, sizes)
+                )
+        check_guards(self.program.guards, sizes, self.program)
+        return sizes
+
+    def executable(self, shapes: Sequence[tuple[int, ...]]):
+        """The compiled program for inputs of these shapes; None if it is interpreted."""
+        self.check(shapes)
+        specs = [Spec(s, spec.dtype) for s, spec in zip(shapes, self.inputs.values(), strict=True)]
+        if any(0 in spec.shape for spec in specs):
+            return None
+        with self.lock, Placed(self.place):
+            before = len(self.cache.compiled)
+            held = [state.record.spec for state in self.housed.states]
+            found = self.cache.executable(self.housed, [*specs, *held])
+            if len(self.cache.compiled) > before:
+                if isinstance(found, Executable):
+                    found.set_threads(self.threads)
+                if self.report:
+                    print(found.report() if hasattr(found, "report") else found)
+        return found
+
+    def binding(self, shapes: Sequence[tuple[int, ...]]) -> Binding | Unbound:
+        """New memory for inputs of these shapes, and for the outputs."""
+        shapes = [tuple(shape) for shape in shapes]
+        executable = self.executable(shapes)
+        if isinstance(executable, Executable) and not executable.updated:
+            return Binding(self, executable)
+        return Unbound(self, shapes)
+
+
+class Binding:
+    """A compiled program, bound to memory. `inputs` and `outputs` are arrays by number; the run
+    reads and writes these very arrays. One thread at a time may use it.
+    """
+
+    def __init__(self, model: Model, executable: Executable):
+        self.executable, self.context = executable, Context(executable)
+        count = executable.inputs
+        self.states = [storage.read() for storage in model.states]
+        for k, array in enumerate(self.states, count):
+            self.context.hold(k, array)
+        self.own = [np.zeros(*spec) for spec in executable.given[:count]]
+        self.inputs = [*self.own]
+        for k, array in enumerate(self.inputs):
+            self.context.hold(k, array)
+        made = [self.context.result(k) for k in range(len(executable.outputs))]
+        self.made, self.places = made, [*model.places.values()]
+        self.function, self.table = executable.function("run"), self.context.all
+        self.hosted = bool(executable.source.hosted)
+
+    @property
+    def outputs(self) -> list:
+        """The arrays that a run writes."""
+        return [self.made[k] for k in self.places]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of memory that it holds."""
+        return self.context.room.nbytes + sum(a.nbytes for a in [*self.inputs, *self.made])
+
+    def share_input(self, k: int, array) -> None:
+        """Let the run read this array: C-contiguous, of the input's shape and dtype."""
+        self.inputs[k] = array
+        self.context.hold(k, array)
+
+    def share_output(self, k: int, array) -> None:
+        """Let the run write into this array: C-contiguous, of the output's shape and dtype."""
+        place = self.places[k]
+        self.made[place] = array
+        self.context.table[1 + len(self.context.held) + place] = address(array)
+
+    def run(self) -> None:
+        """Compute the outputs from the inputs."""
+        if not self.hosted:
+            self.function(self.table)
+            return
+        before, running.context = running.context, self.context
+        try:
+            failed = self.function(self.table)
+        finally:
+            running.context = before
+        if failed:
+            error, self.context.error = self.context.error, None
+            for array in self.inputs:
+                array[...] = 0  # rows that pad a later batch must not fail
+            raise error
+
+    def call(self, arrays: list) -> list:
+        """New arrays of outputs for other arrays of inputs."""
+        made = self.context.run([*arrays, *self.states])
+        for k, array in enumerate(self.inputs):
+            self.context.hold(k, array)
+        for k, array in enumerate(self.made):
+            self.context.table[1 + len(self.context.held) + k] = address(array)
+        return [made[k] for k in self.places]
+
+
+class Unbound:
+    """The same for a program that is not compiled, that updates states, or that runs on a GPU."""
+
+    hosted = True
+
+    def __init__(self, model: Model, shapes):
+        self.model = model
+        specs = zip(shapes, model.inputs.values(), strict=True)
+        self.own = [np.zeros(shape, spec.dtype) for shape, spec in specs]
+        self.inputs = [*self.own]
+        self.outputs: list = []
+        self.shared: dict[int, object] = {}
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in [*self.inputs, *self.outputs])
+
+    def share_input(self, k: int, array) -> None:
+        self.inputs[k] = array
+
+    def share_output(self, k: int, array) -> None:
+        self.shared[k] = array
+
+    def run(self) -> None:
+        self.outputs = self.call(self.inputs)
+        for k, array in self.shared.items():
+            np.copyto(array, self.outputs[k], casting="no")
+            self.outputs[k] = array
+
+    def call(self, arrays: list) -> list:
+        model, layer = self.model, self.model.layer
+        sizes = model.check([a.shape for a in arrays])
+        with Placed(model.place), Recording(False):
+            given = [Tensor(a) for a in arrays]
+            states = [store.get(key) for store, key in layer._kept_of["forward"]]
+            found = layer._at_once(model.program, given, states, sizes)
+            return [found[k].numpy() for k in model.places.values()]
+
+
+class Placed:
+    """Within the block, new tensors are made on a place."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __enter__(self) -> None:
+        PLACING.acquire()
+        self.before, chosen.now = chosen.now, self.place
+        if self.place.kind != "cpu":
+            self.place.use()
+
+    def __exit__(self, *error) -> None:
+        chosen.now = self.before
+        PLACING.release()
+
+
+def names_of(structure, name: str = "") -> list[str]:
+    """A name for each leaf of a structure: its keys and numbers; `output_0` and so on, if the
+    model returns a tensor, a list or a tuple.
+    """
+    if structure is LEAF:
+        return [name or "output_0"]
+    named = issubclass(structure.kind, dict)
+    found = []
+    for key, child in zip(structure.keys, structure.children, strict=True):
+        own = str(key) if named or name else f"output_{key}"
+        found += names_of(child, f"{name}.{own}" if name else own)
+    return found
+
