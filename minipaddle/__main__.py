@@ -4,8 +4,9 @@ import sys
 from importlib import import_module
 
 COMMANDS = {"draw": ("viz", "a model, a function or an operator as a picture"),
-            "export": ("export", "a model as C or WebAssembly, to run without Python"),
-            "learn": ("learn", "exercises: list, check, watch, hint")}  # fmt: skip
+            "export": ("export", "a model as C, WebAssembly or ONNX, to run without MiniPaddle"),
+            "learn": ("learn", "exercises: list, check, watch, hint"),
+            "serve": ("serving", "saved models behind HTTP, in batches")}  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:

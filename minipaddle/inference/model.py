@@ -21,7 +21,7 @@ from ..engine.executors.native import Context, Executable, running
 from ..engine.ir.interpreter import check_guards
 from ..engine.jit.tree import LEAF
 from ..ir.input_spec import fits, format_expected
-from ..jit.loading import TranslatedLayer, load
+from ..jit.loading import AtOnce, TranslatedLayer, load
 from .rows import batch_of, rows_independent
 
 PLACING = threading.RLock()
@@ -44,8 +44,8 @@ class Model:
         with Placed(self.place):
             self.layer: TranslatedLayer = load(prefix)
         self.program = self.layer.program()
-        self.cache = self.layer._at_once.executables = ExecutableCache(backend, strategy)
-        self.cache.frozen = True
+        self.cache = ExecutableCache(backend, strategy)
+        self.layer._at_once = AtOnce(self.layer._places, self.cache)
         self.housed = self.layer._at_once.housed(self.program)
         self.states = [state.storage for state in self.housed.states]
         self.inputs = {r.attrs["name"]: r.spec for r in self.program.inputs}
@@ -87,13 +87,20 @@ class Model:
                     print(found.report() if hasattr(found, "report") else found)
         return found
 
-    def binding(self, shapes: Sequence[tuple[int, ...]]) -> Binding | Unbound:
+    def binding(
+        self, shapes: Sequence[tuple[int, ...]], *, compiled: bool = True
+    ) -> Binding | Unbound:
         """New memory for inputs of these shapes, and for the outputs."""
         shapes = [tuple(shape) for shape in shapes]
-        executable = self.executable(shapes)
+        executable = self.executable(shapes) if compiled else None
         if isinstance(executable, Executable) and not executable.updated:
             return Binding(self, executable)
-        return Unbound(self, shapes)
+        return Unbound(self, shapes, self.layer._at_once if compiled else self.interpreter)
+
+    @cached_property
+    def interpreter(self) -> AtOnce:
+        """Runs the program without compiling anything."""
+        return AtOnce(self.layer._places, ExecutableCache("interpreter"))
 
 
 class Binding:
@@ -168,8 +175,8 @@ class Unbound:
 
     hosted = True
 
-    def __init__(self, model: Model, shapes):
-        self.model = model
+    def __init__(self, model: Model, shapes, runner: AtOnce):
+        self.model, self.runner = model, runner
         specs = zip(shapes, model.inputs.values(), strict=True)
         self.own = [np.zeros(shape, spec.dtype) for shape, spec in specs]
         self.inputs = [*self.own]
@@ -198,7 +205,7 @@ class Unbound:
         with Placed(model.place), Recording(False):
             given = [Tensor(a) for a in arrays]
             states = [store.get(key) for store, key in layer._kept_of["forward"]]
-            found = layer._at_once(model.program, given, states, sizes)
+            found = self.runner(model.program, given, states, sizes)
             return [found[k].numpy() for k in model.places.values()]
 
 
@@ -231,4 +238,3 @@ def names_of(structure, name: str = "") -> list[str]:
         own = str(key) if named or name else f"output_{key}"
         found += names_of(child, f"{name}.{own}" if name else own)
     return found
-

@@ -74,7 +74,9 @@ class Tensor:
     def copy_from_cpu(self, data) -> None:
         """Copy an array or a list of numbers into an input, which takes its shape."""
         self.require_input("copy_from_cpu")
-        data = np.asarray(data) if isinstance(data, np.ndarray | np.generic) else self.as_array(data)
+        data = (
+            np.asarray(data) if isinstance(data, np.ndarray | np.generic) else self.as_array(data)
+        )
         self.require_dtype(data)
         if self.external is None and self.array is not None and self.array.shape == data.shape:
             self.array[...] = data
@@ -297,7 +299,9 @@ class Predictor:
         sizes = self.model.check([handle.array.shape for handle in self.inputs.values()])
         wanted = [n if isinstance(n, int) else n.at(sizes) for n in self.outputs[name].spec.shape]
         if self.rows is not None or list(array.shape) != wanted:
-            raise value_error(f"an array of shape {[*array.shape]} for {name}", expected=f"{wanted}")
+            raise value_error(
+                f"an array of shape {[*array.shape]} for {name}", expected=f"{wanted}"
+            )
         bound.share_output(k, array)
 
     def output(self, k: int) -> np.ndarray | None:

@@ -304,8 +304,8 @@ class AtOnce:
     seldom: what is computed of these alone is computed ahead.
     """
 
-    def __init__(self, places: dict):
-        self.places, self.executables = places, ExecutableCache()
+    def __init__(self, places: dict, executables: ExecutableCache | None = None):
+        self.places, self.executables = places, executables or ExecutableCache()
         self.executables.frozen = True
         self.programs: dict[Program, Program] = {}  # by the loaded one: with storage for its states
 

@@ -1,0 +1,215 @@
+"""The server as a Starlette application: routes of the open inference protocol, version 2."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from ..version import minipaddle as version
+from . import protocol
+from .metrics import Metrics
+from .protocol import JSON_LENGTH, BadRequest, Limits
+from .repository import Options, Repository
+from .scheduler import Refused, Scheduler
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+JSON, BYTES = "application/json", "application/octet-stream"
+
+
+class Settings(NamedTuple):
+    """limits: of a body and its elements; options: of models without their own; poll: seconds
+    between looks at the folder (0: never); control: whether clients may load and unload models;
+    patience: seconds for a body to arrive
+    """
+
+    limits: Limits = Limits()
+    options: Options = Options()
+    poll: float = 0.0
+    control: bool = False
+    patience: float = 30.0
+
+
+class Server:
+    """A folder of models, behind HTTP. `app` is an ASGI application."""
+
+    def __init__(self, folder: str | Path, settings: Settings):
+        self.settings, self.metrics = settings, Metrics()
+        self.repository = Repository(folder, settings.options, self.metrics)
+        self.draining = False
+        model, at = "/v2/models/{name}", "/versions/{version}"
+        routes = [
+            Route("/v2/health/live", self.live),
+            Route("/v2/health/ready", self.ready),
+            *(Route(f"{path}/infer", answering(self.infer), methods=["POST"])
+              for path in (model, model + at)),
+            *(Route(f"{path}/ready", answering(self.model_ready)) for path in (model, model + at)),
+            *(Route(path, answering(self.model)) for path in (model, model + at)),
+            Route("/v2", self.server),
+            Route("/metrics", self.scrape),
+            Route("/v2/repository/index", self.index, methods=["POST"]),
+            Route("/v2/repository/models/{name}/load", answering(self.load), methods=["POST"]),
+            Route("/v2/repository/models/{name}/unload", answering(self.unload), methods=["POST"]),
+        ]  # fmt: skip
+        self.app = Starlette(routes=routes, lifespan=self.lifespan)
+
+    @asynccontextmanager
+    async def lifespan(self, app):
+        """Load the models while the server is live already; at the end, answer what waits."""
+        loading = asyncio.create_task(self.watch())
+        yield
+        self.draining = True
+        loading.cancel()
+        with suppress(asyncio.CancelledError):
+            await loading
+        await self.repository.drain()
+
+    async def watch(self) -> None:
+        """Load the models, and those that change."""
+        while True:
+            with suppress(OSError):  # a file that vanished while it was looked at
+                await self.repository.refresh()
+            if not self.settings.poll:
+                return
+            await asyncio.sleep(self.settings.poll)
+
+    # ---- health and metadata -----------------------------------------------------------------
+
+    async def live(self, request: Request) -> Response:
+        return Response(status_code=200)
+
+    async def ready(self, request: Request) -> Response:
+        ready = self.repository.ready() and not self.draining
+        return Response(status_code=200 if ready else 503)
+
+    async def server(self, request: Request) -> Response:
+        found = ["model_repository", "binary_tensor_data"]
+        return JSONResponse({"name": "minipaddle", "version": version, "extensions": found})
+
+    async def scrape(self, request: Request) -> Response:
+        return Response(self.metrics.text(), media_type=TEXT)
+
+    async def model_ready(self, request: Request) -> Response:
+        self.find(request)
+        return Response(status_code=200)
+
+    async def model(self, request: Request) -> Response:
+        _, scheduler = self.find(request)
+        name = request.path_params["name"]
+        return JSONResponse({
+            "name": name,
+            "versions": [str(n) for n in sorted(self.repository.models[name])],
+            "platform": scheduler.served.platform,
+            "inputs": protocol.describe(scheduler.served.inputs),
+            "outputs": protocol.describe(scheduler.served.outputs),
+        })  # fmt: skip
+
+    def find(self, request: Request) -> tuple[int, Scheduler]:
+        return self.repository.get(request.path_params["name"], request.path_params.get("version"))
+
+    # ---- models come and go ------------------------------------------------------------------
+
+    async def index(self, request: Request) -> Response:
+        return JSONResponse(self.repository.index())
+
+    async def load(self, request: Request) -> Response:
+        self.require_control()
+        await self.repository.load(request.path_params["name"])
+        return Response(status_code=200)
+
+    async def unload(self, request: Request) -> Response:
+        self.require_control()
+        await self.repository.unload(request.path_params["name"])
+        return Response(status_code=200)
+
+    def require_control(self) -> None:
+        if not self.settings.control:
+            raise Refused(403, "clients may not load models: start the server with --control")
+
+    # ---- inference ---------------------------------------------------------------------------
+
+    async def infer(self, request: Request) -> Response:
+        began, status = monotonic(), 500
+        _, scheduler = self.find(request)
+        try:
+            response = await self.outputs(request, scheduler)
+            status = response.status_code
+            return response
+        except (BadRequest, ValueError, IndexError):
+            status = 400
+            raise
+        except Refused as error:
+            status = error.status
+            raise
+        except asyncio.CancelledError:
+            status = 499
+            raise
+        finally:
+            scheduler.metrics.count(status)
+            scheduler.metrics.seconds.observe(monotonic() - began)
+
+    async def outputs(self, request: Request, scheduler: Scheduler) -> Response:
+        body = await self.body(request)
+        number, scheduler = self.find(request)  # another one, if it was loaded again meanwhile
+        served = scheduler.served
+        asked = protocol.read_request(
+            body, request.headers.get(JSON_LENGTH), served.inputs, served.outputs,
+            self.settings.limits,
+        )  # fmt: skip
+        made = await scheduler.add(asked.arrays, asked.priority, asked.timeout)
+        by_name = dict(zip(served.outputs, made, strict=True))
+        wanted = [(each, by_name[each.name]) for each in asked.outputs]
+        name = request.path_params["name"]
+        content, length = protocol.write_response(name, str(number), asked.id, wanted)
+        if length is None:
+            return Response(content, media_type=JSON)
+        return Response(content, media_type=BYTES, headers={JSON_LENGTH: str(length)})
+
+    async def body(self, request: Request) -> bytes:
+        """The body, as far as it is allowed to be."""
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise Refused(415, "the body is compressed; send it as it is")
+        most = self.settings.limits.body
+        too_large = Refused(413, f"the body has more than {most:,} bytes")
+        announced = request.headers.get("content-length", "")
+        if announced.isdigit() and int(announced[:20]) > most:
+            raise too_large
+        chunks, size = [], 0
+        try:
+            async with asyncio.timeout(self.settings.patience):
+                async for chunk in request.stream():
+                    size += len(chunk)
+                    if size > most:
+                        raise too_large
+                    chunks.append(chunk)
+        except TimeoutError:
+            raise Refused(408, "the body did not arrive") from None
+        except ClientDisconnect:
+            raise Refused(400, "the client has gone") from None
+        return b"".join(chunks)
+
+
+def answering(route: Callable) -> Callable:
+    """A route whose errors become answers."""
+
+    async def answer(request: Request) -> Response:
+        try:
+            return await route(request)
+        except Refused as error:
+            after = {} if error.retry is None else {"Retry-After": str(round(error.retry))}
+            return JSONResponse({"error": str(error)}, error.status, headers=after)
+        except (BadRequest, ValueError, IndexError) as error:
+            return JSONResponse({"error": str(error)}, 400)
+        except Exception as error:
+            print(f"{type(error).__name__} in {request.url.path}: {error}", flush=True)
+            return JSONResponse({"error": "the server failed; its log says why"}, 500)
+
+    return answer

@@ -1,0 +1,111 @@
+"""`python -m minipaddle serve DIR`: the models of a folder behind HTTP (open inference protocol).
+
+DIR has a folder for each model, in it one for each version (a number), in it what
+`paddle.jit.save(net, "DIR/NAME/1/model", input_spec=[...])` writes. DIR/NAME/config.json may set
+largest, window_ms, preferred, buckets, queue, workers and threads for one model.
+
+examples:
+  python -m minipaddle serve models
+  python -m minipaddle serve models --port 9000 --largest 32 --window-ms 2 --poll 5
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import sys
+
+from .protocol import Limits
+
+INSTALL = "serving needs Starlette, uvicorn and prometheus-client: pip install 'minipaddle[serve]'"
+
+
+def parser() -> argparse.ArgumentParser:
+    first, _, rest = __doc__.partition("\n")
+    one = argparse.ArgumentParser(
+        prog="python -m minipaddle serve", description=first.partition(": ")[2], epilog=rest,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    one.add_argument("folder", metavar="DIR", help="the folder of the models")
+    one.add_argument("--host", default="127.0.0.1", help="the address (0.0.0.0: all of them)")
+    one.add_argument("--port", type=int, default=8000, help="the port (0: any that is free)")
+    one.add_argument("--largest", type=at_least(1), default=16, help="rows of a batch")
+    one.add_argument(
+        "--window-ms", type=float, default=0.0, help="how long requests wait for others"
+    )
+    one.add_argument("--queue", type=at_least(1), default=256, help="requests that may wait")
+    one.add_argument("--workers", type=at_least(1), default=1, help="batches at the same time")
+    one.add_argument("--threads", type=at_least(1), default=1, help="threads of each worker")
+    one.add_argument("--poll", type=float, default=0.0, metavar="SECONDS",
+                     help="how often to look for changed models (0: never)")  # fmt: skip
+    one.add_argument("--control", action="store_true", help="let clients load and unload models")
+    one.add_argument("--max-body", type=at_least(1), default=Limits().body, metavar="BYTES")
+    one.add_argument("--max-elements", type=at_least(1), default=Limits().elements)
+    one.add_argument("--connections", type=at_least(1), default=1024, help="most at the same time")
+    one.add_argument("--drain", type=float, default=0.0, metavar="SECONDS",
+                     help="how long to serve after SIGTERM, while readiness says no")  # fmt: skip
+    return one
+
+
+def at_least(least: int):
+    """What argparse reads a whole number with."""
+
+    def number(text: str) -> int:
+        if not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text} is no whole number from {least} on")
+        return int(text)
+
+    return number
+
+
+def main(arguments=None) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit status."""
+    options = parser().parse_args(arguments)
+    try:
+        import uvicorn
+
+        from .app import Server, Settings
+        from .repository import Options
+    except ImportError as error:
+        print(f"error: {error}\n{INSTALL}", file=sys.stderr)
+        return 2
+    settings = Settings(
+        Limits(options.max_body, options.max_elements),
+        Options(options.largest, options.window_ms, queue=options.queue, workers=options.workers,
+                threads=options.threads),
+        options.poll, options.control,
+    )  # fmt: skip
+    try:
+        server = Server(options.folder, settings)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+    class Uvicorn(uvicorn.Server):
+        """Says that it is not ready before it stops taking connections."""
+
+        def handle_exit(self, sig, frame):
+            if server.draining or not options.drain:
+                super().handle_exit(sig, frame)
+            server.draining = True
+            loop.call_soon_threadsafe(
+                loop.call_later, options.drain, super().handle_exit, sig, frame
+            )
+
+        async def startup(self, sockets=None):
+            await super().startup(sockets)
+            for each in self.servers:
+                for socket in each.sockets:
+                    host, port = socket.getsockname()[:2]
+                    print(f"serving {options.folder} on http://{host}:{port}", flush=True)
+
+    config = uvicorn.Config(
+        server.app, options.host, options.port, log_level="warning", access_log=False,
+        limit_concurrency=options.connections,
+    )  # fmt: skip
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)  # uvicorn raises them again when it has ended
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(Uvicorn(config).serve())
+    return 0

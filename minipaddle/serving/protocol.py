@@ -1,0 +1,323 @@
+"""The open inference protocol, version 2: bytes to arrays, and arrays to bytes.
+
+A request is JSON; arrays stand in it as lists, or as bytes after it. The header
+`Inference-Header-Content-Length` says where the JSON ends. Whatever is wrong with a request raises
+`BadRequest` with a text for its author; nothing else is raised.
+
+Sources: KServe's Open Inference Protocol; the binary extension of NVIDIA Triton.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from ..engine.core.dim import Dim
+from ..engine.core.record import Spec
+
+JSON_LENGTH = "Inference-Header-Content-Length"
+"""The header: how many bytes of the body are JSON."""
+
+DATATYPES = {
+    "BOOL": "bool", "UINT8": "uint8", "INT8": "int8", "INT16": "int16", "INT32": "int32",
+    "INT64": "int64", "FP16": "float16", "FP32": "float32", "FP64": "float64",
+    "BF16": ml_dtypes.bfloat16,
+}  # fmt: skip
+DTYPES = {name: np.dtype(kind) for name, kind in DATATYPES.items()}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+MOST_AXES = 32
+FITTING = {"b": "b", "i": "iu", "u": "iu", "f": "iuf", "V": "iuf"}
+"""For each kind of dtype the kinds of numbers in JSON that it takes."""
+
+
+class BadRequest(ValueError):
+    """What is wrong with a request, for its author."""
+
+
+class Limits(NamedTuple):
+    """The most bytes of a body, and elements of all inputs together."""
+
+    body: int = 64 * 2**20
+    elements: int = 16 * 2**20
+
+
+class WantedOutput(NamedTuple):
+    """An output that a request asks for."""
+
+    name: str
+    binary: bool
+
+
+@dataclass
+class InferRequest:
+    """A request that makes sense. `timeout` is in seconds; of priorities, 1 comes first."""
+
+    id: str
+    arrays: list[np.ndarray]
+    outputs: list[WantedOutput]
+    priority: int = 0
+    timeout: float = math.inf
+
+
+def read_request(
+    body: bytes, json_length: str | None, inputs: dict[str, Spec], outputs: dict, limits: Limits
+) -> InferRequest:
+    """The request in a body, for a model with these inputs and outputs.
+
+    >>> spec = Spec((2,), np.dtype("float32"))
+    >>> body = b'{"inputs": [{"name": "x", "shape": [2], "datatype": "FP32", "data": [1, 2]}]}'
+    >>> read_request(body, None, {"x": spec}, {"y": spec}, Limits()).arrays
+    [array([1., 2.], dtype=float32)]
+    """
+    head, rest = split(body, json_length)
+    message = parsed(head)
+    parameters = dictionary(message, "parameters")
+    arrays = read_inputs(message, rest, inputs, limits)
+    every = truth(parameters, "binary_data_output", False)
+    refuse_unknown(parameters, ("sequence_id", "sequence_start", "sequence_end"), "the request")
+    return InferRequest(
+        text(message, "id", ""),
+        arrays,
+        wanted(message, outputs, every),
+        whole(parameters, "priority", 0),
+        whole(parameters, "timeout", 0) / 1e6 or math.inf,
+    )
+
+
+def split(body: bytes, json_length: str | None) -> tuple[bytes, memoryview]:
+    """The JSON, and the bytes after it."""
+    if json_length is None:
+        return body, memoryview(b"")
+    if not (json_length.isascii() and json_length.isdigit() and len(json_length) < 20):
+        raise BadRequest(f"{JSON_LENGTH} is {json_length!r:.40}, not a number")
+    n = int(json_length)
+    if n > len(body):
+        raise BadRequest(f"{JSON_LENGTH} is {n}, the body has {len(body)} bytes")
+    return body[:n], memoryview(body)[n:]
+
+
+def parsed(head: bytes) -> dict:
+    try:
+        message = json.loads(head, parse_constant=no_number)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"the body is no JSON: {str(error) or 'nested too deeply':.100}") from None
+    if not isinstance(message, dict):
+        raise BadRequest(f"the body is {kind(message)}, not an object")
+    return message
+
+
+def no_number(word: str):
+    """NaN and Infinity, which Python would read."""
+    raise ValueError(f"{word} is no JSON")
+
+
+# ---- inputs ----------------------------------------------------------------------------------
+
+
+def read_inputs(message: dict, rest: memoryview, inputs: dict, limits: Limits) -> list[np.ndarray]:
+    """The arrays of a request, in the order of the model's inputs."""
+    given, found, at, elements = message.get("inputs"), {}, 0, 0
+    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
+        raise BadRequest("`inputs` must be a list of objects")
+    for each in given:
+        name = each.get("name")
+        if not isinstance(name, str) or name not in inputs:
+            raise BadRequest(f"no input {name!r:.60}; there are {[*inputs]}")
+        if name in found:
+            raise BadRequest(f"the input {name} is given twice")
+        shape = shape_of(each, name)
+        elements += math.prod(shape)
+        if elements > limits.elements:
+            raise BadRequest(f"the inputs have more than {limits.elements:,} elements")
+        dtype = dtype_of(each, name, inputs[name])
+        fit(name, shape, inputs[name])
+        parameters = dictionary(each, "parameters")
+        refuse_unknown(parameters, ("shared_memory_region",), name)
+        size = whole(parameters, "binary_data_size", None)
+        if (size is None) == ("data" not in each):
+            raise BadRequest(f"{name} needs either `data` or the parameter `binary_data_size`")
+        if size is None:
+            found[name] = from_json(each["data"], name, shape, dtype)
+        else:
+            found[name] = from_bytes(rest, at, size, name, shape, dtype)
+            at += size
+    if at != len(rest):
+        raise BadRequest(f"{len(rest)} bytes after the JSON; the inputs take {at} of them")
+    missing = [name for name in inputs if name not in found]
+    if missing:
+        raise BadRequest(f"the inputs {missing} are missing")
+    return [found[name] for name in inputs]
+
+
+def shape_of(given: dict, name: str) -> tuple[int, ...]:
+    shape = given.get("shape")
+    right = isinstance(shape, list) and len(shape) <= MOST_AXES
+    if not right or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
+        raise BadRequest(f"the shape of {name} is {shape!r:.60}, not a list of sizes")
+    return tuple(shape)
+
+
+def dtype_of(given: dict, name: str, spec: Spec) -> np.dtype:
+    datatype = given.get("datatype")
+    if not isinstance(datatype, str) or DTYPES.get(datatype) != spec.dtype:
+        raise BadRequest(f"{name} has the datatype {datatype!r:.40}; it takes {NAMES[spec.dtype]}")
+    return spec.dtype
+
+
+def fit(name: str, shape: tuple, spec: Spec) -> None:
+    """Raise BadRequest unless the sizes that are numbers agree."""
+    same = all(isinstance(n, Dim) or n == k for n, k in zip(spec.shape, shape, strict=False))
+    if len(shape) != len(spec.shape) or not same:
+        raise BadRequest(f"{name} has the shape {[*shape]}; it takes {public_shape(spec)}")
+
+
+def from_json(data, name: str, shape: tuple, dtype: np.dtype) -> np.ndarray:
+    """An array from a list of numbers, flat or nested as the shape says."""
+    if not isinstance(data, list):
+        raise BadRequest(f"the data of {name} are {kind(data)}, not a list")
+    try:
+        array = np.array(data) if data else np.zeros(0, dtype)
+    except (ValueError, OverflowError, TypeError, RecursionError):
+        array = np.array(None)
+    if array.dtype.kind not in FITTING[dtype.kind]:
+        raise BadRequest(f"the data of {name} are not a list of numbers for {NAMES[dtype]}")
+    if array.shape not in (shape, (math.prod(shape),)):
+        raise BadRequest(f"the data of {name} have the shape {[*array.shape]}, not {[*shape]}")
+    if dtype.kind in "iu" and array.size:
+        info = np.iinfo(dtype)
+        if int(array.min()) < info.min or int(array.max()) > info.max:
+            raise BadRequest(f"the data of {name} do not fit into {NAMES[dtype]}")
+    with np.errstate(over="ignore"):
+        array = array.astype(dtype).reshape(shape)
+    if dtype.kind in "fV" and not np.isfinite(array).all():
+        raise BadRequest(f"the data of {name} do not fit into {NAMES[dtype]}; send them as bytes")
+    return array
+
+
+def from_bytes(rest: memoryview, at: int, size: int, name: str, shape, dtype) -> np.ndarray:
+    """An array from bytes, without a copy."""
+    need = math.prod(shape) * dtype.itemsize
+    if size != need:
+        raise BadRequest(f"{name} has {size} bytes; its shape and datatype need {need}")
+    if at + size > len(rest):
+        raise BadRequest(f"{name} has {size} bytes; {len(rest) - at} are left in the body")
+    array = np.frombuffer(rest[at : at + size], dtype).reshape(shape)
+    if dtype.kind == "b" and array.view("uint8").max(initial=0) > 1:
+        raise BadRequest(f"the bytes of {name} are not only 0 and 1")
+    return array
+
+
+# ---- fields ----------------------------------------------------------------------------------
+
+
+def kind(x) -> str:
+    return {dict: "an object", list: "a list", str: "a string", type(None): "null"}.get(
+        type(x), "a number"
+    )
+
+
+def dictionary(given: dict, key: str) -> dict:
+    found = given.get(key, {})
+    if not isinstance(found, dict):
+        raise BadRequest(f"`{key}` is {kind(found)}, not an object")
+    return found
+
+
+def text(given: dict, key: str, default: str) -> str:
+    found = given.get(key, default)
+    if not isinstance(found, str):
+        raise BadRequest(f"`{key}` is {kind(found)}, not a string")
+    return found
+
+
+def truth(given: dict, key: str, default: bool) -> bool:
+    found = given.get(key, default)
+    if type(found) is not bool:
+        raise BadRequest(f"`{key}` is {kind(found)}, not true or false")
+    return found
+
+
+def whole(given: dict, key: str, default: int | None) -> int | None:
+    found = given.get(key, default)
+    if key in given and (type(found) is not int or not 0 <= found < 2**63):
+        raise BadRequest(f"`{key}` is {found!r:.40}, not a whole number")
+    return found
+
+
+def refuse_unknown(parameters: dict, names: tuple, where: str) -> None:
+    """Raise BadRequest for parameters that would change the answer, and that are not supported."""
+    for name in names:
+        if parameters.get(name):
+            raise BadRequest(f"{where} has the parameter {name}, which is not supported")
+
+
+def wanted(message: dict, outputs: dict, binary: bool) -> list[WantedOutput]:
+    """The outputs that a request asks for; without any, all."""
+    asked = message.get("outputs")
+    if not asked and asked in (None, []):
+        return [WantedOutput(name, binary) for name in outputs]
+    if not isinstance(asked, list) or not all(isinstance(each, dict) for each in asked):
+        raise BadRequest("`outputs` must be a list of objects")
+    found = []
+    for each in asked:
+        name = each.get("name")
+        if not isinstance(name, str) or name not in outputs:
+            raise BadRequest(f"no output {name!r:.60}; there are {[*outputs]}")
+        parameters = dictionary(each, "parameters")
+        refuse_unknown(parameters, ("classification", "shared_memory_region"), name)
+        found.append(WantedOutput(name, truth(parameters, "binary_data", binary)))
+    if len({each.name for each in found}) < len(found):
+        raise BadRequest("an output is asked for twice")
+    return found
+
+
+# ---- responses -------------------------------------------------------------------------------
+
+
+def write_response(
+    model: str, version: str, id: str, outputs: list[tuple[WantedOutput, np.ndarray]]
+) -> tuple[bytes, int | None]:
+    """The body, and the length of its JSON if bytes follow it.
+
+    >>> y = WantedOutput("y", False), np.ones(2, "float32")
+    >>> write_response("net", "1", "", [y])[0].decode()[-72:]
+    '"outputs":[{"name":"y","datatype":"FP32","shape":[2],"data":[1.0,1.0]}]}'
+    """
+    described, after = [], []
+    for (name, binary), array in outputs:
+        head = {"name": name, "datatype": NAMES[array.dtype], "shape": [*array.shape]}
+        if binary:
+            after.append(array.tobytes())
+            head["parameters"] = {"binary_data_size": len(after[-1])}
+        else:
+            head["data"] = array.ravel().tolist()
+        described.append(head)
+    message = {"model_name": model, "model_version": version}
+    message |= ({"id": id} if id else {}) | {"outputs": described}
+    try:
+        head = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
+    except ValueError:
+        raise BadRequest(
+            "an output has NaN or infinity, which JSON has not: ask for it with "
+            '"parameters": {"binary_data": true}'
+        ) from None
+    return (b"".join([head, *after]), len(head)) if after else (head, None)
+
+
+def public_shape(spec: Spec) -> list[int]:
+    """A shape as the protocol writes it: -1 for sizes that vary."""
+    return [-1 if isinstance(n, Dim) else n for n in spec.shape]
+
+
+def describe(specs: dict[str, Spec]) -> list[dict]:
+    """Inputs or outputs as the metadata of a model has them."""
+    return [
+        {"name": name, "datatype": NAMES[spec.dtype], "shape": public_shape(spec)}
+        for name, spec in specs.items()
+    ]

@@ -1,0 +1,126 @@
+"""A model of ours as the server runs it: requests side by side in one run, rows that pad it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from ..engine.core.dim import Dim
+from ..inference.model import Binding, Model, Unbound
+
+SHAPES = 16
+"""How many shapes a model is compiled for while it serves, beyond those known before; any other
+shape is interpreted."""
+KEPT = 64
+"""For how many shapes a replica keeps memory."""
+
+
+class ServedModel:
+    """What the server needs of a model: specs, whether requests may share a run, replicas.
+
+    Another framework's model is served by a class with the same attributes (`repository.LOADERS`).
+    """
+
+    platform = "minipaddle"
+
+    def __init__(self, prefix: str, *, largest: int, buckets: Sequence[int], threads: int):
+        self.model = Model(prefix, threads=threads)
+        self.inputs, self.outputs = self.model.inputs, self.model.outputs
+        self.shares = self.model.batch is not None
+        self.largest = largest if self.shares else 1
+        self.buckets = sorted({*buckets, self.largest}) if self.shares else []
+        self.compiled: set[tuple] = set()
+        self.costs: dict[int, float] = {}
+
+    def check(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Raise ValueError unless the model takes inputs of these shapes."""
+        self.model.check(shapes)
+
+    def replica(self) -> Replica:
+        """A runner for one thread."""
+        return Replica(self)
+
+    def warm_up(self, replica: Replica) -> None:
+        """Compile for all buckets, and measure them, if the rows are all that varies."""
+        known = [
+            [n for n in spec.shape[self.shares :] if not isinstance(n, Dim)]
+            for spec in self.inputs.values()
+        ]
+        specs = self.inputs.values()
+        if any(len(k) + self.shares < len(s.shape) for k, s in zip(known, specs, strict=True)):
+            return
+        for rows in self.buckets or [0]:
+            bound = replica.bound([(rows,) * self.shares + tuple(k) for k in known])
+            seconds = min(seconds_of(bound) for _ in range(3))
+            if seconds < math.inf:
+                self.costs[rows] = seconds
+
+    def cost(self, rows: int) -> float:
+        """The seconds of a run of so many rows, as far as they are known."""
+        return next((t for n, t in sorted(self.costs.items()) if n >= rows), 0.0)
+
+    def may_compile(self, shapes: tuple) -> bool:
+        """Whether a shape is compiled: a stranger must not keep the compiler busy for ever."""
+        if shapes not in self.compiled and len(self.compiled) < SHAPES + len(self.buckets):
+            self.compiled.add(shapes)
+        return shapes in self.compiled
+
+
+class Replica:
+    """Runs requests on memory of its own."""
+
+    def __init__(self, served: ServedModel):
+        self.served, self.bindings = served, {}
+
+    def __call__(self, requests: list[list[np.ndarray]]) -> list[list[np.ndarray] | Exception]:
+        """For each request its outputs, or its own error."""
+        try:
+            return self.run(requests)
+        except Exception as error:
+            if len(requests) == 1:
+                return [error]
+            return [self([request])[0] for request in requests]  # the others are not to blame
+
+    def run(self, requests: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
+        served = self.served
+        if not served.shares:
+            bound = self.bound([a.shape for a in requests[0]])
+            for memory, array in zip(bound.inputs, requests[0], strict=True):
+                memory[...] = array
+            bound.run()
+            return [[array.copy() for array in bound.outputs]]
+        ends = np.cumsum([request[0].shape[0] for request in requests]).tolist()
+        room = next((n for n in served.buckets if n >= ends[-1]), ends[-1])
+        bound = self.bound([(room, *a.shape[1:]) for a in requests[0]])
+        pieces = [slice(a, b) for a, b in zip([0, *ends], ends)]
+        for k, memory in enumerate(bound.inputs):
+            for rows, request in zip(pieces, requests, strict=True):
+                memory[rows] = request[k]
+            memory[ends[-1] :] = memory[ends[-1] - 1]  # valid data pad a batch
+        bound.run()
+        return [[array[rows].copy() for array in bound.outputs] for rows in pieces]
+
+    def bound(self, shapes: list[tuple]) -> Binding | Unbound:
+        """Memory for inputs of these shapes."""
+        key = tuple(shapes)
+        found = self.bindings.pop(key, None)
+        if found is None:
+            compiled = self.served.may_compile(key)
+            found = self.served.model.binding(shapes, compiled=compiled)
+            if len(self.bindings) == KEPT:
+                del self.bindings[next(iter(self.bindings))]
+        self.bindings[key] = found
+        return found
+
+
+def seconds_of(bound: Binding | Unbound) -> float:
+    """The time of a run; inf if it fails, as it may for zeros."""
+    began = perf_counter()
+    try:
+        bound.run()
+    except Exception:
+        return math.inf
+    return perf_counter() - began

@@ -1,0 +1,151 @@
+"""One version of a model while it serves: requests wait in its batcher, workers take batches.
+
+Everything here runs on the event loop, but for the runs themselves, which threads do. So a request
+that was added is answered exactly once: with outputs, or with one of the errors below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from time import monotonic
+
+import numpy as np
+
+from .batcher import Batcher, Full, Policy, Request
+from .metrics import ModelMetrics
+
+
+class Refused(Exception):
+    """A request that gets no outputs: the HTTP status, and seconds after which to try again."""
+
+    def __init__(self, status: int, message: str, retry: float | None = None):
+        super().__init__(message)
+        self.status, self.retry = status, retry
+
+
+class Scheduler:
+    """Requests for one version of a model.
+
+    served: the model, as `replica.ServedModel`; workers: how many batches run at the same time
+    """
+
+    def __init__(self, served, policy: Policy, metrics: ModelMetrics, workers: int = 1):
+        self.served, self.metrics, self.workers = served, metrics, workers
+        self.batcher = Batcher(policy._replace(largest=served.largest), served.cost)
+        self.changed, self.closing = asyncio.Event(), False
+        self.tasks: list[asyncio.Task] = []
+        self.pool = ThreadPoolExecutor(workers, thread_name_prefix="run")
+
+    def start(self, replicas: list) -> None:
+        """Let workers take requests, each with a replica of its own."""
+        self.tasks = [asyncio.create_task(self.work(replica)) for replica in replicas]
+
+    def add(self, arrays: list[np.ndarray], priority: int, timeout: float) -> asyncio.Future:
+        """Let a request wait. The future gives its outputs, or raises Refused or the model's error.
+
+        Raises Refused with 503 if too many wait, or ValueError if the model takes no such shapes.
+        """
+        rows, key = self.measured(arrays)
+        loop, now = asyncio.get_running_loop(), monotonic()
+        request = Request(rows, now, key, priority, now + timeout, (arrays, loop.create_future()))
+        if self.closing:
+            raise Refused(503, "the model is being unloaded", 1.0)
+        try:
+            removed = self.batcher.add(request)
+        except Full:
+            raise self.overload() from None
+        if removed is not None:
+            settle(removed, self.overload())
+        if timeout < math.inf:
+            timer = loop.call_later(timeout, self.miss, request)
+            request.payload[1].add_done_callback(lambda _: timer.cancel())
+        request.payload[1].add_done_callback(lambda future: self.leave(request, future))
+        self.note_change()
+        return request.payload[1]
+
+    def measured(self, arrays: list[np.ndarray]) -> tuple[int, Hashable]:
+        """The rows of a request, and the key of those it can share a run with."""
+        shapes = [a.shape for a in arrays]
+        self.served.check(shapes)
+        if not self.served.shares:
+            return 1, object()
+        rows = shapes[0][0]
+        if not 1 <= rows <= self.served.largest:
+            raise ValueError(f"{rows} rows; a request has 1 to {self.served.largest}")
+        return rows, tuple(shape[1:] for shape in shapes)
+
+    def overload(self) -> Refused:
+        wait = self.batcher.rows / self.served.largest * self.served.cost(self.served.largest)
+        wait = wait if wait < math.inf else 1.0
+        text = f"{len(self.batcher)} requests wait already"
+        return Refused(503, text, max(1.0, wait / self.workers))
+
+    def miss(self, request: Request) -> None:
+        """Answer a request at its deadline, whether it waits or runs."""
+        settle(request, Refused(504, "the deadline of the request is over"))
+
+    def leave(self, request: Request, future: asyncio.Future) -> None:
+        """Called when a request is answered, or when its client has gone."""
+        if self.batcher.remove(request):
+            self.note_change()
+
+    def note_change(self) -> None:
+        self.metrics.queue.set(len(self.batcher))
+        self.changed.set()
+
+    # ---- workers -----------------------------------------------------------------------------
+
+    async def work(self, replica) -> None:
+        """Run batches, until the scheduler is closed and nothing waits."""
+        loop = asyncio.get_running_loop()
+        while batch := await self.next_batch():
+            began = monotonic()
+            for request in batch:
+                self.metrics.waiting.observe(began - request.arrived)
+            self.metrics.rows.observe(sum(request.rows for request in batch))
+            arrays = [request.payload[0] for request in batch]
+            try:
+                results = await loop.run_in_executor(self.pool, replica, arrays)
+            except Exception as error:  # of the replica itself
+                results = [error] * len(batch)
+            self.metrics.running.observe(monotonic() - began)
+            for request, result in zip(batch, results, strict=True):
+                settle(request, result)
+
+    async def next_batch(self) -> list[Request]:
+        """The next batch; empty when the scheduler is closed."""
+        while True:
+            now = monotonic()
+            for request in self.batcher.expire(now):
+                self.miss(request)
+            batch = self.batcher.take(now)
+            if batch or (self.closing and not len(self.batcher)):
+                self.metrics.queue.set(len(self.batcher))
+                return batch
+            self.changed.clear()
+            due = self.batcher.due(now)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if due == math.inf else max(0.0, due - now)):
+                    await self.changed.wait()
+
+    async def close(self) -> None:
+        """Take no more requests, answer those that wait, and end."""
+        self.closing = True
+        self.changed.set()
+        await asyncio.gather(*self.tasks)
+        self.pool.shutdown(wait=False)
+
+
+def settle(request: Request, result) -> None:
+    """Give a request its result, unless it has one, or its client has gone."""
+    future = request.payload[1]
+    if future.done():
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)
