@@ -42,6 +42,9 @@ class Config:
     ('net.pdmodel', 2)
     """
 
+    Precision = PrecisionType
+    Float32, Int8, Half, Bfloat16 = PrecisionType
+
     def __init__(self, model: str | Config = "", params: str | None = None):
         self._folder = self._prog = self._params = ""
         self._threads: int | None = None

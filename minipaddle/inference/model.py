@@ -118,8 +118,8 @@ class Binding:
         self.inputs = [*self.own]
         for k, array in enumerate(self.inputs):
             self.context.hold(k, array)
-        made = [self.context.result(k) for k in range(len(executable.outputs))]
-        self.made, self.places = made, [*model.places.values()]
+        self.own_made = [self.context.result(k) for k in range(len(executable.outputs))]
+        self.made, self.places = [*self.own_made], [*model.places.values()]
         self.function, self.table = executable.function("run"), self.context.all
         self.hosted = bool(executable.source.hosted)
 
@@ -138,11 +138,18 @@ class Binding:
         self.inputs[k] = array
         self.context.hold(k, array)
 
-    def share_output(self, k: int, array) -> None:
-        """Let the run write into this array: C-contiguous, of the output's shape and dtype."""
-        place = self.places[k]
-        self.made[place] = array
-        self.context.table[1 + len(self.context.held) + place] = address(array)
+    def share_outputs(self, arrays: dict) -> None:
+        """Let the run write into these arrays, by number of the output: C-contiguous, of its shape
+        and dtype. It writes the others into its own memory.
+        """
+        self.made = [*self.own_made]
+        for k, array in arrays.items():
+            self.made[self.places[k]] = array
+        self.set_outputs()
+
+    def set_outputs(self) -> None:
+        for k, array in enumerate(self.made, 1 + len(self.context.held)):
+            self.context.table[k] = address(array)
 
     def run(self) -> None:
         """Compute the outputs from the inputs."""
@@ -165,8 +172,7 @@ class Binding:
         made = self.context.run([*arrays, *self.states])
         for k, array in enumerate(self.inputs):
             self.context.hold(k, array)
-        for k, array in enumerate(self.made):
-            self.context.table[1 + len(self.context.held) + k] = address(array)
+        self.set_outputs()
         return [made[k] for k in self.places]
 
 
@@ -190,8 +196,8 @@ class Unbound:
     def share_input(self, k: int, array) -> None:
         self.inputs[k] = array
 
-    def share_output(self, k: int, array) -> None:
-        self.shared[k] = array
+    def share_outputs(self, arrays: dict) -> None:
+        self.shared = arrays
 
     def run(self) -> None:
         self.outputs = self.call(self.inputs)

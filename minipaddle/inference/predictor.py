@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.prelude import Tensor as EagerTensor
 from ..core.prelude import not_supported, public, type_error, value_error
+from ..engine.core.dim import at
 from ..engine.core.dtype import resolve
 from ..engine.eager.tensor import wrap
 from .config import Config
@@ -101,9 +102,7 @@ class Tensor:
             )
         if self.is_input:
             self.put(array)
-            self.external = array
-        else:
-            self.predictor.share_output(self.k, array)
+        self.external, self.predictor.bound = array, None
 
     def copy_to_cpu(self) -> np.ndarray:
         """A copy of the array."""
@@ -271,6 +270,7 @@ class Predictor:
                 memory[...] = handle.array
             if handle.external is None:
                 handle.array = memory
+        self.share_outputs(bound)
         padded = self.rows is not None and any(h.external is not None for h in handles)
         self.bound = None if padded else bound  # what is shared is copied at each run
         return bound
@@ -293,16 +293,24 @@ class Predictor:
         self.bindings[key] = found  # the last one was used last
         return found, rows
 
-    def share_output(self, k: int, array) -> None:
-        bound = self.bound or self.bind()
-        name = [*self.outputs][k]
+    def share_outputs(self, bound: Binding | Unbound) -> None:
+        """Let the run write where the callers want it."""
+        if all(handle.external is None for handle in self.outputs.values()):
+            bound.share_outputs({})
+            return
         sizes = self.model.check([handle.array.shape for handle in self.inputs.values()])
-        wanted = [n if isinstance(n, int) else n.at(sizes) for n in self.outputs[name].spec.shape]
-        if self.rows is not None or list(array.shape) != wanted:
-            raise value_error(
-                f"an array of shape {[*array.shape]} for {name}", expected=f"{wanted}"
-            )
-        bound.share_output(k, array)
+        for name, handle in self.outputs.items():
+            if handle.external is not None:
+                shape = tuple(at(n, sizes) for n in handle.spec.shape)
+                if self.rows is not None or handle.external.shape != shape:
+                    raise value_error(
+                        f"{name} is shared with memory of the shape {[*handle.external.shape]}",
+                        expected=f"{[*shape]}"
+                        if self.rows is None
+                        else "a batch that is no padded one",
+                    )
+        shared = {h.k: h.external for h in self.outputs.values() if h.external is not None}
+        bound.share_outputs(shared)
 
     def output(self, k: int) -> np.ndarray | None:
         if self.last is None:
@@ -321,11 +329,14 @@ class PredictorPool:
     """A predictor and clones of it, one for each thread. Source: Paddle API
     `inference.PredictorPool`.
 
+    >>> import os, tempfile
     >>> import minipaddle as paddle
-    >>> paddle.inference.PredictorPool(paddle.inference.Config("nowhere"), 0)
-    Traceback (most recent call last):
-    ValueError: a pool of 0 predictors
-      expected: at least 1
+    >>> prefix = os.path.join(tempfile.mkdtemp(), "double")
+    >>> x = paddle.static.InputSpec([2], "float32", "x")
+    >>> paddle.jit.save(lambda x: x * 2, prefix, input_spec=[x])
+    >>> pool = paddle.inference.PredictorPool(paddle.inference.Config(prefix), 2)
+    >>> pool.retrieve(1).run([paddle.ones([2])])[0].tolist()
+    [2.0, 2.0]
     """
 
     def __init__(self, config: Config, size: int):

@@ -39,6 +39,7 @@ def batch_of(program: Program) -> str | None:
 def rows_independent(program: Program) -> bool:
     """Whether row k of each output depends on row k of each input alone.
 
+    >>> from minipaddle.inference.rows import rows_independent
     >>> from minipaddle.ir.parser import parse
     >>> rows_independent(parse('''program p(x: float32[batch, 3]) {
     ...   v1 = sum(x, axis=(1,), keepdim=False) : float32[batch]  return v1 }'''))

@@ -55,6 +55,7 @@ class Request:
 class Batcher:
     """The requests that wait. `cost` gives the seconds of a run of so many rows.
 
+    >>> from minipaddle.serving.batcher import Batcher, Policy, Request
     >>> batcher = Batcher(Policy(largest=8, window=0.01))
     >>> for k in range(3):
     ...     batcher.add(Request(rows=2, arrived=0.0))

@@ -101,7 +101,7 @@ def main(arguments=None) -> int:
                     print(f"serving {options.folder} on http://{host}:{port}", flush=True)
 
     config = uvicorn.Config(
-        server.app, options.host, options.port, log_level="warning", access_log=False,
+        server.app, options.host, options.port, log_level="error", access_log=False,
         limit_concurrency=options.connections,
     )  # fmt: skip
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -70,6 +70,9 @@ def read_request(
 ) -> InferRequest:
     """The request in a body, for a model with these inputs and outputs.
 
+    >>> import numpy as np
+    >>> from minipaddle.engine.core.record import Spec
+    >>> from minipaddle.serving.protocol import Limits, read_request
     >>> spec = Spec((2,), np.dtype("float32"))
     >>> body = b'{"inputs": [{"name": "x", "shape": [2], "datatype": "FP32", "data": [1, 2]}]}'
     >>> read_request(body, None, {"x": spec}, {"y": spec}, Limits()).arrays
@@ -182,12 +185,13 @@ def from_json(data, name: str, shape: tuple, dtype: np.dtype) -> np.ndarray:
     if not isinstance(data, list):
         raise BadRequest(f"the data of {name} are {kind(data)}, not a list")
     try:
-        array = np.array(data) if data else np.zeros(0, dtype)
+        array = np.array(data)
     except (ValueError, OverflowError, TypeError, RecursionError):
         array = np.array(None)
-    if array.dtype.kind not in FITTING[dtype.kind]:
+    if array.size and array.dtype.kind not in FITTING[dtype.kind]:
         raise BadRequest(f"the data of {name} are not a list of numbers for {NAMES[dtype]}")
-    if array.shape not in (shape, (math.prod(shape),)):
+    count = math.prod(shape)
+    if array.shape not in (shape, (count,)) and array.size + count:  # no list says (1, 0, 0)
         raise BadRequest(f"the data of {name} have the shape {[*array.shape]}, not {[*shape]}")
     if dtype.kind in "iu" and array.size:
         info = np.iinfo(dtype)
@@ -285,6 +289,8 @@ def write_response(
 ) -> tuple[bytes, int | None]:
     """The body, and the length of its JSON if bytes follow it.
 
+    >>> import numpy as np
+    >>> from minipaddle.serving.protocol import WantedOutput, write_response
     >>> y = WantedOutput("y", False), np.ones(2, "float32")
     >>> write_response("net", "1", "", [y])[0].decode()[-72:]
     '"outputs":[{"name":"y","datatype":"FP32","shape":[2],"data":[1.0,1.0]}]}'

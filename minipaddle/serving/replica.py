@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from ..engine.core.dim import Dim
+from ..inference.config import Config
 from ..inference.model import Binding, Model, Unbound
 
 SHAPES = 16
@@ -27,7 +28,7 @@ class ServedModel:
     platform = "minipaddle"
 
     def __init__(self, prefix: str, *, largest: int, buckets: Sequence[int], threads: int):
-        self.model = Model(prefix, threads=threads)
+        self.model = Model(prefix, backend=Config().backend(), threads=threads)
         self.inputs, self.outputs = self.model.inputs, self.model.outputs
         self.shares = self.model.batch is not None
         self.largest = largest if self.shares else 1

@@ -55,6 +55,8 @@ def simulate(
 ) -> Outcome:  # fmt: skip
     """What a server does with requests that arrive at these times.
 
+    >>> from minipaddle.serving.batcher import Policy
+    >>> from minipaddle.serving.simulator import Costs, simulate
     >>> costs = Costs(arrive=0.0, answer=0.0, batch=0.0, run=lambda rows: 1.0)
     >>> simulate([0.0, 0.0, 0.5], Policy(largest=2), costs).latencies
     [1.0, 2.0, 1.5]

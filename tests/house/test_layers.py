@@ -36,12 +36,14 @@ optimizer | io | metric
 jit
 amp
 quantization | distributed | static | vision | text | hapi | tuning
+quantization | distributed | static | vision | text | hapi | tuning
 slim | inference | onnx | export
 serving
 viz | testing
 learn
 base | incubate
 autograd | callbacks | common_ops_import | device | framework | linalg | utils | version
+serving
 """
 RANK = {
     name.strip(): rank
@@ -79,6 +81,11 @@ NUMPY_ALLOWED = {
     "tuning/measure.py": "likewise",
     "tuning/target.py": "likewise",
     "tuning/tune.py": "chance is drawn on the CPU",
+    "inference/model.py": "handles copy from and to NumPy's arrays",
+    "inference/predictor.py": "likewise",
+    "serving/protocol.py": "what travels is NumPy arrays on the CPU",
+    "serving/replica.py": "likewise",
+    "serving/scheduler.py": "likewise",
     "engine/eager/device.py": "here the array module is chosen",
     "io/buckets.py": "samples are NumPy arrays on the CPU until the batch is whole",
     "io/channel.py": "what travels between processes is NumPy arrays on the CPU",
