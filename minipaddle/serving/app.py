@@ -140,6 +140,7 @@ class Server:
         began, status = monotonic(), 500
         _, scheduler = self.find(request)
         try:
+            scheduler.require_room()
             response = await self.outputs(request, scheduler)
             status = response.status_code
             return response

@@ -82,6 +82,12 @@ class Batcher:
         """The rows that wait."""
         return sum(request.rows for request in self)
 
+    def has_room(self, priority: int = 0) -> bool:
+        """Whether a request of this priority may wait."""
+        if self.size < self.policy.capacity:
+            return True
+        return any(group[-1].priority > priority for group in self.groups.values())
+
     def add(self, request: Request) -> Request | None:
         """Let a request wait. Where no more may wait, the last one of a lower priority is returned,
         and waits no more; Full if there is none.

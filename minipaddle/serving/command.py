@@ -18,6 +18,8 @@ import sys
 
 from .protocol import Limits
 
+SWITCH = 5e-4
+"""Seconds after which the event loop, when it is busy, lets a thread start the next batch."""
 INSTALL = "serving needs Starlette, uvicorn and prometheus-client: pip install 'minipaddle[serve]'"
 
 
@@ -106,6 +108,7 @@ def main(arguments=None) -> int:
     )  # fmt: skip
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # uvicorn raises them again when it has ended
+    sys.setswitchinterval(SWITCH)
     loop = asyncio.new_event_loop()
     loop.run_until_complete(Uvicorn(config).serve())
     return 0

@@ -9,8 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from ..engine.core.dim import Dim
-from ..inference.config import Config
-from ..inference.model import Binding, Model, Unbound
+from ..inference.model import Binding, Unbound
 
 SHAPES = 16
 """How many shapes a model is compiled for while it serves, beyond those known before; any other
@@ -22,13 +21,13 @@ KEPT = 64
 class ServedModel:
     """What the server needs of a model: specs, whether requests may share a run, replicas.
 
-    Another framework's model is served by a class with the same attributes (`repository.LOADERS`).
+    model: `inference.Model`, or an object with its inputs, outputs, batch, check and binding
     """
 
-    platform = "minipaddle"
-
-    def __init__(self, prefix: str, *, largest: int, buckets: Sequence[int], threads: int):
-        self.model = Model(prefix, backend=Config().backend(), threads=threads)
+    def __init__(
+        self, model, *, largest: int, buckets: Sequence[int], platform: str = "minipaddle"
+    ):
+        self.model, self.platform = model, platform
         self.inputs, self.outputs = self.model.inputs, self.model.outputs
         self.shares = self.model.batch is not None
         self.largest = largest if self.shares else 1

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.prelude import value_error
+from ..inference.config import Config
+from ..inference.model import Model
 from .batcher import Policy
 from .metrics import Metrics, ModelMetrics
 from .replica import ServedModel
@@ -22,10 +24,15 @@ from .scheduler import Refused, Scheduler
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 VERSION = re.compile(r"[1-9][0-9]{0,8}")
-LOADERS: dict[str, Callable] = {
-    "model.pdmodel": lambda path, **options: ServedModel(str(path.with_suffix("")), **options)
-}
-"""By the name of a file in the folder of a version: what makes a served model of it."""
+
+
+def read_model(path: Path, threads: int) -> Model:
+    """The model that `jit.save` wrote, compiled unless MINIPADDLE_BACKEND says otherwise."""
+    return Model(str(path.with_suffix("")), backend=Config().backend(), threads=threads)
+
+
+LOADERS: dict[str, Callable] = {"model.pdmodel": read_model}
+"""By the name of a file in the folder of a version: what reads it, for a number of threads."""
 
 
 class Options(NamedTuple):
@@ -163,7 +170,7 @@ class Repository:
                     raise value_error(f"{name} has no version", expected="NAME/1/model.pdmodel")
                 for number in stamps.keys() - new.keys():
                     new[number] = Loaded(await self.start(name, number), stamps[number])
-            except (OSError, ValueError, NotImplementedError) as error:
+            except Exception as error:  # whatever a file leads to, the server goes on
                 self.failed[name] = tuple(stamps.items()), f"{error!s:.500}"
                 self.metrics.loads.labels(name, "failed").inc()
                 self.close(each for n, each in new.items() if old.get(n) is not each)
@@ -187,12 +194,8 @@ class Repository:
     def read(self, folder: Path, options: Options):
         """A served model and its replicas, compiled."""
         file = next(name for name in LOADERS if (folder / name).exists())
-        served = LOADERS[file](
-            folder / file,
-            largest=options.largest,
-            buckets=options.compiled,
-            threads=options.threads,
-        )
+        model = LOADERS[file](folder / file, options.threads)
+        served = ServedModel(model, largest=options.largest, buckets=options.compiled)
         replicas = [served.replica() for _ in range(options.workers)]
         served.warm_up(replicas[0])
         return served, replicas

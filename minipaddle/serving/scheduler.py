@@ -49,11 +49,10 @@ class Scheduler:
 
         Raises Refused with 503 if too many wait, or ValueError if the model takes no such shapes.
         """
+        self.require_room()
         rows, key = self.measured(arrays)
         loop, now = asyncio.get_running_loop(), monotonic()
         request = Request(rows, now, key, priority, now + timeout, (arrays, loop.create_future()))
-        if self.closing:
-            raise Refused(503, "the model is being unloaded", 1.0)
         try:
             removed = self.batcher.add(request)
         except Full:
@@ -66,6 +65,13 @@ class Scheduler:
         request.payload[1].add_done_callback(lambda future: self.leave(request, future))
         self.note_change()
         return request.payload[1]
+
+    def require_room(self) -> None:
+        """Raise Refused with 503 where no request at all may wait: it need not be read."""
+        if self.closing:
+            raise Refused(503, "the model is being unloaded", 1.0)
+        if not self.batcher.has_room():
+            raise self.overload()
 
     def measured(self, arrays: list[np.ndarray]) -> tuple[int, Hashable]:
         """The rows of a request, and the key of those it can share a run with."""
