@@ -165,3 +165,14 @@ def test_any_history(policy, steps):
         gone += batch
     assert sorted(r.number for r in gone) == sorted(r.number for r in added)
     assert len({id(r) for r in gone}) == len(gone)
+
+
+def test_room_is_for_those_who_come_before_somebody_that_waits():
+    batcher = Batcher(Policy(8, capacity=2))
+    assert batcher.has_room()
+    for priority in (0, 1):
+        batcher.add(Request(1, 0.0, priority=priority))
+    assert batcher.has_room(0)
+    assert not batcher.has_room(1)
+    batcher.add(Request(1, 0.0))
+    assert not batcher.has_room(0)

@@ -1,12 +1,19 @@
-"""The simulator against closed forms of queueing theory."""
+"""The simulator against closed forms of queueing theory, and against the server."""
 
+import asyncio
 import math
 import random
+import time
+from statistics import median
 
 import pytest
 
+from minipaddle.serving.app import Settings
 from minipaddle.serving.batcher import Policy
+from minipaddle.serving.repository import Options
 from minipaddle.serving.simulator import Costs, simulate
+
+from .serving import infer, save_affine, serving
 
 
 def costs(run, **more):
@@ -78,3 +85,39 @@ def test_two_workers_serve_twice_as_much():
         simulate(times, Policy(2, capacity=20), costs(run), workers=n).throughput for n in (1, 2)
     )
     assert two == pytest.approx(2 * one, rel=0.02)
+
+
+def test_the_server_does_what_the_simulator_says(tmp_path):
+    """Runs sleep, so that a busy machine disturbs them little."""
+    save_affine(tmp_path)
+    options = Options(largest=8, window_ms=30, queue=40)
+    times, run = poisson(120.0, 150), lambda rows: 0.03 + 0.004 * rows
+    wanted = simulate(times, options.policy, costs(run))
+    batches, latencies = [], []
+
+    def asleep(requests):
+        batches.append(len(requests))
+        time.sleep(run(len(requests)))
+        return [[a + 1 for a in request] for request in requests]
+
+    async def main():
+        server = await serving(tmp_path, Settings(options=options))
+        scheduler = server.repository.models["affine"][1].scheduler
+        scheduler.tasks[0].cancel()
+        scheduler.start([asleep])
+        start = time.monotonic()
+
+        async def one(at):
+            await asyncio.sleep(start + at - time.monotonic())
+            answer = await infer(server, [1, 2])
+            latencies.append(time.monotonic() - start - at)
+            return answer.status
+
+        statuses = await asyncio.gather(*map(one, times))
+        await server.repository.drain()
+        return statuses
+
+    assert asyncio.run(main()) == [200] * len(times)
+    assert wanted.refused == 0
+    assert len(batches) == pytest.approx(wanted.batches, rel=0.25)
+    assert median(latencies) == pytest.approx(wanted.quantile(0.5), rel=0.35)
