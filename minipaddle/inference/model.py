@@ -25,7 +25,10 @@ from ..jit.loading import AtOnce, TranslatedLayer, load
 from .rows import batch_of, rows_independent
 
 PLACING = threading.RLock()
-"""Held while the default device, which is one for all threads, is that of a model."""
+"""Held while the default device, which is one for all threads, is that of a model; not if all
+models, and all else, are on the CPU."""
+ELSEWHERE: set = set()
+"""The places of models that are not on the CPU."""
 
 
 class Model:
@@ -41,6 +44,8 @@ class Model:
         threads: int = 1, place: str = "cpu", report: bool = False,
     ):  # fmt: skip
         self.place, self.threads, self.report = as_place(place), threads, report
+        if self.place.kind != "cpu":
+            ELSEWHERE.add(self.place)
         with Placed(self.place):
             self.layer: TranslatedLayer = load(prefix)
         self.program = self.layer.program()
@@ -208,7 +213,7 @@ class Unbound:
     def call(self, arrays: list) -> list:
         model, layer = self.model, self.model.layer
         sizes = model.check([a.shape for a in arrays])
-        with Placed(model.place), Recording(False):
+        with model.lock, Placed(model.place), Recording(False):
             given = [Tensor(a) for a in arrays]
             states = [store.get(key) for store, key in layer._kept_of["forward"]]
             found = self.runner(model.program, given, states, sizes)
@@ -222,14 +227,18 @@ class Placed:
         self.place = place
 
     def __enter__(self) -> None:
+        self.before = None
+        if not ELSEWHERE and chosen.now == self.place:
+            return
         PLACING.acquire()
         self.before, chosen.now = chosen.now, self.place
         if self.place.kind != "cpu":
             self.place.use()
 
     def __exit__(self, *error) -> None:
-        chosen.now = self.before
-        PLACING.release()
+        if self.before is not None:
+            chosen.now = self.before
+            PLACING.release()
 
 
 def names_of(structure, name: str = "") -> list[str]:

@@ -22,6 +22,8 @@ from .repository import Options, Repository
 from .scheduler import Refused, Scheduler
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
+LARGE = 2**18
+"""Bytes from which on a body is read, or written, beside the event loop."""
 JSON, BYTES = "application/json", "application/octet-stream"
 
 
@@ -158,18 +160,23 @@ class Server:
             scheduler.metrics.seconds.observe(monotonic() - began)
 
     async def outputs(self, request: Request, scheduler: Scheduler) -> Response:
-        body = await self.body(request)
-        number, scheduler = self.find(request)  # another one, if it was loaded again meanwhile
-        served = scheduler.served
-        asked = protocol.read_request(
-            body, request.headers.get(JSON_LENGTH), served.inputs, served.outputs,
-            self.settings.limits,
-        )  # fmt: skip
+        body, seen = await self.body(request), None
+        while scheduler is not seen:  # another one, if it was loaded again meanwhile
+            seen = scheduler
+            served, length = scheduler.served, request.headers.get(JSON_LENGTH)
+            asked = await off_the_loop(
+                len(body), protocol.read_request, body, length, served.inputs, served.outputs,
+                self.settings.limits,
+            )  # fmt: skip
+            number, scheduler = self.find(request)
         made = await scheduler.add(asked.arrays, asked.priority, asked.timeout)
         by_name = dict(zip(served.outputs, made, strict=True))
         wanted = [(each, by_name[each.name]) for each in asked.outputs]
         name = request.path_params["name"]
-        content, length = protocol.write_response(name, str(number), asked.id, wanted)
+        content, length = await off_the_loop(
+            sum(array.nbytes for _, array in wanted),
+            protocol.write_response, name, str(number), asked.id, wanted,
+        )  # fmt: skip
         if length is None:
             return Response(content, media_type=JSON)
         return Response(content, media_type=BYTES, headers={JSON_LENGTH: str(length)})
@@ -181,7 +188,7 @@ class Server:
         most = self.settings.limits.body
         too_large = Refused(413, f"the body has more than {most:,} bytes")
         announced = request.headers.get("content-length", "")
-        if announced.isdigit() and int(announced[:20]) > most:
+        if announced.isdecimal() and int(announced[:20]) > most:
             raise too_large
         chunks, size = [], 0
         try:
@@ -198,6 +205,13 @@ class Server:
         return b"".join(chunks)
 
 
+async def off_the_loop(size: int, function: Callable, *args):
+    """The result of a function of so many bytes; if they are many, a thread computes it, and others
+    are answered meanwhile.
+    """
+    return function(*args) if size < LARGE else await asyncio.to_thread(function, *args)
+
+
 def answering(route: Callable) -> Callable:
     """A route whose errors become answers."""
 
@@ -206,11 +220,16 @@ def answering(route: Callable) -> Callable:
             return await route(request)
         except Refused as error:
             after = {} if error.retry is None else {"Retry-After": str(round(error.retry))}
-            return JSONResponse({"error": str(error)}, error.status, headers=after)
+            return JSONResponse({"error": without_places(error)}, error.status, headers=after)
         except (BadRequest, ValueError, IndexError) as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return JSONResponse({"error": without_places(error)}, 400)
         except Exception as error:
             print(f"{type(error).__name__} in {request.url.path}: {error}", flush=True)
             return JSONResponse({"error": "the server failed; its log says why"}, 500)
 
     return answer
+
+
+def without_places(error: Exception) -> str:
+    """The text of an error without lines of the server's files, which are no client's business."""
+    return "\n".join(line for line in str(error).splitlines() if not line.startswith("  at: "))

@@ -114,6 +114,7 @@ class Repository:
         self.failed: dict[str, tuple[tuple, str]] = {}  # by name: what the files were, and why
         self.locks: dict[str, asyncio.Lock] = {}
         self.closing: set[asyncio.Task] = set()
+        self.was_ready = False
 
     # ---- looking up --------------------------------------------------------------------------
 
@@ -138,8 +139,12 @@ class Repository:
         return sorted(path.name for path in found if path.is_dir())
 
     def ready(self) -> bool:
-        """Whether each model of the folder has been loaded."""
-        return bool(self.models) and all(name in self.models for name in self.names())
+        """Whether each model of the folder was loaded once: one that is added later, and may be
+        damaged, does not stop the others from being used.
+        """
+        if not self.was_ready and self.models:
+            self.was_ready = all(name in self.models for name in self.names())
+        return self.was_ready
 
     def index(self) -> list[dict]:
         """All models, with their states, as the protocol wants it."""

@@ -146,6 +146,50 @@ def test_one_bad_request_does_not_spoil_its_batch(tmp_path):
     asyncio.run(main())
 
 
+def test_inputs_that_do_not_fit_each_other(tmp_path):
+    specs = [InputSpec([None, 2], "float32", name) for name in "xy"]
+    save(lambda x, y: x * y, tmp_path, "two", 1, *specs)
+
+    def body(*rows):
+        inputs = [
+            {"name": name, "shape": [n, 2], "datatype": "FP32", "data": [3] * 2 * n}
+            for name, n in zip("xy", rows, strict=True)
+        ]
+        return json.dumps({"inputs": inputs}).encode()
+
+    async def main():
+        server = await serving(tmp_path)
+        answer = await call(server.app, "POST", "/v2/models/two/infer", body(1, 2))
+        assert answer.status == 400
+        assert json.loads(answer.body)["error"] == (
+            "y has the shape [2, 2]\n  expected: float32[batch, 2], where batch = 1"
+        )
+        answer = await call(server.app, "POST", "/v2/models/two/infer", body(2, 2))
+        np.testing.assert_allclose(values(answer), [[9, 9]] * 2)
+
+    asyncio.run(main())
+
+
+def test_a_large_request_does_not_hold_others_up(tmp_path):
+    """A list of a million numbers is read beside the loop."""
+    save(lambda x: x.sum(1), tmp_path, "sum", 1, InputSpec([None, None], "float32", "x"))
+    count = 10**6
+    head = {"name": "x", "shape": [1, count], "datatype": "FP32", "data": [1] * count}
+    body = json.dumps({"inputs": [head]}).encode()
+
+    async def main():
+        server = await serving(tmp_path)
+        task = asyncio.create_task(call(server.app, "POST", "/v2/models/sum/infer", body))
+        turns = 0
+        while not task.done():
+            await asyncio.sleep(0.001)
+            turns += 1
+        assert values(await task).tolist() == [count]
+        assert turns > 5
+
+    asyncio.run(main())
+
+
 def test_shapes_that_a_stranger_thinks_up_are_not_all_compiled(tmp_path):
     net = nn.Sequential(nn.LayerNorm(2), nn.GELU())
     save(net, tmp_path, "open", 1, InputSpec([None, None, 2], "float32", "x"))
@@ -339,6 +383,8 @@ def test_a_damaged_model_does_not_replace_the_old_one(folder, capsys):
         assert capsys.readouterr().out == ""  # once for each change
         answer = await call(server.app, "POST", "/v2/repository/models/affine/load")
         assert answer.status == 400
+        assert server.repository.ready()  # as before
+        assert (await call(server.app, "GET", "/v2/health/ready")).status == 200
         assert "damaged" in json.loads(answer.body)["error"]
         assert values(await infer(server, [1, 0]))[0, 0] == 3
         index = json.loads((await call(server.app, "POST", "/v2/repository/index")).body)
