@@ -128,7 +128,7 @@ class Scheduler:
             now = monotonic()
             for request in self.batcher.expire(now):
                 self.miss(request)
-            batch = self.batcher.take(now)
+            batch = self.batcher.take(math.inf if self.closing else now)  # no more will come
             if batch or (self.closing and not len(self.batcher)):
                 self.metrics.queue.set(len(self.batcher))
                 return batch

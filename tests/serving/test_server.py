@@ -289,6 +289,20 @@ def test_every_request_is_answered_once_under_overload(folder):
     asyncio.run(main())
 
 
+def test_a_server_that_is_full_does_not_read(folder):
+    async def main():
+        server = await serving(folder, Settings(options=Options(window_ms=60_000, queue=1)))
+        scheduler = server.repository.models["affine"][1].scheduler
+        waiting = asyncio.create_task(infer(server, [1, 0]))
+        while not len(scheduler.batcher):
+            await asyncio.sleep(0)
+        assert (await call(server.app, "POST", INFER, b"no JSON")).status == 503
+        await server.repository.drain()
+        assert (await waiting).status == 200
+
+    asyncio.run(main())
+
+
 def test_a_client_that_goes_away_frees_its_place(folder):
     async def main():
         server = await serving(folder, Settings(options=Options(window_ms=60_000)))
@@ -345,6 +359,21 @@ def test_a_model_is_loaded_again_under_load(folder):
         assert 3.0 not in found[before + len(clients) :]
         assert all(task.done() for task in old.tasks)
         assert not server.repository.closing
+
+    asyncio.run(main())
+
+
+def test_what_waits_is_answered_by_the_model_it_came_to(folder):
+    async def main():
+        server = await serving(folder, Settings(options=Options(window_ms=60_000)))
+        scheduler = server.repository.models["affine"][1].scheduler
+        waiting = asyncio.create_task(infer(server, [1, 0]))
+        while not len(scheduler.batcher):
+            await asyncio.sleep(0)
+        save_affine(folder, factor=5.0)
+        await server.repository.refresh()
+        assert server.repository.models["affine"][1].scheduler is not scheduler
+        assert values(await asyncio.wait_for(waiting, 5))[0, 0] == 3
 
     asyncio.run(main())
 
