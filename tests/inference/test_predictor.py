@@ -273,6 +273,76 @@ def test_every_member_of_config_works_or_is_refused_by_name(name):
         assert repr(getattr(Config(), name)()) == (row["value"] or "None").replace('"', "'")
 
 
+def test_what_is_set_is_what_is_told():
+    config = Config()
+    assert "not set" in config.summary()
+    config.set_prog_file("a/net.pdmodel")
+    config.set_params_file("a/net.pdiparams")
+    assert (config.prefix(), config.prog_file()) == ("a/net", "a/net.pdmodel")
+    assert (config.params_file(), config.model_dir()) == ("a/net.pdiparams", "")
+    config.set_model("b")
+    assert (config.model_dir(), config.prefix(), config.prog_file()) == ("b", "b", "")
+    config.set_optimization_level(0)
+    assert not config.ir_optim()
+    config.set_optimization_level(2)
+    assert config.ir_optim()
+    config.enable_use_gpu(200, 1)
+    assert config.use_gpu()
+    assert (config.gpu_device_id(), config.memory_pool_init_size_mb()) == (1, 200)
+    assert "gpu:1" in config.summary()
+    config.disable_gpu()
+    assert not config.use_gpu()
+    assert not config.glog_info_disabled()
+    config.disable_glog_info()
+    assert config.glog_info_disabled()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda c: c.set_cpu_math_library_num_threads(0), "0 threads"),
+        (lambda c: c.set_optimization_level(9), "level 9"),
+        (lambda c: c.delete_pass("conv_bn_fuse_pass"), "no pass 'conv_bn_fuse_pass'"),
+        (lambda c: c.set_buckets([]), "the buckets"),
+        (lambda c: c.switch_ir_debug(True, ["cse"]), "some passes"),
+        (lambda c: c.enable_use_gpu(1, 0, Config.Half), "amp.decorate"),
+        (lambda c: c.pass_builder().append_pass("x"), "all_passes and delete_pass"),
+    ],
+)
+def test_settings_that_make_no_sense(wrong, message):
+    with pytest.raises((ValueError, NotImplementedError, AttributeError), match=message):
+        wrong(Config())
+
+
+def test_handles_tell_names_shapes_and_dtypes(saved):
+    predictor = create_predictor(configured(saved[0], native=False))
+    handle, out = predictor.get_input_handle("scale"), predictor.get_output_handle("scores")
+    assert (handle.name(), handle.shape()) == ("scale", [-1, 5])
+    assert handle.type() is paddle.inference.DataType.FLOAT32
+    handle.reshape([2, 5])
+    assert handle.copy_to_cpu().tolist() == [[0] * 5] * 2
+    predictor.get_input_handle("tokens").copy_from_cpu([[1] * 5] * 2)
+    assert handle.lod() == []
+    with pytest.raises(NotImplementedError):
+        handle.set_lod([[1]])
+    with pytest.raises(ValueError, match="no value yet"):
+        out.copy_to_cpu()
+    with pytest.raises(ValueError, match="of the output scores"):
+        out.reshape([2, 3])
+    with pytest.raises(TypeError, match="share_external_data"):
+        handle.share_external_data([1.0])
+    out.share_external_data(np.zeros((3, 3), "float32"))
+    with pytest.raises(ValueError, match="shared with memory of the shape"):
+        predictor.run()
+    for refused in ("register_input_hook", "register_output_hook"):
+        with pytest.raises(NotImplementedError, match=refused):
+            getattr(predictor, refused)(None)
+    with pytest.raises(NotImplementedError, match="stream"):
+        predictor.clone(stream=1)
+    with pytest.raises(ValueError, match="predictor 5"):
+        PredictorPool(configured(saved[0], native=False), 2).retrieve(5)
+
+
 @pytest.mark.parametrize("kind", ["Predictor", "PredictorPool", "Tensor"])
 def test_members_of_other_classes_exist(kind):
     missing = {n for n in MEMBERS[kind] if not hasattr(getattr(paddle.inference, kind), n)}

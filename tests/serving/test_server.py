@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from minipaddle import nn
-from minipaddle.serving.app import Settings
+from minipaddle.serving.app import Server, Settings
 from minipaddle.serving.protocol import JSON_LENGTH, Limits
 from minipaddle.serving.repository import Options
 from minipaddle.static import InputSpec
@@ -483,6 +483,40 @@ def test_what_waits_is_answered_when_the_server_ends(folder):
         answers = await asyncio.gather(*waiting)
         assert [values(answer)[0, 0] for answer in answers] == [1, 3, 5]
         assert (await infer(server, [1, 2])).status == 404
+
+    asyncio.run(main())
+
+
+def test_the_server_is_live_before_it_is_ready(folder):
+    async def main():
+        server = Server(folder, Settings(poll=0.02))
+        async with server.app.router.lifespan_context(server.app):
+            assert (await call(server.app, "GET", "/v2/health/live")).status == 200
+            assert (await call(server.app, "GET", "/v2/health/ready")).status == 503
+            while (await call(server.app, "GET", "/v2/health/ready")).status == 503:
+                await asyncio.sleep(0.01)
+            save_affine(folder, "later", factor=4.0)
+            while (await infer(server, [1, 0], "later")).status == 404:
+                await asyncio.sleep(0.01)
+        assert (await call(server.app, "GET", "/v2/health/ready")).status == 503
+        assert server.repository.models == {}
+
+    asyncio.run(main())
+
+
+def test_a_failure_of_the_server_is_its_own(folder, capsys):
+    """The client is told nothing of it; the log is."""
+
+    async def main():
+        server = await serving(folder)
+        scheduler = server.repository.models["affine"][1].scheduler
+        scheduler.tasks[0].cancel()
+        scheduler.start([lambda requests: 1 / 0])
+        answer = await infer(server, [1, 2])
+        assert answer.status == 500
+        assert json.loads(answer.body)["error"] == "the server failed; its log says why"
+        assert "ZeroDivisionError in /v2/models/affine/infer" in capsys.readouterr().out
+        assert (await metrics(server))["requests_total", "1", "500", "affine"] == 1
 
     asyncio.run(main())
 
