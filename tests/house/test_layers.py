@@ -36,9 +36,7 @@ optimizer | io | metric
 jit
 amp
 quantization | distributed | static | vision | text | hapi | tuning
-quantization | distributed | static | vision | text | hapi | tuning
 slim | inference | onnx | export
-serving
 viz | testing
 learn
 base | incubate
