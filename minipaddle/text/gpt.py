@@ -7,11 +7,13 @@ output embedding to improve language models" (2017), for tied weights.
 
 import math
 
+import numpy as np
+
 from .. import nn
-from ..core.prelude import Recording, e, movement, value_error
+from ..core.prelude import Recording, value_error
+from ..generation import Cache, Decoder, Sampler, search_beams
 from ..nn import functional as F
-from ..tensor import creation, random, search
-from ..tensor.reduce import argmax
+from ..tensor import creation, random
 
 __all__ = ["GPT"]
 
@@ -30,13 +32,17 @@ class Attention(nn.Layer):
         self.qkv = linear(width, 3 * width)
         self.out = linear(width, width, depth)
 
-    def forward(self, x):
+    def forward(self, x, block=0, cache=None):
         batch, length, _ = x.shape
         split = self.qkv(x).reshape([batch, length, 3, -1, self.size])
         query, key, value = split.unbind(2)
-        mixed = F.scaled_dot_product_attention(
-            query, key, value, None, self.dropout, is_causal=True, training=self.training
-        )
+        if cache is None:
+            mixed = F.scaled_dot_product_attention(
+                query, key, value, None, self.dropout, is_causal=True, training=self.training
+            )
+        else:
+            key, value = cache.extend(block, key, value)
+            mixed = F.scaled_dot_product_attention(query, key, value, cache.mask)
         return self.out(mixed.flatten(2))
 
 
@@ -53,8 +59,8 @@ class Block(nn.Layer):
         )
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x):
-        x = x + self.dropout(self.attention(self.norm1(x)))
+    def forward(self, x, *cache):
+        x = x + self.dropout(self.attention(self.norm1(x), *cache))
         return x + self.dropout(self.mlp(self.norm2(x)))
 
 
@@ -62,6 +68,15 @@ def linear(inputs, outputs, depth=1):
     """A linear layer with weights so small that a sum of `depth` outputs keeps its variance."""
     weights = nn.initializer.Normal(0.0, SPREAD / math.sqrt(depth))
     return nn.Linear(inputs, outputs, weight_attr=weights)
+
+
+class Kept:
+    """The decoder of a model, and what it was made for. Copies of the model have none."""
+
+    key = decoder = None
+
+    def __reduce__(self):
+        return Kept, ()
 
 
 class GPT(nn.Layer):
@@ -93,7 +108,7 @@ class GPT(nn.Layer):
         super().__init__()
         if width % heads:
             raise value_error(f"GPT of width {width}", f"a multiple of heads={heads}")
-        self.context = context
+        self.context, self.kept = context, Kept()
         spread = nn.initializer.Normal(0.0, SPREAD)
         self.tokens = nn.Embedding(vocab_size, width, weight_attr=spread)
         self.places = nn.Embedding(context, width, weight_attr=spread)
@@ -104,7 +119,8 @@ class GPT(nn.Layer):
         self.norm = nn.LayerNorm(width)
         self.head = None if tied else nn.Linear(width, vocab_size, spread, bias_attr=False)
 
-    def forward(self, tokens):
+    def forward(self, tokens, cache=None):
+        """The scores; with a `generation.View` of a cache, of tokens that follow what it holds."""
         length = tokens.shape[1]
         if length > self.context:
             raise value_error(
@@ -112,43 +128,67 @@ class GPT(nn.Layer):
                 f"at most context={self.context}",
                 hint="cut the text into pieces, or build the model with a longer context",
             )
-        x = self.dropout(self.tokens(tokens) + self.places(creation.arange(length)))
-        for block in self.blocks:
-            x = block(x)
+        places = creation.arange(length) if cache is None else cache.places
+        x = self.dropout(self.tokens(tokens) + self.places(places))
+        for k, block in enumerate(self.blocks):
+            x = block(x, k, cache)
         x = self.norm(x)
         return x @ self.tokens.weight.t() if self.head is None else self.head(x)
 
-    def generate(self, tokens, n, temperature=1.0, top_k=None):
+    def make_cache(self, slots, context=None):
+        """An empty `generation.Cache` for this many texts of at most `context` tokens."""
+        width = self.places.weight.shape[1]
+        return Cache(len(self.blocks), slots, context or self.context, width)
+
+    def generate(self, tokens, n, temperature=1.0, top_k=None, top_p=None, beams=1, end=None):
         """`tokens` [batch, length] with `n` more, drawn one by one by the model's probabilities.
 
         Scores are divided by `temperature` first: 0 always takes the likeliest. `top_k` leaves only
-        that many of the likeliest to draw from. Only the last `context` tokens are looked at.
+        that many of the likeliest to draw from, `top_p` the fewest that together are so likely.
+        `beams` above 1 searches for the likeliest text instead. After the token `end` a row is
+        filled up with it. Keys and values are cached; once a text is longer than the context, only
+        its last `context` tokens are looked at, and read again for each new one.
 
         >>> import minipaddle as paddle
         >>> net = paddle.text.GPT(5, width=8, layers=1, heads=2, context=4)
         >>> net.generate(paddle.to_tensor([[1, 2]]), 6).shape
         [1, 8]
         """
-        if temperature < 0:
-            raise value_error(f"generate at temperature {temperature}", "0 or more")
         was_training = self.training
-        self.eval()
         try:
-            with Recording(False):
-                for _ in range(n):
-                    scores = self(tokens[:, -self.context :])[:, -1]
-                    chosen = choose(scores, temperature, top_k).astype(tokens.dtype)
-                    tokens = movement.concat(tokens, chosen, axis=1)
+            if beams > 1:
+                decoder, found = self.decoder(beams), []
+                for row in tokens.tolist():
+                    text = [*row, *search_beams(decoder, row, n, end)]
+                    found.append(text + [end] * (len(row) + n - len(text)))
+                return creation.to_tensor(found, dtype=tokens.dtype)
+            seeds = random.randint(0, 2**31 - 1, [len(tokens)]).tolist()
+            samplers = [Sampler(temperature, top_k, top_p, seed) for seed in seeds]
+            return creation.to_tensor(self.write(tokens.numpy(), n, samplers, end), tokens.dtype)
         finally:
             self.train(was_training)
+
+    def write(self, tokens, n, samplers, end):
+        """The array [batch, length + n] of texts: see `generate`."""
+        decoder, (batch, length) = self.decoder(len(tokens)), tokens.shape
+        held, done = 0, np.zeros(batch, bool)
+        for m in range(length, length + n):
+            if m > self.context:
+                with Recording(False):
+                    last = creation.to_tensor(tokens[:, -self.context :])
+                    scores = self(last)[:, -1].numpy()
+            else:
+                scores = decoder.read_together(tokens[:, held:], [held] * batch)[:, -1]
+                held = m
+            new = [end if over else s.draw(x) for s, x, over in zip(samplers, scores, done)]
+            tokens = np.column_stack([tokens, new])
+            done |= tokens[:, -1] == end
         return tokens
 
-
-def choose(scores, temperature, top_k):
-    """A token for each row of scores [batch, vocab]: [batch, 1]."""
-    if temperature == 0:
-        return argmax(scores, -1, keepdim=True)
-    if top_k is not None:
-        worst = search.topk(scores, min(top_k, scores.shape[-1]))[0][:, -1:]
-        scores = e.where(scores < worst, -math.inf, scores)
-    return random.multinomial(F.softmax(scores / temperature))
+    def decoder(self, slots):
+        """A `generation.Decoder` of this model, which is kept until its layers are others."""
+        key, kept = (slots, [id(layer) for layer in self.sublayers()]), self.kept
+        if kept.key != key:
+            kept.key, kept.decoder = key, Decoder(self, slots)
+        self.eval()
+        return kept.decoder

@@ -35,6 +35,7 @@ nn | regularizer | distribution
 optimizer | io | metric
 jit
 amp
+generation
 quantization | distributed | static | vision | text | hapi | tuning
 slim | inference | onnx | export
 viz | testing
@@ -72,6 +73,12 @@ NUMPY_ALLOWED = {
     "executors/eager_kernels.py": "likewise",
     "executors/tapes.py": "likewise",
     "optimizer/update.py": "likewise",
+    "generation/beams.py": "tokens are chosen on the CPU",
+    "generation/decoder.py": "likewise",
+    "generation/drafts.py": "likewise",
+    "generation/sampling.py": "likewise",
+    "generation/scheduler.py": "likewise",
+    "text/gpt.py": "likewise",
     "slim/channels.py": "labels of axes are numbers on the CPU",
     "slim/shrink.py": "likewise",
     "slim/filters.py": "filters are ranked on the CPU",

@@ -1,0 +1,104 @@
+"""A model that reads tokens into a cache and says what may come next: one captured program."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.prelude import Recording, value_error
+from ..jit import to_static
+from .cache import View
+
+
+class Decoder:
+    """The scores of next tokens for texts in `slots` slots.
+
+    The model is called as `net(tokens, view)` with tokens int64 [n, length] and a `View` of the
+    cache that `net.make_cache(slots, context)` gave. It is put into evaluation mode. Programs are
+    made for lengths and reaches that are powers of two, so there are few of them.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.generation import Decoder
+    >>> net = paddle.text.GPT(5, width=8, layers=1, heads=2, context=8)
+    >>> decoder = Decoder(net, slots=2)
+    >>> decoder.read([1, 2, 3], slot=0).shape  # the scores after each of the tokens
+    (3, 5)
+    >>> decoder.read([4], slot=0, start=3).shape
+    (1, 5)
+    """
+
+    def __init__(self, net, slots: int = 1, context: int | None = None, backend=None):
+        net.eval()
+        self.net, self.cache = net, net.make_cache(slots, context)
+        self.slots, self.context = slots, self.cache.context
+        self.backend, self.programs = backend, {}
+        self.move = to_static(self.take_texts, backend=backend)
+
+    def step(self, tokens, starts) -> np.ndarray:
+        """Scores [n, vocab] after one more token [n] in each of the first n slots, of which each
+        holds `starts` [n] before.
+        """
+        return self.read_together(np.asarray(tokens)[:, None], starts)[:, -1]
+
+    def read_together(self, tokens, starts) -> np.ndarray:
+        """Scores [n, length, vocab] after tokens [n, length] in the first n slots."""
+        tokens, starts = np.asarray(tokens, "int64"), np.asarray(starts, "int64")
+        self.require_room(int(starts.max()) + tokens.shape[1])
+        return self.scores(tokens, len(tokens), starts)
+
+    def read(self, tokens, slot: int = 0, start: int = 0) -> np.ndarray:
+        """Scores [length, vocab] after each of the tokens [length], which follow the first `start`
+        tokens of a slot.
+        """
+        tokens, found = np.asarray(tokens, "int64").ravel(), []
+        self.require_room(start + len(tokens))
+        while len(tokens):
+            n = power_of_two(len(tokens))
+            if start + n > self.context:  # no room to fill up with tokens that do not count
+                n = max(1, n // 2)
+            now, tokens = tokens[:n], tokens[n:]
+            filled = np.zeros((1, n), "int64")
+            filled[0, : len(now)] = now
+            found.append(self.scores(filled, np.array([slot]), np.array([start]))[0, : len(now)])
+            start += n
+        return np.concatenate(found)
+
+    def scores(self, tokens, slots, starts) -> np.ndarray:
+        """Scores [n, length, vocab] after each of the tokens [n, length]; see `View`."""
+        reach = min(self.context, power_of_two(int(starts.max()) + tokens.shape[1]))
+        key = slots if isinstance(slots, int) else None, tokens.shape, reach
+        if key not in self.programs:
+            self.programs[key] = self.program(*key)
+        with Recording(False):
+            return self.programs[key](tokens, starts, None if key[0] else slots).numpy()
+
+    def program(self, first: int | None, shape: tuple, reach: int):
+        """What computes the scores of tokens of one shape: in the first slots, or in some."""
+
+        def advance(tokens, starts, slots):
+            return self.net(tokens, View(self.cache, first or slots, starts, shape[1], reach))
+
+        return to_static(advance, backend=self.backend)
+
+    def reorder(self, sources) -> None:
+        """Let slot i hold the text that slot `sources[i]` holds."""
+        with Recording(False):
+            self.move(np.asarray(sources, "int64"))
+
+    def take_texts(self, sources):
+        """See `reorder`; `sources` [slots] is a tensor."""
+        for buffer in self.cache.buffers():
+            texts = buffer.reshape([self.slots, -1])
+            buffer[:] = texts[sources].reshape(buffer.shape)
+
+    def require_room(self, n: int) -> None:
+        """Raise ValueError if a text of n tokens is too long."""
+        if n > self.context:
+            raise value_error(
+                f"a text of {n} tokens", f"at most context={self.context}",
+                hint="cut the text, or build the model with a longer context",
+            )  # fmt: skip
+
+
+def power_of_two(n: int) -> int:
+    """The least power of two that is n or more."""
+    return 1 << max(0, n - 1).bit_length()

@@ -1,0 +1,63 @@
+"""Speculative decoding: a small model drafts tokens, the large one checks them in one run.
+
+The text is distributed as if the large model had drawn each token itself. A draft x of the small
+model's distribution q is accepted with probability min(1, p(x) / q(x)), where p is the large
+model's; otherwise a token is drawn from what p has more than q.
+
+Source: Leviathan et al., "Fast Inference from Transformers via Speculative Decoding", 2023.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.prelude import slot, value_error
+from .decoder import Decoder
+from .sampling import Sampler
+
+
+@slot("generation.accept_or_replace")
+def accept_or_replace(drafts: list[int], q, p, sampler: Sampler) -> list[int]:
+    """The drafts that are accepted, and one more token of the large model's.
+
+    q: what each draft was drawn from, [n, vocab]
+    p: what the large model would draw each from, and the token after the last, [n + 1, vocab]
+    """
+    for k, x in enumerate(drafts):
+        if sampler.random.random() * q[k][x] >= p[k][x]:
+            return [*drafts[:k], sampler.draw_from(np.maximum(p[k] - q[k], 0))]
+    return [*drafts, sampler.draw_from(p[len(drafts)])]
+
+
+def write_with_draft(
+    large: Decoder, small: Decoder, prompt, n: int, sampler: Sampler | None = None, ahead: int = 3,
+    end=None,
+) -> list[int]:  # fmt: skip
+    """The n tokens that follow a prompt, or those before the token `end`; `ahead` drafts a run.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.generation import Decoder, Sampler, write_with_draft
+    >>> large = Decoder(paddle.text.GPT(5, width=8, layers=2, heads=2, context=8))
+    >>> small = Decoder(paddle.text.GPT(5, width=4, layers=1, heads=1, context=8))
+    >>> len(write_with_draft(large, small, [1, 2], 4, Sampler(seed=0)))
+    4
+    """
+    sampler, text, first = sampler or Sampler(), list(prompt), len(prompt)
+    if not text:
+        raise value_error("an empty prompt", "one token or more")
+    large.require_room(first + n)
+    small.require_room(first + n)
+    held = read = 0  # of the text, tokens in the caches of the large and of the small model
+    while len(text) < first + n:
+        drafts, q = [], []
+        while len(drafts) < min(ahead, first + n - len(text) - 1):
+            q.append(sampler.probabilities(small.read([*text, *drafts][read:], start=read)[-1]))
+            read = len(text) + len(drafts)
+            drafts.append(sampler.draw_from(q[-1]))
+        scores = large.read([*text, *drafts][held:], start=held)[-len(drafts) - 1 :]
+        new = accept_or_replace(drafts, q, [*map(sampler.probabilities, scores)], sampler)
+        if end in new:
+            return [*text, *new[: new.index(end)]][first:]
+        text += new
+        held, read = len(text) - 1, min(read, len(text) - 1)
+    return text[first:]

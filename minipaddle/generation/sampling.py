@@ -1,0 +1,70 @@
+"""The next token: drawn from what the scores of a model say.
+
+A sampler belongs to one text and has a generator of its own: what a text becomes depends on its
+seed, whatever else is computed beside it.
+
+Sources: Fan et al., "Hierarchical Neural Story Generation", 2018 (top k); Holtzman et al., "The
+Curious Case of Neural Text Degeneration", 2020 (top p).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.prelude import value_error
+
+
+class Sampler:
+    """Draws tokens for one text.
+
+    temperature: scores are divided by it; 0 always takes the likeliest token
+    top_k: only that many of the likeliest tokens are drawn from
+    top_p: only the fewest of the likeliest whose probabilities add up to it
+    seed: a whole number; equal seeds draw equal tokens
+
+    >>> from minipaddle.generation import Sampler
+    >>> Sampler(temperature=0).draw([0.1, 0.7, 0.2])
+    1
+    >>> Sampler(top_k=2).probabilities([1.0, 2.0, 1.0, 0.0]).round(2).tolist()
+    [0.27, 0.73, 0.0, 0.0]
+    """
+
+    def __init__(self, temperature=1.0, top_k=None, top_p=None, seed=None):
+        for name, given, good, expected in (
+            ("temperature", temperature, lambda t: t >= 0, "0 or more"),
+            ("top_k", top_k, lambda k: k is None or k >= 1, "1 or more, or None"),
+            ("top_p", top_p, lambda p: p is None or 0 < p <= 1, "above 0, at most 1, or None"),
+        ):
+            if not good(given):
+                raise value_error(f"generate with {name}={given}", expected)
+        self.temperature, self.top_k, self.top_p = temperature, top_k, top_p
+        self.random = np.random.default_rng(seed)
+
+    def probabilities(self, scores) -> np.ndarray:
+        """What each token is drawn with: float64 [vocab] for scores [vocab]."""
+        scores = np.asarray(scores, "float64")
+        if self.temperature == 0:
+            return np.eye(len(scores))[scores.argmax()]
+        order = np.argsort(-scores, kind="stable")  # of equal scores the first comes first
+        if self.top_k is not None:
+            order = order[: self.top_k]
+        top = scores[order]
+        p = np.exp((top - top[0]) / self.temperature)
+        p /= p.sum()
+        if self.top_p is not None:
+            n = 1 + np.searchsorted(np.cumsum(p)[:-1], self.top_p)
+            order, p = order[:n], p[:n] / p[:n].sum()
+        found = np.zeros(len(scores))
+        found[order] = p
+        return found
+
+    def draw(self, scores) -> int:
+        """A token for scores [vocab]."""
+        if self.temperature == 0:
+            return int(np.argmax(scores))
+        return self.draw_from(self.probabilities(scores))
+
+    def draw_from(self, p: np.ndarray) -> int:
+        """A token that is drawn with probabilities p [vocab]."""
+        ends = np.cumsum(p)
+        return int(np.searchsorted(ends, self.random.random() * ends[-1], side="right"))
