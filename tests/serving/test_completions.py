@@ -1,0 +1,214 @@
+"""Texts over HTTP: what a client gets is what the model writes alone."""
+
+import asyncio
+import json
+import threading
+import time
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+import minipaddle as paddle
+from minipaddle.generation import Decoder, Request, Sampler, Scheduler
+from minipaddle.serving.completions import Completions, Stopper, Writer
+
+LETTERS = "\nabcdefg .,hi"
+
+
+@pytest.fixture(scope="module")
+def net():
+    paddle.seed(0)
+    net = paddle.text.GPT(len(LETTERS), 16, 1, heads=2, context=64)
+    for p in net.parameters():
+        p.set_value(p * 6)
+    return net
+
+
+@pytest.fixture
+def writer(net):
+    writer = Writer(net, LETTERS, slots=2, capacity=3, backend="interpreter")
+    yield writer
+    writer.close()
+    assert not writer.listeners
+
+
+def alone(net, prompt: str, n: int, sampler: Sampler) -> str:
+    """The text of one request."""
+    scheduler = Scheduler(Decoder(net, 1, backend="interpreter"))
+    request = Request([LETTERS.index(c) for c in prompt], n, sampler)
+    scheduler.submit(request)
+    while scheduler.busy:
+        scheduler.step()
+    return "".join(LETTERS[k] for k in request.written)
+
+
+def asking(writer, *bodies) -> list[httpx.Response]:
+    """The answers to requests that are sent at the same time."""
+
+    async def send():
+        app = Starlette(routes=Completions({"gpt": writer}).routes)
+        to = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=to, base_url="http://x") as client:
+            posts = [client.post("/v1/completions", json={"model": "gpt"} | b) for b in bodies]
+            return await asyncio.gather(*posts)
+
+    return asyncio.run(send())
+
+
+def texts(answer) -> list[str]:
+    assert answer.status_code == 200, answer.text
+    return [each["text"] for each in answer.json()["choices"]]
+
+
+def test_a_text(net, writer):
+    expected = alone(net, "abc", 12, Sampler(0))
+    (answer,) = asking(writer, {"prompt": "abc", "max_tokens": 12, "temperature": 0})
+    assert texts(answer) == [expected]
+    body = answer.json()
+    assert body["object"] == "text_completion"
+    assert body["choices"][0]["finish_reason"] == "length"
+    assert body["usage"]["prompt_tokens"] == 3
+    assert body["usage"]["completion_tokens"] == 12
+
+
+def test_many_at_once(net, writer):
+    """Several prompts, several texts of each; a seed decides each."""
+    bodies = [
+        {"prompt": ["ab", "hi."], "n": 2, "max_tokens": 9, "seed": 7},
+        {"prompt": "g", "max_tokens": 5, "temperature": 0, "echo": True},
+    ]
+    first, second = asking(writer, *bodies)
+    prompts = ["ab", "ab", "hi.", "hi."]
+    assert texts(first) == [alone(net, p, 9, Sampler(seed=7 + k)) for k, p in enumerate(prompts)]
+    assert texts(second) == ["g" + alone(net, "g", 5, Sampler(0))]
+
+
+def test_events(net, writer):
+    """The pieces of a stream are the text; the last ones say why it ends, and what it cost."""
+    expected = alone(net, "abc", 12, Sampler(0))
+    body = {"prompt": "abc", "max_tokens": 12, "temperature": 0, "stream": True}
+    (answer,) = asking(writer, body | {"stream_options": {"include_usage": True}})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    lines = [line[6:] for line in answer.text.split("\n\n") if line]
+    assert lines[-1] == "[DONE]"
+    *events, usage = map(json.loads, lines[:-1])
+    pieces = [each["choices"][0] for each in events]
+    assert "".join(each["text"] for each in pieces) == expected
+    assert [each["finish_reason"] for each in pieces] == [None] * (len(pieces) - 1) + ["length"]
+    assert len(pieces) > 10
+    assert usage["usage"]["completion_tokens"] == 12
+
+
+def test_stop(net, writer):
+    """The text ends before the first of the strings, and its slot is free again."""
+    whole = alone(net, "abc", 40, Sampler(0))
+    stop = whole[6:8]
+    (answer,) = asking(
+        writer, {"prompt": "abc", "max_tokens": 40, "temperature": 0, "stop": [stop, "zz"]}
+    )
+    assert texts(answer) == [whole[: whole.index(stop)]]
+    assert answer.json()["choices"][0]["finish_reason"] == "stop"
+    deadline = time.monotonic() + 10
+    while writer.scheduler.busy and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not writer.scheduler.busy
+
+
+@pytest.mark.parametrize(
+    ("pieces", "stop", "shown"),
+    [
+        (["ab", "cd", "ef"], ["cde"], "ab"),
+        (["ab", "cd", "cf"], ["cdcd", "dcf"], "abc"),
+        (["a", "a", "b"], ["ab"], "a"),
+        (["x", "y"], [], "xy"),
+        (["nn", "n", "m"], ["nnm"], "n"),
+    ],
+)
+def test_nothing_of_a_stop_is_shown(pieces, stop, shown):
+    stopper, found = Stopper(stop), ""
+    for piece in pieces:
+        text, ended = stopper.add(piece)
+        found += text
+        if ended:
+            break
+    else:
+        found += stopper.held
+    assert found == shown
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        ({"model": "bert", "prompt": "a"}, 404, "no model 'bert'; there are: gpt"),
+        ({}, 400, "prompt is no text"),
+        ({"prompt": ""}, 400, "prompt is no text"),
+        ({"prompt": [[1, 2]]}, 400, "prompt is no text"),
+        ({"prompt": "xyz"}, 400, "the model knows no 'xyz'"),
+        ({"prompt": "a" * 64}, 400, "64 letters; the model reads at most 63"),
+        ({"prompt": "a", "max_tokens": 0}, 400, "max_tokens=0"),
+        ({"prompt": "a", "max_tokens": True}, 400, "max_tokens=True"),
+        ({"prompt": "a", "n": 1000}, 400, "n=1000"),
+        ({"prompt": "a", "n": 6}, 503, "too many texts"),
+        ({"prompt": "a", "temperature": -1}, 400, "temperature=-1"),
+        ({"prompt": "a", "temperature": "hot"}, 400, "not supported between"),
+        ({"prompt": "a", "top_p": 3}, 400, "top_p=3"),
+        ({"prompt": "a", "stop": 3}, 400, "stop is no text"),
+        ({"prompt": "a", "seed": 1.5}, 400, "seed=1.5"),
+        ({"prompt": "a", "logprobs": 3}, 400, "logprobs=3 is not supported"),
+        ({"prompt": "a", "lenght": 3}, 400, "no parameter 'lenght'"),
+    ],
+)
+def test_errors(writer, body, status, text):
+    (answer,) = asking(writer, body)
+    assert answer.status_code == status
+    assert text in answer.json()["error"]["message"]
+
+
+def test_bodies_that_are_none(writer):
+    app = Starlette(routes=Completions({"gpt": writer}).routes)
+
+    async def send(content):
+        to = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=to, base_url="http://x") as client:
+            return await client.post("/v1/completions", content=content)
+
+    for content in (b"", b"{", b"[1]", b"\xff", b"3", b"null"):
+        assert asyncio.run(send(content)).status_code in (400, 404)
+
+
+def test_a_step_that_fails(net, writer, monkeypatch):
+    """Whoever waits is told; the next request is answered."""
+    step, failed = writer.scheduler.step, threading.Event()
+
+    def fail():
+        if not failed.is_set():
+            failed.set()
+            raise RuntimeError("no memory")
+        return step()
+
+    monkeypatch.setattr(writer.scheduler, "step", fail)
+    body = {"prompt": "abc", "max_tokens": 4, "temperature": 0}
+    (answer,) = asking(writer, body)
+    assert answer.status_code == 500
+    assert answer.json()["error"]["message"] == "no memory"
+    (answer,) = asking(writer, body)
+    assert texts(answer) == [alone(net, "abc", 4, Sampler(0))]
+
+
+def test_a_client_that_goes_away_frees_its_slot(writer):
+    async def leave():
+        request = Request([1, 2], 60, Sampler(0))
+        tokens = writer.write(request)
+        for _ in range(3):
+            await anext(tokens)
+        await tokens.aclose()
+        return request
+
+    request = asyncio.run(leave())
+    deadline = time.monotonic() + 10
+    while request.finish is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert request.finish == "cancelled"
+    assert len(request.written) < 60
+    assert writer.open == 0
