@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from ..version import minipaddle as version
 from . import protocol
+from .completions import Completions, Writer
 from .metrics import Metrics
 from .protocol import JSON_LENGTH, BadRequest, Limits
 from .repository import Options, Repository
@@ -41,10 +42,14 @@ class Settings(NamedTuple):
 
 
 class Server:
-    """A folder of models, behind HTTP. `app` is an ASGI application."""
+    """A folder of models, and models that write `texts`, behind HTTP. `app` is an ASGI
+    application.
+    """
 
-    def __init__(self, folder: str | Path, settings: Settings):
-        self.settings, self.metrics = settings, Metrics()
+    def __init__(
+        self, folder: str | Path, settings: Settings, texts: dict[str, Writer] | None = None
+    ):
+        self.settings, self.metrics, self.texts = settings, Metrics(), texts or {}
         self.repository = Repository(folder, settings.options, self.metrics)
         self.draining = False
         model, at = "/v2/models/{name}", "/versions/{version}"
@@ -60,6 +65,7 @@ class Server:
             Route("/v2/repository/index", self.index, methods=["POST"]),
             Route("/v2/repository/models/{name}/load", answering(self.load), methods=["POST"]),
             Route("/v2/repository/models/{name}/unload", answering(self.unload), methods=["POST"]),
+            *(Completions(self.texts, self.body).routes if self.texts else ()),
         ]  # fmt: skip
         self.app = Starlette(routes=routes, lifespan=self.lifespan)
 
@@ -73,6 +79,8 @@ class Server:
         with suppress(asyncio.CancelledError):
             await loading
         await self.repository.drain()
+        for writer in self.texts.values():
+            await asyncio.to_thread(writer.close)
 
     async def watch(self) -> None:
         """Load the models, and those that change."""
@@ -89,7 +97,8 @@ class Server:
         return Response(status_code=200)
 
     async def ready(self, request: Request) -> Response:
-        ready = self.repository.ready() and not self.draining
+        only_texts = self.texts and not self.repository.names()
+        ready = (only_texts or self.repository.ready()) and not self.draining
         return Response(status_code=200 if ready else 503)
 
     async def server(self, request: Request) -> Response:

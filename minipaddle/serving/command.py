@@ -4,9 +4,13 @@ DIR has a folder for each model, in it one for each version (a number), in it wh
 `paddle.jit.save(net, "DIR/NAME/1/model", input_spec=[...])` writes. DIR/NAME/config.json may set
 largest, window_ms, preferred, buckets, queue, workers and threads for one model.
 
+--text NAME=FOLDER:MODEL adds a model that writes texts: MODEL of FOLDER/hubconf.py, with weights
+and with `letters`. Clients of OpenAI's completions reach it at /v1.
+
 examples:
   python -m minipaddle serve models
   python -m minipaddle serve models --port 9000 --largest 32 --window-ms 2 --poll 5
+  python -m minipaddle serve models --text gpt=hub:char_gpt
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ import asyncio
 import signal
 import sys
 
+from ..core.prelude import value_error
 from .protocol import Limits
 
 SWITCH = 5e-4
@@ -47,7 +52,25 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--connections", type=at_least(1), default=1024, help="most at the same time")
     one.add_argument("--drain", type=float, default=0.0, metavar="SECONDS",
                      help="how long to serve after SIGTERM, while readiness says no")  # fmt: skip
+    one.add_argument("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL",
+                     help="a model that writes texts")  # fmt: skip
+    one.add_argument("--slots", type=at_least(1), default=8, help="texts written at a time")
     return one
+
+
+def writer_of(text: str, slots: int):
+    """(name, writer) of a model that writes texts, as `--text` names it. Runs its hubconf.py."""
+    from .. import hub
+    from .completions import Writer
+
+    name, _, place = text.partition("=")
+    folder, _, model = place.rpartition(":")
+    if not (name and folder and model):
+        raise value_error(f"--text {text}", "NAME=FOLDER:MODEL")
+    net = hub.load(folder, model, source="local", pretrained=True)
+    if not hasattr(net, "letters"):
+        raise value_error(f"{place} makes a {type(net).__name__} without letters", "a text model")
+    return name, Writer(net, net.letters, slots)
 
 
 def at_least(least: int):
@@ -79,8 +102,9 @@ def main(arguments=None) -> int:
         options.poll, options.control,
     )  # fmt: skip
     try:
-        server = Server(options.folder, settings)
-    except ValueError as error:
+        texts = dict(writer_of(each, options.slots) for each in options.text)
+        server = Server(options.folder, settings, texts)
+    except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 

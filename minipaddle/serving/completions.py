@@ -21,6 +21,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ..generation import Decoder, Request, Sampler, Scheduler
+from .scheduler import Refused
 
 DEFAULTS = {
     "prompt": None, "model": None, "max_tokens": 16, "temperature": 1.0, "top_p": 1.0,
@@ -32,14 +33,6 @@ DEFAULTS = {
 NEUTRAL = {"presence_penalty": 0, "frequency_penalty": 0, "logprobs": None, "suffix": None,
            "logit_bias": None, "best_of": 1}  # fmt: skip
 """What a request may say only so: it asks for nothing."""
-
-
-class Refused(Exception):
-    """An answer with an error: its status, and the text."""
-
-    def __init__(self, status: int, text: str, code: str = "invalid_request_error"):
-        super().__init__(text)
-        self.status, self.code = status, code
 
 
 class Writer:
@@ -174,13 +167,13 @@ def read_request(data: dict, writer: Writer) -> Asked:
         raise Refused(400, "stop is no text, or list of texts, of one letter or more")
     longest = max(map(len, prompts)) + 1
     if longest > writer.context:
-        raise Refused(400, f"a prompt has {longest - 1} letters; the model reads at most "
-                      f"{writer.context - 1}", "context_length_exceeded")  # fmt: skip
+        most = writer.context - 1
+        raise Refused(400, f"a prompt has {longest - 1} letters; the model reads at most {most}")
     count, seed = len(prompts) * given["n"], given["seed"]
     if seed is not None and type(seed) is not int:
         raise Refused(400, f"seed={seed!r} is no whole number")
     if writer.open + count > len(writer.scheduler.slots) + writer.capacity:
-        raise Refused(503, "too many texts wait; try again later", "overloaded")
+        raise Refused(503, "too many texts wait; try again later", 1.0)
     try:
         samplers = [
             Sampler(given["temperature"], given["top_k"], given["top_p"],
@@ -216,10 +209,10 @@ class Stopper:
 
 
 class Completions:
-    """The routes of some writers, by the names of their models."""
+    """The routes of some writers, by the names of their models; `body` reads a request's."""
 
-    def __init__(self, writers: dict[str, Writer]):
-        self.writers, self.began = writers, int(time.time())
+    def __init__(self, writers: dict[str, Writer], body=HTTPRequest.body):
+        self.writers, self.body, self.began = writers, body, int(time.time())
         self.routes = [
             Route("/v1/models", self.models),
             Route("/v1/completions", self.complete, methods=["POST"]),
@@ -235,13 +228,13 @@ class Completions:
     async def complete(self, http: HTTPRequest) -> Response:
         try:
             try:
-                data = json.loads(await http.body())
-            except ValueError:
+                data = json.loads(await self.body(http))
+            except (ValueError, RecursionError):
                 raise Refused(400, "the body is no JSON") from None
             name = data.get("model") if isinstance(data, dict) else None
             if name not in self.writers:
                 known = ", ".join(self.writers)
-                raise Refused(404, f"there is no model {name!r}; there are: {known}", "not_found")
+                raise Refused(404, f"there is no model {name!r:.110}; there are: {known}")
             writer = self.writers[name]
             asked = read_request(data, writer)
             requests = [
@@ -249,7 +242,7 @@ class Completions:
                 for k, sampler in enumerate(asked.samplers)
             ]
         except Refused as error:
-            after = {"Retry-After": "1"} if error.status == 503 else {}
+            after = {} if error.retry is None else {"Retry-After": str(round(error.retry))}
             return JSONResponse(problem(error), error.status, headers=after)
         head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion",
                 "created": int(time.time()), "model": name}  # fmt: skip
@@ -342,5 +335,8 @@ def usage(requests: list[Request]) -> dict:
 
 
 def problem(error: Exception) -> dict:
-    code = getattr(error, "code", "server_error")
-    return {"error": {"message": str(error), "type": code, "param": None, "code": code}}
+    """What a client is told of an error."""
+    status = getattr(error, "status", 500)
+    kind = {404: "not_found_error", 503: "overloaded_error", 500: "server_error"}.get(status)
+    kind = kind or "invalid_request_error"
+    return {"error": {"message": str(error), "type": kind, "param": None, "code": status}}
