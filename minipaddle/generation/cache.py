@@ -13,7 +13,9 @@ from ..tensor.creation import arange, zeros
 
 
 class Cache(Layer):
-    """Buffers of keys and of values, [slots · context, width], for each of `blocks` blocks.
+    """Buffers of keys and of values, [context · slots, width], for each of `blocks` blocks. The
+    first places of all slots lie together, so that a run which looks no further reads them as they
+    lie.
 
     >>> from minipaddle.generation import Cache
     >>> Cache(blocks=2, slots=3, context=8, width=4).key1.shape
@@ -25,7 +27,7 @@ class Cache(Layer):
         self.slots, self.context = slots, context
         for k in range(blocks):
             for kind in ("key", "value"):
-                empty = zeros([slots * context, width], dtype)
+                empty = zeros([context * slots, width], dtype)
                 self.register_buffer(f"{kind}{k}", empty, persistable=False)
 
 
@@ -43,7 +45,7 @@ class View:
         self.places = starts.unsqueeze(1) + arange(length)
         self.mask = (arange(reach) <= self.places.unsqueeze(2)).unsqueeze(1)
         numbers = arange(slots) if isinstance(slots, int) else slots
-        self.rows = (numbers.unsqueeze(1) * cache.context + self.places).flatten()
+        self.rows = (self.places * cache.slots + numbers.unsqueeze(1)).flatten()
 
     def extend(self, k: int, key, value):
         """Write the keys and values [n, length, heads, size] of block k; return those of all places
@@ -53,9 +55,8 @@ class View:
 
     def _extend(self, name: str, new):
         _, _, heads, size = new.shape
-        buffer, context = getattr(self.cache, name), self.cache.context
+        buffer, slots = getattr(self.cache, name), self.cache.slots
         buffer[self.rows] = new.reshape([-1, heads * size])
-        texts = buffer.reshape([self.cache.slots, context, heads, size])
-        if isinstance(self.slots, int):
-            return texts[: self.slots, : self.reach]
-        return texts[self.slots, : self.reach]
+        texts = buffer[: self.reach * slots].reshape([self.reach, slots, heads, size])
+        texts = texts[:, : self.slots] if isinstance(self.slots, int) else texts[:, self.slots]
+        return texts.transpose([1, 0, 2, 3])

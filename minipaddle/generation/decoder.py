@@ -87,8 +87,8 @@ class Decoder:
     def take_texts(self, sources):
         """See `reorder`; `sources` [slots] is a tensor."""
         for buffer in self.cache.buffers():
-            texts = buffer.reshape([self.slots, -1])
-            buffer[:] = texts[sources].reshape(buffer.shape)
+            texts = buffer.reshape([self.context, self.slots, -1])
+            buffer[:] = texts[:, sources].reshape(buffer.shape)
 
     def require_room(self, n: int) -> None:
         """Raise ValueError if a text of n tokens is too long."""

@@ -41,7 +41,7 @@ slim | inference | onnx | export
 viz | testing
 learn
 base | incubate
-autograd | callbacks | common_ops_import | device | framework | linalg | utils | version
+autograd | callbacks | common_ops_import | device | framework | hub | linalg | utils | version
 serving
 """
 RANK = {
