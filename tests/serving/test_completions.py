@@ -178,7 +178,7 @@ def test_bodies_that_are_none(writer):
 
 
 def test_a_step_that_fails(net, writer, monkeypatch):
-    """Whoever waits is told; the next request is answered."""
+    """All who wait are told; the next request is answered."""
     step, failed = writer.scheduler.step, threading.Event()
 
     def fail():
