@@ -104,5 +104,5 @@ _meta_path.append(_Refusals)
 
 
 def __getattr__(name: str):
-    """Pictures and ONNX are imported when first asked for: their libraries take a while."""
-    return _import(f"{__name__}.{name}") if name in ("viz", "onnx") else _missing(name)
+    """Pictures, ONNX and the hub are imported when first asked for: that takes a while."""
+    return _import(f"{__name__}.{name}") if name in ("viz", "onnx", "hub") else _missing(name)
