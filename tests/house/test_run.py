@@ -134,7 +134,7 @@ def test_the_whole_suite_goes_through_every_gate(run, started):
     run.main(["test"])
     assert started == [
         ["setup"],
-        ["peers", "torch"],
+        ["peers", "torch", "onnxruntime"],
         ["-m", "ruff", "check", "--quiet", "."],
         ["-m", "ruff", "format", "--check", "--quiet", "."],
         ["-m", "pytest", "-n", "auto", "--dist", "worksteal", "--cov"],
@@ -160,12 +160,12 @@ def test_no_test_runs_while_ruff_objects(run, started, monkeypatch):
     monkeypatch.setattr(run, "call", lambda args, **_: 1)
     with pytest.raises(SystemExit, match="ruff objects"):
         run.main(["test"])
-    assert started == [["setup"], ["peers", "torch"]]
+    assert started == [["setup"], ["peers", "torch", "onnxruntime"]]
 
 
 def test_bench_has_the_peers(run, started):
     run.main(["bench", "add"])
-    assert started[1] == ["peers", "torch", "paddlepaddle", "jax"]
+    assert started[1] == ["peers", "torch", "paddlepaddle", "jax", "onnxruntime"]
     assert started[2] == ["-m", "tests.benchmarks", "add"]
 
 
