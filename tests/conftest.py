@@ -23,11 +23,12 @@ UNMEASURED = {
         "executors": """test_accuracy test_cache_blocking test_cuda test_cuda_operators
             test_differential test_long test_native_operators test_strange""",
         "gpu": "test_operators_on_gpu",
-        "jit": "test_fuzz test_models",
+        "jit": "test_first_call test_fuzz test_models",
         "ops": "test_operators",
+        "optimizer": "test_training",
         "passes": "test_models test_operators test_toggles",
-        "sharding": """test_counts test_every_operator test_every_optimizer test_overlap
-            test_whole_batch test_zero_memory""",
+        "sharding": """test_accumulation test_counts test_every_operator test_every_optimizer
+            test_overlap test_training test_whole_batch test_zero_memory""",
         "static": "test_open_models test_open_operators",
     }.items()
     for name in files.split()
