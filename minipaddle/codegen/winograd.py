@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from string import Template
 
-from ..engine.codegen.kernel import Kernel, read_template, stack_array
+from ..engine.codegen.kernel import Kernel, read_template
 from ..engine.codegen.kernel_schedule import pick
+from ..engine.codegen.writer import least
 from ..engine.core.slots import slot
 from . import microkernel
-from .c_text import indent
+from .c_text import PARALLEL, indent, loop
 from .float_kernel import FloatKernel
 from .prepacking import Prepack, is_constant_input
-from .strips import Images, framing, shared_loop
+from .strips import Images, framing, is_large
 from .sweep import Line
 from .units import shared
 
@@ -28,8 +29,14 @@ WORTH = 16
 TERMS = 64
 """Most terms in one pass: the errors of a tile's 16 products add up."""
 
-CACHED, MOST = 64 << 10, 320 << 10
-"""Bytes of the stack that tiles should use at most, and the limit for one row of tiles."""
+TILES = 48
+"""About how many tiles are computed together: each reads all kernels, which seldom fit a cache."""
+
+ROOM = 16 << 20
+"""Most bytes of the workspace of all threads."""
+
+FEW = 4
+"""Strips of tiles below which threads share the 16 products of each, instead of the strips."""
 
 WINOGRAD = Template(read_template("winograd.c", __file__))
 
@@ -48,65 +55,77 @@ def choose_algorithm(im: Images, down: Line, across: Line, T: str) -> str:
 
 
 def possible(im: Images, down: Line, across: Line, T: str) -> bool:
-    """Whether it is a 3×3 convolution of neighbouring pixels whose tiles fit the stack."""
+    """Whether it is a 3×3 convolution of neighbouring pixels whose tiles fit the workspace."""
     even = im.kernel == (3, 3) and im.groups == 1 and T == "float"
     even = even and all(x[1:] == (1, x.taps, x.first, 1, 0, 1) for x in (down, across))
     return even and tile_rows(im, across) > 0
 
 
 def tile_rows(im: Images, across: Line) -> int:
-    """Rows of the result that are computed together: even; 0 if two rows do not fit the stack."""
-    sizes = tile_sizes(im, across)
-    cached = [rows for rows, size in sizes.items() if size <= CACHED]
-    return max(cached, default=min(sizes, default=0))
+    """Rows of the result that are computed together: even; 0 if two rows do not fit."""
+    sizes, wide = tile_sizes(im, across), -(-across.count // 2)
+    enough = [rows for rows in sizes if rows // 2 * wide >= TILES]
+    return min(enough, default=max(sizes, default=0))
 
 
-def tile_sizes(im: Images, across: Line) -> dict[int, int]:
-    """The bytes on the stack for each number of rows that may be computed together."""
-    wide, sizes = -(-across.count // 2), {}
+def tile_sizes(im: Images, across: Line) -> dict[int, dict[str, int]]:
+    """The elements of the arrays for each number of rows that may be computed together: a part of
+    the image with its frame, and its tiles before and after the products.
+    """
+    wide, found = -(-across.count // 2), {}
     for rows in range(2, min(im.target[0] + 1 & ~1, 32) + 1, 2):
-        tiles = rows // 2 * wide
-        frame = (rows + 2) * (2 * wide + 2) * im.channels
-        sizes[rows] = 4 * (frame + 16 * tiles * (im.channels + im.outs))
-    return {rows: size for rows, size in sizes.items() if size <= MOST}
+        frame, tiles = (rows + 2) * (2 * wide + 2), rows // 2 * wide
+        sizes = {"image": frame * im.channels, "V": 16 * tiles * im.channels}
+        sizes["M"] = 16 * tiles * im.outs
+        if 4 * sum(sizes.values()) <= ROOM:
+            found[rows] = sizes
+    return found
 
 
 def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernels: str) -> Kernel:
     """The kernel of a 3×3 convolution by Winograd's tiles."""
     T, c, o, (h, w) = frame.T, im.channels, im.outs, im.target
-    rows, wide = pick("tile_rows", tile_rows(im, across), tile_sizes(im, across)), -(-w // 2)
-    strips, high = -(-h // rows), rows // 2
-    tiles, row = high * wide, (2 * wide + 2) * c
+    rows = pick("tile_rows", tile_rows(im, across), choices := tile_sizes(im, across))
+    sizes, wide, strips, high = choices[rows], -(-w // 2), -(-h // rows), rows // 2
+    tiles, row, items = high * wide, (2 * wide + 2) * c, im.n * strips
     source = f"{frame.names[0]} + n * {im.source[0] * im.source[1] * c}"
-    weight, prepack = frame.record.inputs[1], None
+    weight, prepack, t = frame.record.inputs[1], None, microkernel.tile()
+    panel, packed = t.panel(T), 16 * microkernel.panels_size(o, c, t)
     if is_constant_input(weight) and kernels == "in1":
-        prepack = Prepack(weight, 16 * c * o, f"winograd_kernels_{T}(made, given, {c * o});")
+        call = f"winograd_kernels_{T}(made, given, {c}, {o}, {panel});"
+        prepack = Prepack(weight, packed, call)
         frame.text += "    const float *U = in1;  /* the kernels, transformed before the run */\n"
     else:
         frame.text += (
-            f"    {T} *U = {frame.room.array(T, 16 * c * o)};  /* the kernels, transformed */\n"
-            f"    winograd_kernels_{T}(U, {kernels}, {c * o});\n"
+            f"    {T} *U = {frame.room.array(T, packed)};  /* the kernels, transformed */\n"
+            f"    winograd_kernels_{T}(U, {kernels}, {c}, {o}, {panel});\n"
         )
+    apart = f"(({o} + {panel} - 1) / {panel} * {panel} * {c})"
+    products = microkernel.summed(
+        T, tiles, o, c, 1, (f"V + q * {tiles * c}", c, 1, 0),
+        (f"U + q * {apart}", panel, 0, f"{panel} * {c}"), (f"M + q * {tiles * o}", o), most=TERMS,
+    )  # fmt: skip
+    parts = min(items, ROOM // (4 * sum(sizes.values()))) if items >= FEW else 1
+    shared = PARALLEL if is_large(im) else ""
     inside = (
         f"const int64_t n = i / {strips}, top = i % {strips} * {rows};\n"
-        f"const int64_t rows = top + {rows} < {h} ? {rows} : {h} - top;\n"
-        f"{stack_array(T, 'image', (rows + 2) * row)}\n"
-        f"{stack_array(T, 'V', 16 * tiles * c)}\n"
-        f"{stack_array(T, 'M', 16 * tiles * o)}\n"
+        f"const int64_t rows = {least(f'{h} - top', rows)};\n"
         f"frame_{T}(image, {rows + 2}, {2 * wide + 2}, {source}, {im.source[0]}, {im.source[1]}, "
         f"{c}, top + {down.first}, {across.first});\n"
         f"winograd_input_{T}(V, image, {row}, {c}, {high}, {wide});\n"
-        "for (int64_t q = 0; q < 16; q++) {\n"
-        + indent(microkernel.summed(
-            T, tiles, o, c, 1, (f"V + q * {tiles * c}", c, 1, 0), (f"U + q * {c * o}", o, 0),
-            (f"M + q * {tiles * o}", o), most=TERMS), 4) +
-        "}\n"
+        f"{loop('q', 16, products, pragma=shared if parts == 1 else '')}"
         f"winograd_output_{T}(M, {frame.target} + (n * {h} + top) * {w * o}, {w * o}, {o}, {high}, "
         f"{wide}, rows, {w});\n"
-    )  # fmt: skip
+    )
     if frame.inline:
         inside += f"const int64_t first = (n * {h} + top) * {w}, last = first + rows * {w};\n"
         inside += frame.rows("first", "last")
-    text = shared_loop("i", im.n * strips, inside, im)
-    kernel = frame.kernel(text, (*framing(T), *helpers(T, tiles)), done=True)
+    arrays = "".join(
+        f"{T} *{name} = {frame.room.array(T, parts * size)} + p * {size};\n"
+        for name, size in sizes.items()
+    )
+    text = f"{arrays}for (int64_t i = p; i < {items}; i += parts) {{\n{indent(inside, 4)}}}\n"
+    text = loop("p", "parts", text, pragma=shared if parts > 1 else "")
+    text = f"const int64_t parts = {least('threads', parts)};\n{text}"
+    kernel = frame.kernel(indent(text, 4), (*framing(T), *helpers(T, tiles)), done=True)
     return kernel._replace(prepack=prepack)

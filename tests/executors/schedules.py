@@ -53,7 +53,7 @@ LOW = {
     columns: {"BLOCK": 8, "DOWN": 4},
     vector_rows: {"WIDENED": 4},
     strips: {"ON_STACK": 2048, "PARTS": 2},
-    winograd: {"WORTH": 1, "CACHED": 2048},
+    winograd: {"WORTH": 1, "TILES": 1},
     c_text: {"BLOCK": 8},
 }  # fmt: skip
 """What counts as large or worth while, by module."""

@@ -1,25 +1,27 @@
-/* U[16][n] = G g Gᵀ for n pairs of channels, from g[3][3][n] */
-ONCE void winograd_kernels_$T($T *U, const $T *g, int64_t n)
+/* U[16] = G g Gᵀ, each in panels of `panel` columns [O / panel][C][panel], from g[3][3][C][O] */
+ONCE void winograd_kernels_$T($T *U, const $T *g, int64_t C, int64_t O, int64_t panel)
 {
-    for (int64_t i = 0; i < n; i += LANES_$T) {
-        const lanes_$T there = first_$T(n - i);
-        vector_$T t[4][3];
-        UNROLL for (int j = 0; j < 3; j++) {
-            const vector_$T a = load_lanes_$T(g + j * n + i, there),
-                            b = load_lanes_$T(g + (3 + j) * n + i, there),
-                            c = load_lanes_$T(g + (6 + j) * n + i, there);
-            t[0][j] = a, t[1][j] = (a + b + c) * ($T)0.5;
-            t[2][j] = (a - b + c) * ($T)0.5, t[3][j] = c;
+    const int64_t n = C * O, apart = (O + panel - 1) / panel * panel * C;
+    for (int64_t c = 0; c < C; c++, g += O)
+        for (int64_t o = 0; o < O; o += LANES_$T) {
+            const lanes_$T there = first_$T(O - o);
+            vector_$T t[4][3];
+            UNROLL for (int j = 0; j < 3; j++) {
+                const vector_$T a = load_lanes_$T(g + j * n + o, there),
+                                b = load_lanes_$T(g + (3 + j) * n + o, there),
+                                d = load_lanes_$T(g + (6 + j) * n + o, there);
+                t[0][j] = a, t[1][j] = (a + b + d) * ($T)0.5;
+                t[2][j] = (a - b + d) * ($T)0.5, t[3][j] = d;
+            }
+            UNROLL for (int j = 0; j < 4; j++) {
+                const vector_$T a = t[j][0], b = t[j][1], d = t[j][2];
+                $T *u = U + 4 * j * apart + (o / panel * C + c) * panel + o % panel;
+                store_lanes_$T(u, there, a);
+                store_lanes_$T(u + apart, there, (a + b + d) * ($T)0.5);
+                store_lanes_$T(u + 2 * apart, there, (a - b + d) * ($T)0.5);
+                store_lanes_$T(u + 3 * apart, there, d);
+            }
         }
-        UNROLL for (int j = 0; j < 4; j++) {
-            const vector_$T a = t[j][0], b = t[j][1], c = t[j][2];
-            $T *u = U + 4 * j * n + i;
-            store_lanes_$T(u, there, a);
-            store_lanes_$T(u + n, there, (a + b + c) * ($T)0.5);
-            store_lanes_$T(u + 2 * n, there, (a - b + c) * ($T)0.5);
-            store_lanes_$T(u + 3 * n, there, c);
-        }
-    }
 }
 
 /* V[16][high * wide][C] = Bᵀ d B for the tiles of an image whose rows are `row` apart */
