@@ -25,8 +25,10 @@ from .strips import (
     Strips,
     framing,
     images_of,
+    in_place,
     is_large,
     pitch,
+    rows_text,
     shared_loop,
     strip_text,
     strips_of,
@@ -64,12 +66,6 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
     start = (down.first - s.height.first) * row + (across.first - s.width.first) * c
     text += f"    const {T} *a = image + (r - top) * {down.step * row} + {start};\n"
     a_row, c_row = across.step * c, across.stride * o
-    if im.depthwise:
-        text += (
-            f"    depthwise_{T}({across.count}, {c}, {high}, {wide}, a, {a_row}, "
-            f"{down.gap * row}, {across.gap * c}, {b}, c, {c_row});\n"
-        )
-        return begin + text + "}\n", (*microkernel.vectors(T), DEPTHWISE.substitute(T=T))
     helpers = microkernel.blocks(T, across.count)
     if how == "im2col":
         size = high * wide * c
@@ -99,6 +95,31 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
         )
         body += indent(inside, 8) + "    }\n"
     return begin + text + indent(body, 4) + "}\n", helpers
+
+
+def depthwise_sweep(im: Images, down: Line, across: Line, T: str, source: str, b: str, out: str):
+    """(C text, helpers) for the rows of a strip and a pair of phases of a depthwise convolution. It
+    reads the image in place: the taps outside of it are left out.
+    """
+    c, (h, w), (gh, gw), gap = im.channels, im.target, im.source, down.gap
+    high, wide = len(down.taps), len(across.taps)
+    target = f"((n * {h} + {plus('r', down.stride, down.start)}) * {w} + {across.start}) * {c}"
+    begin = min(max(-(across.first // across.step), 0), across.count)
+    end = (gw - 1 - across.last) // across.step + 1
+    end = max(min(end, across.count), begin)
+    text = (
+        f"const int64_t y = r * {down.step} + {down.first};\n"
+        f"const int64_t from = y < 0 ? (-y + {gap - 1}) / {gap} : 0;\n"
+        f"int64_t to = y < {gh} ? ({gh + gap - 1} - y) / {gap} : 0;\n"
+        f"to = {least('to', high)};\n"
+        f"depthwise_{T}({across.count}, {begin}, {end}, {gw}, {c}, to > from ? to - from : 0, "
+        f"{wide},\n    {source} + (n * {gh} + y + from * {gap}) * {gw * c}, {across.step}, "
+        f"{across.first}, {across.gap}, {gap * gw * c},\n    {b} + from * {wide * c}, "
+        f"{out} + {target}, {across.stride * c});\n"
+    )
+    limit = f"top + rows && r < {down.count}"
+    text = f"for (int64_t r = top; r < {limit}; r++) {{\n{indent(text, 4)}}}\n"
+    return text, (*microkernel.vectors(T), DEPTHWISE.substitute(T=T))
 
 
 def plus(index: str, step: int, start: int) -> str:
@@ -133,13 +154,17 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     T = frame.T
     if how == "winograd":
         return winograd.by_winograd(frame, im, downs[0], acrosses[0], kernels)
-    s = strips_of(im, downs, acrosses, SIZES[T])
+    s, source = strips_of(im, downs, acrosses, SIZES[T]), frame.names[0]
+    s = in_place(im, s, SIZES[T]) if im.depthwise else s
     items, helpers = im.n * s.count, list(framing(T) if s.framed else microkernel.vectors(T))
-    inside, at = strip_text(im, s, T, frame.names[0], frame.room), 0
+    inside, at = rows_text(s) if im.depthwise else strip_text(im, s, T, source, frame.room), 0
     for down in downs:
         for across in acrosses:
             b = f"{kernels} + {at}" if at else kernels
-            text, needed = sweep(im, s, down, across, T, b, frame.target, how)
+            if im.depthwise:
+                text, needed = depthwise_sweep(im, down, across, T, source, b, frame.target)
+            else:
+                text, needed = sweep(im, s, down, across, T, b, frame.target, how)
             inside, helpers = inside + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
     if frame.inline:

@@ -22,6 +22,9 @@ FRAME = Template(read_template("frame.c", __file__))
 ON_STACK = 1 << 17
 """Most bytes of a strip on the stack of a thread."""
 
+RESULTS = 1 << 16
+"""About how many bytes of results of a strip of an image that is read in place."""
+
 PARTS = 4
 """Fewest strips of an image, if there are fewer images than this."""
 
@@ -101,9 +104,9 @@ def strips_of(im: Images, down: list[Line], across: list[Line], itemsize: int) -
     return Strips(rows, -(-total // rows), total, height, width, pixels, framed, on_stack)
 
 
-def strip_text(im: Images, s: Strips, T: str, source: str, room: Workspace) -> str:
-    """C text: the image number, first position and height; `image` points to the first pixel."""
-    c, (h, w), total = im.channels, im.source, s.total
+def rows_text(s: Strips) -> str:
+    """C text of strip i: its image's number `n`, its first position `top` and its height `rows`."""
+    total = s.total
     text = f"const int64_t n = {'i' if s.count == 1 else f'i / {s.count}'};\n"
     if s.count > 1:
         text += f"const int64_t top = i % {s.count} * {s.rows};\n"
@@ -111,6 +114,19 @@ def strip_text(im: Images, s: Strips, T: str, source: str, room: Workspace) -> s
         text += f"const int64_t rows = {s.rows if total % s.rows == 0 else least};\n"
     else:
         text += f"const int64_t top = 0, rows = {total};\n"
+    return text
+
+
+def in_place(im: Images, s: Strips, itemsize: int) -> Strips:
+    """Strips of an image that is read where it is; their results stay in a cache."""
+    row = max(im.target[1] * im.outs * itemsize * s.height.step, 1)
+    rows = max(1, min(s.rows if im.n < PARTS else s.total, RESULTS // row))
+    return s._replace(rows=rows, count=-(-s.total // rows), framed=False)
+
+
+def strip_text(im: Images, s: Strips, T: str, source: str, room: Workspace) -> str:
+    """The same, and `image`, which points to the first pixel."""
+    text, c, (h, w) = rows_text(s), im.channels, im.source
     first = f"top * {s.height.step} + {s.height.first}"
     if not s.framed:
         return text + (

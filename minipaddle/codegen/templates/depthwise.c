@@ -1,20 +1,65 @@
-/* c[p, :] = the sum over a window of taps of a[pixel, :] * b[tap, :], for M pixels */
-static void depthwise_$T(int64_t M, int64_t C, int64_t high, int64_t wide, const $T *a,
-                         int64_t a_row, int64_t down, int64_t across, const $T *b, $T *c,
-                         int64_t c_row)
+/* c[:] of one pixel = the sum over high × wide taps of a[tap, :] * b[tap, :]; rows of b lie `b_row`
+   apart */
+static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *a, int64_t down,
+                               int64_t across, const $T *b, int64_t b_row, $T *c)
 {
-    for (int64_t m = 0; m < M; m++, a += a_row, c += c_row)
-        for (int64_t k = 0; k < C; k += LANES_$T) {
-            const int full = C - k >= LANES_$T;
-            const $T *weight = b + k;
-            vector_$T sum = {0};
-            for (int64_t t = 0; t < high; t++)
-                for (int64_t u = 0; u < wide; u++, weight += C) {
-                    const $T *p = a + t * down + u * across + k;
-                    sum += full ? load_$T(p) * load_$T(weight)
-                                : load_part_$T(p, C - k) * load_part_$T(weight, C - k);
-                }
-            if (full) store_$T(c + k, sum);
-            else store_part_$T(c + k, C - k, sum);
+    for (int64_t k = 0; k < C; k += LANES_$T) {
+        const lanes_$T there = first_$T(C - k);
+        vector_$T sum = {0};
+        for (int64_t t = 0; t < high; t++)
+            for (int64_t u = 0; u < wide; u++)
+                sum += load_lanes_$T(a + t * down + u * across + k, there)
+                       * load_lanes_$T(b + t * b_row + u * C + k, there);
+        store_lanes_$T(c + k, there, sum);
+    }
+}
+
+/* The same for neighbouring pixels, whose windows lie `step` apart */
+INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, int64_t C,
+                                int64_t high, const int wide, const $T *a, int64_t step,
+                                int64_t down, int64_t across, const $T *b, $T *c, int64_t c_row)
+{
+    const lanes_$T there = first_$T(left);
+    vector_$T sum[4] = {{0}};
+    for (int64_t t = 0; t < high; t++, a += down, b += wide * C)
+        UNROLL for (int u = 0; u < wide; u++) {
+            const vector_$T w = full ? load_$T(b + u * C) : load_lanes_$T(b + u * C, there);
+            UNROLL for (int i = 0; i < pixels; i++) {
+                const $T *p = a + i * step + u * across;
+                sum[i] += (full ? load_$T(p) : load_lanes_$T(p, there)) * w;
+            }
         }
+    UNROLL for (int i = 0; i < pixels; i++)
+        if (full) store_$T(c + i * c_row, sum[i]);
+        else store_lanes_$T(c + i * c_row, there, sum[i]);
+}
+
+/* A row of M results: a is an image's row of W pixels, with the first of `high` rows of taps. The
+   windows of pixels from `begin` to `end` lie inside of the row; of the others only a part does. */
+INLINE void depthwise_$T(int64_t M, int64_t begin, int64_t end, int64_t W, int64_t C, int64_t high,
+                         const int wide, const $T *a, int64_t step, int64_t first, int64_t gap,
+                         int64_t down, const $T *b, $T *c, int64_t c_row)
+{
+    for (int64_t m = 0; m < M; m++) {
+        if (m == begin && begin < end) m = end;
+        if (m >= M) break;
+        const int64_t x = m * step + first;
+        const int64_t from = x < 0 ? (-x + gap - 1) / gap : 0;
+        int64_t to = x < W ? (W - x + gap - 1) / gap : 0;
+        to = to < wide ? to : wide;
+        depthwise_pixel_$T(C, high, to > from ? to - from : 0, a + (x + from * gap) * C, down,
+                           gap * C, b + from * C, wide * C, c + m * c_row);
+    }
+#define PIXELS(n, full) depthwise_pixels_$T(n, full, C - k, C, high, wide, \
+        a + (m * step + first) * C + k, step * C, down, gap * C, b + k, c + m * c_row + k, c_row)
+#define CHANNELS(n) do { \
+        int64_t k = 0; \
+        for (; k + LANES_$T <= C; k += LANES_$T) PIXELS(n, 1); \
+        if (k < C) PIXELS(n, 0); \
+    } while (0)
+    int64_t m = begin;
+    for (; m + 4 <= end; m += 4) CHANNELS(4);
+    for (; m < end; m++) CHANNELS(1);
+#undef CHANNELS
+#undef PIXELS
 }
