@@ -13,6 +13,7 @@ from .flat_loops import digits
 from .float_kernel import FloatKernel
 from .grouped_tiles import product_of_halves
 from .known_inputs import multiplies_halves
+from .prepacking import Prepack, is_constant_input
 from .product import Product, pick_algorithm, product_of
 from .product_plan import Alone, ProductPlan
 
@@ -52,9 +53,26 @@ def product_kernel(frame: FloatKernel, p: Product, add: bool = False) -> Kernel:
     inline = fits_rows(p, frame.out) and not after and how != "blas"
     names = *(frame.names[::-1] if p.exchanged else frame.names), out
     rows, last = frame.inline if inline else None, frame.out.shape[-1]
-    loops, helpers = batch_loop(Alone(p, frame.T, how, names, add, rows, last, frame.room))
-    frame.text = f"    /* {describe(frame.record)}: {how} */\n{frame.text}"
-    return frame.kernel(before + loops + after, helpers, done=inline)
+    plan = Alone(p, frame.T, how, names, add, rows, last, frame.room)
+    plan, prepack = packed_before(frame, plan)
+    loops, helpers = batch_loop(plan)
+    frame.text = f"    /* {describe(frame.record)}: {plan.how} */\n{frame.text}"
+    return frame.kernel(before + loops + after, helpers, done=inline)._replace(prepack=prepack)
+
+
+def packed_before(frame: FloatKernel, plan: ProductPlan) -> tuple[ProductPlan, Prepack | None]:
+    """The plan of a product whose y, if it is constant, is packed into panels before the run."""
+    p, T, (x, y, out) = plan.p, plan.T, plan.names
+    edge, there = frame.record.inputs[not p.exchanged], plan.how in ("rows", "panels")
+    tall = p.count == 1 and p.m.size >= microkernel.ROWS and p.n.size > 1
+    if not (there and tall and is_constant_input(edge) and y == f"in{int(not p.exchanged)}"):
+        return plan, None
+    plan = plan._replace(how="panels", names=(x, "panels", out), packed=True)
+    frame.text += f"    const {T} *panels = {y};  /* packed before the run */\n"
+    sizes = f"{p.n.size}, {p.k.size}, given, {p.n.y}, {p.k.y}"
+    call = f"panels_{plan.tile.suffix(T)}({sizes}, made);"
+    elements = microkernel.panels_size(p.n.size, p.k.size, plan.tile)
+    return plan, Prepack(edge, elements, call)
 
 
 def describe(record) -> str:
@@ -133,7 +151,8 @@ def single_product(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tupl
     helpers = microkernel.panels(T, t) if plan.how == "panels" else ()
     whole = p.m.size <= block or plan.threads == "columns"
     counts = (p.m.size,) if whole else (block, p.m.size % block)
-    write = by_slices if plan.how == "panels" and p.count == 1 else by_blocks
+    slices = plan.how == "panels" and p.count == 1 and not plan.packed
+    write = by_slices if slices else by_blocks
     return write(plan, a, b, c), (*helpers, *microkernel.blocks(T, *counts, t=t))
 
 
@@ -212,7 +231,8 @@ def by_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
     if not chunk:
         return row_blocks(plan, lambda first, rows: block(plan, a, b, c, first, rows), c)
     text = f"const int64_t wide = {least(f'{p.n.size} - n', 'chunk')};\n"
-    text += block(plan, a, plus(b, "n", p.n.y), plus(c, "n", p.n.out), "0", p.m.size, "wide")
+    column = p.k.size if plan.packed else p.n.y
+    text += block(plan, a, plus(b, "n", column), plus(c, "n", p.n.out), "0", p.m.size, "wide")
     pragma = PARALLEL if plan.threads == "columns" else ""
     text = loop("n", p.n.size, text, pragma=pragma, step="chunk")
     return f"const int64_t chunk = {chunk};\n" + text + epilogue(plan, c, "0", str(p.m.size))

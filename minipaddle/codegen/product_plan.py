@@ -41,6 +41,7 @@ class ProductPlan(NamedTuple):
     rows: object  # an epilogue for blocks of rows, or None
     last: int  # size of the last axis of the result
     room: Workspace
+    packed: bool = False  # whether y was packed into panels before the run
 
     parallel = PARALLEL  # how threads share blocks of rows
 
@@ -61,14 +62,15 @@ class ProductPlan(NamedTuple):
     @property
     def wide(self) -> bool:
         """Whether threads may share columns: there are enough, and no slices."""
-        return self.p.n.size >= 6 * microkernel.WIDEST and self.how != "panels"
+        sliced = self.how == "panels" and not self.packed
+        return self.p.n.size >= 6 * microkernel.WIDEST and not sliced
 
     @property
     def rule(self) -> str:
         """The axis that threads share by default."""
         if self.p.count >= 4 or (self.p.count > 1 and self.p.m.size < 16):
             return "batch"
-        few = 16 if self.rows else 4 * TALL + 1  # an epilogue reads whole rows
+        few = 16 if self.rows and not self.packed else 4 * TALL + 1  # an epilogue reads whole rows
         if self.wide and self.p.m.size < few:
             return "columns"
         return "rows" if self.p.m.size >= 16 else ""
@@ -77,7 +79,7 @@ class ProductPlan(NamedTuple):
     def chunk(self) -> str:
         """C text of the columns that are computed at a time; "" for all of them."""
         n, shared = self.p.n.size, self.threads == "columns"
-        if self.how == "rows":
+        if self.how == "rows" or self.packed:
             return str(3 * self.tile.widest) if shared else ""
         each = f"({n} / threads / 32 + 1) * 32" if shared else n
         if self.how == "stream" and n > CHUNK:

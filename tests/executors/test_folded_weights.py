@@ -89,6 +89,23 @@ def test_filters_are_transformed_before_the_run():
         np.testing.assert_allclose(found, net(x).numpy(), rtol=2e-4, atol=2e-5)
 
 
+def test_matrices_are_packed_before_the_run():
+    paddle.seed(3)
+    first, second, last = nn.Conv2D(3, 37, 1), nn.Conv2D(37, 200, 1), nn.Linear(8, 11)
+    net = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), last)
+    f, x = native(net), picture()
+    same(f, net, x)
+    (made,) = f.executables
+    before, _, ahead = made.source.own.partition("_prepack(void")
+    assert "panels_float(" not in before
+    assert ahead.count("given, ") == 3
+    for layer in (first, second, last):
+        with paddle.no_grad():
+            layer.weight.set_value(layer.weight * 2)
+        for seed in range(3):
+            same(f, net, picture(seed))
+
+
 def test_evaluation_between_native_training_steps_sees_each_of_them():
     net = network()
     sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
