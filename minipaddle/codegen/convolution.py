@@ -18,6 +18,7 @@ from . import microkernel, winograd
 from .c_text import PARALLEL, SIZES, indent, loop
 from .float_kernel import FloatKernel
 from .matmul import product_kernel
+from .prepacking import Prepack, is_constant_input
 from .product import Product, axis
 from .strips import (
     ON_STACK,
@@ -48,8 +49,12 @@ gradient does not depend on the number of threads."""
 # ---- one sweep -------------------------------------------------------------------------------
 
 
-def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: str, how) -> tuple:
-    """(C text, helpers) for the rows of a strip and a pair of phases; `b` points to its kernels."""
+def sweep(
+    im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: str, how, packed: bool
+) -> tuple:
+    """(C text, helpers) for the rows of a strip and a pair of phases; `b` points to its kernels,
+    which are `packed` into panels or not.
+    """
     c, o, row = im.channels, im.outs, pitch(im, s)
     (h, w), groups = im.target, im.groups
     inner, outer = c // groups, o // groups
@@ -66,22 +71,25 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
     start = (down.first - s.height.first) * row + (across.first - s.width.first) * c
     text += f"    const {T} *a = image + (r - top) * {down.step * row} + {start};\n"
     a_row, c_row = across.step * c, across.stride * o
-    helpers = microkernel.blocks(T, across.count)
+    helpers, size = microkernel.blocks(T, across.count), high * wide * c
+    panel = microkernel.tile().panel(T)
+    step, apart = (panel, (f"{panel} * {size}",)) if packed else (o, ())
     if how == "im2col":
-        size = high * wide * c
         body = (
             f"{stack_array(T, 'columns', across.count * size)}\n"
             f"windows_{T}(columns, a, {a_row}, {down.gap * row}, {across.count}, {high}, "
             f"{wide * c});\n"
         )
         body += microkernel.summed(
-            T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, o, 0), ("c", c_row)
-        )
+            T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, step, 0, *apart),
+            ("c", c_row),
+        )  # fmt: skip
         helpers = (*helpers, WINDOWS.substitute(T=T))
-    elif groups == 1 and (across.gap == 1 or wide == 1):
+    elif is_plain(im, across):
         body = microkernel.summed(
             T, across.count, outer, wide * c, high,
-            ("a", a_row, 1, down.gap * row), (b, o, wide * c * o), ("c", c_row),
+            ("a", a_row, 1, down.gap * row), (b, step, f"{wide * c} * {step}", *apart),
+            ("c", c_row),
         )  # fmt: skip
     else:
         inside = microkernel.summed(
@@ -95,6 +103,11 @@ def sweep(im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: 
         )
         body += indent(inside, 8) + "    }\n"
     return begin + text + indent(body, 4) + "}\n", helpers
+
+
+def is_plain(im: Images, across: Line) -> bool:
+    """Whether a row of a window is one piece of a row of the image."""
+    return im.groups == 1 and (across.gap == 1 or len(across.taps) == 1)
 
 
 def depthwise_sweep(im: Images, down: Line, across: Line, T: str, source: str, b: str, out: str):
@@ -137,7 +150,7 @@ def algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str
     """
     first, width = (downs[0], acrosses[0]), SIZES[T]
     most = max(x.count * len(d.taps) * len(x.taps) for d in downs for x in acrosses) * im.channels
-    plain = im.groups == 1 and all(x.gap == 1 or len(x.taps) == 1 for x in acrosses)
+    plain = all(is_plain(im, across) for across in acrosses)
     can = {
         "direct": True,
         "winograd": winograd.possible(im, *first, T),
@@ -154,6 +167,8 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     T = frame.T
     if how == "winograd":
         return winograd.by_winograd(frame, im, downs[0], acrosses[0], kernels)
+    weight, taps, t = frame.record.inputs[1], im.kernel[0] * im.kernel[1], microkernel.tile()
+    packed = is_constant_input(weight) and kernels == "in1" and is_plain(im, acrosses[0])
     s, source = strips_of(im, downs, acrosses, SIZES[T]), frame.names[0]
     s = in_place(im, s, SIZES[T]) if im.depthwise else s
     items, helpers = im.n * s.count, list(framing(T) if s.framed else microkernel.vectors(T))
@@ -164,7 +179,7 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
             if im.depthwise:
                 text, needed = depthwise_sweep(im, down, across, T, source, b, frame.target)
             else:
-                text, needed = sweep(im, s, down, across, T, b, frame.target, how)
+                text, needed = sweep(im, s, down, across, T, b, frame.target, how, packed)
             inside, helpers = inside + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
     if frame.inline:
@@ -175,7 +190,13 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
             f"const int64_t first = (n * {h} + top * {stride}) * {w};\n"
             f"const int64_t last = (n * {h} + {end}) * {w};\n" + frame.rows("first", "last")
         )
-    return frame.kernel(shared_loop("i", items, inside, im), helpers, done=True)
+    prepack = None
+    if packed:
+        k, helpers = taps * im.channels, [*helpers, *microkernel.panels(T, t)]
+        call = f"panels_{t.suffix(T)}({im.outs}, {k}, given, 1, {im.outs}, made);"
+        prepack = Prepack(weight, microkernel.panels_size(im.outs, k, t), call)
+    kernel = frame.kernel(shared_loop("i", items, inside, im), helpers, done=True)
+    return kernel._replace(prepack=prepack)
 
 
 POINTWISE = {
