@@ -22,7 +22,7 @@ FRAME = Template(read_template("frame.c", __file__))
 ON_STACK = 1 << 17
 """Most bytes of a strip on the stack of a thread."""
 
-RESULTS = 1 << 16
+RESULTS = 1 << 15
 """About how many bytes of results of a strip of an image that is read in place."""
 
 PARTS = 4
