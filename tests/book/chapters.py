@@ -24,6 +24,9 @@ nearly all can run, chapters say the same on all of them."""
 VOLATILE = [
     (re.compile(r"\d[\d,.]*(e-?\d+)?(?= ?(ns|us|µs|ms|s|MB/s|GB/s|GFLOP/s|×)(?![\w]))"), "<n>"),
     (re.compile(r"0x[0-9a-f]{6,}"), "<address>"),
+    # with the workspaces of kernels, which differ from processor to processor
+    (re.compile(r"(sum of all values +)\d[\d.,]* [KM]iB"), r"\1<n>"),
+    (re.compile(r"(arena )[\d.]+( of the bound, +)\d+(% of all values)"), r"\1<n>\2<n>\3"),
     (re.compile(r"((?:minipaddle|exercises|book)/[\w/]+\.py)(:|, line )\d+"), r"\1\2<line>"),
     (re.compile(re.escape(str(BOOK.parent)) + r"[/\\]?"), "<repository>/"),
 ]

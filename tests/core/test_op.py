@@ -571,7 +571,11 @@ MISSING = {
     "data": ("vision.datasets.MNIST", "and a paddle.io.Dataset of yours can read files"),
     "nothing near": ("qqqq", "MiniPaddle has no paddle.qqqq"),
     "private": ("_secret", "paddle has no attribute '_secret'"),
-    "later": ("inference", "paddle.inference: comes with a later part of MiniPaddle: inference"),
+    "later": (
+        "distributed.rpc",
+        "paddle.distributed.rpc: comes with a later part of MiniPaddle: parameter servers and "
+        "elastic training",
+    ),
     "complex": ("as_complex", "complex numbers are not supported by MiniPaddle"),
 }
 

@@ -201,7 +201,7 @@ NAMES = {
     "optimizer": (lambda: paddle.optimizer.Adm, AttributeError, "paddle.optimizer.Adam"),
     "initializer": (lambda: nn.initializer.Normel, AttributeError, "initializer.Normal"),
     "method": (lambda: ones(2).reshpe([2]), AttributeError, "Tensor.reshape"),
-    "later": (lambda: paddle.inference, AttributeError, "inference", "later part"),
+    "later": (lambda: paddle.distributed.rpc, AttributeError, "distributed.rpc", "later part"),
     "static mode": (lambda: paddle.static.data("x", [1]), RuntimeError, "data", "enable_static"),
     "fft": (lambda: paddle.fft, AttributeError, "paddle.fft"),
 }
