@@ -132,7 +132,7 @@ def weights_of(graph, folder: str, properties: dict) -> tuple[Layer, dict]:
             raise Damaged(f"the tensor {t.name[:80]!r} has the dtype {array.dtype}")
         kind, path = places.get(t.name, ("parameter", t.name))
         trains = array.dtype in FLOATS and t.name not in frozen and kind == "parameter"
-        found[t.name] = kept(owner, array, path_of(path, taken), trains)
+        found[t.name] = keep_weight(owner, array, path_of(path, taken), trains)
     return owner, found
 
 
@@ -161,7 +161,7 @@ def path_of(name: str, taken: set[str]) -> str:
     return path
 
 
-def kept(owner: Layer, array, path: str, trains: bool) -> Tensor:
+def keep_weight(owner: Layer, array, path: str, trains: bool) -> Tensor:
     """A weight in its place."""
     x = Parameter(()) if trains else Tensor(())
     x.array = Tensor(numpy.ascontiguousarray(array)).array

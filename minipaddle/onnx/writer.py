@@ -170,7 +170,7 @@ def value_info(value: Value):
     return library().helper.make_tensor_value_info(value.name, code, shape)
 
 
-def written(program: Program, arrays: dict[str, object], outputs: list[str]) -> tuple:
+def write_graph(program: Program, arrays: dict[str, object], outputs: list[str]) -> tuple:
     """(the graph of a program as a proto, the operators it uses). `arrays` are its states by name,
     `outputs` names for its results.
     """

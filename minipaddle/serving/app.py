@@ -20,7 +20,7 @@ from .completions import Completions, Writer
 from .metrics import Metrics
 from .protocol import JSON_LENGTH, BadRequest, Limits
 from .repository import Options, Repository
-from .scheduler import Refused, Scheduler
+from .runner import ModelRunner, Refused
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 LARGE = 2**18
@@ -113,17 +113,17 @@ class Server:
         return Response(status_code=200)
 
     async def model(self, request: Request) -> Response:
-        _, scheduler = self.find(request)
+        _, runner = self.find(request)
         name = request.path_params["name"]
         return JSONResponse({
             "name": name,
             "versions": [str(n) for n in sorted(self.repository.models[name])],
-            "platform": scheduler.served.platform,
-            "inputs": protocol.describe(scheduler.served.inputs),
-            "outputs": protocol.describe(scheduler.served.outputs),
+            "platform": runner.served.platform,
+            "inputs": protocol.describe(runner.served.inputs),
+            "outputs": protocol.describe(runner.served.outputs),
         })  # fmt: skip
 
-    def find(self, request: Request) -> tuple[int, Scheduler]:
+    def find(self, request: Request) -> tuple[int, ModelRunner]:
         return self.repository.get(request.path_params["name"], request.path_params.get("version"))
 
     # ---- models come and go ------------------------------------------------------------------
@@ -149,10 +149,10 @@ class Server:
 
     async def infer(self, request: Request) -> Response:
         began, status = monotonic(), 500
-        _, scheduler = self.find(request)
+        _, runner = self.find(request)
         try:
-            scheduler.require_room()
-            response = await self.outputs(request, scheduler)
+            runner.require_room()
+            response = await self.outputs(request, runner)
             status = response.status_code
             return response
         except (BadRequest, ValueError, IndexError):
@@ -165,20 +165,20 @@ class Server:
             status = 499
             raise
         finally:
-            scheduler.metrics.count(status)
-            scheduler.metrics.seconds.observe(monotonic() - began)
+            runner.metrics.count(status)
+            runner.metrics.seconds.observe(monotonic() - began)
 
-    async def outputs(self, request: Request, scheduler: Scheduler) -> Response:
+    async def outputs(self, request: Request, runner: ModelRunner) -> Response:
         body, seen = await self.body(request), None
-        while scheduler is not seen:  # another one, if it was loaded again meanwhile
-            seen = scheduler
-            served, length = scheduler.served, request.headers.get(JSON_LENGTH)
+        while runner is not seen:  # another one, if it was loaded again meanwhile
+            seen = runner
+            served, length = runner.served, request.headers.get(JSON_LENGTH)
             asked = await off_the_loop(
                 len(body), protocol.read_request, body, length, served.inputs, served.outputs,
                 self.settings.limits,
             )  # fmt: skip
-            number, scheduler = self.find(request)
-        made = await scheduler.add(asked.arrays, asked.priority, asked.timeout)
+            number, runner = self.find(request)
+        made = await runner.add(asked.arrays, asked.priority, asked.timeout)
         by_name = dict(zip(served.outputs, made, strict=True))
         wanted = [(each, by_name[each.name]) for each in asked.outputs]
         name = request.path_params["name"]

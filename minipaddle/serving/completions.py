@@ -21,7 +21,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ..generation import Decoder, Request, Sampler, Scheduler
-from .scheduler import Refused
+from .runner import Refused
 
 DEFAULTS = {
     "prompt": None, "model": None, "max_tokens": 16, "temperature": 1.0, "top_p": 1.0,

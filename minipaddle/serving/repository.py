@@ -20,7 +20,7 @@ from ..inference.model import Model
 from .batcher import Policy
 from .metrics import Metrics, ModelMetrics
 from .replica import ServedModel
-from .scheduler import Refused, Scheduler
+from .runner import ModelRunner, Refused
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 VERSION = re.compile(r"[1-9][0-9]{0,8}")
@@ -97,7 +97,7 @@ def check_option(path: Path, name: str, value) -> None:
 class Loaded(NamedTuple):
     """A version that serves, and what its files were when it was read."""
 
-    scheduler: Scheduler
+    runner: ModelRunner
     stamp: tuple
 
 
@@ -118,8 +118,8 @@ class Repository:
 
     # ---- looking up --------------------------------------------------------------------------
 
-    def get(self, name: str, version: str | None = None) -> tuple[int, Scheduler]:
-        """The number and the scheduler of a version, of the last one for None; Refused with 404 if
+    def get(self, name: str, version: str | None = None) -> tuple[int, ModelRunner]:
+        """The number and the runner of a version, of the last one for None; Refused with 404 if
         there is none.
         """
         versions = self.models.get(name)
@@ -131,7 +131,7 @@ class Repository:
             number = int(version)
         else:
             raise Refused(404, f"{name} has the versions {sorted(versions)}, not {version!r:.20}")
-        return number, versions[number].scheduler
+        return number, versions[number].runner
 
     def names(self) -> list[str]:
         """The models that the folder has now."""
@@ -185,16 +185,16 @@ class Repository:
             self.metrics.loads.labels(name, "loaded").inc()
             self.close(each for n, each in old.items() if new.get(n) is not each)
 
-    async def start(self, name: str, number: int) -> Scheduler:
-        """The scheduler of a version, ready."""
+    async def start(self, name: str, number: int) -> ModelRunner:
+        """The runner of a version, ready."""
         options = read_options(self.folder / name / "config.json", self.options)
         served, replicas = await asyncio.to_thread(
             self.read, self.folder / name / str(number), options
         )
         metrics = ModelMetrics(self.metrics, name, str(number))
-        scheduler = Scheduler(served, options.policy, metrics, options.workers)
-        scheduler.start(replicas)
-        return scheduler
+        runner = ModelRunner(served, options.policy, metrics, options.workers)
+        runner.start(replicas)
+        return runner
 
     def read(self, folder: Path, options: Options):
         """A served model and its replicas, compiled."""
@@ -225,9 +225,9 @@ class Repository:
             self.close(self.models.pop(name).values())
 
     def close(self, versions) -> None:
-        """Close schedulers in the background."""
+        """Close runners in the background."""
         for loaded in versions:
-            task = asyncio.create_task(loaded.scheduler.close())
+            task = asyncio.create_task(loaded.runner.close())
             self.closing.add(task)
             task.add_done_callback(self.closing.discard)
 

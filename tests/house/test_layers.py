@@ -90,7 +90,7 @@ NUMPY_ALLOWED = {
     "inference/predictor.py": "likewise",
     "serving/protocol.py": "what travels is NumPy arrays on the CPU",
     "serving/replica.py": "likewise",
-    "serving/scheduler.py": "likewise",
+    "serving/runner.py": "likewise",
     "engine/eager/device.py": "here the array module is chosen",
     "io/buckets.py": "samples are NumPy arrays on the CPU until the batch is whole",
     "io/channel.py": "what travels between processes is NumPy arrays on the CPU",

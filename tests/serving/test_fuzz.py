@@ -121,6 +121,6 @@ def test_hostile_requests(tmp_path):
         assert {200, 400, 404, 413} <= statuses.keys()
         assert statuses[200] > REQUESTS / 10  # many are nearly right
         assert statuses[400] > REQUESTS / 4
-        assert len(server.repository.models["affine"][1].scheduler.batcher) == 0
+        assert len(server.repository.models["affine"][1].runner.batcher) == 0
 
     asyncio.run(main())

@@ -28,20 +28,20 @@ def folder(tmp_path):
 
 def slow(server, seconds, name="affine", version=1):
     """Let each run of a model take longer."""
-    scheduler = server.repository.models[name][version].scheduler
-    run = type(scheduler.served.replica()).run
+    runner = server.repository.models[name][version].runner
+    run = type(runner.served.replica()).run
 
     def slower(self, requests):
         time.sleep(seconds)
         return run(self, requests)
 
-    for task in scheduler.tasks:
+    for task in runner.tasks:
         task.cancel()
-    replicas = [scheduler.served.replica() for _ in scheduler.tasks]
+    replicas = [runner.served.replica() for _ in runner.tasks]
     for replica in replicas:
         replica.run = slower.__get__(replica)
-    scheduler.start(replicas)
-    return scheduler
+    runner.start(replicas)
+    return runner
 
 
 async def metrics(server):
@@ -196,7 +196,7 @@ def test_shapes_that_a_stranger_thinks_up_are_not_all_compiled(tmp_path):
 
     async def main():
         server = await serving(tmp_path)
-        served = server.repository.models["open"][1].scheduler.served
+        served = server.repository.models["open"][1].runner.served
         for n in range(1, 40):
             x = np.ones((1, n, 2), "float32")
             given = {"name": "x", "shape": [1, n, 2], "datatype": "FP32", "data": x.tolist()}
@@ -292,9 +292,9 @@ def test_every_request_is_answered_once_under_overload(folder):
 def test_a_server_that_is_full_does_not_read(folder):
     async def main():
         server = await serving(folder, Settings(options=Options(window_ms=60_000, queue=1)))
-        scheduler = server.repository.models["affine"][1].scheduler
+        runner = server.repository.models["affine"][1].runner
         waiting = asyncio.create_task(infer(server, [1, 0]))
-        while not len(scheduler.batcher):
+        while not len(runner.batcher):
             await asyncio.sleep(0)
         assert (await call(server.app, "POST", INFER, b"no JSON")).status == 503
         await server.repository.drain()
@@ -306,15 +306,15 @@ def test_a_server_that_is_full_does_not_read(folder):
 def test_a_client_that_goes_away_frees_its_place(folder):
     async def main():
         server = await serving(folder, Settings(options=Options(window_ms=60_000)))
-        scheduler = server.repository.models["affine"][1].scheduler
+        runner = server.repository.models["affine"][1].runner
         task = asyncio.create_task(infer(server, [1, 2]))
-        while not len(scheduler.batcher):
+        while not len(runner.batcher):
             await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.sleep(0)
-        assert len(scheduler.batcher) == 0
+        assert len(runner.batcher) == 0
 
     asyncio.run(main())
 
@@ -347,7 +347,7 @@ def test_a_model_is_loaded_again_under_load(folder):
         clients = [asyncio.create_task(client()) for _ in range(4)]
         await asyncio.sleep(0.05)
         save_affine(folder, factor=5.0)
-        old = server.repository.models["affine"][1].scheduler
+        old = server.repository.models["affine"][1].runner
         answer = await call(server.app, "POST", "/v2/repository/models/affine/load")
         assert answer.status == 200
         before = len(found)
@@ -366,13 +366,13 @@ def test_a_model_is_loaded_again_under_load(folder):
 def test_what_waits_is_answered_by_the_model_it_came_to(folder):
     async def main():
         server = await serving(folder, Settings(options=Options(window_ms=60_000)))
-        scheduler = server.repository.models["affine"][1].scheduler
+        runner = server.repository.models["affine"][1].runner
         waiting = asyncio.create_task(infer(server, [1, 0]))
-        while not len(scheduler.batcher):
+        while not len(runner.batcher):
             await asyncio.sleep(0)
         save_affine(folder, factor=5.0)
         await server.repository.refresh()
-        assert server.repository.models["affine"][1].scheduler is not scheduler
+        assert server.repository.models["affine"][1].runner is not runner
         assert values(await asyncio.wait_for(waiting, 5))[0, 0] == 3
 
     asyncio.run(main())
@@ -449,10 +449,10 @@ def test_options_of_a_model(folder):
 
     async def main():
         server = await serving(folder)
-        scheduler = server.repository.models["affine"][1].scheduler
-        assert scheduler.batcher.policy == (6, 0.003, (2,), 5)
-        assert scheduler.served.buckets == [3, 6]
-        assert len(scheduler.tasks) == 2
+        runner = server.repository.models["affine"][1].runner
+        assert runner.batcher.policy == (6, 0.003, (2,), 5)
+        assert runner.served.buckets == [3, 6]
+        assert len(runner.tasks) == 2
 
     asyncio.run(main())
 
@@ -477,7 +477,7 @@ def test_what_waits_is_answered_when_the_server_ends(folder):
     async def main():
         server = await serving(folder, Settings(options=Options(window_ms=50)))
         waiting = [asyncio.create_task(infer(server, [k, 0])) for k in range(3)]
-        while len(server.repository.models["affine"][1].scheduler.batcher) < 3:
+        while len(server.repository.models["affine"][1].runner.batcher) < 3:
             await asyncio.sleep(0)
         await server.repository.drain()
         answers = await asyncio.gather(*waiting)
@@ -509,9 +509,9 @@ def test_a_failure_of_the_server_is_its_own(folder, capsys):
 
     async def main():
         server = await serving(folder)
-        scheduler = server.repository.models["affine"][1].scheduler
-        scheduler.tasks[0].cancel()
-        scheduler.start([lambda requests: 1 / 0])
+        runner = server.repository.models["affine"][1].runner
+        runner.tasks[0].cancel()
+        runner.start([lambda requests: 1 / 0])
         answer = await infer(server, [1, 2])
         assert answer.status == 500
         assert json.loads(answer.body)["error"] == "the server failed; its log says why"

@@ -102,9 +102,9 @@ def test_the_server_does_what_the_simulator_says(tmp_path):
 
     async def main():
         server = await serving(tmp_path, Settings(options=options))
-        scheduler = server.repository.models["affine"][1].scheduler
-        scheduler.tasks[0].cancel()
-        scheduler.start([asleep])
+        runner = server.repository.models["affine"][1].runner
+        runner.tasks[0].cancel()
+        runner.start([asleep])
         start = time.monotonic()
 
         async def one(at):

@@ -27,7 +27,7 @@ class Refused(Exception):
         self.status, self.retry = status, retry
 
 
-class Scheduler:
+class ModelRunner:
     """Requests for one version of a model.
 
     served: the model, as `replica.ServedModel`; workers: how many batches run at the same time
@@ -106,7 +106,7 @@ class Scheduler:
     # ---- workers -----------------------------------------------------------------------------
 
     async def work(self, replica) -> None:
-        """Run batches, until the scheduler is closed and nothing waits."""
+        """Run batches, until the runner is closed and nothing waits."""
         loop = asyncio.get_running_loop()
         while batch := await self.next_batch():
             began = monotonic()
@@ -123,7 +123,7 @@ class Scheduler:
                 settle(request, result)
 
     async def next_batch(self) -> list[Request]:
-        """The next batch; empty when the scheduler is closed."""
+        """The next batch; empty when the runner is closed."""
         while True:
             now = monotonic()
             for request in self.batcher.expire(now):
