@@ -1,0 +1,149 @@
+"""A schedule without a model: whether it can run, how long it takes, what a stage holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from ...core.prelude import slot, value_error
+from ..simulator.timeline import Span, Timeline
+from .schedules import Job, Schedule
+
+SECONDS = {"F": 1.0, "B": 2.0, "I": 1.0, "W": 1.0}
+"""How long jobs take in formulas: a backward computes two products for each one of the forward."""
+
+
+@slot("pipeline.needed_jobs")
+def needed_jobs(schedule: Schedule, stage: int, job: Job) -> list[tuple[int, Job]]:
+    """The (stage, job) that come before a job: what it gets from its neighbours, and its own half.
+
+    The gradient of the last part's result is that of the loss, which needs nothing but its forward.
+    """
+    kind, micro_batch, chunk = job
+    if kind == "W":
+        return [(stage, job._replace(kind="I"))]
+    found, part = [], schedule.part(stage, chunk)
+    beside = part - 1 if kind == "F" else part + 1
+    if kind != "F":
+        found.append((stage, job._replace(kind="F")))
+    if 0 <= beside < schedule.parts:
+        there, other = schedule.place(beside)
+        found.append((there, Job(kind, micro_batch, other)))
+    return found
+
+
+def in_order(schedule: Schedule) -> Iterator[tuple[int, Job, list]]:
+    """(stage, job, what it needs) in an order in which the stages can compute them.
+
+    Raises ValueError where all of them wait.
+    """
+    done: set[tuple[int, Job]] = set()
+    position = [0] * schedule.stages
+    while any(at < len(jobs) for at, jobs in zip(position, schedule.jobs)):
+        before = len(done)
+        for stage, jobs in enumerate(schedule.jobs):
+            while position[stage] < len(jobs):
+                job = jobs[position[stage]]
+                needed = needed_jobs(schedule, stage, job)
+                if not done.issuperset(needed):
+                    break
+                yield stage, job, needed
+                done.add((stage, job))
+                position[stage] += 1
+        if len(done) == before:
+            waiting = [
+                f"stage {k} before {jobs[at]}"
+                for k, (at, jobs) in enumerate(zip(position, schedule.jobs))
+                if at < len(jobs)
+            ]
+            raise value_error(
+                f"the schedule {schedule.name}: all stages wait, {'; '.join(waiting)}",
+                hint="a job comes after what it needs: see needed_jobs",
+            )
+
+
+def check(schedule: Schedule, limit: int | None = None) -> None:
+    """Raise ValueError for a schedule that is not complete, in which all stages wait for each
+    other, or in which a stage holds more than `limit` micro-batches at a time.
+
+    >>> from minipaddle.distributed.pipeline.schedules import build_schedule
+    >>> check(build_schedule("1F1B", 4, 8), limit=4)
+    """
+    counts = range(schedule.micro_batches), range(schedule.chunks)
+    for stage, jobs in enumerate(schedule.jobs):
+        halves = any(job.kind in "IW" for job in jobs)
+        wanted = Counter(
+            Job(kind, k, chunk)
+            for k in counts[0]
+            for chunk in counts[1]
+            for kind in ("FIW" if halves else "FB")
+        )
+        wrong = [*(wanted - Counter(jobs)), *(Counter(jobs) - wanted)]
+        if wrong:
+            raise value_error(
+                f"the schedule {schedule.name}: stage {stage} has {wrong[0]} "
+                f"{jobs.count(wrong[0])} times",
+                expected="each job once",
+            )
+    for _ in in_order(schedule):
+        pass
+    for stage, held in enumerate(peaks(schedule)):
+        if limit is not None and held > limit:
+            raise value_error(
+                f"the schedule {schedule.name}: stage {stage} holds {held:g} micro-batches at a "
+                "time",
+                expected=f"{limit} at most",
+            )
+
+
+def peaks(schedule: Schedule) -> list[float]:
+    """The most micro-batches of which each stage keeps what a backward needs. A chunk counts as
+    its share of the stage.
+
+    >>> from minipaddle.distributed.pipeline.schedules import build_schedule
+    >>> peaks(build_schedule("1F1B", 4, 8))
+    [4.0, 3.0, 2.0, 1.0]
+    """
+    return [max(live(jobs)) / schedule.chunks for jobs in schedule.jobs]
+
+
+def live(jobs: list[Job]) -> list[int]:
+    """How many forwards are kept after each job of a stage: until the weights have their
+    gradients.
+    """
+    found = [0]
+    for job in jobs:
+        found.append(found[-1] + (job.kind == "F") - (job.kind in "BW"))
+    return found[1:]
+
+
+def simulate(
+    schedule: Schedule,
+    seconds: dict[str, float] | Callable[[int, Job], float] = SECONDS,
+    message: float = 0.0,
+) -> Timeline:
+    """The spans of all stages.
+
+    seconds: how long a job of each kind takes, or a function of (stage, job). For v chunks each
+        takes its share.
+    message: the seconds from one stage to the next, during which both may compute
+    Returns a `Timeline`: its `efficiency` is 1 - the bubble.
+
+    >>> from minipaddle.distributed.pipeline.schedules import build_schedule
+    >>> timeline = simulate(build_schedule("1F1B", 4, 8))
+    >>> timeline.seconds, round(1 - timeline.efficiency, 3)  # (p - 1) / (m + p - 1)
+    (33.0, 0.273)
+    """
+    if isinstance(seconds, dict):
+        shares = {kind: x / schedule.chunks for kind, x in seconds.items()}
+        seconds = lambda stage, job: shares[job.kind]
+    done: dict[tuple[int, Job], float] = {}
+    now, spans = [0.0] * schedule.stages, []
+    for stage, job, needed in in_order(schedule):
+        begin = now[stage]
+        for there, other in needed:
+            begin = max(begin, done[there, other] + message * (there != stage))
+        end = now[stage] = done[stage, job] = begin + seconds(stage, job)
+        spans.append(Span(stage, "compute", str(job), begin, end))
+    busy = sum(s.end - s.start for s in spans)
+    return Timeline(spans, max(now), busy / schedule.stages)
