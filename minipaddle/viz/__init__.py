@@ -16,6 +16,7 @@ from .operator import operator
 from .pair import beside
 from .parallel import buckets, collective, timeline
 from .passes import passes
+from .pipeline import pipeline
 from .placements import placements
 from .profile import profile
 from .program import groups, partition, program

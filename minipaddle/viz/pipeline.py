@@ -1,0 +1,73 @@
+"""Pipelines as pictures: what each stage computes when, and how much it holds."""
+
+from ..distributed.simulator import Timeline
+from .picture import Picture, figure, label_colours
+from .style import count
+
+KINDS = {"F": "#56b4e9", "B": "#009e73", "I": "#8fd0a8", "W": "#e69f00"}
+"""The colours of jobs, by their kind."""
+
+NAMES = {"F": "forward", "B": "backward", "I": "gradients of inputs", "W": "gradients of weights"}
+
+
+def pipeline(*found: Timeline, titles=()) -> Picture:
+    """Stages from above to below, and their jobs from left to right; the number is that of the
+    micro-batch, later chunks have darker edges. White is the bubble.
+
+    Several timelines, of `pipeline.simulate` or of real ranks (`PipelineParallel.timeline`), stand
+    one below the other on one scale.
+
+    >>> from minipaddle import viz
+    >>> from minipaddle.distributed.pipeline.schedules import build_schedule
+    >>> from minipaddle.distributed.pipeline.simulate import simulate
+    >>> names = "1F1B", "ZBH1"
+    >>> print(viz.pipeline(*(simulate(build_schedule(n, 4, 8)) for n in names), titles=names))
+    1F1B: 4 stages, 33 s, bubble 27.3 %, at most 4 forwards kept
+    ZBH1: 4 stages, 27 s, bubble 11.1 %, at most 4 forwards kept
+    """
+    stages = [1 + max(s.device for s in each.spans) for each in found]
+    heights = [n + 1.2 for n in stages]
+    fig, *axes = figure(10, 0.45 + 0.32 * sum(heights), len(found), sharex=True,
+                        height_ratios=heights)  # fmt: skip
+    widest, texts = max(each.seconds for each in found), []
+    for axis, each, n in zip(axes, found, stages, strict=True):
+        title = titles[len(texts)] if len(texts) < len(titles) else ""
+        for span in each.spans:
+            draw_job(axis, span, widest)
+        texts.append(f"{title}{': ' * bool(title)}{in_words(each, n)}")
+        axis.set(yticks=range(n), ylim=(n - 0.4, -0.6), xlim=(0, widest), ylabel="stage")
+        axis.spines[["right", "top"]].set_visible(False)
+        axis.set_title(texts[-1], fontsize=8, loc="left")
+    axes[-1].set_xlabel("seconds")
+    used = {s.name[0] for each in found for s in each.spans}
+    shown = {NAMES[kind]: colour for kind, colour in KINDS.items() if kind in used}
+    label_colours(fig, shown, loc="upper right", ncols=len(shown))
+    fig.tight_layout()
+    return Picture(fig, "\n".join(texts))
+
+
+def draw_job(axis, span, widest: float) -> None:
+    """A box, with its micro-batch if there is room."""
+    kind, (micro_batch, chunk) = span.name[0], span.name[1:].split(".")
+    wide = span.end - span.start
+    look = {"color": KINDS[kind], "edgecolor": "white" if chunk == "0" else "black"}
+    axis.barh(span.device, wide, left=span.start, height=0.85, linewidth=0.6, **look)
+    if wide > 0.012 * widest:
+        middle = span.start + wide / 2, span.device
+        axis.text(*middle, micro_batch, ha="center", va="center", fontsize=6.5)
+
+
+def in_words(each: Timeline, stages: int) -> str:
+    """How long it takes, how much of it is bubble, what a stage holds."""
+    held = max(most_kept(each, stage) for stage in range(stages))
+    bubble = f"bubble {100 * (1 - each.efficiency):.1f} %"
+    return f"{count(stages, 'stage')}, {each.seconds:.3g} s, {bubble}, at most {held} forwards kept"
+
+
+def most_kept(each: Timeline, stage: int) -> int:
+    """The most forwards of which a stage keeps what their backward needs."""
+    kept = most = 0
+    for span in sorted((s for s in each.spans if s.device == stage), key=lambda s: s.start):
+        kept += (span.name[0] == "F") - (span.name[0] in "BW")
+        most = max(most, kept)
+    return most
