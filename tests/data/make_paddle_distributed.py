@@ -13,6 +13,8 @@ are those of hybrid parallel, `hybrid` has, for each rank, what the methods of
 `HybridCommunicateGroup` return; a group is shown by its ranks. (Rank and world size are told to
 Paddle's code, and no group is made.)
 
+pipeline_segments.json: the bounds of parts, `uniform` by "layers,parts", `layer` by "class,parts"
+of the layers of `row` (null: refused).
 pipeline_schedules.json: `schedules`, name -> key -> stages, each the jobs of one stage in order.
 The key is "stages,micro-batches" or "stages,micro-batches,chunks". F is a forward, B a backward,
 I and W its halves (the gradient of the inputs, of the weights), the number its micro-batch, `F3.1`
@@ -34,6 +36,10 @@ warnings.filterwarnings("ignore")
 import paddle  # noqa: E402  (it warns on import)
 from paddle.amp import amp_lists  # noqa: E402
 from paddle.distributed import fleet  # noqa: E402
+from paddle.distributed.fleet.meta_parallel import LayerDesc  # noqa: E402
+from paddle.distributed.fleet.meta_parallel.parallel_layers.pp_layers import (  # noqa: E402
+    SegmentLayers,
+)
 from paddle.distributed.passes import new_pass  # noqa: E402
 
 HYBRID = ["data", "pipe", "sharding", "sep", "model"]
@@ -55,6 +61,7 @@ def main() -> None:
     write("topologies.json", topologies=[topology(names, dims) for names, dims in TOPOLOGIES])
     schedules, refused = pipelines()
     write("pipeline_schedules.json", schedules=schedules, refused=refused)
+    write("pipeline_segments.json", **segments())
     write(
         "amp_lists.json",
         **{
@@ -159,6 +166,27 @@ def pipelines() -> tuple[dict, dict]:
             except (AssertionError, AttributeError, ValueError) as error:
                 refused.setdefault(name, {}).setdefault(str(error), []).append(key)
     return schedules, refused
+
+
+ROW = ["Embedding", "Linear", "ReLU", "Linear", "ReLU", "Linear", "Linear", "LayerNorm", "Linear",
+       "Linear", "Softmax"]  # fmt: skip
+"""The classes of a row of layers, for cuts that count a class."""
+
+
+def segments() -> dict:
+    uniform, by_layer = {}, {}
+    for count, parts in itertools.product([1, 2, 3, 4, 5, 7, 8, 12, 13], [1, *STAGES]):
+        if parts <= count:
+            layers = [LayerDesc(paddle.nn.ReLU)] * count
+            uniform[f"{count},{parts}"] = SegmentLayers(layers, parts, "uniform").do_segment()
+    layers = [LayerDesc(getattr(paddle.nn, name)) for name in ROW]
+    for kind, parts in itertools.product(["Linear", "linear", "ReLU", "Norm"], [1, 2, 3, 4, 6]):
+        try:
+            found = SegmentLayers(layers, parts, f"layer:{kind}").do_segment()
+        except AssertionError:
+            found = None
+        by_layer[f"{kind},{parts}"] = found
+    return {"row": ROW, "uniform": uniform, "layer": by_layer}
 
 
 def stage_jobs(name: str, stage: int, stages: int, micro_batches: int, chunks: int) -> str:
