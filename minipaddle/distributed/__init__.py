@@ -63,6 +63,7 @@ from .parallel import (
     new_group,
 )
 from .parallelize import parallelize, to_distributed
+from .pipeline.splitting import SplitPoint
 from .plans import (
     ColWiseParallel,
     PrepareLayerInput,

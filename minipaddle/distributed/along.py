@@ -8,6 +8,7 @@ from ..engine.sharding.array import sharded
 from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh, Shard
 from .communication import broadcast
 from .dist_tensor import cut_tensor, view_of
+from .ranks import group_numbered
 
 
 def moved_along(x, mesh: ProcessMesh, axis: str, placement: Placement, what: str = "reshard"):
@@ -43,7 +44,8 @@ def cut_parameter(p, mesh: ProcessMesh, cuts: dict[str, int]) -> None:
     """
     before = p.placements if p.process_mesh == mesh else [REPLICATE] * mesh.ndim
     if not p.is_dist() and mesh.size > 1:
-        broadcast(p, src=mesh.process_ids[0])
+        for group in map(group_numbered, view_of(mesh).groups):  # along one axis after the other
+            broadcast(p, group.ranks[0], group)
     found = [
         Shard(cuts[name]) if name in cuts else own for name, own in zip(mesh.dim_names, before)
     ]

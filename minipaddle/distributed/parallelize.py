@@ -8,9 +8,11 @@ from ..core.prelude import value_error
 from ..engine.core.errors import not_supported
 from ..engine.sharding.placements import ProcessMesh
 from .along import put_on_mesh
+from .auto_parallel.in_stages import same_along_stages, stage_mesh
 from .auto_parallel.loaders import shard_dataloader
 from .auto_parallel.stages import shard_along
 from .fleet.topology import get_hybrid_communicate_group
+from .pipeline.splitting import Split, read_split_spec
 from .plans import Plan
 from .ranks import known
 from .same import parameters_of, require_same
@@ -22,8 +24,10 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
     config: `mp_config`, {"parallelize_plan": {name: plan or plans}}; a name is that of a layer
     (`*` stands for any text) or of its `.weight` or `.bias`, and the mesh has an axis mp;
     `dp_config`, {"sharding_level": 0}: from 1 to 3, the optimizer in `ShardingStage1`, `2` or `3`
-    along the mesh's axis dp. `pp_config` is refused. What no plan cuts lies whole in each rank, as
-    rank 0 has it. Source: Paddle API `paddle.distributed.parallelize`.
+    along the mesh's axis dp; `pp_config`, {"split_spec": where}: the stages along its axis pp, by a
+    dict of layers' names and `SplitPoint`s, or by the name of a list of layers; `dist.to_static`
+    makes the model that trains in stages. What no plan cuts lies whole in each rank, as rank 0 has
+    it. Source: Paddle API `paddle.distributed.parallelize`.
 
     >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
@@ -39,13 +43,11 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
     config = config or {}
     for name in config:
         if name not in ("mp_config", "dp_config", "pp_config"):
-            raise value_error(f"parallelize with {name}", expected="mp_config, dp_config")
-    for part, known_name in (("mp_config", "parallelize_plan"), ("dp_config", "sharding_level")):
+            raise value_error(f"parallelize with {name}", "mp_config, dp_config, pp_config")
+    for part, known_name in KEYS.items():
         for name in config.get(part) or ():
             if name != known_name:
                 raise value_error(f"parallelize with {part}[{name!r}]", expected=repr(known_name))
-    if config.get("pp_config"):
-        raise not_supported("parallelize with pp_config", expected="mp_config, dp_config")
     level = (config.get("dp_config") or {}).get("sharding_level", 0)
     if level not in (0, 1, 2, 3, "0", "1", "2", "3"):
         raise value_error(f"parallelize with sharding_level={level!r}", expected="0, 1, 2 or 3")
@@ -60,11 +62,35 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
         raise value_error(f"sharding_level={level} on the mesh {mesh}", expected="an axis named dp")
     facts = {"config": [config], "the optimizer": [type(optimizer)]}
     require_same("parallelize", mesh, facts | parameters_of(model))
+    if "pp" in mesh.dim_names:
+        mesh = split(model, mesh, config)
+    elif config.get("pp_config"):
+        raise value_error(f"pp_config on the mesh {mesh}", expected="an axis named pp")
     layers = dict(model.named_sublayers(include_self=True))
     for pattern, given in plans.items():
         follow(pattern, given if isinstance(given, (list, tuple)) else [given], layers, mesh)
-    put_on_mesh(model, mesh)
+    if mesh.size > 1:
+        put_on_mesh(model, mesh)
     return model, optimizer and shard_along(optimizer, level, "dp", mesh)
+
+
+KEYS = {
+    "mp_config": "parallelize_plan",
+    "dp_config": "sharding_level",
+    "pp_config": "split_spec",
+}
+"""What each part of a config has."""
+
+
+def split(model, mesh, config: dict) -> ProcessMesh:
+    """Note where the model is cut along pp; the mesh of this rank's stage."""
+    spec = (config.get("pp_config") or {}).get("split_spec")
+    if spec is None:
+        raise value_error(f"the mesh {mesh} without pp_config", expected="its split_spec")
+    points = read_split_spec(model, spec, mesh.get_dim_size("pp"))
+    same_along_stages(model, mesh)
+    model.pipeline_split = Split(mesh, points)
+    return stage_mesh(mesh)
 
 
 def to_distributed(model, optimizer, dataloader, device_num, node_num=1, config=None):

@@ -3,7 +3,7 @@
 import threading
 from operator import index
 
-from ..core.prelude import Recording, Spec, current, int64, per_rank, value_error
+from ..core.prelude import Recording, Spec, creation, current, int64, per_rank, value_error
 from ..engine.eager.convert import as_array
 from ..engine.eager.device import current_place
 from ..engine.eager.tensor import Tensor, wrap
@@ -55,6 +55,19 @@ class Generator:
             now = next_state(wrap(state))
             current.top.builder.write(state, now.array)
             return base_of(now)
+
+    def position(self):
+        """Where draws stand now; while a program is traced, a tensor."""
+        return creation.assign(wrap(self.traced())) if current.top.tracing else self._state.now
+
+    def jump(self, position, draws: int) -> None:
+        """Go to `draws` draws after a position, whatever was drawn since."""
+        if not current.top.tracing:
+            self._state.now = position[0], position[1] + draws
+            return
+        with Recording(False):
+            there = position + Tensor([0, draws], dtype="int64")
+            current.top.builder.write(self.traced(), there.array)
 
     def traced(self):
         """The state of the traced program that holds the generator's key and counter."""

@@ -156,6 +156,7 @@ DEVIATIONS = {
     "paddle.Tensor.numpy": "Paddle's C++ shows no parameter, but takes `blocking`",
     "paddle.Tensor.softmax": "Paddle 3.3 took PyTorch's `dim`; both names work here",
     "paddle.amp.debugging.DebugMode": "an Enum, of which newer Pythons show other parameters",
+    "paddle.distributed.SplitPoint": "an Enum, of which newer Pythons show other parameters",
     "paddle.autograd.enable_grad": OFF_THE_TAPE,
     "paddle.autograd.no_grad": OFF_THE_TAPE,
     "paddle.Tensor.repeat": "Paddle's decorator takes numbers too, and hides the star",

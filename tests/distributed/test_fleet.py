@@ -268,7 +268,7 @@ def test_hints_are_kept():
 @pytest.mark.parametrize(
     ("name", "value", "error", "message"),
     [
-        ("hybrid_configs", {"pp_degree": 2}, NotImplementedError, "pp_degree=2"),
+        ("hybrid_configs", {"pp_degree": 0}, ValueError, "pp_degree=0"),
         ("hybrid_configs", {"cp_degree": 2}, NotImplementedError, "cp_degree"),
         ("fuse_all", True, AttributeError, "has no fuse_all"),
         ("gradient_merge_configs", {"k": 2}, ValueError, "gradient_merge_configs with k"),

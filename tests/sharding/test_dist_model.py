@@ -230,7 +230,7 @@ def test_errors(make, error, message):
         make()
 
 
-@pytest.mark.parametrize("name", ["sharding", "fused_passes", "pipeline"])
+@pytest.mark.parametrize("name", ["sharding", "fused_passes"])
 def test_settings_that_do_nothing(name):
     strategy = dist.Strategy.from_dict({name: {"enable": True}})
     assert strategy.to_dict()[name]["enable"]

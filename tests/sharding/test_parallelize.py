@@ -133,7 +133,7 @@ def test_plans_move_what_they_say():
 @pytest.mark.parametrize(
     ("config", "error", "match"),
     [
-        ({"pp_config": {"split_spec": "0"}}, NotImplementedError, "pp_config"),
+        ({"pp_config": {"split_spec": "0"}}, ValueError, "an axis named pp"),
         ({"dp_config": {"sharding_level": 5}}, (NotImplementedError, ValueError), "sharding_level"),
         ({"cp_config": {}}, ValueError, "cp_config"),
         ({"mp_config": {"parallelize_plan": {"nobody": dist.ColWiseParallel()}}},

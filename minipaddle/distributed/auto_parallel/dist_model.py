@@ -8,6 +8,7 @@ from ...jit import to_static as program_of_function
 from ...nn import Layer
 from ...optimizer import Optimizer
 from ..same import parameters_of, require_same
+from .in_stages import InStages
 from .strategy import Strategy
 
 
@@ -69,6 +70,16 @@ class DistModel:
                 ("predict", self.compute_outputs),
             )
         }
+        self.in_stages = None
+        if split := vars(layer).get("pipeline_split"):
+            self.in_stages = InStages(self, split)
+            doing = self.in_stages.train, self.in_stages.evaluate, self.in_stages.predict
+            self.functions |= dict(zip(("train", "eval", "predict"), doing))
+        elif self.strategy.pipeline.enable:
+            raise value_error(
+                "Strategy: pipeline.enable = True for a model in one part",
+                hint='dist.parallelize(model, optimizer, mesh, {"pp_config": {"split_spec": …}})',
+            )
         self.mode = "predict" if loss is None else "eval" if optimizer is None else "train"
         self.set_mode(self.mode)
 
@@ -109,6 +120,8 @@ class DistModel:
         if name == "train":
             self.calls += 1
             name = "merge" if self.calls % self.merged else "train"
+        if self.in_stages is not None:
+            return self.functions[self.mode](*args)
         with Recording(self.mode == "train"):
             return self.functions[name](*args)
 
@@ -185,6 +198,8 @@ class DistModel:
         """
         if mode not in ("all", "param", "opt"):
             raise value_error(f"state_dict({mode!r})", expected="'all', 'param' or 'opt'")
+        if self.in_stages is not None:
+            self.in_stages.share_weights()
         found = {} if mode == "opt" else dict(self.network.state_dict())
         if mode != "param" and self.optimizer is not None:
             found |= self.optimizer.state_dict()

@@ -40,7 +40,7 @@ class ShardDataloader:
         if any(mesh != first for mesh in others):
             raise not_supported(
                 f"shard_dataloader on different meshes, {given}",
-                "one mesh; pipelines come with a later part of MiniPaddle",
+                "one mesh: a model in stages takes the batches of the loader itself",
             )
         self._dataloader, self.mesh, self.input_keys = dataloader, first, input_keys
         self.dims = shard_dims

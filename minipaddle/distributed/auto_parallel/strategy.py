@@ -37,7 +37,6 @@ DEFAULTS = {
 INSTEAD = {
     "sharding": "dist.shard_optimizer(optimizer, dist.ShardingStage1(axis))",
     "fused_passes": "nothing: the passes of programs fuse what can be fused",
-    "pipeline": "pipelines come with a later part of MiniPaddle",
 }
 """What to do instead of a group that is refused when it is switched on."""
 
@@ -50,8 +49,11 @@ class Strategy:
     amp: layer and loss compute in `paddle.amp.auto_cast`, a `GradScaler` scales the loss, and at
         level "o2" `paddle.amp.decorate` casts the layer's weights; all as the settings say
 
-    The others, sharding, fused_passes and pipeline, are refused by `dist.to_static` if they are
-    switched on.
+    pipeline: of a model that `parallelize` cut into parts, batches are `accumulate_steps`
+        micro-batches of `micro_batch_size`, in the order of the `schedule_mode` (FThenB, 1F1B,
+        Eager1F1B, VPP, ZBH1, ZBV)
+
+    The others, sharding and fused_passes, are refused by `dist.to_static` if they are switched on.
 
     config: a dict of such groups
 

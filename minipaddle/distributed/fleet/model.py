@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from math import prod
 
-from ...engine.core.errors import not_supported, teach, value_error
+from ...engine.core.errors import not_supported, value_error
 from ...engine.core.rank import per_rank
 from ...nn import SyncBatchNorm
 from ..auto_parallel.stages import shard_along
 from ..communication import barrier
 from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
+from ..pipeline.training import clip_across_stages
 from ..same import parameters_of, require_same
 from . import topology
 from .merging import GradientMerge
+from .meta_parallel.pipeline_layer import PipelineLayer
+from .meta_parallel.pipeline_parallel import PipelineParallel
 from .meta_parallel.tensor_parallel import TensorParallel
-from .strategy import DistributedStrategy
-
-chosen = per_rank(None)
-"""The strategy that `init` was given."""
+from .strategy import DistributedStrategy, chosen, strategy_in_use
 
 merging = per_rank(())
 """The optimizers since then that merge gradients."""
@@ -64,16 +64,10 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
     topology.current.now = topology.HybridCommunicateGroup(grid)
 
 
-def strategy_in_use() -> DistributedStrategy:
-    """The strategy that `init` was given; RuntimeError before it."""
-    if chosen.now is None:
-        raise RuntimeError(teach("fleet before fleet.init(is_collective=True)"))
-    return chosen.now
-
-
 def distributed_model(model):
     """The model in a `DataParallel`: with averaged gradients, as the strategy says. With other
-    degrees than dp_degree, in a `TensorParallel`: on the mesh, for inputs in pieces.
+    degrees than dp_degree, in a `TensorParallel`: on the mesh, for inputs in pieces. A
+    `PipelineLayer` becomes a `PipelineParallel`.
 
     Source: Paddle API `paddle.distributed.fleet.distributed_model`.
 
@@ -88,8 +82,10 @@ def distributed_model(model):
     [1.5, 1.5]
     """
     strategy, group = strategy_in_use(), topology.get_hybrid_communicate_group()
-    facts = {"the strategy": [repr(strategy)]} | parameters_of(model)
-    require_same("fleet.distributed_model", None, facts)
+    require_same("fleet.distributed_model", None, {"the strategy": [repr(strategy)]})
+    if isinstance(model, PipelineLayer) or group.get_pipe_parallel_world_size() > 1:
+        return PipelineParallel(model, group, strategy)
+    require_same("fleet.distributed_model", None, parameters_of(model))
     if group.mesh.dim_names != ["dp"] and group.mesh.size > 1:
         return TensorParallel(model, group)
     if strategy.sync_batch_norm:
@@ -135,6 +131,11 @@ def distributed_optimizer(optimizer, strategy=None):
     chosen.now = strategy = strategy or strategy_in_use()
     facts = {"the strategy": [repr(strategy)], "the optimizer": [type(optimizer)]}
     require_same("fleet.distributed_optimizer", None, facts)
+    pipe = topology.get_hybrid_communicate_group().get_pipe_parallel_group()
+    if pipe.size > 1:
+        if strategy.gradient_merge:
+            raise not_supported("gradient_merge with a pp_degree", hint="accumulate_steps")
+        clip_across_stages(optimizer, pipe)
     if strategy.hybrid_configs["sharding_degree"] > 1:
         if strategy.gradient_merge:
             raise not_supported(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ...engine.core.errors import not_supported, teach, value_error
+from ...engine.core.rank import per_rank
+from ..pipeline.schedules import SCHEDULES
 
 KNOWN = {
     "find_unused_parameters": False,
@@ -32,6 +34,9 @@ MERGING = {"k_steps": 1, "avg": True}
 SHARDING = {"stage": 1}
 """The stage of ZeRO along the axis sharding."""
 
+PIPELINE = {"micro_batch_size": 1, "accumulate_steps": 1, "schedule_mode": "1F1B"}
+"""How a batch is cut into micro-batches, and the order in which a stage computes them."""
+
 OTHERS = (
     "a_sync", "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic",
     "fp16_allreduce", "heter_ccl_mode", "lamb", "lars", "localsgd", "pipeline", "qat", "recompute",
@@ -43,6 +48,7 @@ INSTEAD = {
     "lamb": "paddle.optimizer.Lamb",
     "sharding": 'hybrid_configs = {"sharding_degree": …}, sharding_configs = {"stage": 1}',
     "recompute": "paddle.distributed.fleet.utils.recompute(layer, x)",
+    "pipeline": 'hybrid_configs = {"pp_degree": …}, pipeline_configs = {"accumulate_steps": …}',
 }
 
 
@@ -55,8 +61,11 @@ class DistributedStrategy:
     fuse_all_reduce_ops, fuse_grad_size_in_MB: do gradients travel together, and how many MB?
     last_comm_group_size_MB: how many of the last ones, which nothing is computed beside
     sync_batch_norm: does every batch norm take the moments of all ranks?
-    hybrid_configs: a dict of `dp_degree`, `mp_degree`, `sharding_degree`, `sep_degree`: the ranks
-        along each axis of the mesh
+    hybrid_configs: a dict of `dp_degree`, `pp_degree`, `mp_degree`, `sharding_degree`,
+        `sep_degree`: the ranks along each axis
+    pipeline_configs: {"micro_batch_size": 1, "accumulate_steps": 1, "schedule_mode": "1F1B"}: a
+        batch is as many micro-batches of that size; the modes are FThenB, 1F1B, Eager1F1B, VPP,
+        ZBH1, ZBV
     sharding_configs: {"stage": 1}, which of ZeRO's stages along the axis sharding: 1, 2 or 3
     Source: Paddle API `paddle.distributed.fleet.DistributedStrategy`.
 
@@ -70,7 +79,7 @@ class DistributedStrategy:
     def __init__(self):
         vars(self).update(KNOWN | HINTS | dict.fromkeys(OTHERS, False))
         vars(self).update(hybrid_configs=dict(DEGREES), gradient_merge_configs=dict(MERGING))
-        vars(self).update(sharding_configs=dict(SHARDING))
+        vars(self).update(sharding_configs=dict(SHARDING), pipeline_configs=dict(PIPELINE))
 
     def __setattr__(self, name: str, value) -> None:
         if name in PARTS:
@@ -96,16 +105,12 @@ class DistributedStrategy:
 
 
 def hybrid(degrees: dict) -> dict:
-    """The degrees that were given; NotImplementedError for pipelines."""
+    """The degrees that were given; ValueError for those that make no sense."""
     for name, degree in degrees.items():
         if name not in DEGREES:
             raise not_supported(f"hybrid_configs with {name}", expected=", ".join(DEGREES))
         if type(degree) is not int or (degree < 1 and (name, degree) != ("dp_degree", -1)):
             raise value_error(f"hybrid_configs with {name}={degree!r}", expected="1, 2, …")
-        if name == "pp_degree" and degree > 1:
-            raise not_supported(
-                f"hybrid_configs with pp_degree={degree}", expected="1: pipelines come later"
-            )
     return degrees
 
 
@@ -130,9 +135,33 @@ def sharding(settings: dict) -> dict:
     return settings
 
 
+def pipeline(settings: dict) -> dict:
+    """The settings of a pipeline; ValueError for those that make no sense."""
+    for name, given in settings.items():
+        if name not in PIPELINE:
+            raise not_supported(f"pipeline_configs with {name}", expected=", ".join(PIPELINE))
+        if name == "schedule_mode":
+            if given not in SCHEDULES:
+                raise value_error(f"schedule_mode={given!r}", f"one of {', '.join(SCHEDULES)}")
+        elif type(given) is not int or given < 1:
+            raise value_error(f"pipeline_configs with {name}={given!r}", expected="1, 2, …")
+    return settings
+
+
 PARTS = {
     "hybrid_configs": hybrid,
+    "pipeline_configs": pipeline,
     "gradient_merge_configs": merging,
     "sharding_configs": sharding,
 }
 """Settings that are dicts, and what checks them; what is not given stays."""
+
+chosen = per_rank(None)
+"""The strategy that `fleet.init` was given."""
+
+
+def strategy_in_use() -> DistributedStrategy:
+    """The strategy that `fleet.init` was given; RuntimeError before it."""
+    if chosen.now is None:
+        raise RuntimeError(teach("fleet before fleet.init(is_collective=True)"))
+    return chosen.now

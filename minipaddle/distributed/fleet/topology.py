@@ -129,7 +129,8 @@ class HybridCommunicateGroup:
     """The groups that this rank is in, one along each axis of a topology. All ranks make it
     together; they are as many as the topology has.
 
-    mesh: the axes of more than one rank as a `ProcessMesh`, named dp, pp, sharding, sep, mp
+    mesh: the ranks of this one's stage, and their axes of more than one rank, as a `ProcessMesh`
+        with the names dp, sharding, sep, mp
     `hybrid_configs` are settings of NCCL in Paddle, which change nothing here.
     Source: Paddle API `paddle.distributed.fleet.HybridCommunicateGroup`.
 
@@ -163,9 +164,10 @@ class HybridCommunicateGroup:
         if sizes["sep"] > 1:
             for pair in (("data", "sep"), ("pipe", "model")):
                 self.groups[pair] = self.own(topology.get_fused_ranks(pair))
-        cut = [name for name in topology.names if name in AXES and sizes[name] > 1] or ["model"]
+        cut = [n for n in topology.names if n in AXES and n != "pipe" and sizes[n] > 1] or ["model"]
         names, shape = [AXES[name] for name in cut], [sizes[name] for name in cut]
-        self.mesh = ProcessMesh(None, names, shape, [*range(world)])
+        stage = topology.get_axis_list("pipe", self.place.pipe)
+        self.mesh = ProcessMesh(None, names, shape, stage)
 
     def own(self, lists: list[list[int]]):
         """The group that this rank is in, of groups that all ranks make."""

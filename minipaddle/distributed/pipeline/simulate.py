@@ -67,6 +67,7 @@ def check(schedule: Schedule, limit: int | None = None) -> None:
     other, or in which a stage holds more than `limit` micro-batches at a time.
 
     >>> from minipaddle.distributed.pipeline.schedules import build_schedule
+    >>> from minipaddle.distributed.pipeline.simulate import check
     >>> check(build_schedule("1F1B", 4, 8), limit=4)
     """
     counts = range(schedule.micro_batches), range(schedule.chunks)
@@ -101,6 +102,7 @@ def peaks(schedule: Schedule) -> list[float]:
     its share of the stage.
 
     >>> from minipaddle.distributed.pipeline.schedules import build_schedule
+    >>> from minipaddle.distributed.pipeline.simulate import peaks
     >>> peaks(build_schedule("1F1B", 4, 8))
     [4.0, 3.0, 2.0, 1.0]
     """
@@ -130,6 +132,7 @@ def simulate(
     Returns a `Timeline`: its `efficiency` is 1 - the bubble.
 
     >>> from minipaddle.distributed.pipeline.schedules import build_schedule
+    >>> from minipaddle.distributed.pipeline.simulate import simulate
     >>> timeline = simulate(build_schedule("1F1B", 4, 8))
     >>> timeline.seconds, round(1 - timeline.efficiency, 3)  # (p - 1) / (m + p - 1)
     (33.0, 0.273)

@@ -1,0 +1,124 @@
+"""A `DistModel` in stages: its program is cut where `parallelize` was told to."""
+
+from __future__ import annotations
+
+from ...core.prelude import Recording, not_supported, value_error
+from ...tensor.joining import concat
+from ..communication import broadcast
+from ..dist_tensor import view_of
+from ..pipeline.parts import Part
+from ..pipeline.schedules import build_schedule
+from ..pipeline.splitting import (
+    Split,
+    cut_at,
+    function_of,
+    positions_of,
+    tensors_of,
+    trace_forward,
+)
+from ..pipeline.training import Pipeline, add_gradients, clip_across_stages
+
+
+class InStages:
+    """What a `DistModel` does in each mode, in the stages of a mesh's axis pp.
+
+    Each rank has the model's weights; it trains those that its parts use. A batch comes whole, cut
+    along dp alone. Weights that several stages use get the sum of their gradients.
+    """
+
+    def __init__(self, model, split: Split):
+        self.model, self.split = model, split
+        how, mesh = model.strategy.pipeline, split.mesh
+        stages, axis = mesh.get_dim_size("pp"), mesh.dim_names.index("pp")
+        parts = len(split.points) + 1
+        if parts % stages:
+            raise value_error(f"{parts} parts of a model in {stages} stages")
+        if model.merged > 1:
+            raise not_supported("gradient_merge of a model in stages", hint="accumulate_steps")
+        micro_batches = how.accumulate_steps if how.enable else 1
+        name = how.schedule_mode if how.enable else "FThenB"
+        chunks = parts // stages
+        name = "VPP" if chunks > 1 and name == "1F1B" else name
+        schedule = build_schedule(name, stages, micro_batches, chunks)
+        group, stage = mesh.get_group("pp"), view_of(mesh).place[axis]
+        view = view_of(stage_mesh(mesh)) if mesh.ndim > 1 else None
+        self.size = how.micro_batch_size if how.enable else None  # None: the whole batch
+        self.pipeline, self.stage = Pipeline(schedule, self.size, group, view), stage
+        self.parts: dict[tuple, tuple] = {}
+        if model.optimizer is not None:
+            clip_across_stages(model.optimizer, group)
+
+    def train(self, *args):
+        """The loss of a batch, after a step of the optimizer."""
+        model, scaler = self.model, self.model.scaler
+        scale = scaler.get_loss_scaling().item() if scaler.is_enable() else 1.0
+        found = self.run(model.compute_loss, args, scale)
+        add_gradients(self.tied)
+        losses = self.pipeline.losses(found)
+        self.pipeline.step(model.optimizer, scaler)
+        model.optimizer.clear_grad()
+        return losses.mean()
+
+    def evaluate(self, *args):
+        """The loss of a batch."""
+        return self.pipeline.losses([x for (x,) in self.run(self.model.compute_loss, args)]).mean()
+
+    def predict(self, *args):
+        """What the layer does, in the last part's stage; None elsewhere."""
+        found = self.run(self.model.compute_outputs, args)
+        if not found:
+            return None
+        with Recording(False):
+            joined = [concat(list(each)) for each in zip(*found)]
+        return joined[0] if len(joined) == 1 else tuple(joined)
+
+    def run(self, function, args, seed=None) -> list:
+        """What this stage makes of a batch."""
+        if self.size is None:
+            self.pipeline.size = args[0].shape[0]
+        batches = self.pipeline.cut(args)
+        key = function.__name__, self.model.mode, *(x.spec for x in batches[0])
+        if key not in self.parts:
+            self.parts[key] = self.cut(function, batches[0])
+        programs, own, self.tied = self.parts[key]
+
+        def given(micro_batch: int, part: int) -> list:
+            return [batches[micro_batch][k] for k in programs[part].inputs]
+
+        return self.pipeline.run(own, given, seed)
+
+    def cut(self, function, tensors) -> tuple:
+        """(the parts of the program of a function, this stage's as `Part`s, tied weights)."""
+        program = trace_forward(function, tensors, "forward")
+        programs = cut_at(program, positions_of(program, self.split.points))
+        schedule, stages = self.pipeline.schedule, {}
+        for k, part in enumerate(programs):
+            for x in tensors_of(part.program):
+                if x is not None and not x.stop_gradient:
+                    stages.setdefault(x, []).append(schedule.place(k)[0])
+        self.owners = {x: found[0] for x, found in stages.items()}
+        tied = [x for x, found in stages.items() if len({*found}) > 1]
+        for x in tied:
+            x.is_firstly_shared = self.owners[x] == self.stage
+        own = [schedule.part(self.stage, chunk) for chunk in range(schedule.chunks)]
+        parts = [Part(function_of(programs[k])) for k in own]
+        return programs, parts, [(x, self.pipeline.group) for x in tied]
+
+    def share_weights(self) -> None:
+        """Let every stage have the weights as the stage has them that trains them."""
+        for x, stage in getattr(self, "owners", {}).items():
+            group = self.pipeline.group
+            group.broadcast(getattr(x.array, "local", x.array), stage)
+
+
+def stage_mesh(mesh):
+    """The mesh of this rank's stage."""
+    place = view_of(mesh).place[mesh.dim_names.index("pp")]
+    return mesh.get_mesh_with_dim("pp", place)
+
+
+def same_along_stages(model, mesh) -> None:
+    """Let all stages begin with the weights of the first."""
+    group = mesh.get_group("pp")
+    for x in [*model.parameters(), *model.buffers()]:
+        broadcast(x, group.ranks[0], group)

@@ -1,0 +1,104 @@
+"""What stages send each other: tensors of one micro-batch, and at first what they are like."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ...core.prelude import Tensor, value_error
+from ...engine.core.record import Spec
+from ...engine.eager.device import current_place
+from ...engine.eager.tensor import wrap
+from ...engine.sharding.array import ShardedArray, sharded
+from ...engine.sharding.placements import Replicate, Shard, local_shape
+from ..carrying import dense
+from ..objects import as_object, as_octets, length
+
+
+class Like(NamedTuple):
+    """What a tensor is like: the spec of the whole, how it lies, whether a gradient comes back."""
+
+    spec: Spec
+    placements: tuple | None
+    differentiable: bool
+
+    def empty(self, view):
+        """An array to receive this rank's piece into."""
+        shape = self.spec.shape
+        if self.placements is not None:
+            shape = local_shape(shape, self.placements, view.shape, view.place)
+        return current_place().module.empty(shape, self.spec.dtype)
+
+
+def like(x: Tensor) -> Like:
+    """What a tensor is like."""
+    placements = tuple(x.array.placements) if sharded(x.array) else None
+    return Like(x.spec, placements, not x.stop_gradient)
+
+
+class Neighbours:
+    """The messages of this rank's stage along a group of stages.
+
+    group: the process group along the axis pipe
+    view: the mesh of a stage as this rank sees it; None where a stage is one rank
+    """
+
+    def __init__(self, group, view=None):
+        self.group, self.view, self.works = group, view, []
+        self.known: dict[int, list[Like]] = {}  # by tag, what the tensors of this batch are like
+
+    def send(self, tensors: list[Tensor], stage: int, tag: int, describe: bool) -> None:
+        """Send tensors to another stage, which calls `receive`; nothing waits for it."""
+        if describe:
+            words = as_octets([describe_tensor(like(x)) for x in tensors])
+            self.post(length(words), stage, tag)
+            self.post(words, stage, tag)
+        for x in tensors:
+            array = x.array.local if sharded(x.array) else x.array
+            self.post(dense(array), stage, tag)
+
+    def post(self, array, stage: int, tag: int) -> None:
+        self.works.append((self.group.send(array, stage, tag, wait=False), array))
+
+    def receive(self, stage: int, tag: int, described: bool, likes=None) -> list[Tensor]:
+        """The tensors that another stage sent with a tag."""
+        if described:
+            n = self.group.recv(length(), stage, tag).item()
+            room = current_place().module.empty(n, "uint8")
+            words = as_object(self.group.recv(room, stage, tag))
+            self.known[tag] = [read_description(each) for each in words]
+        found = []
+        for each in self.known[tag] if likes is None else likes:
+            array = self.group.recv(each.empty(self.view), stage, tag)
+            if each.placements is not None:
+                array = ShardedArray(array, each.spec.shape, each.placements, self.view)
+            found.append(wrap(array))
+            found[-1].stop_gradient = not each.differentiable
+        return found
+
+    def finish(self) -> None:
+        """Wait until all that was sent has gone."""
+        for work, _ in self.works:
+            work.wait()
+        self.works, self.known = [], {}
+
+
+def describe_tensor(x: Like) -> list:
+    """As numbers and words, which travel as an object. ValueError for terms of a sum."""
+    lying = None
+    if x.placements is not None:
+        if any(p.is_partial() for p in x.placements):
+            raise value_error(
+                f"a stage hands on {x.spec}, which lies as {list(x.placements)}",
+                expected="pieces or whole tensors",
+                hint="dist.reshard(x, mesh, [dist.Replicate()]) as the last operation",
+            )
+        lying = [p.dim if p.is_shard() else -1 for p in x.placements]
+    return [[*x.spec.shape], str(x.spec.dtype), lying, x.differentiable]
+
+
+def read_description(words: list) -> Like:
+    """What `describe_tensor` described."""
+    shape, dtype, lying, differentiable = words
+    if lying is not None:
+        lying = tuple(Shard(dim) if dim >= 0 else Replicate() for dim in lying)
+    return Like(Spec(tuple(shape), dtype), lying, differentiable)

@@ -1,0 +1,135 @@
+"""A part of a model as programs: its forward, its backward, or the two halves of that."""
+
+from __future__ import annotations
+
+from ...core.prelude import Recording, Tensor, current, slot
+from ...engine.core.grad import Pieces, filled
+from ...engine.eager.backward import backward
+from ...engine.eager.tensor import wrap
+from ...engine.ir.cut import again, pruned
+from ...engine.ir.program import Program
+from ...engine.jit.capture import CapturedOp
+from ...jit import to_static
+
+
+class Part:
+    """Layers that a stage computes together, on one micro-batch after the other.
+
+    `function` takes tensors and returns a tuple of tensors; it becomes a program. What the
+    backward of a micro-batch needs is kept from its forward on.
+    """
+
+    def __init__(self, function):
+        self.function = to_static(function)
+        self.kept: dict[int, tuple] = {}
+        self.halves: dict[object, tuple[Program, Program]] = {}
+
+    def forward(self, micro_batch: int, inputs: list[Tensor]) -> list[Tensor]:
+        """The results for a micro-batch."""
+        starts = [leaf(x) for x in inputs]
+        results = [*self.function(*starts)]
+        self.kept[micro_batch] = starts, results
+        return results
+
+    def backward(self, micro_batch: int, gradients: list[Tensor]) -> list[Tensor]:
+        """The gradients of the inputs; those of the weights are added to their `.grad`.
+
+        gradients: of the results that want one, in their order
+        """
+        starts, results = self.kept.pop(micro_batch)
+        wanted = [y for y in results if not y.stop_gradient]
+        if wanted:
+            backward(wanted, gradients)
+        return gradients_of(starts)
+
+    def backward_inputs(self, micro_batch: int, gradients: list[Tensor]) -> list[Tensor]:
+        """The first half of `backward`: what the stage before waits for."""
+        record = captured_record(self.kept[micro_batch][1])
+        if record is None:  # computed eagerly: the tape has no halves
+            return self.backward(micro_batch, gradients)
+        starts, _ = self.kept.pop(micro_batch)
+        captured = record.op.captured
+        if captured not in self.halves:
+            self.halves[captured] = split_weights(captured.backward, len(captured.walk.inputs))
+        first, second = self.halves[captured]
+        residuals, sizes, _ = record.saved
+        pieces = Pieces(enumerate(gradients))
+        values = [*residuals, *(g.array for g in filled(record, pieces))]
+        known = dict(zip(captured.backward.inputs, values, strict=True))
+        found = run(captured, first, [known[r] for r in first.inputs], sizes)
+        known |= dict(zip(first.outputs, found, strict=True))
+        places = list(record.inputs)
+        with Recording(False):
+            for edge, array in zip(places, found[: len(captured.walk.inputs)]):
+                edge.tensor().receive(wrap(array))
+        late = [known[r] for r in second.inputs]
+        self.kept[micro_batch] = captured, second, late, sizes, places[len(captured.walk.inputs) :]
+        return gradients_of(starts)
+
+    def backward_weights(self, micro_batch: int) -> None:
+        """The second half: the gradients of the weights are added to their `.grad`."""
+        if micro_batch not in self.kept:
+            return
+        captured, second, arrays, sizes, edges = self.kept.pop(micro_batch)
+        found = run(captured, second, arrays, sizes)
+        with Recording(False):
+            for edge, array in zip(edges, found, strict=True):
+                edge.tensor().receive(wrap(array))
+
+
+@slot("pipeline.split_weights")
+def split_weights(backward: Program, inputs: int) -> tuple[Program, Program]:
+    """(first, second): `backward` without what only gradients of weights need, and that.
+
+    Its first outputs, `inputs` many, are the gradients of the inputs. `first` gives these, then
+    the values that `second` needs of its own; `second` takes what it needs of both.
+    """
+    wanted = backward.outputs[inputs:]
+    first = Program(f"{backward.name}_inputs", backward.inputs, [], [*backward.records])
+    first.outputs = backward.outputs[:inputs]
+    first = pruned(first)
+    early = {*first.records, *backward.inputs}
+    late = [r for r in backward.records if r not in early]
+    split = [r for r in late if r.dtype is not None and any(s.dtype is None for s in r.inputs)]
+    items = [r for r in split if r.inputs[0] in early]  # a result of several that are there
+    late = [r for r in late if r not in {*items}]
+    first.records = [r for r in backward.records if r in {*first.records, *items}]
+    late, kept = again(late, backward, wanted, {*backward.inputs, *first.outputs})
+    second = Program(f"{backward.name}_weights", kept, [], late, wanted)
+    own = {*first.records} - {*first.outputs}
+    first.outputs = [*first.outputs, *(r for r in kept if r in own)]
+    return first, second
+
+
+def run(captured, program: Program, arrays: list, sizes: dict) -> list:
+    """The outputs of a program, which on a mesh may stay terms."""
+    terms = range(len(program.outputs))
+    outputs, _ = current.top.quietly(captured.executables.run, program, arrays, dict(sizes), terms)
+    return outputs
+
+
+def captured_record(results: list[Tensor]):
+    """The tape's record of the captured function that gave these results; None if none did."""
+    for y in results:
+        record = None if y.stop_gradient else y.record
+        while record is not None and record.op.name == "item":
+            record = record.inputs[0]
+        if record is not None:
+            return record if type(record.op) is CapturedOp else None
+    return None
+
+
+def leaf(x: Tensor) -> Tensor:
+    """A tensor with the same array and no past."""
+    found = wrap(x.array)
+    found.stop_gradient = x.stop_gradient
+    return found
+
+
+def gradients_of(starts: list[Tensor]) -> list[Tensor]:
+    """The gradients of the inputs that want one; zeros where none came."""
+    return [
+        current.top.full(x.spec, 0, x) if x.grad is None else x.grad
+        for x in starts
+        if not x.stop_gradient
+    ]

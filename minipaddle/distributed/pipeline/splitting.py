@@ -1,0 +1,161 @@
+"""A model that is written for one process, cut into parts: its program, at layers.
+
+The forward of a micro-batch is traced once. A part is a run of its records, with what these take
+from the parts before and give to those that follow; a value that only a later part needs passes
+through the parts between.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from enum import Enum
+from typing import NamedTuple
+
+from ...core.prelude import Tensor, slot, value_error
+from ...engine.core.record import Record
+from ...engine.eager.tracer import trace
+from ...engine.ir.program import ITEM, NUMBER, Program
+from ...engine.jit.transpile import transpile
+from ...jit.loading import on_tape
+
+
+class SplitPoint(Enum):
+    """Where a part ends: before a layer, or after it.
+
+    Source: Paddle API `paddle.distributed.SplitPoint`.
+
+    >>> import minipaddle.distributed as dist
+    >>> [each.name for each in dist.SplitPoint]
+    ['BEGINNING', 'END']
+    """
+
+    BEGINNING = 0
+    END = 1
+
+
+class Split(NamedTuple):
+    """What `parallelize` leaves on a model: the mesh with its axis pp, and where parts end."""
+
+    mesh: object
+    points: list[tuple]  # (name of a layer, the layer, a SplitPoint)
+
+
+class ProgramPart(NamedTuple):
+    """A part of a program. It takes what the part before it gives, then inputs of the whole."""
+
+    program: Program
+    inputs: list[int]  # which ones, by number
+
+
+def read_split_spec(model, spec, stages: int) -> list[tuple]:
+    """The (name, layer, SplitPoint) of a `split_spec`: a dict of these, or the name of a list of
+    layers, which is cut into as many parts as there are stages.
+
+    ValueError for names of no layer.
+    """
+    layers = dict(model.named_sublayers())
+    if isinstance(spec, str):
+        names = [name for name in layers if name.rpartition(".")[0] == spec]
+        if len(names) < stages:
+            raise value_error(
+                f"split_spec={spec!r}: {len(names)} layers in {stages} stages",
+                expected="the name of a list of at least as many layers",
+            )
+        first = [names[k * len(names) // stages] for k in range(1, stages)]
+        spec = dict.fromkeys(first, SplitPoint.BEGINNING)
+    for name, point in spec.items():
+        if name not in layers or not isinstance(point, SplitPoint):
+            raise value_error(
+                f"split_spec has {name!r}: {point!r}",
+                expected=f"layers, {', '.join([*layers][:6])}, …, and SplitPoint.END or BEGINNING",
+            )
+    return [(name, layers[name], point) for name, point in spec.items()]
+
+
+def trace_forward(function, tensors: list[Tensor], name: str) -> Program:
+    """The program of a function of tensors like these, which returns one or several."""
+    converted = transpile(function)
+
+    def listed(*xs):
+        y = converted(*xs)
+        return list(y) if isinstance(y, (list, tuple)) else [y]
+
+    return trace(listed, [x.spec for x in tensors], name=name).program
+
+
+def positions_of(program: Program, points: list[tuple]) -> list[int]:
+    """The number of the first record of each part but the first.
+
+    ValueError for a layer that the program does not call, or that ends a part before it began.
+    """
+    found = []
+    for name, layer, point in points:
+        inside = [k for k, r in enumerate(program.records) if is_within(r.scope, layer)]
+        if not inside:
+            raise value_error(f"split_spec has {name!r}, which {program.name} does not call")
+        found.append(inside[0] if point is SplitPoint.BEGINNING else inside[-1] + 1)
+    if sorted({*found}) != found:
+        named = ", ".join(name for name, *_ in points)
+        raise value_error(f"split_spec: {named}", "layers in the order in which they are called")
+    return found
+
+
+def is_within(scope, layer) -> bool:
+    """Whether a record of a scope was computed in a layer."""
+    while scope is not None:
+        scope, inner = scope
+        if inner is layer:
+            return True
+    return False
+
+
+@slot("pipeline.cut_at")
+def cut_at(program: Program, positions: list[int]) -> list[ProgramPart]:
+    """The parts of a program: a new one begins at each of these records.
+
+    A Python number is written again in each part that uses it; an item of several results stays
+    where they are computed.
+    """
+    number: dict[Record, int] = {}
+    for k, record in enumerate(program.records):
+        number[record] = bisect_right(positions, k)
+        if record.op is ITEM:
+            number[record] = number[record.inputs[0]]
+    last, end = dict.fromkeys(program.outputs, len(positions)), len(positions)
+    for record in program.records:
+        for source in record.inputs:
+            last[source] = max(last.get(source, 0), number[record])
+    crossing = [
+        [r for r in program.records if r.op is not NUMBER and number[r] < k <= last.get(r, -1)]
+        for k in range(1, end + 1)
+    ]
+    parts = []
+    for k in range(end + 1):
+        own = [r for r in program.records if number[r] == k]
+        used = {source for record in own for source in record.inputs}
+        numbers = [r for r in program.records if r.op is NUMBER and r in used and number[r] != k]
+        taken = [j for j, r in enumerate(program.inputs) if r in used]
+        given = [*(crossing[k - 1] if k else ()), *(program.inputs[j] for j in taken)]
+        here = {*own, *used}
+        states = [s for s in program.states if s.record in used or s.update in {*own}]
+        states = [s if s.update in here else type(s)(s.name, s.record, None, s.storage)
+                  for s in states]  # fmt: skip
+        outputs = crossing[k] if k < end else program.outputs
+        name = f"{program.name}_{k}"
+        parts.append(ProgramPart(Program(name, given, states, [*numbers, *own], [*outputs]), taken))
+    return parts
+
+
+def tensors_of(program: Program) -> list[Tensor | None]:
+    """The tensors that a program's states are; None for the random generator."""
+    return [getattr(state.storage, "tensor", None) for state in program.states]
+
+
+def function_of(part: ProgramPart):
+    """A part as a function of tensors that returns a tuple of them."""
+    program, states = part.program, tensors_of(part.program)
+
+    def function(*inputs):
+        return tuple(on_tape(program, list(inputs), states, {}))
+
+    return function
