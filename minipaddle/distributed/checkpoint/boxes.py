@@ -52,16 +52,32 @@ def within(box: Box, outer: Box) -> tuple[slice, ...]:
     return tuple(slice(k, k + rows) for k, (_, rows) in zip(firsts, box))
 
 
+@slot("checkpoint.reads")
+def reads(box: Box, pieces: list) -> list[tuple]:
+    """What a rank that has the part `box` of a tensor reads from pairs (file, its box): of each
+    file that has something of it (file, its box, index in the file's array, index in the rank's).
+
+    >>> from minipaddle.distributed.checkpoint.boxes import reads
+    >>> reads(((2, 3),), [("a", ((0, 4),)), ("b", ((4, 4),))])
+    [('a', ((0, 4),), (slice(2, 4, None),), (slice(0, 2, None),)), \
+('b', ((4, 4),), (slice(0, 1, None),), (slice(2, 3, None),))]
+    """
+    parts = [(file, outer, common(box, outer)) for file, outer in pieces]
+    return [
+        (file, outer, within(part, outer), within(part, box))
+        for file, outer, part in parts
+        if part is not None
+    ]
+
+
 @slot("checkpoint.assemble")
 def assemble(box: Box, dtype, pieces: list, rows):
     """The part `box` of a tensor, as an array. The tensor is in `pieces`, pairs (file, its box);
     `rows(file, outer, index)` reads rows of a file with the box `outer`, only those needed.
     """
     found = NUMPY.empty([n for _, n in box], dtype)
-    for file, outer in pieces:
-        part = common(box, outer)
-        if part is not None:
-            found[within(part, box)] = rows(file, outer, within(part, outer))
+    for file, outer, there, here in reads(box, pieces):
+        found[here] = rows(file, outer, there)
     return found
 
 
