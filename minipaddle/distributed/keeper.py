@@ -1,8 +1,9 @@
 """The parent process of a rank, between it and `mpiexec`. `launch` starts it by its path.
 
 `mpiexec` kills all ranks at once when one dies, before they can report which one it was. A keeper
-outlives its rank for a few seconds, so that they can. When the keeper dies, its rank dies too, even
-a stopped one. This file imports nothing from the package, so keepers start at once.
+outlives its rank for a few seconds, so that they can, and prints how its rank ended. When the
+keeper dies, its rank dies too, even a stopped one. This file imports nothing from the package, so
+keepers start at once.
 """
 
 import ctypes
@@ -17,6 +18,12 @@ GRACE = 3.0
 DIE_WITH_PARENT = 1
 """Linux's `prctl(PR_SET_PDEATHSIG)`: the signal to get when the parent ends."""
 
+ELASTIC_EXIT_CODE = 101
+"""A rank that ends with this code asks `launch` to start the job again."""
+
+KILLED, ASKED = "was killed by", "asked to start again"
+"""What `launch` looks for in the lines of keepers."""
+
 
 def main() -> None:
     """Start the rank in a process of its own, and wait for it."""
@@ -28,9 +35,28 @@ def main() -> None:
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1])
     if code:  # it was killed, or has failed before MPI could tell the others: end them all
+        report(code)
         time.sleep(GRACE)
         os.kill(os.getpid(), signal.SIGKILL)
     os._exit(0)
+
+
+def report(code: int) -> None:
+    """Print how the rank ended, in one write; of an error it has printed more itself."""
+    if code < 0:
+        how = f"{KILLED} {name_of(-code)}"
+    elif code == ELASTIC_EXIT_CODE:
+        how = f"{ASKED} (exit code {code})"
+    else:
+        return
+    rank = os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK", "?")
+    os.write(2, f"rank {rank} {how}\n".encode())
+
+
+def name_of(number: int) -> str:
+    """The name of a signal: SIGKILL of 9."""
+    known = {each.value: each.name for each in signal.Signals}
+    return known.get(number, f"signal {number}")
 
 
 if __name__ == "__main__":

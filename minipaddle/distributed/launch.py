@@ -1,18 +1,21 @@
 """`python -m minipaddle.distributed.launch --nproc 4 train.py`: a script as several processes.
 
-It becomes MPI's `mpiexec`; between that and each rank is a keeper (see `keeper.py`).
-Source: Paddle API `paddle.distributed.launch`.
+It becomes MPI's `mpiexec`; between that and each rank is a keeper (see `keeper.py`). With
+`--max_restart` it stays: MPI's world is fixed, so when a rank is lost the world ends, and another
+one is started (see `restarting.py`). Source: Paddle API `paddle.distributed.launch`.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import sys
+from itertools import groupby
 from pathlib import Path
 
-from . import keeper
+from . import keeper, restarting
 from .spawning import available
 
 
@@ -23,19 +26,38 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--nproc", "--nproc_per_node", type=int, help="how many processes; else one for each core")
     add("--devices", "--gpus", default="", help="the GPUs to use, as 0,1: a process for each")
     add("--ips", default="", help="machines, as 10.0.0.1,10.0.0.2; else this one")
+    add("--nnodes", default="", help="how many of these, or the least and the most, as 1:4")
     add("--timeout", type=float, help="the seconds that ranks wait for each other")
+    add("--max_restart", type=int, default=0, help="how often a job that failed is started again")
+    levels = "with as many ranks (1), or with those that were not killed (2)"
+    add("--elastic_level", type=int, choices=(1, 2), default=1, help=levels)
+    waits = "the seconds in which a machine must answer to be used again (at level 2)"
+    add("--elastic_timeout", type=float, default=30.0, help=waits)
     add("script")
     add("arguments", nargs=argparse.REMAINDER)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    machines = options.ips.split(",") if options.ips else [""]
+    if not re.fullmatch(r"(\d+(:\d+)?)?", options.nnodes):
+        parser.error(f"--nnodes {options.nnodes}: expected a number, or two as 1:4")
+    given = [int(n) for n in options.nnodes.split(":") if n] or [1, len(machines)]
+    options.least, options.machines = given[0], machines[: given[-1]]
+    if not 1 <= options.least <= len(options.machines):
+        parser.error(f"--nnodes {options.nnodes}, and --ips lists {len(machines)}")
+    return options
 
 
-def command(options: argparse.Namespace, mpiexec: str) -> list[str]:
-    """The call of `mpiexec`."""
+def places_of(options: argparse.Namespace) -> list[str]:
+    """The machine of each rank; "" where `mpiexec` chooses it."""
     count = options.nproc or (len(options.devices.split(",")) if options.devices else available())
-    hosts = ["-hosts", options.ips] if options.ips else []
-    machines = len(options.ips.split(",")) if options.ips else 1
+    return [machine for machine in options.machines for _ in range(count)]
+
+
+def command(options: argparse.Namespace, mpiexec: str, places: list[str]) -> list[str]:
+    """The call of `mpiexec` that starts a rank on each of some places."""
+    runs = [f"{machine}:{len([*ranks])}" for machine, ranks in groupby(places)]
+    hosts = ["-hosts", ",".join(runs)] if places[0] else []
     rank = [sys.executable, keeper.__file__, options.script, *options.arguments]
-    return [mpiexec, *hosts, "-n", str(count * machines), *rank]
+    return [mpiexec, *hosts, "-n", str(len(places)), *rank]
 
 
 def find_mpiexec() -> str:
@@ -48,13 +70,16 @@ def find_mpiexec() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Become `mpiexec`."""
+    """Become `mpiexec`, or start it as often as it takes."""
     options = parse(arguments)
     if options.devices:
         os.environ["CUDA_VISIBLE_DEVICES"] = options.devices
     if options.timeout:
         os.environ["PADDLE_PG_TIMEOUT"] = str(options.timeout * 1e3)
-    call = command(options, find_mpiexec())
+    mpiexec, places = find_mpiexec(), places_of(options)
+    if options.max_restart:
+        sys.exit(restarting.run(options, places, lambda left: command(options, mpiexec, left)))
+    call = command(options, mpiexec, places)
     os.execv(call[0], call)
 
 

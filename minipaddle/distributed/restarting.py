@@ -1,0 +1,101 @@
+"""A job that is started again when ranks are lost: `launch --max_restart`.
+
+MPI's world is fixed: it ends as a whole, and another one begins. The keepers of ranks that were
+killed say so; a machine that is gone does not answer. The script goes on from its last checkpoint:
+see `fleet.elastic.steps`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+from .keeper import ASKED, KILLED
+
+ENDED = re.compile(rf"rank (\d+) ((?:{KILLED}|{ASKED}).*)".encode())
+"""What a keeper prints of its rank."""
+
+
+def run(options, places: list[str], command: Callable[[list[str]], list[str]]) -> int:
+    """Run the job, again while it fails and `options.max_restart` allows; its exit code.
+
+    places: the machine of each rank. With `--elastic_level 2` those of ranks that were killed, and
+    machines that do not answer, are left out from then on. A restart that a rank has asked for
+    does not count.
+    """
+    restarts = 0
+    while True:
+        code, ends, stopped = run_once(call := command(places))
+        if not code or stopped:
+            return code
+        size, lost = len(places), [rank for rank, how in ends.items() if how.startswith(KILLED)]
+        why = "; ".join(f"rank {rank} of {size} {how}" for rank, how in sorted(ends.items()))
+        why = why or f"the job failed with exit code {code}"
+        counts = bool(lost) or not ends
+        if counts and restarts == options.max_restart:
+            return give_up(code, f"{why}, and --max_restart {restarts} is used up")
+        if options.elastic_level == 2:
+            places, gone = remaining(places, lost, call[0], options.elastic_timeout)
+            why += "".join(f"; machine {each} does not answer" for each in gone)
+        if len(machines := set(places)) < options.least:
+            text = f"{why}, and {len(machines)} machines are left: --nnodes {options.nnodes}"
+            return give_up(code, text)
+        restarts += counts
+        count = f"restart {restarts} of {options.max_restart}" if counts else "as it asked"
+        say(f"{why}; starting again with {len(places)} ranks ({count})")
+
+
+def remaining(places: list[str], lost: list[int], mpiexec: str, seconds: float) -> tuple:
+    """The places without those of lost ranks, and of machines that do not answer: (places, these
+    machines).
+    """
+    places = [place for rank, place in enumerate(places) if rank not in lost]
+    gone = [m for m in dict.fromkeys(places) if m and not answers(mpiexec, m, seconds)]
+    return [place for place in places if place not in gone], gone
+
+
+def answers(mpiexec: str, machine: str, seconds: float) -> bool:
+    """Whether a machine runs a program within some seconds."""
+    call = [mpiexec, "-hosts", machine, "-n", "1", "true"]
+    try:
+        return not subprocess.run(call, timeout=seconds, capture_output=True).returncode
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def run_once(call: list[str]) -> tuple[int, dict[int, str], bool]:
+    """Run a command: its exit code, how ranks ended, and whether this process was asked to stop."""
+    asked, ends, rest = [], {}, b""
+    with subprocess.Popen(call, stderr=subprocess.PIPE) as job:
+
+        def stop(number, frame):
+            asked.append(number)
+            job.send_signal(number)
+
+        before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            while chunk := os.read(job.stderr.fileno(), 1 << 16):
+                os.write(2, chunk)
+                *lines, rest = (rest + chunk).split(b"\n")
+                for match in filter(None, map(ENDED.fullmatch, lines)):
+                    ends[int(match[1])] = match[2].decode()
+            job.wait()
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+    return job.returncode, ends, bool(asked)
+
+
+def give_up(code: int, why: str) -> int:
+    """Say why the job is not started again."""
+    say(f"{why}: the job has failed")
+    return code
+
+
+def say(text: str) -> None:
+    """Report what happens to the job."""
+    print(f"launch: {text}", file=sys.stderr, flush=True)
