@@ -168,6 +168,17 @@ def ids(folder: str) -> list[int]:
     return sorted(int(m[1]) for m in found if m and os.path.isfile(os.path.join(folder, m[0])))
 
 
+def prune(folder: str) -> None:
+    """Remove all checkpoints of a folder but the newest, and what is left of older saves."""
+    if not (there := ids(folder)):
+        return
+    for number in there[:-1]:  # first what makes it a checkpoint: it is gone in one step
+        os.unlink(os.path.join(folder, f"{number}.metadata"))
+    for match in filter(None, map(FILE.fullmatch, os.listdir(folder))):
+        if int(match[1]) < there[-1]:
+            os.unlink(os.path.join(folder, match[0]))
+
+
 def size_and_sum(path: str) -> tuple[int, int]:
     """The bytes of a file, and their CRC-32."""
     crc, size = 0, 0

@@ -1,0 +1,20 @@
+"""What `launch` does when a rank is lost, by Paddle's names."""
+
+from enum import IntEnum
+
+from ...keeper import ELASTIC_EXIT_CODE  # noqa: F401  (Paddle has it here)
+
+
+class ElasticLevel(IntEnum):
+    """What `launch --elastic_level` starts after ranks were killed: FAULT_TOLERANCE (1) as many as
+    before, ELASTIC (2) those that are left.
+
+    Source: Paddle API `paddle.distributed.fleet.elastic.manager.ElasticLevel`.
+
+    >>> from minipaddle.distributed.fleet.elastic import ElasticLevel
+    >>> ElasticLevel(2).name
+    'ELASTIC'
+    """
+
+    FAULT_TOLERANCE = 1
+    ELASTIC = 2

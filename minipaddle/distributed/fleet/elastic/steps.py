@@ -1,0 +1,111 @@
+"""The steps of a training loop that goes on from its last complete checkpoint."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from ....core.prelude import type_error, value_error
+from ....engine.core.rank import among, hash_64
+from ....engine.core.slots import slot
+from ....tensor.generator import GENERATOR
+from ...checkpoint.agreeing import together
+from ...checkpoint.loading import load_state_dict
+from ...checkpoint.manifest import ids, prune
+from ...checkpoint.saving import save_state_dict, wait_for_save
+from ...objects import all_gather_object
+from ...ranks import known
+
+
+def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
+    """The numbers of the steps that are left of `total`, for a `for` loop in all ranks.
+
+    Before the first, `state` is loaded from the newest complete checkpoint in `folder`, if there is
+    one, on whatever ranks wrote it. After each `every` steps, and at the end, it is saved: copied,
+    and written by a thread while training goes on. The checkpoint before is removed once the new
+    one is complete.
+
+    state: by name, models, optimizers, all that has `state_dict` and `set_state_dict`; and dicts of
+    tensors and numbers, which are changed in place. The generator of random numbers is saved, too:
+    each rank's own, or, where the ranks draw the same, one for all.
+
+    The losses are those of the uninterrupted run if the batches are: see `own_samples`. Raises what
+    `load_state_dict` and `save_state_dict` raise.
+
+    >>> import tempfile
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed.fleet import elastic
+    >>> folder = tempfile.mkdtemp()
+    >>> def train(total):
+    ...     done = {"steps": []}
+    ...     for step in elastic.steps(total, 2, {"done": done}, folder):
+    ...         done["steps"] = [*done["steps"], step]
+    ...     return done["steps"]
+    >>> train(3), train(5)
+    ([0, 1, 2], [0, 1, 2, 3, 4])
+    """
+    if every < 1:
+        raise value_error(f"a checkpoint every {every} steps", expected="1 or more")
+    for step in range(resume(total, state, folder), total):
+        yield step
+        done = step + 1
+        if done % every == 0 or done == total:
+            finish(folder)
+            save_state_dict(snapshot(state, done), folder, unique_id=done, async_save=True)
+    finish(folder)
+
+
+def finish(folder: str) -> None:
+    """Wait for the checkpoint that is being written; then the others can go."""
+    wait_for_save()
+    if among.now[0] == 0:
+        prune(folder)
+
+
+def snapshot(state: dict, done: int) -> dict:
+    """The state dict that is saved after `done` steps. Its tensors are those of `state`."""
+    generators: list = []
+    all_gather_object(generators, list(GENERATOR.get_state()))
+    found = {name: dict_of(name, x) for name, x in state.items()}
+    return {"state": found, "elastic": {"step": done, "generators": generators}}
+
+
+def dict_of(name: str, x) -> dict:
+    """The state dict of an object; a dict is one itself."""
+    if isinstance(x, dict):
+        return x
+    if not hasattr(x, "state_dict"):
+        raise type_error(
+            f"state[{name!r}] is a {type(x).__name__}", expected="a dict, or what has state_dict()"
+        )
+    return x.state_dict()
+
+
+def resume(total: int, state: dict, folder: str) -> int:
+    """Load the newest complete checkpoint; return how many steps were done before it."""
+    if not together(known().world, lambda: ids(folder))[0]:
+        return 0
+    found = snapshot(state, 0)
+    load_state_dict(found, folder)
+    for name, x in state.items():
+        if not isinstance(x, dict):
+            (getattr(x, "set_state_dict", None) or x.load_state_dict)(found["state"][name])
+    (rank, ranks), saved = among.now, found["elastic"]
+    GENERATOR.set_state(generator_of(rank, saved["generators"]))
+    if rank == 0:
+        before, where = len(saved["generators"]), f"step {saved['step']} of {total}"
+        text = f"goes on from {where}; ranks: {ranks} now, {before} when it was saved in {folder}"
+        print(f"elastic: {text}", file=sys.stderr, flush=True)
+    return saved["step"]
+
+
+@slot("elastic.generator_of")
+def generator_of(rank: int, saved: list) -> tuple[int, int]:
+    """The (key, counter) with which a rank goes on, of those that all ranks had: its own. If all
+    had the same, so has a new rank; else it draws numbers of its own.
+    """
+    if rank < len(saved):
+        return tuple(saved[rank])
+    if all(each == saved[0] for each in saved):
+        return tuple(saved[0])
+    return hash_64(saved, rank) >> 1, 0

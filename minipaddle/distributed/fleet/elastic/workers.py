@@ -1,0 +1,254 @@
+"""Ranks that leave and join while training goes on: actors of Ray, each with the whole model.
+
+A step is a transaction. All workers compute the gradients of their parts of the batch; only when
+all of these are there does every worker add them up, in one order, and update its model. A worker
+that is lost before takes nothing along: the others divide the same batch among them and compute
+again. One that is lost later leaves models that have all made the step. A worker that joins gets
+the state of one that is there. Ray carries the arrays. Source: Ray's manual, "Actors", "Fault
+tolerance".
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from ....core.prelude import Tensor, teach, value_error
+from ....engine.core.rank import among, hash_64
+from ....engine.eager.device import NUMPY
+from ....tensor.generator import seed as start
+
+PARTS = "model", "optimizer"
+"""What a replica consists of."""
+
+
+class Replica(Protocol):
+    """What a worker trains."""
+
+    model: object
+    optimizer: object
+
+    def part(self, step: int) -> Tensor:
+        """This worker's part of the loss of a step; the parts of all workers add up to it.
+        `own_samples` knows the rank that the worker has in this step.
+        """
+
+
+class Worker:
+    """One of them, in a process of its own."""
+
+    def __init__(self, make: Callable[[], Replica]):
+        self.replica = make()
+        self.trained = [p for p in self.replica.model.parameters() if p.trainable]
+
+    def process(self) -> int:
+        """The number of its process."""
+        return os.getpid()
+
+    def compute(self, step: int, rank: int, ranks: int) -> list:
+        """The part of the loss of rank `rank` of `ranks`, and its gradients."""
+        among.now = rank, ranks
+        start(hash_64("elastic", step, rank) >> 1)  # a step that is repeated draws the same
+        part = self.replica.part(step)
+        part.backward()
+        found = [None if p.grad is None else p.grad.numpy() for p in self.trained]
+        self.replica.optimizer.clear_grad()
+        return [part.numpy(), *found]
+
+    def update(self, shares: list[list]) -> float:
+        """Make the step with the sum of what the ranks have computed; the loss."""
+        loss, *gradients = ([x for x in each if x is not None] for each in zip(*shares))
+        for p, each in zip(self.trained, gradients):
+            p.grad = Tensor(sum(each[1:], each[0].copy()), p.dtype) if each else None
+        self.replica.optimizer.step()
+        self.replica.optimizer.clear_grad()
+        return float(sum(loss))
+
+    def state(self, name: str) -> dict:
+        """The state dict of a part of the replica, as arrays."""
+        return each_leaf(getattr(self.replica, name).state_dict(), as_array)
+
+    def load(self, name: str, state: dict) -> None:
+        """Take over the state dict of a part."""
+        getattr(self.replica, name).set_state_dict(state)
+
+
+class Workers:
+    """`count` workers that each have what `make()` returns, a `Replica`; for `with`.
+
+    After a worker is lost another one is asked for; it joins when Ray has found room for it.
+    `model` and `optimizer` are those of all workers, for `steps` to save and load.
+    timeout: the seconds in which the first workers must come, and each must answer
+    options: what Ray gives to each worker, such as num_cpus=2, num_gpus=1
+
+    Starts Ray on this machine unless `ray.init` was called, or the program is a job of Ray's.
+    RuntimeError where Ray is not installed, and when no worker is left.
+    """
+
+    def __init__(self, make: Callable[[], Replica], count: int, timeout: float = 120.0, **options):
+        if count < 1:
+            raise value_error(f"{count} workers", expected="1 or more")
+        self.ray = imported()
+        self.wanted, self.timeout = count, timeout
+        self.model, self.optimizer = Part(self, "model"), Part(self, "optimizer")
+        if not self.ray.is_initialized():
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+            self.ray.init(include_dashboard=False)
+        actor = self.ray.remote(**{"num_cpus": 1, **options})(Worker)
+        self.make = lambda: actor.remote(make)
+        self.members: dict = {}  # worker -> the number of its process
+        self.coming: dict = {}  # worker -> the answer that it will give when it is there
+        self.invite()
+        self.ray.wait([*self.coming.values()], num_returns=count, timeout=timeout)
+        self.admit({})
+        self.require_some()
+        say(f"{len(self)} workers, processes {', '.join(map(str, self.members.values()))}")
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *exc) -> None:
+        for worker in [*self.members, *self.coming]:
+            self.dismiss(worker)
+
+    def __len__(self) -> int:
+        """How many workers there are now."""
+        return len(self.members)
+
+    def step(self, step: int) -> float:
+        """Make a step with all workers that are there; the loss before it."""
+        while True:
+            self.invite()
+            if self.ready():
+                self.admit({name: self.state(name) for name in PARTS})
+            ranks = len(self)
+            asked = {w: w.compute.remote(step, k, ranks) for k, w in enumerate(self.members)}
+            shares = self.answers(asked, f"step {step}")
+            if len(shares) == ranks:
+                break
+        total = self.ray.put([*shares.values()])
+        losses = self.answers({w: w.update.remote(total) for w in shares}, f"step {step}")
+        return next(iter(losses.values()))
+
+    def resize(self, count: int) -> None:
+        """Have `count` workers from the next step on: new ones join, or the last ones leave."""
+        self.wanted = count
+        for worker in [*self.members, *self.coming][count:]:
+            self.dismiss(worker)
+
+    def state(self, name: str) -> dict:
+        """The state dict of a part of a replica, as arrays: all have the same."""
+        while True:
+            worker = next(iter(self.members))
+            found = self.answers({worker: worker.state.remote(name)}, "its state")
+            if found:
+                return found[worker]
+
+    def load(self, name: str, state: dict) -> None:
+        """Give all replicas the state of a part, as arrays."""
+        shared = self.ray.put(state)
+        self.answers({w: w.load.remote(name, shared) for w in self.members}, "loading")
+
+    # ---- who is there ----------------------------------------------------------------------------
+
+    def invite(self) -> None:
+        """Ask Ray for the workers that are missing."""
+        for _ in range(self.wanted - len(self.members) - len(self.coming)):
+            worker = self.make()
+            self.coming[worker] = worker.process.remote()
+
+    def ready(self) -> list:
+        """The workers that have come."""
+        return [w for w, answer in self.coming.items() if self.ray.wait([answer], timeout=0)[0]]
+
+    def admit(self, state: dict) -> None:
+        """Let those in that have come, with the state of the others."""
+        for worker in self.ready():
+            answer = self.coming.pop(worker)
+            try:
+                process = self.ray.get(answer)
+                self.ray.get([worker.load.remote(name, each) for name, each in state.items()])
+            except self.ray.exceptions.RayActorError as error:
+                if error.actor_init_failed:
+                    raise
+                continue
+            self.members[worker] = process
+            if state:
+                say(f"a worker joins (process {process}): there are {len(self)}")
+
+    def answers(self, asked: dict, what: str) -> dict:
+        """{worker: its answer} of those that answer; the others are members no longer."""
+        found, deadline, lost = {}, time.monotonic() + self.timeout, self.ray.exceptions
+        for k, (worker, answer) in enumerate(asked.items()):
+            try:
+                left = max(0.0, deadline - time.monotonic())
+                found[worker] = self.ray.get(answer, timeout=left)
+            except (lost.RayActorError, lost.ObjectLostError, lost.GetTimeoutError) as error:
+                late = isinstance(error, lost.GetTimeoutError)
+                how = f"did not answer within {self.timeout:g} s" if late else "was lost"
+                process = self.members[worker]
+                self.dismiss(worker)
+                say(f"worker {k} (process {process}) {how} in {what}: {len(self)} go on")
+        self.require_some()
+        return found
+
+    def dismiss(self, worker) -> None:
+        """End a worker."""
+        self.members.pop(worker, None)
+        self.coming.pop(worker, None)
+        self.ray.kill(worker)
+
+    def require_some(self) -> None:
+        if not self.members:
+            raise RuntimeError(
+                teach(
+                    f"none of {self.wanted} workers is there",
+                    hint="start again: `steps` goes on from the last checkpoint. `ray status` says "
+                    "whether Ray has room for them",
+                )
+            )
+
+
+class Part:
+    """The model, or the optimizer, of all workers."""
+
+    def __init__(self, workers: Workers, name: str):
+        self.workers, self.name = workers, name
+
+    def state_dict(self) -> dict:
+        """That of one worker."""
+        as_tensor = lambda x: Tensor(x) if isinstance(x, NUMPY.ndarray) else x
+        return each_leaf(self.workers.state(self.name), as_tensor)
+
+    def set_state_dict(self, state: dict) -> None:
+        """Load a state into all workers."""
+        self.workers.load(self.name, each_leaf(state, as_array))
+
+
+def each_leaf(state: dict, change) -> dict:
+    """A state dict in which `change` was applied to all that is no dict."""
+    return {k: each_leaf(x, change) if isinstance(x, dict) else change(x) for k, x in state.items()}
+
+
+def as_array(x):
+    """A tensor as an array of NumPy, which Ray can carry; else the value itself."""
+    return x.numpy() if isinstance(x, Tensor) else x
+
+
+def imported():
+    """The module `ray`; RuntimeError if it is not installed."""
+    try:
+        return importlib.import_module("ray")
+    except ImportError as error:
+        raise RuntimeError(
+            teach(f"no Ray: {error}", hint='pip install "minipaddle[ray]"')
+        ) from None
+
+
+def say(text: str) -> None:
+    """Report what happened to workers."""
+    print(f"elastic: {text}", file=sys.stderr, flush=True)
