@@ -128,16 +128,22 @@ def test_the_pod_outlives_its_draining():
     assert spec["terminationGracePeriodSeconds"] > options.drain + 20
 
 
-def instructions() -> list[tuple[str, str]]:
+def instructions(target: str = "serve") -> list[tuple[str, str]]:
+    """Those of the stage `base`, and of another one."""
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return [tuple(line.split(maxsplit=1)) for line in lines]
+    found, stage = [], ""
+    for word, rest in (line.split(maxsplit=1) for line in lines):
+        stage = rest.split()[-1] if word == "FROM" else stage
+        found += [(word, rest)] * (stage in ("base", target))
+    return found
 
 
 def test_dockerfile():
     found = instructions()
     assert {word for word, _ in found} <= INSTRUCTIONS
-    assert found[0][0] == "FROM"
+    assert [rest for word, rest in found if word == "FROM"][1:] == ["base AS serve"]
+    assert (DEPLOY / "Dockerfile").read_text().split("FROM ")[-1].startswith("base AS serve\n")
     for word, rest in found:
         if word == "COPY":
             assert all((ROOT / source).exists() for source in rest.split()[:-1])

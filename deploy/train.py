@@ -1,0 +1,97 @@
+"""A GPT that learns to write like Python's help texts, on however many workers there are. It goes
+on from its last checkpoint, wherever that was written:
+
+    python deploy/train.py runs/gpt
+    python -m minipaddle.distributed.launch --nproc 4 --max_restart 3 --elastic_level 2 \
+        deploy/train.py runs/gpt
+    python deploy/train.py runs/gpt --ray 4
+"""
+
+import argparse
+import json
+import os
+from pydoc_data.topics import topics
+
+import numpy as np
+
+import minipaddle as paddle
+import minipaddle.distributed as dist
+from minipaddle.distributed.fleet import elastic
+from minipaddle.nn import functional as F
+
+TEXT = "\n".join(topics[name] for name in sorted(topics))
+LETTERS = sorted({*TEXT})
+
+
+class Replica:
+    """A model with its optimizer, as each worker has it."""
+
+    def __init__(self, options):
+        paddle.seed(0)
+        self.length, self.batch = options.length, options.batch
+        tokens = np.array([LETTERS.index(letter) for letter in TEXT[: options.letters]])
+        rows = len(tokens) // (self.length + 1)
+        self.texts = tokens[: rows * (self.length + 1)].reshape(rows, -1)
+        sizes = {"width": options.width, "layers": options.layers, "heads": 4}
+        self.model = paddle.text.GPT(len(LETTERS), context=self.length, **sizes)
+        self.optimizer = paddle.optimizer.AdamW(options.rate, parameters=self.model.parameters())
+
+    def part(self, step, model=None):
+        """This rank's part of the mean loss of a step's batch: the parts of all ranks add up."""
+        rows = elastic.own_samples(step, self.batch, len(self.texts))
+        texts = paddle.to_tensor(self.texts[rows])
+        scores = (model or self.model)(texts[:, :-1])
+        loss = F.cross_entropy(scores.flatten(0, 1), texts[:, 1:].flatten())
+        return loss * (len(rows) / self.batch)
+
+
+def train_by_mpi(options) -> None:
+    """This process is one rank of `launch`, `mpiexec` or `srun`; or it is alone."""
+    ranks = dist.init_parallel_env().size
+    replica = Replica(options)
+    model = paddle.DataParallel(replica.model)
+    state = {"model": replica.model, "optimizer": replica.optimizer}
+    for step in elastic.steps(options.steps, options.every, state, options.folder):
+        part = replica.part(step, model)
+        (part * ranks).backward()  # DataParallel takes the mean of the ranks
+        replica.optimizer.step()
+        replica.optimizer.clear_grad()
+        dist.all_reduce(part)
+        say(step, part.item(), ranks)
+
+
+def train_on_ray(options) -> None:
+    """This process drives workers on Ray; they leave and join."""
+    with elastic.Workers(lambda: Replica(options), options.ray) as workers:
+        state = {"model": workers.model, "optimizer": workers.optimizer}
+        for step in elastic.steps(options.steps, options.every, state, options.folder):
+            say(step, workers.step(step), len(workers))
+
+
+def say(step: int, loss: float, ranks: int) -> None:
+    """Print a line for a step."""
+    if dist.get_rank() == 0:
+        line = json.dumps({"step": step, "loss": loss, "ranks": ranks})
+        os.write(1, f"{line}\n".encode())
+
+
+def parsed(arguments=None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("folder", help="where the checkpoints are; all workers must see it")
+    add("--ray", type=int, default=0, help="how many workers of Ray; 0: the ranks of MPI")
+    add("--steps", type=int, default=200)
+    add("--every", type=int, default=20, help="steps between two checkpoints")
+    add("--batch", type=int, default=24, help="texts in a step, of all workers together")
+    add("--length", type=int, default=64, help="letters of a text")
+    add("--letters", type=int, default=200_000, help="letters to learn from")
+    add("--width", type=int, default=64)
+    add("--layers", type=int, default=2)
+    add("--rate", type=float, default=3e-3)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    options = parsed()
+    train_on_ray(options) if options.ray else train_by_mpi(options)

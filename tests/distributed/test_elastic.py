@@ -1,0 +1,399 @@
+"""Training that goes on when ranks are lost: the losses are those of the uninterrupted run."""
+
+import json
+import os
+import re
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+import minipaddle.distributed as dist
+from minipaddle.distributed import launch, restarting
+from minipaddle.distributed.checkpoint import saving
+from minipaddle.distributed.fleet import elastic
+from minipaddle.distributed.fleet.elastic.samples import share
+from minipaddle.distributed.fleet.elastic.steps import generator_of
+from tests.distributed.ray_cluster import ray_here
+
+ROOT = Path(__file__).resolve().parents[2]
+TRAIN = ROOT / "deploy" / "train.py"
+SMALL = ["--length=16", "--letters=4000", "--width=16", "--layers=1", "--batch=12", "--steps=24",
+         "--every=3"]  # fmt: skip
+MPIEXEC = Path(sys.executable).parent / "mpiexec"
+
+
+# ---- which samples -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7])
+def test_the_ranks_divide_each_batch_and_an_epoch_has_each_sample_once(ranks):
+    size, batch, seen = 30, 8, []
+    for step in range(3, 6):  # the whole second epoch
+        parts = [elastic.own_samples(step, batch, size, 5, r, ranks) for r in range(ranks)]
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+        whole = [k for part in parts for k in part]
+        assert whole == elastic.own_samples(step, batch, size, 5, 0, 1)
+        seen += whole
+    assert len(set(seen)) == len(seen) == 24
+    assert set(seen) <= {*range(size)}
+
+
+def test_epochs_and_seeds_have_orders_of_their_own():
+    orders = {(s, e): tuple(elastic.own_samples(e, 9, 9, s)) for s in range(3) for e in range(3)}
+    assert len({*orders.values()}) == 9
+    assert all(sorted(order) == [*range(9)] for order in orders.values())
+    assert share(4, 1, 2, batch=4, size=8) == (2, range(2, 4))
+
+
+@pytest.mark.parametrize(("given", "message"), [
+    ({"batch": 9, "size": 8}, "batches of 9 samples"),
+    ({"batch": 0, "size": 8}, "batches of 0 samples"),
+    ({"batch": 2, "size": 8, "rank": 2, "ranks": 2}, "samples of rank 2"),
+])  # fmt: skip
+def test_what_makes_no_batch_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        elastic.own_samples(0, **given)
+
+
+# ---- steps ---------------------------------------------------------------------------------------
+
+X = np.random.default_rng(0).normal(size=(40, 5)).astype("float32")
+
+
+class Fault(Exception):
+    """What befalls a rank."""
+
+
+def train(folder, total=12, fault=None, every=3, dropout=0.0):
+    """[(step, loss)] of a small net with Adam, a rate that falls, and dropout."""
+    paddle.seed(3)
+    net = paddle.nn.Sequential(
+        paddle.nn.Linear(5, 8), paddle.nn.Tanh(), paddle.nn.Dropout(dropout), paddle.nn.Linear(8, 1)
+    )
+    rate = paddle.optimizer.lr.StepDecay(0.05, 4)
+    adam = paddle.optimizer.Adam(rate, parameters=net.parameters())
+    model, found = paddle.DataParallel(net), []
+    state = {"net": net, "adam": adam, "rate": rate}
+    for step in elastic.steps(total, every, state, folder):
+        if step == fault:
+            saving.wait_for_save()
+            raise Fault
+        rows = elastic.own_samples(step, 8, len(X))
+        ranks = dist.get_world_size()
+        part = model(paddle.to_tensor(X[rows])).square().mean() * (len(rows) / 8)
+        (part * ranks).backward()
+        adam.step()
+        adam.clear_grad()
+        rate.step()
+        dist.all_reduce(part)
+        found.append((step, part.item()))
+    return found
+
+
+@pytest.mark.parametrize(("before", "after"), [(4, 3), (3, 4), (1, 2), (2, 1)])
+def test_the_curve_goes_on_with_other_ranks(tmp_path, before, after, capsys):
+    expected = train(tmp_path / "alone")
+    with pytest.raises(Fault):
+        dist.spawn(train, args=(tmp_path / "run", 12, 8), nprocs=before)
+    found = dist.spawn(train, args=(tmp_path / "run",), nprocs=after).results
+    assert found == [found[0]] * after
+    assert [step for step, _ in found[0]] == [*range(6, 12)]
+    np.testing.assert_allclose(found[0], expected[6:], rtol=1e-6)
+    said = f"elastic: goes on from step 6 of 12; ranks: {after} now, {before} when it was saved in "
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_as_many_ranks_draw_the_same_numbers(tmp_path, ranks):
+    """Bit for bit, dropout and all."""
+    run = lambda *args: dist.spawn(train, args=args, nprocs=ranks).results
+    expected = run(tmp_path / "whole", 12, None, 3, 0.4)
+    with pytest.raises(Fault):
+        run(tmp_path / "run", 12, 7, 3, 0.4)
+    assert run(tmp_path / "run", 12, None, 3, 0.4) == [each[6:] for each in expected]
+
+
+def test_a_rank_that_is_new_draws_numbers_of_its_own():
+    assert [generator_of(r, [[3, 7], [3, 7]]) for r in (0, 1, 5)] == [(3, 7)] * 3
+    found = [generator_of(r, [[3, 7], [4, 7]]) for r in range(4)]
+    assert found[:2] == [(3, 7), (4, 7)]
+    assert len({*found}) == 4
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    run = lambda total: dist.spawn(train, args=(tmp_path, total), nprocs=1).results[0]
+    assert [step for total in (4, 4, 6) for step, _ in run(total)] == [*range(6)]
+    assert run(3) == []
+
+
+def test_training_goes_on_while_a_checkpoint_is_written(tmp_path, monkeypatch):
+    """The one before stays until then; only whole ones are read, and only the last is left."""
+    gate, write, there = threading.Event(), saving.write, []
+
+    def slow(target, arrays):
+        assert gate.wait(10) or not arrays
+        return write(target, arrays)
+
+    done = {"w": paddle.zeros([2])}
+    for step in elastic.steps(6, 2, {"done": done}, tmp_path):
+        if step == 2:
+            saving.wait_for_save()
+            monkeypatch.setattr(saving, "write", slow)
+        if step == 5:  # the step after the one that was to be saved
+            there = sorted(p.name for p in tmp_path.glob("*.metadata"))
+            (tmp_path / "0_4.0123456789abcdef.safetensors").write_bytes(b"half")
+            gate.set()
+        done["w"] += 1
+    assert there == ["2.metadata"]
+    assert sorted(p.name for p in tmp_path.glob("*.metadata")) == ["6.metadata"]
+    assert len([*tmp_path.iterdir()]) == 2
+    (tmp_path / "0_8.0123456789abcdef.safetensors").write_bytes(b"a write that was interrupted")
+    done = {"w": paddle.zeros([2])}
+    assert [*elastic.steps(6, 2, {"done": done}, tmp_path)] == []
+    assert done["w"].tolist() == [6.0, 6.0]
+
+
+def test_what_cannot_be_saved_is_refused_before_the_first_step(tmp_path):
+    with pytest.raises(ValueError, match="a checkpoint every 0 steps"):
+        next(elastic.steps(3, 0, {}, tmp_path))
+    train(tmp_path, 1)
+    with pytest.raises(TypeError, match=r"state\['net'\] is a int"):
+        next(elastic.steps(3, 1, {"net": 3}, tmp_path))
+    with pytest.raises(ValueError, match=r"is not in .*metadata"):
+        next(elastic.steps(3, 1, {"other": paddle.nn.Linear(2, 2)}, tmp_path))
+
+
+# ---- launch --------------------------------------------------------------------------------------
+
+SAY = "import os, sys; print({text!r}, file=sys.stderr); sys.exit({code})"
+
+
+def worlds(monkeypatch, capfd, ends, level=2, restarts=2, ranks=4, machines=1, least=1, gone=()):
+    """(exit code, sizes of the worlds, what launch says) where worlds end so: (text, code)."""
+    sizes, ends = [], iter(ends)
+    monkeypatch.setattr(restarting, "answers", lambda mpiexec, machine, _: machine not in gone)
+
+    def command(places):
+        sizes.append(len(places))
+        text, code = next(ends)
+        return [sys.executable, "-ISc", SAY.format(text=text, code=code)]
+
+    given = Namespace(max_restart=restarts, elastic_level=level, elastic_timeout=1, least=least,
+                      nnodes=f"{least}:{machines}")  # fmt: skip
+    places = [f"m{k * machines // ranks}" for k in range(ranks)]
+    code = restarting.run(given, places, command)
+    said = [s for s in capfd.readouterr().err.splitlines() if s.startswith("launch: ")]
+    return code, sizes, said
+
+
+KILLED = "noise\nrank {} was killed by SIGKILL\nmore"
+
+
+def test_a_job_goes_on_with_the_ranks_that_are_left(monkeypatch, capfd):
+    ends = [(KILLED.format(2), 9), (KILLED.format(0), 9), ("", 0)]
+    code, sizes, said = worlds(monkeypatch, capfd, ends)
+    assert (code, sizes) == (0, [4, 3, 2])
+    assert said[0] == (
+        "launch: rank 2 of 4 was killed by SIGKILL; starting again with 3 ranks (restart 1 of 2)"
+    )
+    assert worlds(monkeypatch, capfd, ends, level=1)[1] == [4, 4, 4]
+
+
+def test_restarts_are_used_up(monkeypatch, capfd):
+    code, sizes, said = worlds(monkeypatch, capfd, [("", 7)] * 3)
+    assert (code, sizes) == (7, [4, 4, 4])
+    assert "failed with exit code 7; starting again with 4 ranks" in said[0]
+    assert said[-1].endswith("and --max_restart 2 is used up: the job has failed")
+
+
+def test_a_restart_that_was_asked_for_does_not_count(monkeypatch, capfd):
+    asks = ("rank 1 asked to start again (exit code 101)", 9)
+    code, sizes, said = worlds(monkeypatch, capfd, [asks] * 4 + [("", 0)], restarts=1)
+    assert (code, sizes) == (0, [4] * 5)
+    assert said[0].endswith("rank 1 of 4 asked to start again (exit code 101); starting again with "
+                            "4 ranks (as it asked)")  # fmt: skip
+
+
+def test_machines_that_are_gone_are_left_out(monkeypatch, capfd):
+    ends, gone = [("", 255), ("", 0)], {"m1"}
+    code, sizes, said = worlds(monkeypatch, capfd, ends, machines=2, gone=gone)
+    assert (code, sizes) == (0, [4, 2])
+    assert "; machine m1 does not answer; starting again with 2 ranks" in said[0]
+    code, sizes, said = worlds(monkeypatch, capfd, ends, machines=2, gone=gone, least=2)
+    assert (code, sizes) == (255, [4])
+    assert "1 machines are left: --nnodes 2:2" in said[0]
+    every = "".join(KILLED.format(k) + "\n" for k in range(4))
+    assert "0 machines are left" in worlds(monkeypatch, capfd, [(every, 9)])[2][0]
+
+
+def test_who_stops_launch_stops_the_job():
+    program = f"import os, time; os.kill({os.getpid()}, {int(signal.SIGTERM)}); time.sleep(60)"
+    began = time.monotonic()
+    code, ends, stopped = restarting.run_once([sys.executable, "-ISc", program])
+    assert (code, ends, stopped) == (-signal.SIGTERM, {}, True)
+    assert time.monotonic() - began < 30
+
+
+def test_whether_a_machine_answers(tmp_path):
+    for name, body, answers in (("a", "exit 0", True), ("b", "exit 3", False), ("c", "sleep 9", 0)):
+        script = tmp_path / name
+        script.write_text(f"#!/bin/sh\n{body}\n")
+        script.chmod(0o755)
+        assert restarting.answers(str(script), "m", 1.0) == answers
+
+
+@pytest.mark.parametrize(("given", "places"), [
+    (["--nproc", "2", "--ips", "a,b,c"], "aabbcc"),
+    (["--nproc", "2", "--ips", "a,b,c", "--nnodes", "1:2"], "aabb"),
+    (["--nproc", "1", "--ips", "a,b,c", "--nnodes", "2"], "ab"),
+])  # fmt: skip
+def test_where_ranks_are_placed(given, places):
+    options = launch.parse([*given, "train.py"])
+    assert "".join(launch.places_of(options)) == places
+    call = launch.command(options, "mpiexec", [*"aab"])
+    assert call[:5] == ["mpiexec", "-hosts", "a:2,b:1", "-n", "3"]
+
+
+@pytest.mark.parametrize("nnodes", ["2", "0", "2:1", "x", "1:2:3"])
+def test_machines_that_are_not_there(nnodes, capsys):
+    with pytest.raises(SystemExit):
+        launch.parse(["--nnodes", nnodes, "train.py"])
+    assert f"--nnodes {nnodes}" in capsys.readouterr().err
+
+
+# ---- real ranks, killed --------------------------------------------------------------------------
+
+
+def alone(folder, capfd, *more) -> dict[int, float]:
+    """{step: loss} of the script in this process."""
+    arguments, sys.argv = sys.argv, [str(TRAIN), str(folder), *SMALL, *more]
+    try:
+        dist.spawn(lambda: runpy.run_path(str(TRAIN), run_name="__main__") and None, nprocs=1)
+    finally:
+        sys.argv = arguments
+    lines = map(json.loads, capfd.readouterr().out.splitlines())
+    return {each["step"]: each["loss"] for each in lines}
+
+
+class Job:
+    """A command that trains. `curve` has (loss, ranks) of each step, the last time it was made."""
+
+    def __init__(self, *command, **environment):
+        self.curve: dict[int, tuple] = {}
+        self.told: list[str] = []
+        around = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"} | environment
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(
+            [sys.executable, *map(str, command)], env=around, cwd=ROOT, text=True, **pipes
+        )
+        self.listener = threading.Thread(target=lambda: self.told.extend(self.process.stderr))
+        self.listener.start()
+
+    def steps(self):
+        """Its lines, as it prints them."""
+        for line in self.process.stdout:
+            each = json.loads(line)
+            self.curve[each["step"]] = each["loss"], each["ranks"]
+            yield each
+
+    def end(self) -> tuple[int, str]:
+        """Its exit code, and what it said."""
+        with self.process:
+            for _ in self.steps():
+                pass
+            code = self.process.wait(timeout=60)
+            self.listener.join()
+        return code, "".join(self.told)
+
+
+def process_of(token: str, rank: int) -> int:
+    """The number of the process of a rank: not that of its keeper."""
+    wanted = {f"TOKEN={token}", f"PMI_RANK={rank}"}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = {*(place / "environ").read_text(errors="replace").split("\0")}
+            if wanted <= environment and "keeper.py" not in (place / "cmdline").read_text():
+                return int(place.name)
+        except OSError:
+            continue
+    raise AssertionError(f"no process of rank {rank}")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MPIEXEC.exists(), reason="no mpiexec beside this Python: the extra mpi")
+def test_ranks_killed_by_force_and_the_checkpoint_goes_on_alone(tmp_path, capfd):
+    """Four ranks, then three, then no restart is left; then one rank, in this process."""
+    expected, token = alone(tmp_path / "alone", capfd), str(time.time_ns())
+    job = Job("-m", "minipaddle.distributed.launch", "--nproc", 4, "--max_restart", 1,
+              "--elastic_level", 2, TRAIN, tmp_path / "run", *SMALL, TOKEN=token)  # fmt: skip
+    kills = {(7, 4): 2, (14, 3): 0}
+    for each in job.steps():
+        rank = kills.pop((each["step"], each["ranks"]), None)
+        if rank is not None:
+            os.kill(process_of(token, rank), signal.SIGKILL)
+    code, said = job.end()
+    assert code != 0
+    assert not kills
+    told = "launch: rank 2 of 4 was killed by SIGKILL; starting again with 3 ranks (restart 1 of 1)"
+    assert told in said
+    assert re.search(
+        r"elastic: goes on from step [36] of 24; ranks: 3 now, 4 when it was saved", said
+    )
+    told = "launch: rank 0 of 3 was killed by SIGKILL, and --max_restart 1 is used up: the job has"
+    assert told in said
+    losses = {step: loss for step, (loss, _) in job.curve.items()}
+    assert {ranks for _, ranks in job.curve.values()} == {3, 4}
+    rest = alone(tmp_path / "run", capfd)
+    assert min(rest) % 3 == 0
+    assert 6 < min(rest) <= max(losses) + 1
+    losses |= rest
+    assert [*losses] == [*expected]
+    np.testing.assert_allclose([*losses.values()], [*expected.values()], rtol=1e-6)
+
+
+# ---- Ray -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_workers_on_ray_leave_and_join(tmp_path, capfd):
+    """One of three is killed; two make the step; another joins; then one rank, without Ray."""
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    expected = alone(tmp_path / "alone", capfd)
+    with ray_here() as around:
+        job = Job(TRAIN, tmp_path / "run", *SMALL, "--ray", 3, "--steps", 400, **around)
+        for each in job.steps():
+            if each["step"] == 4:
+                (processes,) = re.findall(r"elastic: 3 workers, processes (.+)", "".join(job.told))
+                os.kill(int(processes.split(", ")[1]), signal.SIGKILL)
+            if each["step"] > 20 and each["ranks"] == 3:
+                job.process.send_signal(signal.SIGINT)
+                break
+        _, said = job.end()
+    assert re.search(r"elastic: worker 1 \(process \d+\) was lost in step \d+: 2 go on", said)
+    assert re.search(r"elastic: a worker joins \(process \d+\): there are 3", said)
+    first = [job.curve[step] for step in range(21)]
+    assert {ranks for _, ranks in first} == {2, 3}
+    np.testing.assert_allclose(
+        [loss for loss, _ in first], [expected[step] for step in range(21)], rtol=1e-6
+    )
+    rest = alone(tmp_path / "run", capfd, "--steps", str(max(job.curve) + 1))
+    assert rest
+    for step in rest.keys() & job.curve.keys():
+        np.testing.assert_allclose(rest[step], job.curve[step][0], rtol=1e-6)
+
+
+def test_without_ray_workers_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(RuntimeError, match=r"(?s)no Ray: .*minipaddle\[ray\]"):
+        elastic.Workers(lambda: None, 2)
+    with pytest.raises(ValueError, match="0 workers"):
+        elastic.Workers(lambda: None, 0)
