@@ -60,7 +60,7 @@ def ray_here(cpus: int = 8):
                 process.terminate()
 
 
-def wait_for(process, said: Path, port_file: Path, patience: float = 90.0) -> None:
+def wait_for(process, said: Path, port_file: Path, patience: float = 240.0) -> None:
     """Wait until the cluster is there."""
     deadline = time.monotonic() + patience
     while "Ray runtime started" not in said.read_text():

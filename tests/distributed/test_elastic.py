@@ -58,6 +58,7 @@ def test_epochs_and_seeds_have_orders_of_their_own():
     ({"batch": 9, "size": 8}, "batches of 9 samples"),
     ({"batch": 0, "size": 8}, "batches of 0 samples"),
     ({"batch": 2, "size": 8, "rank": 2, "ranks": 2}, "samples of rank 2"),
+    ({"batch": 2, "size": 8, "rank": 0, "ranks": 3}, "a batch of 2 for 3 ranks"),
 ])  # fmt: skip
 def test_what_makes_no_batch_is_refused(given, message):
     with pytest.raises(ValueError, match=message):
@@ -110,6 +111,50 @@ def test_the_curve_goes_on_with_other_ranks(tmp_path, before, after, capsys):
     np.testing.assert_allclose(found[0], expected[6:], rtol=1e-6)
     said = f"elastic: goes on from step 6 of 12; ranks: {after} now, {before} when it was saved in "
     assert said in capsys.readouterr().err
+
+
+R = dist.Replicate()
+
+
+def train_in_pieces(folder, shape, way, fault=None):
+    """[(step, loss)] of a net in pieces, or of one whose states are; all ranks take the batch."""
+    paddle.seed(3)
+    net = paddle.nn.Sequential(paddle.nn.Linear(5, 8), paddle.nn.Tanh(), paddle.nn.Linear(8, 4))
+    adam, found = paddle.optimizer.Adam(0.05, parameters=net.parameters()), []
+    lie = lambda x: x
+    if shape:
+        mesh = dist.ProcessMesh(np.arange(np.prod(shape)).reshape(shape), ["data", "model"])
+        lie = lambda x: dist.shard_tensor(x, mesh, [dist.Shard(0), R])
+        if way == "tensor":
+            for p, cut in zip(net.parameters(), (dist.Shard(1), dist.Shard(0), dist.Shard(0), R)):
+                dist.shard_tensor(p, mesh, [R, cut])
+        else:
+            dist.shard_layer(net, mesh)
+            adam = dist.shard_optimizer(adam, dist.ShardingStage1("data"))
+    for step in elastic.steps(6, 2, {"net": net, "adam": adam}, folder):
+        if step == fault:
+            saving.wait_for_save()
+            raise Fault
+        x = X[elastic.own_samples(step, 8, len(X), rank=0, ranks=1)]
+        loss = net(lie(paddle.to_tensor(x))).square().mean()
+        loss.backward()
+        adam.step()
+        adam.clear_grad()
+        found.append((step, float(loss)))
+    return found
+
+
+@pytest.mark.parametrize(("before", "after", "way"), [
+    ((2, 2), None, "tensor"), ((1, 2), (2, 1), "tensor"), ((2, 1), (3, 1), "ZeRO-1"),
+])  # fmt: skip
+def test_a_model_in_pieces_goes_on_in_others(tmp_path, before, after, way):
+    run = lambda folder, shape, *more: dist.spawn(
+        train_in_pieces, args=(tmp_path / folder, shape, way, *more), nprocs=np.prod(shape or (1,))
+    ).results[0]
+    expected = run("alone", None)
+    with pytest.raises(Fault):
+        run("run", before, 5)
+    np.testing.assert_allclose(run("run", after), expected[4:], rtol=1e-6)
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -299,9 +344,8 @@ class Job:
         self.listener.start()
 
     def steps(self):
-        """Its lines, as it prints them."""
-        for line in self.process.stdout:
-            each = json.loads(line)
+        """Its steps, as it prints them; Ray prints in between."""
+        for each in map(json.loads, filter(lambda s: s.startswith("{"), self.process.stdout)):
             self.curve[each["step"]] = each["loss"], each["ranks"]
             yield each
 

@@ -43,7 +43,7 @@ def own_samples(
     All ranks together take `batch` samples, the same for any number of ranks: parts may differ by
     one sample, so weigh the mean loss of n samples by n / batch. `seed` and the epoch determine the
     order. `rank` of `ranks` is this rank of all, unless given (ranks that share a model in pieces
-    take the same samples). ValueError for a batch larger than the data.
+    take the same samples). ValueError for a batch larger than the data, or smaller than the ranks.
 
     >>> from minipaddle.distributed.fleet import elastic
     >>> whole = elastic.own_samples(7, batch=6, size=20)
@@ -56,6 +56,8 @@ def own_samples(
     rank, ranks = here if rank is None else rank, all_ranks if ranks is None else ranks
     if not 0 <= rank < ranks:
         raise value_error(f"samples of rank {rank}", expected=f"0 to {ranks - 1}")
+    if batch < ranks:
+        raise value_error(f"a batch of {batch} for {ranks} ranks", expected="a sample for each")
     epoch, places = share(step, rank, ranks, batch, size)
     return order(size, seed, epoch)[places.start : places.stop].tolist()
 
