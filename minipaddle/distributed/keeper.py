@@ -18,10 +18,7 @@ GRACE = 3.0
 DIE_WITH_PARENT = 1
 """Linux's `prctl(PR_SET_PDEATHSIG)`: the signal to get when the parent ends."""
 
-ELASTIC_EXIT_CODE = 101
-"""A rank that ends with this code asks `launch` to start the job again."""
-
-KILLED, ASKED = "was killed by", "asked to start again"
+KILLED = "was killed by"
 """What `launch` looks for in the lines of keepers."""
 
 
@@ -29,8 +26,7 @@ def main() -> None:
     """Start the rank in a process of its own, and wait for it."""
     rank = os.fork()
     if rank == 0:
-        if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
+        die_with_parent(signal.SIGKILL)
         os.execv(sys.executable, [sys.executable, "-m", "mpi4py", *sys.argv[1:]])
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     code = os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1])
@@ -41,16 +37,17 @@ def main() -> None:
     os._exit(0)
 
 
+def die_with_parent(number: int) -> None:
+    """Let this process get a signal when its parent ends (on Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, number)
+
+
 def report(code: int) -> None:
-    """Print how the rank ended, in one write; of an error it has printed more itself."""
+    """Print that the rank was killed, in one write; of an error it has printed more itself."""
     if code < 0:
-        how = f"{KILLED} {name_of(-code)}"
-    elif code == ELASTIC_EXIT_CODE:
-        how = f"{ASKED} (exit code {code})"
-    else:
-        return
-    rank = os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK", "?")
-    os.write(2, f"rank {rank} {how}\n".encode())
+        rank = os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK", "?")
+        os.write(2, f"rank {rank} {KILLED} {name_of(-code)}\n".encode())
 
 
 def name_of(number: int) -> str:

@@ -13,29 +13,32 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 
-from .keeper import ASKED, KILLED
+from .keeper import KILLED, die_with_parent
 
-ENDED = re.compile(rf"rank (\d+) ((?:{KILLED}|{ASKED}).*)".encode())
-"""What a keeper prints of its rank."""
+ELASTIC_EXIT_CODE = 101
+"""A script that ends with this code asks to be started again."""
+
+LOST = re.compile(rf"rank (\d+) {KILLED} (\w.*)".encode())
+"""What a keeper prints of a rank that was killed."""
 
 
 def run(options, places: list[str], command: Callable[[list[str]], list[str]]) -> int:
     """Run the job, again while it fails and `options.max_restart` allows; its exit code.
 
     places: the machine of each rank. With `--elastic_level 2` those of ranks that were killed, and
-    machines that do not answer, are left out from then on. A restart that a rank has asked for
-    does not count.
+    machines that do not answer, are left out from then on. A restart that the script asks for, by
+    its exit code, does not count.
     """
     restarts = 0
     while True:
-        code, ends, stopped = run_once(call := command(places))
+        code, lost, stopped = run_once(call := command(places))
         if not code or stopped:
             return code
-        size, lost = len(places), [rank for rank, how in ends.items() if how.startswith(KILLED)]
-        why = "; ".join(f"rank {rank} of {size} {how}" for rank, how in sorted(ends.items()))
+        size, counts = len(places), code != ELASTIC_EXIT_CODE
+        why = "; ".join(f"rank {rank} of {size} {KILLED} {by}" for rank, by in sorted(lost.items()))
         why = why or f"the job failed with exit code {code}"
-        counts = bool(lost) or not ends
         if counts and restarts == options.max_restart:
             return give_up(code, f"{why}, and --max_restart {restarts} is used up")
         if options.elastic_level == 2:
@@ -49,7 +52,7 @@ def run(options, places: list[str], command: Callable[[list[str]], list[str]]) -
         say(f"{why}; starting again with {len(places)} ranks ({count})")
 
 
-def remaining(places: list[str], lost: list[int], mpiexec: str, seconds: float) -> tuple:
+def remaining(places: list[str], lost: dict, mpiexec: str, seconds: float) -> tuple:
     """The places without those of lost ranks, and of machines that do not answer: (places, these
     machines).
     """
@@ -68,9 +71,12 @@ def answers(mpiexec: str, machine: str, seconds: float) -> bool:
 
 
 def run_once(call: list[str]) -> tuple[int, dict[int, str], bool]:
-    """Run a command: its exit code, how ranks ended, and whether this process was asked to stop."""
-    asked, ends, rest = [], {}, b""
-    with subprocess.Popen(call, stderr=subprocess.PIPE) as job:
+    """Run a command: its exit code; of ranks that were killed, the signal; and whether this process
+    was asked to stop.
+    """
+    asked, lost, rest = [], {}, b""
+    if_alone = partial(die_with_parent, signal.SIGTERM)
+    with subprocess.Popen(call, stderr=subprocess.PIPE, preexec_fn=if_alone) as job:
 
         def stop(number, frame):
             asked.append(number)
@@ -81,13 +87,13 @@ def run_once(call: list[str]) -> tuple[int, dict[int, str], bool]:
             while chunk := os.read(job.stderr.fileno(), 1 << 16):
                 os.write(2, chunk)
                 *lines, rest = (rest + chunk).split(b"\n")
-                for match in filter(None, map(ENDED.fullmatch, lines)):
-                    ends[int(match[1])] = match[2].decode()
+                for match in filter(None, map(LOST.fullmatch, lines)):
+                    lost[int(match[1])] = match[2].decode()
             job.wait()
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
-    return job.returncode, ends, bool(asked)
+    return job.returncode, lost, bool(asked)
 
 
 def give_up(code: int, why: str) -> int:

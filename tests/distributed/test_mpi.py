@@ -216,10 +216,10 @@ def test_what_launch_becomes(monkeypatch, tmp_path):
     assert os.environ["PADDLE_PG_TIMEOUT"] == "2000.0"
     assert called["path"] == str(MPIEXEC)
     call = " ".join(called["call"][1:])
-    assert call.startswith("-hosts a,b -n 4 ")
+    assert call.startswith("-hosts a:2,b:2 -n 4 ")
     assert call.endswith("keeper.py train.py --lr 1")
     options = launch.parse(["--nproc", "3", "train.py"])
-    assert launch.command(options, "mpiexec")[1:3] == ["-n", "3"]
+    assert launch.command(options, "mpiexec", launch.places_of(options))[1:3] == ["-n", "3"]
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match=r"minipaddle\[mpi\]"):
