@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import sys
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--max_restart", type=int, default=0, help="how often a job that failed is started again")
     levels = "with as many ranks (1), or with those that were not killed (2)"
     add("--elastic_level", type=int, choices=(1, 2), default=1, help=levels)
-    waits = "the seconds in which a machine must answer to be used again (at level 2)"
+    waits = "the seconds in which machines must answer to be used again"
     add("--elastic_timeout", type=float, default=30.0, help=waits)
     add("script")
     add("arguments", nargs=argparse.REMAINDER)
@@ -52,12 +53,16 @@ def places_of(options: argparse.Namespace) -> list[str]:
     return [machine for machine in options.machines for _ in range(count)]
 
 
-def command(options: argparse.Namespace, mpiexec: str, places: list[str]) -> list[str]:
-    """The call of `mpiexec` that starts a rank on each of some places."""
+def program_of(options: argparse.Namespace) -> list[str]:
+    """What each rank runs."""
+    return [sys.executable, keeper.__file__, options.script, *options.arguments]
+
+
+def command(mpiexec: str, places: list[str], program: list[str]) -> list[str]:
+    """The call of `mpiexec` that runs a program on each of some places."""
     runs = [f"{machine}:{len([*ranks])}" for machine, ranks in groupby(places)]
     hosts = ["-hosts", ",".join(runs)] if places[0] else []
-    rank = [sys.executable, keeper.__file__, options.script, *options.arguments]
-    return [mpiexec, *hosts, "-n", str(len(places)), *rank]
+    return [mpiexec, *hosts, "-n", str(len(places)), *program]
 
 
 def find_mpiexec() -> str:
@@ -76,10 +81,14 @@ def main(arguments: list[str] | None = None) -> None:
         os.environ["CUDA_VISIBLE_DEVICES"] = options.devices
     if options.timeout:
         os.environ["PADDLE_PG_TIMEOUT"] = str(options.timeout * 1e3)
-    mpiexec, places = find_mpiexec(), places_of(options)
+    start, places, program = (
+        partial(command, find_mpiexec()),
+        places_of(options),
+        program_of(options),
+    )
     if options.max_restart:
-        sys.exit(restarting.run(options, places, lambda left: command(options, mpiexec, left)))
-    call = command(options, mpiexec, places)
+        sys.exit(restarting.run(options, places, program, start))
+    call = start(places, program)
     os.execv(call[0], call)
 
 

@@ -12,7 +12,9 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from .keeper import KILLED, die_with_parent
@@ -24,16 +26,20 @@ LOST = re.compile(rf"rank (\d+) {KILLED} (\w.*)".encode())
 """What a keeper prints of a rank that was killed."""
 
 
-def run(options, places: list[str], command: Callable[[list[str]], list[str]]) -> int:
+Start = Callable[[list[str], list[str]], list[str]]
+"""Makes the command that runs a program on each of some places."""
+
+
+def run(options, places: list[str], program: list[str], start: Start) -> int:
     """Run the job, again while it fails and `options.max_restart` allows; its exit code.
 
     places: the machine of each rank. With `--elastic_level 2` those of ranks that were killed, and
-    machines that do not answer, are left out from then on. A restart that the script asks for, by
-    its exit code, does not count.
+    machines that do not answer, are left out from then on; else all machines have the time to
+    answer. A restart that the script asks for, by its exit code, does not count.
     """
     restarts = 0
     while True:
-        code, lost, stopped = run_once(call := command(places))
+        code, lost, stopped = run_once(start(places, program))
         if not code or stopped:
             return code
         size, counts = len(places), code != ELASTIC_EXIT_CODE
@@ -42,8 +48,10 @@ def run(options, places: list[str], command: Callable[[list[str]], list[str]]) -
         if counts and restarts == options.max_restart:
             return give_up(code, f"{why}, and --max_restart {restarts} is used up")
         if options.elastic_level == 2:
-            places, gone = remaining(places, lost, call[0], options.elastic_timeout)
+            places, gone = remaining(places, lost, start, options.elastic_timeout)
             why += "".join(f"; machine {each} does not answer" for each in gone)
+        else:
+            answers(start(places, ["true"]), options.elastic_timeout)
         if len(machines := set(places)) < options.least:
             text = f"{why}, and {len(machines)} machines are left: --nnodes {options.nnodes}"
             return give_up(code, text)
@@ -52,22 +60,25 @@ def run(options, places: list[str], command: Callable[[list[str]], list[str]]) -
         say(f"{why}; starting again with {len(places)} ranks ({count})")
 
 
-def remaining(places: list[str], lost: dict, mpiexec: str, seconds: float) -> tuple:
+def remaining(places: list[str], lost: dict, start: Start, seconds: float) -> tuple:
     """The places without those of lost ranks, and of machines that do not answer: (places, these
     machines).
     """
     places = [place for rank, place in enumerate(places) if rank not in lost]
-    gone = [m for m in dict.fromkeys(places) if m and not answers(mpiexec, m, seconds)]
+    machines = filter(None, dict.fromkeys(places))
+    gone = [m for m in machines if not answers(start([m], ["true"]), seconds)]
     return [place for place in places if place not in gone], gone
 
 
-def answers(mpiexec: str, machine: str, seconds: float) -> bool:
-    """Whether a machine runs a program within some seconds."""
-    call = [mpiexec, "-hosts", machine, "-n", "1", "true"]
-    try:
-        return not subprocess.run(call, timeout=seconds, capture_output=True).returncode
-    except subprocess.TimeoutExpired:
-        return False
+def answers(call: list[str], seconds: float) -> bool:
+    """Whether a command succeeds within some seconds; it is tried again while it fails."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        with suppress(subprocess.TimeoutExpired):
+            if not subprocess.run(call, timeout=left, capture_output=True).returncode:
+                return True
+            time.sleep(min(1.0, left))
+    return False
 
 
 def run_once(call: list[str]) -> tuple[int, dict[int, str], bool]:

@@ -222,20 +222,21 @@ def test_what_cannot_be_saved_is_refused_before_the_first_step(tmp_path):
 SAY = "import os, sys; print({text!r}, file=sys.stderr); sys.exit({code})"
 
 
-def worlds(monkeypatch, capfd, ends, level=2, restarts=2, ranks=4, machines=1, least=1, gone=()):
+def worlds(capfd, ends, level=2, restarts=2, ranks=4, machines=1, least=1, gone=()):
     """(exit code, sizes of the worlds, what launch says) where worlds end so: (text, code)."""
     sizes, ends = [], iter(ends)
-    monkeypatch.setattr(restarting, "answers", lambda mpiexec, machine, _: machine not in gone)
 
-    def command(places):
+    def start(places, program):
+        if program == ["true"]:
+            return ["false" if places[0] in gone else "true"]
         sizes.append(len(places))
         text, code = next(ends)
         return [sys.executable, "-ISc", SAY.format(text=text, code=code)]
 
-    given = Namespace(max_restart=restarts, elastic_level=level, elastic_timeout=1, least=least,
+    given = Namespace(max_restart=restarts, elastic_level=level, elastic_timeout=0.5, least=least,
                       nnodes=f"{least}:{machines}")  # fmt: skip
     places = [f"m{k * machines // ranks}" for k in range(ranks)]
-    code = restarting.run(given, places, command)
+    code = restarting.run(given, places, [], start)
     said = [s for s in capfd.readouterr().err.splitlines() if s.startswith("launch: ")]
     return code, sizes, said
 
@@ -243,40 +244,40 @@ def worlds(monkeypatch, capfd, ends, level=2, restarts=2, ranks=4, machines=1, l
 KILLED = "noise\nrank {} was killed by SIGKILL\nmore"
 
 
-def test_a_job_goes_on_with_the_ranks_that_are_left(monkeypatch, capfd):
+def test_a_job_goes_on_with_the_ranks_that_are_left(capfd):
     ends = [(KILLED.format(2), 9), (KILLED.format(0), 9), ("", 0)]
-    code, sizes, said = worlds(monkeypatch, capfd, ends)
+    code, sizes, said = worlds(capfd, ends)
     assert (code, sizes) == (0, [4, 3, 2])
     assert said[0] == (
         "launch: rank 2 of 4 was killed by SIGKILL; starting again with 3 ranks (restart 1 of 2)"
     )
-    assert worlds(monkeypatch, capfd, ends, level=1)[1] == [4, 4, 4]
+    assert worlds(capfd, ends, level=1)[1] == [4, 4, 4]
 
 
-def test_restarts_are_used_up(monkeypatch, capfd):
-    code, sizes, said = worlds(monkeypatch, capfd, [("", 7)] * 3)
+def test_restarts_are_used_up(capfd):
+    code, sizes, said = worlds(capfd, [("", 7)] * 3)
     assert (code, sizes) == (7, [4, 4, 4])
     assert "failed with exit code 7; starting again with 4 ranks" in said[0]
     assert said[-1].endswith("and --max_restart 2 is used up: the job has failed")
 
 
-def test_a_restart_that_was_asked_for_does_not_count(monkeypatch, capfd):
+def test_a_restart_that_was_asked_for_does_not_count(capfd):
     ends = [("", elastic.ELASTIC_EXIT_CODE)] * 4 + [("", 0)]
-    code, sizes, said = worlds(monkeypatch, capfd, ends, restarts=1)
+    code, sizes, said = worlds(capfd, ends, restarts=1)
     assert (code, sizes) == (0, [4] * 5)
     assert said[0].endswith("exit code 101; starting again with 4 ranks (as it asked)")
 
 
-def test_machines_that_are_gone_are_left_out(monkeypatch, capfd):
+def test_machines_that_are_gone_are_left_out(capfd):
     ends, gone = [("", 255), ("", 0)], {"m1"}
-    code, sizes, said = worlds(monkeypatch, capfd, ends, machines=2, gone=gone)
+    code, sizes, said = worlds(capfd, ends, machines=2, gone=gone)
     assert (code, sizes) == (0, [4, 2])
     assert "; machine m1 does not answer; starting again with 2 ranks" in said[0]
-    code, sizes, said = worlds(monkeypatch, capfd, ends, machines=2, gone=gone, least=2)
+    code, sizes, said = worlds(capfd, ends, machines=2, gone=gone, least=2)
     assert (code, sizes) == (255, [4])
     assert "1 machines are left: --nnodes 2:2" in said[0]
     every = "".join(KILLED.format(k) + "\n" for k in range(4))
-    assert "0 machines are left" in worlds(monkeypatch, capfd, [(every, 9)])[2][0]
+    assert "0 machines are left" in worlds(capfd, [(every, 9)])[2][0]
 
 
 def test_who_stops_launch_stops_the_job():
@@ -288,11 +289,11 @@ def test_who_stops_launch_stops_the_job():
 
 
 def test_whether_a_machine_answers(tmp_path):
-    for name, body, answers in (("a", "exit 0", True), ("b", "exit 3", False), ("c", "sleep 9", 0)):
-        script = tmp_path / name
-        script.write_text(f"#!/bin/sh\n{body}\n")
-        script.chmod(0o755)
-        assert restarting.answers(str(script), "m", 1.0) == answers
+    assert restarting.answers(["true"], 5.0)
+    assert not restarting.answers(["false"], 0.2)
+    assert not restarting.answers(["sleep", "9"], 0.2)
+    script = f"test -e {tmp_path}/up || (touch {tmp_path}/up; false)"  # up at the second try
+    assert restarting.answers(["sh", "-c", script], 5.0)
 
 
 @pytest.mark.parametrize(("given", "places"), [
@@ -303,7 +304,7 @@ def test_whether_a_machine_answers(tmp_path):
 def test_where_ranks_are_placed(given, places):
     options = launch.parse([*given, "train.py"])
     assert "".join(launch.places_of(options)) == places
-    call = launch.command(options, "mpiexec", [*"aab"])
+    call = launch.command("mpiexec", [*"aab"], launch.program_of(options))
     assert call[:5] == ["mpiexec", "-hosts", "a:2,b:1", "-n", "3"]
 
 

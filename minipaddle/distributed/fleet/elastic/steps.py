@@ -22,8 +22,8 @@ def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
 
     Before the first, `state` is loaded from the newest complete checkpoint in `folder`, if there is
     one, on whatever ranks wrote it. After each `every` steps, and at the end, it is saved: copied,
-    and written by a thread while training goes on. The checkpoint before is removed once the new
-    one is complete.
+    and written by a thread while training goes on. Once it is complete, all older checkpoints are
+    removed from the folder.
 
     state: by name, models, optimizers, all that has `state_dict` and `set_state_dict`; and dicts of
     tensors and numbers, which are changed in place. The generator of random numbers is saved, too:
