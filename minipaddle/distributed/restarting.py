@@ -96,7 +96,8 @@ def run_once(call: list[str]) -> tuple[int, dict[int, str], bool]:
         before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
         try:
             while chunk := os.read(job.stderr.fileno(), 1 << 16):
-                os.write(2, chunk)
+                sys.stderr.buffer.write(chunk)
+                sys.stderr.flush()
                 *lines, rest = (rest + chunk).split(b"\n")
                 for match in filter(None, map(LOST.fullmatch, lines)):
                     lost[int(match[1])] = match[2].decode()

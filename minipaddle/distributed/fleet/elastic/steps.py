@@ -29,7 +29,8 @@ def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
     tensors and numbers, which are changed in place. The generator of random numbers is saved, too:
     each rank's own, or, where the ranks draw the same, one for all.
 
-    The losses are those of the uninterrupted run if the batches are: see `own_samples`. Raises what
+    The losses are those of the uninterrupted run if the batches are: see `own_samples`. Where each
+    rank draws numbers of its own (dropout), that needs as many ranks as before. Raises what
     `load_state_dict` and `save_state_dict` raise.
 
     >>> import tempfile

@@ -4,8 +4,8 @@ A step is a transaction. All workers compute the gradients of their parts of the
 all of these are there does every worker add them up, in one order, and update its model. A worker
 that is lost before takes nothing along: the others divide the same batch among them and compute
 again. One that is lost later leaves models that have all made the step. A worker that joins gets
-the state of one that is there. Ray carries the arrays. Source: Ray's manual, "Actors", "Fault
-tolerance".
+the state of one that is there. Ray carries the arrays, and the function that makes the model, to
+processes of its own cluster. Source: Ray's manual, "Actors", "Fault tolerance".
 """
 
 from __future__ import annotations
