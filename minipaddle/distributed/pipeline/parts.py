@@ -6,8 +6,8 @@ from ...core.prelude import Recording, Tensor, current, slot
 from ...engine.core.grad import Pieces, filled
 from ...engine.eager.backward import backward
 from ...engine.eager.tensor import wrap
-from ...engine.ir.cut import again, pruned
-from ...engine.ir.program import Program
+from ...engine.ir.cut import needed, pruned, residuals_of
+from ...engine.ir.program import ITEM, NUMBER, Program
 from ...engine.jit.capture import CapturedOp
 from ...jit import to_static
 
@@ -82,23 +82,17 @@ def split_weights(backward: Program, inputs: int) -> tuple[Program, Program]:
     """(first, second): `backward` without what only gradients of weights need, and that.
 
     Its first outputs, `inputs` many, are the gradients of the inputs. `first` gives these, then
-    the values that `second` needs of its own; `second` takes what it needs of both.
+    the values that `second` needs of it; `second` takes all that it needs, and gives the others.
     """
-    wanted = backward.outputs[inputs:]
-    first = Program(f"{backward.name}_inputs", backward.inputs, [], [*backward.records])
-    first.outputs = backward.outputs[:inputs]
-    first = pruned(first)
-    early = {*first.records, *backward.inputs}
-    late = [r for r in backward.records if r not in early]
-    split = [r for r in late if r.dtype is not None and any(s.dtype is None for s in r.inputs)]
-    items = [r for r in split if r.inputs[0] in early]  # a result of several that are there
-    late = [r for r in late if r not in {*items}]
-    first.records = [r for r in backward.records if r in {*first.records, *items}]
-    late, kept = again(late, backward, wanted, {*backward.inputs, *first.outputs})
-    second = Program(f"{backward.name}_weights", kept, [], late, wanted)
-    own = {*first.records} - {*first.outputs}
-    first.outputs = [*first.outputs, *(r for r in kept if r in own)]
-    return first, second
+    own, wanted = backward.outputs[:inputs], backward.outputs[inputs:]
+    first = Program(f"{backward.name}_inputs", backward.inputs, [], backward.records, own)
+    early = {*needed(first)}
+    early |= {r for r in backward.records if r.op is ITEM and r.inputs[0] in early}
+    late = [r for r in backward.records if r not in early or r.op is NUMBER]
+    kept = residuals_of(late, backward, wanted)
+    first.records = [r for r in backward.records if r in early]
+    first.outputs = [*own, *(r for r in kept if r in early and r not in own)]
+    return first, pruned(Program(f"{backward.name}_weights", kept, [], late, wanted))
 
 
 def run(captured, program: Program, arrays: list, sizes: dict) -> list:

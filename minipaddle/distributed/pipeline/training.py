@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from ...core.prelude import (
-    Recording,
-    Tensor,
-    e,
-    not_supported,
-    value_error,
-)
+from ...core.prelude import Recording, Tensor, e, not_supported, slot, value_error
 from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Replicate, Shard
@@ -132,6 +126,7 @@ class Pipeline:
         return Timeline(spans, max(s.end for s in spans), busy)
 
 
+@slot("pipeline.add_gradients")
 def add_gradients(tied: list[tuple]) -> None:
     """Let the gradient of each weight that several stages have be the sum of theirs.
 
