@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.prelude import Recording, value_error
+from ..core.prelude import Recording, Tensor, value_error
 from ..jit import to_static
 from .cache import View
 
@@ -69,7 +69,8 @@ class Decoder:
         if key not in self.programs:
             self.programs[key] = self.program(*key)
         with Recording(False):
-            return self.programs[key](tokens, starts, None if key[0] else slots).numpy()
+            given = tokens, starts, None if key[0] else slots
+            return self.programs[key](*(x if x is None else Tensor(x) for x in given)).numpy()
 
     def program(self, first: int | None, shape: tuple, reach: int):
         """What computes the scores of tokens of one shape: in the first slots, or in some."""

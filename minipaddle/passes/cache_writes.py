@@ -5,6 +5,8 @@ places, and the cache with this copy in it. The pass `whole_puts` makes one `put
 cache of them, so that nothing but x is moved. A run that fails must leave its states as they were,
 so it works on copies of those that are written before the last check of an index. The pass
 `early_checks` checks indices before the first write if they are known by then.
+
+A slice `cache[:n]` after such writes is a view: it lies where the cache begins.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ from ..engine.core.dtype import int64
 from ..engine.core.record import Record, Spec
 from ..engine.ir.cut import has_effect
 from ..engine.ir.edit import count_uses, with_inputs, with_records
-from ..engine.ir.program import Program, open_sizes
+from ..engine.ir.program import INPUT, Program, open_sizes
 from ..engine.ops.creation import arange, full
 from ..engine.ops.gather import put, take
 from ..engine.ops.marks import after
 from ..engine.ops.movement import reshape, slice_, slice_assign
-from ..engine.passes.lifetimes import roots
+from ..engine.passes.lifetimes import VIEWS, forwards, roots, viewed_value
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import made_by, rewritten
 from ..ops.index_arrays import flat_index
@@ -204,3 +206,28 @@ def first_write(program: Program) -> int | None:
             states.add((record, 0))
             found = t if found is None else found
     return found
+
+
+# ---- reads of the beginning --------------------------------------------------------------------
+
+
+def is_beginning(record: Record) -> bool:
+    """Whether a slice takes the first rows of an input or a state to which the program has written
+    before. (Of another value the rest would be kept as long as the slice.)
+    """
+    x, keys = record.inputs[0], record.attrs["index"]
+    if not keys or type(keys[0]) is not tuple or x.shape[1:] != record.shape[1:]:
+        return False
+    span = taken(keys[0], x.shape[0])
+    if span is None or (span.start, span.step) != (0, 1):
+        return False
+    if any(type(k) is tuple and (k[2] or 1) < 0 for k in keys):
+        return False
+    written = False
+    while x.op is put or (below := viewed_value(x)) is not None:
+        written = written or x.op is put
+        x = x.inputs[0] if x.op is put else below[0]
+    return written and x.op is INPUT
+
+
+VIEWS[slice_] = lambda record: forwards(record) or is_beginning(record)

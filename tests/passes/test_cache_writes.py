@@ -6,8 +6,12 @@ import pytest
 import minipaddle as paddle
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import Executable, in_place
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.passes.dead_code import dead_code
+from minipaddle.engine.passes.lifetimes import roots
+from minipaddle.engine.passes.memory import plan
+from minipaddle.executors.arena_interpreter import ArenaRun
 from minipaddle.ir.parser import parse
 from minipaddle.passes.cache_writes import early_checks, whole_puts
 from minipaddle.viz.target import executable_of
@@ -135,3 +139,73 @@ def test_a_run_that_fails_leaves_what_was_printed_and_no_write(shows, capsys):
         step(at, wrong, paddle.ones([4]) * 3)
     np.testing.assert_array_equal(pair.rows.numpy(), before)
     assert bool(capsys.readouterr().out) == shows
+
+
+BEGINNING = """program p(a: int64[2], x: float32[2, 4]) {{
+  state s0: float32[8, 4]
+  v1 = put(s0, a, x, axis=0) : float32[8, 4]
+  v2 = slice(v1, index={index}) : float32[{shape}]
+  v3 = multiply(v2, 2.0) : float32[{shape}]
+  {later}
+  update s0 = {update}
+  return {results}
+}}"""
+
+
+def attribute(x) -> str:
+    """A tuple as text of a program."""
+    return f"({''.join(f'{attribute(k)},' for k in x)})" if type(x) is tuple else str(x)
+
+
+def beginning(index, shape, later="", update="v1", results="v3"):
+    index = attribute(index)
+    return parse(BEGINNING.format_map(locals()))
+
+
+@pytest.mark.parametrize(
+    ("index", "shape", "is_view"),
+    [
+        (((0, 3, 1),), "3, 4", True),
+        (((None, -5, None), (None, None, None)), "3, 4", True),
+        (((1, 4, 1),), "3, 4", False),
+        (((0, 6, 2),), "3, 4", False),
+        (((2, None, -1),), "3, 4", False),
+        (((0, 3, 1), (None, None, -1)), "3, 4", False),
+        (((0, 3, 1), (0, 2, 1)), "3, 2", False),
+        ((0,), "4", False),
+    ],
+)
+def test_the_beginning_of_what_was_written_is_a_view(index, shape, is_view):
+    program = beginning(index, shape)
+    assert (roots(program)[program.records[1]][0] is program.records[0]) is is_view
+    check_in_memory(program)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"results": "v2"},  # only a part of a larger value, which cannot lie in the output
+        {"results": "v2, v1, v3"},
+        {"update": "v4", "later": "v4 = put(v1, a, 5.0, axis=0) : float32[8, 4]"},
+        {"update": "v4", "later": "v4 = put(v1, a, 5.0, axis=0) : float32[8, 4]", "results": "v2"},
+        {"update": "v4", "later": "v4 = multiply(v1, -1.0) : float32[8, 4]", "results": "v2, v3"},
+        {"update": "v4", "later": "v4 = put(s0, a, 5.0, axis=0) : float32[8, 4]"},
+    ],
+)
+def test_a_beginning_keeps_its_values(given):
+    check_in_memory(beginning(((0, 3, 1),), "3, 4", **given))
+
+
+def check_in_memory(program):
+    """In the memory of a plan and in C the results are the interpreter's."""
+    rng = np.random.default_rng(0)
+    given = [
+        np.array([6, 1]),
+        *(rng.standard_normal(s).astype("float32") for s in ((2, 4), (8, 4))),
+    ]
+    wanted = Run(NUMPY)(program, [a.copy() for a in given])
+    runs = [ArenaRun(NUMPY, check=True, planner=lambda p: plan(p, inplace=in_place))]
+    runs += [Executable(program)] if compiler() else []
+    for run in runs:
+        for a, b in zip(run(program, [a.copy() for a in given]), wanted, strict=True):
+            np.testing.assert_array_equal(a, b)

@@ -180,7 +180,7 @@ class Planner:
         return self.root[record] if record.dtype is not None else None
 
     def place_outputs(self) -> None:
-        """An output is made in its buffer; an input, or a value made elsewhere, is copied there."""
+        """An output is made in its buffer; what lies elsewhere, or in a larger value, is copied."""
         for k, output in enumerate(self.outputs):
             place = Location("output", k, 0, bytes_of(output.spec))
             source = self.root[output]
@@ -188,7 +188,7 @@ class Planner:
                 self.before.append(Copy(output, Location("number"), place))
             elif self.lives[source].start == GIVEN:
                 self.before.append(Copy(output, self.at[source], place))
-            elif source in self.at:
+            elif source in self.at or self.lives[source].nbytes != place.nbytes:
                 self.moves.append((output, place))
             else:
                 self.at[source] = place
