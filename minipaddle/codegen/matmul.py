@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..engine.codegen.kernel import Kernel, emits, function, stack_array
 from ..engine.codegen.kernel_schedule import following
-from ..engine.codegen.writer import least
+from ..engine.codegen.writer import for_head, least
 from ..engine.core import dtype as dt
 from . import microkernel
 from .blas import BLAS
@@ -20,6 +20,9 @@ from .product_plan import Alone, ProductPlan
 
 ON_STACK = 1 << 16
 """Most bytes of panels on the stack of a thread."""
+
+TOGETHER = 4
+"""Rows that a batch reads in turn: as many streams as a processor follows at a time."""
 
 
 @emits("product")
@@ -101,7 +104,7 @@ def offset(axes, step: str) -> str:
 
 def batch_loop(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
     """The text of a whole product and its helpers."""
-    p, T = plan.p, plan.T
+    p = plan.p
     x, y, out = plan.names
     if plan.how == "blas":
         without = plan._replace(how="rows" if p.n.y == 1 else "panels")
@@ -112,15 +115,59 @@ def batch_loop(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
     if p.count == 1:
         text, helpers = single_product(plan, x, y, out)
         return indent(text, 4), helpers
+    if axis := shared_rows(plan):
+        return by_shared_rows(plan, axis)
     before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
     text, helpers = single_product(plan, "a", "b", "c")
-    inside = (
-        f"const {T} *a = {x}{offset(p.batch, 'x')};\n"
-        f"const {T} *b = {y}{offset(p.batch, 'y')};\n"
-        f"{T} *c = {out}{offset(p.batch, 'out')};\n"
-    ) + inside
+    inside = matrices(plan) + inside
     pragma = PARALLEL if plan.threads == "batch" else ""
     return before + indent(loop("i", p.count, inside + text, pragma=pragma), 4), helpers
+
+
+def matrices(plan: ProductPlan) -> str:
+    """C text: where matrix number i of each operand and of the result lies."""
+    batch, T = plan.p.batch, plan.T
+    kinds = f"const {T} *a", f"const {T} *b", f"{T} *c"
+    places = zip(kinds, plan.names, ("x", "y", "out"), strict=True)
+    return "".join(f"{kind} = {name}{offset(batch, step)};\n" for kind, name, step in places)
+
+
+def shared_rows(plan: ProductPlan) -> str:
+    """The axis of y, "n" or "k", whose steps are rows in memory of which each matrix of the batch
+    has a part; "" if there is none, or if y stays in the second-level cache. Keys and values of a
+    cache lie so: a place is a row, of which each text and each head has a part.
+    """
+    name = {"dots": "n", "stream": "k"}.get(plan.how, "")
+    row = getattr(plan.p, name, None)
+    within = row and plan.far and row.size % TOGETHER == 0 < row.size
+    return name * bool(within and all(0 < a.y < row.y for a in plan.p.batch))
+
+
+def by_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a product whose matrices read some rows of y in turn, so that these come from
+    memory as they lie. Threads share the matrices.
+    """
+    p, row = plan.p, getattr(plan.p, name)
+    few = p._replace(**{name: row._replace(size=TOGETHER)})
+    part = plan._replace(p=few, rows=None)
+    pointers = (plus(x, "at", step) for x, step in zip("abc", row[1:]))
+    add = f"{int(plan.add)} || at > 0" if name == "k" else ""
+    fetch = f"__builtin_prefetch(b + (at + {TOGETHER} + row) * {row.y} + line, 0, 2);\n"
+    fetch = loop(
+        "line", part.p.k.size if name == "n" else p.n.size, fetch, step=64 // SIZES[plan.T]
+    )
+    text = matrices(plan) + loop("row", TOGETHER, fetch)
+    text += block(part, *pointers, "0", p.m.size, add=add)
+    within = for_head("i", "first", "last")
+    text = loop("at", row.size, f"{within} {{\n{indent(text, 4)}}}\n", step=TOGETHER)
+    if plan.rows:
+        after = matrices(plan) + epilogue(plan, "c", "0", str(p.m.size))
+        text += f"{within} {{\n{indent(after, 4)}}}\n"
+    end, pragma = ("threads", PARALLEL) if plan.threads == "batch" else ("1", "")
+    first, last = (f"{k} * {p.count} / {end}" for k in ("part", "(part + 1)"))
+    text = f"const int64_t first = {first}, last = {last};\n{text}"
+    _, helpers = single_product(part, "a", "b", "c")
+    return indent(loop("part", end, text, pragma=pragma), 4), helpers
 
 
 def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -> tuple[str, str]:
@@ -244,7 +291,9 @@ def by_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
     return f"const int64_t chunk = {chunk};\n" + text + epilogue(plan, c, "0", str(p.m.size))
 
 
-def block(plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "") -> str:
+def block(
+    plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "", add: str = ""
+) -> str:
     """The call, or the calls, that compute `rows` rows from `first` on."""
     if plan.how not in ("dots", "stream"):
         return tiles(plan, a, b, c, first, rows, columns)
@@ -256,7 +305,7 @@ def block(plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "") 
         name, step, last, x_step = "dots", p.n.y, f", {p.n.out}", f"{p.m.x}"
     return (
         f"{name}_{plan.T}({many}{columns or p.n.size}, {p.k.size}, {x}, {x_step}, {b}, {step},\n"
-        f"           {to}, {p.m.out}{last}, {int(plan.add)}, {int(plan.far)});\n"
+        f"           {to}, {p.m.out}{last}, {add or int(plan.add)}, {int(plan.far)});\n"
     )
 
 

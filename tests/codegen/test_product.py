@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from minipaddle.codegen import blas as library
 from minipaddle.codegen import product_plan
-from minipaddle.codegen.machine import Facts, facts
+from minipaddle.codegen.machine import Facts, facts, target_facts
+from minipaddle.codegen.matmul import TOGETHER
 from minipaddle.codegen.microkernel import heights
-from minipaddle.codegen.product import choose_algorithm, product_of
+from minipaddle.codegen.product import STREAMED, choose_algorithm, product_of
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
 from tests.codegen.compiling import call, needs_gcc, run, run_all
@@ -125,6 +126,29 @@ def test_few_rows_in_both_layouts(dtype, threads):
         np.testing.assert_array_equal(there, np.isfinite(got))
         check(got[there], want[there], got.dtype, 203)
         np.testing.assert_allclose(one.extra[0], sums, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_batch_reads_the_rows_that_it_shares_in_turn(dtype, threads):
+    """Keys and values of 5 texts and 2 heads, at many places, with and without an epilogue."""
+    keys = {"x_perm": (0, 1, 2, 3), "y_perm": (1, 2, 3, 0), "out_perm": (0, 1, 2, 3)}
+    values, calls = keys | {"y_perm": (1, 2, 0, 3)}, []
+    with target_facts(facts()._replace(second=1 << 12)):
+        for m, places, at in itertools.product((1, 2, 4, 5), (4, 64, 65), (keys, values)):
+            x = (5, 2, m, 67 if at is keys else places)
+            x, y = arrays(x, (places, 5, 2, 67), dtype, m)
+            wide = y.shape[0] if at is keys else y.shape[-1]
+            T, sums = ("float", "double")[dtype == "float64"], np.zeros(10 * m, dtype)
+            rows = lambda a, b, n=wide: doubled(a, b).replace("WIDE", str(n))
+            more = {"rows": rows, "parameters": (f"{T} *restrict sums",), "extra": (sums,)}
+            calls += [call("product", [x, y], at), call("product", [x, y], at, **more)]
+            shared = f"at += {TOGETHER}" in calls[-1].kernel.source
+            assert shared == (places % TOGETHER == 0 and (at is keys or m <= STREAMED))
+    for one, (got,) in zip(calls, run_all(calls, threads)):
+        check(
+            got, (1 + bool(one.extra)) * expected(*one.inputs, **one.record.attrs), got.dtype, 260
+        )
 
 
 def test_heights_differ_by_one():
