@@ -199,7 +199,7 @@ def run(threads: int, arguments=()) -> None:
     for name, seconds in measure(others).items():
         table.add_row(name, f"{counts[name] / seconds:,.0f}")
     Console(width=110).print(table)
-    if find_spec("llama_cpp") is None:
-        print("llama.cpp is left out: pip install llama-cpp-python (it compiles for some minutes)")
+    if not (find_spec("llama_cpp") and find_spec("gguf")):
+        print("llama.cpp is left out: pip install llama-cpp-python gguf (compiles for minutes)")
     else:
         Console(width=110).print(beside_llama(threads))
