@@ -9,7 +9,21 @@
 '86%'
 """
 
-from .cluster import A100, ETHERNET, INFINIBAND, NVLINK, PCIE, Cluster, Device, Link
+from .cluster import (
+    A100,
+    A100_80,
+    ETHERNET,
+    H100,
+    HDR,
+    INFINIBAND,
+    NDR,
+    NVLINK,
+    NVLINK4,
+    PCIE,
+    Cluster,
+    Device,
+    Link,
+)
 from .collectives import (
     Message,
     Phase,

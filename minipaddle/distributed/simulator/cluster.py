@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from math import ceil, inf
 from typing import NamedTuple
 
 
@@ -18,10 +19,19 @@ class Link(NamedTuple):
 
 
 class Device(NamedTuple):
-    """`operations` in a second in matrix products, `bandwidth` bytes a second to its memory."""
+    """`operations` in a second in matrix products, `bandwidth` bytes a second to its memory.
+
+    It has `memory` bytes, and so many `units` that compute tiles of a product. `products` is the
+    share of its operations that the best product reaches when it is measured, `attention` the share
+    that fused attention reaches.
+    """
 
     operations: float
     bandwidth: float
+    memory: float = inf
+    units: int = 1
+    products: float = 1.0
+    attention: float = 1.0
 
     def seconds(self, operations: float, nbytes: float) -> float:
         """How long a kernel takes at least: it computes, or waits for memory (the roofline of
@@ -29,13 +39,48 @@ class Device(NamedTuple):
         """
         return max(operations / self.operations, nbytes / self.bandwidth)
 
+    def product(self, batch: int, rows: int, columns: int, depth: int) -> float:
+        """How long a product takes: its tiles are computed in waves, one on each unit, and the last
+        wave is not full. The best size of a tile counts.
 
+        >>> from minipaddle.distributed.simulator import Device
+        >>> chip = Device(4e12, 1e12, units=4)
+        >>> [round(1e6 * chip.product(1, 256, 128 * n, 1000)) for n in (2, 3, 4)]
+        [33, 66, 66]
+        """
+        if self.units == 1:  # a device whose parts are not known
+            return 2 * batch * rows * columns * depth / (self.operations * self.products)
+        unit = self.operations * self.products / self.units
+        times = []
+        for high, wide in TILES:
+            tiles = batch * ceil(rows / high) * ceil(columns / wide)
+            times.append(ceil(tiles / self.units) * 2 * high * wide * depth / unit)
+        return min(times)
+
+
+TILES = ((128, 256), (256, 128), (128, 128), (64, 128), (128, 64))
+"""Rows and columns of the tiles of which a GPU's libraries make products (NVIDIA, "Matrix
+Multiplication Background User's Guide")."""
+
+H100 = Device(989.4e12, 3.35e12, 80e9, 132, products=0.803, attention=0.35)
+"""NVIDIA H100 SXM with 80 GB by its data sheet, bfloat16. The best product reaches 794.5e12
+operations (Bekman, "Machine Learning Engineering", maximum achievable matmul FLOPS), FlashAttention
+2 has 35 % (Shah et al., "FlashAttention-3", 2024)."""
+A100_80 = Device(312e12, 2.039e12, 80e9, 108, products=0.859, attention=0.5)
+"""NVIDIA A100 SXM with 80 GB by its data sheet, bfloat16; 267.9e12 in the best product (Bekman);
+FlashAttention 2 has 50 to 73 % (Dao, 2023)."""
 A100 = Device(156e12, 1.55e12)
 """NVIDIA A100 with 40 GB by its data sheet: products of float32 in TF32, HBM2."""
 PCIE = Link(10e9, 10e-6)
 """PCIe 3.0 with 16 lanes: 15.75 GB/s by its specification, about 10 reach a collective."""
 NVLINK = Link(200e9, 5e-6)
 """NVLink of the third generation: 300 GB/s each way by its specification."""
+NVLINK4 = Link(450e9, 5e-6)
+"""NVLink of the fourth generation: 900 GB/s, half of it each way, by its specification."""
+NDR = Link(8 * 50e9, 5e-6)
+"""A machine's eight adapters of InfiniBand NDR, 400 Gbit/s each, by their specification."""
+HDR = Link(8 * 25e9, 5e-6)
+"""A machine's eight adapters of InfiniBand HDR, 200 Gbit/s each, by their specification."""
 INFINIBAND = Link(20e9, 5e-6)
 """InfiniBand HDR: 200 Gbit/s, of which 20 GB/s reach a collective."""
 ETHERNET = Link(1.1e9, 30e-6)

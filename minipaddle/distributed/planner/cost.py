@@ -1,0 +1,359 @@
+"""What a step of a layout costs: seconds by what they are spent on, bytes by what they hold."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...engine.core.slots import slot
+from ..simulator.cluster import Cluster, Device, Link
+from ..simulator.collectives import along
+from ..simulator.collectives import seconds as seconds_of
+from .figures import PARTS, Figures, Kernel, Size
+from .layout import Layout
+
+
+class Recipe(NamedTuple):
+    """How training goes, whatever the layout: bytes of a parameter in weights, gradients and
+    optimizer (Adam: a copy in float32 and two moments), and what its software can do.
+    """
+
+    weights: int = 2
+    gradients: int = 4
+    states: int = 12
+    fused_attention: bool = True
+    overlap_tensor: bool = True  # collectives of tensor parallel beside the products they feed
+    overlap_data: bool = True  # those of gradients and weights beside the backward and forward
+    sequence: bool = True  # what tensor parallel does not cut lies in pieces of the sequence
+
+
+class Seconds(NamedTuple):
+    """A step: computing; what it waits for of tensor parallel, for a full pipe, for gradients and
+    weights; the update.
+    """
+
+    compute: float
+    tensor: float
+    bubble: float
+    data: float
+    update: float
+
+    @property
+    def total(self) -> float:
+        return sum(self)
+
+
+class Memory(NamedTuple):
+    """The bytes of the fullest device."""
+
+    weights: float
+    gradients: float
+    states: float
+    activations: float
+
+    @property
+    def total(self) -> float:
+        return sum(self)
+
+
+class Cost(NamedTuple):
+    """What a step of a layout takes and holds; the share of the devices' operations that the
+    model's own products are, with attention counted as if nothing was masked.
+    """
+
+    layout: Layout
+    seconds: Seconds
+    memory: Memory
+    utilization: float
+
+
+class Pass(NamedTuple):
+    """Seconds of a part's forward or backward on one micro-batch: computing, and waiting for the
+    collectives of tensor parallel.
+    """
+
+    compute: float
+    tensor: float
+
+    @property
+    def total(self) -> float:
+        return self.compute + self.tensor
+
+
+class Job:
+    """A model on a cluster: what any layout costs. `figures` are by the ranks of tensor parallel;
+    `operations` are the model's own for one sample.
+    """
+
+    def __init__(self, figures: dict[int, Figures], device: Device, cluster: Cluster, recipe=None):
+        self.figures, self.device, self.cluster = figures, device, cluster
+        self.recipe = recipe or Recipe()
+        whole = figures[min(figures)]
+        self.blocks = whole.blocks
+        parts = {part: whole.operations(1, part) for part in PARTS}
+        parts["block"] *= self.blocks
+        self.operations = whole.ranks * sum(parts.values())
+        self.passes: dict = {}
+
+    def cost(self, layout: Layout) -> Cost:
+        """What a step of a layout costs."""
+        memory, took = memory_of(self, layout), seconds_of_step(self, layout)
+        done = self.operations * layout.batch / took.total
+        share = done / (self.device.operations * layout.ranks)
+        return Cost(layout, took, memory, share)
+
+    def part(self, layout: Layout, part: str, backward: bool) -> Pass:
+        """The seconds of a part's forward or backward on a micro-batch."""
+        key = layout.model, layout.micro_batch, layout.recompute, part, backward
+        if key not in self.passes:
+            found = pass_of(self, self.figures[layout.model], layout.micro_batch, part, backward)
+            if backward and layout.recompute and part == "block":
+                again = self.part(layout, part, False)
+                found = Pass(found.compute + again.compute, found.tensor + again.tensor)
+            self.passes[key] = found
+        return self.passes[key]
+
+
+# ---- time --------------------------------------------------------------------------------------
+
+
+def kernel_seconds(kernel: Kernel, batch: int, prime: int, device: Device, fused: bool) -> float:
+    """How long a kernel takes: it computes, or waits for memory."""
+    sizes = [tuple(n // prime * batch if n % prime == 0 else n for n in p) for p in kernel.products]
+    moved = sum(s.nbytes(batch, prime) for s in kernel.moved)
+    if kernel.on_chip and fused:
+        done = sum(2 * b * m * n * k for b, m, n, k in sizes) / (2 if kernel.masked else 1)
+        compute = done / (device.operations * device.attention)
+    else:
+        compute = sum(device.product(*p) for p in sizes)
+        moved += sum(s.nbytes(batch, prime) for s in kernel.on_chip)
+    return max(compute, moved / device.bandwidth)
+
+
+def pass_of(job: Job, found: Figures, batch: int, part: str, backward: bool) -> Pass:
+    """One part's forward or backward."""
+    device, recipe = job.device, job.recipe
+    mine = [k for k in found.kernels if (k.part, k.backward) == (part, backward)]
+    if not recipe.fused_attention:  # nothing is made again
+        mine = [k for k in mine if not k.name.endswith(" again")]
+    took = [
+        kernel_seconds(k, batch, found.prime, device, recipe.fused_attention) for k in mine
+    ]
+    compute, products = sum(took), sum(t for t, k in zip(took, mine) if k.products)
+    sent = [(s.size, s.half) for s in found.sent if (s.part, s.backward) == (part, backward)]
+    if backward:
+        sent += [(size, True) for size in found.kept[part].gathered]
+    waits = sum(
+        collective(found.ranks, 1, size.nbytes(batch, found.prime), job.cluster, half)
+        for size, half in sent
+    )
+    if recipe.overlap_tensor and found.ranks > 1:
+        # the first piece is waited for, the others come while it is computed with
+        first = waits / found.ranks
+        waits = first + max(0.0, waits - first - products)
+    return Pass(compute, waits)
+
+
+@lru_cache(maxsize=4096)
+def schedule_of(n: int, stride: int, devices: int) -> tuple:
+    """The all-reduce of all lines of n ranks so far apart, on machines of so many devices."""
+    machines = -(-n * stride // devices)
+    cluster = Cluster(machines, devices, Link(1.0, 0.0))
+    shape = (n, stride) if n * stride % devices == 0 else (n,)
+    return along(shape, 0, cluster)
+
+
+def collective(n: int, stride: int, nbytes: float, cluster: Cluster, half: bool = False) -> float:
+    """The seconds of an all-reduce among n ranks that are `stride` apart, while all others do the
+    same; `half` of it is a gather, or a scatter of sums.
+    """
+    if n == 1:
+        return 0.0
+    found = seconds_of(schedule_of(n, stride, cluster.devices), nbytes, cluster)
+    return found / 2 if half else found
+
+
+@slot("planner.pipeline_seconds")
+def pipeline_seconds(stages: list[float], micro_batches: int, chunks: int) -> float:
+    """How long a pipe takes, whose stages take so many seconds for a micro-batch, forward and
+    backward: the slowest stage is busy all the time, once the others have filled the pipe. With
+    `chunks` pieces a rank the pipe is filled by a piece.
+    Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
+    Megatron-LM", 2021: a share (p - 1) / (v m) of the time is idle.
+
+    >>> from minipaddle.distributed.planner.cost import pipeline_seconds
+    >>> pipeline_seconds([1.0] * 4, micro_batches=8, chunks=1)
+    11.0
+    """
+    slowest = max(stages)
+    return micro_batches * slowest + (sum(stages) - slowest) / chunks
+
+
+@slot("planner.stage_layers")
+def stage_layers(blocks: int, pipe: int, first: float, last: float) -> list[int]:
+    """How many blocks each stage of a pipe has: the first and the last stage have `first` and
+    `last` blocks' worth of other work. The slowest stage is as fast as can be.
+
+    >>> from minipaddle.distributed.planner.cost import stage_layers
+    >>> stage_layers(8, 4, first=0.0, last=0.9), stage_layers(7, 2, 0.0, 1.0)
+    ([2, 2, 2, 2], [4, 3])
+    """
+    load = [0.0] * pipe
+    load[0] += first
+    load[-1] += last
+    found = [1] * pipe
+    for _ in range(blocks - pipe):
+        k = min(range(pipe), key=lambda k: (found[k] + load[k], k))
+        found[k] += 1
+    return found
+
+
+def layers_of(job: Job, layout: Layout) -> list[int]:
+    """The blocks of each stage; equal ones where a rank has several pieces."""
+    if layout.chunks > 1 or job.blocks % layout.pipe == 0 and layout.pipe == job.blocks:
+        return [job.blocks // layout.pipe] * layout.pipe
+    block, first, last = (
+        sum(job.part(layout, part, b).total for b in (False, True))
+        for part in ("block", "first", "last")
+    )
+    return stage_layers(job.blocks, layout.pipe, first / block, last / block)
+
+
+def seconds_of_step(job: Job, layout: Layout) -> Seconds:
+    """The seconds of a step."""
+    layers, m = layers_of(job, layout), layout.micro_batches
+    passes = {(part, b): job.part(layout, part, b) for part in PARTS for b in (False, True)}
+    stages = []
+    for k, n in enumerate(layers):
+        own = [(n, "block"), *([(1, "first")] if k == 0 else [])]
+        own += [(1, "last")] if k == layout.pipe - 1 else []
+        stages.append(
+            [
+                sum(c * getattr(passes[part, b], what) for c, part in own)
+                for b in (False, True)
+                for what in ("compute", "tensor")
+            ]
+        )
+    totals = [sum(s) for s in stages]
+    slowest = stages[totals.index(max(totals))]
+    whole = pipeline_seconds(totals, m, layout.chunks) + hops(job, layout)
+    compute, tensor = m * (slowest[0] + slowest[2]), m * (slowest[1] + slowest[3])
+    forward, backward = slowest[0] + slowest[1], slowest[2] + slowest[3]
+    data = data_seconds(job, layout, max(layers), forward, backward)
+    return Seconds(
+        compute,
+        tensor,
+        max(0.0, whole - compute - tensor),
+        data,
+        update_seconds(job, layout, max(layers)),
+    )
+
+
+def hops(job: Job, layout: Layout) -> float:
+    """Waiting for what goes from stage to stage while the pipe fills and empties; later it goes
+    beside computing.
+    """
+    if layout.pipe == 1:
+        return 0.0
+    found = job.figures[layout.model]
+    nbytes = found.entry.nbytes(layout.micro_batch, found.prime)
+    nbytes /= layout.model if job.recipe.sequence else 1
+    near = layout.stride("pipe") < job.cluster.devices
+    link = job.cluster.inside if near else share_of(job.cluster)
+    return 2 * (layout.pipe - 1) * link.seconds(nbytes)
+
+
+def share_of(cluster: Cluster) -> Link:
+    """A device's share of the link between machines."""
+    return cluster.between._replace(bandwidth=cluster.between.bandwidth / cluster.devices)
+
+
+def parameters_of(job: Job, layout: Layout, layers: int) -> int:
+    """The parameters of the fullest stage, before ZeRO."""
+    found = job.figures[layout.model].weights
+    ends = (found["first"] + found["last"]) if layout.pipe == 1 else max(found["first"], found["last"])
+    return layers * found["block"] + ends
+
+
+def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward: float) -> float:
+    """Waiting for gradients and weights. Those of stage 1 travel once, beside the last backward and
+    the next forward; from stage 2 on gradients travel in each micro-batch, in stage 3 weights, too.
+    """
+    recipe, size = job.recipe, parameters_of(job, layout, layers)
+    gather, scatter = size * recipe.weights, size * recipe.gradients
+    inner, outer = layout.sharding, layout.data
+    travel = lambda nbytes, axis, n, half=False: collective(
+        n, layout.stride(axis), nbytes, job.cluster, half
+    )
+    gathers = travel(gather, "sharding", inner, True)
+    scatters = travel(scatter, "sharding", inner, True)
+    once = travel(scatter / max(inner, 1), "data", outer)
+    hidden = recipe.overlap_data
+    wait = lambda took, beside: max(0.0, took - beside) if hidden else took
+    if layout.stage <= 1:
+        return wait(scatters + once, backward) + wait(gathers, forward)
+    m = layout.micro_batches
+    found = (m - 1) * wait(scatters, backward) + wait(scatters + once, backward)
+    if layout.stage == 2:
+        return found + wait(gathers, forward)
+    found = (m - 1) * wait(scatters + gathers, backward) + wait(scatters + once + gathers, backward)
+    return found + m * wait(gathers, forward)
+
+
+def update_seconds(job: Job, layout: Layout, layers: int) -> float:
+    """The optimizer reads gradients and its states, and writes states and weights."""
+    recipe, size = job.recipe, parameters_of(job, layout, layers)
+    size /= layout.sharding if layout.stage else 1
+    return size * (recipe.gradients + 2 * recipe.states + recipe.weights) / job.device.bandwidth
+
+
+# ---- memory ------------------------------------------------------------------------------------
+
+
+def kept_bytes(sizes: list[Size], batch: int, prime: int) -> int:
+    return sum(s.nbytes(batch, prime) for s in sizes)
+
+
+@slot("planner.live_micro_batches")
+def live_micro_batches(pipe: int, micro_batches: int, chunks: int, stage: int = 0) -> float:
+    """How many micro-batches' values a stage holds at once, in 1F1B, or interleaved: there a little
+    more than one for each stage that comes after it, itself included.
+    Source: Korthikanti et al., 2022, section 4.2.
+
+    >>> from minipaddle.distributed.planner.cost import live_micro_batches
+    >>> live_micro_batches(4, 8, 1), live_micro_batches(4, 8, 1, stage=3), live_micro_batches(4, 8, 3)
+    (4, 1, 5.0)
+    """
+    alone = min(micro_batches, pipe - stage)
+    return alone if chunks == 1 else min(micro_batches, alone + (pipe - 1) / chunks)
+
+
+@slot("planner.memory")
+def memory_of(job: Job, layout: Layout) -> Memory:
+    """The bytes of the fullest device: the first stage, or the last."""
+    found, recipe, batch = job.figures[layout.model], job.recipe, layout.micro_batch
+    layers = layers_of(job, layout)
+    block, on_chip = found.kept["block"].sizes, found.kept["block"].on_chip
+    kept = kept_bytes(block, batch, found.prime)
+    if not recipe.fused_attention:
+        kept += kept_bytes(on_chip, batch, found.prime)
+    entry = found.entry.nbytes(batch, found.prime) / (layout.model if recipe.sequence else 1)
+    piece = lambda stage: layout.sharding if layout.stage >= stage else 1
+    stages = []
+    for k in {0, layout.pipe - 1}:
+        ends = [p for p, own in (("first", k == 0), ("last", k == layout.pipe - 1)) if own]
+        size = layers[k] * found.weights["block"] + sum(found.weights[p] for p in ends)
+        live = live_micro_batches(layout.pipe, layout.micro_batches, layout.chunks, k)
+        held = live * layers[k] * (entry if layout.recompute else kept)
+        held += kept if layout.recompute else 0
+        held += sum(kept_bytes(found.kept[p].sizes, batch, found.prime) for p in ends)
+        gathered = found.weights["block"] * recipe.weights * 2 if layout.stage == 3 else 0
+        stages.append(
+            Memory(
+                size * recipe.weights / piece(3) + gathered,
+                size * recipe.gradients / piece(2),
+                size * recipe.states / piece(1),
+                held,
+            )
+        )
+    return max(stages, key=lambda each: each.total)

@@ -1,0 +1,91 @@
+"""A layout: how a job lies on the devices of a cluster. It is data; `cost.py` says what it costs.
+
+Ranks are numbered as Paddle numbers them: along the axis model neighbours follow each other, then
+along sep, sharding, pipe, and data last.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import NamedTuple
+
+from ...core.prelude import value_error
+from ...engine.core.slots import slot
+
+AXES = ("data", "pipe", "sharding", "sep", "model")
+"""The axes of the mesh; the last one varies fastest."""
+
+
+class Layout(NamedTuple):
+    """The ranks along each axis of the mesh; how the batch is cut; what is held, and how.
+
+    A step computes `micro_batches` of `micro_batch` samples, one after the other, on each of
+    data × sharding ranks. A rank has `chunks` pieces of the pipe (more than one: interleaved).
+    `stage` is ZeRO's along the axis sharding. With `recompute` a block keeps only what enters it.
+    """
+
+    data: int = 1
+    pipe: int = 1
+    sharding: int = 1
+    sep: int = 1
+    model: int = 1
+    micro_batch: int = 1
+    micro_batches: int = 1
+    chunks: int = 1
+    stage: int = 0
+    recompute: bool = False
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The ranks along each of `AXES`."""
+        return self[: len(AXES)]
+
+    @property
+    def ranks(self) -> int:
+        """All ranks."""
+        return prod(self.sizes)
+
+    @property
+    def batch(self) -> int:
+        """The samples of a step."""
+        return self.data * self.sharding * self.micro_batch * self.micro_batches
+
+    @property
+    def schedule(self) -> str:
+        """The name of the order in which a stage computes its micro-batches."""
+        return ("VPP" if self.chunks > 1 else "1F1B") if self.pipe > 1 else ""
+
+    def stride(self, axis: str) -> int:
+        """How far neighbours along an axis are apart.
+
+        >>> from minipaddle.distributed.planner import Layout
+        >>> Layout(data=2, pipe=3, model=8).stride("pipe")
+        8
+        """
+        return prod(self.sizes[AXES.index(axis) + 1 :])
+
+    def __str__(self) -> str:
+        axes = [f"{name} {n}" for name, n in zip(AXES, self.sizes) if n > 1] or ["one device"]
+        how = [f"{self.micro_batches} × {self.micro_batch}"]
+        how += [f"{self.schedule} of {self.chunks} chunks"] if self.chunks > 1 else []
+        how += [f"ZeRO-{self.stage}"] if self.stage and self.sharding > 1 else []
+        how += ["recompute"] if self.recompute else []
+        return f"{' × '.join(axes)}; {', '.join(how)}"
+
+
+@slot("planner.coordinates")
+def coordinates(rank: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """Where a rank is in a grid of `sizes`; along the last axis neighbours follow each other.
+    ValueError for a rank that is not in it.
+
+    >>> from minipaddle.distributed.planner.layout import coordinates
+    >>> [coordinates(r, (2, 3)) for r in (0, 1, 3, 5)]
+    [(0, 0), (0, 1), (1, 0), (1, 2)]
+    """
+    if not 0 <= rank < prod(sizes):
+        raise value_error(f"rank {rank} of a grid of {sizes}", expected=f"0 to {prod(sizes) - 1}")
+    place = []
+    for n in reversed(sizes):
+        rank, k = divmod(rank, n)
+        place.append(k)
+    return tuple(reversed(place))
