@@ -1,3 +1,11 @@
-"""Plans for large models: how a job is laid out on a cluster, what it costs, what comes next."""
+"""How a training job is laid out on a cluster: the best mesh, what it costs, what comes next.
 
+A model's own program says what it computes, keeps and sends (`figures`); data sheets say how fast
+a device and its links are (`simulator.cluster`); a layout is data (`Layout`), `Job.cost` its
+seconds and bytes, and `plan` compares all of them.
+"""
+
+from .cost import Cost, Job, Memory, Recipe, Seconds
 from .figures import Figures, figures
+from .layout import AXES, Layout, coordinates
+from .search import Limits, Planned, plan, search

@@ -127,15 +127,13 @@ def kernel_seconds(kernel: Kernel, batch: int, prime: int, device: Device, fused
     else:
         compute = sum(device.product(*p) for p in sizes)
         moved += sum(s.nbytes(batch, prime) for s in kernel.on_chip)
-    return max(compute, moved / device.bandwidth)
+    return device.launch + max(compute, moved / device.bandwidth)
 
 
 def pass_of(job: Job, found: Figures, batch: int, part: str, backward: bool) -> Pass:
     """One part's forward or backward."""
     device, recipe = job.device, job.recipe
     mine = [k for k in found.kernels if (k.part, k.backward) == (part, backward)]
-    if not recipe.fused_attention:  # nothing is made again
-        mine = [k for k in mine if not k.name.endswith(" again")]
     took = [
         kernel_seconds(k, batch, found.prime, device, recipe.fused_attention) for k in mine
     ]
@@ -333,10 +331,7 @@ def memory_of(job: Job, layout: Layout) -> Memory:
     """The bytes of the fullest device: the first stage, or the last."""
     found, recipe, batch = job.figures[layout.model], job.recipe, layout.micro_batch
     layers = layers_of(job, layout)
-    block, on_chip = found.kept["block"].sizes, found.kept["block"].on_chip
-    kept = kept_bytes(block, batch, found.prime)
-    if not recipe.fused_attention:
-        kept += kept_bytes(on_chip, batch, found.prime)
+    kept = kept_bytes(found.kept["block"].sizes, batch, found.prime)
     entry = found.entry.nbytes(batch, found.prime) / (layout.model if recipe.sequence else 1)
     piece = lambda stage: layout.sharding if layout.stage >= stage else 1
     stages = []

@@ -41,7 +41,7 @@ GPU_PASSES = {"strip_products": False, "batch_weight_gradients": False, "pretran
 SPREAD = 4
 """A product whose result is so many times larger than both operands makes values for the chip."""
 HALF = {"float32": 2}
-"""Bytes of an element where they are not the dtype's: the model computes in half precision."""
+"""Bytes of an element where they are not the dtype's: layers compute in half precision."""
 
 
 PARTS = "first", "block", "last"
@@ -211,7 +211,7 @@ def cut(captured, placements: dict, ranks: int) -> Program:
     program = captured.program
     view = View(ProcessMesh([*range(ranks)], ["mp"]), (ranks,), (0,), (1,))
     given = [(REPLICATE,)] * len(program.inputs)
-    given += [(placements.get(id(s.storage.tensor), REPLICATE),) for s in program.states]
+    given += [(placements.get(id(getattr(s.storage, "tensor", None)), REPLICATE),) for s in program.states]
     whole = optimized(program, until="decompose").program
     return partition(whole, given, view, captured.terms)[0]
 
@@ -234,8 +234,11 @@ def counted(program: Program, blocks: Blocks, ranks: int, prime: int) -> Figures
     )
 
 
-def size_of(spec: Spec) -> Size:
-    return Size(spec.size, HALF.get(spec.dtype.name, spec.dtype.itemsize))
+def size_of(record: Record, spec: Spec) -> Size:
+    """The size of a value that a record makes; outside of all layers is the loss."""
+    loss = record.scope is None and record.inputs
+    half = None if loss else HALF.get(spec.dtype.name)
+    return Size(spec.size, half or spec.dtype.itemsize)
 
 
 class Counter:
@@ -320,8 +323,8 @@ class Counter:
             if self.free(record) or record.op in COLLECTIVES:
                 continue
             read, made = self.values(record)
-            chip = [size_of(s) for v, s in (*read, *made) if v in self.spread]
-            moved = [size_of(s) for v, s in (*read, *made) if v not in self.spread]
+            chip = [size_of(v[0], s) for v, s in (*read, *made) if v in self.spread]
+            moved = [size_of(v[0], s) for v, s in (*read, *made) if v not in self.spread]
             found = tuple(sizes_of(r) for r in insides(record) if r.op is product)
             masked |= bool(chip) and self.has_mask(record)
             kernel = Kernel(
@@ -390,7 +393,7 @@ class Counter:
                     spec = specs_of(value[0])[value[1]]
                 if value not in seen:
                     seen.add(value)
-                    (kept.on_chip if value in self.spread else kept.sizes).append(size_of(spec))
+                    (kept.on_chip if value in self.spread else kept.sizes).append(size_of(value[0], spec))
         return found
 
     def origin(self, record: Record) -> Record:
@@ -403,12 +406,12 @@ class Counter:
         """What goes from a block to the next one: the largest value that enters."""
         given = {*self.program.given}
         enters = [
-            x.spec
+            size_of(x, x.spec)
             for r in self.inside & self.forward
             for x in r.inputs
             if x in self.start and x not in given and x.dtype is not None
         ]
-        return size_of(max(enters, key=lambda s: s.size))
+        return max(enters, key=lambda s: s.elements)
 
     def weights(self) -> dict[str, int]:
         """The parameters that a rank has, by part; one that is read in two counts in the first."""

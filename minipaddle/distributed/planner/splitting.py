@@ -90,7 +90,7 @@ def columns_and_rows(program: Program) -> dict[int, Shard]:
     added to, a table of embeddings by rows.
     Source: Shoeybi et al., "Megatron-LM", 2019.
     """
-    states = {s.record: s.storage.tensor for s in program.states}
+    states = {s.record: getattr(s.storage, "tensor", None) for s in program.states}
     depth: dict[Record, int] = {}
     found: dict[int, Shard] = {}
     for record in program.records:

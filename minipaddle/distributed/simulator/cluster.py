@@ -23,7 +23,7 @@ class Device(NamedTuple):
 
     It has `memory` bytes, and so many `units` that compute tiles of a product. `products` is the
     share of its operations that the best product reaches when it is measured, `attention` the share
-    that fused attention reaches.
+    that fused attention reaches; a kernel starts `launch` seconds after the one before has ended.
     """
 
     operations: float
@@ -32,6 +32,7 @@ class Device(NamedTuple):
     units: int = 1
     products: float = 1.0
     attention: float = 1.0
+    launch: float = 0.0
 
     def seconds(self, operations: float, nbytes: float) -> float:
         """How long a kernel takes at least: it computes, or waits for memory (the roofline of
@@ -40,8 +41,9 @@ class Device(NamedTuple):
         return max(operations / self.operations, nbytes / self.bandwidth)
 
     def product(self, batch: int, rows: int, columns: int, depth: int) -> float:
-        """How long a product takes: its tiles are computed in waves, one on each unit, and the last
-        wave is not full. The best size of a tile counts.
+        """How long a product in half precision takes: its tiles are computed in waves, one on each
+        unit, and the last wave is not full; a tile is written when it is done. The best size of a
+        tile counts.
 
         >>> from minipaddle.distributed.simulator import Device
         >>> chip = Device(4e12, 1e12, units=4)
@@ -54,19 +56,21 @@ class Device(NamedTuple):
         times = []
         for high, wide in TILES:
             tiles = batch * ceil(rows / high) * ceil(columns / wide)
-            times.append(ceil(tiles / self.units) * 2 * high * wide * depth / unit)
+            computing = 2 * high * wide * depth / unit
+            writing = 2 * high * wide * self.units / self.bandwidth
+            times.append(ceil(tiles / self.units) * (computing + writing))
         return min(times)
 
 
-TILES = ((128, 256), (256, 128), (128, 128), (64, 128), (128, 64))
-"""Rows and columns of the tiles of which a GPU's libraries make products (NVIDIA, "Matrix
+TILES = ((128, 256), (256, 128))
+"""Rows and columns of the most efficient tiles of a GPU's libraries (NVIDIA, "Matrix
 Multiplication Background User's Guide")."""
 
-H100 = Device(989.4e12, 3.35e12, 80e9, 132, products=0.803, attention=0.35)
+H100 = Device(989.4e12, 3.35e12, 80e9, 132, products=0.763, attention=0.35, launch=5e-6)
 """NVIDIA H100 SXM with 80 GB by its data sheet, bfloat16. The best product reaches 794.5e12
 operations (Bekman, "Machine Learning Engineering", maximum achievable matmul FLOPS), FlashAttention
 2 has 35 % (Shah et al., "FlashAttention-3", 2024)."""
-A100_80 = Device(312e12, 2.039e12, 80e9, 108, products=0.859, attention=0.5)
+A100_80 = Device(312e12, 2.039e12, 80e9, 108, products=0.859, attention=0.5, launch=5e-6)
 """NVIDIA A100 SXM with 80 GB by its data sheet, bfloat16; 267.9e12 in the best product (Bekman);
 FlashAttention 2 has 50 to 73 % (Dao, 2023)."""
 A100 = Device(156e12, 1.55e12)

@@ -1,0 +1,174 @@
+"""The search for a layout: all meshes of a cluster, and what can be chosen on each.
+
+Memory is looked at first: what does not fit is not timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ...core.prelude import value_error
+from ...engine.core.slots import slot
+from ..simulator.cluster import Cluster, Device
+from .cost import Cost, Job, Memory, Recipe, memory_of
+from .figures import Figures, figures
+from .layout import AXES, Layout
+
+MICRO_BATCHES = (1, 2, 4, 8, 16)
+"""The samples of a micro-batch that are tried."""
+
+
+class Limits(NamedTuple):
+    """What may be tried: the most ranks of tensor parallel and of the pipe, ZeRO's stages,
+    whether a rank of the pipe may have several pieces, and whether blocks may be recomputed.
+    """
+
+    model: int = 8
+    pipe: int = 1 << 20
+    stages: Sequence[int] = (0, 1, 2, 3)
+    interleaved: bool = True
+    recompute: bool = True
+
+
+class Planned(NamedTuple):
+    """What a search found: the costs of layouts that fit, the fastest first; what did not fit, as
+    (layout, memory); how many layouts there are.
+    """
+
+    job: Job
+    batch: int
+    fits: list[Cost]
+    too_large: list[tuple[Layout, Memory]]
+
+    @property
+    def best(self) -> Cost:
+        """The layout that is chosen."""
+        return self.fits[0]
+
+    @property
+    def following(self) -> Cost | None:
+        """The fastest layout on another mesh; None if no other mesh fits."""
+        mesh = self.best.layout.sizes
+        return next((c for c in self.fits if c.layout.sizes != mesh), None)
+
+
+def divisors(n: int) -> list[int]:
+    """The numbers that divide n, in order."""
+    small = [k for k in range(1, int(n**0.5) + 1) if n % k == 0]
+    return sorted({*small, *(n // k for k in small)})
+
+
+def meshes(devices: int, job: Job, batch: int, limits: Limits) -> Iterator[tuple[int, int, int]]:
+    """(data, pipe, model) of all meshes: tensor parallel within a machine, no stage without a
+    block, and each rank of data parallel with a sample at least.
+    """
+    for model in job.figures:
+        if model > min(limits.model, job.cluster.devices) or devices % model:
+            continue
+        for pipe in divisors(devices // model):
+            data = devices // model // pipe
+            if pipe <= min(job.blocks, limits.pipe) and batch % data == 0:
+                yield data, pipe, model
+
+
+def layouts(job: Job, batch: int, limits: Limits) -> Iterator[Layout]:
+    """All layouts of a job for a batch."""
+    for data, pipe, model in meshes(job.cluster.size, job, batch, limits):
+        for size in MICRO_BATCHES:
+            m, rest = divmod(batch // data, size)
+            if rest:
+                continue
+            pieces = [1]
+            if limits.interleaved and pipe > 1 and job.blocks % pipe == 0 and m % pipe == 0:
+                pieces = divisors(job.blocks // pipe)
+            for chunks in pieces:
+                for recompute in (False, True)[: 1 + limits.recompute]:
+                    for stage in limits.stages:
+                        if (stage > 0 and data == 1) or (stage > 1 and pipe > 1):
+                            continue  # a stage of a pipe keeps its gradients until all are there
+                        if stage == 0 and data > 1 and 1 in limits.stages:
+                            continue  # stage 1 sends as much, and holds less
+                        inner = data if stage else 1
+                        yield Layout(
+                            data // inner, pipe, inner, 1, model, size, m, chunks, stage, recompute
+                        )
+
+
+@slot("planner.choose")
+def choose(costs: list[Cost]) -> list[Cost]:
+    """The costs of layouts that fit, the best first: the shortest step; of equal ones the one that
+    holds less, then the one with fewer ranks in pipe and model.
+    """
+    return sorted(
+        costs,
+        key=lambda c: (c.seconds.total, c.memory.total, c.layout.pipe * c.layout.model),
+    )
+
+
+def search(job: Job, batch: int, limits: Limits | None = None) -> Planned:
+    """The layouts of a job for a batch, by their costs. ValueError if none fits, with the one that
+    is nearest.
+    """
+    fits, too_large = [], []
+    for layout in layouts(job, batch, limits or Limits()):
+        memory = memory_of(job, layout)
+        if memory.total > job.device.memory:
+            too_large.append((layout, memory))
+        else:
+            fits.append(job.cost(layout))
+    if not fits:
+        raise value_error(*nothing(job, batch, too_large))
+    return Planned(job, batch, choose(fits), too_large)
+
+
+def nothing(job: Job, batch: int, too_large: list) -> tuple[str, str, str]:
+    """What was asked for, what would do, and what to try, where no layout fits."""
+    size = job.cluster.size
+    given = f"a batch of {batch} on {size} devices of {job.device.memory / 1e9:.0f} GB"
+    if not too_large:
+        return given, "a batch that the ranks of data parallel divide", f"a multiple of {size}"
+    layout, memory = min(too_large, key=lambda pair: pair[1].total)
+    nearest = f"{memory.total / 1e9:.0f} GB for each device with {layout}"
+    return given, f"at least {nearest}", "more devices, or a shorter sequence"
+
+
+def plan(
+    model,
+    sample,
+    device: Device,
+    cluster: Cluster,
+    batch: int,
+    *,
+    recipe: Recipe | None = None,
+    limits: Limits | None = None,
+    loss=None,
+) -> Planned:
+    """The best layout of a training job, what it costs, and what the others would cost.
+
+    model: a `Layer` with a list of equal blocks; made under `paddle.LazyGuard` it takes no memory
+    sample: shape and dtype of one sample of the batch, such as `InputSpec([4096], "int64")`
+    device, cluster: the devices, and how they are linked
+    batch: the samples of a step
+    recipe, limits: how training goes, and what may be tried
+    loss: see `figures`
+    ValueError if nothing fits.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed.planner import plan
+    >>> from minipaddle.distributed.simulator import H100, NVLINK4, Cluster
+    >>> from minipaddle.static import InputSpec
+    >>> with paddle.LazyGuard():
+    ...     net = paddle.text.GPT(4096, 1024, layers=4, heads=8, context=512)
+    >>> found = plan(net, InputSpec([512], "int64"), H100, Cluster(1, 8, NVLINK4), 64)
+    >>> print(found.best.layout)
+    sharding 8; 1 × 8, ZeRO-1
+    """
+    recipe, limits = recipe or Recipe(), limits or Limits()
+    by_ranks: dict[int, Figures] = {}
+    ranks = 1
+    while ranks <= min(limits.model, cluster.devices, cluster.size):
+        if cluster.size % ranks == 0:
+            by_ranks[ranks] = figures(model, sample, ranks, loss, recipe.sequence)
+        ranks *= 2
+    return search(Job(by_ranks, device, cluster, recipe), batch, limits)
