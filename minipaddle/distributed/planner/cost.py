@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device, Link
-from ..simulator.collectives import along
-from ..simulator.collectives import seconds as seconds_of
 from .figures import PARTS, Figures, Kernel, Size
 from .layout import Layout
 
@@ -94,6 +91,7 @@ class Job:
         parts["block"] *= self.blocks
         self.operations = whole.ranks * sum(parts.values())
         self.passes: dict = {}
+        self.layers: dict = {}
 
     def cost(self, layout: Layout) -> Cost:
         """What a step of a layout costs."""
@@ -112,6 +110,10 @@ class Job:
                 found = Pass(found.compute + again.compute, found.tensor + again.tensor)
             self.passes[key] = found
         return self.passes[key]
+
+    def both(self, layout: Layout, part: str) -> float:
+        """The seconds of a part's forward and backward on a micro-batch."""
+        return sum(self.part(layout, part, backward).total for backward in (False, True))
 
 
 # ---- time --------------------------------------------------------------------------------------
@@ -134,10 +136,9 @@ def pass_of(job: Job, found: Figures, batch: int, part: str, backward: bool) -> 
     """One part's forward or backward."""
     device, recipe = job.device, job.recipe
     mine = [k for k in found.kernels if (k.part, k.backward) == (part, backward)]
-    took = [
-        kernel_seconds(k, batch, found.prime, device, recipe.fused_attention) for k in mine
-    ]
-    compute, products = sum(took), sum(t for t, k in zip(took, mine) if k.products)
+    took = [kernel_seconds(k, batch, found.prime, device, recipe.fused_attention) for k in mine]
+    products = sum(t for t, k in zip(took, mine, strict=True) if k.products)
+    compute = sum(took) / device.whole
     sent = [(s.size, s.half) for s in found.sent if (s.part, s.backward) == (part, backward)]
     if backward:
         sent += [(size, True) for size in found.kept[part].gathered]
@@ -152,23 +153,24 @@ def pass_of(job: Job, found: Figures, batch: int, part: str, backward: bool) -> 
     return Pass(compute, waits)
 
 
-@lru_cache(maxsize=4096)
-def schedule_of(n: int, stride: int, devices: int) -> tuple:
-    """The all-reduce of all lines of n ranks so far apart, on machines of so many devices."""
-    machines = -(-n * stride // devices)
-    cluster = Cluster(machines, devices, Link(1.0, 0.0))
-    shape = (n, stride) if n * stride % devices == 0 else (n,)
-    return along(shape, 0, cluster)
-
-
 def collective(n: int, stride: int, nbytes: float, cluster: Cluster, half: bool = False) -> float:
     """The seconds of an all-reduce among n ranks that are `stride` apart, while all others do the
-    same; `half` of it is a gather, or a scatter of sums.
+    same, in rings: within machines, and rings of these between machines, as `simulator.along` makes
+    them. `half` of it is a gather, or a scatter of sums.
+
+    >>> from minipaddle.distributed.planner.cost import collective
+    >>> from minipaddle.distributed.simulator import NDR, NVLINK4, Cluster
+    >>> cluster = Cluster(8, 8, NVLINK4, NDR)
+    >>> [f"{1e3 * collective(8, stride, 1e9, cluster):.1f} ms" for stride in (1, 8)]
+    ['4.0 ms', '35.1 ms']
     """
-    if n == 1:
-        return 0.0
-    found = seconds_of(schedule_of(n, stride, cluster.devices), nbytes, cluster)
-    return found / 2 if half else found
+    near = max(1, min(n, cluster.devices // stride))
+    near = near if n % near == 0 else 1
+    far = n // near
+    inside = 2 * (near - 1) * cluster.inside.seconds(nbytes / near)
+    shared = cluster.devices * nbytes / n  # all devices of a machine send at once
+    between = 2 * (far - 1) * cluster.between.seconds(shared) if far > 1 else 0.0
+    return (inside + between) / (2 if half else 1)
 
 
 @slot("planner.pipeline_seconds")
@@ -208,43 +210,36 @@ def stage_layers(blocks: int, pipe: int, first: float, last: float) -> list[int]
 
 def layers_of(job: Job, layout: Layout) -> list[int]:
     """The blocks of each stage; equal ones where a rank has several pieces."""
-    if layout.chunks > 1 or job.blocks % layout.pipe == 0 and layout.pipe == job.blocks:
+    if layout.chunks > 1:
         return [job.blocks // layout.pipe] * layout.pipe
-    block, first, last = (
-        sum(job.part(layout, part, b).total for b in (False, True))
-        for part in ("block", "first", "last")
-    )
-    return stage_layers(job.blocks, layout.pipe, first / block, last / block)
+    key = layout.model, layout.micro_batch, layout.recompute, layout.pipe
+    if key not in job.layers:
+        block, first, last = (job.both(layout, part) for part in ("block", "first", "last"))
+        job.layers[key] = stage_layers(job.blocks, layout.pipe, first / block, last / block)
+    return job.layers[key]
 
 
 def seconds_of_step(job: Job, layout: Layout) -> Seconds:
     """The seconds of a step."""
     layers, m = layers_of(job, layout), layout.micro_batches
-    passes = {(part, b): job.part(layout, part, b) for part in PARTS for b in (False, True)}
-    stages = []
-    for k, n in enumerate(layers):
-        own = [(n, "block"), *([(1, "first")] if k == 0 else [])]
-        own += [(1, "last")] if k == layout.pipe - 1 else []
-        stages.append(
-            [
-                sum(c * getattr(passes[part, b], what) for c, part in own)
-                for b in (False, True)
-                for what in ("compute", "tensor")
-            ]
+    block, first, last = (job.both(layout, part) for part in ("block", "first", "last"))
+    stages = [n * block for n in layers]
+    stages[0] += first
+    stages[-1] += last
+    k = stages.index(max(stages))
+    parts = [(layers[k], "block"), (k == 0, "first"), (k == layout.pipe - 1, "last")]
+    forward, backward = (
+        Pass(*(sum(n * x for n, x in zip(counts, column)) for column in zip(*passes)))
+        for counts, passes in (
+            ([n for n, _ in parts], [job.part(layout, part, b) for _, part in parts])
+            for b in (False, True)
         )
-    totals = [sum(s) for s in stages]
-    slowest = stages[totals.index(max(totals))]
-    whole = pipeline_seconds(totals, m, layout.chunks) + hops(job, layout)
-    compute, tensor = m * (slowest[0] + slowest[2]), m * (slowest[1] + slowest[3])
-    forward, backward = slowest[0] + slowest[1], slowest[2] + slowest[3]
-    data = data_seconds(job, layout, max(layers), forward, backward)
-    return Seconds(
-        compute,
-        tensor,
-        max(0.0, whole - compute - tensor),
-        data,
-        update_seconds(job, layout, max(layers)),
     )
+    compute, tensor = (m * (a + b) for a, b in zip(forward, backward, strict=True))
+    whole = pipeline_seconds(stages, m, layout.chunks) + hops(job, layout)
+    data = data_seconds(job, layout, max(layers), forward.total, backward.total)
+    update = update_seconds(job, layout, max(layers))
+    return Seconds(compute, tensor, max(0.0, whole - compute - tensor), data, update)
 
 
 def hops(job: Job, layout: Layout) -> float:
@@ -269,7 +264,9 @@ def share_of(cluster: Cluster) -> Link:
 def parameters_of(job: Job, layout: Layout, layers: int) -> int:
     """The parameters of the fullest stage, before ZeRO."""
     found = job.figures[layout.model].weights
-    ends = (found["first"] + found["last"]) if layout.pipe == 1 else max(found["first"], found["last"])
+    ends = (
+        (found["first"] + found["last"]) if layout.pipe == 1 else max(found["first"], found["last"])
+    )
     return layers * found["block"] + ends
 
 
@@ -319,8 +316,8 @@ def live_micro_batches(pipe: int, micro_batches: int, chunks: int, stage: int = 
     Source: Korthikanti et al., 2022, section 4.2.
 
     >>> from minipaddle.distributed.planner.cost import live_micro_batches
-    >>> live_micro_batches(4, 8, 1), live_micro_batches(4, 8, 1, stage=3), live_micro_batches(4, 8, 3)
-    (4, 1, 5.0)
+    >>> [live_micro_batches(4, 8, chunks, stage) for chunks, stage in ((1, 0), (1, 3), (3, 0))]
+    [4, 1, 5.0]
     """
     alone = min(micro_batches, pipe - stage)
     return alone if chunks == 1 else min(micro_batches, alone + (pipe - 1) / chunks)

@@ -17,6 +17,7 @@ from math import prod
 from typing import NamedTuple
 
 from ...codegen.product import product_of
+from ...core.prelude import dt
 from ...engine.core.record import Record, Spec
 from ...engine.eager.device import NUMPY
 from ...engine.ir.edit import users_of
@@ -132,7 +133,7 @@ def squares(model, x, wanted):
     return (model(x) ** 2).mean()
 
 
-def figures(model: Layer, sample: Spec, ranks: int = 1, loss=None, sequence=True) -> Figures:
+def figures(model: Layer, sample, ranks: int = 1, loss=None, sequence: bool = True) -> Figures:
     """The figures of a model, of which one sample of the batch is `sample`, on so many ranks of
     tensor parallel.
 
@@ -148,6 +149,7 @@ def figures(model: Layer, sample: Spec, ranks: int = 1, loss=None, sequence=True
     >>> found.blocks, f"{found.blocks * found.weights['block'] / 1e9:.1f} billion"
     (96, '174.0 billion')
     """
+    sample = Spec(tuple(sample.shape), dt.resolve(sample.dtype))
     loss = loss or (next_token if sample.dtype.kind in "iu" else squares)
     blocks = blocks_of(model)
     with ExitStack() as stack:
@@ -211,7 +213,9 @@ def cut(captured, placements: dict, ranks: int) -> Program:
     program = captured.program
     view = View(ProcessMesh([*range(ranks)], ["mp"]), (ranks,), (0,), (1,))
     given = [(REPLICATE,)] * len(program.inputs)
-    given += [(placements.get(id(getattr(s.storage, "tensor", None)), REPLICATE),) for s in program.states]
+    given += [
+        (placements.get(id(getattr(s.storage, "tensor", None)), REPLICATE),) for s in program.states
+    ]
     whole = optimized(program, until="decompose").program
     return partition(whole, given, view, captured.terms)[0]
 
@@ -242,7 +246,7 @@ def size_of(record: Record, spec: Spec) -> Size:
 
 
 class Counter:
-    """What each record of a program is: of which part, forward or backward, and on what it works."""
+    """What each record of a program is: of which part, forward or backward, what it works on."""
 
     def __init__(self, program: Program, blocks: Blocks, prime: int):
         self.prime = prime
@@ -393,7 +397,9 @@ class Counter:
                     spec = specs_of(value[0])[value[1]]
                 if value not in seen:
                     seen.add(value)
-                    (kept.on_chip if value in self.spread else kept.sizes).append(size_of(value[0], spec))
+                    (kept.on_chip if value in self.spread else kept.sizes).append(
+                        size_of(value[0], spec)
+                    )
         return found
 
     def origin(self, record: Record) -> Record:

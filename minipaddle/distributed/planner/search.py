@@ -13,7 +13,7 @@ from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device
 from .cost import Cost, Job, Memory, Recipe, memory_of
 from .figures import Figures, figures
-from .layout import AXES, Layout
+from .layout import Layout
 
 MICRO_BATCHES = (1, 2, 4, 8, 16)
 """The samples of a micro-batch that are tried."""
@@ -95,15 +95,23 @@ def layouts(job: Job, batch: int, limits: Limits) -> Iterator[Layout]:
                         )
 
 
+CLOSE = 0.005
+"""Steps that differ by less are as long: the model is not so exact."""
+
+
 @slot("planner.choose")
 def choose(costs: list[Cost]) -> list[Cost]:
-    """The costs of layouts that fit, the best first: the shortest step; of equal ones the one that
-    holds less, then the one with fewer ranks in pipe and model.
+    """The costs of layouts that fit, the best first: the shortest step, and of about equal ones the
+    simplest: without recomputation, of a lower stage of ZeRO, with fewer stages and pieces.
     """
-    return sorted(
-        costs,
-        key=lambda c: (c.seconds.total, c.memory.total, c.layout.pipe * c.layout.model),
-    )
+    shortest = min(c.seconds.total for c in costs)
+    return sorted(costs, key=lambda c: (int((c.seconds.total / shortest - 1) / CLOSE), effort(c)))
+
+
+def effort(cost: Cost) -> tuple:
+    """What a layout asks for, besides time."""
+    how = cost.layout
+    return how.recompute, how.stage, how.pipe, how.chunks, how.model, cost.seconds.total
 
 
 def search(job: Job, batch: int, limits: Limits | None = None) -> Planned:

@@ -10,7 +10,6 @@ from ...engine.core.record import Record
 from ...engine.core.slots import slot
 from ...engine.ir.program import Program
 from ...engine.ops import marks
-
 from ...engine.ops.linalg import matmul, matrix_transpose
 from ...engine.ops.movement import transpose
 from ...engine.sharding.placements import REPLICATE, ProcessMesh, Shard

@@ -18,6 +18,7 @@ from .cluster import (
     INFINIBAND,
     NDR,
     NVLINK,
+    NVLINK3,
     NVLINK4,
     PCIE,
     Cluster,
