@@ -6,6 +6,7 @@ from importlib import import_module
 COMMANDS = {"draw": ("viz", "a model, a function or an operator as a picture"),
             "export": ("export", "a model as C, WebAssembly or ONNX, to run without MiniPaddle"),
             "learn": ("learn", "exercises: list, check, watch, hint"),
+            "plan": ("viz.plans", "how a training job is laid out on a cluster, and what it costs"),
             "serve": ("serving", "saved models behind HTTP, in batches")}  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from .parallel import buckets, collective, timeline
 from .passes import passes
 from .pipeline import pipeline
 from .placements import placements
+from .plans import plan_map
 from .profile import profile
 from .program import groups, partition, program
 from .stages import stages

@@ -8,4 +8,5 @@ seconds and bytes, and `plan` compares all of them.
 from .cost import Cost, Job, Memory, Recipe, Seconds
 from .figures import Figures, figures
 from .layout import AXES, Layout, coordinates
+from .report import describe
 from .search import Limits, Planned, plan, search

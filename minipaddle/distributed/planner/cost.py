@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device, Link
-from .figures import PARTS, Figures, Kernel, Size
+from .counting import PARTS, Kernel, Size, at
+from .figures import Figures
 from .layout import Layout
 
 
@@ -121,7 +122,7 @@ class Job:
 
 def kernel_seconds(kernel: Kernel, batch: int, prime: int, device: Device, fused: bool) -> float:
     """How long a kernel takes: it computes, or waits for memory."""
-    sizes = [tuple(n // prime * batch if n % prime == 0 else n for n in p) for p in kernel.products]
+    sizes = [tuple(at(n, batch, prime) for n in p) for p in kernel.products]
     moved = sum(s.nbytes(batch, prime) for s in kernel.moved)
     if kernel.on_chip and fused:
         done = sum(2 * b * m * n * k for b, m, n, k in sizes) / (2 if kernel.masked else 1)

@@ -4,26 +4,18 @@ The program is a training step of the model with one of its repeated blocks, tra
 weight is allocated. For tensor parallel it is cut by `partition`, as it would run. All sizes are
 those of a batch of `prime` samples, a prime that divides no size of the model: what it divides
 grows with the batch, the rest does not. So one trace gives the figures of any micro-batch.
-
-Where two products have a large matrix between them, larger than all they read, as attention has
-its scores, these values may stay on the chip (Dao et al., "FlashAttention", 2022).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import NamedTuple
 
-from ...codegen.product import product_of
 from ...core.prelude import dt
-from ...engine.core.record import Record, Spec
+from ...engine.core.record import Spec
 from ...engine.eager.device import NUMPY
-from ...engine.ir.edit import users_of
-from ...engine.ir.program import ITEM, Program, regions
-from ...engine.ops.movement import transpose
-from ...engine.passes.lifetimes import is_view, roots, specs_of
+from ...engine.ir.program import Program
 from ...engine.passes.manager import optimized
 from ...engine.passes.partition import partition
 from ...engine.sharding.pieces import View
@@ -31,65 +23,13 @@ from ...engine.sharding.placements import REPLICATE, ProcessMesh
 from ...jit.decorator import to_static
 from ...nn import functional as F
 from ...nn.layer.layers import Layer
-from ...ops.products import product
 from ...tensor.creation import zeros
-from ..operators import COLLECTIVES, all_gather
+from .counting import Counter, Kept, Kernel, Sent, Size, at
 from .splitting import Blocks, blocks_of, columns_and_rows, sequence_parallel
 
 GPU_PASSES = {"strip_products": False, "batch_weight_gradients": False, "pretranspose": False,
               "recompute": False}  # fmt: skip
 """Passes that prepare for a processor's caches are left out."""
-SPREAD = 4
-"""A product whose result is so many times larger than both operands makes values for the chip."""
-HALF = {"float32": 2}
-"""Bytes of an element where they are not the dtype's: layers compute in half precision."""
-
-
-PARTS = "first", "block", "last"
-"""What comes before the blocks, one of them, what comes after."""
-
-
-class Size(NamedTuple):
-    """So many elements of `width` bytes, at a batch of `prime`; see `at`."""
-
-    elements: int
-    width: int
-
-    def nbytes(self, batch: int, prime: int) -> int:
-        return self.width * at(self.elements, batch, prime)
-
-
-class Kernel(NamedTuple):
-    """What one kernel does: products (batch, rows, columns, depth), values read and written; of
-    these `on_chip` need not go to memory. `part` is "first", "block" or "last".
-    """
-
-    name: str
-    part: str
-    backward: bool
-    products: tuple[tuple[int, int, int, int], ...]
-    moved: tuple[Size, ...]
-    on_chip: tuple[Size, ...] = ()
-    masked: bool = False  # a mask that is known beforehand leaves out half
-
-
-class Sent(NamedTuple):
-    """A collective along the axis of tensor parallel; half an all-reduce where `half`."""
-
-    part: str
-    backward: bool
-    size: Size
-    half: bool
-
-
-class Kept(NamedTuple):
-    """What the forward of a part leaves for its backward; of it what stayed on the chip, if it
-    does; and what the ranks of tensor parallel do not keep, but gather again.
-    """
-
-    sizes: list[Size]
-    on_chip: list[Size]
-    gathered: list[Size]
 
 
 class Figures(NamedTuple):
@@ -110,16 +50,6 @@ class Figures(NamedTuple):
         """Multiplications and additions of all products, forward and backward."""
         found = (p for k in self.kernels if k.part == part for p in k.products)
         return sum(2 * prod(at(n, batch, self.prime) for n in p) for p in found)
-
-
-def at(n: int, batch: int, prime: int) -> int:
-    """A size at another batch.
-
-    >>> from minipaddle.distributed.planner.figures import at
-    >>> at(7 * 4096, batch=2, prime=7), at(4096, batch=2, prime=7)
-    (8192, 4096)
-    """
-    return n // prime * batch if n % prime == 0 else n
 
 
 def next_token(model, tokens, labels):
@@ -220,9 +150,6 @@ def cut(captured, placements: dict, ranks: int) -> Program:
     return partition(whole, given, view, captured.terms)[0]
 
 
-# ---- counting ----------------------------------------------------------------------------------
-
-
 def counted(program: Program, blocks: Blocks, ranks: int, prime: int) -> Figures:
     """The figures of an optimised program."""
     count = Counter(program, blocks, prime)
@@ -236,213 +163,3 @@ def counted(program: Program, blocks: Blocks, ranks: int, prime: int) -> Figures
         count.entry(),
         count.weights(),
     )
-
-
-def size_of(record: Record, spec: Spec) -> Size:
-    """The size of a value that a record makes; outside of all layers is the loss."""
-    loss = record.scope is None and record.inputs
-    half = None if loss else HALF.get(spec.dtype.name)
-    return Size(spec.size, half or spec.dtype.itemsize)
-
-
-class Counter:
-    """What each record of a program is: of which part, forward or backward, what it works on."""
-
-    def __init__(self, program: Program, blocks: Blocks, prime: int):
-        self.prime = prime
-        self.program, self.root, self.blocks = program, roots(program), blocks
-        self.users = users_of(program)
-        self.inside = {r for r in program.records if blocks.holds(r.scope)}
-        self.forward = self.before([program.outputs[0]])
-        middle = [r for r in self.inside if r in self.forward]
-        self.start = self.before(middle) - self.inside
-        self.fixed = self.constants()
-        self.spread = self.large()
-
-    def before(self, records) -> set[Record]:
-        """The records, and all they are computed from."""
-        found, todo = set(), [*records]
-        while todo:
-            record = todo.pop()
-            if record not in found:
-                found.add(record)
-                todo += record.inputs
-        return found
-
-    def constants(self) -> set[Record]:
-        """Records whose values are known before the program runs."""
-        found, given = set(), {*self.program.given}
-        for record in self.program.records:
-            if all(x in found or (x not in given and not x.inputs) for x in record.inputs):
-                found.add(record)
-        return found
-
-    def part(self, record: Record) -> str:
-        """Whether a record is of a block, of what comes before the first or after the last one."""
-        if record in self.inside:
-            return "block"
-        if record in self.forward:
-            return "first" if record in self.start else "last"
-        late = any(x in self.inside or x in self.late for x in record.inputs)
-        if late:
-            self.late.add(record)
-        return "first" if late else "last"
-
-    late: set[Record]
-
-    def free(self, record: Record) -> bool:
-        """Whether nothing is computed: kernels read a transposed matrix as it lies."""
-        return is_view(record, self.root) or record.op is transpose
-
-    def values(self, record: Record) -> tuple[list, list]:
-        """(values read, values written) by a kernel, as (value, spec)."""
-        read = {self.root.get(x, (x, 0)): x.spec for x in record.inputs if x.dtype is not None}
-        return [*read.items()], [((record, k), s) for k, s in enumerate(specs_of(record))]
-
-    def large(self) -> set:
-        """The values that may stay on the chip."""
-        found: set = set()
-        for record in self.program.records:
-            if self.free(record):
-                continue
-            read, made = self.values(record)
-            products = [r for r in insides(record) if r.op is product]
-            operands = [
-                sum(x.spec.size for x in r.inputs)
-                for r in products
-                if all(x.spec.size % self.prime == 0 for x in (*r.inputs, r))
-            ]
-            sizes = {s.size for v, s in read if v in found}
-            for value, spec in made:
-                outer = operands and spec.size > SPREAD * max(operands)
-                if outer or (spec.size in sizes and not products):
-                    found.add(value)
-        return found
-
-    def kernels(self) -> Iterator[Kernel]:
-        """All kernels; those whose values stayed on the chip are made again in the backward."""
-        self.late, again, masked = set(), [], False
-        for record in self.program.records:
-            part, backward = self.part(record), record not in self.forward
-            if self.free(record) or record.op in COLLECTIVES:
-                continue
-            read, made = self.values(record)
-            chip = [size_of(v[0], s) for v, s in (*read, *made) if v in self.spread]
-            moved = [size_of(v[0], s) for v, s in (*read, *made) if v not in self.spread]
-            found = tuple(sizes_of(r) for r in insides(record) if r.op is product)
-            masked |= bool(chip) and self.has_mask(record)
-            kernel = Kernel(
-                name_of(record), part, backward, found, (*moved,), (*chip,), masked and bool(chip)
-            )
-            yield kernel
-            crosses = any(
-                u not in self.forward for v, _ in made if v in self.spread for u in self.readers(v)
-            )
-            if not backward and crosses and found:
-                again.append(kernel._replace(name=f"{kernel.name} again", backward=True, moved=()))
-        yield from again
-
-    def readers(self, value) -> list[Record]:
-        """The kernels that read a value, through views."""
-        found, todo = [], [*self.users.get(value[0], ())]
-        while todo:
-            record = todo.pop()
-            if self.root.get(record) == value:
-                todo += self.users.get(record, ())
-            elif record.op is not ITEM:
-                found.append(record)
-        return found
-
-    def has_mask(self, record: Record) -> bool:
-        """Whether a kernel reads a matrix, or makes one, that is known beforehand."""
-        matrix = lambda s: sum(n > 1 for n in s.shape) > 1
-        if any(x in self.fixed and x.dtype is not None and matrix(x.spec) for x in record.inputs):
-            return True
-        known: set = set()
-        for program in regions(record).values():
-            given = {x for x, outer in zip(program.given, record.inputs) if outer not in self.fixed}
-            for r in program.records:
-                if not any(x in given or (x.inputs and x not in known) for x in r.inputs):
-                    known.add(r)
-                    if r.dtype is not None and matrix(r.spec):
-                        return True
-        return False
-
-    def sent(self) -> Iterator[Sent]:
-        """All collectives of more than a number for each sample and place."""
-        self.late = set()
-        for record in self.program.records:
-            part = self.part(record)
-            if record.op in COLLECTIVES:
-                given = sum(x.spec.size for x in record.inputs if x.dtype is not None)
-                size = max(given, sum(s.size for s in specs_of(record)))
-                half = record.op.name not in ("all_reduce", "all_fold")
-                yield Sent(part, record not in self.forward, Size(size, 2), half)
-
-    def kept(self) -> dict[str, Kept]:
-        """What each part's forward leaves for the backward."""
-        found, seen = {part: Kept([], [], []) for part in PARTS}, set()
-        for record in self.program.records:
-            if record not in self.forward or record in self.fixed or is_view(record, self.root):
-                continue
-            kept, origin = found[self.part(record)], self.origin(record)
-            for value, spec in self.values(record)[1]:
-                if all(u in self.forward for u in self.readers(value)):
-                    continue
-                if origin.op is all_gather:
-                    if origin not in seen:
-                        kept.gathered.append(Size(origin.spec.size, 2))
-                    seen.add(origin)
-                    value = self.root[origin.inputs[0]]
-                    spec = specs_of(value[0])[value[1]]
-                if value not in seen:
-                    seen.add(value)
-                    (kept.on_chip if value in self.spread else kept.sizes).append(
-                        size_of(value[0], spec)
-                    )
-        return found
-
-    def origin(self, record: Record) -> Record:
-        """The record that computed what a view, or a transposed copy, shows."""
-        while record.op is not ITEM and self.free(record):
-            record = record.inputs[0]
-        return record
-
-    def entry(self) -> Size:
-        """What goes from a block to the next one: the largest value that enters."""
-        given = {*self.program.given}
-        enters = [
-            size_of(x, x.spec)
-            for r in self.inside & self.forward
-            for x in r.inputs
-            if x in self.start and x not in given and x.dtype is not None
-        ]
-        return max(enters, key=lambda s: s.elements)
-
-    def weights(self) -> dict[str, int]:
-        """The parameters that a rank has, by part; one that is read in two counts in the first."""
-        found = dict.fromkeys(PARTS, 0)
-        self.late = set()
-        parts = {r: self.part(r) for r in self.program.records if r in self.forward}
-        for state in self.program.states:
-            where = {parts[u] for u in self.readers((state.record, 0)) if u in parts}
-            part = next((p for p in ("block", "first", "last") if p in where), "last")
-            found[part] += state.record.spec.size
-        return found
-
-
-def insides(record: Record) -> list[Record]:
-    """The records that a kernel computes."""
-    return [r for program in regions(record).values() for r in program.records] or [record]
-
-
-def name_of(record: Record) -> str:
-    """A kernel by the first thing that it computes."""
-    return next((r.op.name for r in insides(record) if r.op is product), record.op.name)
-
-
-def sizes_of(record: Record) -> tuple[int, int, int, int]:
-    """(batch, rows, columns, depth) of a product."""
-    x, y = (r.spec for r in record.inputs)
-    found = product_of(x, y, record.spec, **record.attrs)
-    return prod(a.size for a in found.batch), found.m.size, found.n.size, found.k.size

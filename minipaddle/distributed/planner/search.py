@@ -126,19 +126,20 @@ def search(job: Job, batch: int, limits: Limits | None = None) -> Planned:
         else:
             fits.append(job.cost(layout))
     if not fits:
-        raise value_error(*nothing(job, batch, too_large))
+        raise nothing(job, batch, too_large)
     return Planned(job, batch, choose(fits), too_large)
 
 
-def nothing(job: Job, batch: int, too_large: list) -> tuple[str, str, str]:
-    """What was asked for, what would do, and what to try, where no layout fits."""
+def nothing(job: Job, batch: int, too_large: list) -> ValueError:
+    """The error where no layout fits."""
     size = job.cluster.size
     given = f"a batch of {batch} on {size} devices of {job.device.memory / 1e9:.0f} GB"
     if not too_large:
-        return given, "a batch that the ranks of data parallel divide", f"a multiple of {size}"
+        hint = f"a multiple of {size}"
+        return value_error(given, "a batch that the ranks of data parallel divide", hint=hint)
     layout, memory = min(too_large, key=lambda pair: pair[1].total)
     nearest = f"{memory.total / 1e9:.0f} GB for each device with {layout}"
-    return given, f"at least {nearest}", "more devices, or a shorter sequence"
+    return value_error(given, f"at least {nearest}", hint="more devices, or a shorter sequence")
 
 
 def plan(

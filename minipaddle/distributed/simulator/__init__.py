@@ -24,6 +24,7 @@ from .cluster import (
     Cluster,
     Device,
     Link,
+    cluster_named,
 )
 from .collectives import (
     Message,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from math import ceil, inf
 from typing import NamedTuple
+
+from ...core.prelude import value_error
 
 
 class Link(NamedTuple):
@@ -140,3 +143,27 @@ class Cluster(NamedTuple):
             else:
                 inside.update([("out", source), ("in", target)])
         return max(inside.values(), default=0), max(between.values(), default=0)
+
+
+MACHINES = {"H100": (H100, NVLINK4, NDR), "A100": (A100_80, NVLINK3, HDR)}
+"""Devices by name: their data sheet, the links in a machine, and between machines."""
+
+
+def cluster_named(text: str) -> tuple[Device, Cluster]:
+    """The device and the cluster that `8x8 H100` says: machines x devices, then a name of
+    `MACHINES`. ValueError for another text.
+
+    >>> from minipaddle.distributed.simulator import cluster_named
+    >>> device, cluster = cluster_named("576x8 H100")
+    >>> cluster.size, f"{device.memory / 1e9:.0f} GB"
+    (4608, '80 GB')
+    """
+    match = re.fullmatch(r"\s*(\d+)\s*[x×*]\s*(\d+)\s+(\w+)\s*", text)
+    if match is None or match[3] not in MACHINES or not int(match[1]) * int(match[2]):
+        raise value_error(
+            f"the cluster {text!r}",
+            expected=f"machines x devices and a name, one of {', '.join(MACHINES)}",
+            hint='"8x8 H100"',
+        )
+    device, inside, between = MACHINES[match[3]]
+    return device, Cluster(int(match[1]), int(match[2]), inside, between)

@@ -1,0 +1,120 @@
+"""A search in words: the plan, what it costs, why it is this one, and what the next would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...engine.core.errors import value_error
+from .cost import Cost, Memory
+from .layout import Layout
+from .search import Planned
+
+COMPARED = ("model", "pipe", "chunks", "micro_batch", "stage", "recompute")
+"""What of a layout the report compares with other choices."""
+NAMES = {"micro_batch": "micro-batch", "stage": "ZeRO stage", "recompute": "recompute"}
+
+
+def describe(found: Planned) -> str:
+    """The report on a search.
+
+    >>> import minipaddle as paddle
+    >>> from minipaddle.distributed.planner import describe, plan
+    >>> from minipaddle.distributed.simulator import cluster_named
+    >>> from minipaddle.static import InputSpec
+    >>> with paddle.LazyGuard():
+    ...     net = paddle.text.GPT(4096, 1024, layers=4, heads=8, context=512)
+    >>> found = plan(net, InputSpec([512], "int64"), *cluster_named("1x8 H100"), 64)
+    >>> print(describe(found).splitlines()[0])
+    plan      sharding 8; 1 × 8, ZeRO-1
+    """
+    best = found.best
+    lines = [("plan", str(best.layout)), ("step", step(best)), ("memory", memory(found, best))]
+    lines.append(("binds", binding(found)))
+    lines += [("instead" if k == 0 else "", text) for k, text in enumerate(reasons(found))]
+    after = found.following
+    lines.append(("next", f"{after.layout}: {more(found, after)}" if after else "no other mesh"))
+    tried = len(found.fits) + len(found.too_large)
+    lines.append(("tried", f"{tried:,} layouts, of which {len(found.fits):,} fit"))
+    return "\n".join(f"{head:<10}{text}" for head, text in lines)
+
+
+def step(cost: Cost) -> str:
+    """The seconds of a step, and what they are spent on."""
+    total = cost.seconds.total
+    names = ("computing", "tensor parallel", "bubble", "gradients", "update")
+    parts = zip(names, cost.seconds, strict=True)
+    shares = ", ".join(f"{name} {t / total:.1%}" for name, t in parts if t / total >= 0.0005)
+    return f"{total:.3g} s, {cost.utilization:.1%} of the devices' peak: {shares}"
+
+
+def memory(found: Planned, cost: Cost) -> str:
+    """The bytes of the fullest device, and what holds them."""
+    whole = f"{gigabytes(cost.memory)} of {found.job.device.memory / 1e9:.0f} GB"
+    parts = zip(Memory._fields, cost.memory, strict=True)
+    return f"{whole}: " + ", ".join(f"{name} {n / 1e9:.3g}" for name, n in parts)
+
+
+def gigabytes(memory: Memory) -> str:
+    return f"{memory.total / 1e9:.3g}"
+
+
+def binding(found: Planned) -> str:
+    """What keeps the step from being shorter."""
+    best, limit = found.best, found.job.device.memory
+    share = best.memory.total / limit
+    lost = {
+        "the links of tensor parallel": best.seconds.tensor,
+        "the bubble of the pipe": best.seconds.bubble,
+        "the links of data parallel": best.seconds.data,
+    }
+    name = max(lost, key=lost.get)
+    full = f"memory: {share:.0%} is full" if share > 0.75 else f"not memory: {share:.0%} is full"
+    wait = lost[name] / best.seconds.total
+    return full + (f"; of waiting most is for {name}, {wait:.1%}" if wait >= 0.0005 else "")
+
+
+def reasons(found: Planned) -> Iterator[str]:
+    """What each other choice next to the plan's would cost, with the best of all else."""
+    best = found.best.layout
+    for field in COMPARED:
+        own = getattr(best, field)
+        fits: dict = {}
+        for cost in found.fits:
+            fits.setdefault(getattr(cost.layout, field), cost)
+        large: dict = {}
+        for layout, held in found.too_large:
+            key = getattr(layout, field)
+            if key not in large or held.total < large[key].total:
+                large[key] = held
+        known = sorted({*fits, *large})
+        near = [v for v in known if v < own][-1:] + [v for v in known if v > own][:1]
+        for value in near:
+            name = NAMES.get(field, field)
+            text = f"{name} {value if type(value) is int else 'yes' if value else 'no'}"
+            if value in fits:
+                yield f"{text}: {more(found, fits[value])}, {gigabytes(fits[value].memory)} GB"
+            else:
+                yield f"{text}: does not fit, {gigabytes(large[value])} GB at least"
+
+
+def more(found: Planned, cost: Cost) -> str:
+    """How much longer a step of another layout takes."""
+    return f"{cost.seconds.total / found.best.seconds.total - 1:+.1%}"
+
+
+def mesh_map(found: Planned) -> dict[tuple[int, int], tuple[Layout, float | None, float]]:
+    """For each (pipe, model): the best layout, how many times as long its step is as the plan's
+    (None: nothing fits), and the bytes of its fullest device (of the smallest, if nothing fits).
+    """
+    if not found.fits:
+        raise value_error("a map of no layouts")
+    cells: dict = {}
+    for cost in found.fits:
+        ratio = cost.seconds.total / found.best.seconds.total
+        known = cost.layout, ratio, cost.memory.total
+        cells.setdefault((cost.layout.pipe, cost.layout.model), known)
+    for layout, held in found.too_large:
+        key = layout.pipe, layout.model
+        if key not in cells or (cells[key][1] is None and held.total < cells[key][2]):
+            cells[key] = layout, None, held.total
+    return cells
