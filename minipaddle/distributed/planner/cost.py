@@ -23,6 +23,7 @@ class Recipe(NamedTuple):
     overlap_tensor: bool = True  # collectives of tensor parallel beside the products they feed
     overlap_data: bool = True  # those of gradients and weights beside the backward and forward
     sequence: bool = True  # what tensor parallel does not cut lies in pieces of the sequence
+    half: bool = True  # layers of float32 compute in half precision
 
 
 class Seconds(NamedTuple):

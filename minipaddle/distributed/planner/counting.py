@@ -82,18 +82,11 @@ class Kept(NamedTuple):
     gathered: list[Size]
 
 
-def size_of(record: Record, spec: Spec) -> Size:
-    """The size of a value that a record makes; outside of all layers is the loss."""
-    loss = record.scope is None and record.inputs
-    half = None if loss else HALF.get(spec.dtype.name)
-    return Size(spec.size, half or spec.dtype.itemsize)
-
-
 class Counter:
     """What each record of a program is: of which part, forward or backward, what it works on."""
 
-    def __init__(self, program: Program, blocks: Blocks, prime: int):
-        self.prime = prime
+    def __init__(self, program: Program, blocks: Blocks, prime: int, half: bool):
+        self.prime, self.half, self.width = prime, half, 2 if half else 4
         self.program, self.root, self.blocks = program, roots(program), blocks
         self.users = users_of(program)
         self.inside = {r for r in program.records if blocks.holds(r.scope)}
@@ -134,6 +127,12 @@ class Counter:
 
     late: set[Record]
 
+    def size_of(self, record: Record, spec: Spec) -> Size:
+        """The size of a value that a record makes; outside of all layers is the loss."""
+        loss = record.scope is None and record.inputs
+        half = HALF.get(spec.dtype.name) if self.half and not loss else None
+        return Size(spec.size, half or spec.dtype.itemsize)
+
     def free(self, record: Record) -> bool:
         """Whether nothing is computed: kernels read a transposed matrix as it lies."""
         return is_view(record, self.root) or record.op is transpose
@@ -171,8 +170,8 @@ class Counter:
             if self.free(record) or record.op in COLLECTIVES:
                 continue
             read, made = self.values(record)
-            chip = [size_of(v[0], s) for v, s in (*read, *made) if v in self.spread]
-            moved = [size_of(v[0], s) for v, s in (*read, *made) if v not in self.spread]
+            chip = [self.size_of(v[0], s) for v, s in (*read, *made) if v in self.spread]
+            moved = [self.size_of(v[0], s) for v, s in (*read, *made) if v not in self.spread]
             found = tuple(sizes_of(r) for r in insides(record) if r.op is product)
             masked |= bool(chip) and self.has_mask(record)
             kernel = Kernel(
@@ -221,7 +220,7 @@ class Counter:
                 given = sum(x.spec.size for x in record.inputs if x.dtype is not None)
                 size = max(given, sum(s.size for s in specs_of(record)))
                 half = record.op.name not in ("all_reduce", "all_fold")
-                yield Sent(part, record not in self.forward, Size(size, 2), half)
+                yield Sent(part, record not in self.forward, Size(size, self.width), half)
 
     def kept(self) -> dict[str, Kept]:
         """What each part's forward leaves for the backward."""
@@ -235,15 +234,14 @@ class Counter:
                     continue
                 if origin.op is all_gather:
                     if origin not in seen:
-                        kept.gathered.append(Size(origin.spec.size, 2))
+                        kept.gathered.append(Size(origin.spec.size, self.width))
                     seen.add(origin)
                     value = self.root[origin.inputs[0]]
                     spec = specs_of(value[0])[value[1]]
                 if value not in seen:
                     seen.add(value)
-                    (kept.on_chip if value in self.spread else kept.sizes).append(
-                        size_of(value[0], spec)
-                    )
+                    sizes = kept.on_chip if value in self.spread else kept.sizes
+                    sizes.append(self.size_of(value[0], spec))
         return found
 
     def origin(self, record: Record) -> Record:
@@ -256,7 +254,7 @@ class Counter:
         """What goes from a block to the next one: the largest value that enters."""
         given = {*self.program.given}
         enters = [
-            size_of(x, x.spec)
+            self.size_of(x, x.spec)
             for r in self.inside & self.forward
             for x in r.inputs
             if x in self.start and x not in given and x.dtype is not None

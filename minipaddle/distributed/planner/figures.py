@@ -63,12 +63,15 @@ def squares(model, x, wanted):
     return (model(x) ** 2).mean()
 
 
-def figures(model: Layer, sample, ranks: int = 1, loss=None, sequence: bool = True) -> Figures:
+def figures(
+    model: Layer, sample, ranks: int = 1, loss=None, sequence: bool = True, half: bool = True
+) -> Figures:
     """The figures of a model, of which one sample of the batch is `sample`, on so many ranks of
     tensor parallel.
 
     loss: a function (model, x, wanted), by default of the next token where x are whole numbers
     sequence: do values between the parts that are cut lie in pieces, too (sequence parallel)?
+    half: do layers of float32 compute in half precision?
 
     >>> import minipaddle as paddle
     >>> from minipaddle.distributed.planner import figures
@@ -97,7 +100,7 @@ def figures(model: Layer, sample, ranks: int = 1, loss=None, sequence: bool = Tr
         if ranks > 1:
             part = cut(program, placements, ranks)
         part = optimized(part, until="fusion", **GPU_PASSES).program
-        return counted(part, blocks, ranks, prime)
+        return counted(part, blocks, ranks, prime, half)
 
 
 @contextmanager
@@ -150,9 +153,9 @@ def cut(captured, placements: dict, ranks: int) -> Program:
     return partition(whole, given, view, captured.terms)[0]
 
 
-def counted(program: Program, blocks: Blocks, ranks: int, prime: int) -> Figures:
+def counted(program: Program, blocks: Blocks, ranks: int, prime: int, half: bool) -> Figures:
     """The figures of an optimised program."""
-    count = Counter(program, blocks, prime)
+    count = Counter(program, blocks, prime, half)
     return Figures(
         ranks,
         prime,

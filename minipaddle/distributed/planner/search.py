@@ -178,6 +178,6 @@ def plan(
     ranks = 1
     while ranks <= min(limits.model, cluster.devices, cluster.size):
         if cluster.size % ranks == 0:
-            by_ranks[ranks] = figures(model, sample, ranks, loss, recipe.sequence)
+            by_ranks[ranks] = figures(model, sample, ranks, loss, recipe.sequence, recipe.half)
         ranks *= 2
     return search(Job(by_ranks, device, cluster, recipe), batch, limits)

@@ -1,0 +1,120 @@
+"""What the planner predicts, beside published runs on GPUs and beside steps on 2 and 4 ranks here.
+
+The first table has the runs of `tests/planner/published.toml`. For the second a step on one rank
+says how fast this machine computes, all-reduces on n ranks how fast the links between threads are;
+the planner says how long the same net takes in data parallel, tensor parallel and ZeRO-3 on n ranks
+(of which only as many compute at once as there are processors), and they are measured. Read the
+ratios of the ways to each other: on a machine that others use, times are not exact.
+
+    ./run bench planner --ranks 2 --rounds 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+
+from rich.console import Console
+from rich.table import Table
+
+import minipaddle as paddle
+from minipaddle import distributed as dist
+from minipaddle.distributed.planner import Job, Layout, Recipe, figures
+from minipaddle.distributed.simulator import Cluster, Device, Link, fitted
+from minipaddle.static import InputSpec
+from tests.planner.published import predictions
+
+from .floor import machine
+from .sharding import NETS, WAYS, ours_step, timed
+
+HERE = Recipe(weights=4, gradients=4, states=8, fused_attention=False, overlap_tensor=False,
+              overlap_data=False, sequence=False, half=False)  # fmt: skip
+"""Training in float32, collectives waited for where they stand."""
+BUCKETS = [1 << k for k in (12, 16, 20, 22)]
+
+
+def published_table() -> Table:
+    """A row for each published run."""
+    table = Table(title="Share of the devices' peak")
+    for head in ("", "published", "predicted", "error", "layout"):
+        table.add_column(head, justify="left" if head in ("", "layout") else "right")
+    for each in predictions():
+        run, cost = each.run, each.cost
+        shares = f"{run['utilization']:.1%}", f"{cost.utilization:.1%}", f"{each.error:+.0%}"
+        how = run["layout"] + (", fitted" if run.get("fitted") else "")
+        table.add_row(run["name"], *shares, f"{cost.layout} ({how})")
+    return table
+
+
+def took(way: str) -> float:
+    """Seconds of a step of a rank of the GPT."""
+    group = dist.init_parallel_env()
+    _, step = ours_step("gpt", way)
+    return timed(step, group.barrier)["seconds"]
+
+
+def link() -> Link:
+    """The link on which rings take as long as all-reduces of these ranks."""
+    return fitted(dist.init_parallel_env(), BUCKETS)
+
+
+def job(ranks: int, alone: float, between: Link) -> Job:
+    """The GPT on so many ranks here, where a step of one rank takes `alone` seconds."""
+    build, shape, _ = NETS["gpt"]
+    net, sample = build(paddle), InputSpec(shape[1:], "float32")
+    found = {n: figures(net, sample, n, sequence=False, half=False) for n in {1, ranks}}
+    best = machine(1)
+    device = Device(best["flops_per_second"], best["bytes_per_second"])
+    whole = Job(found, device, Cluster(1, 1, between), HERE)
+    share = whole.cost(Layout(micro_batch=shape[0])).seconds.total / alone
+    share /= max(1.0, ranks / len(os.sched_getaffinity(0)))
+    device = device._replace(whole=share)
+    return Job(found, device, Cluster(1, ranks, between), HERE)
+
+
+def layouts(ranks: int) -> dict[str, Layout]:
+    """The three ways as layouts."""
+    batch = NETS["gpt"][1][0]
+    return {
+        "data": Layout(data=ranks, micro_batch=batch // ranks),
+        "tensor": Layout(model=ranks, micro_batch=batch),
+        "zero3": Layout(sharding=ranks, micro_batch=batch // ranks, stage=3),
+    }
+
+
+def measured_table(ranks: int, rounds: int) -> Table:
+    """A row for each way on so many ranks: predicted and measured."""
+    seen: dict[str, list[float]] = {way: [] for way in ("alone", *WAYS)}
+    links = []
+    for _ in range(rounds):
+        seen["alone"] += dist.spawn(took, ("data",), nprocs=1).results
+        links.append(dist.spawn(link, nprocs=ranks).results[0])
+        for way in WAYS:
+            seen[way].append(dist.spawn(took, (way,), nprocs=ranks).results[0])
+    middle = {way: statistics.median(times) for way, times in seen.items()}
+    between = Link(*(statistics.median(column) for column in zip(*links, strict=True)))
+    here = job(ranks, middle["alone"], between)
+    costs = {way: here.cost(layout) for way, layout in layouts(ranks).items()}
+    said = {way: cost.seconds.total for way, cost in costs.items()}
+    same = sorted(said, key=said.get) == sorted(WAYS, key=middle.get)
+    title = f"A step of a GPT on {ranks} ranks: ranking {'as' if same else 'not as'} predicted"
+    table = Table(title=f"{title}; one rank {middle['alone'] * 1e3:.1f} ms")
+    for head in ("", "predicted ms", "measured ms", "predicted / data", "measured / data"):
+        table.add_column(head, justify="right" if head else "left")
+    for way in WAYS:
+        both = (said[way] * 1e3, middle[way] * 1e3)
+        ratio = (said[way] / said["data"], middle[way] / middle["data"])
+        table.add_row(way, *(f"{t:.1f}" for t in both), *(f"{r:.2f}" for r in ratio))
+    return table
+
+
+def run(threads: int, arguments=()) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="./run bench planner", description=__doc__)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args(arguments)
+    Console().print(published_table())
+    for ranks in options.ranks:
+        Console().print(measured_table(ranks, options.rounds))
