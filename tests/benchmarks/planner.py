@@ -69,7 +69,9 @@ def job(ranks: int, alone: float, between: Link) -> Job:
     whole = Job(found, device, Cluster(1, 1, between), HERE)
     share = whole.cost(Layout(micro_batch=shape[0])).seconds.total / alone
     share /= max(1.0, ranks / len(os.sched_getaffinity(0)))
-    device = device._replace(whole=share)
+    device = device._replace(
+        operations=share * device.operations, bandwidth=share * device.bandwidth
+    )
     return Job(found, device, Cluster(1, ranks, between), HERE)
 
 
@@ -114,7 +116,9 @@ def run(threads: int, arguments=()) -> None:
     parser = argparse.ArgumentParser(prog="./run bench planner", description=__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--here", action="store_true", help="leave the published runs out")
     options = parser.parse_args(arguments)
-    Console().print(published_table())
+    if not options.here:
+        Console().print(published_table())
     for ranks in options.ranks:
         Console().print(measured_table(ranks, options.rounds))

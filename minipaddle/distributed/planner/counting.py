@@ -252,12 +252,12 @@ class Counter:
 
     def entry(self) -> Size:
         """What goes from a block to the next one: the largest value that enters."""
-        given = {*self.program.given}
+        states = {s.record for s in self.program.states}
         enters = [
             self.size_of(x, x.spec)
             for r in self.inside & self.forward
             for x in r.inputs
-            if x in self.start and x not in given and x.dtype is not None
+            if x in self.start and x not in states and x.dtype is not None
         ]
         return max(enters, key=lambda s: s.elements)
 
