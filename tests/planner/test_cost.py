@@ -1,0 +1,218 @@
+"""Costs of layouts: against the simulator of schedules and rings, formulas, published runs."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from minipaddle.distributed.pipeline.schedules import build_schedule
+from minipaddle.distributed.pipeline.simulate import peaks, simulate
+from minipaddle.distributed.planner import Job, Layout, Recipe, coordinates
+from minipaddle.distributed.planner.cost import (
+    collective,
+    live_micro_batches,
+    pipeline_seconds,
+    stage_layers,
+)
+from minipaddle.distributed.simulator import (
+    A100_80,
+    H100,
+    NDR,
+    NVLINK4,
+    Cluster,
+    Device,
+    Link,
+    along,
+    seconds,
+)
+
+from .published import RUNS, job_of, predictions
+
+# ---- where ranks are ---------------------------------------------------------------------------
+
+
+def test_coordinates_are_numpys():
+    sizes = (2, 3, 1, 2, 4)
+    for rank in range(48):
+        assert coordinates(rank, sizes) == tuple(map(int, np.unravel_index(rank, sizes)))
+    for rank in (-1, 48):
+        with pytest.raises(ValueError, match="of a grid"):
+            coordinates(rank, sizes)
+
+
+def test_neighbours_are_a_stride_apart():
+    layout = Layout(data=2, pipe=3, sharding=2, model=4)
+    for axis, name in enumerate(("data", "pipe", "sharding", "sep", "model")):
+        place = [0] * 5
+        if layout.sizes[axis] > 1:
+            place[axis] = 1
+            rank = np.ravel_multi_index(place, layout.sizes)
+            assert layout.stride(name) == rank
+
+
+# ---- rings -------------------------------------------------------------------------------------
+
+LINKS = Link(3e9, 2e-5), Link(7e8, 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((8,), 0), ((4, 8), 0), ((4, 8), 1), ((32,), 0), ((8, 4), 0), ((2, 4, 4), 1), ((16, 2), 0)],
+)
+def test_a_collective_is_the_simulators(shape, axis):
+    """The closed form is that of the plan of messages on lines of ranks."""
+    devices = 8
+    cluster = Cluster(int(np.prod(shape)) // devices, devices, *LINKS)
+    stride = int(np.prod(shape[axis + 1 :]))
+    plan = along(shape, axis, cluster)
+    for nbytes in (1e3, 1e8):
+        took = collective(shape[axis], stride, nbytes, cluster)
+        assert took == pytest.approx(seconds(plan, nbytes, cluster))
+        assert collective(shape[axis], stride, nbytes, cluster, half=True) == took / 2
+
+
+# ---- pipes -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pipe", [2, 4])
+@pytest.mark.parametrize("micro_batches", [4, 8])
+def test_a_pipe_takes_as_long_as_its_schedule(pipe, micro_batches):
+    """Of equal stages exactly, in 1F1B and interleaved. Where one stage is slower, others that need
+    not wait for it make it a little shorter.
+    """
+    for chunks in (1, 2, 3):
+        schedule = build_schedule("VPP" if chunks > 1 else "1F1B", pipe, micro_batches, chunks)
+        took = simulate(schedule, {"F": 1.0, "B": 2.0}).seconds
+        assert pipeline_seconds([3.0] * pipe, micro_batches, chunks) == pytest.approx(took)
+    for slow in (0, pipe - 1):
+        factor = lambda stage, slow=slow: 1.5 if stage == slow else 1.0
+        times = lambda stage, job, of=factor: of(stage) * (2.0 if job.kind == "B" else 1.0)
+        took = simulate(build_schedule("1F1B", pipe, micro_batches), times).seconds
+        said = pipeline_seconds([3 * factor(k) for k in range(pipe)], micro_batches, 1)
+        assert took <= said <= 1.15 * took
+
+
+def test_live_micro_batches_are_those_of_schedules():
+    for pipe, micro_batches in itertools.product((2, 4), (4, 8)):
+        held = peaks(build_schedule("1F1B", pipe, micro_batches))
+        assert held == [live_micro_batches(pipe, micro_batches, 1, k) for k in range(pipe)]
+        for chunks in (2, 4):
+            first = peaks(build_schedule("VPP", pipe, micro_batches, chunks))[0]
+            said = live_micro_batches(pipe, micro_batches, chunks)
+            assert abs(first - said) <= 1 / chunks
+
+
+@pytest.mark.parametrize(("blocks", "pipe"), [(7, 3), (8, 4), (5, 5), (9, 2)])
+def test_layers_of_stages_make_the_slowest_as_fast_as_can_be(blocks, pipe):
+    """Beside all ways to divide them."""
+    for first, last in ((0.0, 0.0), (0.3, 1.5), (2.2, 0.0)):
+        ends = [first, *[0.0] * (pipe - 2), last]
+        load = lambda layers, ends=ends: max(map(sum, zip(layers, ends, strict=True)))
+        found = stage_layers(blocks, pipe, first, last)
+        assert sum(found) == blocks
+        assert min(found) > 0
+        cuts = itertools.combinations(range(1, blocks), pipe - 1)
+        ways = ([b - a for a, b in itertools.pairwise((0, *cut, blocks))] for cut in cuts)
+        assert load(found) == pytest.approx(min(map(load, ways)))
+
+
+# ---- devices -----------------------------------------------------------------------------------
+
+
+def test_waves_of_tiles():
+    """132 units: 132 tiles take as long as one, 133 twice as long; deeper is proportional."""
+    chip = Device(1e15, 1e18, units=132)
+    one = chip.product(1, 128, 256, 4096)
+    assert chip.product(132, 128, 256, 4096) == pytest.approx(one)
+    assert chip.product(133, 128, 256, 4096) == pytest.approx(2 * one)
+    assert chip.product(1, 128, 256, 8192) == pytest.approx(2 * one, rel=1e-3)
+    assert H100.product(1, 8192, 8192, 8192) < A100_80.product(1, 8192, 8192, 8192) / 2
+    best = 2 * 16384**3 / H100.product(1, 16384, 16384, 16384)
+    assert 0.9 < best / (H100.operations * H100.products) <= 1
+
+
+# ---- layouts -----------------------------------------------------------------------------------
+
+
+def run_of(name: str) -> dict:
+    return next(r for r in RUNS["run"] if r["name"].startswith(name))
+
+
+@pytest.fixture(scope="module")
+def job() -> Job:
+    """GPT-3 on machines of eight H100."""
+    return job_of(run_of("GPT-3"))
+
+
+def test_memory_of_zero_is_that_of_the_formula(job):
+    """Rajbhandari et al. 2020: weights, gradients and states by n from stages 3, 2 and 1 on."""
+    recipe = job.recipe
+    whole = job.cost(Layout(pipe=12, model=8, micro_batches=12)).memory
+    size = whole.weights / recipe.weights
+    assert 175e9 / 96 < size < 1.15 * 175e9 / 96  # the first stage has the words, too
+    for stage in (1, 2, 3):
+        held = job.cost(Layout(sharding=4, pipe=12, model=8, micro_batches=12, stage=stage)).memory
+        assert held.states == pytest.approx(size * recipe.states / 4)
+        assert held.gradients == pytest.approx(size * recipe.gradients / (4 if stage > 1 else 1))
+        assert (held.weights < 0.6 * whole.weights) == (stage == 3)
+
+
+def test_recomputation_trades_time_for_memory(job):
+    plain, again = (
+        job.cost(Layout(pipe=12, model=8, micro_batches=12, recompute=x)) for x in (False, True)
+    )
+    assert again.memory.activations < plain.memory.activations / 5
+    share = again.seconds.compute / plain.seconds.compute
+    assert 1.3 < share < 1.4  # a third more operations
+
+
+def test_chunks_shrink_the_bubble(job):
+    bubbles = [
+        job.cost(Layout(pipe=12, model=8, micro_batches=24, chunks=v)).seconds.bubble
+        for v in (2, 4, 8)
+    ]
+    assert bubbles[0] > 1.9 * bubbles[1] > 1.9 * 1.9 * bubbles[2]
+
+
+def test_a_slow_link_is_seen_where_it_is_used(job):
+    """Between machines it slows gradients and hops; inside it slows tensor parallel."""
+    layout = Layout(sharding=8, pipe=12, model=8, micro_batches=12, stage=1)
+    slow = lambda link: link._replace(bandwidth=link.bandwidth / 100)
+    near, far = (
+        Job(job.figures, H100, Cluster(96, 8, *links), Recipe()).cost(layout).seconds
+        for links in ((slow(NVLINK4), NDR), (NVLINK4, slow(NDR)))
+    )
+    base = Job(job.figures, H100, Cluster(96, 8, NVLINK4, NDR), Recipe()).cost(layout).seconds
+    assert near.tensor > 10 * base.tensor
+    assert far.tensor == base.tensor
+    assert far.data > 10 * base.data
+    assert far.compute == near.compute == base.compute
+
+
+# ---- published runs ----------------------------------------------------------------------------
+
+MISSED = {"GPT 2B, 96 H100"}
+"""41 % is published in words, but neither devices nor batch: the prediction is too high."""
+
+
+def test_predictions_of_published_runs():
+    """Within 15 % of what is published; where not, it is said."""
+    found = predictions()
+    assert len(found) == len(RUNS["run"]) == 10
+    for each in found:
+        assert (abs(each.error) < 0.15) != (each.run["name"] in MISSED), each
+    fitted = [each.error for each in found if each.run.get("fitted")]
+    assert len(fitted) == 4
+    assert abs(float(np.median(fitted))) < 0.02
+
+
+def test_a_trillion_parameters_fit():
+    """On 1,024 H100, without recomputation: pipe 32 × sharding 4 × model 8."""
+    run = run_of("GPT 1T")
+    found = job_of(run)
+    job = Job(found.figures, H100, Cluster(128, 8, NVLINK4, NDR), Recipe())
+    weights = found.figures[8].weights
+    assert 8 * (128 * weights["block"] + weights["first"]) > 1e12
+    cost = job.cost(Layout(sharding=4, pipe=32, model=8, micro_batches=384, chunks=4, stage=1))
+    assert cost.memory.total < H100.memory
+    assert 0.4 < cost.utilization < 0.6
