@@ -11,13 +11,12 @@ class Attention(nn.Layer):
     def __init__(self, width: int, heads: int, turned: bool, bias):
         super().__init__()
         self.size, self.turned = width // heads, turned
-        self.q, self.k, self.v, self.out = (
-            nn.Linear(width, width, bias_attr=bias) for _ in range(4)
-        )
+        self.qkv = nn.Linear(width, 3 * width, bias_attr=bias)  # head by head, to be cut
+        self.out = nn.Linear(width, width, bias_attr=bias)
 
     def forward(self, x):
         batch, length, _ = x.shape
-        q, k, v = (f(x).reshape([batch, length, -1, self.size]) for f in (self.q, self.k, self.v))
+        q, k, v = self.qkv(x).reshape([batch, length, -1, 3, self.size]).unbind(3)
         if self.turned:
             q, k = turn(q), turn(k)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)

@@ -89,7 +89,7 @@ def test_a_pipe_takes_as_long_as_its_schedule(pipe, micro_batches):
         times = lambda stage, job, of=factor: of(stage) * (2.0 if job.kind == "B" else 1.0)
         took = simulate(build_schedule("1F1B", pipe, micro_batches), times).seconds
         said = pipeline_seconds([3 * factor(k) for k in range(pipe)], micro_batches, 1)
-        assert took <= said <= 1.15 * took
+        assert took <= said <= 1.2 * took
 
 
 def test_live_micro_batches_are_those_of_schedules():

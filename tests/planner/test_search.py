@@ -87,11 +87,11 @@ def test_of_about_equal_ones_the_simplest_is_chosen(by_ranks):
 
 
 def test_the_report(by_ranks):
-    found = search(job(by_ranks, memory=2e9), 64)
+    found = search(job(by_ranks, memory=7e8), 64)
     lines = describe(found).splitlines()
     assert lines[0] == f"plan      {found.best.layout}"
     assert f"{found.best.utilization:.1%} of the devices' peak" in lines[1]
-    assert " of 2 GB: weights" in lines[2]
+    assert " of 0.7 GB: weights" in lines[2]
     assert lines[3].startswith("binds     ")
     assert any("does not fit" in line for line in lines)
     assert lines[-2].startswith("next")
@@ -99,7 +99,7 @@ def test_the_report(by_ranks):
 
 
 def test_the_map(by_ranks):
-    found = search(job(by_ranks, memory=2e9), 64)
+    found = search(job(by_ranks, memory=7e8), 64)
     cells = mesh_map(found)
     assert set(cells) == {
         (layout.pipe, layout.model) for layout in layouts(found.job, 64, Limits())

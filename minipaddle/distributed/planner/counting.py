@@ -61,6 +61,7 @@ class Kernel(NamedTuple):
     moved: tuple[Size, ...]
     on_chip: tuple[Size, ...] = ()
     masked: bool = False  # a mask that is known beforehand leaves out half
+    again: bool = False  # the backward makes it once more, as it was not kept
 
 
 class Sent(NamedTuple):
@@ -163,7 +164,7 @@ class Counter:
         return found
 
     def kernels(self) -> Iterator[Kernel]:
-        """All kernels; those whose values stayed on the chip are made again in the backward."""
+        """All kernels. Products whose results stayed on the chip are made again in the backward."""
         self.late, again, masked = set(), [], False
         for record in self.program.records:
             part, backward = self.part(record), record not in self.forward
@@ -174,16 +175,12 @@ class Counter:
             moved = [self.size_of(v[0], s) for v, s in (*read, *made) if v not in self.spread]
             found = tuple(sizes_of(r) for r in insides(record) if r.op is product)
             masked |= bool(chip) and self.has_mask(record)
-            kernel = Kernel(
-                name_of(record), part, backward, found, (*moved,), (*chip,), masked and bool(chip)
-            )
+            masks = masked and bool(chip)
+            kernel = Kernel(name_of(record), part, backward, found, (*moved,), (*chip,), masks)
             yield kernel
-            crosses = any(
-                u not in self.forward for v, _ in made if v in self.spread for u in self.readers(v)
-            )
-            if not backward and crosses and found:
-                again.append(kernel._replace(name=f"{kernel.name} again", backward=True, moved=()))
-        yield from again
+            if found and not backward and any(v in self.spread for v, _ in made):
+                again.append(kernel._replace(backward=True, moved=(), again=True))
+        yield from (k._replace(masked=masked) for k in again)
 
     def readers(self, value) -> list[Record]:
         """The kernels that read a value, through views."""
@@ -213,13 +210,15 @@ class Counter:
 
     def sent(self) -> Iterator[Sent]:
         """All collectives of more than a number for each sample and place."""
-        self.late = set()
+        self.late, parts = set(), {}
         for record in self.program.records:
-            part = self.part(record)
+            part = parts[record] = self.part(record)
             if record.op in COLLECTIVES:
                 given = sum(x.spec.size for x in record.inputs if x.dtype is not None)
                 size = max(given, sum(s.size for s in specs_of(record)))
                 half = record.op.name not in ("all_reduce", "all_fold")
+                if not half:  # a sum belongs to what made its terms
+                    part = parts.get(record.inputs[0], part)
                 yield Sent(part, record not in self.forward, Size(size, self.width), half)
 
     def kept(self) -> dict[str, Kept]:
@@ -267,6 +266,8 @@ class Counter:
         self.late = set()
         parts = {r: self.part(r) for r in self.program.records if r in self.forward}
         for state in self.program.states:
+            if not getattr(getattr(state.storage, "tensor", None), "is_parameter", False):
+                continue  # a table that was computed before
             where = {parts[u] for u in self.readers((state.record, 0)) if u in parts}
             part = next((p for p in ("block", "first", "last") if p in where), "last")
             found[part] += state.record.spec.size

@@ -47,8 +47,8 @@ class Figures(NamedTuple):
     weights: dict[str, int]
 
     def operations(self, batch: int, part: str) -> int:
-        """Multiplications and additions of all products, forward and backward."""
-        found = (p for k in self.kernels if k.part == part for p in k.products)
+        """Multiplications and additions of all products, forward and backward, each once."""
+        found = (p for k in self.kernels if k.part == part and not k.again for p in k.products)
         return sum(2 * prod(at(n, batch, self.prime) for n in p) for p in found)
 
 

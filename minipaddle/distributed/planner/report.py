@@ -49,7 +49,7 @@ def step(cost: Cost) -> str:
 
 def memory(found: Planned, cost: Cost) -> str:
     """The bytes of the fullest device, and what holds them."""
-    whole = f"{gigabytes(cost.memory)} of {found.job.device.memory / 1e9:.0f} GB"
+    whole = f"{gigabytes(cost.memory)} of {found.job.device.memory / 1e9:.3g} GB"
     parts = zip(Memory._fields, cost.memory, strict=True)
     return f"{whole}: " + ", ".join(f"{name} {n / 1e9:.3g}" for name, n in parts)
 

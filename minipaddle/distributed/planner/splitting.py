@@ -125,7 +125,8 @@ def sequence_parallel(blocks: Blocks, placements: dict[int, Shard], mesh: Proces
         """A move that is none of the block's: the next block goes on with the pieces."""
 
         def move(x):
-            scope, current.top.scope = current.top.scope, None
+            scope = current.top.scope
+            current.top.scope = scope and scope[0]
             try:  # the factor keeps the block's gradient apart from what was known whole before
                 return moved(x * 1.0, placement)
             finally:
