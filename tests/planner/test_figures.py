@@ -62,7 +62,7 @@ def test_a_sequence_in_pieces_divides_all_that_is_kept(found):
     """
     kept = {k: nbytes(f.kept["block"].sizes, f.prime) / TOKENS / WIDTH for k, f in found.items()}
     assert 32 < kept["one"] < 40
-    assert kept["four"] == pytest.approx(kept["one"] / 4, rel=0.01)
+    assert kept["four"] == pytest.approx(kept["one"] / 4, rel=0.06)
     whole = (kept["plain"] - kept["one"] / 4) / (1 - 1 / 4)
     assert 8 < whole < 16
 

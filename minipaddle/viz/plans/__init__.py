@@ -55,7 +55,7 @@ def colour(shade: float) -> tuple[float, float, float]:
 def label(ratio: float | None, nbytes: float) -> str:
     """What a field says."""
     if ratio is None:
-        return f"{nbytes / 1e9:.0f} GB"
+        return f"{nbytes / 1e9:.3g} GB"
     return "best" if ratio == 1 else f"{ratio - 1:+.0%}"
 
 
