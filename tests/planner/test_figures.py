@@ -101,7 +101,7 @@ def test_scores_stay_on_the_chip(found):
     assert nbytes(one.kept["block"].on_chip, one.prime) == scores
     used = [k for k in one.kernels if k.on_chip]
     assert {k.part for k in used} == {"block"}
-    assert all(k.masked for k in used if k.backward)
+    assert all(k.masked for k in used)
     again = [k for k in used if k.again]
     assert [k.products for k in again] == [used[0].products]
 

@@ -96,6 +96,7 @@ class Counter:
         self.start = self.before(middle) - self.inside
         self.fixed = self.constants()
         self.spread = self.large()
+        self.masked = any(map(self.has_mask, self.kernels_on_chip()))
 
     def before(self, records) -> set[Record]:
         """The records, and all they are computed from."""
@@ -165,7 +166,7 @@ class Counter:
 
     def kernels(self) -> Iterator[Kernel]:
         """All kernels. Products whose results stayed on the chip are made again in the backward."""
-        self.late, again, masked = set(), [], False
+        self.late, again = set(), []
         for record in self.program.records:
             part, backward = self.part(record), record not in self.forward
             if self.free(record) or record.op in COLLECTIVES:
@@ -174,13 +175,18 @@ class Counter:
             chip = [self.size_of(v[0], s) for v, s in (*read, *made) if v in self.spread]
             moved = [self.size_of(v[0], s) for v, s in (*read, *made) if v not in self.spread]
             found = tuple(sizes_of(r) for r in insides(record) if r.op is product)
-            masked |= bool(chip) and self.has_mask(record)
-            masks = masked and bool(chip)
-            kernel = Kernel(name_of(record), part, backward, found, (*moved,), (*chip,), masks)
+            masked = self.masked and bool(chip)
+            kernel = Kernel(name_of(record), part, backward, found, (*moved,), (*chip,), masked)
             yield kernel
             if found and not backward and any(v in self.spread for v, _ in made):
                 again.append(kernel._replace(backward=True, moved=(), again=True))
-        yield from (k._replace(masked=masked) for k in again)
+        yield from again
+
+    def kernels_on_chip(self) -> Iterator[Record]:
+        """The records that make a value which may stay on the chip."""
+        for record in self.program.records:
+            if any(v in self.spread for v, _ in self.values(record)[1]):
+                yield record
 
     def readers(self, value) -> list[Record]:
         """The kernels that read a value, through views."""

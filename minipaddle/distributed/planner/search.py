@@ -159,7 +159,7 @@ def plan(
     sample: shape and dtype of one sample of the batch, such as `InputSpec([4096], "int64")`
     device, cluster: the devices, and how they are linked
     batch: the samples of a step
-    recipe, limits: how training goes, and what may be tried
+    recipe, limits: how training goes, and what may be tried; the axis sep has one rank always
     loss: see `figures`
     ValueError if nothing fits.
 
