@@ -51,8 +51,8 @@ def published_table() -> Table:
 def took(way: str) -> float:
     """Seconds of the fastest step of a rank of the GPT: others use the processors, too."""
     group, times = dist.init_parallel_env(), []
-    _, step = ours_step("gpt", way)
-    for k in range(WARM + STEPS):
+    step = ours_step("gpt", way)[1]
+    for _ in range(WARM + STEPS):
         group.barrier()
         began = time.perf_counter()
         step()

@@ -52,8 +52,8 @@ class Device(NamedTuple):
 
         >>> from minipaddle.distributed.simulator import Device
         >>> chip = Device(4e12, 1e12, units=4)
-        >>> [round(1e6 * chip.product(1, 256, 128 * n, 1000)) for n in (2, 3, 4)]
-        [33, 66, 66]
+        >>> [round(1e6 * chip.product(1, 256, 128 * n, 1000)) for n in (2, 4, 5)]
+        [66, 66, 132]
         """
         if self.units == 1:  # a device whose parts are not known
             return 2 * batch * rows * columns * depth / (self.operations * self.products)

@@ -25,8 +25,8 @@ def plan_map(found: Planned, title: str = "") -> Picture:
     >>> with paddle.LazyGuard():
     ...     net = paddle.text.GPT(4096, 1024, layers=4, heads=8, context=512)
     >>> found = plan(net, InputSpec([512], "int64"), *cluster_named("1x8 H100"), 64)
-    >>> print(viz.plan_map(found).text.splitlines()[1])
-    pipe 1      best
+    >>> [line.split()[:3] for line in viz.plan_map(found).text.splitlines()[1:2]]
+    [['pipe', '1', 'best']]
     """
     cells = mesh_map(found)
     pipes, models = sorted({p for p, _ in cells}), sorted({t for _, t in cells})
