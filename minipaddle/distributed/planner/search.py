@@ -164,12 +164,13 @@ def plan(
     ValueError if nothing fits.
 
     >>> import minipaddle as paddle
-    >>> from minipaddle.distributed.planner import plan
+    >>> from minipaddle.distributed.planner import Limits, plan
     >>> from minipaddle.distributed.simulator import H100, NVLINK4, Cluster
     >>> from minipaddle.static import InputSpec
     >>> with paddle.LazyGuard():
     ...     net = paddle.text.GPT(4096, 1024, layers=4, heads=8, context=512)
-    >>> found = plan(net, InputSpec([512], "int64"), H100, Cluster(1, 8, NVLINK4), 64)
+    >>> sample, cluster = InputSpec([512], "int64"), Cluster(1, 8, NVLINK4)
+    >>> found = plan(net, sample, H100, cluster, 64, limits=Limits(model=1))
     >>> print(found.best.layout)
     sharding 8; 1 × 8, ZeRO-1
     """
