@@ -1,7 +1,8 @@
 """What the planner predicts, beside published runs on GPUs and beside steps on 2 and 4 ranks here.
 
-The first table has the runs of `tests/planner/published.toml`. For the second a step on one rank
-says how fast this machine computes, all-reduces on n ranks how fast the links between threads are;
+The first table has the runs of `tests/planner/published.toml`. For the second a step on one rank,
+with and without its update, says how fast this machine is, all-reduces on n ranks how fast the
+links between threads are;
 the planner says how long the same net takes in data parallel, tensor parallel and ZeRO-3 on n ranks
 (of which only as many compute at once as there are processors), and they are measured. Read the
 ratios of the ways to each other: on a machine that others use, times are not exact.
@@ -27,7 +28,7 @@ from minipaddle.static import InputSpec
 from tests.planner.published import predictions
 
 from .floor import machine
-from .sharding import NETS, STEPS, WARM, WAYS, ours_step
+from .sharding import NETS, STEPS, WARM, WAYS, arrays, ours_step
 
 HERE = Recipe(weights=4, gradients=4, states=8, fused_attention=False, overlap_tensor=False,
               overlap_data=False, sequence=False, half=False)  # fmt: skip
@@ -50,10 +51,30 @@ def published_table() -> Table:
 
 def took(way: str) -> float:
     """Seconds of the fastest step of a rank of the GPT: others use the processors, too."""
-    group, times = dist.init_parallel_env(), []
-    step = ours_step("gpt", way)[1]
+    group = dist.init_parallel_env()
+    return fastest(ours_step("gpt", way)[1], group.barrier)
+
+
+def without_update() -> float:
+    """Seconds of the fastest step of one rank that computes gradients, and leaves the weights."""
+    net = NETS["gpt"][0](paddle)
+    x, y = (paddle.to_tensor(a) for a in arrays("gpt", [])[1])
+
+    @paddle.jit.to_static(backend="native")
+    def step(x, y):
+        loss = ((net(x) - y) ** 2).mean()
+        loss.backward()
+        net.clear_gradients()
+        return loss
+
+    return fastest(lambda: step(x, y))
+
+
+def fastest(step, barrier=lambda: None) -> float:
+    """Seconds of the fastest of some steps."""
+    times = []
     for _ in range(WARM + STEPS):
-        group.barrier()
+        barrier()
         began = time.perf_counter()
         step()
         times.append(time.perf_counter() - began)
@@ -65,19 +86,21 @@ def link() -> Link:
     return fitted(dist.init_parallel_env(), BUCKETS)
 
 
-def job(ranks: int, alone: float, between: Link) -> Job:
-    """The GPT on so many ranks here, where a step of one rank takes `alone` seconds."""
+def job(ranks: int, alone: float, bare: float, between: Link) -> Job:
+    """The GPT on so many ranks here, where a step of one rank takes `alone` seconds, and `bare`
+    without its update: that one says how fast memory is, the rest what kernels reach.
+    """
     build, shape, _ = NETS["gpt"]
     net, sample = build(paddle), InputSpec(shape[1:], "float32")
     found = {n: figures(net, sample, n, sequence=False, half=False) for n in {1, ranks}}
     best = machine(1)
+    layout = Layout(micro_batch=shape[0])
     device = Device(best["flops_per_second"], best["bytes_per_second"])
-    whole = Job(found, device, Cluster(1, 1, between), HERE)
-    share = whole.cost(Layout(micro_batch=shape[0])).seconds.total / alone
-    share /= max(1.0, ranks / len(os.sched_getaffinity(0)))
-    device = device._replace(
-        operations=share * device.operations, bandwidth=share * device.bandwidth
-    )
+    said = Job(found, device, Cluster(1, 1, between), HERE).cost(layout).seconds
+    at_once = max(1.0, ranks / len(os.sched_getaffinity(0)))
+    device = device._replace(bandwidth=device.bandwidth * said.update / (alone - bare) / at_once)
+    said = Job(found, device, Cluster(1, 1, between), HERE).cost(layout).seconds
+    device = device._replace(whole=said.compute / bare / at_once)
     return Job(found, device, Cluster(1, ranks, between), HERE)
 
 
@@ -94,20 +117,24 @@ def layouts(ranks: int) -> dict[str, Layout]:
 def measured_table(ranks: int, rounds: int) -> Table:
     """A row for each way on so many ranks: predicted and measured."""
     seen: dict[str, list[float]] = {way: [] for way in ("alone", *WAYS)}
-    links = []
+    links, bare = [], []
     for _ in range(rounds):
+        bare += dist.spawn(without_update, nprocs=1).results
         seen["alone"] += dist.spawn(took, ("data",), nprocs=1).results
         links.append(dist.spawn(link, nprocs=ranks).results[0])
         for way in WAYS:
             seen[way].append(dist.spawn(took, (way,), nprocs=ranks).results[0])
     middle = {way: min(times) for way, times in seen.items()}
     between = Link(*(statistics.median(column) for column in zip(*links, strict=True)))
-    here = job(ranks, middle["alone"], between)
+    here = job(ranks, middle["alone"], min(bare), between)
     costs = {way: here.cost(layout) for way, layout in layouts(ranks).items()}
     said = {way: cost.seconds.total for way, cost in costs.items()}
     same = sorted(said, key=said.get) == sorted(WAYS, key=middle.get)
     title = f"A step of a GPT on {ranks} ranks: ranking {'as' if same else 'not as'} predicted"
-    table = Table(title=f"{title}; one rank {middle['alone'] * 1e3:.1f} ms")
+    table = Table(
+        title=f"{title}; one rank {middle['alone'] * 1e3:.0f} ms, "
+        f"{min(bare) * 1e3:.0f} without its update"
+    )
     for head in ("", "predicted ms", "measured ms", "predicted / data", "measured / data"):
         table.add_column(head, justify="right" if head else "left")
     for way in WAYS:
