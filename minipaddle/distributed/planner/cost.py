@@ -266,10 +266,8 @@ def share_of(cluster: Cluster) -> Link:
 def parameters_of(job: Job, layout: Layout, layers: int) -> int:
     """The parameters of the fullest stage, before ZeRO."""
     found = job.figures[layout.model].weights
-    ends = (
-        (found["first"] + found["last"]) if layout.pipe == 1 else max(found["first"], found["last"])
-    )
-    return layers * found["block"] + ends
+    both = found["first"], found["last"]
+    return layers * found["block"] + (sum(both) if layout.pipe == 1 else max(both))
 
 
 def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward: float) -> float:
@@ -313,16 +311,21 @@ def kept_bytes(sizes: list[Size], batch: int, prime: int) -> int:
 
 @slot("planner.live_micro_batches")
 def live_micro_batches(pipe: int, micro_batches: int, chunks: int, stage: int = 0) -> float:
-    """How many micro-batches' values a stage holds at once, in 1F1B, or interleaved: there a little
-    more than one for each stage that comes after it, itself included.
-    Source: Korthikanti et al., 2022, section 4.2.
+    """How many micro-batches' values a stage holds at once, in 1F1B, or interleaved: there it has
+    computed all its pieces but one for all stages, and that one twice for each stage after it; with
+    no more micro-batches than stages it holds all.
+    Source: Narayanan et al., 2021; Korthikanti et al., 2022, section 4.2.
 
     >>> from minipaddle.distributed.planner.cost import live_micro_batches
     >>> [live_micro_batches(4, 8, chunks, stage) for chunks, stage in ((1, 0), (1, 3), (3, 0))]
     [4, 1, 5.0]
     """
-    alone = min(micro_batches, pipe - stage)
-    return alone if chunks == 1 else min(micro_batches, alone + (pipe - 1) / chunks)
+    if chunks == 1:
+        return min(micro_batches, pipe - stage)
+    if micro_batches <= pipe:
+        return micro_batches
+    ahead = 2 * (pipe - 1 - stage) + (chunks - 1) * pipe + 1  # pieces
+    return min(micro_batches, ahead / chunks)
 
 
 @slot("planner.memory")
