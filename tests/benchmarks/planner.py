@@ -3,9 +3,9 @@
 The first table has the runs of `tests/planner/published.toml`. For the second a step on one rank,
 with and without its update, says how fast this machine is, all-reduces on n ranks how fast the
 links between threads are;
-the planner says how long the same net takes in data parallel, tensor parallel and ZeRO-3 on n ranks
-(of which only as many compute at once as there are processors), and they are measured. Read the
-ratios of the ways to each other: on a machine that others use, times are not exact.
+the planner says how long the same net takes in data parallel, tensor parallel and ZeRO-3 on n
+ranks, and it is measured. All times are processor times for each rank, so that others who use the
+processors, and ranks that wait for each other, do not count.
 
     ./run bench planner --ranks 2 --rounds 3
 """
@@ -13,17 +13,17 @@ ratios of the ways to each other: on a machine that others use, times are not ex
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import time
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import minipaddle as paddle
 from minipaddle import distributed as dist
 from minipaddle.distributed.planner import Job, Layout, Recipe, figures
-from minipaddle.distributed.simulator import Cluster, Device, Link, fitted
+from minipaddle.distributed.simulator import Cluster, Device, Link, link_of
 from minipaddle.static import InputSpec
 from tests.planner.published import predictions
 
@@ -50,13 +50,14 @@ def published_table() -> Table:
 
 
 def took(way: str) -> float:
-    """Seconds of the fastest step of a rank of the GPT: others use the processors, too."""
+    """Seconds of a step of a rank of the GPT."""
     group = dist.init_parallel_env()
-    return fastest(ours_step("gpt", way)[1], group.barrier)
+    return least(ours_step("gpt", way)[1], group)
 
 
 def without_update() -> float:
-    """Seconds of the fastest step of one rank that computes gradients, and leaves the weights."""
+    """Seconds of a step of one rank that computes gradients, and leaves the weights."""
+    group = dist.init_parallel_env()
     net = NETS["gpt"][0](paddle)
     x, y = (paddle.to_tensor(a) for a in arrays("gpt", [])[1])
 
@@ -67,23 +68,32 @@ def without_update() -> float:
         net.clear_gradients()
         return loss
 
-    return fastest(lambda: step(x, y))
+    return least(lambda: step(x, y), group)
 
 
-def fastest(step, barrier=lambda: None) -> float:
-    """Seconds of the fastest of some steps."""
-    times = []
-    for _ in range(WARM + STEPS):
-        barrier()
-        began = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - began)
-    return min(times[WARM:])
+def least(call, group, times: int = 3) -> float:
+    """The processor time of a call for each rank, the least of some means: what it would take if
+    nobody else used the processors, and no rank waited for another.
+    """
+    found = []
+    for k in range(WARM + STEPS // times):
+        group.barrier()
+        began = time.process_time()
+        for _ in range(times):
+            call()
+        group.barrier()
+        spent = time.process_time() - began
+        found += [spent / times / group.size] if k >= WARM else []
+    return min(found)
 
 
 def link() -> Link:
     """The link on which rings take as long as all-reduces of these ranks."""
-    return fitted(dist.init_parallel_env(), BUCKETS)
+    group, times = dist.init_parallel_env(), []
+    for nbytes in BUCKETS:
+        array = np.zeros(nbytes // 4, "float32")
+        times.append(least(lambda array=array: group.all_reduce(array), group, 20))
+    return link_of(BUCKETS, times, group.size)
 
 
 def job(ranks: int, alone: float, bare: float, between: Link) -> Job:
@@ -97,10 +107,9 @@ def job(ranks: int, alone: float, bare: float, between: Link) -> Job:
     layout = Layout(micro_batch=shape[0])
     device = Device(best["flops_per_second"], best["bytes_per_second"])
     said = Job(found, device, Cluster(1, 1, between), HERE).cost(layout).seconds
-    at_once = max(1.0, ranks / len(os.sched_getaffinity(0)))
-    device = device._replace(bandwidth=device.bandwidth * said.update / (alone - bare) / at_once)
+    device = device._replace(bandwidth=device.bandwidth * said.update / (alone - bare))
     said = Job(found, device, Cluster(1, 1, between), HERE).cost(layout).seconds
-    device = device._replace(whole=said.compute / bare / at_once)
+    device = device._replace(whole=said.compute / bare)
     return Job(found, device, Cluster(1, ranks, between), HERE)
 
 
