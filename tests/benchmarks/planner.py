@@ -5,7 +5,8 @@ with and without its update, says how fast this machine is, all-reduces on n ran
 links between threads are;
 the planner says how long the same net takes in data parallel, tensor parallel and ZeRO-3 on n
 ranks, and it is measured. All times are processor times for each rank, so that others who use the
-processors, and ranks that wait for each other, do not count.
+processors, and ranks that wait for each other, do not count. On two busy cores the order of the
+three ways still changed from run to run: read no more into it than the machine allows.
 
     ./run bench planner --ranks 2 --rounds 3
 """
