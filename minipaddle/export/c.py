@@ -11,7 +11,9 @@ from ..core.files import replace
 from ..engine.codegen.kernel import read_template
 from ..engine.core.errors import value_error
 from ..jit.saved import Saved
-from .library import INDEX_ERRORS, Library, Slot
+from .arena import bind_state
+from .header import Slot, accessor, declaration
+from .library import INDEX_ERRORS, Library
 from .processor import LEVELS
 
 OPTIONS = {
@@ -125,22 +127,8 @@ class Folder:
 
     def declarations(self) -> str:
         """The macros and functions of each input and output, in the header."""
-        lines = []
-        for slot in self.slots:
-            macro, spec = f"{self.name}_{slot.name}".upper(), slot.spec
-            shape = ", ".join(map(str, spec.shape)) or "1"
-            lines += [
-                f"/* {slot.name}: {spec}, row-major{bits(slot)}. */",
-                f"#define {macro}_COUNT {spec.size}",
-                f"#define {macro}_RANK {spec.ndim}",
-                f"#define {macro}_SHAPE {{{shape}}}",
-                f"{self.head(slot)};\n",
-            ]
+        lines = [line for array in self.slots for line in [*declaration(self.name, array), ""]]
         return "\n".join(lines)
-
-    def head(self, slot: Slot) -> str:
-        """The head of the function that says where an input or output lies."""
-        return f"{slot.type} *{self.name}_{slot.name}(void *arena)"
 
     def implementation(self) -> dict[str, object]:
         """The words of model.c."""
@@ -152,8 +140,8 @@ class Folder:
             for k, text in enumerate(own.index_errors)
         )
         accessors = (
-            f"{self.head(slot)} {{ return ({slot.type} *)((char *)arena + {slot.at}); }}"
-            for slot in self.slots
+            f"{accessor(self.name, s)} {{ return ({s.type} *)((char *)arena + {s.at}); }}"
+            for s in self.slots
         )
         return {
             "body": own.body,
@@ -177,16 +165,10 @@ class Folder:
         if own.arrays:  # the table of pointers has inputs and outputs, which are not const, too
             lines.append("    char *const file = (char *)weights;  /* nothing is written there */")
         for k, at, array in zip(own.weights, own.offsets, own.arrays, strict=True):
-            state, target = own.program.states[k], f"own->all[{states + k}]"
-            about = f"  /* {state.name}: {state.record.spec} */"
-            if k in own.updated:
-                place = f"here + {own.updated[k]}"
-                lines.append(f"    memcpy({place}, file + {at}, {array.nbytes});")
-                lines.append(f"    {target} = {place};{about}")
-            elif k in own.packed:
-                lines.append(f"    {target} = here + {own.packed[k]};{about}")
-            else:
-                lines.append(f"    {target} = file + {at};{about}")
+            state, place = own.program.states[k], own.updated.get(k, own.packed.get(k))
+            lines.append(f"    /* {state.name}: {state.record.spec} */")
+            bound = bind_state(states + k, at, array.nbytes, place, k in own.updated)
+            lines += [f"    {statement}" for statement in bound]
         lines += [
             f"    own->all[{outputs + k}] = here + {s.at};  /* {s.name} */"
             for k, s in enumerate(own.outputs)
@@ -269,13 +251,6 @@ class Folder:
             "members": members,
             "first_numbers": first,
         }
-
-
-def bits(slot: Slot) -> str:
-    """A remark on types that C lacks."""
-    if slot.spec.dtype.name == "bool":
-        return ", 0 or 1"
-    return ", the upper halves of floats" if slot.type == "uint16_t" else ""
 
 
 def formats(slot: Slot) -> tuple[str, str]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 from functools import cached_property
 
 from ..codegen.blas import BLAS
 from ..codegen.machine import target_facts
-from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, POINTERS, Kernel, read_template
+from ..engine.codegen.kernel import BAD_INDEX, POINTERS, Kernel, read_template
 from ..engine.codegen.step import Kernels, Step, refusal
 from ..engine.codegen.translation_unit import HEADERS, with_prologue
 from ..engine.core import dtype as dt
@@ -29,9 +28,11 @@ from ..engine.passes.buffer_assignment import MemoryPlan
 from ..engine.passes.lifetimes import specs_of
 from ..jit.saved import Kept, Method, Saved
 from ..tensor.generator import GENERATOR, GeneratorStorage
+from .arena import lay_out
+from .header import Slot, identifiers
 from .mathematics import without_libm
 from .processor import LEVELS
-from .weights import offsets, padded, to_bytes
+from .weights import offsets, to_bytes
 
 INDEX_ERRORS = 100
 """The first error code of a record whose index is out of range."""
@@ -39,22 +40,6 @@ INDEX_ERRORS = 100
 OPENMP = re.compile(
     r"(parallel for|if \(parallel: threads > 1\)|num_threads\(threads\)|schedule\(dynamic\)) ?"
 )
-
-
-@dataclass
-class Slot:
-    """An array of the caller's or of the library's: its name, spec and bytes, and where in the
-    arena it lies.
-    """
-
-    name: str
-    spec: Spec
-    at: int = 0
-
-    @property
-    def type(self) -> str:
-        """Its type in C."""
-        return "uint16_t" if self.spec.dtype == dt.bfloat16.numpy else C_TYPES[self.spec.dtype]
 
 
 class LibraryStep(Step):
@@ -101,30 +86,24 @@ class Library:
         self.arrays = [stored(program.states[k]) for k in self.weights]
         self.offsets, self.file_size = offsets([a.nbytes for a in self.arrays])
         self.pointers = len(program.given) + len(program.outputs)
-        self.at = padded(64 + 8 * self.pointers)
-        states = program.states
-        self.updated = {
-            k: self.room(states[k].record.spec) for k in self.weights if states[k].update
-        }
-        self.packed = {
-            k: self.room(Spec((packed[states[k].record].elements,), states[k].record.dtype))
+        records = [s.record for s in program.states]
+        updated = {k: records[k].spec for k in self.weights if program.states[k].update}
+        prepacked = {
+            k: Spec((packed[records[k]].elements,), records[k].dtype)
             for k in self.weights
-            if states[k].record in packed
+            if records[k] in packed
         }
         names = identifiers(method.inputs)
-        self.inputs = [self.slot(n, r.spec) for n, r in zip(names, program.inputs, strict=True)]
-        numbered = (f"output_{k}" for k in range(len(program.outputs)))
-        self.outputs = [self.slot(n, r.spec) for n, r in zip(numbered, program.outputs)]
-        self.work = self.at
-        self.size = padded(self.work + self.plan.size)
-
-    def room(self, spec: Spec) -> int:
-        """Where the next array lies in the arena."""
-        at, self.at = self.at, self.at + padded(spec.nbytes)
-        return at
-
-    def slot(self, name: str, spec: Spec) -> Slot:
-        return Slot(name, spec, self.room(spec))
+        self.inputs = [Slot(n, r.spec) for n, r in zip(names, program.inputs, strict=True)]
+        self.outputs = [Slot(f"output_{k}", r.spec) for k, r in enumerate(program.outputs)]
+        specs = [*updated.values(), *prepacked.values(), *(s.spec for s in self.inputs)]
+        sizes = [spec.nbytes for spec in [*specs, *(s.spec for s in self.outputs)]]
+        places, self.work, self.size = lay_out(self.pointers, sizes, self.plan.size)
+        following = iter(places)
+        self.updated = {k: next(following) for k in updated}
+        self.packed = {k: next(following) for k in prepacked}
+        for array in self.inputs + self.outputs:
+            array.at = next(following)
 
     # ---- text --------------------------------------------------------------------------------
 
@@ -201,19 +180,6 @@ def storage_of(kept: Kept):
 def stored(state: State):
     """The values of a state, for the file of weights."""
     return NUMPY.ascontiguousarray(state.storage.read(), dtype=state.record.dtype)
-
-
-def identifiers(names: list[str]) -> list[str]:
-    """Names of inputs for C, each its own: `x` becomes `input_x`."""
-    found: list[str] = []
-    for name in names:
-        base = own = "input_" + re.sub(r"\W", "_", name, flags=re.ASCII).lower()
-        n = 1
-        while own in found:
-            n += 1
-            own = f"{base}_{n}"
-        found.append(own)
-    return found
 
 
 def without_threads(text: str) -> str:

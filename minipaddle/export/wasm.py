@@ -20,7 +20,8 @@ from ..engine.core.errors import teach, value_error
 from ..jit.saved import Saved
 from .c import OPTIONS as C_OPTIONS
 from .c import Folder
-from .library import Library, Slot
+from .header import Slot
+from .library import Library
 
 OPTIONS = {
     "letters": {

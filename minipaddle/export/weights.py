@@ -16,6 +16,7 @@ from __future__ import annotations
 import struct
 import zlib
 
+from ..engine.core.slots import slot
 from ..engine.eager.device import NUMPY
 
 MAGIC, VERSION, HEADER, ALIGNMENT = b"MPWEIGHT", 1, 64, 64
@@ -26,6 +27,7 @@ def padded(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
+@slot("export.offsets")
 def offsets(sizes: list[int]) -> tuple[list[int], int]:
     """Where arrays of these sizes in bytes lie in the file, and the size of the file."""
     places, at = [], HEADER
@@ -35,6 +37,7 @@ def offsets(sizes: list[int]) -> tuple[list[int], int]:
     return places, at
 
 
+@slot("export.to_bytes")
 def to_bytes(arrays: list, library: int) -> bytes:
     """The bytes of the file."""
     places, size = offsets([a.nbytes for a in arrays])

@@ -16,6 +16,7 @@ from ..core.prelude import not_supported, public, type_error, value_error
 from ..engine.core.dim import at
 from ..engine.core.dtype import resolve
 from ..engine.eager.tensor import wrap
+from .buckets import bucket_for, fill
 from .config import Config
 from .model import Binding, Model, Unbound
 
@@ -212,10 +213,9 @@ class Predictor:
         bound, rows = self.binding_for([a.shape for a in arrays])
         if rows is None:
             return [wrap(a) for a in bound.call(arrays)]
-        padded = []
-        for array, whole in zip(arrays, bound.inputs, strict=True):
-            padded.append(np.zeros_like(whole))
-            padded[-1][:rows] = array
+        padded = [np.zeros_like(whole) for whole in bound.inputs]
+        for memory, array in zip(padded, arrays, strict=True):
+            fill(memory, [array])
         return [wrap(a[:rows].copy()) for a in bound.call(padded)]
 
     def clone(self, stream=None) -> Predictor:
@@ -281,7 +281,7 @@ class Predictor:
         if self.config._buckets:
             model.check(shapes)
             rows = shapes[0][0]
-            room = next((n for n in self.config._buckets if n >= rows), rows)
+            room = bucket_for(rows, self.config._buckets)
             shapes = [(room, *shape[1:]) for shape in shapes]
             rows = None if rows == room else rows
         key = tuple(shapes)

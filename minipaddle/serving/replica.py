@@ -9,6 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from ..engine.core.dim import Dim
+from ..inference.buckets import bucket_for, fill
 from ..inference.model import Binding, Unbound
 
 SHAPES = 16
@@ -92,16 +93,12 @@ class Replica:
                 memory[...] = array
             bound.run()
             return [[array.copy() for array in bound.outputs]]
-        ends = np.cumsum([request[0].shape[0] for request in requests]).tolist()
-        room = next((n for n in served.buckets if n >= ends[-1]), ends[-1])
+        room = bucket_for(sum(len(request[0]) for request in requests), served.buckets)
         bound = self.bound([(room, *a.shape[1:]) for a in requests[0]])
-        pieces = [slice(a, b) for a, b in zip([0, *ends], ends)]
         for k, memory in enumerate(bound.inputs):
-            for rows, request in zip(pieces, requests, strict=True):
-                memory[rows] = request[k]
-            memory[ends[-1] :] = memory[ends[-1] - 1]  # valid data pad a batch
+            places = fill(memory, [request[k] for request in requests])
         bound.run()
-        return [[array[rows].copy() for array in bound.outputs] for rows in pieces]
+        return [[array[rows].copy() for array in bound.outputs] for rows in places]
 
     def bound(self, shapes: list[tuple]) -> Binding | Unbound:
         """Memory for inputs of these shapes."""

@@ -18,7 +18,8 @@ from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import Program, State
 from minipaddle.export.c import write
-from minipaddle.export.library import identifiers, without_folders
+from minipaddle.export.header import identifiers
+from minipaddle.export.library import without_folders
 from minipaddle.export.processor import LEVELS
 from minipaddle.jit.saved import Kept, Method, Saved
 from minipaddle.static import InputSpec

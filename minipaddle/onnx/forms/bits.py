@@ -7,6 +7,7 @@ from math import prod
 import numpy
 
 from ...engine.core import dtype as dt
+from ...engine.core.slots import slot
 from ..formulas import elementwise
 from ..graph import Graph, NoForm, Value
 from .table import FORMS, form
@@ -14,6 +15,7 @@ from .table import FORMS, form
 FLOAT, INT8 = dt.float32.numpy, dt.int8.numpy
 
 
+@slot("onnx.step_of")
 def step_of(g: Graph, scale, high: int, x: Value) -> tuple[object, int | None]:
     """(the scale of one step as ONNX takes it, the axis along which it varies)."""
     known = g.known(scale)
@@ -36,6 +38,7 @@ def zero_of(g: Graph, zero, step: Value, dtype) -> Value:
     return g.constant(zeros.astype(dtype).reshape(step.shape))
 
 
+@slot("onnx.quantized")
 def quantized(g: Graph, x, scale, zero, low, high) -> tuple:
     """(whole numbers, step, zero, axis): QuantizeLinear."""
     if low < -128 or high > 127:

@@ -9,6 +9,7 @@ import numpy
 
 from ...engine.core.dim import Dim
 from ...engine.core.op import OPS
+from ...engine.core.slots import slot
 from ...engine.core.symbols import Composite
 from ...engine.ops.movement import ravel
 from ...ops.resample import taps
@@ -25,7 +26,8 @@ def turned(g: Graph, x: Value) -> Value:
 
 
 @form("affine")
-def _(g, x, weight, bias):
+@slot("onnx.affine")
+def affine(g, x, weight, bias):
     if len(x.shape) == 2:
         return g("Gemm", x, weight, bias)
     return g("Add", g("MatMul", x, weight), bias)
@@ -71,6 +73,7 @@ def pads(pairs) -> list[int]:
 
 
 @form("conv")
+@slot("onnx.conv")
 def conv(g, x, w, *, stride, padding, dilation, groups):
     how = {"strides": stride, "pads": pads(padding), "dilations": dilation, "group": groups}
     return g("Conv", x, w, **how)

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy
 
+from ...engine.core.slots import slot
 from ..formulas import MODULE, scalar
 from ..graph import INT64, Graph, Value
 from .movement import same, vector_in
@@ -39,14 +40,17 @@ for _name, _kind in {"all": "ReduceMin", "any": "ReduceMax"}.items():
         return reduced(g, kind, truth, axis, keepdim).astype(bool)
 
 
-for _name, _kind in {"argmax": "ArgMax", "argmin": "ArgMin"}.items():
+@slot("onnx.place_of")
+def place_of(g: Graph, kind: str, x: Value, axis: int | None, keepdim: bool) -> Value:
+    """The place of the extreme along an axis; of None the place in the flat array."""
+    if axis is not None:
+        return g(kind, x, axis=axis, keepdims=int(keepdim), dtype=INT64)
+    at = g(kind, g("Reshape", x, (-1,)), axis=0, keepdims=0, dtype=INT64)
+    return g("Reshape", at, (1,) * len(x.shape)) if keepdim else at
 
-    @form(_name)
-    def _(g, x, *, axis, keepdim, kind=_kind):
-        if axis is not None:
-            return g(kind, x, axis=axis, keepdims=int(keepdim), dtype=INT64)
-        at = g(kind, g("Reshape", x, (-1,)), axis=0, keepdims=0, dtype=INT64)
-        return g("Reshape", at, (1,) * len(x.shape)) if keepdim else at
+
+FORMS["argmax"] = lambda g, x, axis, keepdim: place_of(g, "ArgMax", x, axis, keepdim)
+FORMS["argmin"] = lambda g, x, axis, keepdim: place_of(g, "ArgMin", x, axis, keepdim)
 
 
 @form("cumsum")
