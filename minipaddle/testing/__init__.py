@@ -1,5 +1,8 @@
-"""Tools for tests: gradients against central differences, the engine's self-check, C in Python."""
+"""Tools for tests: gradients against central differences, the engine's self-check, C read in Python,
+exported C.
+"""
 
 from .c_in_python import played
 from .engine import check_engine, samples, selfcheck
+from .exported import ExportedLibrary
 from .gradcheck import check_grad

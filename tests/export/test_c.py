@@ -23,8 +23,9 @@ from minipaddle.export.library import without_folders
 from minipaddle.export.processor import LEVELS
 from minipaddle.jit.saved import Kept, Method, Saved
 from minipaddle.static import InputSpec
+from minipaddle.testing.exported import FLAGS, aligned
 from tests.executors.fuzz import Report, programs_of
-from tests.export.built import FLAGS, MODELS, TOLERANCE, Built, aligned, random, results, saved
+from tests.export.built import MODELS, TOLERANCE, Built, random, results, saved
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 ALONE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}

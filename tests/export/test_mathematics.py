@@ -10,7 +10,7 @@ import scipy.special
 
 from minipaddle.engine.codegen.translation_unit import BINARY, HEADERS, UNARY, declarations
 from minipaddle.export.mathematics import without_libm
-from tests.export.built import FLAGS
+from minipaddle.testing.exported import FLAGS
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 ODD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 5e-324, 2.2e-308, -2.5])
