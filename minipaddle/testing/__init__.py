@@ -1,4 +1,4 @@
-"""Tools for tests: gradients against central differences, the engine's self-check, C read in Python,
+"""Tools for tests: gradients against central differences, the engine's self-check, C in Python,
 exported C.
 """
 
