@@ -25,7 +25,7 @@ exercise = Exercise(
         "the whole file, arrays into its slices (`array.tobytes()` is row-major), the head at "
         "last, because it holds the sum of what lies behind it.",
         "at = 64; for each size: note at; at += the size, rounded up to 64\n"
-        "data[at : at + array.nbytes] = array.tobytes()\n"
+        "the slice from `at` on, as long as the array's bytes, gets those bytes\n"
         "struct.pack('<IIQQI', 1, how many, bytes of the file, library, zlib.adler32(data[64:]))",
     ),
     wrong={

@@ -2,7 +2,7 @@
 
 ONNX has no layers on whole numbers (chapter 21). A file says instead where a value is rounded: a
 node "QuantizeLinear", which makes whole numbers of floats, and at once a "DequantizeLinear", which
-makes floats of them. A runtime that can compute with bytes finds the pairs, and joins them with
+makes floats of them. A program that can compute with bytes finds the pairs, and joins them with
 what stands between. Write two functions that say the engine's rounding so.
 
 `step_of(g, scale, high, x)`: the engine's `scale` says which magnitude the whole number `high`
