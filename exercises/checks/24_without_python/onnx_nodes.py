@@ -60,6 +60,9 @@ exercise = Exercise(
         "along axis 0 of what is not flat": "g('Reshape', x, (-1,)) → x",
     },
     unkillable={
+        "before, after = zip(*padding, strict=True) → "
+        "before, after = zip(*padding, strict=False)": "a pair has two numbers",
+        "return g('Add', product, bias) → return g('Add', bias, product)": "a sum has no order",
         "at = g(kind, flat, axis=0, keepdims=0, dtype=np.int64) → "
         "at = g(kind, flat, axis=-1, keepdims=0, dtype=np.int64)": "a flat array has one axis",
         "place_of: right only for positive axes": "records count their axes from the front",
