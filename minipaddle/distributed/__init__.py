@@ -74,6 +74,7 @@ from .plans import (
     SequenceParallelEnable,
     SequenceParallelEnd,
 )
+from .ps.entries import CountFilterEntry, ProbabilityEntry
 from .sharding import group_sharded_parallel, save_group_sharded_model
 from .spawning import spawn
 

@@ -1,5 +1,8 @@
 """`python -m minipaddle.distributed.launch --nproc 4 train.py`: a script as several processes.
 
+With `--server_num 1 --trainer_num 2` they are parameter servers, then workers, and the environment
+tells each its role, as `fleet.PaddleCloudRoleMaker` reads it.
+
 It becomes MPI's `mpiexec`; between that and each rank is a keeper (see `keeper.py`). With
 `--max_restart` it stays: MPI's world is fixed, so when a rank is lost the world ends, and another
 one is started (see `restarting.py`). Source: Paddle API `paddle.distributed.launch`.
@@ -28,6 +31,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--devices", "--gpus", default="", help="the GPUs to use, as 0,1: a process for each")
     add("--ips", default="", help="machines, as 10.0.0.1,10.0.0.2; else this one")
     add("--nnodes", default="", help="how many of these, or the least and the most, as 1:4")
+    add("--server_num", "--servers", type=int, default=0, help="how many parameter servers")
+    add("--trainer_num", "--workers", type=int, default=1, help="how many workers they have")
     add("--timeout", type=float, help="the seconds that ranks wait for each other")
     add("--max_restart", type=int, default=0, help="how often a job that failed is started again")
     levels = "with as many ranks (1), or with those that were not killed (2)"
@@ -42,6 +47,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         parser.error(f"--nnodes {options.nnodes}: expected a number, or two as 1:4")
     given = [int(n) for n in options.nnodes.split(":") if n] or [1, len(machines)]
     options.least, options.machines = given[0], machines[: given[-1]]
+    if options.server_num and options.max_restart:
+        parser.error("--max_restart with --server_num: start it again, on the servers' folder")
     if not 1 <= options.least <= len(options.machines):
         parser.error(f"--nnodes {options.nnodes}, and --ips lists {len(machines)}")
     return options
@@ -63,6 +70,29 @@ def command(mpiexec: str, places: list[str], program: list[str]) -> list[str]:
     runs = [f"{machine}:{len([*ranks])}" for machine, ranks in groupby(places)]
     hosts = ["-hosts", ",".join(runs)] if places[0] else []
     return [mpiexec, *hosts, "-n", str(len(places)), *program]
+
+
+def with_servers(options: argparse.Namespace, mpiexec: str) -> list[str]:
+    """The call of `mpiexec` for a job with parameter servers."""
+    hosts = ["-hosts", options.ips] if options.ips else []
+    roles = with_roles(options.server_num, options.trainer_num, program_of(options))
+    return [mpiexec, *hosts, *roles]
+
+
+def with_roles(servers: int, workers: int, rank: list[str]) -> list[str]:
+    """`mpiexec`'s arguments for parameter servers, then workers, each with its role in the
+    environment. Addresses are names: MPI carries the bytes.
+    """
+    ports = [str(k) for k in range(servers)]
+    common = {"PADDLE_PSERVERS_IP_PORT_LIST": ",".join(f"server:{port}" for port in ports)}
+    common |= {"PADDLE_TRAINERS_NUM": str(workers), "POD_IP": "server"}
+    roles = [{"TRAINING_ROLE": "PSERVER", "PADDLE_PORT": port} for port in ports]
+    roles += [{"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(k)} for k in range(workers)]
+    found: list[str] = []
+    for role in roles:
+        settings = [word for pair in (common | role).items() for word in ("-env", *pair)]
+        found += [*([":"] if found else []), "-n", "1", *settings, *rank]
+    return found
 
 
 def find_mpiexec() -> str:
@@ -89,6 +119,8 @@ def main(arguments: list[str] | None = None) -> None:
     if options.max_restart:
         sys.exit(restarting.run(options, places, program, start))
     call = start(places, program)
+    if options.server_num:
+        call = with_servers(options, call[0])
     os.execv(call[0], call)
 
 

@@ -1,5 +1,7 @@
 """`Executor`: compiles a program once for each set of feeds and fetches, and runs it many times."""
 
+from functools import partial
+
 from ..engine.core.errors import value_error
 from ..engine.core.record import Record
 from ..engine.eager.convert import as_array
@@ -52,7 +54,10 @@ class Executor:
             elif program.first and not fetch_list and not program.view().program.records:
                 arrays = self.initialize(program)
             else:
-                arrays = self.compute(program, feed or {}, fetch_list or [], strategy)
+                compute = partial(self.compute, program, strategy=strategy)
+                remote = program.tracer.remote
+                run = compute if remote is None else partial(remote.run, compute)
+                arrays = run(feed or {}, fetch_list or [])
             return [CPU.move(a) if return_numpy else wrap(a) for a in arrays]
 
     @staticmethod

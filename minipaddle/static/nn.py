@@ -2,6 +2,7 @@
 
 from ..core.missing import namespace as _namespace
 from ..core.prelude import logic, type_error, value_error
+from ..distributed.ps.embedding import sparse_embedding
 from ..engine.eager import control_flow as control
 from ..engine.jit.tree import flatten, unflatten
 from ..nn import functional as F
@@ -13,7 +14,7 @@ from .functions import as_list
 
 __all__ = [
     "batch_norm", "case", "cond", "conv2d", "create_parameter", "embedding", "fc", "layer_norm",
-    "switch_case", "while_loop",
+    "sparse_embedding", "switch_case", "while_loop",
 ]  # fmt: skip
 
 

@@ -73,6 +73,8 @@ class Program:
         Source: Paddle API `static.Program.clone`.
         """
         copy, view = Program(self.tracer.root.program.name), self.view()
+        remote = self.tracer.remote
+        copy.tracer.remote = remote.for_test() if for_test and remote is not None else remote
         if for_test:
             table: dict[Record, Record] = {}
             program = in_mode(view.program, False, table)

@@ -34,6 +34,7 @@ class StaticTracer(Tracer):
     """
 
     by_hand = True
+    remote = None  # with parameter servers: what is pulled for a run, and pushed after it
 
     def __init__(self, name: str, startup=None):
         super().__init__(name)

@@ -35,8 +35,8 @@ nn | regularizer | distribution
 optimizer | io | metric
 jit
 amp
-generation
-quantization | distributed | static | vision | text | hapi | tuning
+generation | distributed
+quantization | static | vision | text | hapi | tuning
 slim | inference | onnx | export
 viz | testing
 learn

@@ -12,6 +12,19 @@ from .model import (
     worker_index,
     worker_num,
 )
+from .roles import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
+from .servers import (
+    init_server,
+    init_worker,
+    is_server,
+    is_worker,
+    report,
+    run_server,
+    save_persistables,
+    server_index,
+    server_num,
+    stop_worker,
+)
 from .recompute import recompute, recompute_sequential
 from .strategy import DistributedStrategy
 from .topology import (

@@ -13,7 +13,8 @@ from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
 from ..pipeline.training import clip_across_stages
 from ..same import parameters_of, require_same
-from . import topology
+from ..ps.session import ServerOptimizer, session
+from . import servers, topology
 from .merging import GradientMerge
 from .meta_parallel.pipeline_layer import PipelineLayer
 from .meta_parallel.pipeline_parallel import PipelineParallel
@@ -27,6 +28,8 @@ merging = per_rank(())
 def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") -> None:
     """Meet the other ranks, and say how to train. `log_level` changes nothing here.
 
+    With `is_collective=False` some of them are parameter servers, as `role_maker` says, or the
+    environment (`PaddleCloudRoleMaker`): see `fleet.init_worker`, `fleet.run_server`.
     Source: Paddle API `paddle.distributed.fleet.init`.
 
     >>> import minipaddle as paddle
@@ -42,10 +45,11 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
     >>> first == second
     True
     """
-    if role_maker is not None or not is_collective:
-        raise not_supported(
-            "fleet with parameter servers", expected="fleet.init(is_collective=True)"
-        )
+    if not (is_collective or getattr(role_maker, "is_collective", False)):
+        return servers.begin(role_maker, strategy)
+    session.now = None
+    if strategy is not None and strategy.a_sync:
+        raise not_supported("a_sync in a collective job", expected="fleet.init(role)")
     chosen.now, merging.now = strategy or DistributedStrategy(), ()
     world = init_parallel_env()
     require_same("fleet.init", None, {"the strategy": [repr(chosen.now)]})
@@ -103,7 +107,8 @@ def distributed_model(model):
 
 
 def distributed_optimizer(optimizer, strategy=None):
-    """The optimizer itself: equal weights and averaged gradients need no other. With
+    """With parameter servers, an optimizer whose steps they take. Otherwise
+    the optimizer itself: equal weights and averaged gradients need no other. With
     `strategy.gradient_merge` one that updates at every k-th step alone. With a sharding_degree its
     states lie in pieces along the axis sharding, as the stage of `sharding_configs` says.
 
@@ -128,6 +133,9 @@ def distributed_optimizer(optimizer, strategy=None):
     >>> paddle.distributed.spawn(work, nprocs=2).results
     [[0.0, -2.0], [0.0, -2.0]]
     """
+    if session.now is not None:
+        session.now.strategy = strategy or session.now.strategy
+        return ServerOptimizer(optimizer, session.now)
     chosen.now = strategy = strategy or strategy_in_use()
     facts = {"the strategy": [repr(strategy)], "the optimizer": [type(optimizer)]}
     require_same("fleet.distributed_optimizer", None, facts)
@@ -178,7 +186,7 @@ def worker_index() -> int:
     >>> paddle.distributed.spawn(paddle.distributed.fleet.worker_index, nprocs=2).results
     [0, 1]
     """
-    return get_rank()
+    return get_rank() if session.now is None else session.now.role.current_id
 
 
 def worker_num() -> int:
@@ -188,7 +196,7 @@ def worker_num() -> int:
     >>> paddle.distributed.spawn(paddle.distributed.fleet.worker_num, nprocs=2).results
     [2, 2]
     """
-    return get_world_size()
+    return get_world_size() if session.now is None else session.now.role.workers
 
 
 def is_first_worker() -> bool:
@@ -199,7 +207,7 @@ def is_first_worker() -> bool:
     >>> paddle.distributed.fleet.is_first_worker()
     True
     """
-    return get_rank() == 0
+    return worker_index() == 0 and not servers.is_server()
 
 
 def barrier_worker() -> None:
@@ -208,4 +216,4 @@ def barrier_worker() -> None:
     >>> import minipaddle as paddle
     >>> paddle.distributed.fleet.barrier_worker()
     """
-    barrier()
+    barrier() if session.now is None else session.now.connected().barrier()

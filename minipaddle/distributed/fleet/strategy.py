@@ -7,6 +7,7 @@ from ...engine.core.rank import per_rank
 from ..pipeline.schedules import SCHEDULES
 
 KNOWN = {
+    "a_sync": False,
     "find_unused_parameters": False,
     "fuse_all_reduce_ops": True,
     "fuse_grad_size_in_MB": 32,
@@ -31,6 +32,9 @@ DEGREES = {"dp_degree": -1, "mp_degree": 1, "pp_degree": 1, "sharding_degree": 1
 MERGING = {"k_steps": 1, "avg": True}
 """How many steps make an update, and whether by the mean of their gradients; else by the sum."""
 
+A_SYNC = {"k_steps": 0}
+"""Every how many steps workers exchange what they changed; 0: every gradient is pushed."""
+
 SHARDING = {"stage": 1}
 """The stage of ZeRO along the axis sharding."""
 
@@ -38,7 +42,7 @@ PIPELINE = {"micro_batch_size": 1, "accumulate_steps": 1, "schedule_mode": "1F1B
 """How a batch is cut into micro-batches, and the order in which a stage computes them."""
 
 OTHERS = (
-    "a_sync", "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic",
+    "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic",
     "fp16_allreduce", "heter_ccl_mode", "lamb", "lars", "localsgd", "pipeline", "qat", "recompute",
     "semi_auto", "sharding", "tensor_parallel", "use_hierarchical_allreduce",
 )  # fmt: skip
@@ -55,6 +59,8 @@ INSTEAD = {
 class DistributedStrategy:
     """The argument of `fleet.init`: attributes to set. Others of Paddle's are refused by name.
 
+    a_sync, a_sync_configs: with parameter servers, does nobody wait for others? With `k_steps` more
+        than 0 workers take their steps alone, and exchange what changed every k_steps of them
     find_unused_parameters: may a backward leave parameters without a gradient?
     gradient_merge, gradient_merge_configs: is only every `k_steps`-th step an update, by the mean
         (`avg`) of the gradients of all of them? They are averaged over the ranks once for it
@@ -80,6 +86,7 @@ class DistributedStrategy:
         vars(self).update(KNOWN | HINTS | dict.fromkeys(OTHERS, False))
         vars(self).update(hybrid_configs=dict(DEGREES), gradient_merge_configs=dict(MERGING))
         vars(self).update(sharding_configs=dict(SHARDING), pipeline_configs=dict(PIPELINE))
+        vars(self).update(a_sync_configs=dict(A_SYNC))
 
     def __setattr__(self, name: str, value) -> None:
         if name in PARTS:
@@ -148,7 +155,19 @@ def pipeline(settings: dict) -> dict:
     return settings
 
 
+def a_sync(settings: dict) -> dict:
+    """How workers of parameter servers exchange what they learn."""
+    for name in settings:
+        if name not in A_SYNC:
+            raise not_supported(f"a_sync_configs with {name}", expected="k_steps")
+    k = settings.get("k_steps", 0)
+    if type(k) is not int or k < -1:
+        raise value_error(f"a_sync_configs with k_steps={k!r}", expected="0, 1, 2, …")
+    return settings
+
+
 PARTS = {
+    "a_sync_configs": a_sync,
     "hybrid_configs": hybrid,
     "pipeline_configs": pipeline,
     "gradient_merge_configs": merging,

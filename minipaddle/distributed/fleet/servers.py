@@ -1,0 +1,215 @@
+"""`fleet` with parameter servers: the calls of a script that is run by workers and by servers.
+
+    fleet.init(role)
+    ...
+    if fleet.is_server():
+        fleet.init_server("folder")
+        fleet.run_server()
+    else:
+        fleet.init_worker()
+        ...
+        fleet.stop_worker()
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from weakref import WeakKeyDictionary
+
+from ...engine.core.errors import not_supported, teach, value_error
+from ..objects import all_gather_object
+from ..parallel import init_parallel_env
+from ..ps import on_ray
+from ..ps.mpi import MPI
+from ..ps.server import Server
+from ..ps.session import Session, session, session_in_use
+from ..ps.threads import Threads
+from .roles import PaddleCloudRoleMaker, Role
+from .strategy import DistributedStrategy
+
+SHARED: WeakKeyDictionary = WeakKeyDictionary()
+"""What carries requests between the threads of one `spawn`, by their world."""
+LOCK = threading.Lock()
+
+
+def begin(role_maker, strategy) -> None:
+    """Be what a role says, and know the roles of the others."""
+    role = PaddleCloudRoleMaker() if role_maker is None else role_maker
+    session.now = found = Session(role, strategy or DistributedStrategy())
+    found.folder = os.environ.get("MINIPADDLE_PS_FOLDER")
+    found.group = group = init_parallel_env()
+    if group.size == 1 or os.environ.get("MINIPADDLE_PS_CARRIER") == "ray":
+        return  # the servers are in this process, or actors
+    roles: list = []
+    all_gather_object(roles, [role.role, role.current_id, role.workers, role.servers])
+    ranks = {(kind, number): rank for rank, (kind, number, *_) in enumerate(roles)}
+    expected = {(Role.SERVER, k) for k in range(role.servers)}
+    expected |= {(Role.WORKER, k) for k in range(role.workers)}
+    if {*ranks} != expected or len(roles) != len(ranks):
+        raise value_error(
+            f"{group.size} ranks, of which {len(ranks)} are different workers and servers",
+            expected=f"workers 0 to {role.workers - 1}, servers 0 to {role.servers - 1}",
+        )
+    if group.backend == "mpi":
+        found.carrier = MPI(group, [ranks[Role.SERVER, k] for k in range(role.servers)])
+    elif group.backend == "threads":
+        with LOCK:
+            made = Threads(role.servers, role.workers, None, absent=range(role.servers))
+            found.carrier = SHARED.setdefault(group.world, made)
+    else:
+        raise not_supported(f"parameter servers by {group.backend}", expected="threads, MPI, Ray")
+
+
+def is_server() -> bool:
+    """Is this process a server? Source: Paddle API `paddle.distributed.fleet.is_server`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.is_server()
+    False
+    """
+    return session.now is not None and session.now.role.is_server
+
+
+def is_worker() -> bool:
+    """Is this process a worker? Source: Paddle API `paddle.distributed.fleet.is_worker`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.is_worker()
+    True
+    """
+    return not is_server()
+
+
+def server_num() -> int:
+    """How many servers there are. Source: Paddle API `paddle.distributed.fleet.server_num`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.server_num()
+    0
+    """
+    return 0 if session.now is None else session.now.role.servers
+
+
+def server_index() -> int:
+    """The number of this server. Source: Paddle API `paddle.distributed.fleet.server_index`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.server_index()
+    Traceback (most recent call last):
+    RuntimeError: server_index before fleet.init
+    ...
+    """
+    return session_in_use("server_index").role.current_id
+
+
+def init_server(dirname: str | None = None, *args, **kwargs) -> None:
+    """Say in which folder a server has its snapshot and log: it begins with what is there, and
+    loses nothing that it acknowledged. Without a folder (nor MINIPADDLE_PS_FOLDER in the
+    environment) it has what it has in memory. A worker whose servers are in its own process calls
+    it, too. Source: Paddle API `paddle.distributed.fleet.init_server`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.init_server("folder")
+    Traceback (most recent call last):
+    RuntimeError: init_server before fleet.init
+    ...
+    """
+    if args or kwargs:
+        raise not_supported("init_server with more than a folder", expected="init_server(dirname)")
+    found = session_in_use("init_server")
+    found.folder = found.folder if dirname is None else os.fspath(dirname)
+
+
+def run_server() -> None:
+    """Serve until all workers have called `stop_worker`. Source: Paddle API
+    `paddle.distributed.fleet.run_server`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.run_server()
+    Traceback (most recent call last):
+    RuntimeError: run_server before fleet.init
+    ...
+    """
+    found = session_in_use("run_server")
+    role, carrier = found.role, found.carrier
+    if carrier is None or not role.is_server:
+        raise RuntimeError(
+            teach(f"run_server in {role}", hint="Ray, or a lone worker, starts servers itself")
+        )
+    server = Server(role.current_id, role.servers, role.workers, found.folder)
+    if isinstance(carrier, MPI):
+        return carrier.serve(server)
+    carrier.add(server)
+    while not server.ended.wait(0.1):
+        found.group.check()
+
+
+def init_worker(scopes=None) -> None:
+    """Connect a worker: tables are made on the servers, and all workers begin with the parameters
+    of worker 0, or with those that the servers restored. `scopes` changes nothing here. Source:
+    Paddle API `paddle.distributed.fleet.init_worker`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.init_worker()
+    Traceback (most recent call last):
+    RuntimeError: init_worker before fleet.init
+    ...
+    """
+    found = session_in_use("init_worker")
+    role, timeout = found.role, found.group.timeout
+    if role.is_server:
+        raise RuntimeError(teach("init_worker in a server", expected="fleet.run_server()"))
+    if os.environ.get("MINIPADDLE_PS_CARRIER") == "ray":
+        name = os.environ.get("PADDLE_JOB_ID", "job")
+        found.carrier = on_ray.Ray(role.servers, role.workers, found.folder, name)
+    elif found.carrier is None:
+        found.carrier = Threads(role.servers, role.workers, found.folder)
+    elif isinstance(found.carrier, Threads):
+        found.carrier.wait_for_all(timeout)
+    found.connect(found.carrier, timeout)
+
+
+def stop_worker() -> None:
+    """Leave: the servers end when all workers have. Source: Paddle API
+    `paddle.distributed.fleet.stop_worker`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.stop_worker()
+    Traceback (most recent call last):
+    RuntimeError: stop_worker before fleet.init
+    ...
+    """
+    found = session_in_use("stop_worker")
+    found.connected().stop()
+    found.client = None
+
+
+def save_persistables(executor, dirname: str, main_program=None, mode: int = 0) -> None:
+    """Let the servers write all tables to a folder that `init_server` reads. One worker calls it.
+
+    `executor`, `main_program` and `mode` change nothing here: the servers have all there is.
+    Source: Paddle API `paddle.distributed.fleet.save_persistables`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.save_persistables(None, "folder")
+    Traceback (most recent call last):
+    RuntimeError: save_persistables before fleet.init
+    ...
+    """
+    session_in_use("save_persistables").connected().snapshot(os.fspath(dirname))
+
+
+def report() -> list[dict]:
+    """What each server has seen: `stragglers`, `seconds` that each worker's latest steps took,
+    `staleness` of each worker's pushes (mean, largest), and of each table its `rows` and `steps`.
+
+    Source: `ps/server.py`.
+
+    >>> from minipaddle.distributed import fleet
+    >>> fleet.report()
+    Traceback (most recent call last):
+    RuntimeError: report before fleet.init
+    ...
+    """
+    return session_in_use("report").connected().report()

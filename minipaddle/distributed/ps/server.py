@@ -1,0 +1,326 @@
+"""A parameter server: tables, and what workers ask of them.
+
+A server is a state machine that never waits. `handle(request)` returns a Future; in a sync table
+the answer of a pull may have to wait for the pushes of other workers, whose requests then complete
+it. So a carrier needs no thread for each worker, and the server is the same on each carrier.
+
+How pushes change a table is its `mode`:
+
+- "sync": a step is the mean of one push of each worker; who pulls after his push gets the result.
+  k workers are one process with the batches joined.
+- "async": each push is a step, at once. The server counts by how many steps of others the values
+  were older for which a gradient was computed (its *staleness*).
+- "geo": workers take steps by themselves, and send every few of them how far they came. The server
+  adds that up.
+
+A push has the number of its worker and a sequence number: one that comes again, because its answer
+was lost, is acknowledged and changes nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict, deque
+from concurrent.futures import Future
+from time import monotonic
+
+from ...engine.core.errors import value_error
+from ...engine.core.slots import slot
+from ...engine.eager.device import NUMPY
+from ...engine.eager.tensor import wrap
+from ...engine.ops.gather import scatter_sum
+from .journal import Journal
+from .table import Table
+
+REMEMBERED = 32
+"""How many of a worker's latest steps say how fast it is."""
+
+SLOW = 2.0
+"""Who takes this many times as long as others holds them up."""
+
+
+class ServerLost(RuntimeError):
+    """A server has died. The carrier makes it again from its snapshot and log, if it has them."""
+
+
+def combine(ids, counts, rows):
+    """The different ids in rising order, and for each the sums of its counts and rows: [n], [n],
+    [n, width].
+    """
+    ids, at = NUMPY.unique(ids, return_inverse=True)
+    if len(ids) == len(at):
+        order = NUMPY.argsort(at)
+        return ids, counts[order], rows[order]
+    shape = (len(ids), rows.shape[1])
+    rows = scatter_sum(wrap(rows), wrap(at), shape=shape, axis=0).array
+    return ids, NUMPY.bincount(at, counts).astype("int64"), rows
+
+
+def join(pushes: list[dict]) -> tuple:
+    """(ids, counts, gradients) of a step of all workers: the mean of their gradients."""
+    parts = [NUMPY.concatenate([p[name] for p in pushes]) for name in ("ids", "counts", "rows")]
+    ids, counts, rows = combine(*parts)
+    return ids, counts, rows / len(pushes)
+
+
+@slot("ps.stragglers")
+def stragglers(seconds: dict[int, list[float]], factor: float = SLOW) -> list[int]:
+    """The workers that hold the others up, in rising order.
+
+    `seconds` has for each worker how long its latest steps took, without its waiting for others;
+    the last of them may still go on. A worker is a straggler if its median is more than `factor`
+    times the median of the medians of the other workers.
+    """
+    medians = {w: float(NUMPY.median(s)) for w, s in seconds.items() if len(s)}
+    found = []
+    for worker, own in medians.items():
+        others = [m for w, m in medians.items() if w != worker]
+        if others and own > factor * float(NUMPY.median(others)):
+            found.append(worker)
+    return sorted(found)
+
+
+class Server:
+    """Server number `index` of `servers`, for `workers` workers. With a folder it has a snapshot
+    and a log there (`journal.py`), and begins with what they say; `anew` if a new job begins, whose
+    workers all are there again.
+    """
+
+    def __init__(self, index=0, servers=1, workers=1, folder: str | None = None, anew=True):
+        self.index, self.servers, self.workers = index, servers, workers
+        self.lock, self.ended = threading.RLock(), threading.Event()
+        self.tables: dict[str, Table] = {}
+        self.pending: dict[str, dict[int, deque]] = {}  # pushes that wait for other workers
+        self.waiting: list[tuple] = []  # (whether it can be answered, answer, future)
+        self.stopped: set[int] = set()
+        self.met: dict[int, int] = {}  # the last barrier that each worker came to
+        self.answered: dict[int, float] = {}  # since when a worker computes a step
+        self.seconds = defaultdict(lambda: deque(maxlen=REMEMBERED))
+        self.staleness = defaultdict(lambda: [0, 0, 0])  # pushes, sum, largest
+        self.journal, self.dead = None, False
+        if folder is not None:
+            self.restore(Journal(folder, index), anew)
+
+    def handle(self, request: dict) -> Future:
+        """Do what a request asks for; the Future of the answer. Its error is the request's."""
+        future = Future()
+        with self.lock:
+            try:
+                if self.dead:
+                    raise ServerLost(f"server {self.index} has died")
+                do, given = request["do"], {k: v for k, v in request.items() if k != "do"}
+                if do not in REQUESTS:
+                    raise value_error(f"a server was asked to {do!r}", expected=str([*REQUESTS]))
+                answer = REQUESTS[do](self, **given)
+                if isinstance(answer, tuple):
+                    self.waiting.append((*answer, future))
+                else:
+                    future.set_result(answer)
+                self.answer()
+            except Exception as error:
+                future.set_exception(error)
+        return future
+
+    def answer(self) -> None:
+        """Answer the requests that wait no longer."""
+        ready = [w for w in self.waiting if w[0]()]
+        self.waiting = [w for w in self.waiting if w not in ready]
+        for _, answer, future in ready:
+            future.set_result(answer())
+
+    def table(self, name: str) -> Table:
+        """The table of a name."""
+        if name not in self.tables:
+            raise value_error(f"no table {name!r}", expected=f"one of {sorted(self.tables)}")
+        return self.tables[name]
+
+    def log(self, do: str, **request) -> None:
+        """Put a request into the log before it is done; first a snapshot, if it is time."""
+        if self.journal is not None:
+            if self.journal.is_long():
+                self.snapshot()
+            self.journal.append({"do": do, **request})
+
+    # ---- requests ----------------------------------------------------------------------------
+
+    def create(self, table: str, config: dict, worker: int) -> dict:
+        """Make a table, unless it is there; what it is, the last push that it has of the worker,
+        and how many rows.
+        """
+        if table not in self.tables:
+            self.log("create", table=table, config=config, worker=worker)
+            self.tables[table] = Table(config)
+            self.pending[table] = defaultdict(deque)
+        known = self.tables[table]
+        for key, value in known.config.items():
+            if key != "base" and config[key] != value:
+                raise value_error(
+                    f"worker {worker} has the table {table!r} with {key}={config[key]!r}",
+                    expected=f"{value!r}, as it was made",
+                    hint="run all workers on one script, or take a new folder for the servers",
+                )
+        done = known.done.get(worker, 0)
+        return {"config": known.config, "done": done, "rows": len(known)}
+
+    def write(self, table: str, ids, rows) -> None:
+        """Set rows, all different."""
+        self.table(table).check(ids, rows)
+        self.log("write", table=table, ids=ids, rows=rows)
+        self.table(table).write(ids, rows)
+
+    def pull(self, table: str, worker: int, sequence: int, ids):
+        """Rows, and how many pushes they have. In a sync table they have the `sequence` steps that
+        the worker has pushed for.
+        """
+        known = self.table(table)
+
+        def ready() -> bool:
+            return known.config["mode"] != "sync" or known.version >= sequence
+
+        def answer() -> dict:
+            self.answered.setdefault(worker, monotonic())
+            return {"rows": known.read(ids), "version": known.version}
+
+        return (ready, answer)
+
+    def push(self, table: str, worker: int, sequence: int, **push) -> None:
+        """Take a worker's gradients (`rows`) of rows (`ids`), which were seen `counts` times, for
+        values with `version` pushes, at the learning rate `lr`; in a geo table what to add.
+        """
+        known = self.table(table)
+        done = known.done.get(worker, 0)
+        if sequence <= done:
+            return  # it came before: its answer was lost
+        if sequence != done + 1:
+            raise value_error(f"push {sequence} of worker {worker} to {table!r}", f"{done + 1}")
+        known.check(push["ids"], push["rows"])
+        self.log("push", table=table, worker=worker, sequence=sequence, **push)
+        known.done[worker] = sequence
+        self.note(worker, known, push["version"])
+        mode = known.config["mode"]
+        if mode == "geo":
+            known.add(push["ids"], push["rows"])
+        elif mode == "async":
+            known.update(push["ids"], push["counts"], push["rows"], push["lr"])
+        else:
+            self.pending[table][worker].append(push)
+            self.step(table)
+
+    def step(self, table: str) -> None:
+        """Take the steps of a sync table for which every worker has pushed, unless it stopped."""
+        pending, active = self.pending[table], {*range(self.workers)} - self.stopped
+        while any(pending.values()) and all(pending[w] for w in active):
+            pushes = [pending[w].popleft() for w in sorted(pending) if pending[w]]
+            self.tables[table].update(*join(pushes), pushes[0]["lr"])
+
+    def note(self, worker: int, table: Table, version: int) -> None:
+        """Note how stale a push is, and how long its worker has computed."""
+        if table.config["mode"] == "async":
+            stale, known = table.version - version, self.staleness[worker]
+            known[:] = known[0] + 1, known[1] + stale, max(known[2], stale)
+        begun = self.answered.pop(worker, None)
+        if begun is not None:
+            self.seconds[worker].append(monotonic() - begun)
+
+    def barrier(self, worker: int, number: int):
+        """Wait until every worker that has not stopped comes to its barrier of this number."""
+        self.answered.pop(worker, None)  # it waits, and computes no step
+        self.met[worker] = max(number, self.met.get(worker, 0))
+        workers = range(self.workers)
+        everyone = lambda: all(self.met.get(w, 0) >= number or w in self.stopped for w in workers)
+        return everyone, lambda: None
+
+    def stop(self, worker: int) -> None:
+        """Nobody waits for this worker any longer. After the last one the server has ended."""
+        self.log("stop", worker=worker)
+        self.stopped.add(worker)
+        self.answered.pop(worker, None)
+        for name in self.tables:
+            self.step(name)
+        if len(self.stopped) == self.workers:
+            self.ended.set()
+
+    def report(self) -> dict:
+        """What the server has seen: of each worker, and of each table."""
+        now, seconds = monotonic(), {w: [*s] for w, s in self.seconds.items()}
+        for worker, begun in self.answered.items():  # a step that goes on may be slow already
+            if now - begun > SLOW * NUMPY.median(seconds.get(worker, [0.0])):
+                seconds[worker] = [now - begun]
+        staleness = {w: [s / n, most] for w, (n, s, most) in self.staleness.items()}
+        rows = {name: len(t) for name, t in self.tables.items()}
+        return {
+            "stragglers": stragglers(seconds), "seconds": seconds, "staleness": staleness,
+            "rows": rows, "steps": {name: t.version for name, t in self.tables.items()},
+        }  # fmt: skip
+
+    def rows(self, table: str) -> dict:
+        """All rows of a table that exist here, in rising order."""
+        known = self.table(table)
+        ids = NUMPY.fromiter(sorted(known.index), "int64", len(known))
+        return {"ids": ids, "rows": known.read(ids)}
+
+    # ---- snapshots ---------------------------------------------------------------------------
+
+    def snapshot(self, folder: str | None = None) -> None:
+        """Write a snapshot, to another folder if one is given; the log there begins with the pushes
+        that wait for others.
+        """
+        journal = self.journal if folder is None else Journal(folder, self.index)
+        if journal is None:
+            raise value_error(
+                "a snapshot of a server without a folder", hint='fleet.init_server("folder")'
+            )
+        waiting, tables = [], {name: t.state() for name, t in self.tables.items()}
+        for name, of_workers in self.pending.items():
+            for worker, pushes in of_workers.items():
+                done = self.tables[name].done.get(worker, 0) - len(pushes)
+                tables[name]["done"][worker] = done
+                waiting += [
+                    {"do": "push", "table": name, "worker": worker, "sequence": k, **push}
+                    for k, push in enumerate(pushes, done + 1)
+                ]
+        size = {"index": self.index, "servers": self.servers, "workers": self.workers}
+        state = size | {"stopped": sorted(self.stopped), "tables": tables}
+        journal.snapshot(state, waiting)
+        if folder is not None:
+            journal.close()
+
+    def restore(self, journal: Journal, anew: bool) -> None:
+        """Be what a snapshot and a log say."""
+        state, requests = journal.restore()
+        if state is not None:
+            if (state["index"], state["servers"]) != (self.index, self.servers):
+                raise value_error(
+                    f"{journal.folder} has server {state['index']} of {state['servers']}",
+                    expected=f"server {self.index} of {self.servers}",
+                    hint="start as many servers as before: rows are hashed over all of them",
+                )
+            self.tables = {name: Table.restored(s) for name, s in state["tables"].items()}
+            self.pending = {name: defaultdict(deque) for name in self.tables}
+            self.stopped = {*state["stopped"]}
+        for request in requests:
+            self.handle(request).result()
+        self.journal = journal
+        if anew and self.tables:
+            self.stopped.clear()
+            self.ended.clear()
+            self.snapshot()
+
+    def die(self) -> None:
+        """Be gone, as a process that is killed: those that wait for an answer get an error."""
+        with self.lock:
+            self.dead, waiting = True, self.waiting
+            if self.journal is not None:
+                self.journal.close()
+            for *_, future in waiting:
+                future.set_exception(ServerLost(f"server {self.index} has died"))
+
+
+REQUESTS = {
+    f.__name__: f
+    for f in (
+        Server.create, Server.write, Server.pull, Server.push, Server.barrier, Server.stop,
+        Server.report, Server.rows, Server.snapshot,
+    )
+}  # fmt: skip
+"""What workers can ask for."""
