@@ -12,6 +12,7 @@ from .model import (
     worker_index,
     worker_num,
 )
+from .recompute import recompute, recompute_sequential
 from .roles import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker
 from .servers import (
     init_server,
@@ -25,7 +26,6 @@ from .servers import (
     server_num,
     stop_worker,
 )
-from .recompute import recompute, recompute_sequential
 from .strategy import DistributedStrategy
 from .topology import (
     CommunicateTopology,

@@ -12,8 +12,8 @@ from ..communication import barrier
 from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
 from ..pipeline.training import clip_across_stages
-from ..same import parameters_of, require_same
 from ..ps.session import ServerOptimizer, session
+from ..same import parameters_of, require_same
 from . import servers, topology
 from .merging import GradientMerge
 from .meta_parallel.pipeline_layer import PipelineLayer

@@ -1,14 +1,14 @@
 """`fleet` with parameter servers: the calls of a script that is run by workers and by servers.
 
-    fleet.init(role)
+fleet.init(role)
+...
+if fleet.is_server():
+    fleet.init_server("folder")
+    fleet.run_server()
+else:
+    fleet.init_worker()
     ...
-    if fleet.is_server():
-        fleet.init_server("folder")
-        fleet.run_server()
-    else:
-        fleet.init_worker()
-        ...
-        fleet.stop_worker()
+    fleet.stop_worker()
 """
 
 from __future__ import annotations

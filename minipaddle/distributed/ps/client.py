@@ -84,7 +84,7 @@ class Client:
         if table not in self.configs:
             raise value_error(f"no table {table!r}", expected=f"one of {sorted(self.configs)}")
         ids, rows = NUMPY.asarray(ids), self.configs[table]["rows"]
-        if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        if ids.ndim != 1 or (ids.dtype.kind not in "iu" and len(ids)):
             raise value_error(f"ids {ids.dtype}{list(ids.shape)}", expected="whole numbers [n]")
         if len(ids) and (ids.min() < 0 or ids.max() >= rows):
             wrong = ids[(ids < 0) | (ids >= rows)][0]
@@ -135,6 +135,8 @@ class Client:
     def write(self, table: str, ids, rows) -> None:
         """Set the rows `ids` [n], all different, to [n, width]."""
         ids = self.check(table, ids)
+        if len(NUMPY.unique(ids)) < len(ids):
+            raise value_error(f"write to {table!r} with an id twice", expected="different ids")
         given = [{"ids": ids[part], "rows": rows[part]} for part in self.parts(ids)]
         self.ask("write", given, table=table)
 

@@ -6,9 +6,9 @@ the gradient of that input is pushed. So neither the tape nor a program knows of
 
 from __future__ import annotations
 
-from ...core.prelude import Recording, Tensor, current, where
+from ...core.prelude import Tensor, current, where
 from ...engine.core.dtype import resolve
-from ...engine.core.errors import not_supported, teach, type_error, value_error
+from ...engine.core.errors import not_supported, type_error, value_error
 from ...engine.eager.backward import grad
 from ...engine.eager.device import NUMPY
 from ...ir.input_spec import InputSpec
@@ -46,7 +46,7 @@ def sparse_embedding(
     ...     w = paddle.create_parameter([4, 1], "float32")
     ...     opt = fleet.distributed_optimizer(paddle.optimizer.Adam(0.1, parameters=[w]))
     ...     fleet.init_worker()
-    ...     ids, name = paddle.to_tensor([3, 99_999_999]), paddle.ParamAttr(name="table")
+    ...     ids, name = paddle.to_tensor([1, 99_999_999]), paddle.ParamAttr(name="table")
     ...     rows = paddle.static.nn.sparse_embedding(ids, [10**8, 4], param_attr=name)
     ...     (rows @ w).sum().backward()
     ...     opt.step()

@@ -70,7 +70,7 @@ class Journal:
     def open(self, size: int) -> None:
         """Append to the log from now on, which has `size` bytes."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.file, self.size = open(self.log(self.number), "ab"), size
+        self.file, self.size = self.log(self.number).open("ab"), size
 
     def append(self, request: dict) -> None:
         """Add a request to the log. When this returns it may be acknowledged."""
@@ -108,3 +108,5 @@ class Journal:
         """Let go of the log."""
         if self.file is not None:
             self.file.close()
+
+    __del__ = close

@@ -18,7 +18,9 @@ def ray():
     try:
         return importlib.import_module("ray")
     except ImportError as error:
-        raise RuntimeError(teach(f"no Ray: {error}", hint='pip install "minipaddle[ray]"')) from None
+        raise RuntimeError(
+            teach(f"no Ray: {error}", hint='pip install "minipaddle[ray]"')
+        ) from None
 
 
 class Actor:

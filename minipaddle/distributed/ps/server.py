@@ -32,7 +32,7 @@ from ...engine.ops.gather import scatter_sum
 from .journal import Journal
 from .table import Table
 
-REMEMBERED = 32
+REMEMBERED = 8
 """How many of a worker's latest steps say how fast it is."""
 
 SLOW = 2.0
