@@ -1,8 +1,8 @@
 """A wide-and-deep recommender with a million features: with parameter servers, alone, and PyTorch.
 
 Adagrad in all of them, a batch of 512 clicks in each step, which two workers share. Each engine is
-started anew in each round. On one core, ranks of MPI take turns: beside the examples a second of the
-wall's clock stands the processor time of all processes together.
+started anew in each round. On one core, ranks of MPI take turns: beside the examples a second of
+the wall's clock stands the processor time of all processes together.
 """
 
 from __future__ import annotations

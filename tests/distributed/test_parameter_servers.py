@@ -22,6 +22,7 @@ from minipaddle.distributed.ps.server import Server, ServerLost, stragglers
 from minipaddle.distributed.ps.session import session
 from minipaddle.distributed.ps.table import Table, describe
 from minipaddle.distributed.ps.threads import Threads
+from tests.benchmarks import clicks
 from tests.distributed.ps_conformance import CHECKS, WORKERS, config, on_threads, ones
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -265,6 +266,20 @@ def test_decay_and_factor():
     table = Table(config(optimizer=describe(like, ""), recipe=["constant", 8.0], factor=2.0))
     table.update(np.array([1]), np.ones(1), ones(1), 0.1)
     np.testing.assert_allclose(table.read(np.array([1])), ones(1, 8 - 0.2 * (1 + 0.5 * 8)))
+
+
+def test_a_recommender_learns_from_clicks_on_a_million_features():
+    """Held-out clicks are predicted better, and servers hold the features that came."""
+    fleet.init(fleet.UserDefinedRoleMaker(server_endpoints=["a", "b"]))
+    step, scores = clicks.with_servers(0, 1)
+    ids, labels = clicks.clicks(4096, 99)
+    before = clicks.auc(scores(ids), labels)
+    batches = [clicks.clicks(512, k) for k in range(40)]
+    losses = [step(*batch) for batch in batches]
+    assert np.mean(losses[-10:]) < np.mean(losses[:3]) - 0.05
+    assert clicks.auc(scores(ids), labels) > max(before, 0.5) + 0.1
+    came = len(np.unique(np.concatenate([b[0] for b in batches])))
+    assert sum(r["rows"]["deep"] for r in fleet.report()) == came < 10**6 // 10
 
 
 # ---- programs by hand ------------------------------------------------------------------------
@@ -602,7 +617,7 @@ def test_what_roles_refuse():
 
 def test_launch_gives_roles():
     options = launch.parse(["--servers", "1", "--workers", "2", "train.py", "--lr", "3"])
-    ranks = " ".join(launch.command(options, "mpiexec")).split(" : ")
+    ranks = " ".join(launch.with_servers(options, "mpiexec")).split(" : ")
     assert len(ranks) == 3
     assert [r.count("TRAINING_ROLE PSERVER") for r in ranks] == [1, 0, 0]
     assert "PADDLE_TRAINER_ID 1" in ranks[2]
