@@ -444,7 +444,7 @@ def test_tables_are_saved_to_a_folder_that_init_server_reads(tmp_path, monkeypat
             optimizer.minimize(loss)
             optimizer.clear_grad()
             found.append(loss.item())
-        if first:
+        for _ in range(2 * first):  # the second time over the files of the first
             fleet.save_persistables(None, tmp_path / "saved")
         return found
 
@@ -600,6 +600,30 @@ def test_an_environment_without_a_role(own, error, message, monkeypatch):
         monkeypatch.setenv(name, value)
     with pytest.raises(error, match=message):
         fleet.PaddleCloudRoleMaker()
+
+
+def test_a_second_job_in_one_spawn():
+    """Its servers are others, and empty."""
+
+    def script():
+        rank, found = paddle.distributed.get_rank(), []
+        for _ in range(2):
+            role = fleet.Role.SERVER if rank == 0 else fleet.Role.WORKER
+            fleet.init(fleet.UserDefinedRoleMaker(role=role, server_endpoints=["a"]))
+            if fleet.is_server():
+                fleet.run_server()
+            else:
+                w = paddle.create_parameter([1], "float32", is_bias=True)
+                optimizer = fleet.distributed_optimizer(sgd([w]))
+                fleet.init_worker()
+                w.sum().backward()
+                optimizer.step()
+                found.append(w.item())
+                fleet.stop_worker()
+        return found
+
+    found = paddle.distributed.spawn(script, nprocs=2, timeout=30).results[1]
+    np.testing.assert_allclose(found, [-0.1, -0.1], rtol=1e-6)
 
 
 def test_what_roles_refuse():

@@ -18,6 +18,7 @@ import threading
 from weakref import WeakKeyDictionary
 
 from ...engine.core.errors import not_supported, teach, value_error
+from ...engine.core.rank import per_rank
 from ..objects import all_gather_object
 from ..parallel import init_parallel_env
 from ..ps import on_ray
@@ -29,8 +30,11 @@ from .roles import PaddleCloudRoleMaker, Role
 from .strategy import DistributedStrategy
 
 SHARED: WeakKeyDictionary = WeakKeyDictionary()
-"""What carries requests between the threads of one `spawn`, by their world."""
+"""What carries requests between the threads of one `spawn`, for each of its `fleet.init`."""
 LOCK = threading.Lock()
+
+begun = per_rank(0)
+"""How often this rank has called `fleet.init`."""
 
 
 def begin(role_maker, strategy) -> None:
@@ -41,6 +45,7 @@ def begin(role_maker, strategy) -> None:
     found.group = group = init_parallel_env()
     if group.size == 1 or os.environ.get("MINIPADDLE_PS_CARRIER") == "ray":
         return  # the servers are in this process, or actors
+    begun.now += 1
     roles: list = []
     all_gather_object(roles, [role.role, role.current_id, role.workers, role.servers])
     ranks = {(kind, number): rank for rank, (kind, number, *_) in enumerate(roles)}
@@ -56,7 +61,7 @@ def begin(role_maker, strategy) -> None:
     elif group.backend == "threads":
         with LOCK:
             made = Threads(role.servers, role.workers, None, absent=range(role.servers))
-            found.carrier = SHARED.setdefault(group.world, made)
+            found.carrier = SHARED.setdefault(group.world, {}).setdefault(begun.now, made)
     else:
         raise not_supported(f"parameter servers by {group.backend}", expected="threads, MPI, Ray")
 

@@ -180,8 +180,9 @@ class GeoClient(Client):
     """A worker that takes steps by itself, and exchanges what changed every `k_steps` pushes."""
 
     def __init__(self, client: Client, k_steps: int):
-        self.__dict__.update(vars(client))
-        self.k_steps, self.steps = k_steps, {}
+        super().__init__(client.carrier, client.worker, client.workers, client.timeout)
+        self.k_steps = k_steps
+        self.steps: dict[str, int] = {}
         self.own: dict[str, Table] = {}  # rows as they are here
         self.base: dict[str, Table] = {}  # the same rows as they came from the servers
         self.changed: dict[str, list] = {}

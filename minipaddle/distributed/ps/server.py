@@ -265,7 +265,10 @@ class Server:
         """Write a snapshot, to another folder if one is given; the log there begins with the pushes
         that wait for others.
         """
-        journal = self.journal if folder is None else Journal(folder, self.index)
+        journal = self.journal
+        if folder is not None:
+            journal = Journal(folder, self.index)
+            journal.restore()  # the files of an earlier snapshot count until the new ones are there
         if journal is None:
             raise value_error(
                 "a snapshot of a server without a folder", hint='fleet.init_server("folder")'

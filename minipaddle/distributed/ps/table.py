@@ -29,6 +29,8 @@ from .placement import drawer, first_rows
 KINDS = "SGD", "Momentum", "Adam", "AdamW", "Adagrad", "Adamax", "Adadelta", "RMSProp"
 """Optimizers whose rule computes every element by itself: any part of a parameter can be a row."""
 
+DECAYS = {kind.__name__: kind for kind in (regularizer.L1Decay, regularizer.L2Decay)}
+
 
 def describe(optimizer, name: str) -> dict:
     """An optimizer as data: what a server needs to know to apply its rule to a table."""
@@ -82,7 +84,7 @@ class Table:
             raise value_error(f"a table with the optimizer {how['kind']!r}", expected=str(KINDS))
         self.kind = getattr(optimizers, how["kind"])
         self.options = SimpleNamespace(**how["options"])
-        self.decay = how["decay"] and getattr(regularizer, how["decay"][0])(how["decay"][1])
+        self.decay = how["decay"] and DECAYS[how["decay"][0]](how["decay"][1])
         self.states = self.kind.states(self.options, (self.width,))
         self.draw = drawer(config["recipe"], config["base"], self.dtype)
         self.index: dict[int, int] = {}  # the place of each row that exists
@@ -122,7 +124,8 @@ class Table:
 
     def first(self, ids):
         """The values of rows before their first change."""
-        return first_rows(ids, self.width, self.draw)
+        with Recording(False), casting(None):
+            return first_rows(ids, self.width, self.draw)
 
     def read(self, ids):
         """The values of rows, [n, width]. Reading makes no row; one that an entry has not let in
