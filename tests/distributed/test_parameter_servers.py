@@ -17,8 +17,9 @@ from minipaddle.distributed import fleet, launch
 from minipaddle.distributed.ps import journal, on_ray
 from minipaddle.distributed.ps.client import Client, GeoClient
 from minipaddle.distributed.ps.entries import admits
+from minipaddle.distributed.ps.joining import stragglers
 from minipaddle.distributed.ps.placement import drawer, place, recipe_of
-from minipaddle.distributed.ps.server import Server, ServerLost, stragglers
+from minipaddle.distributed.ps.server import Server, ServerLost
 from minipaddle.distributed.ps.session import session
 from minipaddle.distributed.ps.table import Table, describe
 from minipaddle.distributed.ps.threads import Threads

@@ -12,8 +12,9 @@ from ...engine.core.errors import value_error
 from ...engine.core.slots import slot
 from ...engine.distributed.process_group import TIMEOUT
 from ...engine.eager.device import NUMPY
+from .joining import combine
 from .placement import place
-from .server import ServerLost, combine
+from .server import ServerLost
 from .table import Table
 
 TRIES = 3

@@ -25,59 +25,17 @@ from concurrent.futures import Future
 from time import monotonic
 
 from ...engine.core.errors import value_error
-from ...engine.core.slots import slot
 from ...engine.eager.device import NUMPY
-from ...engine.eager.tensor import wrap
-from ...engine.ops.gather import scatter_sum
+from .joining import SLOW, join, stragglers
 from .journal import Journal
 from .table import Table
 
 REMEMBERED = 8
 """How many of a worker's latest steps say how fast it is."""
 
-SLOW = 2.0
-"""Who takes this many times as long as others holds them up."""
-
 
 class ServerLost(RuntimeError):
     """A server has died. The carrier makes it again from its snapshot and log, if it has them."""
-
-
-def combine(ids, counts, rows):
-    """The different ids in rising order, and for each the sums of its counts and rows: [n], [n],
-    [n, width].
-    """
-    ids, at = NUMPY.unique(ids, return_inverse=True)
-    if len(ids) == len(at):
-        order = NUMPY.argsort(at)
-        return ids, counts[order], rows[order]
-    shape = (len(ids), rows.shape[1])
-    rows = scatter_sum(wrap(rows), wrap(at), shape=shape, axis=0).array
-    return ids, NUMPY.bincount(at, counts).astype("int64"), rows
-
-
-def join(pushes: list[dict]) -> tuple:
-    """(ids, counts, gradients) of a step of all workers: the mean of their gradients."""
-    parts = [NUMPY.concatenate([p[name] for p in pushes]) for name in ("ids", "counts", "rows")]
-    ids, counts, rows = combine(*parts)
-    return ids, counts, rows / len(pushes)
-
-
-@slot("ps.stragglers")
-def stragglers(seconds: dict[int, list[float]], factor: float = SLOW) -> list[int]:
-    """The workers that hold the others up, in rising order.
-
-    `seconds` has for each worker how long its latest steps took, without its waiting for others;
-    the last of them may still go on. A worker is a straggler if its median is more than `factor`
-    times the median of the medians of the other workers.
-    """
-    medians = {w: float(NUMPY.median(s)) for w, s in seconds.items() if len(s)}
-    found = []
-    for worker, own in medians.items():
-        others = [m for w, m in medians.items() if w != worker]
-        if others and own > factor * float(NUMPY.median(others)):
-            found.append(worker)
-    return sorted(found)
 
 
 class Server:
