@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from minipaddle.distributed.ps.session import session
 from minipaddle.distributed.ps.table import describe
 from minipaddle.distributed.ps.threads import Threads
 from minipaddle.ops.random import stream
-from tests.distributed import ray_cluster
+from tests.distributed.ray_cluster import ray_here
 from tests.distributed.saying import say
 
 WORKERS = SERVERS = 2
@@ -242,23 +241,14 @@ def on_threads(folder: str) -> list[dict]:
 
 
 def on_actors(folder: str) -> list[dict]:
-    import_quickly(folder)
-    with ray_cluster.ray_here():
+    with ray_here() as around:
+        os.environ.update(around)
         carrier = on_ray.Ray(SERVERS, WORKERS, folder)
         try:
             return in_threads(carrier)
         finally:
             carrier.end()
-
-
-def import_quickly(folder: str) -> None:
-    """Let Ray's processes, some ten, not import a package that `jsonschema` takes if it is there:
-    it computes a grammar for seconds, and agents that are not there after 15 are given up.
-    """
-    Path(folder, "modules").mkdir(parents=True)
-    Path(folder, "modules", "rfc3987_syntax.py").write_text("raise ImportError")
-    sys.modules["rfc3987_syntax"] = None
-    ray_cluster.SETTINGS["PYTHONPATH"] = f"{folder}/modules{os.pathsep}{ray_cluster.ROOT}"
+            on_ray.ray().shutdown()
 
 
 def on_mpi(folder: str) -> list[dict]:

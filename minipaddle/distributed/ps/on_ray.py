@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 
 from ...engine.core.errors import teach
 from .server import Server, ServerLost
@@ -59,7 +60,8 @@ class Ray:
     def __init__(self, servers: int = 1, workers: int = 1, folder=None, name: str = "job"):
         self.servers, self.name = servers, name
         if not ray().is_initialized():
-            ray().init(include_dashboard=False, log_to_driver=False)
+            own = {} if "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
+            ray().init(log_to_driver=False, **own)
         make = ray().remote(Actor).options(
             num_cpus=0, max_restarts=-1, max_task_retries=-1, get_if_exists=True
         )  # fmt: skip
