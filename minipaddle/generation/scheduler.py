@@ -107,7 +107,7 @@ class Scheduler:
         while self.waiting and not all(each.request for each in self.slots):
             request = self.waiting.popleft()
             prompt = request.prompt
-            common = {each.number: shared(each.held, prompt) for each in self.slots}
+            common = {each.number: count_shared(each.held, prompt) for each in self.slots}
             free = [each for each in self.slots if each.request is None]
             mine = max(free, key=lambda each: (common[each.number], -each.number))
             best = max(self.slots, key=lambda each: common[each.number])
@@ -163,7 +163,8 @@ class Scheduler:
         return request, token
 
 
-def shared(held: list[int], prompt: list[int]) -> int:
+@slot("generation.count_shared")
+def count_shared(held: list[int], prompt: list[int]) -> int:
     """How many tokens of a prompt need no reading: the last one always does, for its scores."""
     n = 0
     for a, b in zip(held, prompt[:-1]):

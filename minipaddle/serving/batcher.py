@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
+
+from ..core.prelude import slot
 
 
 class Policy(NamedTuple):
@@ -84,9 +86,11 @@ class Batcher:
 
     def has_room(self, priority: int = 0) -> bool:
         """Whether a request of this priority may wait."""
-        if self.size < self.policy.capacity:
-            return True
-        return any(group[-1].priority > priority for group in self.groups.values())
+        try:
+            make_room(self, priority, self.policy.capacity)
+        except Full:
+            return False
+        return True
 
     def add(self, request: Request) -> Request | None:
         """Let a request wait. Where no more may wait, the last one of a lower priority is returned,
@@ -94,11 +98,8 @@ class Batcher:
         """
         if request.rows > self.policy.largest:
             raise ValueError(f"{request.rows} rows; a batch has at most {self.policy.largest}")
-        removed = None
-        if self.size >= self.policy.capacity:
-            removed = max(self, key=lambda r: r.order, default=None)
-            if removed is None or removed.priority <= request.priority:
-                raise Full
+        removed = make_room(self, request.priority, self.policy.capacity)
+        if removed is not None:
             self.remove(removed)
         request.number = next(self.numbers)
         insort(self.groups.setdefault(request.key, []), request, key=lambda r: r.order)
@@ -118,7 +119,7 @@ class Batcher:
 
     def expire(self, now: float) -> list[Request]:
         """The requests whose deadline a run that starts now would miss; they wait no more."""
-        late = [r for r in self if r.deadline < math.inf and now + self.cost(r.rows) > r.deadline]
+        late = find_late(self, now, self.cost)
         for request in late:
             self.remove(request)
         return late
@@ -126,38 +127,75 @@ class Batcher:
     def take(self, now: float, room: int | None = None) -> list[Request]:
         """The batch to start now, of at most `room` rows; empty if none may start."""
         room = self.policy.largest if room is None else min(room, self.policy.largest)
-        starting = [
-            batch for group in self.groups.values() if (batch := self.start(group, now, room))
-        ]
-        batch = min(starting, key=lambda batch: batch[0].order, default=[])
+        groups = self.groups.values()
+        batches = [choose_batch(group, now, room, self.policy, self.cost) for group in groups]
+        batch = min(filter(None, batches), key=lambda batch: batch[0].order, default=[])
         for request in batch:
             self.remove(request)
         return batch
-
-    def start(self, group: list[Request], now: float, room: int) -> list[Request]:
-        """The batch of a group that starts now."""
-        fitting, rows, preferred = 0, 0, 0
-        for request in group:
-            if rows + request.rows > room:
-                break
-            fitting, rows = fitting + 1, rows + request.rows
-            if rows in self.policy.preferred:
-                preferred = fitting
-        full = fitting < len(group) or rows == room
-        if full or now >= self.latest_start(group, rows):
-            return group[:fitting]
-        return group[:preferred]
-
-    def latest_start(self, group: list[Request], rows: int) -> float:
-        """When the first `rows` of a group start, whatever else arrives."""
-        cost = self.cost(rows)
-        return min(min(r.arrived + self.policy.window, r.deadline - cost) for r in group)
 
     def due(self, now: float) -> float:
         """When `take` gives a batch, if nothing arrives; inf if nothing waits."""
         times = []
         for group in self.groups.values():
-            if self.start(group, now, self.policy.largest):
+            if choose_batch(group, now, self.policy.largest, self.policy, self.cost):
                 return now
-            times.append(self.latest_start(group, sum(r.rows for r in group)))
+            times.append(find_latest_start(group, self.policy, self.cost))
         return min(times, default=math.inf)
+
+
+# ---- decisions: functions of the requests alone ------------------------------------------------
+
+
+@slot("serving.choose_batch")
+def choose_batch(
+    group: list[Request], now: float, room: int, policy: Policy, cost: Callable[[int], float]
+) -> list[Request]:
+    """The requests of a group, in order, that start now in a batch of at most `room` rows."""
+    fitting, rows, preferred = 0, 0, 0
+    for request in group:
+        if rows + request.rows > room:
+            break
+        fitting, rows = fitting + 1, rows + request.rows
+        if rows in policy.preferred:
+            preferred = fitting
+    full = fitting < len(group) or rows == room
+    if full or now >= find_latest_start(group, policy, cost):
+        return group[:fitting]
+    return group[:preferred]
+
+
+@slot("serving.find_latest_start")
+def find_latest_start(group: list[Request], policy: Policy, cost: Callable[[int], float]) -> float:
+    """When a group starts, whatever else arrives: the first window is over, or a deadline calls."""
+    seconds = cost(sum(r.rows for r in group))
+    return min(min(r.arrived + policy.window, r.deadline - seconds) for r in group)
+
+
+@slot("serving.make_room")
+def make_room(waiting: Collection[Request], priority: int, capacity: int) -> Request | None:
+    """The request that has to leave so that one of this priority may wait; None if there is room.
+    Raises Full if all that wait are as important.
+    """
+    if len(waiting) < capacity:
+        return None
+    last = max(waiting, key=lambda r: r.order, default=None)
+    if last is None or last.priority <= priority:
+        raise Full
+    return last
+
+
+@slot("serving.find_late")
+def find_late(
+    waiting: Collection[Request], now: float, cost: Callable[[int], float]
+) -> list[Request]:
+    """The requests whose deadline a run of them alone would miss if it started now."""
+    return [r for r in waiting if r.deadline < math.inf and now + cost(r.rows) > r.deadline]
+
+
+@slot("serving.retry_after")
+def retry_after(rows: int, largest: int, seconds: float, workers: int) -> float:
+    """Seconds after which to ask again when so many rows wait: at least 1. A run of the `largest`
+    batch takes some seconds, and each of the workers runs one at a time.
+    """
+    return max(1.0, rows / largest * seconds / workers)

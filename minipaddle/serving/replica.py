@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+from ..core.prelude import slot
 from ..engine.core.dim import Dim
 from ..inference.buckets import bucket_for, fill
 from ..inference.model import Binding, Unbound
@@ -93,12 +94,12 @@ class Replica:
                 memory[...] = array
             bound.run()
             return [[array.copy() for array in bound.outputs]]
-        room = bucket_for(sum(len(request[0]) for request in requests), served.buckets)
-        bound = self.bound([(room, *a.shape[1:]) for a in requests[0]])
-        for k, memory in enumerate(bound.inputs):
-            places = fill(memory, [request[k] for request in requests])
+        rows = [len(request[0]) for request in requests]
+        bucket = choose_bucket(served.buckets, sum(rows))
+        bound = self.bound([(bucket, *a.shape[1:]) for a in requests[0]])
+        lay_together(bound.inputs, requests)
         bound.run()
-        return [[array[rows].copy() for array in bound.outputs] for rows in places]
+        return cut_apart(bound.outputs, rows)
 
     def bound(self, shapes: list[tuple]) -> Binding | Unbound:
         """Memory for inputs of these shapes."""
@@ -111,6 +112,31 @@ class Replica:
                 del self.bindings[next(iter(self.bindings))]
         self.bindings[key] = found
         return found
+
+
+@slot("serving.choose_bucket")
+def choose_bucket(buckets: Sequence[int], rows: int) -> int:
+    """The rows of the run for so many rows: the least bucket that holds them, or just as many."""
+    return bucket_for(rows, buckets)
+
+
+@slot("serving.lay_together")
+def lay_together(memory: list[np.ndarray], requests: list[list[np.ndarray]]) -> None:
+    """Write the rows of all requests into the memory of each input, one after the other, and the
+    last row into all that are left: valid data pad a batch.
+    """
+    for room, arrays in zip(memory, zip(*requests), strict=True):
+        fill(room, arrays)
+
+
+@slot("serving.cut_apart")
+def cut_apart(outputs: list[np.ndarray], rows: list[int]) -> list[list[np.ndarray]]:
+    """The outputs of each request, which had so many rows. They are copies: the next run writes
+    into the same memory.
+    """
+    ends = np.cumsum(rows).tolist()
+    pieces = [slice(a, b) for a, b in zip([0, *ends], ends)]
+    return [[array[piece].copy() for array in outputs] for piece in pieces]
 
 
 def seconds_of(bound: Binding | Unbound) -> float:

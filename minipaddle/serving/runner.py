@@ -15,7 +15,7 @@ from time import monotonic
 
 import numpy as np
 
-from .batcher import Batcher, Full, Policy, Request
+from .batcher import Batcher, Full, Policy, Request, retry_after
 from .metrics import ModelMetrics
 
 
@@ -85,10 +85,9 @@ class ModelRunner:
         return rows, tuple(shape[1:] for shape in shapes)
 
     def overload(self) -> Refused:
-        wait = self.batcher.rows / self.served.largest * self.served.cost(self.served.largest)
-        wait = wait if wait < math.inf else 1.0
-        text = f"{len(self.batcher)} requests wait already"
-        return Refused(503, text, max(1.0, wait / self.workers))
+        largest = self.served.largest
+        wait = retry_after(self.batcher.rows, largest, self.served.cost(largest), self.workers)
+        return Refused(503, f"{len(self.batcher)} requests wait already", wait)
 
     def miss(self, request: Request) -> None:
         """Answer a request at its deadline, whether it waits or runs."""
