@@ -10,7 +10,8 @@ from rattler import MatchSpec
 
 ROOT = Path(__file__).resolve().parents[2]
 # Where conda-forge's name is another than PyPI's.
-CONDA_NAME = {"graphviz": "python-graphviz", "tensorboardX": "tensorboardx", "cupy-cuda12x": "cupy"}
+CONDA_NAME = {"graphviz": "python-graphviz", "tensorboardX": "tensorboardx", "cupy-cuda12x": "cupy",
+              "prometheus-client": "prometheus_client"}  # fmt: skip
 # What only conda is asked for, and the package itself.
 CONDA_ONLY = {"python", "pip"}
 BOTH = ["environment.yml", "environment-cpu.yml"]
@@ -22,11 +23,11 @@ def bounds(version):
 
 
 def wanted_by_pip():
-    """{name for conda: bounds} of the package, its extra `book` and cupy."""
+    """{name for conda: bounds} of the package, its extra `book`, with `serve` in it, and cupy."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    lines = [*project["dependencies"], *extras["book"], *extras["cuda12"]]
-    requirements = [Requirement(line) for line in lines]
+    lines = [*project["dependencies"], *extras["book"], *extras["serve"], *extras["cuda12"]]
+    requirements = [Requirement(line) for line in lines if line != "minipaddle[serve]"]
     return {CONDA_NAME.get(r.name, r.name): bounds(r.specifier) for r in requirements}
 
 
