@@ -31,7 +31,7 @@ VOLATILE = [
     (re.compile(re.escape(str(BOOK.parent)) + r"[/\\]?"), "<repository>/"),
 ]
 
-ROUNDS = re.compile(r"\brounds=\d+")  # of a measurement, in a cell that measures
+ROUNDS = re.compile(r"\b(rounds|games)=\d+")  # of a measurement, in a cell that measures
 
 
 def read(path: Path) -> nbformat.NotebookNode:
@@ -48,7 +48,7 @@ def execute(path: Path, timeout: int = 300, exercises: str = "") -> nbformat.Not
     notebook = read(path)
     if os.environ.get("BOOK") != "write":
         for cell in filter(volatile, notebook.cells):
-            cell.source = ROUNDS.sub("rounds=3", cell.source)
+            cell.source = ROUNDS.sub(r"\1=3", cell.source)
     where = {"metadata": {"path": str(path.parent)}}
     client = NotebookClient(
         notebook,
