@@ -110,7 +110,7 @@ def ode_solver(y, w, end=1.0, tolerance=1e-3):
 
 
 @model((N(3),), (N(5),))
-def newton(a, most=50):
+def newton(a, most=12):
     """The cube root of each, by Newton's iteration until it stands still."""
     x = paddle.ones_like(a)
     for k in range(most):  # noqa: B007
