@@ -59,9 +59,9 @@ def train(rule: str, static: bool, stage: int = 0, ranks: int = 1, steps: int = 
     return losses, [p.numpy() for p in net.parameters()], held
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", ["SGD decayed", "AdamW", "Lamb"])
 def test_training(rule):
-    """As a captured step; `test_every_optimizer` has eager mode."""
+    """As a captured step; `test_every_optimizer` has all rules in eager mode."""
     losses, weights, _ = train(rule, static=True)
     for stage in (1, 2, 3):
         for ranks in (2, 3):
