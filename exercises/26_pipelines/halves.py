@@ -14,8 +14,7 @@ inputs)`:
   `first` computes, each once. It has no record that is only needed for weights.
 - `second` takes as its inputs all values that it needs and does not compute: inputs of `backward`,
   and outputs of `first`, in any order, each once. Its outputs are the gradients of the weights. It
-  computes nothing that `first` computes, but for numbers: a record whose `op` is `NUMBER` is a
-  Python number, which is never an input or output. Both programs have those that they use.
+  computes nothing that `first` computes.
 - A record whose `op` is `ITEM` picks one result of several: its only input computes them all, which
   is no value that a program can give. So it stands where its input stands.
 
@@ -28,7 +27,7 @@ Source: Qi, Wan, Huang and Lin, "Zero Bubble Pipeline Parallelism", 2023.
 """
 
 from minipaddle.engine.ir.cut import needed, pruned, residuals_of
-from minipaddle.engine.ir.program import ITEM, NUMBER, Program
+from minipaddle.engine.ir.program import ITEM, Program
 
 
 def split_weights(backward, inputs) -> tuple:

@@ -118,7 +118,7 @@ def test_results_are_those_of_the_last_stage():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_parts_one_after_the_other_are_the_program(seed):
-    """Cut at any records, with values that pass several parts, numbers and items."""
+    """Cut at any records, with values that pass several parts, and items."""
     numbers = np.random.default_rng(seed)
 
     def function(x, y):

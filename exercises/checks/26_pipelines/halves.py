@@ -12,7 +12,7 @@ from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.ir.interpreter import Run
-from minipaddle.engine.ir.program import ITEM, NUMBER, Program
+from minipaddle.engine.ir.program import ITEM, Program
 from minipaddle.engine.ir.verifier import verify
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.nn import functional as F
@@ -28,11 +28,11 @@ exercise = Exercise(
         "The second half uses values of the first: `residuals_of` finds them. Which of them does "
         "the first half already give, and which come from the inputs of the backward?",
         "early: what the gradients of the inputs need, and each ITEM of what is early\n"
-        "late: all other records, and the numbers, which both may need\n"
+        "late: all other records\n"
         "kept: residuals_of(late, backward, the gradients of the weights)\n"
         "first: the early records; its outputs are the gradients of the inputs, then what of kept\n"
         "    is early and not among them yet\n"
-        "second: takes kept, has the late records that it needs, gives the weights' gradients",
+        "second: takes kept, has the late records, gives the weights' gradients",
     ),
     wrong={
         "no halves": (
@@ -41,18 +41,19 @@ exercise = Exercise(
         ),
         "items left behind": "r.op is ITEM and r.inputs[0] in early → False",
         "all items go first": "r.op is ITEM and r.inputs[0] in early → r.op is ITEM",
-        "numbers as values": "r not in early or r.op is NUMBER → r not in early",
-        "all is computed twice": "r not in early or r.op is NUMBER → True",
+        "all is computed twice": (
+            "[r for r in backward.records if r not in early] → backward.records"
+        ),
+        "late values that nobody needs": (
+            "pruned(Program('second', kept, [], late, weights)) → "
+            "Program('second', kept, [], late, weights)"
+        ),
         "the first half does all of it": (
             "[r for r in backward.records if r in early] → backward.records"
         ),
         "nothing is handed over": "[*own, *handed] → own",
         "a gradient of an input is given twice": "r in early and r not in own → r in early",
         "inputs are given, too": "r in early and r not in own → r not in own",
-        "late values that nobody needs": (
-            "pruned(Program('second', kept, [], late, weights)) → "
-            "Program('second', kept, [], late, weights)"
-        ),
         "the weights' gradients first": (
             "backward.outputs[:inputs], backward.outputs[inputs:] → "
             "backward.outputs[inputs:], backward.outputs[:inputs]"
@@ -134,7 +135,7 @@ def judge(yours, backward: Program, inputs: int, given) -> None:
     extra = [r for r in first.records if r not in alive and r.op is not ITEM]
     expect_that(not extra, "no record in the first half that only weights need",
                 given=given, got=[r.op.name for r in extra])  # fmt: skip
-    twice = [r for r in second.records if r in {*first.records} and r.op is not NUMBER]
+    twice = [r for r in second.records if r in {*first.records}]
     expect_that(not twice, "nothing computed twice", given=given, got=[r.op.name for r in twice])
     used = {s for r in second.records for s in r.inputs} | {*second.outputs}
     unused = [r for r in (*second.inputs, *second.records) if r not in used]
@@ -155,7 +156,7 @@ def perceptron(x, w, b, v):
 
 
 def several(x, w):
-    """`topk` and `moments` have several results; a number stands in both halves."""
+    """`moments` has several results."""
     y = F.layer_norm(x * 2.5, [4], weight=w)
     values, _ = y.topk(2)
     return (values * 2.5).sum() + (y * w).mean() * 2.5

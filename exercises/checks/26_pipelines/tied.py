@@ -90,7 +90,15 @@ def two_ranks(yours):
     run(yours, [(3, None)])
     run(yours, [(None, None)])
     run(yours, [(1, 2), (None, 4), (-8, 8)])
+    run(yours, [(k, 2 * k) for k in range(9)])
     run(yours, [])
+
+
+@exercise.example
+def large_and_infinite(yours):
+    """A gradient of 1,200 elements; one that is infinite in a rank is so in both."""
+    run(yours, [(1, 5)], (40, 30))
+    run(yours, [(float("inf"), 5), (-float("inf"), None)])
 
 
 @exercise.property(examples=4, a=st.integers(-9, 9), b=st.integers(-9, 9), n=st.integers(0, 3))

@@ -7,7 +7,7 @@ from ...engine.core.grad import Pieces, filled
 from ...engine.eager.backward import backward
 from ...engine.eager.tensor import wrap
 from ...engine.ir.cut import needed, pruned, residuals_of
-from ...engine.ir.program import ITEM, NUMBER, Program
+from ...engine.ir.program import ITEM, Program
 from ...engine.jit.capture import CapturedOp
 from ...jit import to_static
 
@@ -88,7 +88,7 @@ def split_weights(backward: Program, inputs: int) -> tuple[Program, Program]:
     first = Program(f"{backward.name}_inputs", backward.inputs, [], backward.records, own)
     early = {*needed(first)}
     early |= {r for r in backward.records if r.op is ITEM and r.inputs[0] in early}
-    late = [r for r in backward.records if r not in early or r.op is NUMBER]
+    late = [r for r in backward.records if r not in early]
     kept = residuals_of(late, backward, wanted)
     first.records = [r for r in backward.records if r in early]
     first.outputs = [*own, *(r for r in kept if r in early and r not in own)]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...core.prelude import Tensor, slot, value_error
 from ...engine.core.record import Record
 from ...engine.eager.tracer import trace
-from ...engine.ir.program import ITEM, NUMBER, Program
+from ...engine.ir.program import ITEM, Program
 from ...engine.jit.transpile import transpile
 from ...jit.loading import on_tape
 
@@ -113,8 +113,7 @@ def is_within(scope, layer) -> bool:
 def cut_at(program: Program, positions: list[int]) -> list[ProgramPart]:
     """The parts of a program: a new one begins at each of these records.
 
-    A Python number is written again in each part that uses it; an item of several results stays
-    where they are computed.
+    An item of several results stays where they are computed.
     """
     number: dict[Record, int] = {}
     for k, record in enumerate(program.records):
@@ -126,14 +125,12 @@ def cut_at(program: Program, positions: list[int]) -> list[ProgramPart]:
         for source in record.inputs:
             last[source] = max(last.get(source, 0), number[record])
     crossing = [
-        [r for r in program.records if r.op is not NUMBER and number[r] < k <= last.get(r, -1)]
-        for k in range(1, end + 1)
+        [r for r in program.records if number[r] < k <= last.get(r, -1)] for k in range(1, end + 1)
     ]
     parts = []
     for k in range(end + 1):
         own = [r for r in program.records if number[r] == k]
         used = {source for record in own for source in record.inputs}
-        numbers = [r for r in program.records if r.op is NUMBER and r in used and number[r] != k]
         taken = [j for j, r in enumerate(program.inputs) if r in used]
         given = [*(crossing[k - 1] if k else ()), *(program.inputs[j] for j in taken)]
         here = {*own, *used}
@@ -142,7 +139,7 @@ def cut_at(program: Program, positions: list[int]) -> list[ProgramPart]:
                   for s in states]  # fmt: skip
         outputs = crossing[k] if k < end else program.outputs
         name = f"{program.name}_{k}"
-        parts.append(ProgramPart(Program(name, given, states, [*numbers, *own], [*outputs]), taken))
+        parts.append(ProgramPart(Program(name, given, states, own, [*outputs]), taken))
     return parts
 
 
