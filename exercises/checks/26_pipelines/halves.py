@@ -146,8 +146,8 @@ def judge(yours, backward: Program, inputs: int, given) -> None:
         len({*first.outputs}) == len(first.outputs) or len({*outputs[:inputs]}) < inputs,
         "each output of the first half once", given=given, got=[r.op.name for r in first.outputs],
     )  # fmt: skip
-    spare = [r for r in handed if r not in {*second.inputs}]
-    expect_that(not spare, "no output of the first half that the second does not take",
+    spare = [r for r in handed if r not in {*second.inputs} or r not in {*first.records}]
+    expect_that(not spare, "no output that the first half does not compute, or the second not take",
                 given=given, got=[r.op.name for r in spare])  # fmt: skip
 
 
@@ -218,6 +218,18 @@ def one_of_several_results(yours):
     late = lambda x: [x * 2.5, x.exp().unbind(0)[1] * 2.5]
     program = trace(late, [Spec((3, 4), np.dtype("float32"))]).program
     judge(yours, program, 1, {"program": "rows of a value that only weights need"})
+
+
+@exercise.example
+def a_gradient_that_weights_need(yours):
+    """The gradient of the inputs is an output already, and goes into a weight's, too."""
+
+    def function(x):
+        g = x.exp()
+        return [g, g * 2.5]
+
+    program = trace(function, [Spec((3, 4), np.dtype("float32"))]).program
+    judge(yours, program, 1, {"program": "exp(x), and exp(x) * 2.5 for a weight"})
 
 
 @exercise.property(inputs=st.integers(0, 4))
