@@ -63,8 +63,8 @@ def no_rows_and_every_second(yours):
 
 
 @exercise.property(
-    n=st.integers(1, 4), width=st.integers(1, 3), workers=st.integers(1, 5), seed=st.integers(0, 99),
-    dtype=st.sampled_from(["float32", "float64"]),
+    n=st.integers(1, 4), width=st.integers(1, 3), workers=st.integers(1, 5),
+    seed=st.integers(0, 99), dtype=st.sampled_from(["float32", "float64"]),
 )  # fmt: skip
 def each_element(yours, n, width, workers, seed, dtype):
     """Any rows, by any number of workers, in both dtypes."""
