@@ -1,15 +1,15 @@
 """Placement: which server has a row.
 
-A table of 10⁸ rows lies on several servers. A worker that needs row 1,234,567 has to know where it
-is, without asking, and all workers have to agree. Write `place(ids, servers)`:
+A table of 10⁸ rows lies on several servers. A worker that needs row 1,234,567 has to know where
+it is, without asking, and all workers have to agree. Write `place(ids, servers)`:
 
-- `ids` is an array of n whole numbers, 0 to 2⁶³ - 1, of any dtype of whole numbers, in any order.
-  It stays as it is;
+- `ids` is an array of n whole numbers, 0 to 2⁶³ - 1, of any dtype of whole numbers, in any
+  order. It stays as it is;
 - return the server of each, 0 to servers - 1, as int64 [n].
 
 `ids % servers` would do if ids were random. They are not: if a field of a log has only even
-numbers, one of two servers gets all of its rows. So scramble the bits of each id first, as unsigned numbers
-of 64 bits (`uint64`, whose products wrap around), by the last steps of SplitMix64:
+numbers, one of two servers gets all of its rows. So scramble the bits of each id first, as unsigned
+numbers of 64 bits (`uint64`, whose products wrap around), by the last steps of SplitMix64:
 
     z = z ^ (z >> 30);  z = z * 0xBF58476D1CE4E5B9
     z = z ^ (z >> 27);  z = z * 0x94D049BB133111EB
