@@ -22,16 +22,10 @@ exercise = Exercise(
         "new = the rule of gradients, lr and old\nput new[k] at these places of array k",
     ),
     wrong={
-        "the states are forgotten": "for k in range(len(new)): → for k in range(1):",
-        "the values are forgotten": "for k in range(len(new)): → for k in range(1, len(new)):",
-        "the arrays from before the rows were made": (
-            "at = table.places(ids) → arrays = table.arrays; at = table.places(ids)",
-            "for array in table.arrays → for array in arrays",
-            "table.arrays[k][at] = new[k] → arrays[k][at] = new[k]",
-        ),
+        "the states are forgotten": "range(len(new)) → range(1)",
+        "the values are forgotten": "range(len(new)) → range(1, len(new))",
         "the first places, not those of the rows": "table.arrays[k][at] = new[k] → "
         "table.arrays[k][:len(at)] = new[k]",
-        "ids taken for places": "at = table.places(ids) → table.places(ids); at = ids",
         "the step is added to the values": "table.arrays[k][at] = new[k] → "
         "table.arrays[k][at] += new[k]",
         "two steps": "new = table.rule(gradients, lr, *old) → "
@@ -43,6 +37,23 @@ exercise = Exercise(
         "table.arrays[k][at][...] = new[k]",
     },
 )
+
+
+@exercise.mistake("the arrays from before the rows were made")
+def apply(table, ids, gradients, lr):
+    arrays = table.arrays
+    at = table.places(ids)
+    new = table.rule(gradients, lr, *[array[at] for array in arrays])
+    for k in range(len(new)):
+        arrays[k][at] = new[k]
+
+
+@exercise.mistake("ids taken for places")
+def apply(table, ids, gradients, lr):  # noqa: F811
+    table.places(ids)
+    new = table.rule(gradients, lr, *[array[ids] for array in table.arrays])
+    for k in range(len(new)):
+        table.arrays[k][ids] = new[k]
 
 
 def config(kind="SGD", **options) -> dict:

@@ -23,8 +23,8 @@ exercise = Exercise(
         "the wrong way": "(local - base) / workers → (base - local) / workers",
         "the rows themselves": "(local - base) / workers → local / workers",
         "only the new rows are divided": "(local - base) / workers → local / workers - base",
-        "the others only": "/ workers → / max(workers - 1, 1)",
-        "whole numbers": "/ workers → // workers",
+        "the others only": "(local - base) / workers → (local - base) / max(workers - 1, 1)",
+        "whole numbers": "(local - base) / workers → (local - base) // workers",
         "the worker's rows are changed": "(local - base) / workers → "
         "local.__isub__(base).__itruediv__(workers)",
         "more exact than asked": "(local - base) / workers → "
@@ -87,7 +87,7 @@ def the_mean_of_three_workers(yours):
         for client in clients:
             client.create("t", config)
             client.pull("t", [1, 2])
-        for step in range(2):
+        for _ in range(2):
             for k, client in enumerate(clients):
                 client.push(
                     "t", [1, 2] if k == 0 else [1], np.full((1 + (k == 0), 2), k + 1.0), 0.5

@@ -26,7 +26,9 @@ exercise = Exercise(
         "np.arange(len(ids))[:, None]",
         "all columns alike": "np.arange(width) → 0 * np.arange(width)",
         "one place too far": "np.arange(width) → np.arange(1, width + 1)",
-        "the width is forgotten in the stride": "* width → * (width + 1)",
+        "the width is forgotten in the stride": (
+            "ids[:, None] * width → ids[:, None] * (width + 1)"
+        ),
         "a place of the first row for all": "ids[:, None] * width → ids[:1, None] * width",
     },
 )

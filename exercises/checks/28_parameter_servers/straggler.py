@@ -24,14 +24,18 @@ exercise = Exercise(
         "than factor times their median?",
     ),
     wrong={
-        "his own speed counts among the others": "if w != worker] → ]",
-        "the mean of the steps": "median(own) for → sum(own) / len(own) for",
+        "his own speed counts among the others": (
+            "[m for w, m in medians.items() if w != worker] → [m for w, m in medians.items()]"
+        ),
+        "the mean of the steps": "median(own) → sum(own) / len(own)",
         "the mean of the others": "factor * median(others) → "
         "factor * (sum(others) / len(others) if others else 0)",
-        "as slow as that is enough": "medians[worker] > factor → medians[worker] >= factor",
+        "as slow as that is enough": (
+            "medians[worker] > factor * median(others) → medians[worker] >= factor * median(others)"
+        ),
         "the factor is always 2": "factor * median(others) → 2.0 * median(others)",
         "the fastest": "factor * median(others) → factor * min(others)",
-        "the last step alone": "median(own) for → own[-1] for",
+        "the last step alone": "median(own) → own[-1]",
         "those who are fast": "medians[worker] > factor * median(others) → "
         "factor * medians[worker] < median(others)",
         "in the order of the dict": "sorted(medians) → medians",

@@ -17,7 +17,7 @@ numbers of 64 bits (`uint64`, whose products wrap around), by the last steps of 
 
 and take the remainder of that. Every bit of the id has an influence on every bit of the result.
 
-    ids [0, 1, 2, 3, 4, 5], 4 servers  ->  [0, 1, 2, 2, 0, 0]
+    ids [0, 1, 2, 3, 4, 5], 4 servers  ->  [0, 1, 2, 0, 0, 0]
 
 Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
 """
