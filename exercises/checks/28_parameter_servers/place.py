@@ -47,7 +47,9 @@ def check(yours, ids, servers):
     before = ids.copy()
     got = yours.place(ids, servers)
     expected = np.array([by_hand(int(row), servers) for row in before], "int64")
-    expect(got, expected, given={"ids": before, "servers": servers})
+    given = {"ids": before, "servers": servers}
+    expect(got, expected, given=given)
+    expect(got.dtype.name, "int64", given=given, why="the dtype")
     expect(ids, before, why="the ids stay as they are")
 
 

@@ -16,10 +16,10 @@ exercise = Exercise(
     minutes=20,
     slots={"ps.stragglers": "stragglers"},
     hints=(
-        "First make a dict of medians of those workers of whom something is known. Then compare "
-        "each with the others, himself left out.",
-        "`statistics.median` of an empty list raises an error: leave empty lists out, and who is "
-        "alone has no others.",
+        "If two workers are compared, and one is ten times as slow, what is the median of both? "
+        "So with whom do you compare each, and of whom is nothing known?",
+        "First make a dict of the medians, without empty lists: `statistics.median` raises an error "
+        "for them. Then compare each with the others, himself left out; who is alone has none.",
         "for each worker, in rising order: others = the medians of all but him; is his own larger "
         "than factor times their median?",
     ),
