@@ -85,6 +85,19 @@ def plain_descent(yours):
     expect_that(len(table) == 2, "two rows that exist", got=len(table))
 
 
+@exercise.example
+def none_infinite_and_in_pieces(yours):
+    """No rows, every second of arrays, backwards, and a gradient that is infinite."""
+    table = Table(config())
+    yours.apply(table, np.zeros(0, "int64"), np.zeros((0, 2)), 0.5)
+    expect_that(len(table) == 0, "no rows", got=len(table))
+    ids, gradients = np.arange(9, 3, -1)[::-2], np.arange(12.0).reshape(3, 4)[:, ::2]
+    yours.apply(table, ids, gradients, 0.5)
+    expect(table.read(np.array([4, 6, 8])), np.array([[1.0, 0.0], [-1.0, -2.0], [-3.0, -4.0]]))
+    yours.apply(table, np.array([5, 4]), np.array([[np.inf, 1.0], [0.0, 0.0]]), 0.5)
+    expect(table.read(np.array([4, 5])), np.array([[1.0, 0.0], [-np.inf, 0.5]]))
+
+
 @exercise.property(
     steps=st.lists(
         st.tuples(

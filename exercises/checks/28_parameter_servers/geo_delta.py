@@ -54,9 +54,11 @@ def in_the_task(yours):
 
 
 @exercise.example
-def no_rows_and_every_second(yours):
-    """None, and rows that are every second one of a larger array."""
+def none_many_infinite_and_every_second(yours):
+    """None, many, an infinite one, and every second one of a larger array."""
     check(yours, np.zeros((0, 3), "float32"), np.zeros((0, 3), "float32"), 2)
+    check(yours, np.arange(300.0).reshape(100, 3), np.ones((100, 3)), 4)
+    check(yours, np.array([[np.inf, 1.0]]), np.zeros((1, 2)), 2)
     rows = np.arange(24.0, dtype="float32").reshape(6, 4)
     check(yours, rows[::2], rows[::-2], 3)
     check(yours, rows[:, ::2], rows[:, 1::2].copy(), 1)

@@ -18,8 +18,8 @@ exercise = Exercise(
     hints=(
         "If two workers are compared, and one is ten times as slow, what is the median of both? "
         "So with whom do you compare each, and of whom is nothing known?",
-        "First make a dict of the medians, without empty lists: `statistics.median` raises an error "
-        "for them. Then compare each with the others, himself left out; who is alone has none.",
+        "First make a dict of the medians, without empty lists: `statistics.median` raises an "
+        "error for them. Then compare each with all others; who is alone has none.",
         "for each worker, in rising order: others = the medians of all but him; is his own larger "
         "than factor times their median?",
     ),
@@ -78,7 +78,8 @@ def nobody_alone_and_a_tie(yours):
         {}, {3: [5.0]}, {0: [], 1: []}, {0: [1.0], 1: []}, {0: [1.0], 1: [2.0]},
         {0: [1.0], 1: [2.0, 2.5]}, {9: [9.0], 2: [8.0], 1: [1.0], 0: [1.0], 4: [1.0]},
         {5: [0.0], 6: [0.0]}, {5: [0.0], 6: [1.0]}, {0: [3.0, 1.0, 2.0, 10.0], 1: [1.0]},
-        {0: [], 1: [1.0], 2: [1.9]}, {0: [1.0], 1: [1.0], 2: [6.0], 3: [2.5]},
+        {k: [1.0] * 4 + [1.0 + k] * 5 for k in range(8)}, {0: [], 1: [1.0], 2: [1.9]},
+        {0: [1.0], 1: [1.0], 2: [6.0], 3: [2.5]},
     ):  # fmt: skip
         check(yours, seconds)
         check(yours, seconds, 1.5)
