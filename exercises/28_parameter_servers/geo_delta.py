@@ -2,7 +2,7 @@
 
 In GEO (geo-distributed) training a worker has rows of its own. It takes k steps on them without
 talking to anybody, then sends the servers how far it came, and gets back what the rows are now. The
-server *adds* what comes to its rows, whoever sends it. Write `geo_delta(local, base, workers)`:
+server *adds* what comes to its rows, from any worker. Write `geo_delta(local, base, workers)`:
 
 - `local` are the worker's rows after its steps, [n, width], `base` the same rows as the server gave
   them to it before. Both stay as they are;
