@@ -12,6 +12,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle import nn
 from minipaddle.distributed import fleet
+from minipaddle.distributed.fleet import elastic
 from minipaddle.distributed.fleet.meta_parallel import (
     ColumnParallelLinear,
     LayerDesc,
@@ -184,6 +185,31 @@ def test_stages_of_several_ranks(mode, pipe, degrees):
 
     found = dist.spawn(work, nprocs=pipe * int(np.prod([*degrees.values()]))).results
     assert_same(found, alone(4, Feedforward))
+
+
+def test_a_checkpoint_changes_its_stages(tmp_path):
+    """Written by two stages of two ranks, read by one process, and the other way round: weights,
+    tied ones among them, and the states of the optimizer.
+    """
+
+    def work(folder, total):
+        begin(*((2, 4, "1F1B", ROWS) if dist.get_world_size() > 1 else (1,)),
+              **({"mp_degree": 2} if dist.get_world_size() > 1 else {}))  # fmt: skip
+        model = fleet.distributed_model(PipelineLayer(row(Feedforward, 0.1), loss_fn=loss_of))
+        adam = paddle.optimizer.AdamW(0.01, epsilon=1e-4, parameters=model.parameters())
+        adam = fleet.distributed_optimizer(adam)
+        x = paddle.to_tensor(np.random.default_rng(0).integers(0, WORDS, [ROWS, 5]))
+        state = {"model": model, "optimizer": adam}
+        steps = elastic.steps(total, 2, state, str(folder))
+        return [model.train_batch((x, (x + 1) % WORDS), adam).item() for _ in steps]
+
+    expected = dist.spawn(work, args=(tmp_path / "a", 6), nprocs=1).results[0]
+    for before, after in ((4, 1), (1, 4)):
+        folder = tmp_path / f"{before}"
+        first = dist.spawn(work, args=(folder, 4), nprocs=before).results
+        last = dist.spawn(work, args=(folder, 6), nprocs=after).results
+        for losses, others in zip(first, last):
+            np.testing.assert_allclose([*losses, *others], expected, rtol=2e-6)
 
 
 def test_moments_of_a_batch_norm_are_those_of_micro_batches():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from ....core.prelude import type_error, value_error
 from ....engine.sharding.placements import ProcessMesh
 from ....nn import Layer
+from ....nn import names as unique_name
 from ....tensor.generator import GENERATOR
 from ...pipeline.schedules import Schedule, build_schedule
 from ...pipeline.segments import cut_layers
@@ -141,27 +144,29 @@ class PipelineLayer(Layer):
         return [self.schedule.part(self.hcg.get_stage_id(), k) for k in range(self.schedule.chunks)]
 
     def build_part(self, part: int, begin) -> list[Step]:
-        """The layers of a part, built as if all layers were built here."""
+        """The layers of a part, built and named as if all layers were built here."""
         steps = []
         for number in range(self.bounds[part], self.bounds[part + 1]):
-            GENERATOR.jump(begin, number * DRAWS)
-            steps.append(self.build_step(number, self.descs[number]))
+            desc = self.descs[number]
+            keys = map(key_of, self.descs, count())
+            first = next(k for k, key in enumerate(keys) if key == key_of(desc, number))
+            GENERATOR.jump(begin, first * DRAWS)
+            with unique_name.guard(f"{self.full_name()}_{first}_"):
+                steps.append(self.build_step(number, str(first), desc))
         return steps
 
-    def build_step(self, number: int, desc) -> Step:
-        """A layer of the row."""
+    def build_step(self, number: int, name: str, desc) -> Step:
+        """A layer of the row, which has the name of its first occurrence."""
         if isinstance(desc, SharedLayerDesc):
-            layer = self.shared.get(desc.layer_name)
-            if layer is None:
-                layer = self.shared[desc.layer_name] = desc.build_layer()
-                self.add_sublayer(str(number), layer)
+            if desc.layer_name not in self.shared:
+                self.shared[desc.layer_name] = self.add_sublayer(name, desc.build_layer())
+            layer = self.shared[desc.layer_name]
             if desc.forward_func is None:
                 return Step(number, layer, layer)
             return Step(number, layer, lambda *xs: desc.forward_func(layer, *xs))
         if isinstance(desc, (LayerDesc, Layer)):
             layer = desc.build_layer() if isinstance(desc, LayerDesc) else desc
-            self.add_sublayer(str(number), layer)
-            return Step(number, layer, layer)
+            return Step(number, layer, self.add_sublayer(name, layer))
         return Step(number, None, desc)
 
     # ---- weights that several stages have ----------------------------------------------------
@@ -241,6 +246,11 @@ def schedule_in_use(stages: int, chunks: int | None, folded: bool) -> Schedule:
     if chunks > 1 and name == "1F1B":  # Paddle's way: the chunks decide
         name = "VPP"
     return build_schedule(name, stages, how["accumulate_steps"], chunks)
+
+
+def key_of(desc, number: int):
+    """What layers have in common that are one: the key they are shared by, else their number."""
+    return desc.layer_name if isinstance(desc, SharedLayerDesc) else number
 
 
 def name_of(desc) -> str:
