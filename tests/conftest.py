@@ -5,8 +5,6 @@ programs run on the interpreter unless a test, or the environment, asks for anot
 import os
 import sys
 import threading
-import time
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -68,13 +66,6 @@ UNMEASURED |= {
 """Every model and every operator, in every executor and on every mesh: measured, they take two to
 four times as long. That each line is reached is seen from the tests of the parts."""
 
-AT_FIRST, A_TEST, A_BRANCH = 1.0, 0.01, 0.01
-"""Seconds of tracing: what a file of tests begins with and has at most, what each test adds, and
-each branch that no test before reached. Coverage can only be more than is measured so."""
-
-CREDIT = defaultdict(lambda: AT_FIRST)
-"""For each file the seconds that are left."""
-
 
 def pytest_addoption(parser):
     parser.addoption("--of", metavar="PATH", action="append", help="run the tests of this module")
@@ -97,32 +88,18 @@ def pytest_report_header(config):
         return f"tests of {', '.join(config.option.of)}: {' '.join(names)}"
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_protocol(item):
-    """Run a test without coverage's tracer if its file has spent what it may.
-
-    (pytest-cov's own `no_cover` starts coverage anew, which wraps `os._exit` once more.)
-    """
-    tracer, of_threads = sys.gettrace(), threading.gettrace()
-    if CONTEXT in os.environ or not hasattr(tracer, "data"):  # all is to be traced, or nothing is
-        return (yield)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """(pytest-cov's own `no_cover` starts coverage anew, which wraps `os._exit` once more.)"""
     file = f"{item.path.parent.name}/{item.path.name}"
     names = {file, f"{file}::{getattr(item, 'originalname', item.name)}"}
-    CREDIT[file] = min(CREDIT[file] + A_TEST, AT_FIRST)
-    if CREDIT[file] > 0 and not names & UNMEASURED:
-        reached, began = branches(tracer), time.process_time()
-        result = yield
-        CREDIT[file] += A_BRANCH * (branches(tracer) - reached) - (time.process_time() - began)
-        return result
+    if CONTEXT in os.environ or not names & UNMEASURED:
+        return (yield)
+    tracers = sys.gettrace(), threading.gettrace()
     sys.settrace(None)
     threading.settrace(None)
     try:
         return (yield)
     finally:
-        sys.settrace(tracer)
-        threading.settrace(of_threads)
-
-
-def branches(tracer):
-    """How many steps from line to line the tracer has seen, each counted once."""
-    return sum(map(len, list(tracer.data.values())))
+        sys.settrace(tracers[0])
+        threading.settrace(tracers[1])

@@ -1,8 +1,7 @@
 /* c[:] of one pixel = the sum over high × wide taps of a[tap, :] * b[tap, :]; rows of b lie `b_row`
    apart */
 static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *a, int64_t down,
-                               int64_t across, const $T *b, int64_t b_row, $T *c,
-                               const $T *bias, const $T *bounds)
+                               int64_t across, const $T *b, int64_t b_row, $T *c)
 {
     for (int64_t k = 0; k < C; k += LANES_$T) {
         const lanes_$T there = first_$T(C - k);
@@ -11,7 +10,6 @@ static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *
             for (int64_t u = 0; u < wide; u++)
                 sum += load_lanes_$T(a + t * down + u * across + k, there)
                        * load_lanes_$T(b + t * b_row + u * C + k, there);
-        if (bias) sum = finished_$T(sum, load_lanes_$T(bias + k, there), bounds);
         store_lanes_$T(c + k, there, sum);
     }
 }
@@ -19,8 +17,7 @@ static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *
 /* The same for neighbouring pixels, whose windows lie `step` apart */
 INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, int64_t C,
                                 int64_t high, const int wide, const $T *a, int64_t step,
-                                int64_t down, int64_t across, const $T *b, $T *c, int64_t c_row,
-                                const $T *bias, const $T *bounds)
+                                int64_t down, int64_t across, const $T *b, $T *c, int64_t c_row)
 {
     const lanes_$T there = first_$T(left);
     vector_$T sum[4] = {{0}};
@@ -32,10 +29,6 @@ INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, 
                 sum[i] += (full ? load_$T(p) : load_lanes_$T(p, there)) * w;
             }
         }
-    if (bias) {
-        const vector_$T each = full ? load_$T(bias) : load_lanes_$T(bias, there);
-        UNROLL for (int i = 0; i < pixels; i++) sum[i] = finished_$T(sum[i], each, bounds);
-    }
     UNROLL for (int i = 0; i < pixels; i++)
         if (full) store_$T(c + i * c_row, sum[i]);
         else store_lanes_$T(c + i * c_row, there, sum[i]);
@@ -45,8 +38,7 @@ INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, 
    windows of pixels from `begin` to `end` lie inside of the row; of the others only a part does. */
 INLINE void depthwise_$T(int64_t M, int64_t begin, int64_t end, int64_t W, int64_t C, int64_t high,
                          const int wide, const $T *a, int64_t step, int64_t first, int64_t gap,
-                         int64_t down, const $T *b, $T *c, int64_t c_row,
-                         const $T *bias, const $T *bounds)
+                         int64_t down, const $T *b, $T *c, int64_t c_row)
 {
     for (int64_t m = 0; m < M; m++) {
         if (m == begin && begin < end) m = end;
@@ -56,11 +48,10 @@ INLINE void depthwise_$T(int64_t M, int64_t begin, int64_t end, int64_t W, int64
         int64_t to = x < W ? (W - x + gap - 1) / gap : 0;
         to = to < wide ? to : wide;
         depthwise_pixel_$T(C, high, to > from ? to - from : 0, a + (x + from * gap) * C, down,
-                           gap * C, b + from * C, wide * C, c + m * c_row, bias, bounds);
+                           gap * C, b + from * C, wide * C, c + m * c_row);
     }
 #define PIXELS(n, full) depthwise_pixels_$T(n, full, C - k, C, high, wide, \
-        a + (m * step + first) * C + k, step * C, down, gap * C, b + k, c + m * c_row + k, c_row, \
-        bias ? bias + k : 0, bounds)
+        a + (m * step + first) * C + k, step * C, down, gap * C, b + k, c + m * c_row + k, c_row)
 #define CHANNELS(n) do { \
         int64_t k = 0; \
         for (; k + LANES_$T <= C; k += LANES_$T) PIXELS(n, 1); \
