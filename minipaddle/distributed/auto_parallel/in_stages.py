@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.prelude import Recording, not_supported, value_error
-from ...tensor.joining import concat
+from ...core.prelude import not_supported, value_error
 from ..communication import broadcast
 from ..dist_tensor import view_of
 from ..pipeline.parts import Part
@@ -45,6 +44,7 @@ class InStages:
         self.size = how.micro_batch_size if how.enable else None  # None: the whole batch
         self.pipeline, self.stage = Pipeline(schedule, self.size, group, view), stage
         self.parts: dict[tuple, tuple] = {}
+        self.owners: dict = {}  # the stage that trains a weight
         if model.optimizer is not None:
             clip_across_stages(model.optimizer, group)
 
@@ -65,12 +65,7 @@ class InStages:
 
     def predict(self, *args):
         """What the layer does, in the last part's stage; None elsewhere."""
-        found = self.run(self.model.compute_outputs, args)
-        if not found:
-            return None
-        with Recording(False):
-            joined = [concat(list(each)) for each in zip(*found)]
-        return joined[0] if len(joined) == 1 else tuple(joined)
+        return self.pipeline.join_results(self.run(self.model.compute_outputs, args))
 
     def run(self, function, args, seed=None) -> list:
         """What this stage makes of a batch."""
@@ -82,10 +77,10 @@ class InStages:
             self.parts[key] = self.cut(function, batches[0])
         programs, own, self.tied = self.parts[key]
 
-        def given(micro_batch: int, part: int) -> list:
+        def data_of(micro_batch: int, part: int) -> list:
             return [batches[micro_batch][k] for k in programs[part].inputs]
 
-        return self.pipeline.run(own, given, seed)
+        return self.pipeline.run(own, data_of, seed)
 
     def cut(self, function, tensors) -> tuple:
         """(the parts of the program of a function, this stage's as `Part`s, tied weights)."""
@@ -106,7 +101,7 @@ class InStages:
 
     def share_weights(self) -> None:
         """Let every stage have the weights as the stage has them that trains them."""
-        for x, stage in getattr(self, "owners", {}).items():
+        for x, stage in self.owners.items():
             group = self.pipeline.group
             group.broadcast(getattr(x.array, "local", x.array), stage)
 

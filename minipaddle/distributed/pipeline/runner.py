@@ -30,15 +30,15 @@ class Runner:
         self.spans: list[Span] = []
         """When this stage did its jobs of the last batch, in seconds of its clock."""
 
-    def train(self, given: Callable, seed: float) -> list[Tensor]:
+    def train(self, data_of: Callable, seed: float) -> list[Tensor]:
         """Do all jobs: gradients are added to the weights'. The losses of the micro-batches, in the
         last part's stage; [] elsewhere.
 
-        given: called with a micro-batch and a part; the tensors of the data that the part takes
+        data_of: called with a micro-batch and a part; the tensors of the data that the part takes
             after those of the part before it
         seed: the gradient of each element of a loss
         """
-        self.given, self.seed = given, seed
+        self.data_of, self.seed = data_of, seed
         self.here, self.likes, self.losses, self.spans = {}, {}, [], []
         for job in self.schedule.jobs[self.stage]:
             DO[job.kind](
@@ -47,9 +47,9 @@ class Runner:
         self.neighbours.finish()
         return self.losses
 
-    def evaluate(self, given: Callable) -> list[list[Tensor]]:
+    def evaluate(self, data_of: Callable) -> list[list[Tensor]]:
         """The results of the last part for each micro-batch, in its stage; [] elsewhere."""
-        self.given, self.here, found = given, {}, []
+        self.data_of, self.here, found = data_of, {}, []
         forwards = [job for job in self.schedule.jobs[self.stage] if job.kind == "F"]
         with Recording(False):
             for job in forwards:
@@ -73,7 +73,7 @@ class Runner:
         last, k = part == self.schedule.parts - 1, job.micro_batch
         inputs = self.take("F", k, part - 1, part) if part else []
         self.start(k, part)
-        results = self.timed(job, chunk.forward, k, [*inputs, *self.given(k, part)])
+        results = self.timed(job, chunk.forward, k, [*inputs, *self.data_of(k, part)])
         if not last:
             self.hand_on("F", k, results, part, part + 1)
         return results

@@ -39,7 +39,7 @@ class Pipeline:
         self.schedule, self.size, self.group, self.view = schedule, size, group, view
         self.layers, self.runner = layers, None
 
-    def run(self, parts: list, given: Callable, seed=None, first_layer=lambda part: 0) -> list:
+    def run(self, parts: list, data_of: Callable, seed=None, first_layer=lambda part: 0) -> list:
         """What the `Runner` of this stage does with micro-batches: trains with a `seed`, otherwise
         evaluates. The draws of a layer are those of its number, from `first_layer(part)` on.
         """
@@ -51,9 +51,9 @@ class Pipeline:
         neighbours = Neighbours(self.group, self.view)
         self.runner = Runner(self.schedule, self.group.rank, parts, neighbours, start)
         if seed is None:
-            found = self.runner.evaluate(given)
+            found = self.runner.evaluate(data_of)
         else:
-            found = self.runner.train(given, seed / m)
+            found = self.runner.train(data_of, seed / m)
         GENERATOR.jump(position, 0 if seed is None else m * self.layers * DRAWS)
         return found
 
@@ -67,6 +67,16 @@ class Pipeline:
         else:
             array = Tensor([0.0] * self.schedule.micro_batches).array
         return wrap(self.group.broadcast(array, source))
+
+    def join_results(self, found: list[list[Tensor]]):
+        """The results of the micro-batches as those of the batch: a tensor, or a tuple of them;
+        None in a stage that has none.
+        """
+        if not found:
+            return None
+        with Recording(False):
+            joined = [concat(list(each)) for each in zip(*found)]
+        return joined[0] if len(joined) == 1 else tuple(joined)
 
     def step(self, optimizer, scaler=None) -> None:
         """A step of an optimizer, and of a scaler: it is left out if any stage has a gradient that

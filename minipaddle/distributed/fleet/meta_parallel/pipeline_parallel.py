@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ....core.prelude import Recording, Tensor, not_supported, type_error, value_error
+from ....core.prelude import Tensor, not_supported, type_error, value_error
 from ....nn import Layer
-from ....tensor.joining import concat
 from ...along import put_on_mesh
 from ...dist_tensor import view_of
 from ...pipeline.parts import Part
@@ -106,11 +105,7 @@ class PipelineParallel(Layer):
         found = self.run(data, compute_loss)
         if compute_loss:
             return self.pipeline.losses([x for (x,) in found]).mean()
-        if not found:
-            return None
-        with Recording(False):
-            joined = [concat(list(each)) for each in zip(*found)]
-        return joined[0] if len(joined) == 1 else tuple(joined)
+        return self.pipeline.join_results(found)
 
     def run(self, data, with_loss: bool, seed=None) -> list:
         """What this stage makes of the micro-batches of (inputs, labels)."""
@@ -122,11 +117,11 @@ class PipelineParallel(Layer):
             chunks = range(self._layers.schedule.chunks)
             self.parts[count] = [Part(self._layers.function_of(k, count)) for k in chunks]
 
-        def given(micro_batch: int, part: int) -> list:
+        def data_of(micro_batch: int, part: int) -> list:
             found = inputs[micro_batch] if part == 0 else ()
             return [*found, *(labels[micro_batch] if with_loss and part == last else ())]
 
-        return self.pipeline.run(self.parts[count], given, seed, self._layers.bounds.__getitem__)
+        return self.pipeline.run(self.parts[count], data_of, seed, self._layers.bounds.__getitem__)
 
     def timeline(self) -> Timeline:
         """When each stage did its jobs of the last batch: a picture by `viz.pipeline`."""
