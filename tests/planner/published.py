@@ -29,11 +29,24 @@ class Prediction(NamedTuple):
 
     run: dict
     cost: Cost
+    others: list[Cost]
 
     @property
     def error(self) -> float:
         """How much too high the prediction is, as a share of what is published."""
-        return self.cost.utilization / self.run["utilization"] - 1
+        return self.errors([self.cost])[0]
+
+    def errors(self, costs: list[Cost]) -> list[float]:
+        """The same of several costs."""
+        return [cost.utilization / self.run["utilization"] - 1 for cost in costs]
+
+    @property
+    def how(self) -> str:
+        """Where the layout is from, and the errors of others that are as likely."""
+        fitted = ", fitted" if self.run.get("fitted") else ""
+        found = [f"{e:+.0%} with {c.layout.micro_batches} × {c.layout.micro_batch}"
+                 for e, c in zip(self.errors(self.others), self.others, strict=True)]  # fmt: skip
+        return ", ".join([self.run["layout"] + fitted, *found])
 
 
 def machine(run: dict) -> tuple[Device, Cluster]:
@@ -64,7 +77,12 @@ def job_of(run: dict, ranks=()) -> Job:
 
 def predictions() -> list[Prediction]:
     """All of them."""
-    return [Prediction(run, job_of(run).cost(Layout(**run["mesh"]))) for run in RUNS["run"]]
+    found = []
+    for run in RUNS["run"]:
+        job, mesh = job_of(run), run["mesh"]
+        first, *others = [job.cost(Layout(**mesh | own)) for own in ({}, *run.get("others", ()))]
+        found.append(Prediction(run, first, others))
+    return found
 
 
 def shown(found: list[Prediction]) -> str:
@@ -73,6 +91,5 @@ def shown(found: list[Prediction]) -> str:
     for each in found:
         run, cost = each.run, each.cost
         text = f"{run['utilization']:>10.1%}{cost.utilization:>10.1%}{each.error:>+8.0%}"
-        fitted = ", fitted" if run.get("fitted") else ""
-        lines.append(f"{run['name']:24}{text}  {run['layout']}{fitted}: {cost.layout}")
+        lines.append(f"{run['name']:24}{text}  {each.how}: {cost.layout}")
     return "\n".join(lines)

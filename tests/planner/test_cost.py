@@ -163,7 +163,7 @@ def test_recomputation_trades_time_for_memory(job):
     )
     assert again.memory.activations < plain.memory.activations / 5
     share = again.seconds.compute / plain.seconds.compute
-    assert 1.3 < share < 1.4  # a third more operations
+    assert 1.25 < share < 1.35  # a third more operations, but no more gradients
 
 
 def test_chunks_shrink_the_bubble(job):
@@ -191,19 +191,43 @@ def test_a_slow_link_is_seen_where_it_is_used(job):
 
 # ---- published runs ----------------------------------------------------------------------------
 
-MISSED = {"GPT 2B, 96 H100"}
-"""41 % is published in words, but neither devices nor batch: the prediction is too high."""
-
 
 def test_predictions_of_published_runs():
-    """Within 15 % of what is published; where not, it is said."""
+    """Within 15 % of what is published. Of 2B the batch is not: with the largest one that fits, the
+    prediction is further off, and the table says so.
+    """
     found = predictions()
     assert len(found) == len(RUNS["run"]) == 10
     for each in found:
-        assert (abs(each.error) < 0.15) != (each.run["name"] in MISSED), each
+        assert abs(each.error) < 0.15, each
     fitted = [each.error for each in found if each.run.get("fitted")]
     assert len(fitted) == 4
     assert abs(float(np.median(fitted))) < 0.02
+    ((assumed, errors),) = [(e, e.errors(e.others)) for e in found if e.others]
+    assert errors[0] < assumed.error < errors[1]
+    assert all(f"{error:+.0%}" in assumed.how for error in errors)
+
+
+def test_what_a_loss_and_gradients_move(job):
+    """A loss operator by operator reads and writes its scores more often; the gradients of later
+    micro-batches are read, too; those of the first layer travel beside nothing.
+    """
+    run = run_of("GPT 2B")
+    one, several = Layout(sharding=96, stage=1), Layout(sharding=96, stage=1, micro_batches=2)
+    small = job_of(run)
+    fused = Job(small.figures, small.device, small.cluster, Recipe())
+    scores = run["tokens"] * run["model"]["words"]
+    more = (small.both(one, "last") - fused.both(one, "last")) * small.device.whole
+    # 56 bytes a score instead of 6: Megatron's own operators move 52
+    assert more == pytest.approx(50 * scores / small.device.bandwidth, rel=0.01)
+    assert small.both(one, "block") == fused.both(one, "block")
+    again = (small.both(several, "block") - small.both(one, "block")) * small.device.whole
+    block = small.figures[1].weights["block"]
+    assert again == pytest.approx(4 * block / small.device.bandwidth, rel=0.1)
+    data = small.cost(several).seconds.data
+    first = small.figures[1].weights["first"]
+    moved = first * (Recipe().gradients + Recipe().weights)
+    assert data == pytest.approx(collective(96, 1, moved, small.cluster, half=True), rel=0.01)
 
 
 def test_a_trillion_parameters_fit():

@@ -19,7 +19,9 @@ class Recipe(NamedTuple):
     weights: int = 2
     gradients: int = 4
     states: int = 12
+    clip: bool = True  # gradients by their norm
     fused_attention: bool = True
+    fused_loss: bool = True
     overlap_tensor: bool = True  # collectives of tensor parallel beside the products they feed
     overlap_data: bool = True  # those of gradients and weights beside the backward and forward
     sequence: bool = True  # what tensor parallel does not cut lies in pieces of the sequence
@@ -104,9 +106,11 @@ class Job:
 
     def part(self, layout: Layout, part: str, backward: bool) -> Pass:
         """The seconds of a part's forward or backward on a micro-batch."""
-        key = layout.model, layout.micro_batch, layout.recompute, part, backward
+        adds = layout.micro_batches > 1
+        key = layout.model, layout.micro_batch, layout.recompute, part, backward, adds
         if key not in self.passes:
-            found = pass_of(self, self.figures[layout.model], layout.micro_batch, part, backward)
+            figures, batch = self.figures[layout.model], layout.micro_batch
+            found = pass_of(self, figures, batch, part, backward, adds)
             if backward and layout.recompute and part == "block":
                 again = self.part(layout, part, False)
                 found = Pass(found.compute + again.compute, found.tensor + again.tensor)
@@ -121,24 +125,31 @@ class Job:
 # ---- time --------------------------------------------------------------------------------------
 
 
-def kernel_seconds(kernel: Kernel, batch: int, prime: int, device: Device, fused: bool) -> float:
-    """How long a kernel takes: it computes, or waits for memory."""
+def kernel_seconds(
+    kernel: Kernel, batch: int, prime: int, device: Device, recipe: Recipe, adds: bool
+) -> float:
+    """How long a kernel takes: it computes, or waits for memory. Where it `adds` gradients to those
+    of other micro-batches it reads and writes them; else it writes them.
+    """
     sizes = [tuple(at(n, batch, prime) for n in p) for p in kernel.products]
-    moved = sum(s.nbytes(batch, prime) for s in kernel.moved)
-    if kernel.on_chip and fused:
+    gradient = recipe.gradients * (1 + adds)
+    values = kernel.moved if recipe.fused_loss or not kernel.apart else kernel.apart
+    moved = sum(s.nbytes(batch, prime) for s in values) + kernel.gradients * gradient
+    if kernel.on_chip and recipe.fused_attention:
         done = sum(2 * b * m * n * k for b, m, n, k in sizes) / (2 if kernel.masked else 1)
         compute = done / (device.operations * device.attention)
     else:
-        compute = sum(device.product(*p) for p in sizes)
+        width = gradient if kernel.gradients else 2
+        compute = sum(device.product(*p, width) for p in sizes)
         moved += sum(s.nbytes(batch, prime) for s in kernel.on_chip)
     return device.launch + max(compute, moved / device.bandwidth)
 
 
-def pass_of(job: Job, found: Figures, batch: int, part: str, backward: bool) -> Pass:
+def pass_of(job: Job, found: Figures, batch: int, part: str, backward: bool, adds: bool) -> Pass:
     """One part's forward or backward."""
     device, recipe = job.device, job.recipe
     mine = [k for k in found.kernels if (k.part, k.backward) == (part, backward)]
-    took = [kernel_seconds(k, batch, found.prime, device, recipe.fused_attention) for k in mine]
+    took = [kernel_seconds(k, batch, found.prime, device, recipe, adds) for k in mine]
     products = sum(t for t, k in zip(took, mine, strict=True) if k.products)
     compute = sum(took) / device.whole
     sent = [(s.size, s.half) for s in found.sent if (s.part, s.backward) == (part, backward)]
@@ -214,7 +225,8 @@ def layers_of(job: Job, layout: Layout) -> list[int]:
     """The blocks of each stage; equal ones where a rank has several pieces."""
     if layout.chunks > 1:
         return [job.blocks // layout.pipe] * layout.pipe
-    key = layout.model, layout.micro_batch, layout.recompute, layout.pipe
+    adds = layout.micro_batches > 1
+    key = layout.model, layout.micro_batch, layout.recompute, layout.pipe, adds
     if key not in job.layers:
         block, first, last = (job.both(layout, part) for part in ("block", "first", "last"))
         job.layers[key] = stage_layers(job.blocks, layout.pipe, first / block, last / block)
@@ -284,7 +296,11 @@ def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward
     scatters = travel(scatter, "sharding", inner, True)
     once = travel(scatter / max(inner, 1), "data", outer)
     hidden = recipe.overlap_data
-    wait = lambda took, beside: max(0.0, took - beside) if hidden else took
+    # nothing is computed before the first layer has its weights, or after it made its gradients
+    first = job.figures[layout.model].weights["first"] / size
+    wait = lambda took, beside: (
+        first * took + max(0.0, (1 - first) * took - beside) if hidden else took
+    )
     if layout.stage <= 1:
         return wait(scatters + once, backward) + wait(gathers, forward)
     m = layout.micro_batches
@@ -296,10 +312,13 @@ def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward
 
 
 def update_seconds(job: Job, layout: Layout, layers: int) -> float:
-    """The optimizer reads gradients and its states, and writes states and weights."""
+    """The optimizer reads gradients and its states, and writes states and weights. Before that
+    clipping reads gradients for their norm, and reads and writes them to scale them.
+    """
     recipe, size = job.recipe, parameters_of(job, layout, layers)
     size /= layout.sharding if layout.stage else 1
-    return size * (recipe.gradients + 2 * recipe.states + recipe.weights) / job.device.bandwidth
+    gradients = recipe.gradients * (4 if recipe.clip else 1)
+    return size * (gradients + 2 * recipe.states + recipe.weights) / job.device.bandwidth
 
 
 # ---- memory ------------------------------------------------------------------------------------

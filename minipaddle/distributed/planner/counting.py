@@ -15,8 +15,9 @@ from ...codegen.product import product_of
 from ...engine.core.record import Record, Spec
 from ...engine.ir.edit import users_of
 from ...engine.ir.program import ITEM, Program, regions
+from ...engine.ops.elementwise import cast
 from ...engine.ops.movement import transpose
-from ...engine.passes.lifetimes import is_view, roots, specs_of
+from ...engine.passes.lifetimes import is_view, roots, specs_of, values_of
 from ...ops.products import product
 from ..operators import COLLECTIVES, all_gather
 from .splitting import Blocks
@@ -51,7 +52,9 @@ class Size(NamedTuple):
 
 class Kernel(NamedTuple):
     """What one kernel does: products (batch, rows, columns, depth), values read and written; of
-    these `on_chip` need not go to memory. `part` is "first", "block" or "last".
+    these `on_chip` need not go to memory. `part` is "first", "block" or "last". It makes the
+    `gradients` of so many parameters. `apart`: what the operators of a loss read and write if each
+    is a kernel of its own.
     """
 
     name: str
@@ -62,6 +65,8 @@ class Kernel(NamedTuple):
     on_chip: tuple[Size, ...] = ()
     masked: bool = False  # a mask that is known beforehand leaves out half
     again: bool = False  # the backward makes it once more, as it was not kept
+    gradients: int = 0
+    apart: tuple[Size, ...] = ()
 
 
 class Sent(NamedTuple):
@@ -91,7 +96,10 @@ class Counter:
         self.program, self.root, self.blocks = program, roots(program), blocks
         self.users = users_of(program)
         self.inside = {r for r in program.records if blocks.holds(r.scope)}
-        self.forward = self.before([program.outputs[0]])
+        loss, *gradients = program.outputs
+        self.forward = self.before([loss])
+        made = map(self.origin, gradients)
+        self.gradients = {self.root.get(r, (r, 0)) for r in made}
         middle = [r for r in self.inside if r in self.forward]
         self.start = self.before(middle) - self.inside
         self.fixed = self.constants()
@@ -122,6 +130,9 @@ class Counter:
             return "block"
         if record in self.forward:
             return "first" if record in self.start else "last"
+        made = self.gradients.intersection(values_of(record, self.root))
+        if made and record.scope is None and self.inside.intersection(record.inputs):
+            return "block"  # the gradient of a bias, or of a norm
         late = any(x in self.inside or x in self.late for x in record.inputs)
         if late:
             self.late.add(record)
@@ -173,14 +184,29 @@ class Counter:
                 continue
             read, made = self.values(record)
             chip = [self.size_of(v[0], s) for v, s in (*read, *made) if v in self.spread]
-            moved = [self.size_of(v[0], s) for v, s in (*read, *made) if v not in self.spread]
+            gradients = sum(s.size for v, s in made if v in self.gradients)
+            other = self.gradients | self.spread
+            moved = [self.size_of(v[0], s) for v, s in (*read, *made) if v not in other]
             found = tuple(sizes_of(r) for r in insides(record) if r.op is product)
             masked = self.masked and bool(chip)
             kernel = Kernel(name_of(record), part, backward, found, (*moved,), (*chip,), masked)
-            yield kernel
+            apart = () if gradients else tuple(self.apart(record))
+            yield kernel._replace(gradients=gradients, apart=apart)
             if found and not backward and any(v in self.spread for v, _ in made):
                 again.append(kernel._replace(backward=True, moved=(), again=True))
         yield from again
+
+    def apart(self, record: Record) -> Iterator[Size]:
+        """What the operators of a loss, which is outside of all layers, read and write one by one.
+        Truths, and numbers from them, are not written: an index says which they are.
+        """
+        for program in regions(record).values() if record.scope is None else ():
+            outer = dict(zip(program.given, record.inputs))
+            for r in program.records:
+                if r.op.kind in ("elementwise", "reduction") and not light(r):
+                    for x in (r, *r.inputs):
+                        if x.dtype is not None and not light(x):
+                            yield self.size_of(outer.get(x, x), x.spec)
 
     def kernels_on_chip(self) -> Iterator[Record]:
         """The records that make a value which may stay on the chip."""
@@ -278,6 +304,13 @@ class Counter:
             part = next((p for p in ("block", "first", "last") if p in where), "last")
             found[part] += state.record.spec.size
         return found
+
+
+def light(record: Record) -> bool:
+    """Whether a value is one of truths, or these as numbers."""
+    while record.op.kind == "movement":
+        record = record.inputs[0]
+    return record.dtype.kind == "b" or record.op is cast
 
 
 def insides(record: Record) -> list[Record]:
