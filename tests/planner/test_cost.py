@@ -10,7 +10,9 @@ from minipaddle.distributed.pipeline.simulate import peaks, simulate
 from minipaddle.distributed.planner import Job, Layout, Recipe, coordinates
 from minipaddle.distributed.planner.cost import (
     collective,
+    halves_seconds,
     live_micro_batches,
+    live_of,
     pipeline_seconds,
     stage_layers,
 )
@@ -100,6 +102,58 @@ def test_live_micro_batches_are_those_of_schedules():
             held = peaks(build_schedule("VPP", pipe, micro_batches, chunks))
             said = [live_micro_batches(pipe, micro_batches, chunks, k) for k in range(pipe)]
             assert held == said
+
+
+@pytest.mark.parametrize(("name", "chunks"), [("ZBH1", 1), ("ZBV", 2)])
+def test_backwards_in_halves_cost_what_their_schedule_does(job, name, chunks):
+    """A pipe of few stages says what the whole schedule takes and holds."""
+    for pipe, times, few in itertools.product((2, 3, 6, 12), (2, 3), ((33, 33, 34), (27, 50, 23))):
+        m = times * pipe
+        layout = Layout(pipe=pipe, micro_batches=m, chunks=chunks, halves=True)
+        schedule = build_schedule(name, pipe, m, chunks)
+        assert layout.schedule == name
+        took = simulate(schedule, dict(zip("FIW", few, strict=True))).seconds
+        assert halves_seconds(layout, few) == pytest.approx(took, rel=1e-3)
+        assert live_of(layout, 0) == peaks(schedule)[0]
+        assert live_of(layout, pipe - 1) == peaks(schedule)[-1]
+    plain, halves = (
+        job.cost(Layout(pipe=12, model=8, micro_batches=24, chunks=chunks, halves=x))
+        for x in (False, True)
+    )
+    assert halves.seconds.bubble < 0.7 * plain.seconds.bubble
+    assert halves.seconds.compute == pytest.approx(plain.seconds.compute, rel=0.05)
+
+
+def test_the_last_piece_of_a_fold_is_in_the_first_stage(job):
+    layout = Layout(pipe=12, model=8, micro_batches=24, chunks=2)
+    straight, folded = (job.cost(layout._replace(halves=x)).memory for x in (False, True))
+    own = job.figures[8].weights
+    size = job.blocks // 12 * own["block"] + own["first"] + own["last"]
+    assert folded.weights == size * job.recipe.weights > straight.weights
+    assert folded.activations < straight.activations  # equally much in all stages
+
+
+def test_parts_of_a_sequence_cost_what_parts_of_a_batch_do(job):
+    """As much computing and memory as half of the samples; and a ring that carries the keys and
+    values of the whole sequence, in the backward their gradients, too.
+    """
+    run, (whole, half) = run_of("GPT-3"), (Layout(model=8, micro_batch=n) for n in (2, 1))
+    cut = whole._replace(sep=2)
+    assert job.cost(cut).seconds.compute == job.cost(half).seconds.compute
+    assert job.cost(cut).memory == job.cost(half).memory
+    assert job.cost(cut).seconds.tensor == job.cost(half).seconds.tensor
+    assert job.cost(cut).layout.batch == whole.batch
+    ((tokens, keys), (_, values)) = job.figures[8].attended("block")
+    message = run["tokens"] * run["model"]["width"] // 8 * 2
+    assert tokens == run["tokens"] == job.tokens
+    assert [s.nbytes(1, job.figures[8].prime) for s in (keys, values)] == [message] * 2
+    slow = Job(job.figures, job.device, Cluster(12, 8, NVLINK4, NDR._replace(bandwidth=1e6)))
+    ring = 2 * collective(2, 8, 2 * message, slow.cluster)
+    for backward in (False, True):
+        took = slow.part(cut, "block", backward).sep
+        assert took == pytest.approx(ring / (1 if backward else 2), rel=0.01)
+    # the weights are whole on all ranks along sep, so their gradients are added up
+    assert slow.cost(cut).seconds.data > 100 * slow.cost(half).seconds.data
 
 
 @pytest.mark.parametrize(("blocks", "pipe"), [(7, 3), (8, 4), (5, 5), (9, 2)])

@@ -35,6 +35,8 @@ def test_every_layout_uses_all_devices_and_the_batch(by_ranks):
         assert layout.chunks == 1 or 12 % (layout.pipe * layout.chunks) == 0
     assert {s.pipe for s in seen} == {1, 2, 4, 8}
     assert {s.model for s in seen} == {1, 2, 4}
+    assert {s.sep for s in seen} == {1, 2, 4, 8}
+    assert {s.schedule for s in seen} == {"", "1F1B", "VPP", "ZBH1", "ZBV"}
 
 
 def test_the_search_is_that_of_all_costs(by_ranks):
@@ -65,6 +67,20 @@ def test_slow_links_between_machines_avoid_gradients(by_ranks):
     assert fast.pipe == 1
     assert other.pipe > 1
     assert other.sharding * other.model * other.data <= 8
+
+
+def test_a_long_sequence_is_cut():
+    """Where the values of one sequence fit on no device, ranks along sep share it."""
+    with paddle.LazyGuard():
+        net = Decoder(8000, 1024, 8, 4)
+    found = {1: figures(net, InputSpec([1 << 19], "int64"))}
+    long, limits = Job(found, H100, Cluster(1, 8, NVLINK4)), Limits(pipe=1, recompute=False)
+    best = search(long, 8, limits).best
+    assert best.layout.sep > 1
+    assert best.seconds.sep >= 0
+    assert f"sep {best.layout.sep}" in str(best.layout)
+    with pytest.raises(ValueError, match="GB for each device with"):
+        search(long, 8, limits._replace(sep=1))
 
 
 def test_limits(by_ranks):

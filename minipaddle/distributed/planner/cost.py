@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...engine.core.slots import slot
+from ..pipeline.schedules import build_schedule
+from ..pipeline.simulate import peaks, simulate
 from ..simulator.cluster import Cluster, Device, Link
 from .counting import PARTS, Kernel, Size, at
 from .figures import Figures
@@ -22,7 +26,7 @@ class Recipe(NamedTuple):
     clip: bool = True  # gradients by their norm
     fused_attention: bool = True
     fused_loss: bool = True
-    overlap_tensor: bool = True  # collectives of tensor parallel beside the products they feed
+    overlap_tensor: bool = True  # collectives of tensor parallel and sep beside what they feed
     overlap_data: bool = True  # those of gradients and weights beside the backward and forward
     sequence: bool = True  # what tensor parallel does not cut lies in pieces of the sequence
     half: bool = True  # layers of float32 compute in half precision
@@ -30,7 +34,7 @@ class Recipe(NamedTuple):
 
 class Seconds(NamedTuple):
     """A step: computing; what it waits for of tensor parallel, for a full pipe, for gradients and
-    weights; the update.
+    weights; the update; waiting for keys and values of other parts of the sequence.
     """
 
     compute: float
@@ -38,6 +42,7 @@ class Seconds(NamedTuple):
     bubble: float
     data: float
     update: float
+    sep: float = 0.0
 
     @property
     def total(self) -> float:
@@ -69,16 +74,19 @@ class Cost(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """Seconds of a part's forward or backward on one micro-batch: computing, and waiting for the
-    collectives of tensor parallel.
+    """Seconds of a part's forward or backward on one micro-batch: computing, waiting for the
+    collectives of tensor parallel, and for other parts of the sequence. Of computing, gradients of
+    `weights` take so much.
     """
 
     compute: float
     tensor: float
+    sep: float = 0.0
+    weights: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.compute + self.tensor
+        return self.compute + self.tensor + self.sep
 
 
 class Job:
@@ -94,6 +102,7 @@ class Job:
         parts = {part: whole.operations(1, part) for part in PARTS}
         parts["block"] *= self.blocks
         self.operations = whole.ranks * sum(parts.values())
+        self.tokens = next((n for n, _ in whole.attended("block")), 1)
         self.passes: dict = {}
         self.layers: dict = {}
 
@@ -106,14 +115,12 @@ class Job:
 
     def part(self, layout: Layout, part: str, backward: bool) -> Pass:
         """The seconds of a part's forward or backward on a micro-batch."""
-        adds = layout.micro_batches > 1
-        key = layout.model, layout.micro_batch, layout.recompute, part, backward, adds
+        key = *kernels_of(layout), part, backward
         if key not in self.passes:
-            figures, batch = self.figures[layout.model], layout.micro_batch
-            found = pass_of(self, figures, batch, part, backward, adds)
+            found = pass_of(self, layout, part, backward)
             if backward and layout.recompute and part == "block":
                 again = self.part(layout, part, False)
-                found = Pass(found.compute + again.compute, found.tensor + again.tensor)
+                found = Pass(*(a + b for a, b in zip(found, again, strict=True)))
             self.passes[key] = found
         return self.passes[key]
 
@@ -125,8 +132,13 @@ class Job:
 # ---- time --------------------------------------------------------------------------------------
 
 
+def kernels_of(layout: Layout) -> tuple:
+    """What of a layout the kernels of a rank depend on."""
+    return layout.model, layout.share, layout.sep, layout.recompute, layout.micro_batches > 1
+
+
 def kernel_seconds(
-    kernel: Kernel, batch: int, prime: int, device: Device, recipe: Recipe, adds: bool
+    kernel: Kernel, batch: float, prime: int, device: Device, recipe: Recipe, adds: bool
 ) -> float:
     """How long a kernel takes: it computes, or waits for memory. Where it `adds` gradients to those
     of other micro-batches it reads and writes them; else it writes them.
@@ -145,25 +157,39 @@ def kernel_seconds(
     return device.launch + max(compute, moved / device.bandwidth)
 
 
-def pass_of(job: Job, found: Figures, batch: int, part: str, backward: bool, adds: bool) -> Pass:
+def pass_of(job: Job, layout: Layout, part: str, backward: bool) -> Pass:
     """One part's forward or backward."""
-    device, recipe = job.device, job.recipe
+    device, recipe, found = job.device, job.recipe, job.figures[layout.model]
     mine = [k for k in found.kernels if (k.part, k.backward) == (part, backward)]
-    took = [kernel_seconds(k, batch, found.prime, device, recipe, adds) for k in mine]
-    products = sum(t for t, k in zip(took, mine, strict=True) if k.products)
-    compute = sum(took) / device.whole
+    given = layout.share, found.prime, device, recipe, layout.micro_batches > 1
+    took = [(k, kernel_seconds(k, *given)) for k in mine]
     sent = [(s.size, s.half) for s in found.sent if (s.part, s.backward) == (part, backward)]
     if backward:
         sent += [(size, True) for size in found.kept[part].gathered]
     waits = sum(
-        collective(found.ranks, 1, size.nbytes(batch, found.prime), job.cluster, half)
+        collective(found.ranks, 1, size.nbytes(layout.share, found.prime), job.cluster, half)
         for size, half in sent
     )
     if recipe.overlap_tensor and found.ranks > 1:
         # the first piece is waited for, the others come while it is computed with
-        first = waits / found.ranks
+        first, products = waits / found.ranks, sum(t for k, t in took if k.products)
         waits = first + max(0.0, waits - first - products)
-    return Pass(compute, waits)
+    weights = sum(t for k, t in took if k.gradients) / device.whole
+    computing = sum(t for _, t in took) / device.whole
+    attention = sum(t for k, t in took if found.joins(k)) if recipe.overlap_tensor else 0.0
+    apart = max(0.0, sequence_seconds(job, layout, part, backward) - attention)
+    return Pass(computing, waits, apart, weights)
+
+
+def sequence_seconds(job: Job, layout: Layout, part: str, backward: bool) -> float:
+    """How long keys and values of the whole sequence travel to all ranks along sep, in a ring; in
+    the backward their gradients travel back. A rank has an early and a late piece, so all have
+    equally much to compute. Source: Liu et al., "Ring Attention with Blockwise Transformers for
+    Near-Infinite Context", 2023.
+    """
+    found, stride = job.figures[layout.model], layout.stride("sep")
+    sizes = (s.nbytes(layout.micro_batch, found.prime) for _, s in found.attended(part))
+    return sum(collective(layout.sep, stride, n, job.cluster, not backward) for n in sizes)
 
 
 def collective(n: int, stride: int, nbytes: float, cluster: Cluster, half: bool = False) -> float:
@@ -202,6 +228,31 @@ def pipeline_seconds(stages: list[float], micro_batches: int, chunks: int) -> fl
     return micro_batches * slowest + (sum(stages) - slowest) / chunks
 
 
+SMALL = 4
+"""The stages of a pipe that is simulated: with more of them as much is idle, and held, for each."""
+
+
+@lru_cache(maxsize=1 << 12)
+def idle_of(schedule: str, stages: int, chunks: int, parts: tuple[int, int, int]) -> float:
+    """How long a stage of a schedule is idle, in times of a micro-batch, for each stage after the
+    first; by the lengths of a forward and both halves of a backward.
+    """
+    micro_batches = 2 * stages
+    built = build_schedule(schedule, stages, micro_batches, chunks)
+    took = simulate(built, dict(zip("FIW", parts, strict=True))).seconds / sum(parts)
+    return (took - micro_batches) / (stages - 1)
+
+
+def halves_seconds(layout: Layout, slowest: Sequence[float]) -> float:
+    """How long a pipe takes whose backwards are in halves, by its schedule. `slowest`: forward and
+    both halves of the slowest stage, as which all are taken.
+    """
+    whole = sum(slowest)
+    parts = tuple(max(1, round(100 * x / whole)) for x in slowest)  # equal ones are simulated once
+    idle = idle_of(layout.schedule, min(layout.pipe, SMALL), layout.chunks, parts)
+    return whole * (layout.micro_batches + idle * (layout.pipe - 1))
+
+
 @slot("planner.stage_layers")
 def stage_layers(blocks: int, pipe: int, first: float, last: float) -> list[int]:
     """How many blocks each stage of a pipe has: the first and the last stage have `first` and
@@ -225,8 +276,7 @@ def layers_of(job: Job, layout: Layout) -> list[int]:
     """The blocks of each stage; equal ones where a rank has several pieces."""
     if layout.chunks > 1:
         return [job.blocks // layout.pipe] * layout.pipe
-    adds = layout.micro_batches > 1
-    key = layout.model, layout.micro_batch, layout.recompute, layout.pipe, adds
+    key = *kernels_of(layout), layout.pipe
     if key not in job.layers:
         block, first, last = (job.both(layout, part) for part in ("block", "first", "last"))
         job.layers[key] = stage_layers(job.blocks, layout.pipe, first / block, last / block)
@@ -239,9 +289,10 @@ def seconds_of_step(job: Job, layout: Layout) -> Seconds:
     block, first, last = (job.both(layout, part) for part in ("block", "first", "last"))
     stages = [n * block for n in layers]
     stages[0] += first
-    stages[-1] += last
+    end = 0 if layout.folded else -1
+    stages[end] += last
     k = stages.index(max(stages))
-    parts = [(layers[k], "block"), (k == 0, "first"), (k == layout.pipe - 1, "last")]
+    parts = [(layers[k], "block"), (k == 0, "first"), (k == range(layout.pipe)[end], "last")]
     forward, backward = (
         Pass(*(sum(n * x for n, x in zip(counts, column)) for column in zip(*passes)))
         for counts, passes in (
@@ -249,11 +300,16 @@ def seconds_of_step(job: Job, layout: Layout) -> Seconds:
             for b in (False, True)
         )
     )
-    compute, tensor = (m * (a + b) for a, b in zip(forward, backward, strict=True))
-    whole = pipeline_seconds(stages, m, layout.chunks) + hops(job, layout)
+    compute, tensor, sep, _ = (m * (a + b) for a, b in zip(forward, backward, strict=True))
+    if layout.halves:
+        late = backward.weights
+        whole = halves_seconds(layout, (forward.total, backward.total - late, late))
+    else:
+        whole = pipeline_seconds(stages, m, layout.chunks)
+    bubble = max(0.0, whole + hops(job, layout) - compute - tensor - sep)
     data = data_seconds(job, layout, max(layers), forward.total, backward.total)
     update = update_seconds(job, layout, max(layers))
-    return Seconds(compute, tensor, max(0.0, whole - compute - tensor), data, update)
+    return Seconds(compute, tensor, bubble, data, update, sep)
 
 
 def hops(job: Job, layout: Layout) -> float:
@@ -263,7 +319,7 @@ def hops(job: Job, layout: Layout) -> float:
     if layout.pipe == 1:
         return 0.0
     found = job.figures[layout.model]
-    nbytes = found.entry.nbytes(layout.micro_batch, found.prime)
+    nbytes = found.entry.nbytes(layout.share, found.prime)
     nbytes /= layout.model if job.recipe.sequence else 1
     near = layout.stride("pipe") < job.cluster.devices
     link = job.cluster.inside if near else share_of(job.cluster)
@@ -278,8 +334,8 @@ def share_of(cluster: Cluster) -> Link:
 def parameters_of(job: Job, layout: Layout, layers: int) -> int:
     """The parameters of the fullest stage, before ZeRO."""
     found = job.figures[layout.model].weights
-    both = found["first"], found["last"]
-    return layers * found["block"] + (sum(both) if layout.pipe == 1 else max(both))
+    both, one = (found["first"], found["last"]), layout.pipe == 1 or layout.folded
+    return layers * found["block"] + (sum(both) if one else max(both))
 
 
 def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward: float) -> float:
@@ -294,7 +350,7 @@ def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward
     )
     gathers = travel(gather, "sharding", inner, True)
     scatters = travel(scatter, "sharding", inner, True)
-    once = travel(scatter / max(inner, 1), "data", outer)
+    once = sum(travel(scatter / inner, a, n) for a, n in (("data", outer), ("sep", layout.sep)))
     hidden = recipe.overlap_data
     # nothing is computed before the first layer has its weights, or after it made its gradients
     first = job.figures[layout.model].weights["first"] / size
@@ -324,7 +380,7 @@ def update_seconds(job: Job, layout: Layout, layers: int) -> float:
 # ---- memory ------------------------------------------------------------------------------------
 
 
-def kept_bytes(sizes: list[Size], batch: int, prime: int) -> int:
+def kept_bytes(sizes: list[Size], batch: float, prime: int) -> float:
     return sum(s.nbytes(batch, prime) for s in sizes)
 
 
@@ -347,19 +403,36 @@ def live_micro_batches(pipe: int, micro_batches: int, chunks: int, stage: int = 
     return min(micro_batches, ahead / chunks)
 
 
+def live_of(layout: Layout, stage: int) -> float:
+    """How many micro-batches' values the first or the last stage of a layout holds at once; in
+    halves, until weights have their gradients.
+    """
+    if not layout.halves:
+        return live_micro_batches(layout.pipe, layout.micro_batches, layout.chunks, stage)
+    stages = min(layout.pipe, SMALL)
+    return layout.pipe / stages * held(layout.schedule, stages, layout.chunks)[-(stage > 0)]
+
+
+@lru_cache
+def held(schedule: str, stages: int, chunks: int) -> list[float]:
+    """How many micro-batches' values each stage of a schedule holds."""
+    return peaks(build_schedule(schedule, stages, 2 * stages, chunks))
+
+
 @slot("planner.memory")
 def memory_of(job: Job, layout: Layout) -> Memory:
     """The bytes of the fullest device: the first stage, or the last."""
-    found, recipe, batch = job.figures[layout.model], job.recipe, layout.micro_batch
+    found, recipe, batch = job.figures[layout.model], job.recipe, layout.share
     layers = layers_of(job, layout)
     kept = kept_bytes(found.kept["block"].sizes, batch, found.prime)
     entry = found.entry.nbytes(batch, found.prime) / (layout.model if recipe.sequence else 1)
     piece = lambda stage: layout.sharding if layout.stage >= stage else 1
     stages = []
     for k in {0, layout.pipe - 1}:
-        ends = [p for p, own in (("first", k == 0), ("last", k == layout.pipe - 1)) if own]
+        end = 0 if layout.folded else layout.pipe - 1
+        ends = [p for p, own in (("first", k == 0), ("last", k == end)) if own]
         size = layers[k] * found.weights["block"] + sum(found.weights[p] for p in ends)
-        live = live_micro_batches(layout.pipe, layout.micro_batches, layout.chunks, k)
+        live = live_of(layout, k)
         held = live * layers[k] * (entry if layout.recompute else kept)
         held += kept if layout.recompute else 0
         held += sum(kept_bytes(found.kept[p].sizes, batch, found.prime) for p in ends)

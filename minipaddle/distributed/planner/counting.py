@@ -30,8 +30,8 @@ PARTS = "first", "block", "last"
 """What comes before the blocks, one of them, what comes after."""
 
 
-def at(n: int, batch: int, prime: int) -> int:
-    """A size at another batch.
+def at(n: int, batch: float, prime: int) -> float:
+    """A size at another batch; a rank may have a part of a sample.
 
     >>> from minipaddle.distributed.planner.figures import at
     >>> at(7 * 4096, batch=2, prime=7), at(4096, batch=2, prime=7)
@@ -46,7 +46,7 @@ class Size(NamedTuple):
     elements: int
     width: int
 
-    def nbytes(self, batch: int, prime: int) -> int:
+    def nbytes(self, batch: float, prime: int) -> float:
         return self.width * at(self.elements, batch, prime)
 
 

@@ -51,6 +51,18 @@ class Figures(NamedTuple):
         found = (p for k in self.kernels if k.part == part and not k.again for p in k.products)
         return sum(2 * prod(at(n, batch, self.prime) for n in p) for p in found)
 
+    def joins(self, kernel: Kernel) -> bool:
+        """Whether a kernel multiplies values of one sample by each other, as attention does."""
+        return any(b % self.prime == 0 for b, *_ in kernel.products)
+
+    def attended(self, part: str) -> list[tuple[int, Size]]:
+        """(tokens, size) of each matrix that attention reads whole in a forward, whichever tokens a
+        rank has: keys, and values.
+        """
+        used = (k for k in self.kernels if k.part == part and not k.backward and self.joins(k))
+        width = self.entry.width
+        return [(m, Size(b * n * d, width)) for k in used for b, m, n, d in k.products]
+
 
 def next_token(model, tokens, labels):
     """The loss of a language model."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ...core.prelude import value_error
 from ...engine.core.slots import slot
+from ..pipeline.schedules import SCHEDULES
 
 AXES = ("data", "pipe", "sharding", "sep", "model")
 """The axes of the mesh; the last one varies fastest."""
@@ -20,8 +21,10 @@ class Layout(NamedTuple):
     """The ranks along each axis of the mesh; how the batch is cut; what is held, and how.
 
     A step computes `micro_batches` of `micro_batch` samples, one after the other, on each of
-    data × sharding ranks. A rank has `chunks` pieces of the pipe (more than one: interleaved).
-    `stage` is ZeRO's along the axis sharding. With `recompute` a block keeps only what enters it.
+    data × sharding ranks; the ranks along sep have equal parts of each sample's sequence. A rank
+    has `chunks` pieces of the pipe (more than one: interleaved). With `halves` the gradients of
+    weights are computed apart, where the pipe would be idle. `stage` is ZeRO's along the axis
+    sharding. With `recompute` a block keeps only what enters it.
     """
 
     data: int = 1
@@ -34,6 +37,7 @@ class Layout(NamedTuple):
     chunks: int = 1
     stage: int = 0
     recompute: bool = False
+    halves: bool = False
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -51,9 +55,20 @@ class Layout(NamedTuple):
         return self.data * self.sharding * self.micro_batch * self.micro_batches
 
     @property
+    def share(self) -> float:
+        """How many samples' tokens a rank has at once."""
+        return self.micro_batch / self.sep
+
+    @property
     def schedule(self) -> str:
         """The name of the order in which a stage computes its micro-batches."""
-        return ("VPP" if self.chunks > 1 else "1F1B") if self.pipe > 1 else ""
+        names = ("ZBH1", "ZBV") if self.halves else ("1F1B", "VPP")
+        return names[self.chunks > 1] if self.pipe > 1 else ""
+
+    @property
+    def folded(self) -> bool:
+        """Whether the first stage has the last piece of the pipe, too."""
+        return self.pipe > 1 and SCHEDULES[self.schedule].folded
 
     def stride(self, axis: str) -> int:
         """How far neighbours along an axis are apart.
@@ -67,7 +82,8 @@ class Layout(NamedTuple):
     def __str__(self) -> str:
         axes = [f"{name} {n}" for name, n in zip(AXES, self.sizes) if n > 1] or ["one device"]
         how = [f"{self.micro_batches} × {self.micro_batch}"]
-        how += [f"{self.schedule} of {self.chunks} chunks"] if self.chunks > 1 else []
+        chunks = f" of {self.chunks} chunks" if self.chunks > 1 else ""
+        how += [self.schedule + chunks] if self.schedule not in ("", "1F1B") else []
         how += [f"ZeRO-{self.stage}"] if self.stage and self.sharding > 1 else []
         how += ["recompute"] if self.recompute else []
         return f"{' × '.join(axes)}; {', '.join(how)}"

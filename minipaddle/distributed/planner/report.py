@@ -9,9 +9,9 @@ from .cost import Cost, Memory
 from .layout import Layout
 from .search import Planned
 
-COMPARED = ("model", "pipe", "chunks", "micro_batch", "stage", "recompute")
+COMPARED = ("model", "sep", "pipe", "chunks", "halves", "micro_batch", "stage", "recompute")
 """What of a layout the report compares with other choices."""
-NAMES = {"micro_batch": "micro-batch", "stage": "ZeRO stage", "recompute": "recompute"}
+NAMES = {"micro_batch": "micro-batch", "stage": "ZeRO stage", "halves": "backward in halves"}
 
 
 def describe(found: Planned) -> str:
@@ -42,7 +42,7 @@ def describe(found: Planned) -> str:
 def step(cost: Cost) -> str:
     """The seconds of a step, and what they are spent on."""
     total = cost.seconds.total
-    names = ("computing", "tensor parallel", "bubble", "gradients", "update")
+    names = ("computing", "tensor parallel", "bubble", "gradients", "update", "keys and values")
     parts = zip(names, cost.seconds, strict=True)
     shares = ", ".join(f"{name} {t / total:.1%}" for name, t in parts if t / total >= 0.0005)
     return f"{total:.3g} s, {cost.utilization:.1%} of the devices' peak: {shares}"
@@ -67,6 +67,7 @@ def binding(found: Planned) -> str:
         "the links of tensor parallel": best.seconds.tensor,
         "the bubble of the pipe": best.seconds.bubble,
         "the links of data parallel": best.seconds.data,
+        "keys and values along sep": best.seconds.sep,
     }
     name = max(lost, key=lost.get)
     full = f"memory: {share:.0%} is full" if share > 0.75 else f"not memory: {share:.0%} is full"

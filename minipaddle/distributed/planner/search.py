@@ -6,6 +6,7 @@ Memory is looked at first: what does not fit is not timed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
 from ...core.prelude import value_error
@@ -21,7 +22,8 @@ MICRO_BATCHES = (1, 2, 4, 8, 16)
 
 class Limits(NamedTuple):
     """What may be tried: the most ranks of tensor parallel and of the pipe, ZeRO's stages,
-    whether a rank of the pipe may have several pieces, and whether blocks may be recomputed.
+    whether a rank of the pipe may have several pieces, and whether blocks may be recomputed; the
+    most ranks along sep; whether a backward may be in halves (the schedules ZBH1 and ZBV).
     """
 
     model: int = 8
@@ -29,6 +31,8 @@ class Limits(NamedTuple):
     stages: Sequence[int] = (0, 1, 2, 3)
     interleaved: bool = True
     recompute: bool = True
+    sep: int = 8
+    halves: bool = True
 
 
 class Planned(NamedTuple):
@@ -59,40 +63,54 @@ def divisors(n: int) -> list[int]:
     return sorted({*small, *(n // k for k in small)})
 
 
-def meshes(devices: int, job: Job, batch: int, limits: Limits) -> Iterator[tuple[int, int, int]]:
-    """(data, pipe, model) of all meshes: tensor parallel within a machine, no stage without a
-    block, and each rank of data parallel with a sample at least.
+def meshes(job: Job, batch: int, limits: Limits) -> Iterator[tuple[int, int, int, int]]:
+    """(data, pipe, sep, model) of all meshes: tensor parallel within a machine, no stage without a
+    block, each rank of data parallel with a sample at least, each rank of sep with two equal pieces
+    of a sequence that attention joins.
     """
     for model in job.figures:
-        if model > min(limits.model, job.cluster.devices) or devices % model:
+        if model > min(limits.model, job.cluster.devices) or job.cluster.size % model:
             continue
-        for pipe in divisors(devices // model):
-            data = devices // model // pipe
-            if pipe <= min(job.blocks, limits.pipe) and batch % data == 0:
-                yield data, pipe, model
+        for rest in divisors(job.cluster.size // model):
+            sep = job.cluster.size // model // rest
+            if sep > 1 and (sep > limits.sep or job.tokens % (2 * sep * model)):
+                continue
+            for pipe in divisors(rest):
+                data = rest // pipe
+                if pipe <= min(job.blocks, limits.pipe) and batch % data == 0:
+                    yield data, pipe, sep, model
+
+
+def orders(job: Job, pipe: int, m: int, limits: Limits) -> Iterator[tuple[int, bool]]:
+    """(chunks, halves) of the schedules of a pipe with m micro-batches."""
+    pieces = [1]
+    if limits.interleaved and pipe > 1 and job.blocks % pipe == 0 and m % pipe == 0:
+        pieces = divisors(job.blocks // pipe)
+    yield from ((chunks, False) for chunks in pieces)
+    if limits.halves and pipe > 1 and m >= 2 * pipe:
+        yield 1, True
+        if limits.interleaved and job.blocks % (2 * pipe) == 0:
+            yield 2, True
 
 
 def layouts(job: Job, batch: int, limits: Limits) -> Iterator[Layout]:
     """All layouts of a job for a batch."""
-    for data, pipe, model in meshes(job.cluster.size, job, batch, limits):
+    for data, pipe, sep, model in meshes(job, batch, limits):
         for size in MICRO_BATCHES:
             m, rest = divmod(batch // data, size)
             if rest:
                 continue
-            pieces = [1]
-            if limits.interleaved and pipe > 1 and job.blocks % pipe == 0 and m % pipe == 0:
-                pieces = divisors(job.blocks // pipe)
-            for chunks in pieces:
-                for recompute in (False, True)[: 1 + limits.recompute]:
-                    for stage in limits.stages:
-                        if (stage > 0 and data == 1) or (stage > 1 and pipe > 1):
-                            continue  # a stage of a pipe keeps its gradients until all are there
-                        if stage == 0 and data > 1 and 1 in limits.stages:
-                            continue  # stage 1 sends as much, and holds less
-                        inner = data if stage else 1
-                        yield Layout(
-                            data // inner, pipe, inner, 1, model, size, m, chunks, stage, recompute
-                        )
+            choices = product(
+                orders(job, pipe, m, limits), (False, True)[: 1 + limits.recompute], limits.stages
+            )
+            for (chunks, halves), recompute, stage in choices:
+                if (stage > 0 and data == 1) or (stage > 1 and pipe > 1):
+                    continue  # a stage of a pipe keeps its gradients until all are there
+                if stage == 0 and data > 1 and 1 in limits.stages:
+                    continue  # stage 1 sends as much, and holds less
+                inner = data if stage else 1
+                mesh = data // inner, pipe, inner, sep, model
+                yield Layout(*mesh, size, m, chunks, stage, recompute, halves)
 
 
 CLOSE = 0.005
@@ -102,7 +120,8 @@ CLOSE = 0.005
 @slot("planner.choose")
 def choose(costs: list[Cost]) -> list[Cost]:
     """The costs of layouts that fit, the best first: the shortest step, and of about equal ones the
-    simplest: without recomputation, of a lower stage of ZeRO, with fewer stages and pieces.
+    simplest: without recomputation or parts of sequences, of a lower stage of ZeRO, with fewer
+    stages, whole backwards, fewer pieces.
     """
     shortest = min(c.seconds.total for c in costs)
     return sorted(costs, key=lambda c: (int((c.seconds.total / shortest - 1) / CLOSE), effort(c)))
@@ -111,7 +130,8 @@ def choose(costs: list[Cost]) -> list[Cost]:
 def effort(cost: Cost) -> tuple:
     """What a layout asks for, besides time."""
     how = cost.layout
-    return how.recompute, how.stage, how.pipe, how.chunks, how.model, cost.seconds.total
+    mesh = how.sep, how.stage, how.pipe, how.halves, how.chunks, how.model
+    return how.recompute, *mesh, cost.seconds.total
 
 
 def search(job: Job, batch: int, limits: Limits | None = None) -> Planned:
@@ -159,7 +179,7 @@ def plan(
     sample: shape and dtype of one sample of the batch, such as `InputSpec([4096], "int64")`
     device, cluster: the devices, and how they are linked
     batch: the samples of a step
-    recipe, limits: how training goes, and what may be tried; the axis sep has one rank always
+    recipe, limits: how training goes, and what may be tried
     loss: see `figures`
     ValueError if nothing fits.
 

@@ -51,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
     add("--batch", type=int, required=True, help="samples of a step")
     add("--sample", required=True, metavar="SHAPE[:DTYPE]", help="of one sample: 2048:int64")
     add("--model", type=int, default=8, help="the most ranks of tensor parallel (8)")
+    add("--sep", type=int, default=8, help="the most ranks that share a sequence (8)")
     add("-o", "--output", help="a file for the map of meshes: .svg, .png, .pdf")
     return one
 
@@ -65,5 +66,5 @@ def planned(options):
             f"{name} is a {type(model).__name__}; expected a layer, or what builds one"
         )
     sample = read_spec(options.sample)
-    limits = Limits(model=options.model)
+    limits = Limits(model=options.model, sep=options.sep)
     return plan(model, sample, *cluster_named(options.cluster), options.batch, limits=limits)
