@@ -72,8 +72,8 @@ def test_messages_delay_the_stages():
 
 def test_folded_parts_lie_in_a_v():
     schedule = build_schedule("ZBV", 4, 8, 2)
-    assert [schedule.place(part)[0] for part in range(8)] == [0, 1, 2, 3, 3, 2, 1, 0]
-    assert all(schedule.part(*schedule.place(part)) == part for part in range(8))
+    assert [schedule.locate(part)[0] for part in range(8)] == [0, 1, 2, 3, 3, 2, 1, 0]
+    assert all(schedule.find_part(*schedule.locate(part)) == part for part in range(8))
 
 
 def test_check_compares_with_a_limit():

@@ -90,12 +90,12 @@ class InStages:
         for k, part in enumerate(programs):
             for x in tensors_of(part.program):
                 if x is not None and not x.stop_gradient:
-                    stages.setdefault(x, []).append(schedule.place(k)[0])
+                    stages.setdefault(x, []).append(schedule.locate(k)[0])
         self.owners = {x: found[0] for x, found in stages.items()}
         tied = [x for x, found in stages.items() if len({*found}) > 1]
         for x in tied:
             x.is_firstly_shared = self.owners[x] == self.stage
-        own = [schedule.part(self.stage, chunk) for chunk in range(schedule.chunks)]
+        own = [schedule.find_part(self.stage, chunk) for chunk in range(schedule.chunks)]
         parts = [Part(function_of(programs[k])) for k in own]
         return programs, parts, [(x, self.pipeline.group) for x in tied]
 

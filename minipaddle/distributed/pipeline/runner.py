@@ -42,7 +42,7 @@ class Runner:
         self.here, self.likes, self.losses, self.spans = {}, {}, [], []
         for job in self.schedule.jobs[self.stage]:
             DO[job.kind](
-                self, self.parts[job.chunk], job, self.schedule.part(self.stage, job.chunk)
+                self, self.parts[job.chunk], job, self.schedule.find_part(self.stage, job.chunk)
             )
         self.neighbours.finish()
         return self.losses
@@ -53,7 +53,7 @@ class Runner:
         forwards = [job for job in self.schedule.jobs[self.stage] if job.kind == "F"]
         with Recording(False):
             for job in forwards:
-                part = self.schedule.part(self.stage, job.chunk)
+                part = self.schedule.find_part(self.stage, job.chunk)
                 results = self.results_of(self.parts[job.chunk], job, part)
                 self.parts[job.chunk].kept.clear()
                 found += [results] if part == self.schedule.parts - 1 else []
@@ -103,7 +103,7 @@ class Runner:
 
     def hand_on(self, way: str, k: int, tensors: list[Tensor], part: int, to: int) -> None:
         """Give tensors to a neighbouring part, in this stage or in another."""
-        stage, _ = self.schedule.place(to)
+        stage, _ = self.schedule.locate(to)
         if stage == self.stage:
             self.here[way, k, to] = tensors
         else:
@@ -111,7 +111,7 @@ class Runner:
 
     def take(self, way: str, k: int, part: int, to: int) -> list[Tensor]:
         """The tensors that a neighbouring part gives."""
-        stage, _ = self.schedule.place(part)
+        stage, _ = self.schedule.locate(part)
         if stage == self.stage:
             return self.here.pop((way, k, to))
         likes = self.likes[to] if way == "B" else None

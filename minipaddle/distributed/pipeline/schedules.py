@@ -58,12 +58,12 @@ class Schedule(NamedTuple):
         """The number of parts of the model."""
         return self.stages * self.chunks
 
-    def part(self, stage: int, chunk: int) -> int:
+    def find_part(self, stage: int, chunk: int) -> int:
         """The number of a part, by where it is."""
         back = self.folded and chunk % 2
         return chunk * self.stages + (self.stages - 1 - stage if back else stage)
 
-    def place(self, part: int) -> tuple[int, int]:
+    def locate(self, part: int) -> tuple[int, int]:
         """(stage, chunk) of a part."""
         chunk, stage = divmod(part, self.stages)
         return (self.stages - 1 - stage if self.folded and chunk % 2 else stage), chunk

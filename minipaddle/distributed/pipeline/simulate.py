@@ -22,12 +22,12 @@ def needed_jobs(schedule: Schedule, stage: int, job: Job) -> list[tuple[int, Job
     kind, micro_batch, chunk = job
     if kind == "W":
         return [(stage, job._replace(kind="I"))]
-    found, part = [], schedule.part(stage, chunk)
+    found, part = [], schedule.find_part(stage, chunk)
     beside = part - 1 if kind == "F" else part + 1
     if kind != "F":
         found.append((stage, job._replace(kind="F")))
     if 0 <= beside < schedule.parts:
-        there, other = schedule.place(beside)
+        there, other = schedule.locate(beside)
         found.append((there, Job(kind, micro_batch, other)))
     return found
 

@@ -59,7 +59,7 @@ class Pipeline:
 
     def losses(self, found: list[Tensor]) -> Tensor:
         """The losses of the micro-batches, which the last part's stage has, in all stages."""
-        source, _ = self.schedule.place(self.schedule.parts - 1)
+        source, _ = self.schedule.locate(self.schedule.parts - 1)
         if found:
             with Recording(False):
                 array = concat([x.astype("float32").reshape([1]) for x in found]).array

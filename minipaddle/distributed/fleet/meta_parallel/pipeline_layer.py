@@ -141,7 +141,8 @@ class PipelineLayer(Layer):
 
     def own_parts(self) -> list[int]:
         """The numbers of this stage's parts, by chunk."""
-        return [self.schedule.part(self.hcg.get_stage_id(), k) for k in range(self.schedule.chunks)]
+        stage = self.hcg.get_stage_id()
+        return [self.schedule.find_part(stage, k) for k in range(self.schedule.chunks)]
 
     def build_part(self, part: int, begin) -> list[Step]:
         """The layers of a part, built and named as if all layers were built here."""
@@ -180,7 +181,7 @@ class PipelineLayer(Layer):
             for desc in self.descs[self.bounds[part] : self.bounds[part + 1]]:
                 if isinstance(desc, SharedLayerDesc):
                     found = stages.setdefault(desc.layer_name, {})
-                    found[self.schedule.place(part)[0]] = desc.shared_weight_attr
+                    found[self.schedule.locate(part)[0]] = desc.shared_weight_attr
         tied = []
         for key, found in stages.items():
             if len(found) == 1 or self.hcg.get_stage_id() not in found:
