@@ -1,40 +1,50 @@
 """What the planner predicts, beside published runs on GPUs and beside steps on 2 and 4 ranks here.
 
-The first table has the runs of `tests/planner/published.toml`. For the second a step on one rank,
-with and without its update, says how fast this machine is, all-reduces on n ranks how fast the
-links between threads are;
-the planner says how long the same net takes in data parallel, tensor parallel and ZeRO-3 on n
-ranks, and it is measured. All times are processor times for each rank, so that others who use the
-processors, and ranks that wait for each other, do not count. On two busy cores the order of the
-three ways still changed from run to run: read no more into it than the machine allows.
+The first table has the runs of `tests/planner/published.toml`. For the others a GPT is trained on
+ranks that are threads: in data parallel, tensor parallel, ZeRO-3, and on 4 ranks on a mesh of both.
+In each round all of them are measured one after the other, and beside them what the prediction is
+made from: a step on one rank with and without its update, which say how fast this machine is, and
+all-reduces, which say how fast its links are. So what else the machine does slows both sides. A row
+shows the medians of the rounds: processor time for each rank (waiting does not count), its ratio to
+data parallel in the same round, and how long a step takes by the clock. Where there are fewer cores
+than ranks, they take turns, and so does the prediction. The last line says whether the planner puts
+all layouts into the order in which they were measured.
 
-    ./run bench planner --ranks 2 --rounds 3
+    ./run bench planner --here --rounds 5
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import time
+from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy.stats import spearmanr
 
 import minipaddle as paddle
 from minipaddle import distributed as dist
 from minipaddle.distributed.planner import Job, Layout, Recipe, figures
-from minipaddle.distributed.simulator import Cluster, Device, Link, link_of
+from minipaddle.distributed.simulator import Cluster, Device, link_of
 from minipaddle.static import InputSpec
 from tests.planner.published import predictions
 
 from .floor import machine
-from .sharding import NETS, STEPS, WAYS, arrays, ours_step
+from .sharding import NETS, arrays, ours_step
 
 HERE = Recipe(weights=4, gradients=4, states=8, clip=False, fused_attention=False,
-              overlap_tensor=False, overlap_data=False, sequence=False, half=False)  # fmt: skip
-"""Training in float32, collectives waited for where they stand."""
+              overlap_tensor=False, overlap_data=False, sequence=False, half=False,
+              messages=5)  # fmt: skip
+"""Training in float32, collectives waited for where they stand; of ZeRO-3 `partition` makes about
+five for a block."""
 BUCKETS = [1 << k for k in (12, 16, 20, 22)]
+WARM, STEPS = 4, 3
+"""Calls before a measurement, and of one."""
+CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def published_table() -> Table:
@@ -49,108 +59,151 @@ def published_table() -> Table:
     return table
 
 
-def took(way: str) -> float:
-    """Seconds of a step of a rank of the GPT."""
-    group = dist.init_parallel_env()
-    return least(ours_step("gpt", way)[1], group)
+class Spent(NamedTuple):
+    """What a call took: processor seconds for each rank, and seconds by the clock."""
+
+    processor: float
+    clock: float
 
 
-def without_update() -> float:
-    """Seconds of a step of one rank that computes gradients, and leaves the weights."""
-    group = dist.init_parallel_env()
+def spent(call, group, times: int) -> Spent:
+    """The mean of some calls, made by all ranks at once."""
+    group.barrier()
+    began = time.process_time(), time.perf_counter()
+    for _ in range(times):
+        call()
+    group.barrier()
+    processor, clock = time.process_time() - began[0], time.perf_counter() - began[1]
+    return Spent(processor / times / group.size, clock / times)
+
+
+def step_alone(update: bool):
+    """A step of the GPT on one rank, with its update or without."""
     net = NETS["gpt"][0](paddle)
     x, y = (paddle.to_tensor(a) for a in arrays("gpt", [])[1])
+    adam = paddle.optimizer.Adam(1e-3, parameters=net.parameters())
 
     @paddle.jit.to_static(backend="native")
     def step(x, y):
         loss = ((net(x) - y) ** 2).mean()
         loss.backward()
+        if update:
+            adam.step()
+        found = [] if update else [p.grad for p in net.parameters()]  # or nobody needs a backward
         net.clear_gradients()
-        return loss
+        return loss, found
 
-    return least(lambda: step(x, y), group)
+    return lambda: step(x, y)
 
 
-def least(call, group, times: int = 3) -> float:
-    """The processor time of a call for each rank, the least of some means: what it would take if
-    nobody else used the processors, and no rank waited for another.
-    """
+def layouts(ranks: int) -> dict[str, Layout]:
+    """The ways of `sharding.ours_step` as layouts."""
+    batch = NETS["gpt"][1][0]
+    found = {
+        "data": Layout(data=ranks, micro_batch=batch // ranks),
+        "tensor": Layout(model=ranks, micro_batch=batch),
+        "zero3": Layout(sharding=ranks, micro_batch=batch // ranks, stage=3),
+    }
+    if ranks > 2:
+        found["mesh"] = Layout(data=ranks // 2, model=2, micro_batch=2 * batch // ranks)
+    return found
+
+
+def rounds_here(rounds: int) -> list[dict[str, Spent | list[float]]]:
+    """On each rank: what all steps took in each round, the two on one rank, and all-reduces."""
+    group, rank = dist.init_parallel_env(), dist.get_rank()
+    steps = {way: ours_step("gpt", way)[1] for way in layouts(group.size)}
+    for name, update in (("alone", True), ("bare", False)):
+        steps[name] = step_alone(update) if rank == 0 else lambda: None
+    buffers = [np.zeros(nbytes // 4, "float32") for nbytes in BUCKETS]
+    for call in steps.values():
+        spent(call, group, WARM)
     found = []
-    for k in range(2 + max(3, STEPS // times)):
-        group.barrier()
-        began = time.process_time()
-        for _ in range(times):
-            call()
-        group.barrier()
-        spent = time.process_time() - began
-        found += [spent / times / group.size] if k > 1 else []
-    return min(found)
+    for _ in range(rounds):
+        row = {name: spent(call, group, STEPS) for name, call in steps.items()}
+        row["link"] = [spent(lambda x=x: group.all_reduce(x), group, 10).processor for x in buffers]
+        found.append(row)
+    return found
 
 
-def link() -> Link:
-    """The link on which rings take as long as all-reduces of these ranks."""
-    group, times = dist.init_parallel_env(), []
-    for nbytes in BUCKETS:
-        array = np.zeros(nbytes // 4, "float32")
-        times.append(least(lambda array=array: group.all_reduce(array), group, 20))
-    return link_of(BUCKETS, times, group.size)
-
-
-def job(ranks: int, alone: float, bare: float, between: Link) -> Job:
-    """The GPT on so many ranks here, where a step of one rank takes `alone` seconds, and `bare`
-    without its update: that one says how fast memory is, the rest what kernels reach.
+def job(ranks: int, found: dict, best: dict, row: dict) -> Job:
+    """The GPT on so many ranks here, by what a round measured: how long a step of one rank takes
+    without its update says what kernels reach, the update how fast memory is.
     """
-    build, shape, _ = NETS["gpt"]
-    net, sample = build(paddle), InputSpec(shape[1:], "float32")
-    found = {n: figures(net, sample, n, sequence=False, half=False) for n in {1, ranks}}
-    best = machine(1)
-    layout = Layout(micro_batch=shape[0])
+    alone, bare = (row[name].processor * ranks for name in ("alone", "bare"))  # only one computes
+    layout = Layout(micro_batch=NETS["gpt"][1][0])
     device = Device(best["flops_per_second"], best["bytes_per_second"])
+    between = link_of(BUCKETS, row["link"], ranks)
     said = Job(found, device, Cluster(1, 1, between), HERE).cost(layout).seconds
-    device = device._replace(bandwidth=device.bandwidth * said.update / (alone - bare))
+    update = max(alone - bare, 0.01 * alone)
+    device = device._replace(bandwidth=device.bandwidth * said.update / update)
     said = Job(found, device, Cluster(1, 1, between), HERE).cost(layout).seconds
     device = device._replace(whole=said.compute / bare)
     return Job(found, device, Cluster(1, ranks, between), HERE)
 
 
-def layouts(ranks: int) -> dict[str, Layout]:
-    """The three ways as layouts."""
-    batch = NETS["gpt"][1][0]
-    return {
-        "data": Layout(data=ranks, micro_batch=batch // ranks),
-        "tensor": Layout(model=ranks, micro_batch=batch),
-        "zero3": Layout(sharding=ranks, micro_batch=batch // ranks, stage=3),
-    }
+class Compared(NamedTuple):
+    """A layout here, medians of some rounds: predicted and measured seconds of processor time and
+    by the clock, and their ratios to data parallel.
+    """
+
+    way: str
+    said: float
+    took: float
+    said_ratio: float
+    took_ratio: float
+    said_clock: float
+    took_clock: float
 
 
-def measured_table(ranks: int, rounds: int) -> Table:
-    """A row for each way on so many ranks: predicted and measured."""
-    seen: dict[str, list[float]] = {way: [] for way in ("alone", *WAYS)}
-    links, bare = [], []
-    for _ in range(rounds):
-        bare += dist.spawn(without_update, nprocs=1).results
-        seen["alone"] += dist.spawn(took, ("data",), nprocs=1).results
-        links.append(dist.spawn(link, nprocs=ranks).results[0])
-        for way in WAYS:
-            seen[way].append(dist.spawn(took, (way,), nprocs=ranks).results[0])
-    middle = {way: min(times) for way, times in seen.items()}
-    between = Link(*(statistics.median(column) for column in zip(*links, strict=True)))
-    here = job(ranks, middle["alone"], min(bare), between)
-    costs = {way: here.cost(layout) for way, layout in layouts(ranks).items()}
-    said = {way: cost.seconds.total for way, cost in costs.items()}
-    same = sorted(said, key=said.get) == sorted(WAYS, key=middle.get)
-    title = f"A step of a GPT on {ranks} ranks: ranking {'as' if same else 'not as'} predicted"
-    table = Table(
-        title=f"{title}; one rank {middle['alone'] * 1e3:.0f} ms, "
-        f"{min(bare) * 1e3:.0f} without its update"
-    )
-    for head in ("", "predicted ms", "measured ms", "predicted / data", "measured / data"):
+def compared(ranks: int, rounds: int) -> list[Compared]:
+    """All layouts on so many ranks."""
+    build, shape, _ = NETS["gpt"]
+    net, sample = build(paddle), InputSpec(shape[1:], "float32")
+    sizes = {layout.model for layout in layouts(ranks).values()}
+    by_ranks = {n: figures(net, sample, n, sequence=False, half=False) for n in sizes}
+    best, turns = machine(1), max(1.0, ranks / CORES)
+    rows = dist.spawn(rounds_here, (rounds,), nprocs=ranks).results[0]
+    seen: dict[str, list[tuple]] = {}
+    for row in rows:
+        here = job(ranks, by_ranks, best, row)
+        said = {way: here.cost(layout).seconds.total for way, layout in layouts(ranks).items()}
+        for way, seconds in said.items():
+            took, base = row[way], row["data"].processor
+            ratios = seconds / said["data"], took.processor / base
+            clock = seconds * turns, took.clock
+            seen.setdefault(way, []).append((seconds, took.processor, *ratios, *clock))
+    return [
+        Compared(way, *map(statistics.median, zip(*each, strict=True)))
+        for way, each in seen.items()
+    ]
+
+
+def measured_table(ranks: int, found: list[Compared]) -> Table:
+    """A row for each layout on so many ranks: predicted → measured."""
+    turns = f", {ranks / CORES:g} take turns on each" if ranks > CORES else ""
+    title = f"A step of a GPT on {ranks} ranks and {CORES} cores{turns}: predicted → measured"
+    table = Table(title=title)
+    for head in ("", "error", "processor ms", "/ data parallel", "clock ms"):
         table.add_column(head, justify="right" if head else "left")
-    for way in WAYS:
-        both = (said[way] * 1e3, middle[way] * 1e3)
-        ratio = (said[way] / said["data"], middle[way] / middle["data"])
-        table.add_row(way, *(f"{t:.1f}" for t in both), *(f"{r:.2f}" for r in ratio))
+    for each in found:
+        times = f"{1e3 * each.said:.1f} → {1e3 * each.took:.1f}"
+        ratios = f"{each.said_ratio:.2f} → {each.took_ratio:.2f}"
+        clock = f"{1e3 * each.said_clock:.0f} → {1e3 * each.took_clock:.0f}"
+        table.add_row(each.way, f"{each.said / each.took - 1:+.0%}", times, ratios, clock)
     return table
+
+
+def verdict(found: list[Compared]) -> str:
+    """Whether the order is as predicted, and how far ratios to data parallel are off."""
+    order = spearmanr([c.said for c in found], [c.took for c in found]).statistic
+    ratios = max((abs(c.said_ratio / c.took_ratio - 1), c.way) for c in found)
+    times = [abs(c.said / c.took - 1) for c in found]
+    return (
+        f"order of {len(found)} layouts by processor time: rank correlation {order:.2f}; "
+        f"times off by {statistics.median(times):.0%} (median), {max(times):.0%} at most; "
+        f"ratios to data parallel by {ratios[0]:.0%} at most ({ratios[1]})"
+    )
 
 
 def run(threads: int, arguments=()) -> None:
@@ -162,5 +215,9 @@ def run(threads: int, arguments=()) -> None:
     options = parser.parse_args(arguments)
     if not options.here:
         Console().print(published_table())
+    found = []
     for ranks in options.ranks:
-        Console().print(measured_table(ranks, options.rounds))
+        rows = compared(ranks, options.rounds)
+        Console().print(measured_table(ranks, rows))
+        found += rows
+    print(verdict(found))

@@ -115,17 +115,20 @@ def timed(step, barrier, value=float) -> dict:
 
 
 def ours_step(net: str, way: str):
-    """A step of MiniPaddle as `to_static` made it, and what calls it."""
+    """A step of MiniPaddle as `to_static` made it, and what calls it. The way "mesh" is data
+    parallel among pairs of ranks that are tensor parallel.
+    """
     import minipaddle as paddle
     from minipaddle import distributed as dist
 
     rows, whole = dist.Shard(0), dist.Replicate()
-    mesh = dist.ProcessMesh(list(range(dist.get_world_size())), dim_names=["x"])
+    ranks, grid = np.arange(dist.get_world_size()), way == "mesh"
+    mesh = dist.ProcessMesh(ranks.reshape(-1, 2) if grid else ranks, ["y", "x"][1 - grid :])
 
     def lies(name, shape):
         """The placement of a parameter."""
         layer, what = name.split(".")[-2:]
-        if way != "tensor":
+        if way not in ("tensor", "mesh"):
             return rows if way == "zero3" else whole
         cut = CUT.get(layer)
         if cut == "columns":
@@ -137,9 +140,9 @@ def ours_step(net: str, way: str):
     for name, p in model.named_parameters():
         value = weights.get(name, p.numpy())  # biases are 0, scales of norms 1
         p.set_value(paddle.to_tensor(value))
-        dist.shard_tensor(p, mesh, [lies(name, p.shape)])
-    kind = whole if way == "tensor" else rows
-    x, y = (dist.shard_tensor(paddle.to_tensor(a), mesh, [kind]) for a in batch)
+        dist.shard_tensor(p, mesh, [whole, lies(name, p.shape)][1 - grid :])
+    kind = [rows, whole] if grid else [whole if way == "tensor" else rows]
+    x, y = (dist.shard_tensor(paddle.to_tensor(a), mesh, kind) for a in batch)
     adam = paddle.optimizer.Adam(1e-3, parameters=model.parameters())
 
     @paddle.jit.to_static(backend="native")

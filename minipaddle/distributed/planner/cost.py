@@ -30,6 +30,7 @@ class Recipe(NamedTuple):
     overlap_data: bool = True  # those of gradients and weights beside the backward and forward
     sequence: bool = True  # what tensor parallel does not cut lies in pieces of the sequence
     half: bool = True  # layers of float32 compute in half precision
+    messages: int = 1  # collectives for a block's weights in stage 3; else one for all
 
 
 class Seconds(NamedTuple):
@@ -345,8 +346,9 @@ def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward
     recipe, size = job.recipe, parameters_of(job, layout, layers)
     gather, scatter = size * recipe.weights, size * recipe.gradients
     inner, outer = layout.sharding, layout.data
-    travel = lambda nbytes, axis, n, half=False: collective(
-        n, layout.stride(axis), nbytes, job.cluster, half
+    pieces = layers * recipe.messages if layout.stage == 3 else 1
+    travel = lambda nbytes, axis, n, half=False: (
+        pieces * collective(n, layout.stride(axis), nbytes / pieces, job.cluster, half)
     )
     gathers = travel(gather, "sharding", inner, True)
     scatters = travel(scatter, "sharding", inner, True)
