@@ -8,8 +8,8 @@ import pytest
 from minipaddle.distributed.pipeline.schedules import build_schedule
 from minipaddle.distributed.pipeline.simulate import peaks, simulate
 from minipaddle.distributed.planner import Job, Layout, Recipe, coordinates
-from minipaddle.distributed.planner.cost import (
-    collective,
+from minipaddle.distributed.planner.cost import collective
+from minipaddle.distributed.planner.pipes import (
     halves_seconds,
     live_micro_batches,
     live_of,
