@@ -11,13 +11,18 @@ import ctypes
 import threading
 from functools import partial
 from operator import is_
+from weakref import WeakValueDictionary
 
 from ..codegen.prepacking import PackingKernels
 from ..engine.core import record
 from ..engine.eager.device import NUMPY
-from ..engine.executors.arrays import address
+from ..engine.executors.arrays import address, as_c
 from ..engine.executors.native import WEIGHTS, Constants, Executable
-from ..passes.frozen_states import Prepared
+from ..passes.frozen_states import Borrowed, Prepared
+
+FORMS: WeakValueDictionary = WeakValueDictionary()
+"""Weights in the form that kernels want, by the tensor's `id` and the statement that computes it:
+programs of one model share them. Who holds a form holds the tensor, so the `id` stays its own."""
 
 CHANGES_IN_A_ROW = 4
 """After this number of runs, each with changed weights, they are not folded any more."""
@@ -33,8 +38,8 @@ class FoldedWeights(Constants):
         made = {s.record: s.storage.record for s in states if isinstance(s.storage, Prepared)}
         constants = [state.record for state in states]
         self.kernels = partial(PackingKernels, constants=constants, made=made)
-        storages = [state.storage for state in states]
-        self.folded = [storage for storage in storages if isinstance(storage, Prepared)]
+        self.storages = [state.storage for state in states]
+        self.folded = [storage for storage in self.storages if isinstance(storage, Prepared)]
         self.sources = [*dict.fromkeys(s for storage in self.folded for s in storage.sources)]
         self.changes, self.lock, self.pack = 0, threading.Lock(), None
         self.unfrozen: Executable | None = None  # the program for weights that change always
@@ -80,20 +85,37 @@ class FoldedWeights(Constants):
 
     def connect(self, executable: Executable) -> None:
         """Let C compute the forms that kernels want, and pass these to the kernels."""
-        states, packed = [s.record for s in executable.program.states], []
-        self.inputs = [*self.arrays]
+        first = len(executable.given) - len(self.arrays)
+        states = executable.program.given[first:]
+        self.inputs, packed = [*self.arrays], []
         for state, form in executable.kernels.prepacked.items():
             k = states.index(state)
             spec = (form.elements,), state.dtype
-            executable.given[executable.inputs + k] = spec
-            packed.append(k - len(states) + len(self.arrays))
-            self.inputs[packed[-1]] = NUMPY.empty(*spec)
+            executable.given[first + k] = spec
+            packed.append(k)
+            self.inputs[k] = self.memory(k, form.call, spec)
+        for k, storage in enumerate(self.storages):
+            if isinstance(storage, Borrowed) and k not in packed:
+                storage.keep()
+                self.inputs[k] = storage.array
         if packed:
-            table = ctypes.c_void_p * len(packed)
-            given = table(*(address(self.arrays[k]) for k in packed))
-            made = table(*(address(self.inputs[k]) for k in packed))
-            self.pack = partial(executable.function("prepack"), given, made)
+            specs = [states[k].spec for k in packed]
+            self.pack = partial(self.compute, executable.function("prepack"), packed, specs)
             self.pack()
+
+    def memory(self, k: int, call: str, spec: tuple):
+        """Memory for the form of weight number k; that of a borrowed one is shared."""
+        storage = self.storages[k]
+        if not isinstance(storage, Borrowed):
+            return NUMPY.empty(*spec)
+        (cell,) = storage.sources
+        return FORMS.setdefault((id(cell.tensor), call), NUMPY.empty(*spec))
+
+    def compute(self, prepack, packed: list[int], specs: list) -> None:
+        """Compute the forms of the weights `packed`."""
+        table = ctypes.c_void_p * len(packed)
+        arrays = [as_c(self.storages[k].read(), *spec) for k, spec in zip(packed, specs)]
+        prepack(table(*map(address, arrays)), table(*(address(self.inputs[k]) for k in packed)))
 
 
 WEIGHTS.append(FoldedWeights)

@@ -78,7 +78,7 @@ class Decoder:
         def advance(tokens, starts, slots):
             return self.net(tokens, View(self.cache, first or slots, starts, shape[1], reach))
 
-        return to_static(advance, backend=self.backend)
+        return to_static(advance, backend=self.backend, build_strategy={"frozen": True})
 
     def reorder(self, sources) -> None:
         """Let slot i hold the text that slot `sources[i]` holds."""

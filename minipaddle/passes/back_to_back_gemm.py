@@ -23,6 +23,7 @@ from ..engine.passes.nest import Nest
 from ..engine.passes.registry import program_pass
 from ..ops.products import product
 from .epilogue import Region, begins_with_product, build_group, join_groups
+from .frozen_states import Borrowed
 from .strip_products import is_strips
 
 STRIP = 1 << 18
@@ -113,6 +114,8 @@ def back_to_back_gemm(
 ) -> Program:
     """The program with groups in which a product uses the rows of another one at once."""
 
+    packed = {s.record for s in program.states if isinstance(s.storage, Borrowed)}
+
     def join(record, alone):
         if record.op is not product and not begins_with_product(record):
             return None
@@ -122,6 +125,8 @@ def back_to_back_gemm(
         group = None if x is None or second.op is not product else group_of(x)
         if group is None:
             return None
+        if not packed.isdisjoint((*record.inputs, *group.inputs)):
+            return None  # kernels of one product pack their weights
         inside = [x]
         while inside[-1] is not group:
             inside.append(inside[-1].inputs[0])

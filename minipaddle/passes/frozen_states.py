@@ -2,16 +2,28 @@
 
 A value that depends only on states which the program does not update is computed before the run,
 and again after one of these was written or replaced (`Prepared`): so weights are transposed, or
-folded with a batch norm, once.
+folded with a batch norm, once. A weight that a product of few rows reads as it is, is such a value,
+too (`Borrowed`): the kernel may want it in another form.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import TensorStorage
-from ..engine.ir.program import State
+from ..engine.ir.edit import map_records, with_inputs
+from ..engine.ir.program import INPUT, Program, State
 from ..engine.passes.folding import FOLDERS, Constant, Folder, value_of
+from ..ops.products import product
+
+ROWS = range(8, 32)
+"""Rows of products whose weights are borrowed: fewer read a weight as it lies, as fast as it comes
+from memory; for more, packing it in each run takes a small part of the time."""
+
+LARGE = 1 << 17
+"""Bytes from which on a weight is borrowed: smaller ones stay in the second-level cache."""
 
 
 class Prepared(Constant):
@@ -35,14 +47,68 @@ class Prepared(Constant):
         self.array[...] = value_of(self.record, values)
 
 
+class Borrowed(Prepared):
+    """A weight as it is: the array of its cell, without a copy until `keep` makes one."""
+
+    kept = False
+
+    def __init__(self, cell: TensorStorage, record: Record):
+        self.array, self.record, self.cells = cell.read(), record, {record: cell}
+
+    def read(self):
+        return self.array if self.kept else self.sources[0].read()
+
+    def keep(self) -> None:
+        """Copy the weight, for a kernel that reads it as it is."""
+        if not self.kept:
+            self.array, self.kept = NUMPY.array(self.read(), self.record.dtype, order="C"), True
+
+    def renew(self) -> None:
+        if self.kept:
+            self.array[...] = self.sources[0].read()
+
+
+def borrows(record: Record) -> bool:
+    """Whether a record is a product of few rows and a large matrix."""
+    if record.op is not product:
+        return False
+    x, y = record.inputs
+    rows = x.spec.size // max(y.shape[record.attrs["y_perm"][0]], 1) if y.spec.ndim == 2 else 0
+    return rows in ROWS and y.spec.nbytes >= LARGE
+
+
+def with_borrowed_weights(program: Program) -> Program:
+    """The program whose products of few rows read their weights through states of its own."""
+    weights, states = {s.record: s for s in program.states if is_weight(s)}, []
+
+    def each(record, inputs):
+        state = weights.get(record.inputs[1]) if borrows(record) else None
+        if state is not None:
+            given = Record(INPUT, (), {"name": f"{state.name}_borrowed"}, *state.record.spec)
+            states.append(State(state.name, given, None, Borrowed(state.storage, state.record)))
+            inputs = [inputs[0], given]
+        return with_inputs(record, inputs)
+
+    new = map_records(program, each)
+    return replace(new, states=[*new.states, *states]) if states else new
+
+
+def is_weight(state: State) -> bool:
+    """Whether a state is a tensor that the program does not update."""
+    return state.update is None and isinstance(state.storage, TensorStorage)
+
+
 class FrozenFolder(Folder):
     """Folds what depends on constants and on states that the program does not update."""
 
     prepared = Prepared
 
+    def run(self) -> Program:
+        program = super().run()
+        return program if self.inside else with_borrowed_weights(program)
+
     def is_known(self, state: State) -> bool:
-        frozen = state.update is None and isinstance(state.storage, TensorStorage)
-        return frozen or super().is_known(state)
+        return is_weight(state) or super().is_known(state)
 
 
 FOLDERS[True] = FrozenFolder

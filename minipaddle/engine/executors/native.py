@@ -109,7 +109,8 @@ class Executable:
     ):  # fmt: skip
         program = with_sizes(program, sizes)
         self.sizes, self.seconds = sizes or {}, {}
-        self.again = partial(Executable, program, strategy, sizes, tuned=tuned)
+        changing = {**chosen_by(strategy), "frozen": False}
+        self.again = partial(Executable, program, changing, sizes, tuned=tuned)
         self.run_passes(program, {"frozen": frozen} | {**chosen_by(strategy)})
         self.write_c(tuned)
         if load:
@@ -120,8 +121,7 @@ class Executable:
         self.optimized = self.clocked("passes", optimized, program, switches)
         self.snapshots, self.program = self.optimized.snapshots, self.optimized.program
         states = self.program.states
-        added = states[len(program.states) :]
-        self.weights = WEIGHTS[-1](added)
+        self.weights = WEIGHTS[-1](states[len(program.states) :])
         self.inputs = len(self.program.inputs)
         self.given = [(r.shape, r.dtype) for r in self.program.given]
         self.outputs = [(r.shape, r.dtype) for r in self.program.outputs]
