@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from functools import partial
-from operator import is_
+from operator import attrgetter, is_, itemgetter
 from weakref import WeakValueDictionary
 
 from ..codegen.prepacking import PackingKernels
@@ -21,8 +21,11 @@ from ..engine.executors.native import WEIGHTS, Constants, Executable
 from ..passes.frozen_states import Borrowed, Prepared
 
 FORMS: WeakValueDictionary = WeakValueDictionary()
-"""Weights in the form that kernels want, by the tensor's `id` and the statement that computes it:
-programs of one model share them. Who holds a form holds the tensor, so the `id` stays its own."""
+"""Borrowed weights in the form that kernels want: programs of one model share them. The key has the
+`id` of what the weight's storage holds (its tensor), which lives as long as a form that it made,
+and the statement that computes the form."""
+
+ARRAY = attrgetter("tensor.array")
 
 CHANGES_IN_A_ROW = 4
 """After this number of runs, each with changed weights, they are not folded any more."""
@@ -48,16 +51,20 @@ class FoldedWeights(Constants):
     def remember(self) -> None:
         """Note which arrays the weights hold now, and when these were written last."""
         self.held = [source.read() for source in self.sources]
-        self.keys = [record.key_of(array) for array in self.held]
-        self.written = [*map(record.writes, self.keys)]
+        keys = self.keys = [record.key_of(array) for array in self.held]
+        self.written = [*map(record.writes, keys)]
+        self.read_notes = itemgetter(*keys) if keys else len
+        clocks = any(record._written[key][2] for key in keys)  # they note writes elsewhere
+        self.notes = None if clocks else self.read_notes(record._written)
 
     def stale(self) -> bool:
         """Whether a weight was written or replaced since they were computed."""
-        same = all(map(is_, [source.read() for source in self.sources], self.held))
-        if same and [*map(record.writes, self.keys)] == self.written:
+        same = all(map(is_, map(ARRAY, self.sources), self.held))
+        if same and self.read_notes(record._written) != self.notes:
+            same = [*map(record.writes, self.keys)] == self.written
+        if same:
             self.changes = 0
-            return False
-        return True
+        return not same
 
     @property
     def change_always(self) -> bool:
@@ -109,7 +116,7 @@ class FoldedWeights(Constants):
         if not isinstance(storage, Borrowed):
             return NUMPY.empty(*spec)
         (cell,) = storage.sources
-        return FORMS.setdefault((id(cell.tensor), call), NUMPY.empty(*spec))
+        return FORMS.setdefault((*map(id, vars(cell).values()), call), NUMPY.empty(*spec))
 
     def compute(self, prepack, packed: list[int], specs: list) -> None:
         """Compute the forms of the weights `packed`."""

@@ -1,6 +1,7 @@
 """At inference what is made of weights alone is computed once, and again after every change."""
 
 from copy import deepcopy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -105,6 +106,69 @@ def test_matrices_are_packed_before_the_run():
             layer.weight.set_value(layer.weight * 2)
         for seed in range(3):
             same(f, net, picture(seed))
+
+
+def rows_of(n, width=256):
+    return paddle.to_tensor(np.random.default_rng(n).normal(size=(n, width)).astype("float32"))
+
+
+def forms_of(f):
+    (made,) = f.executables
+    return [made.weights.inputs[k] for k, s in enumerate(made.weights.storages) if s.sources]
+
+
+CHANGES = [
+    lambda layer: layer.weight.set_value(layer.weight * 2),
+    lambda layer: layer.weight.__setitem__(3, 9.0),
+    lambda layer: setattr(layer.weight, "data", layer.weight.t().flip(0).t() + 0.1),
+]
+
+
+def test_products_of_few_rows_share_packed_weights():
+    paddle.seed(4)
+    net = nn.Sequential(nn.Linear(256, 200), nn.GELU(), nn.Linear(200, 256), nn.Linear(256, 3))
+    fs, xs = [native(net) for _ in range(3)], [rows_of(n) for n in (8, 19, 7)]
+    for f, x in zip(fs, xs, strict=True):
+        same(f, net, x)
+    few, more, fewer = map(forms_of, fs)
+    assert len(few) == len(more) == 2  # the last matrix is small
+    assert not fewer
+    for k in range(2):
+        assert few[k] is more[k]
+        assert few[k].ndim == 1
+    for change in CHANGES:
+        with paddle.no_grad():
+            change(net[0])
+            change(net[2])
+        for _ in range(2):
+            for f, x in zip(fs, xs, strict=True):
+                same(f, net, x)
+
+
+def test_a_borrowed_weight_that_no_kernel_packs_is_copied():
+    weight = nn.Linear(256, 512).weight
+    f, x = native(lambda x: (x @ weight).t()), rows_of(8)
+    for change in (lambda layer: None, *CHANGES):
+        with paddle.no_grad():
+            change(SimpleNamespace(weight=weight))
+        for _ in range(2):
+            same(f, lambda x: (x @ weight).t(), x)
+        (form,) = forms_of(f)
+        assert form.shape == (256, 512)
+        assert form is not weight.array
+
+
+def test_a_strategy_that_freezes_gives_way_to_weights_that_change_always():
+    net = nn.Linear(256, 256)
+    f = paddle.jit.to_static(lambda x: net(x), backend="native", build_strategy={"frozen": True})
+    x = rows_of(8)
+    for _ in range(CHANGES_IN_A_ROW + 3):
+        same(f, net, x)
+        with paddle.no_grad():
+            net.weight.set_value(net.weight + 0.5)
+    (made,) = f.executables
+    assert made.weights.change_always
+    assert not made.weights.unfrozen.weights.sources
 
 
 def test_evaluation_between_native_training_steps_sees_each_of_them():
