@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
+from minipaddle.engine.executors.compiler import compiler
 from minipaddle.generation import Decoder, Sampler, Scheduler, search_beams
 from minipaddle.generation.beams import log_softmax
 
@@ -48,6 +49,23 @@ def test_pieces_of_a_text(backend, pieces):
             found = decoder.read(text[start : start + n], slot=1, start=start)
             near(found, expected[start : start + n])
             start += n
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler")
+def test_steps_of_eight_texts_with_packed_weights_that_change():
+    net, text = gpt(width=192, layers=1), tokens(8, CONTEXT)
+    for p in net.parameters():
+        p.set_value(p / 8)
+    decoder = Decoder(net, slots=8, backend="native")
+    decoder.read_together(text[:, :2], [0] * 8)
+    weight = net.blocks[0].mlp[2].weight
+    for n in range(2, 7):
+        for _ in range(2):
+            found = decoder.step(text[:, n], [n] * 8)
+        near(found, np.stack([whole(net, each[: n + 1])[-1] for each in text]))
+        weight.set_value(weight * (1 + n))  # of the last block: keys and values stay
+    packed = [x for f in decoder.programs.values() for x in f.executables[0].kernels.prepacked]
+    assert len(packed) >= 4
 
 
 def test_slots_are_texts_of_their_own():
