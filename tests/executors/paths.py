@@ -30,6 +30,7 @@ from minipaddle.executors import cache_blocking
 from minipaddle.executors.arena_interpreter import ArenaRun
 from minipaddle.executors.cuda import Executable as CudaExecutable
 from minipaddle.executors.interpreted import Interpreted
+from minipaddle.passes import frozen_states
 from tests.codegen.cuda_on_cpu import Cpu, can_emulate_gpu
 from tests.executors.batch import QUICK, Unbuilt, build
 from tests.executors.comparing import difference_of, outcome
@@ -183,7 +184,13 @@ class Frozen(Unbuilt):
         return super().__call__(program, arrays)
 
 
-FROZEN = ExecutionPath("native, frozen", partial(Frozen, frozen=True))
+def frozen(program: Program) -> Frozen:
+    """C with frozen weights, of which small ones are packed, too."""
+    with mock.patch.object(frozen_states, "LARGE", 0):
+        return Frozen(program, frozen=True)
+
+
+FROZEN = ExecutionPath("native, frozen", frozen)
 
 
 def strategies(random: Random, count: int) -> list[ExecutionPath]:
