@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.prelude import Recording, Tensor, value_error
+from ..engine.jit.to_static import Switch
+from ..engine.jit.user_lines import in_user_lines
 from ..jit import to_static
 from .cache import View
 
@@ -66,19 +68,27 @@ class Decoder:
         """Scores [n, length, vocab] after each of the tokens [n, length]; see `View`."""
         reach = min(self.context, power_of_two(int(starts.max()) + tokens.shape[1]))
         key = slots if isinstance(slots, int) else None, tokens.shape, reach
-        if key not in self.programs:
-            self.programs[key] = self.program(*key)
+        given = [Tensor(tokens), Tensor(starts), None if key[0] else Tensor(slots)]
         with Recording(False):
-            given = tokens, starts, None if key[0] else slots
-            return self.programs[key](*(x if x is None else Tensor(x) for x in given)).numpy()
+            if key not in self.programs:
+                self.programs[key] = self.program(*key, given)
+            return self.programs[key](*given).numpy()
 
-    def program(self, first: int | None, shape: tuple, reach: int):
-        """What computes the scores of tokens of one shape: in the first slots, or in some."""
+    def program(self, first: int | None, shape: tuple, reach: int, given: list):
+        """What computes the scores of tokens of one shape: in the first slots, or in some. It
+        writes to the cache alone, so its weights are frozen: packed for its products, once.
+        """
 
         def advance(tokens, starts, slots):
             return self.net(tokens, View(self.cache, first or slots, starts, shape[1], reach))
 
-        return to_static(advance, backend=self.backend, build_strategy={"frozen": True})
+        made = to_static(advance, backend=self.backend)
+        if Switch.on:
+            try:
+                made.capture_for(given, {})[0].executables.frozen = True
+            except Exception as error:
+                raise in_user_lines(error) from None
+        return made
 
     def reorder(self, sources) -> None:
         """Let slot i hold the text that slot `sources[i]` holds."""

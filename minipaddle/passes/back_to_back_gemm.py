@@ -23,7 +23,7 @@ from ..engine.passes.nest import Nest
 from ..engine.passes.registry import program_pass
 from ..ops.products import product
 from .epilogue import Region, begins_with_product, build_group, join_groups
-from .frozen_states import Borrowed
+from .frozen_states import BLAS, Borrowed
 from .strip_products import is_strips
 
 STRIP = 1 << 18
@@ -32,9 +32,6 @@ thread's stack."""
 
 FEWEST = 8
 """The fewest rows that are computed together."""
-
-BLAS = 1 << 20
-"""Elements of a matrix from which OpenBLAS, which needs all rows at once, is faster."""
 
 DTYPES = dt.float32.numpy, dt.float64.numpy
 """The dtypes for which there is a kernel."""

@@ -2,7 +2,7 @@
 
 A value that depends only on states which the program does not update is computed before the run,
 and again after one of these was written or replaced (`Prepared`): so weights are transposed, or
-folded with a batch norm, once. A weight that a product of few rows reads as it is, is such a value,
+folded with a batch norm, once. A weight that a product of not many rows reads, is such a value,
 too (`Borrowed`): the kernel may want it in another form.
 """
 
@@ -18,9 +18,12 @@ from ..engine.ir.program import INPUT, Program, State
 from ..engine.passes.folding import FOLDERS, Constant, Folder, value_of
 from ..ops.products import product
 
-ROWS = range(8, 32)
+FEWEST, MOST = 8, 256
 """Rows of products whose weights are borrowed: fewer read a weight as it lies, as fast as it comes
 from memory; for more, packing it in each run takes a small part of the time."""
+
+BLAS, TALL = 1 << 20, 32
+"""Elements of a matrix and rows from which on OpenBLAS, which packs by itself, is faster."""
 
 LARGE = 1 << 17
 """Bytes from which on a weight is borrowed: smaller ones stay in the second-level cache."""
@@ -69,16 +72,16 @@ class Borrowed(Prepared):
 
 
 def borrows(record: Record) -> bool:
-    """Whether a record is a product of few rows and a large matrix."""
-    if record.op is not product:
+    """Whether a record is a product of not many rows and a large matrix."""
+    if record.op is not product or record.inputs[1].spec.ndim != 2:
         return False
-    x, y = record.inputs
-    rows = x.spec.size // max(y.shape[record.attrs["y_perm"][0]], 1) if y.spec.ndim == 2 else 0
-    return rows in ROWS and y.spec.nbytes >= LARGE
+    x, y = (each.spec for each in record.inputs)
+    rows = x.size // max(y.shape[record.attrs["y_perm"][0]], 1)
+    return FEWEST <= rows < (MOST if y.size < BLAS else TALL) and y.nbytes >= LARGE
 
 
 def with_borrowed_weights(program: Program) -> Program:
-    """The program whose products of few rows read their weights through states of its own."""
+    """The program whose products of not many rows read weights through states of its own."""
     weights, states = {s.record: s for s in program.states if is_weight(s)}, []
 
     def each(record, inputs):
