@@ -21,10 +21,14 @@ which on a second thread pays."""
 
 NUMBERS = {
     8: ("first", "eight_bytes(w + (outs - 1) * K + k + 8 * u)",
-        "w[j * K + k]"),
-    4: ("first << 28 >> 28", "first >> 4", "(j ? w[k] >> 4 : (int8_t)(w[k] << 4) >> 4)"),
+        "1", "w[j * K + k]"),
+    4: ("first << 28", "first >> 4", "(j ? 1 : 0x1p-28f)",
+        "(j ? w[k] >> 4 : (int8_t)(w[k] << 4) >> 4)"),
 }  # fmt: skip
-"""C text by bits: eight numbers of an even and of an odd output, and a single one."""
+"""C text by bits: eight numbers of an even and of an odd output, the unit of these, and a single
+number. Four bits stay in the upper half of an integer: shifting them down would take longer, and a
+power of two is exact. Sums with them are finite for rows of numbers below 2^70.
+"""
 
 
 @emits("weight_only_matmul")
@@ -34,10 +38,10 @@ def emit_weight_only(record, name: str, rows=None, parameters=()) -> Kernel:
     T, (M, K), (groups, N) = C_TYPES[x.dtype], x.shape, scale.shape
     if T not in ("float", "double") or scale.dtype != x.dtype:
         raise CannotWrite(f"weight_only_matmul of {x} and scales in {scale.dtype}")
-    low, high, one = NUMBERS[bits]
+    low, high, unit, one = NUMBERS[bits]
     if not record.spec.size:
         return Kernel(name, function(record, name, "", parameters=parameters))
-    helper = TEXT.substitute(T=T, bits=bits, low=low, high=high, one=one)
+    helper = TEXT.substitute(T=T, bits=bits, low=low, high=high, unit=unit, one=one)
     call = (
         f"weight_only_{T}_{bits}(%d, {K}, {K // max(groups, 1)}, {N}, in0 + m * {K},\n"
         f"    in1 + o * {K} / {8 // bits}, in2 + o, out0 + m * {N} + o, %s);\n"

@@ -26,7 +26,7 @@ static inline __attribute__((always_inline)) void weight_only_${T}_$bits(
             for (int j = 0; j < outs; j++) sum[0][j] += sum[1][j];
         _Pragma("GCC unroll 2") for (int j = 0; j < outs; j++)
             _Pragma("GCC unroll 4") for (int i = 0; i < rows; i++)
-                total[i][j] += sum[i][j] * scale[g * N + j];
+                total[i][j] += sum[i][j] * $unit * scale[g * N + j];
         for (; k < g * group + group; k++)
             _Pragma("GCC unroll 2") for (int j = 0; j < outs; j++)
                 for (int i = 0; i < rows; i++)
