@@ -16,6 +16,7 @@ from ..engine.codegen.writer import least
 from ..engine.core.slots import slot
 from . import microkernel, winograd
 from .c_text import PARALLEL, SIZES, indent, loop
+from .finish import Finish
 from .float_kernel import FloatKernel
 from .matmul import product_kernel
 from .prepacking import Prepack, is_constant_input
@@ -50,8 +51,9 @@ gradient does not depend on the number of threads."""
 
 
 def sweep(
-    im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: str, how, packed: bool
-) -> tuple:
+    im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: str, how, packed: bool,
+    finish: Finish | None,
+) -> tuple:  # fmt: skip
     """(C text, helpers) for the rows of a strip and a pair of phases; `b` points to its kernels,
     which are `packed` into panels or not.
     """
@@ -82,14 +84,14 @@ def sweep(
         )
         body += microkernel.summed(
             T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, step, 0, *apart),
-            ("c", c_row),
+            ("c", c_row), finish=finish,
         )  # fmt: skip
         helpers = (*helpers, WINDOWS.substitute(T=T))
     elif is_plain(im, across):
         body = microkernel.summed(
             T, across.count, outer, wide * c, high,
             ("a", a_row, 1, down.gap * row), (b, step, f"{wide * c} * {step}", *apart),
-            ("c", c_row),
+            ("c", c_row), finish=finish,
         )  # fmt: skip
     else:
         inside = microkernel.summed(
@@ -105,12 +107,19 @@ def sweep(
     return begin + text + indent(body, 4) + "}\n", helpers
 
 
+def is_finished(im: Images, downs, acrosses, how: str) -> bool:
+    """Whether one sum is all of a pixel's channel, and has terms: then nothing is added later."""
+    (down, *more), (across, *others) = downs, acrosses
+    taps = down.taps and across.taps and not (more or others)
+    return bool(taps) and (im.depthwise or how == "im2col" or is_plain(im, across))
+
+
 def is_plain(im: Images, across: Line) -> bool:
     """Whether a row of a window is one piece of a row of the image."""
     return im.groups == 1 and (across.gap == 1 or len(across.taps) == 1)
 
 
-def depthwise_sweep(im: Images, down: Line, across: Line, T: str, source: str, b: str, out: str):
+def depthwise_sweep(im: Images, down: Line, across: Line, T: str, source, b: str, out: str, finish):
     """(C text, helpers) for the rows of a strip and a pair of phases of a depthwise convolution. It
     reads the image in place: the taps outside of it are left out.
     """
@@ -128,7 +137,7 @@ def depthwise_sweep(im: Images, down: Line, across: Line, T: str, source: str, b
         f"depthwise_{T}({across.count}, {begin}, {end}, {gw}, {c}, to > from ? to - from : 0, "
         f"{wide},\n    {source} + (n * {gh} + y + from * {gap}) * {gw * c}, {across.step}, "
         f"{across.first}, {across.gap}, {gap * gw * c},\n    {b} + from * {wide * c}, "
-        f"{out} + {target}, {across.stride * c});\n"
+        f"{out} + {target}, {across.stride * c}, {finish.text(T) if finish else 0});\n"
     )
     limit = f"top + rows && r < {down.count}"
     text = f"for (int64_t r = top; r < {limit}; r++) {{\n{indent(text, 4)}}}\n"
@@ -171,18 +180,20 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     packed = is_constant_input(weight) and kernels == "in1" and is_plain(im, acrosses[0])
     s, source = strips_of(im, downs, acrosses, SIZES[T]), frame.names[0]
     s = in_place(im, s, SIZES[T]) if im.depthwise else s
+    finish = frame.finish if is_finished(im, downs, acrosses, how) else None
     items, helpers = im.n * s.count, list(framing(T) if s.framed else microkernel.vectors(T))
     inside, at = rows_text(s) if im.depthwise else strip_text(im, s, T, source, frame.room), 0
     for down in downs:
         for across in acrosses:
             b = f"{kernels} + {at}" if at else kernels
             if im.depthwise:
-                text, needed = depthwise_sweep(im, down, across, T, source, b, frame.target)
+                text, needed = depthwise_sweep(im, down, across, T, source, b, frame.target, finish)
             else:
-                text, needed = sweep(im, s, down, across, T, b, frame.target, how, packed)
+                to = frame.target, how, packed, finish
+                text, needed = sweep(im, s, down, across, T, b, *to)
             inside, helpers = inside + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
-    if frame.inline:
+    if frame.inline and not finish:
         (h, w), stride = im.target, downs[0].stride
         end = f"(top + rows) * {stride}"
         end = f"({least(end, h)})" if h % stride else end

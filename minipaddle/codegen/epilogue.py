@@ -17,6 +17,7 @@ from ..engine.passes.nest import Nest
 from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import begins_with_product, in_place, room_of
 from ..passes.strip_products import is_strips
+from .finish import Finish, finish_of
 from .requantize import HELPERS, requantize_of
 from .rows_writer import RowsWriter
 
@@ -28,11 +29,11 @@ class Epilogue:
     """What is done to the rows of a product: `write(first, last)` is its C text, as is a call.
 
     `alone` says that nothing else needs the product, `in_blocks` that its kernel asked for memory
-    for some rows at a time.
+    for some rows at a time. A kernel may `finish` sums instead while they are in registers.
     """
 
-    def __init__(self, write, alone: bool):
-        self.write, self.alone, self.in_blocks = write, alone, False
+    def __init__(self, write, alone: bool, finish: Finish | None = None):
+        self.write, self.alone, self.in_blocks, self.finish = write, alone, False, finish
 
     def __call__(self, first: str, last: str) -> str:
         return self.write(first, last)
@@ -81,7 +82,7 @@ def emit_epilogue(record, name: str) -> Kernel:
         return f"{{\n{bounds}\n{body_of(writer)}\n}}\n"
 
     parameters = [declared[x] for x in (*rest, *others)]
-    rows = Epilogue(rows, place is None)
+    rows = Epilogue(rows, place is None, finish_of(region, inside) if place == 0 else None)
     inner = EMITTERS[first.op.name](first, f"{name}_rows", rows, parameters)
     size = -(-inner.workspace // 64) * 64
     product = f"({C_TYPES[first.dtype]} *)(work + {size})" if place is None else outs[place]

@@ -6,6 +6,7 @@ from ..engine.codegen.kernel import C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
 from .c_text import Workspace, epilogue_after
+from .finish import Finish
 
 
 class FloatKernel:
@@ -46,6 +47,11 @@ class FloatKernel:
     def inline(self):
         """The epilogue, if it can run for each block of finished rows."""
         return None if self.half else self.rows
+
+    @property
+    def finish(self) -> Finish | None:
+        """What a kernel may do to sums in registers instead."""
+        return getattr(self.inline, "finish", None)
 
     def kernel(self, text: str, helpers=(), done: bool = False) -> Kernel:
         """The kernel with these loops. `done`: they contain the epilogue."""

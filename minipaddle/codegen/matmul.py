@@ -58,6 +58,8 @@ def product_kernel(frame: FloatKernel, p: Product, add: bool = False) -> Kernel:
     rows, last = frame.inline if inline else None, frame.out.shape[-1]
     plan = Alone(p, frame.T, how, names, add, rows, last, frame.room)
     plan, prepack = packed_before(frame, plan)
+    if rows and frame.finish and (plan.how == "rows" or plan.packed):
+        plan = plan._replace(rows=None, finish=frame.finish)
     loops, helpers = batch_loop(plan)
     frame.text = f"    /* {describe(frame.record)}: {plan.how} */\n{frame.text}"
     return frame.kernel(before + loops + after, helpers, done=inline)._replace(prepack=prepack)
@@ -279,7 +281,10 @@ def by_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
         return row_blocks(plan, lambda first, rows: block(plan, a, b, c, first, rows), c)
     text = f"const int64_t wide = {least(f'{p.n.size} - n', 'chunk')};\n"
     column = p.k.size if plan.packed else p.n.y
-    text += block(plan, a, plus(b, "n", column), plus(c, "n", p.n.out), "0", p.m.size, "wide")
+    inside = plan
+    if plan.finish:
+        inside = plan._replace(finish=plan.finish.of("n"))
+    text += block(inside, a, plus(b, "n", column), plus(c, "n", p.n.out), "0", p.m.size, "wide")
     pragma = PARALLEL if plan.threads == "columns" else ""
     text = loop("n", p.n.size, text, pragma=pragma, step="chunk")
     return f"const int64_t chunk = {chunk};\n" + text + epilogue(plan, c, "0", str(p.m.size))
@@ -314,15 +319,17 @@ def tiles(
         step, panel = t.panel(T), f"{t.panel(T)} * {p.k.size}"
     else:
         step, panel = str(p.k.y), t.panel(T)
-    deep, add, ahead = terms, str(int(plan.add)), "0"
+    deep, add, ahead, last = terms, str(int(plan.add)), "0", ""
     if p.k.size > most:
         deep, add = f"({least(f'{terms} - k', most)})", f"{add} || k > 0"
+        last = f"k + {most} >= {terms}"
         if plan.sliced:
             ahead = f"(k + {most} < {terms} ? {most} * {step} : 0)"
         a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
     text = microkernel.calls(
         T, rows, columns, deep, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
         (b, step, 0, panel, ahead), (plus(c, first, p.m.out), p.m.out), add, t,
+        plan.finish.text(T, last) if plan.finish else "0",
     )  # fmt: skip
     return loop("k", terms, text, step=most) if p.k.size > most else text
 

@@ -22,6 +22,7 @@ from ..engine.codegen.kernel import read_template
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.writer import least
 from .c_text import SIZES, loop
+from .finish import Finish
 from .machine import facts
 from .units import Shared, shared
 
@@ -49,7 +50,7 @@ LANES = 16
 class Tile(NamedTuple):
     """The part of C that stays in registers, and how far the loop over k is unrolled."""
 
-    tall: int = ROWS  # rows of a block
+    tall: int  # rows of a block
     across: int = 0  # vectors; 0: the default of the processor
     unroll: int = 1
 
@@ -64,13 +65,21 @@ class Tile(NamedTuple):
 
     def suffix(self, T: str) -> str:
         """The end of function names: each tile has its own functions."""
-        return T if self == Tile() else "_".join([T, *map(str, self)])
+        return T if self == Tile(usual_height()) else "_".join([T, *map(str, self)])
 
 
-def tile(tall: int = ROWS, across: int = 0) -> Tile:
+def usual_height() -> int:
+    """The rows of a block where nothing else is said. With AVX2 there are registers for six by two
+    vectors, twelve sums: an addition takes four cycles, and two begin in each.
+    """
+    machine = facts()
+    return 6 if (machine.vector, machine.registers) == (32, 16) else ROWS
+
+
+def tile(tall: int = 0, across: int = 0) -> Tile:
     """The tile of the kernel that is being written, by default of this size."""
     return Tile(
-        pick("tall", tall, (8, 6, 4)),
+        pick("tall", tall or usual_height(), (8, 6, 4)),
         pick("across", across, (1, 2, 3, 4)),
         pick("unroll", 1, (1, 2, 4)),
     )
@@ -83,7 +92,7 @@ def fitting(rows: int, columns: int, T: str) -> Tile:
     more, and two more for the loop. Masked vectors, if there are two or more at the end of a row,
     are charged as a whole tile.
     """
-    machine, tall = facts(), min(rows, ROWS)
+    machine, tall = facts(), min(rows, usual_height())
     lanes, high = machine.vector // SIZES[T], min(tall, machine.registers // 4)
     widest = max(min((machine.registers - 2) // (high + 1), 4), 2)
 
@@ -176,10 +185,10 @@ def few(T: str, rows: int) -> tuple[str, ...]:
     return shared(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *own)
 
 
-def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None) -> str:
+def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None, end="0") -> str:
     """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
     b (pointer, step, segment, the distance of panels, and of what is fetched beside the next panel)
-    of B, c (pointer, row) of C."""
+    of B, c (pointer, row) of C; `end` is what becomes of the sums."""
     text, at, t = "", 0, t or tile()
     b = (*b, *(t.panel(T), "0")[len(b) - 3 :])
     for height, count in heights(rows, t.tall):
@@ -187,22 +196,27 @@ def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None) ->
         y = c[0] if not at else f"{c[0]} + {at * c[1]}"
         text += (
             f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, "
-            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {y}, {c[1]}, {add}, {b[4]});\n"
+            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {y}, {c[1]}, {add}, {b[4]}, {end});\n"
         )
         at += count
     return text
 
 
 def summed(
-    T: str, rows: int, columns, k: int, segments: int, a, b, c, add: str = "0", most: int = 0
-) -> str:
+    T: str, rows: int, columns, k: int, segments: int, a, b, c, add: str = "0", most: int = 0,
+    finish: Finish | None = None,
+) -> str:  # fmt: skip
     """The same for all terms of all segments, at most so many in one pass, or TERMS."""
     most = most or TERMS
     if k * segments <= most:
-        return calls(T, rows, columns, k, segments, a, b, c, add)
+        end = finish.text(T) if finish else "0"
+        return calls(T, rows, columns, k, segments, a, b, c, add, end=end)
     many, deep = max(most // k, 1), min(k, most)
     a = (f"{a[0]} + s * {a[3]} + k * {a[2]}", *a[1:])
     b = (f"{b[0]} + s * {b[2]} + k * {b[1]}", *b[1:])
     terms, spans = least(f"{k} - k", deep), least(f"{segments} - s", many)
-    text = calls(T, rows, columns, f"({terms})", f"({spans})", a, b, c, f"{add} || s + k > 0")
+    last = f"s + {many} >= {segments} && k + {deep} >= {k}"
+    end = finish.text(T, last) if finish else "0"
+    add = f"{add} || s + k > 0"
+    text = calls(T, rows, columns, f"({terms})", f"({spans})", a, b, c, add, end=end)
     return loop("s", segments, loop("k", k, text, step=deep), step=many)

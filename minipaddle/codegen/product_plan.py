@@ -9,6 +9,7 @@ from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.writer import least
 from . import microkernel
 from .c_text import BLOCK, PARALLEL, SIZES, Workspace
+from .finish import Finish
 from .machine import facts
 from .microkernel import CHUNK
 from .product import TALL, Product
@@ -42,6 +43,7 @@ class ProductPlan(NamedTuple):
     last: int  # size of the last axis of the result
     room: Workspace
     packed: bool = False  # whether y was packed into panels before the run
+    finish: Finish | None = None  # what becomes of the sums in registers
 
     parallel = PARALLEL  # how threads share blocks of rows
 
@@ -63,7 +65,7 @@ class ProductPlan(NamedTuple):
     def wide(self) -> bool:
         """Whether threads may share columns: there are enough, and no slices."""
         sliced = self.how == "panels" and not self.packed
-        return self.p.n.size >= 6 * microkernel.WIDEST and not sliced
+        return self.p.n.size >= 4 * microkernel.WIDEST and not sliced
 
     @property
     def rule(self) -> str:
@@ -80,7 +82,8 @@ class ProductPlan(NamedTuple):
         """C text of the columns that are computed at a time; "" for all of them."""
         n, shared = self.p.n.size, self.threads == "columns"
         if self.how == "rows" or self.packed:
-            return str(3 * self.tile.widest) if shared else ""
+            panels = 3 if n >= 12 * self.tile.widest else 1
+            return str(panels * self.tile.widest) if shared else ""
         each = f"({n} / threads / 32 + 1) * 32" if shared else n
         if self.how == "stream" and n > CHUNK:
             return least(each, CHUNK) if shared else str(CHUNK)

@@ -13,11 +13,9 @@ from ..engine.codegen.kernel import read_template
 from ..engine.core.dtype import float32, int8, int32
 from ..engine.core.record import Record
 from ..engine.ir.program import NUMBER
+from .finish import BOUNDS, steps_of
 
 HELPERS = read_template("integers.c", __file__), read_template("requantize.c", __file__)
-
-BOUNDS = {"relu": ("0.0f", "INFINITY"), "relu6": ("0.0f", "6.0f")}
-"""Activations that clip, and their bounds as C text."""
 
 
 class Requantize(NamedTuple):
@@ -34,12 +32,12 @@ class Requantize(NamedTuple):
 
     def call(self, names: dict, first: str, last: str, n: int) -> str:
         """C text; `names` are those of pointers."""
-        low, top = BOUNDS.get(self.activation, ("0.0f", "INFINITY"))
+        low, top = BOUNDS[self.activation]
         more, floats = (names[x] if x else "0" for x in (self.more, self.floats))
         return (
             f"requantize({first}, {last}, {n}, out0, {self.high}.0f, {names[self.step]}, "
             f"{names[self.bias]}, {more}, {floats},\n"
-            f"           {int(self.activation in BOUNDS)}, {low}, {top}, {names[self.scale]}[0], "
+            f"           {int(self.activation != '')}, {low}, {top}, {names[self.scale]}[0], "
             f"{names[self.q]});\n"
         )
 
@@ -47,30 +45,18 @@ class Requantize(NamedTuple):
 def requantize_of(region) -> Requantize | None:
     """The formula of a region that begins with a product; None if it is another one."""
     total, *records = region.records
-    given, n = {x for x in region.inputs if x.dtype == float32.numpy}, total.shape[-1:]
+    given = {x for x in region.inputs if x.dtype == float32.numpy}
     if total.dtype != int32.numpy or len(records) < 3:
         return None
-    start, *steps, q = records
+    start, *between, q = records
     if (start.op.name, q.op.name) != ("dequantize", "quantize"):
         return None
-    found = {"step": start.inputs[1], "bias": None, "more": None, "activation": "", "floats": None}
-    value = start
-    for record in steps:
-        others = [x for x in record.inputs if x is not value]
-        if value not in record.inputs or found["activation"]:
-            return None
-        if record.op.name == "add" and len(others) == 1 and others[0] in given:
-            kind = "more" if found["bias"] else "bias"
-            if found[kind] or others[0].shape[-1:] != n:
-                return None
-            found[kind] = others[0]
-        elif record.op.name in BOUNDS:
-            found["activation"] = record.op.name
-        else:
-            return None
-        value = record
-    found |= {"floats": value if value in region.outputs else None, "scale": q.inputs[1]}
-    made = Requantize(start.attrs["high"], **found, q=q)
+    steps = steps_of(start, between, given, total.shape[-1])
+    if steps is None or steps.bias is None:
+        return None
+    *steps, value = steps
+    floats = value if value in region.outputs else None
+    made = Requantize(start.attrs["high"], start.inputs[1], *steps, q.inputs[1], floats, q)
     return made if fits(made, region, start, value, given) else None
 
 

@@ -183,7 +183,7 @@ class StripProducts(BackToBackGemm):
             return (
                 f"rows{height}_{t.suffix(self.T)}({many}, {p.n.size}, {rows}, 1, "
                 f"{plus(plan.names[0], at, p.m.x)}, {p.m.x}, {p.k.x}, 0,\n"
-                f"    {b}, {p.k.y}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, 1, 0);\n"
+                f"    {b}, {p.k.y}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, 1, 0, 0);\n"
             )
 
         whole = f"({count} / {t.tall} * {t.tall})"

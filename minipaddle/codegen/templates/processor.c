@@ -1,7 +1,7 @@
 #if defined __AVX512F__
 enum { REGISTER = 64, TALL = 8 };  /* bytes of a register; rows of a tile */
 #elif defined __AVX__
-enum { REGISTER = 32, TALL = 4 };
+enum { REGISTER = 32, TALL = 6 };
 #elif defined __aarch64__
 enum { REGISTER = 16, TALL = 8 };
 #else

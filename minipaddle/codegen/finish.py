@@ -1,0 +1,75 @@
+"""The usual end of a sum, done while it is in a register: a bias for each column, and bounds.
+
+A pass over the finished rows would load and store each of them again, which takes as long as the
+products where sums are short. Other epilogues are loop nests (`epilogue.py`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..engine.core.record import Record
+
+BOUNDS = {
+    "": ("-INFINITY", "INFINITY"), "relu": ("0.0f", "INFINITY"), "relu6": ("0.0f", "6.0f"),
+}  # fmt: skip
+"""Activations that clip, and their bounds as C text."""
+
+
+class Steps(NamedTuple):
+    """Records that follow a value: what is added to it, and what clips it."""
+
+    bias: Record | None
+    more: Record | None
+    activation: str
+    value: Record  # the last one
+
+
+def steps_of(value: Record, records, given: set, columns: int) -> Steps | None:
+    """The steps from a value on, whose operands are `given`; None if there are others."""
+    added, activation = [], ""
+    for record in records:
+        others = [x for x in record.inputs if x is not value]
+        if value not in record.inputs or activation:
+            return None
+        if record.op.name == "add" and len(others) == 1 and others[0] in given and len(added) < 2:
+            added += others
+        elif record.op.name in BOUNDS:
+            activation = record.op.name
+        else:
+            return None
+        value = record
+    if any(x.shape[-1:] != (columns,) for x in added):
+        return None
+    return Steps(*added, *[None] * (2 - len(added)), activation, value)
+
+
+class Finish(NamedTuple):
+    """C texts: a pointer to the biases, and the bounds."""
+
+    bias: str
+    low: str
+    high: str
+
+    def of(self, column: str) -> Finish:
+        """The same for the columns from this one on."""
+        return self._replace(bias=f"{self.bias} + {column}")
+
+    def text(self, T: str, last: str = "") -> str:
+        """A pointer to all of it; null before the `last` terms of a sum."""
+        made = f"&(finish_{T}){{{self.bias}, {self.low}, {self.high}}}"
+        return f"{last} ? {made} : 0" if last else made
+
+
+def finish_of(region, names: dict) -> Finish | None:
+    """The end of the sums of a region that begins with a product and has no other formula; `names`
+    are those of pointers.
+    """
+    total, *records = region.records
+    given, n = {x for x in region.inputs if x.dtype == total.dtype}, total.shape[-1]
+    steps = steps_of(total, records, given, n)
+    if steps is None or steps.bias is None or steps.more or steps.bias.spec.size != n:
+        return None
+    if region.outputs != [steps.value] or steps.value.spec != total.spec:
+        return None
+    return Finish(names[steps.bias], *BOUNDS[steps.activation])
