@@ -4,7 +4,7 @@ The left side is brought into the form that a tile reads, block by block of rows
 row is the window of a pixel. The right side lies in panels, which are packed before the runs where
 it is constant. What multiplies depends on the processor:
 
-    pairs   int16 · int8     AVX2's vpmaddwd, or plain C          16 columns
+    pairs   int16 · int16    AVX2's vpmaddwd, or plain C          16 columns
     bytes   int8 · int8      AVX2's vpmaddubsw, left not negative 16 columns
     fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
     halves  bfloat16         vdpbf16ps, sums in float32           32 columns
@@ -97,15 +97,14 @@ class Format(NamedTuple):
         return WINDOWS.substitute(self._asdict(), one=self.one % "from[k]")
 
 
-PAIRS = Format(
-    "int8_t", "int16_t", "int8_t", load="wide_int8_t",
+PAIRS = Format(  # panels of bytes would take half of the memory, and be widened for each tile
+    "int16_t", "int16_t", "int16_t", load="wide_int16_t",
     wide="*(loose_shorts *)(to + k) = wide_int8_t(from + k)",
 )  # fmt: skip
 BYTES = Format(  # a sum of two products, 2 · 127 · 128 at most, fits int16
     "bytes", "int8_t", "int8_t", "bytes", terms=4, load="bytes_32", guarded=1,
     wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k)",
 )  # fmt: skip
-SHORTS = Format("int16_t", "int16_t", "int16_t", load="wide_int16_t")
 WIDE = {"rows": 8, "panel": 32, "words": "words_16", "loose": "loose_words_16"}
 FOURS = Format(
     "fours", "uint8_t", "int8_t", "fours", "__AVX512VNNI__", terms=4, header=4 * 32,
