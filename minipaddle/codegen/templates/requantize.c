@@ -20,10 +20,9 @@ static inline __attribute__((always_inline)) words_8 requantize_8(
     t = t * floats_of(step) * (1 / high) + floats_of(bias);
     if (more) t = floats_of(more) + t;
     if (clipped) t = __builtin_ia32_maxps256(all_8(low), t);
-    if (clipped && top < INFINITY) t = __builtin_ia32_minps256(all_8(top), t);
-    if (floats) *(loose_floats *)floats = t;
-    t = __builtin_ia32_maxps256(t * unit, all_8(-128.0f));
-    return (words_8)__builtin_ia32_cvtps2dq256(__builtin_ia32_minps256(all_8(127.0f), t));
+    if (floats) *(loose_floats *)floats = clipped ? __builtin_ia32_minps256(all_8(top), t) : t;
+    const float most = clipped && top * unit < 127.0f ? top * unit : 127.0f;
+    return (words_8)__builtin_ia32_cvtps2dq256(__builtin_ia32_minps256(all_8(most), t * unit));
 }
 #endif
 
@@ -38,14 +37,14 @@ static inline __attribute__((always_inline)) void requantize(
 #ifdef __AVX2__
 #define EIGHT(at) requantize_8(sums + k + (at), high, step + (at), bias + (at), \
         more ? more + k + (at) : 0, floats ? floats + k + (at) : 0, clipped, low, top, unit)
-        for (; l + 32 <= n; l += 32) {
+        for (; unit > 0 && l + 32 <= n; l += 32) {
             const words_8 a = EIGHT(l), b = EIGHT(l + 8), c = EIGHT(l + 16), d = EIGHT(l + 24);
             const words_8 mixed = (words_8)__builtin_ia32_packsswb256(
                 __builtin_ia32_packssdw256(a, b), __builtin_ia32_packssdw256(c, d));
             *(loose_words *)(q + k + l) = (words_8)__builtin_ia32_permvarsi256(
                 mixed, (words_8){0, 4, 1, 5, 2, 6, 3, 7});
         }
-        for (; l + 8 <= n; l += 8) {
+        for (; unit > 0 && l + 8 <= n; l += 8) {
             const words_8 a = EIGHT(l);
             const words_4 *half = (const words_4 *)&a;
             const shorts_8 both = (shorts_8)__builtin_ia32_packssdw128(half[0], half[1]);
