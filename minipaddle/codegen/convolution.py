@@ -16,7 +16,7 @@ from ..engine.codegen.writer import least
 from ..engine.core.slots import slot
 from . import microkernel, winograd
 from .c_text import PARALLEL, SIZES, indent, loop
-from .finish import Finish
+from .finish import NOTHING, Finish
 from .float_kernel import FloatKernel
 from .matmul import product_kernel
 from .prepacking import Prepack, is_constant_input
@@ -137,7 +137,7 @@ def depthwise_sweep(im: Images, down: Line, across: Line, T: str, source, b: str
         f"depthwise_{T}({across.count}, {begin}, {end}, {gw}, {c}, to > from ? to - from : 0, "
         f"{wide},\n    {source} + (n * {gh} + y + from * {gap}) * {gw * c}, {across.step}, "
         f"{across.first}, {across.gap}, {gap * gw * c},\n    {b} + from * {wide * c}, "
-        f"{out} + {target}, {across.stride * c}, {finish.text(T) if finish else 0});\n"
+        f"{out} + {target}, {across.stride * c}, {finish.text(T) if finish else NOTHING});\n"
     )
     limit = f"top + rows && r < {down.count}"
     text = f"for (int64_t r = top; r < {limit}; r++) {{\n{indent(text, 4)}}}\n"

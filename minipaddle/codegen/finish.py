@@ -44,6 +44,10 @@ def steps_of(value: Record, records, given: set, columns: int) -> Steps | None:
     return Steps(*added, *[None] * (2 - len(added)), activation, value)
 
 
+NOTHING = "0, 0"
+"""The arguments of a function that leaves sums as they are."""
+
+
 class Finish(NamedTuple):
     """C texts: a pointer to the biases, and the bounds."""
 
@@ -56,9 +60,9 @@ class Finish(NamedTuple):
         return self._replace(bias=f"{self.bias} + {column}")
 
     def text(self, T: str, last: str = "") -> str:
-        """A pointer to all of it; null before the `last` terms of a sum."""
-        made = f"&(finish_{T}){{{self.bias}, {self.low}, {self.high}}}"
-        return f"{last} ? {made} : 0" if last else made
+        """The arguments of a function: before the `last` terms of a sum there is no bias."""
+        bias = f"{last} ? {self.bias} : 0" if last else self.bias
+        return f"{bias}, (const {T}[]){{{self.low}, {self.high}}}"
 
 
 def finish_of(region, names: dict) -> Finish | None:

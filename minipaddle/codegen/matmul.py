@@ -9,6 +9,7 @@ from ..engine.core import dtype as dt
 from . import microkernel
 from .blas import BLAS
 from .c_text import PARALLEL, SIZES, epilogue_after, indent, loop
+from .finish import NOTHING
 from .flat_loops import digits
 from .float_kernel import FloatKernel
 from .grouped_tiles import product_of_halves
@@ -329,7 +330,7 @@ def tiles(
     text = microkernel.calls(
         T, rows, columns, deep, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
         (b, step, 0, panel, ahead), (plus(c, first, p.m.out), p.m.out), add, t,
-        plan.finish.text(T, last) if plan.finish else "0",
+        plan.finish.text(T, last) if plan.finish else NOTHING,
     )  # fmt: skip
     return loop("k", terms, text, step=most) if p.k.size > most else text
 

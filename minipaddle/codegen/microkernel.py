@@ -22,7 +22,7 @@ from ..engine.codegen.kernel import read_template
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.writer import least
 from .c_text import SIZES, loop
-from .finish import Finish
+from .finish import NOTHING, Finish
 from .machine import facts
 from .units import Shared, shared
 
@@ -185,7 +185,7 @@ def few(T: str, rows: int) -> tuple[str, ...]:
     return shared(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *own)
 
 
-def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None, end="0") -> str:
+def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None, end=NOTHING) -> str:
     """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
     b (pointer, step, segment, the distance of panels, and of what is fetched beside the next panel)
     of B, c (pointer, row) of C; `end` is what becomes of the sums."""
@@ -209,14 +209,14 @@ def summed(
     """The same for all terms of all segments, at most so many in one pass, or TERMS."""
     most = most or TERMS
     if k * segments <= most:
-        end = finish.text(T) if finish else "0"
+        end = finish.text(T) if finish else NOTHING
         return calls(T, rows, columns, k, segments, a, b, c, add, end=end)
     many, deep = max(most // k, 1), min(k, most)
     a = (f"{a[0]} + s * {a[3]} + k * {a[2]}", *a[1:])
     b = (f"{b[0]} + s * {b[2]} + k * {b[1]}", *b[1:])
     terms, spans = least(f"{k} - k", deep), least(f"{segments} - s", many)
     last = f"s + {many} >= {segments} && k + {deep} >= {k}"
-    end = finish.text(T, last) if finish else "0"
+    end = finish.text(T, last) if finish else NOTHING
     add = f"{add} || s + k > 0"
     text = calls(T, rows, columns, f"({terms})", f"({spans})", a, b, c, add, end=end)
     return loop("s", segments, loop("k", k, text, step=deep), step=many)

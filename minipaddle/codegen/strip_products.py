@@ -23,6 +23,7 @@ from ..passes.strip_products import is_strips, parts, sums_rows
 from . import microkernel
 from .back_to_back_gemm import LONG, OWN, BackToBackGemm, shift
 from .c_text import PARALLEL, Workspace, indent
+from .finish import NOTHING
 from .matmul import offset, pack_panels, plus, row_blocks, tiles
 from .product import product_of
 from .product_plan import SERIAL, ProductPlan
@@ -37,6 +38,14 @@ ROWS = 64
 
 WORDS = ("a", "b", "c", "panels", "strip")
 """Names that the text uses itself, each with a number."""
+
+
+def height_of_sums() -> int:
+    """Rows of a tile of a product that sums over a strip's rows: columns of the strip, of which
+    those before masked ones are a multiple of WIDEST.
+    """
+    tall = microkernel.tile().tall
+    return tall if microkernel.WIDEST % tall == 0 else 4
 
 
 class Strips(ProductPlan):
@@ -96,7 +105,7 @@ class StripProducts(BackToBackGemm):
         readers = [self.reader(r, out) for r, out in zip(self.readers, self.outs, strict=True)]
         helpers = [*microkernel.panels(self.T)] if any(p.how == "panels" for p in leads) else []
         block, rows = leads[0].block, leads[0].p.m.size
-        counts = {min(block, rows), rows % block, microkernel.tile().tall, 1} - {0}
+        counts = {min(block, rows), rows % block, height_of_sums(), 1} - {0}
         helpers += [h for n in counts for h in microkernel.blocks(self.T, n)]
         body = self.body(leads, readers)
         takes = [f"const {C_TYPES[x.dtype]} *{n}" for x, n in self.names.items()]
@@ -176,20 +185,21 @@ class StripProducts(BackToBackGemm):
 
     def add_rows(self, plan: ProductPlan, b: str, c: str, rows: int, columns: str) -> str:
         """The part of a product that sums over rows: a row of it for each column of the strip."""
-        p, t = plan.p, microkernel.tile()
+        p, t, tall = plan.p, microkernel.tile(), height_of_sums()
         count, panel = columns or str(p.m.size), t.panel(self.T)
 
         def call(height: int, at: str, many: str) -> str:
             return (
                 f"rows{height}_{t.suffix(self.T)}({many}, {p.n.size}, {rows}, 1, "
                 f"{plus(plan.names[0], at, p.m.x)}, {p.m.x}, {p.k.x}, 0,\n"
-                f"    {b}, {p.k.y}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, 1, 0, 0);\n"
+                f"    {b}, {p.k.y}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, 1, 0, "
+                f"{NOTHING});\n"
             )
 
-        whole = f"({count} / {t.tall} * {t.tall})"
-        text = call(t.tall, "0", whole)
-        if p.m.size % t.tall or microkernel.WIDEST % t.tall:
-            text += call(1, whole, f"{count} % {t.tall}")
+        whole = f"({count} / {tall} * {tall})"
+        text = call(tall, "0", whole)
+        if p.m.size % tall:
+            text += call(1, whole, f"{count} % {tall}")
         return text
 
     def writer(self, nest: Nest, targets: list[str], source: str, length: int) -> RowsWriter:

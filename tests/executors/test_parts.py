@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.codegen import units
+from minipaddle.codegen import microkernel, units
 from minipaddle.engine.executors import compiler
 from minipaddle.executors import objects
 from minipaddle.executors.timing import with_timers
 
 pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
+
+BLOCK = f"rows{microkernel.usual_height()}_float"
 
 
 @pytest.fixture
@@ -125,10 +127,10 @@ def test_what_all_parts_call_is_compiled_in_one(given):
     x = paddle.to_tensor(np.random.default_rng(0).normal(size=(24, 24)).astype("float32"))
     found, _ = compiled(products, x / 24)
     np.testing.assert_allclose(found.numpy(), products(x / 24).numpy(), rtol=1e-5)
-    for name in ("rows8_float", "panels_float"):
+    for name in (BLOCK, "panels_float"):
         bodies = rf"^__attribute__.*void {name}\("
         assert sum(bool(re.search(bodies, text, re.MULTILINE)) for text in given) == 1
-    assert any("rows8_float(24" in text for text in given)
+    assert any(f"{BLOCK}(24" in text for text in given)
 
 
 def test_another_program_finds_the_kernels(given):
@@ -216,13 +218,13 @@ def test_a_kernel_belongs_to_what_it_calls(given, monkeypatch):
     assert not before.keys() & units.units(made.source).keys()
     monkeypatch.undo()
     source = made.source
-    shared = next(h for h in source.helpers if "void rows8_float" in h)
-    other = units.Shared(shared.replace("rows8", "rows9"), *shared.needs)
+    shared = next(h for h in source.helpers if f"void {BLOCK}" in h)
+    other = units.Shared(shared.replace(BLOCK, "rows9_float"), *shared.needs)
     swap = lambda texts: [other if h is shared else h for h in texts]
     source.helpers = swap(source.helpers)
     source.kernels.needs = {k: tuple(swap(texts)) for k, texts in source.kernels.needs.items()}
     changed = {u.name for label, u in units.units(source).items() if label not in before}
-    callers = {name for name, text in source.kernels.texts.items() if "rows8_float(" in text}
+    callers = {name for name, text in source.kernels.texts.items() if f"{BLOCK}(" in text}
     assert callers
     assert changed == callers | {"rows9_float"}
 
@@ -252,9 +254,9 @@ def test_one_thread_compiles_shared_functions_with_their_callers(given, monkeypa
     found, one = compiled(products, x)
     np.testing.assert_allclose(found.numpy(), products(x).numpy(), rtol=1e-5)
     assert len(given) == 2
-    assert sum("ONCE void rows8_float(" in text for text in given) == 1
+    assert sum(f"ONCE void {BLOCK}(" in text for text in given) == 1
     del given[:]
     found, made = compiled(lambda y: (products(y), paddle.exp(y[0])), x)
     np.testing.assert_allclose(found[0].numpy(), products(x).numpy(), rtol=1e-5)
     assert made.source.parts[-1].names == [*one.kernels.texts]
-    assert not any("rows8_float(" in text for text in given[:1])
+    assert not any(f"{BLOCK}(" in text for text in given[:1])

@@ -2,7 +2,7 @@
    apart */
 static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *a, int64_t down,
                                int64_t across, const $T *b, int64_t b_row, $T *c,
-                               const finish_$T *finish)
+                               const $T *bias, const $T *bounds)
 {
     for (int64_t k = 0; k < C; k += LANES_$T) {
         const lanes_$T there = first_$T(C - k);
@@ -11,7 +11,7 @@ static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *
             for (int64_t u = 0; u < wide; u++)
                 sum += load_lanes_$T(a + t * down + u * across + k, there)
                        * load_lanes_$T(b + t * b_row + u * C + k, there);
-        if (finish) sum = finished_$T(sum, load_lanes_$T(finish->bias + k, there), finish);
+        if (bias) sum = finished_$T(sum, load_lanes_$T(bias + k, there), bounds);
         store_lanes_$T(c + k, there, sum);
     }
 }
@@ -20,7 +20,7 @@ static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *
 INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, int64_t C,
                                 int64_t high, const int wide, const $T *a, int64_t step,
                                 int64_t down, int64_t across, const $T *b, $T *c, int64_t c_row,
-                                const finish_$T *finish, int64_t k)
+                                const $T *bias, const $T *bounds)
 {
     const lanes_$T there = first_$T(left);
     vector_$T sum[4] = {{0}};
@@ -32,10 +32,9 @@ INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, 
                 sum[i] += (full ? load_$T(p) : load_lanes_$T(p, there)) * w;
             }
         }
-    if (finish) {
-        const $T *p = finish->bias + k;
-        const vector_$T bias = full ? load_$T(p) : load_lanes_$T(p, there);
-        UNROLL for (int i = 0; i < pixels; i++) sum[i] = finished_$T(sum[i], bias, finish);
+    if (bias) {
+        const vector_$T each = full ? load_$T(bias) : load_lanes_$T(bias, there);
+        UNROLL for (int i = 0; i < pixels; i++) sum[i] = finished_$T(sum[i], each, bounds);
     }
     UNROLL for (int i = 0; i < pixels; i++)
         if (full) store_$T(c + i * c_row, sum[i]);
@@ -47,7 +46,7 @@ INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, 
 INLINE void depthwise_$T(int64_t M, int64_t begin, int64_t end, int64_t W, int64_t C, int64_t high,
                          const int wide, const $T *a, int64_t step, int64_t first, int64_t gap,
                          int64_t down, const $T *b, $T *c, int64_t c_row,
-                         const finish_$T *finish)
+                         const $T *bias, const $T *bounds)
 {
     for (int64_t m = 0; m < M; m++) {
         if (m == begin && begin < end) m = end;
@@ -57,11 +56,11 @@ INLINE void depthwise_$T(int64_t M, int64_t begin, int64_t end, int64_t W, int64
         int64_t to = x < W ? (W - x + gap - 1) / gap : 0;
         to = to < wide ? to : wide;
         depthwise_pixel_$T(C, high, to > from ? to - from : 0, a + (x + from * gap) * C, down,
-                           gap * C, b + from * C, wide * C, c + m * c_row, finish);
+                           gap * C, b + from * C, wide * C, c + m * c_row, bias, bounds);
     }
 #define PIXELS(n, full) depthwise_pixels_$T(n, full, C - k, C, high, wide, \
         a + (m * step + first) * C + k, step * C, down, gap * C, b + k, c + m * c_row + k, c_row, \
-        finish, k)
+        bias ? bias + k : 0, bounds)
 #define CHANNELS(n) do { \
         int64_t k = 0; \
         for (; k + LANES_$T <= C; k += LANES_$T) PIXELS(n, 1); \

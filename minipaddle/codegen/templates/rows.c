@@ -4,12 +4,13 @@ ONCE void rows${rows}_$F(
     int64_t M, int64_t N, int64_t K, int64_t segments,
     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
     const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel,
-    $T *C, int64_t c_row, int add, int64_t ahead, const finish_$T *finish)
+    $T *C, int64_t c_row, int add, int64_t ahead, const $T *bias,
+    const $T *bounds)
 {
 #define TILE(first, rows, vectors, full, fetch) tile_$F(rows, vectors, full, fetch, N - n, K, \
         segments, \
         A + (m + first) * a_row, a_row, a_step, a_segment, B, b_step, b_segment, b_panel, ahead, \
-        C + (m + first) * c_row + n, c_row, add, finish, n)
+        C + (m + first) * c_row + n, c_row, add, bias ? bias + n : 0, bounds)
 #define TILES(vectors, full, fetch) do { \
         TILE(0, $rows < TALL ? $rows : TALL, vectors, full, fetch); \
         if ($rows > TALL) TILE(TALL, $rows - TALL, vectors, full, 0); \

@@ -1,11 +1,12 @@
-/* A tile of C from column `at` on: `rows` by `vectors`, of which n columns are there (all of them if
-   `full`). With `fetch` it brings the next panel of B and what lies `ahead` into the second cache: a
-   fetch into the first one holds one of its few places until the data is there. */
+/* A tile of C: `rows` by `vectors`, of which n columns are there (all of them if `full`). With
+   `fetch` it brings the next panel of B and what lies `ahead` into the second cache: a fetch into
+   the first one holds one of its few places until the data is there. The sums are finished if there
+   is a `bias`. */
 INLINE void tile_$F(const int rows, const int vectors, const int full, const int fetch, int64_t n,
                     int64_t K, int64_t segments,
                     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
                     const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel, int64_t ahead,
-                    $T *C, int64_t c_row, int add, const finish_$T *finish, int64_t at)
+                    $T *C, int64_t c_row, int add, const $T *bias, const $T *bounds)
 {
     vector_$T c[8][4], b[4];
     lanes_$T there[4];
@@ -37,11 +38,11 @@ ${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
                 const $T *p = C + i * c_row + j * LANES_$T;
                 c[i][j] += full ? load_$T(p) : load_lanes_$T(p, there[j]);
             }
-    if (finish)
+    if (bias)
         UNROLL for (int j = 0; j < vectors; j++) {
-            const $T *p = finish->bias + at + j * LANES_$T;
-            const vector_$T bias = full ? load_$T(p) : load_lanes_$T(p, there[j]);
-            UNROLL for (int i = 0; i < rows; i++) c[i][j] = finished_$T(c[i][j], bias, finish);
+            const $T *p = bias + j * LANES_$T;
+            b[j] = full ? load_$T(p) : load_lanes_$T(p, there[j]);
+            UNROLL for (int i = 0; i < rows; i++) c[i][j] = finished_$T(c[i][j], b[j], bounds);
         }
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < vectors; j++) {

@@ -55,19 +55,18 @@ INLINE void store_lanes_$T($T *p, lanes_$T there, vector_$T v)
     else UNROLL for (int i = 0; i < LANES_$T; i++) if (i < there) p[i] = v[i];
 }
 #endif
-/* What becomes of a sum: a bias for each column, and bounds. NaN stays. */
-typedef struct { const $T *bias; $T low, high; } finish_$T;
-INLINE vector_$T finished_$T(vector_$T v, vector_$T bias, const finish_$T *finish)
+/* The end of a sum: a bias is added, and it is clipped to bounds, low and high. NaN stays. */
+INLINE vector_$T finished_$T(vector_$T v, vector_$T bias, const $T *bounds)
 {
     v += bias;
 #if defined __AVX__
-    const vector_$T low = finish->low - (vector_$T){0}, high = finish->high - (vector_$T){0};
+    const vector_$T low = bounds[0] - (vector_$T){0}, high = bounds[1] - (vector_$T){0};
     __asm__("vmax$ps %1, %2, %0" : "=v"(v) : "v"(v), "v"(low));
     __asm__("vmin$ps %1, %2, %0" : "=v"(v) : "v"(v), "v"(high));
 #else
     UNROLL for (int i = 0; i < LANES_$T; i++) {
-        v[i] = v[i] < finish->low ? finish->low : v[i];
-        v[i] = v[i] > finish->high ? finish->high : v[i];
+        v[i] = v[i] < bounds[0] ? bounds[0] : v[i];
+        v[i] = v[i] > bounds[1] ? bounds[1] : v[i];
     }
 #endif
     return v;
