@@ -4,7 +4,8 @@ The left side is brought into the form that a tile reads, block by block of rows
 row is the window of a pixel. The right side lies in panels, which are packed before the runs where
 it is constant. What multiplies depends on the processor:
 
-    pairs   int16 · int16    AVX2's vpmaddwd, or plain C          16 columns
+    pairs   int16 · int8     AVX2's vpmaddwd, or plain C          16 columns
+    shorts  int16 · int16    the same, for many rows
     bytes   int8 · int8      AVX2's vpmaddubsw, left not negative 16 columns
     fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
     halves  bfloat16         vdpbf16ps, sums in float32           32 columns
@@ -38,6 +39,9 @@ INTEGERS = read_template("integers.c", __file__)
 TILE, PANELS, WINDOWS = (
     Template(read_template(f"integer_{name}.c", __file__)) for name in ("tile", "panels", "windows")
 )
+
+MANY = 128
+"""Rows from which on widening panels takes longer than reading larger ones."""
 
 SERIAL = 1 << 19
 """Multiplications from which on a second thread pays."""
@@ -97,14 +101,15 @@ class Format(NamedTuple):
         return WINDOWS.substitute(self._asdict(), one=self.one % "from[k]")
 
 
-PAIRS = Format(  # panels of bytes would take half of the memory, and be widened for each tile
-    "int16_t", "int16_t", "int16_t", load="wide_int16_t",
+PAIRS = Format(
+    "int8_t", "int16_t", "int8_t", load="wide_int8_t",
     wide="*(loose_shorts *)(to + k) = wide_int8_t(from + k)",
 )  # fmt: skip
 BYTES = Format(  # a sum of two products, 2 · 127 · 128 at most, fits int16
     "bytes", "int8_t", "int8_t", "bytes", terms=4, load="bytes_32", guarded=1,
     wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k)",
 )  # fmt: skip
+SHORTS = PAIRS._replace(F="int16_t", B="int16_t", load="wide_int16_t")
 WIDE = {"rows": 8, "panel": 32, "words": "words_16", "loose": "loose_words_16"}
 FOURS = Format(
     "fours", "uint8_t", "int8_t", "fours", "__AVX512VNNI__", terms=4, header=4 * 32,
@@ -121,9 +126,13 @@ HALVES = Format(  # given as float32
 STORED = HALVES._replace(F="stored_halves", G="bfloat16", number="widen", take="", one="%s")
 
 
-def format_of(left: Record) -> Format:
-    """The form for int8 on the processor that kernels are written for."""
-    return FOURS if facts().vnni else BYTES if is_known_unsigned(left) else PAIRS
+def format_of(left: Record, rows: int) -> Format:
+    """The form for int8 on the processor that kernels are written for. Panels of int16 are twice as
+    large, and no tile of rows widens them again.
+    """
+    if facts().vnni:
+        return FOURS
+    return BYTES if is_known_unsigned(left) else SHORTS if rows >= MANY else PAIRS
 
 
 class Tiles:
@@ -132,7 +141,7 @@ class Tiles:
     """
 
     def __init__(self, record, right: int, count: int, sizes, steps, form: Format | None = None):
-        self.form = form or format_of(record.inputs[1 - right])
+        self.form = form or format_of(record.inputs[1 - right], count * sizes[0])
         self.record, self.edge, self.name = record, record.inputs[right], f"in{right}"
         self.count, (self.m, self.n, self.k), self.steps = count, sizes, steps
         self.row = self.form.row(self.k)

@@ -11,7 +11,7 @@ from ..engine.core.polynomial import loop as variable
 from ..engine.ops.movement import ravel
 from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
 from .epilogue import block_of
-from .grouped_tiles import INTEGERS, PAIRS, SERIAL, Tiles, gathered, straight
+from .grouped_tiles import INTEGERS, SERIAL, SHORTS, Tiles, gathered, straight
 from .integer_winograd import by_winograd, tiled
 from .matmul import fits_rows
 from .prepacking import Prepack, is_constant_input
@@ -90,7 +90,7 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
     (oh, ow), (h, c) = im.target, (im.source, im.channels)
     way = tiled(im) if is_constant_input(record.inputs[1]) else None
     if way is not None:
-        return by_winograd(record, name, way, rows, parameters, PAIRS.tile)
+        return by_winograd(record, name, way, rows, parameters, SHORTS.tile)
     tiles = Tiles(record, 1, im.n, (oh * ow, outs, w.size // outs), (1, outs))
     if not tiles.pay:
         return plain_convolution(record, name, rows, parameters)
