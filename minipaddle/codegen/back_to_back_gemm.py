@@ -120,9 +120,8 @@ class BackToBackGemm:
         helpers = [
             h for plan in (one, two) if plan.how == "panels" for h in microkernel.panels(self.T)
         ]
-        for count in {min(one.block, one.p.m.size), one.p.m.size % one.block}:
-            helpers += microkernel.blocks(self.T, count) if count else ()
         body = self.body(one, two)
+        helpers += microkernel.blocks(body)
         takes = [*self.parameters, *(["char *work"] if self.room.size else [])]
         text = c_function(name, takes, body)
         return Kernel(name, text, self.room.size, tuple(helpers))

@@ -73,7 +73,7 @@ def sweep(
     start = (down.first - s.height.first) * row + (across.first - s.width.first) * c
     text += f"    const {T} *a = image + (r - top) * {down.step * row} + {start};\n"
     a_row, c_row = across.step * c, across.stride * o
-    helpers, size = microkernel.blocks(T, across.count), high * wide * c
+    helpers, size = (), high * wide * c
     panel = microkernel.tile().panel(T)
     step, apart = (panel, (f"{panel} * {size}",)) if packed else (o, ())
     if how == "im2col":
@@ -86,7 +86,7 @@ def sweep(
             T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, step, 0, *apart),
             ("c", c_row), finish=finish,
         )  # fmt: skip
-        helpers = (*helpers, WINDOWS.substitute(T=T))
+        helpers = (WINDOWS.substitute(T=T),)
     elif is_plain(im, across):
         body = microkernel.summed(
             T, across.count, outer, wide * c, high,
@@ -316,8 +316,7 @@ def by_columns(frame: FloatKernel, im: Images) -> Kernel:
     if frame.inline:
         inside += f"const int64_t first = n * {h * w}, last = first + {h * w};\n"
         inside += frame.rows("first", "last")
-    spread = SPREAD.substitute(T=T), TURNED.substitute(T=T)
-    helpers = *framing(T), *microkernel.blocks(T, gw), *spread
+    helpers = *framing(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
     return frame.kernel(shared_loop("n", im.n, inside, im), helpers, done=True)
 
 
@@ -395,4 +394,4 @@ def weight_terms(im: Images, s: Strips, down: Line, across: Line, T: str, g: str
     if not whole:
         text = f"for (int64_t u = 0; u < {wide}; u++)\n{indent(text, 4)}"
         text = f"for (int64_t g = 0; g < {groups}; g++)\n{indent(text, 4)}"
-    return f"{begin}{indent(text, 4)}}}\n", microkernel.blocks(T, count)
+    return f"{begin}{indent(text, 4)}}}\n", ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..engine.codegen.kernel import C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
+from . import microkernel
 from .c_text import Workspace, epilogue_after
 from .finish import Finish
 
@@ -54,7 +55,8 @@ class FloatKernel:
         return getattr(self.inline, "finish", None)
 
     def kernel(self, text: str, helpers=(), done: bool = False) -> Kernel:
-        """The kernel with these loops. `done`: they contain the epilogue."""
+        """The kernel with these loops. `done`: they contain the epilogue. The `helpers` are others
+        than block functions."""
         if self.out.size and self.empty:
             text = f"    memset({self.target}, 0, {self.out.size} * sizeof({self.T}));\n"
             helpers, done = (), False
@@ -65,4 +67,4 @@ class FloatKernel:
             text += epilogue_after(self.rows, self.out)
         space = self.room.size
         text = function(self.record, self.name, text, work=space > 0, parameters=self.parameters)
-        return Kernel(self.name, text, space, tuple(helpers))
+        return Kernel(self.name, text, space, (*microkernel.blocks(text), *helpers))

@@ -192,18 +192,15 @@ def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -
 
 
 def single_product(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
-    """The text of one product of matrices and its helpers."""
+    """The text of one product of matrices, and its helpers besides block functions."""
     p, T = plan.p, plan.T
     if plan.how in ("dots", "stream"):
         helpers = microkernel.dots(T) if plan.how == "dots" else microkernel.few(T, p.m.size)
         return by_blocks(plan, a, b, c), helpers
-    t, block = plan.tile, plan.block
-    helpers = microkernel.panels(T, t) if plan.how == "panels" else ()
-    whole = p.m.size <= block or plan.threads == "columns"
-    counts = (p.m.size,) if whole else (block, p.m.size % block)
+    helpers = microkernel.panels(T, plan.tile) if plan.how == "panels" else ()
     slices = plan.how == "panels" and p.count == 1 and not plan.packed
     write = by_slices if slices else by_blocks
-    return write(plan, a, b, c), (*helpers, *microkernel.blocks(T, *counts, t=t))
+    return write(plan, a, b, c), helpers
 
 
 def by_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:

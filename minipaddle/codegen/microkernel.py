@@ -14,6 +14,7 @@ branches decides what GCC keeps in registers: measure after each change.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from string import Template
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from ..engine.codegen.writer import least
 from .c_text import SIZES, loop
 from .finish import NOTHING, Finish
 from .machine import facts
-from .units import Shared, shared
+from .units import shared
 
 ROWS = 8
 """Most rows of a block function; also the rows of a tile if there are 32 registers."""
@@ -120,6 +121,9 @@ DOTS = Template(read_template("dots.c", __file__))
 
 FEW_ROWS, FEW = (Template(read_template(name, __file__)) for name in ("few_rows.c", "few.c"))
 
+CALLED = re.compile(r"\brows(\d+)_((float|double)(?:_(\d+)_(\d+)_(\d+))?)\(")
+"""A call of a block function: its rows, the end of its name, and in this the type and a tile."""
+
 SHUFFLE = read_template("shuffle.c", __file__)
 
 
@@ -143,21 +147,22 @@ def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
     return [(height, rows) for height, rows in pairs if rows]
 
 
-def blocks(T: str, *counts: int, t: Tile | None = None) -> tuple[str, ...]:
-    """Helpers: `rowsR_T` for each height of a tile that `counts` of rows need."""
-    t = t or tile()
-    high = dict.fromkeys(height for count in counts for height, _ in heights(count, t.tall))
-    return (*vectors(T), *tiles(T, t, *high))
+def blocks(text: str) -> tuple[str, ...]:
+    """Helpers: the block functions that C text calls."""
+    found = {}
+    for rows, F, T, *sizes in dict.fromkeys(CALLED.findall(text)):
+        t = Tile(*map(int, sizes)) if sizes[0] else Tile(usual_height())
+        found |= dict.fromkeys(block_of(int(rows), F, T, t))
+    return tuple(found)
 
 
 @cache
-def tiles(T: str, t: Tile, *high: int) -> tuple[str, ...]:
-    """The texts of a tile, and of blocks with tiles of these heights."""
+def block_of(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
+    """The text of a tile, and that of the function of blocks of `rows` rows; F ends their names."""
     unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
-    names = {"F": t.suffix(T), "panel": t.panel(T), "across": t.across or "ACROSS"}
-    own = TILE.substitute(T=T, F=t.suffix(T), unroll=unroll)
-    texts = [BLOCK.substitute(names, T=T, rows=r, tall=t.tall) for r in high]
-    return own, *(Shared(text, *vectors(T), own) for text in texts)
+    names = {"F": F, "T": T, "panel": t.panel(T), "across": t.across or "ACROSS"}
+    own = TILE.substitute(names, unroll=unroll)
+    return shared(BLOCK.substitute(names, rows=rows, tall=t.tall), *vectors(T), own)
 
 
 def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:

@@ -104,10 +104,8 @@ class StripProducts(BackToBackGemm):
         leads = [self.lead(r) for r in self.leads]
         readers = [self.reader(r, out) for r, out in zip(self.readers, self.outs, strict=True)]
         helpers = [*microkernel.panels(self.T)] if any(p.how == "panels" for p in leads) else []
-        block, rows = leads[0].block, leads[0].p.m.size
-        counts = {min(block, rows), rows % block, height_of_sums(), 1} - {0}
-        helpers += [h for n in counts for h in microkernel.blocks(self.T, n)]
         body = self.body(leads, readers)
+        helpers += microkernel.blocks(body)
         takes = [f"const {C_TYPES[x.dtype]} *{n}" for x, n in self.names.items()]
         takes += [f"{self.T} *{n}" for n in self.outs]
         takes += ["char *work"] if self.room.size else []

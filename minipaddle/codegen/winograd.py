@@ -41,12 +41,6 @@ FEW = 4
 WINOGRAD = Template(read_template("winograd.c", __file__))
 
 
-def helpers(T: str, tiles: int) -> tuple[str, ...]:
-    """Helpers: the transformations, and products with `tiles` rows."""
-    own = shared(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
-    return *microkernel.blocks(T, tiles), *own
-
-
 @slot("codegen.convolution")
 def choose_algorithm(im: Images, down: Line, across: Line, T: str) -> str:
     """The algorithm of a convolution: "direct", or "winograd" if that is faster (measured)."""
@@ -106,14 +100,14 @@ def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernel
         (f"U + q * {apart}", panel, 0, f"{panel} * {c}"), (f"M + q * {tiles * o}", o), most=TERMS,
     )  # fmt: skip
     parts = min(items, ROOM // (4 * sum(sizes.values()))) if items >= FEW else 1
-    shared = PARALLEL if is_large(im) else ""
+    pragma = PARALLEL if is_large(im) else ""
     inside = (
         f"const int64_t n = i / {strips}, top = i % {strips} * {rows};\n"
         f"const int64_t rows = {least(f'{h} - top', rows)};\n"
         f"frame_{T}(image, {rows + 2}, {2 * wide + 2}, {source}, {im.source[0]}, {im.source[1]}, "
         f"{c}, top + {down.first}, {across.first});\n"
         f"winograd_input_{T}(V, image, {row}, {c}, {high}, {wide});\n"
-        f"{loop('q', 16, products, pragma=shared if parts == 1 else '')}"
+        f"{loop('q', 16, products, pragma=pragma if parts == 1 else '')}"
         f"winograd_output_{T}(M, {frame.target} + (n * {h} + top) * {w * o}, {w * o}, {o}, {high}, "
         f"{wide}, rows, {w});\n"
     )
@@ -125,7 +119,8 @@ def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernel
         for name, size in sizes.items()
     )
     text = f"{arrays}for (int64_t i = p; i < {items}; i += parts) {{\n{indent(inside, 4)}}}\n"
-    text = loop("p", "parts", text, pragma=shared if parts > 1 else "")
+    text = loop("p", "parts", text, pragma=pragma if parts > 1 else "")
     text = f"const int64_t parts = {least('threads', parts)};\n{text}"
-    kernel = frame.kernel(indent(text, 4), (*framing(T), *helpers(T, tiles)), done=True)
+    own = shared(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
+    kernel = frame.kernel(indent(text, 4), (*framing(T), *own), done=True)
     return kernel._replace(prepack=prepack)

@@ -12,7 +12,7 @@ from minipaddle.codegen import blas as library
 from minipaddle.codegen import product_plan
 from minipaddle.codegen.machine import Facts, facts, target_facts
 from minipaddle.codegen.matmul import TOGETHER
-from minipaddle.codegen.microkernel import heights
+from minipaddle.codegen.microkernel import blocks, heights
 from minipaddle.codegen.product import STREAMED, choose_algorithm, product_of
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
@@ -149,6 +149,16 @@ def test_a_batch_reads_the_rows_that_it_shares_in_turn(dtype, threads):
         check(
             got, (1 + bool(one.extra)) * expected(*one.inputs, **one.record.attrs), got.dtype, 260
         )
+
+
+def test_a_kernel_has_the_blocks_that_it_calls_on_each_processor():
+    """The same tile is the usual one on one processor, and has sizes in its names on another."""
+    for registers, name in (((64, 32), "rows7_float"), ((32, 16), "rows7_float_8_0_1")):
+        with target_facts(Facts(*registers)):
+            found = blocks(f"rows2_double(1); {name}(2); {name}(3);")
+        heads = [line for text in found for line in text.splitlines() if "ONCE void rows" in line]
+        assert heads == ["ONCE void rows2_double(", f"ONCE void {name}("]
+        assert len(found) == len({*found})
 
 
 def test_heights_differ_by_one():
