@@ -152,7 +152,7 @@ def test_memory_grows_with_the_tokens_not_with_their_square(tokens):
 def test_the_c_is_read_from_above():
     """Product, rows, product: in one loop over strips."""
     own = Executable(program_of(attention, *[(1, 2, 64, 16)] * 3)).source.own
-    order = ["strip[4096]", "strip, 64, 0, 0)", "expf", "strip, 64, 1, 0"]
+    order = ["strip[4096]", "strip, 64, 0, 0,", "expf", "strip, 64, 1, 0,"]
     assert sorted(order, key=own.index) == order
 
 

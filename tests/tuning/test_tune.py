@@ -12,6 +12,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import plugged, viz
+from minipaddle.codegen.microkernel import usual_height
 from minipaddle.engine.codegen.kernel import Kernel
 from minipaddle.engine.executors import compiler, native
 from minipaddle.engine.executors.native import Executable
@@ -92,7 +93,7 @@ def test_what_was_chosen_is_used_and_reported_unless_switched_off(monkeypatch):
     (made,) = step.executables
     assert "tuned kernels: none" in made.report()
     default = made.source.text
-    record = next(r for r, k in made.kernels.of.items() if k and "rows8" in k.source)
+    record = next(r for r, k in made.kernels.of.items() if k and f"rows{usual_height()}_" in k.source)
     signature = made.kernels.signatures[record]
     here = trials.machine(proof.threads())
     trials.accepted_trials().add(Trial(signature, here, {"tall": 4, "across": 1}, 1.0, 2.0))
