@@ -8,11 +8,14 @@ from ..engine.codegen.kernel import Kernel, emits, function, read_template, stac
 from ..engine.codegen.plain_products import loops_over
 from ..engine.codegen.writer import condition, in_c
 from ..engine.core.polynomial import loop as variable
+from ..engine.core.record import Record
 from ..engine.ops.movement import ravel
-from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
+from .c_text import PARALLEL, SIZES, Workspace, epilogue_after, indent, loop
 from .epilogue import block_of
 from .grouped_tiles import INTEGERS, SERIAL, SHORTS, Tiles, gathered, straight
 from .integer_winograd import by_winograd, tiled
+from .known_inputs import is_known_unsigned
+from .machine import facts
 from .matmul import fits_rows
 from .prepacking import Prepack, is_constant_input
 from .product import product_of
@@ -112,21 +115,25 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
 def depthwise(record, name: str, im: Images, rows, parameters) -> Kernel:
     """The kernel of a depthwise convolution: a tap is multiplied for 16 channels at once."""
     (h, w), (oh, ow), c, taps = im.source, im.target, im.channels, prod(im.kernel)
-    wide = -(-c // 16) * 16
-    elements, pack = wide * (taps + taps % 2), f"integer_depthwise_kernels(%s, %s, {taps}, {c});"
-    prepack, room, body = None, Workspace(), "    const int16_t *kernels = (const int16_t *)in1;\n"
+    quads = fits_quads(record.inputs[0], c)
+    wide, T, F = -(-c // 16) * 16, *(("int8_t", "quads") if quads else ("int16_t", "kernels"))
+    elements = -(-c // 32) * 128 * (taps // 4 + taps % 4) if quads else wide * (taps + taps % 2)
+    pack = f"integer_depthwise_{F}(%s, %s, {taps}, {c});"
+    prepack, room, body = None, Workspace(), f"    const {T} *kernels = (const {T} *)in1;\n"
     if is_constant_input(record.inputs[1]):
-        prepack = Prepack(record.inputs[1], 2 * elements, pack % ("(int16_t *)made", "given"))
+        made = pack % (f"({T} *)made", "given")
+        prepack = Prepack(record.inputs[1], SIZES[T] * elements, made)
     else:
-        body = f"    int16_t *kernels = {room.array('int16_t', elements)};\n"
+        body = f"    {T} *kernels = {room.array(T, elements)};\n"
         body += f"    {pack % ('kernels', 'in1')}\n"
     sizes = *im.kernel, im.stride[1], *im.dilation
     inside = (
-        f"{stack_array('int8_t', 'patch', taps * wide)}\n"
+        f"{stack_array('int8_t', 'patch', c if quads else taps * wide)}\n"
         f"{block_of(rows, record.spec, f'i * {ow}', ow)}"
         f"integer_depthwise(out0 + i * {ow * c}, {ow}, in0 + i / {oh} * {h * w * c},\n"
         f"    {h}, {w}, {c}, {', '.join(map(str, sizes))},\n"
-        f"    i % {oh} * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, kernels, patch);\n"
+        f"    i % {oh} * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, kernels, patch,\n"
+        f"    {int(quads)});\n"
     )
     if rows is not None:
         inside += rows(f"i * {ow}", f"(i + 1) * {ow}")
@@ -134,6 +141,13 @@ def depthwise(record, name: str, im: Images, rows, parameters) -> Kernel:
     body += indent(loop("i", im.n * oh, inside, pragma=PARALLEL * large), 4)
     text = function(record, name, body, work=room.size > 0, parameters=parameters)
     return Kernel(name, text, room.size, (INTEGERS, DEPTHWISE), prepack)
+
+
+def fits_quads(image: Record, channels: int) -> bool:
+    """Whether a depthwise convolution sums four taps at once: bytes from 0 to 127 on a processor
+    that multiplies such bytes, 32 channels or more.
+    """
+    return channels >= 32 and facts().vector >= 32 and is_known_unsigned(image)
 
 
 def plain_convolution(record, name: str, rows, parameters) -> Kernel:

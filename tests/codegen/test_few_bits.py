@@ -11,7 +11,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.codegen import grouped_tiles, machine
+from minipaddle.codegen import grouped_tiles, integer_products, machine
 from minipaddle.codegen.machine import facts, targeting
 from minipaddle.engine.codegen.translation_unit import with_prologue
 from tests.codegen import test_integer_products as whole
@@ -69,6 +69,33 @@ def test_four_bytes_behind_a_relu(march, monkeypatch):
         some.append(call("conv_last_integer", [image, kernel], at))
     with targeting(march):
         assert all("integer_rows_bytes(" in one.kernel.source for one in some)
+    whole.check(some, flags=tuple(flag.replace("=native", f"={march}") for flag in FLAGS))
+
+
+WINDOWS = [  # channels, kernel, stride, padding, dilation
+    (32, (3, 3), (1, 1), ((1, 1), (1, 1)), (1, 1)),
+    (37, (2, 2), (2, 1), ((0, 1), (0, 0)), (1, 2)),
+    (80, (5, 3), (1, 2), ((2, 1), (0, 2)), (1, 1)),
+    (64, (1, 2), (1, 1), ((0, 0), (0, 0)), (1, 1)),
+]
+
+
+@pytest.mark.parametrize("march", ["x86-64-v3", "x86-64"])
+def test_four_taps_behind_a_relu(march, monkeypatch):
+    """Depthwise: whole windows and parts of them, the largest of both sides, a negative number."""
+    monkeypatch.setattr(integer_products, "is_known_unsigned", lambda edge: True)
+    rng, some = np.random.default_rng(0), []
+    for channels, window, *how in WINDOWS:
+        at = dict(zip(whole.NAMES, (*how, channels), strict=True))
+        x = rng.integers(0, 128, (2, 7, 9, channels)).astype("int8")
+        w = rng.integers(-128, 128, (*window, 1, channels)).astype("int8")
+        negative = x.copy()
+        negative[1, 3, 4, -1] = -128  # NaN became it
+        largest = np.full_like(x, 127), np.full_like(w, -128)
+        with targeting("x86-64-v3"):
+            some += [call("conv_last_integer", [x, w], at, constant=c) for c in ([], [1])]
+            some += [call("conv_last_integer", [*xs], at) for xs in (largest, (negative, w))]
+    assert all("int8_t *kernels" in one.kernel.source for one in some)
     whole.check(some, flags=tuple(flag.replace("=native", f"={march}") for flag in FLAGS))
 
 

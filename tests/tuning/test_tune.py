@@ -93,7 +93,9 @@ def test_what_was_chosen_is_used_and_reported_unless_switched_off(monkeypatch):
     (made,) = step.executables
     assert "tuned kernels: none" in made.report()
     default = made.source.text
-    record = next(r for r, k in made.kernels.of.items() if k and f"rows{usual_height()}_" in k.source)
+    record = next(
+        r for r, k in made.kernels.of.items() if k and f"rows{usual_height()}_" in k.source
+    )
     signature = made.kernels.signatures[record]
     here = trials.machine(proof.threads())
     trials.accepted_trials().add(Trial(signature, here, {"tall": 4, "across": 1}, 1.0, 2.0))
