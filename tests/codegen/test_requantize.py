@@ -49,3 +49,23 @@ def test_sums_become_bytes(channels, activation):
     usual = activation is not F.tanh
     assert (source.count(" requantize(") > 2) is usual
     assert ("integer_rows_bytes(" in source) is (activation in (F.relu, F.relu6))
+
+
+def test_biases_that_no_byte_holds():
+    """Not numbers, and more than a whole number holds: with bounds before they are packed."""
+    paddle.seed(0)
+    net, x = Net(40, F.relu6).eval(), paddle.randn([1, 3, 9, 7])
+    kinds = o.AbsmaxObserver(), o.AbsMaxChannelWiseWeightObserver()
+    ptq = PTQ(QuantConfig(activation=kinds[0], weight=kinds[1]))
+    with paddle.no_grad():
+        observed = ptq.quantize(net)
+        observed(x)
+        small = ptq.convert(observed)
+        biases = [value for name, value in small.state_dict().items() if name.endswith("bias")]
+        for bias in biases[:-1]:
+            given = bias.numpy()
+            given[:4] = float("nan"), float("inf"), 1e30, -1e30
+            bias.set_value(given)
+        run = paddle.jit.to_static(lambda x: small(x), backend="native")
+        np.testing.assert_array_equal(run(x).numpy(), small(x).numpy())
+    assert " requantize(" in run.executables[0].source.own

@@ -9,20 +9,65 @@
 typedef float floats_8 __attribute__((vector_size(32)));
 typedef floats_8 loose_floats __attribute__((aligned(4), may_alias));
 typedef int16_t shorts_8 __attribute__((vector_size(16)));
+typedef int8_t signed_32 __attribute__((vector_size(32)));
 typedef int32_t words_4 __attribute__((vector_size(16)));
 #define floats_of(p) (*(const loose_floats *)(p))
 #define all_8(x) ((floats_8){0} + (x))
 static inline __attribute__((always_inline)) words_8 requantize_8(
     const int32_t *sum, const float high, const float *step, const float *bias, const float *more,
-    float *floats, const int clipped, const float low, const float top, const float unit)
+    float *floats, const int clipped, const float low, const float top, const float unit,
+    const int small)
 {
     floats_8 t = __builtin_convertvector(*(const loose_words *)sum, floats_8);
     t = t * floats_of(step) * (1 / high) + floats_of(bias);
+    if (small) return (words_8)__builtin_ia32_cvtps2dq256(t * unit);
     if (more) t = floats_of(more) + t;
     if (clipped) t = __builtin_ia32_maxps256(all_8(low), t);
     if (floats) *(loose_floats *)floats = clipped ? __builtin_ia32_minps256(all_8(top), t) : t;
     const float most = clipped && top * unit < 127.0f ? top * unit : 127.0f;
     return (words_8)__builtin_ia32_cvtps2dq256(__builtin_ia32_minps256(all_8(most), t * unit));
+}
+
+/* The first columns of a row, as many as are taken 32 or 8 at a time: how many they are. `small`
+   numbers need no bounds before they are packed, which clips them to [-128, 127]. */
+static inline __attribute__((always_inline)) int64_t requantize_row(
+    int64_t n, const int32_t *sums, const float high, const float *step, const float *bias,
+    const float *more, float *floats, const int clipped, const float low, const float top,
+    const float unit, int8_t *q, const int small)
+{
+    int64_t l = 0;
+#define EIGHT(at) requantize_8(sums + (at), high, step + (at), bias + (at), more ? more + (at) : 0, \
+        floats ? floats + (at) : 0, clipped, low, top, unit, small)
+    for (; l + 32 <= n; l += 32) {
+        const words_8 a = EIGHT(l), b = EIGHT(l + 8), c = EIGHT(l + 16), d = EIGHT(l + 24);
+        words_8 mixed = (words_8)__builtin_ia32_packsswb256(
+            __builtin_ia32_packssdw256(a, b), __builtin_ia32_packssdw256(c, d));
+        if (small && clipped) mixed = (words_8)((signed_32)mixed & ((signed_32)mixed > 0));
+        *(loose_words *)(q + l) = (words_8)__builtin_ia32_permvarsi256(
+            mixed, (words_8){0, 4, 1, 5, 2, 6, 3, 7});
+    }
+    for (; l + 8 <= n; l += 8) {
+        const words_8 a = EIGHT(l);
+        const words_4 *half = (const words_4 *)&a;
+        const shorts_8 both = (shorts_8)__builtin_ia32_packssdw128(half[0], half[1]);
+        bytes_16 b = (bytes_16)__builtin_ia32_packsswb128(both, both);
+        if (small && clipped) b &= b > 0;
+        memcpy(q + l, &b, 8);
+    }
+#undef EIGHT
+    return l;
+}
+
+/* Whether no sum can become NaN, or more than a whole number holds. */
+static __attribute__((noinline)) int requantize_fits(
+    int64_t n, const float high, const float *step, const float *bias, const float unit)
+{
+    int large = 0;
+    for (int64_t l = 0; l < n; l++) {
+        const float most = (fabsf(step[l]) * (0x1p31f / high) + fabsf(bias[l])) * unit;
+        large |= !(most < 0x1p30f);
+    }
+    return !large;
 }
 #endif
 
@@ -32,26 +77,17 @@ static inline __attribute__((always_inline)) void requantize(
     const float top, const float scale, int8_t *q)
 {
     const float unit = 127.0f / scale;
+#ifdef __AVX2__
+    const int small = !more && !floats && (!clipped || (low == 0 && top * unit >= 127))
+                      && requantize_fits(n, high, step, bias, unit);
+#endif
     for (int64_t k = first * n; k < last * n; k += n) {
         int64_t l = 0;
 #ifdef __AVX2__
-#define EIGHT(at) requantize_8(sums + k + (at), high, step + (at), bias + (at), \
-        more ? more + k + (at) : 0, floats ? floats + k + (at) : 0, clipped, low, top, unit)
-        for (; unit > 0 && l + 32 <= n; l += 32) {
-            const words_8 a = EIGHT(l), b = EIGHT(l + 8), c = EIGHT(l + 16), d = EIGHT(l + 24);
-            const words_8 mixed = (words_8)__builtin_ia32_packsswb256(
-                __builtin_ia32_packssdw256(a, b), __builtin_ia32_packssdw256(c, d));
-            *(loose_words *)(q + k + l) = (words_8)__builtin_ia32_permvarsi256(
-                mixed, (words_8){0, 4, 1, 5, 2, 6, 3, 7});
-        }
-        for (; unit > 0 && l + 8 <= n; l += 8) {
-            const words_8 a = EIGHT(l);
-            const words_4 *half = (const words_4 *)&a;
-            const shorts_8 both = (shorts_8)__builtin_ia32_packssdw128(half[0], half[1]);
-            const bytes_16 b = (bytes_16)__builtin_ia32_packsswb128(both, both);
-            memcpy(q + k + l, &b, 8);
-        }
-#undef EIGHT
+#define ROW(small) requantize_row(n, sums + k, high, step, bias, more ? more + k : 0, \
+        floats ? floats + k : 0, clipped, low, top, unit, q + k, small)
+        if (unit > 0) l = small ? ROW(1) : ROW(0);
+#undef ROW
 #endif
         for (; l < n; l++) {
             float t = sums[k + l] * step[l] / high + bias[l];
