@@ -81,11 +81,13 @@ def with_servers(options: argparse.Namespace, mpiexec: str) -> list[str]:
 
 def with_roles(servers: int, workers: int, rank: list[str]) -> list[str]:
     """`mpiexec`'s arguments for parameter servers, then workers, each with its role in the
-    environment. Addresses are names: MPI carries the bytes.
+    environment. Addresses are names: MPI carries the bytes. Ray starts servers itself.
     """
     ports = [str(k) for k in range(servers)]
     common = {"PADDLE_PSERVERS_IP_PORT_LIST": ",".join(f"server:{port}" for port in ports)}
     common |= {"PADDLE_TRAINERS_NUM": str(workers), "POD_IP": "server"}
+    if os.environ.get("MINIPADDLE_PS_CARRIER") == "ray":
+        ports = []
     roles = [{"TRAINING_ROLE": "PSERVER", "PADDLE_PORT": port} for port in ports]
     roles += [{"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(k)} for k in range(workers)]
     found: list[str] = []

@@ -22,7 +22,6 @@ from minipaddle.distributed.checkpoint import saving
 from minipaddle.distributed.fleet import elastic
 from minipaddle.distributed.fleet.elastic.samples import share
 from minipaddle.distributed.fleet.elastic.steps import generator_of
-from tests.distributed.ray_cluster import ray_here
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAIN = ROOT / "deploy" / "train.py"
@@ -402,38 +401,6 @@ def test_ranks_killed_by_force_and_the_checkpoint_goes_on_alone(tmp_path, capfd)
     losses |= rest
     assert [*losses] == [*expected]
     np.testing.assert_allclose([*losses.values()], [*expected.values()], rtol=1e-6)
-
-
-# ---- Ray -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(500)  # Ray takes a minute to start where other programs run, too
-def test_workers_on_ray_leave_and_join(tmp_path, capfd):
-    """One of three is killed; two make the step; another joins; then one rank, without Ray."""
-    pytest.importorskip("ray", reason="the extra ray is not installed")
-    expected = alone(tmp_path / "alone", capfd)
-    with ray_here() as around:
-        job = Job(TRAIN, tmp_path / "run", *SMALL, "--ray", 3, "--steps", 400, **around)
-        for each in job.steps():
-            if each["step"] == 4:
-                (processes,) = re.findall(r"elastic: 3 workers, processes (.+)", "".join(job.told))
-                os.kill(int(processes.split(", ")[1]), signal.SIGKILL)
-            if each["step"] > 20 and each["ranks"] == 3:
-                job.process.send_signal(signal.SIGINT)
-                break
-        _, said = job.end()
-    assert re.search(r"elastic: worker 1 \(process \d+\) was lost in step \d+: 2 go on", said)
-    assert re.search(r"elastic: a worker joins \(process \d+\): there are 3", said)
-    first = [job.curve[step] for step in range(21)]
-    assert {ranks for _, ranks in first} == {2, 3}
-    np.testing.assert_allclose(
-        [loss for loss, _ in first], [expected[step] for step in range(21)], rtol=1e-6
-    )
-    rest = alone(tmp_path / "run", capfd, "--steps", str(max(job.curve) + 1))
-    assert rest
-    for step in rest.keys() & job.curve.keys():
-        np.testing.assert_allclose(rest[step], job.curve[step][0], rtol=1e-6)
 
 
 def test_without_ray_workers_say_what_to_install(monkeypatch):

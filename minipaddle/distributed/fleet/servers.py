@@ -187,6 +187,8 @@ def stop_worker() -> None:
     """
     found = session_in_use("stop_worker")
     found.connected().stop()
+    if isinstance(found.carrier, on_ray.Ray):
+        found.carrier.end(found.group.timeout)
     found.client = None
 
 

@@ -1,7 +1,12 @@
 """Servers that are actors of Ray's, on any machine of its cluster (the extra `ray`).
 
 Ray starts an actor again that died: it begins from its files, and Ray sends it the requests again
-that were not answered. What it has done already it acknowledges only.
+that were not answered. What it has done already it acknowledges only. The actors belong to the
+worker that asks for them first: they end with its process, which therefore leaves last.
+
+    ray start --head
+    export RAY_ADDRESS=auto MINIPADDLE_PS_CARRIER=ray MINIPADDLE_PS_FOLDER=/shared/tables
+    python -m minipaddle.distributed.launch --server_num 2 --trainer_num 2 train.py
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
+from contextlib import suppress
 
 from ...engine.core.errors import teach
 from .server import Server, ServerLost
@@ -37,6 +43,11 @@ class Actor:
         """The answer of the server, which may have to wait for requests of others."""
         return await asyncio.wrap_future(self.server.handle(request))
 
+    async def until_all_stopped(self) -> None:
+        """Wait until all workers have stopped."""
+        while not self.server.ended.is_set():
+            await asyncio.sleep(0.1)
+
 
 class Answer:
     """The answer of an actor."""
@@ -55,18 +66,18 @@ class Answer:
 
 
 class Ray:
-    """Servers as actors of the job `name`: the first that asks for one makes it."""
+    """Servers as actors of the job `name`: the worker that asks first makes them. One worker alone
+    starts Ray on this machine if no cluster is there; RuntimeError for several.
+    """
 
     def __init__(self, servers: int = 1, workers: int = 1, folder=None, name: str = "job"):
         self.servers, self.name = servers, name
         if not ray().is_initialized():
-            own = {} if "RAY_ADDRESS" in os.environ else {"include_dashboard": False}
-            ray().init(log_to_driver=False, **own)
-        make = ray().remote(Actor).options(
-            num_cpus=0, max_restarts=-1, max_task_retries=-1, get_if_exists=True
-        )  # fmt: skip
+            connect(workers)
+        make = ray().remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Actor)
+        known = {"namespace": "minipaddle", "get_if_exists": True}
         self.actors = [
-            make.options(name=f"{name} server {k}").remote(k, servers, workers, folder)
+            make.options(name=f"{name} server {k}", **known).remote(k, servers, workers, folder)
             for k in range(servers)
         ]
 
@@ -74,15 +85,27 @@ class Ray:
         """Send a request to a server."""
         return Answer(self.actors[server].ask.remote(request))
 
-    def kill(self, server: int) -> None:
-        """Kill the process of a server; Ray starts it again."""
-        ray().kill(self.actors[server], no_restart=False)
-
     def recover(self, server: int) -> None:
         """Ray does it."""
         raise ServerLost(teach(f"server {server} has died, and Ray did not bring it back"))
 
-    def end(self) -> None:
-        """End the servers."""
-        for actor in self.actors:
-            ray().kill(actor)
+    def end(self, timeout: float) -> None:
+        """Wait until all workers have stopped; then this process may end, and its servers."""
+        with suppress(ServerLost):  # another worker's, which has left
+            for answer in [Answer(actor.until_all_stopped.remote()) for actor in self.actors]:
+                answer.result(timeout)
+
+
+def connect(workers: int) -> None:
+    """Be a program of Ray's cluster."""
+    alone = workers == 1 and "RAY_ADDRESS" not in os.environ
+    where = {"include_dashboard": False} if alone else {"address": "auto"}
+    try:
+        ray().init(log_to_driver=False, **where)
+    except ConnectionError as error:
+        raise RuntimeError(
+            teach(
+                f"{workers} workers, and no cluster of Ray: {error}",
+                hint="ray start --head on one machine; RAY_ADDRESS says to the others where it is",
+            )
+        ) from None

@@ -183,6 +183,7 @@ class Server:
     def barrier(self, worker: int, number: int):
         """Wait until every worker that has not stopped comes to its barrier of this number."""
         self.answered.pop(worker, None)  # it waits, and computes no step
+        self.log("barrier", worker=worker, number=number)
         self.met[worker] = max(number, self.met.get(worker, 0))
         workers = range(self.workers)
         everyone = lambda: all(self.met.get(w, 0) >= number or w in self.stopped for w in workers)
@@ -241,7 +242,7 @@ class Server:
                     for k, push in enumerate(pushes, done + 1)
                 ]
         size = {"index": self.index, "servers": self.servers, "workers": self.workers}
-        state = size | {"stopped": sorted(self.stopped), "tables": tables}
+        state = size | {"stopped": sorted(self.stopped), "met": self.met, "tables": tables}
         journal.snapshot(state, waiting)
         if folder is not None:
             journal.close()
@@ -258,12 +259,15 @@ class Server:
                 )
             self.tables = {name: Table.restored(s) for name, s in state["tables"].items()}
             self.pending = {name: defaultdict(deque) for name in self.tables}
-            self.stopped = {*state["stopped"]}
+            self.stopped, self.met = {*state["stopped"]}, state.get("met", {})
         for request in requests:
-            self.handle(request).result()
+            answer = self.handle(request)
+            if answer.done():  # a barrier waits for other workers
+                answer.result()
         self.journal = journal
-        if anew and self.tables:
+        if anew and (self.tables or self.met or self.stopped):
             self.stopped.clear()
+            self.met.clear()
             self.ended.clear()
             self.snapshot()
 
