@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from argparse import Namespace
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -545,6 +546,28 @@ def test_a_step_that_goes_on_may_be_slow_already(monkeypatch):
     assert clients[0].report()[0]["stragglers"] == []
     now[0] += 1.5
     assert clients[0].report()[0]["stragglers"] == [1]
+
+
+def test_who_waits_at_a_barrier_is_not_slow(monkeypatch):
+    """On no server, also where rows were pulled last."""
+    now = [0.0]
+    monkeypatch.setattr("minipaddle.distributed.ps.server.monotonic", lambda: now[0])
+    carrier = Threads(3, 2)
+    clients = [Client(carrier, k, 2) for k in range(2)]
+    for client in clients:
+        client.create("t", config("async"))
+        for _ in range(3):
+            client.pull("t", [1])
+            now[0] += 1.0
+            client.push("t", [1], ones(1), 0.1)
+    clients[0].pull("t", [1])
+    waits = threading.Thread(target=clients[0].barrier, daemon=True)
+    waits.start()
+    waits.join(0.2)  # it asks the servers in this time, and waits
+    now[0] += 9.0
+    assert [r["stragglers"] for r in clients[1].report()] == [[]] * 3
+    clients[1].barrier()
+    waits.join()
 
 
 def test_entries():

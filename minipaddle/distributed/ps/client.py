@@ -155,10 +155,9 @@ class Client:
         return self.ask_all("report")
 
     def barrier(self) -> None:
-        """Wait for the other workers."""
+        """Wait for the other workers. All servers know, so that none takes the wait for a step."""
         self.barriers += 1
-        request = {"do": "barrier", "worker": self.worker, "number": self.barriers}
-        self.finish(0, request, self.carrier.ask(0, request))
+        self.ask_all("barrier", worker=self.worker, number=self.barriers)
 
     def snapshot(self, folder: str | None = None) -> None:
         """Let all servers write what they have, in the folder they have or in another."""

@@ -66,8 +66,8 @@ class Answer:
 
 
 class Ray:
-    """Servers as actors of the job `name`: the worker that asks first makes them. One worker alone
-    starts Ray on this machine if no cluster is there; RuntimeError for several.
+    """Servers as actors of the job `name` (PADDLE_JOB_ID): the worker that asks first makes them.
+    One worker alone starts Ray on this machine if no cluster is there; RuntimeError for several.
     """
 
     def __init__(self, servers: int = 1, workers: int = 1, folder=None, name: str = "job"):
