@@ -207,7 +207,7 @@ CHECKS = {f.__name__: f for f in [
 
 def run(carrier, worker: int, kill=None) -> dict[str, str]:
     """What went wrong in each check, as this worker sees it."""
-    client, found = Client(carrier, worker, WORKERS, timeout=30), {}
+    client, found = Client(carrier, worker, WORKERS, timeout=120), {}
     for name, check in CHECKS.items():
         try:
             check(client, kill)

@@ -60,7 +60,7 @@ def program_of(around):
 def kill(carrier, server: int) -> None:
     """`kill -9` of the process of a server."""
     process = carrier.actors[server].__ray_call__.remote(lambda actor: os.getpid())
-    os.kill(on_ray.ray().get(process, timeout=60), signal.SIGKILL)
+    os.kill(on_ray.ray().get(process, timeout=120), signal.SIGKILL)
 
 
 # ---- parameter servers -----------------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_two_processes_are_one_process_on_both_batches(around, tmp_path):
 
 def test_a_server_without_files_is_lost(around):
     with program_of(around):
-        client = Client(on_ray.Ray(1, 1, None, "without files"), timeout=60)
+        client = Client(on_ray.Ray(1, 1, None, "without files"), timeout=120)
         client.create("t", config())
         client.push("t", [1], ones(1), 1.0)
         kill(client.carrier, 0)
