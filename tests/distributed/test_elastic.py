@@ -22,6 +22,7 @@ from minipaddle.distributed.checkpoint import saving
 from minipaddle.distributed.fleet import elastic
 from minipaddle.distributed.fleet.elastic.samples import share
 from minipaddle.distributed.fleet.elastic.steps import generator_of
+from minipaddle.distributed.fleet.elastic.workers import PARTS, Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAIN = ROOT / "deploy" / "train.py"
@@ -401,6 +402,29 @@ def test_ranks_killed_by_force_and_the_checkpoint_goes_on_alone(tmp_path, capfd)
     losses |= rest
     assert [*losses] == [*expected]
     np.testing.assert_allclose([*losses.values()], [*expected.values()], rtol=1e-6)
+
+
+def test_workers_make_one_step_and_a_new_one_takes_it_over():
+    """What the actors of Ray do, in this process: two are one on the whole batch."""
+    train = runpy.run_path(str(TRAIN))
+
+    def make():
+        with paddle.utils.unique_name.guard():  # as in a process of its own
+            return train["Replica"](train["parsed"](["folder", *SMALL]))
+
+    alone, *pair, late = (Worker(make) for _ in range(4))
+    for step in range(2):
+        expected = alone.update([alone.compute(step, 0, 1)])
+        shares = [each.compute(step, rank, 2) for rank, each in enumerate(pair)]
+        np.testing.assert_allclose([w.update(shares) for w in pair], [expected] * 2, rtol=1e-6)
+    for part in PARTS:
+        late.load(part, pair[0].state(part))
+    for mine, other in zip(late.compute(2, 0, 1), pair[1].compute(2, 0, 1), strict=True):
+        np.testing.assert_array_equal(mine, other)
+    shares = [late.compute(2, 0, 1)]
+    assert late.update(shares) == pair[1].update(shares)
+    for mine, other in zip(late.trained, pair[1].trained, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), other.numpy())
 
 
 def test_without_ray_workers_say_what_to_install(monkeypatch):
