@@ -1,22 +1,35 @@
-"""Whether records are one loop nest, asked once for layers that look alike."""
+"""Whether records are one loop nest, asked once for groups that look alike."""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ..engine.core import slots
+from ..engine.core.polynomial import Polynomial
 from ..engine.ir.program import NUMBER
 from ..engine.ops.movement import slice_
 from ..engine.passes.fusion_groups import RECOGNIZERS, is_nest
 
 
 class Forms:
-    """What records look like without their names: groups of equal form make equal nests."""
+    """What records look like without their names: groups of equal form make equal nests.
 
-    def __init__(self):
-        self.numbers: dict[tuple, int] = {}
+    `numbers` and the count outlive a program; what has sizes that only a run knows is its own.
+    """
+
+    def __init__(self, numbers: dict[tuple, int] | None = None, count=None):
+        self.numbers = {} if numbers is None else numbers
+        self.count = count or itertools.count(-1, -1)
+        self.own: dict[tuple, int] = {}
         self.kinds: dict[tuple, int] = {}
 
     def number(self, *key) -> int:
         """A negative number, the same for equal keys."""
-        return self.numbers.setdefault(key, -len(self.numbers) - 1)
+        numbers = self.own if is_open(key) else self.numbers
+        found = numbers.get(key)
+        return numbers.setdefault(key, next(self.count)) if found is None else found
 
     def of(self, records, outputs) -> tuple:
         """Each record with the origin of its inputs, then the outputs of the group. A slice of what
@@ -27,7 +40,9 @@ class Forms:
             for x in r.inputs:
                 if x not in seen:  # from outside
                     seen[x] = len(seen)
-                    form.append(self.number(x.op is NUMBER, x.dtype, x.shape))
+                    if x not in kinds:
+                        kinds[x] = self.number(x.op is NUMBER, x.dtype, x.shape)
+                    form.append(kinds[x])
                 form.append(seen[x])
             seen[r] = len(seen)
             kind = r, r.op is slice_ and r.inputs[0] not in inside
@@ -39,11 +54,33 @@ class Forms:
         return *form, *map(seen.get, outputs)
 
 
+def is_open(key) -> bool:
+    """Has a key a size in it that only a run knows?"""
+    return any(map(is_open, key)) if type(key) is tuple else isinstance(key, Polynomial)
+
+
+MOST = 1 << 14
+"""Answers that are remembered."""
+
+
+@lru_cache(1)
+def remembered(epoch: int) -> tuple[dict, Iterator[int], dict]:
+    """The numbers of keys and the answers by form, of all programs since a slot has changed.
+    Ranks are threads: each program keeps the tables that it began with.
+    """
+    return {}, itertools.count(-1, -1), {}
+
+
 class Recognizer:
-    """Says whether records are one nest, and remembers it by their form."""
+    """Says whether records are one nest, and remembers it by their form: the second program of a
+    model, its next layer and its next pass ask little that is new.
+    """
 
     def __init__(self):
-        self.forms, self.found = Forms(), {}
+        if len(remembered(slots.epoch)[2]) > MOST:
+            remembered.cache_clear()
+        *numbers, self.found = remembered(slots.epoch)
+        self.forms = Forms(*numbers)
 
     def __call__(self, records, outputs) -> bool:
         form = self.forms.of(records, outputs)

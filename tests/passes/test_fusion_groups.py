@@ -1,15 +1,19 @@
 """Groups that look alike are asked once, and the answer is that of asking each."""
 
-from itertools import count
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
 import minipaddle as paddle
+from minipaddle.engine.core import slots
+from minipaddle.engine.core.dim import symbol
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.core.slots import plugged
 from minipaddle.engine.passes.fusion import fuse
 from minipaddle.engine.passes.nest import Nest
 from minipaddle.ir.parser import parse
-from minipaddle.passes.fusion_forms import Forms
+from minipaddle.passes.fusion_forms import Forms, remembered
 from tests.executors.programs_fuzzed import A_PLACE_IN_NOTHING
 from tests.passes.programs import MAKERS, cases, program_of
 
@@ -34,29 +38,64 @@ PROGRAMS |= {name: lambda name=name: cases(name)[0].program for name in [*MAKERS
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_groups_of_equal_form_are_equally_nests(name):
-    program, numbers = PROGRAMS[name](), count()
+    program = PROGRAMS[name]()
     found = str(fuse(program))
-    with patch.object(Forms, "of", lambda *_: (next(numbers),)):
+    with patch.object(Forms, "of", lambda *_: (object(),)):
         assert str(fuse(program)) == found
+
+
+def nests_of(program) -> int:
+    """How many nests a fusion makes to see whether they are some."""
+    made, original = 0, Nest.__init__
+
+    def counted(self, *args):
+        nonlocal made
+        made += 1
+        original(self, *args)
+
+    with patch.object(Nest, "__init__", counted):
+        fuse(program)
+    return made
 
 
 def test_a_longer_recurrence_asks_no_more():
     """All turns look alike, though each reads another slice."""
+    remembered.cache_clear()
+    longer = nests_of(of_slices(40))
+    remembered.cache_clear()
+    assert longer - nests_of(of_slices(30)) <= 5
 
-    def nests(steps: int) -> int:
-        made, program = 0, of_slices(steps)
-        original = Nest.__init__
 
-        def counted(self, *args):
-            nonlocal made
-            made += 1
-            original(self, *args)
+def test_the_second_program_of_a_model_asks_little():
+    remembered.cache_clear()
+    assert nests_of(of_slices(6)) > 10
+    assert nests_of(of_slices(6)) == 0
 
-        with patch.object(Nest, "__init__", counted):
-            fuse(program)
-        return made
 
-    assert nests(40) - nests(30) <= 5
+def test_answers_end_with_what_is_plugged_in():
+    """A reader's part of the engine may know other nests."""
+    program = of_slices(6)
+    remembered.cache_clear()
+    fuse(program)
+    once = len(remembered(slots.epoch)[2])
+    with plugged("nest.stage_of", lambda kind, args: 1):
+        assert not remembered(slots.epoch)[2]
+        fuse(program)
+    fuse(program)
+    assert len(remembered(slots.epoch)[2]) == once > 10
+
+
+def test_sizes_that_only_a_run_knows_are_of_one_program():
+    """What is equal may be assumed for one program and not for another."""
+
+    def form_of(sizes):
+        program = program_of(lambda x: (x * 2.0).exp().sum(-1), Spec(sizes, np.dtype("float32")))
+        forms = Forms(*remembered(slots.epoch)[:2])
+        return forms.of(program.records, program.outputs)
+
+    n = symbol("n", hint=7)
+    assert form_of((4, 3)) == form_of((4, 3))
+    assert form_of((n, 3)) != form_of((n, 3))
 
 
 def test_no_place_lies_in_an_empty_part():
