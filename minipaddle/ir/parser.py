@@ -10,8 +10,7 @@ import ast
 import re
 from functools import cache
 from pathlib import Path
-
-import lark
+from typing import TYPE_CHECKING
 
 from ..engine.core import dim as dims
 from ..engine.core.dtype import NAMES, int64
@@ -22,6 +21,9 @@ from ..engine.core.spec import scalar_dtype
 from ..engine.ir.printer import MAY_FLOW
 from ..engine.ir.program import INPUT, NUMBER, Program, State
 from ..engine.ir.verifier import verify
+
+if TYPE_CHECKING:  # importing it takes 50 ms, and few processes read programs
+    import lark
 
 LONGEST = 1 << 24
 DEEPEST = 50
@@ -38,6 +40,8 @@ SIGN = re.compile(r"(assume|deny) (.+) (==|<=|>=|<|>) (.+)")
 
 @cache
 def grammar() -> lark.Lark:
+    import lark
+
     text = Path(__file__).with_name("program.lark").read_text("utf-8")
     return lark.Lark(text, start=["text", "size"], parser="lalr", maybe_placeholders=True)
 
@@ -75,9 +79,11 @@ def parse_all(text: str) -> list[Program]:
 
 def tree_of(text: str, start: str):
     """The syntax tree of a text or of a size."""
+    from lark.exceptions import UnexpectedInput
+
     try:
         return grammar().parse(text, start=start)
-    except lark.exceptions.UnexpectedInput as error:
+    except UnexpectedInput as error:
         lines = text.splitlines()
         inside = 0 < error.line <= len(lines)
         line = lines[error.line - 1].strip() if inside else "the end"
@@ -189,7 +195,7 @@ class Reader:
     def operand(self, tree, values: dict) -> tuple:
         """(mark, record) of a value or a number."""
         *mark, what = tree.children
-        if isinstance(what, lark.Tree):
+        if not isinstance(what, str):  # a tree
             value = self.value(what)
             if value is None:
                 raise ParseError("None is no number")
@@ -275,7 +281,7 @@ def elements(shape: tuple) -> int:
 
 def size(tree):
     """The size that a tree says."""
-    parts = [size(x) if isinstance(x, lark.Tree) else str(x) for x in tree.children]
+    parts = [str(x) if isinstance(x, str) else size(x) for x in tree.children]
     return SIZES[tree.data](*parts)
 
 
