@@ -1,15 +1,19 @@
-"""A GPT that learns to write like Python's help texts, on however many workers there are. It goes
-on from its last checkpoint, wherever that was written:
+"""A GPT that learns to write like Python's help texts, on however many workers there are. The
+planner chooses how they divide the model and the batch. Training goes on from the last checkpoint,
+wherever that was written:
 
     python deploy/train.py runs/gpt
     python -m minipaddle.distributed.launch --nproc 4 --max_restart 3 --elastic_level 2 \
         deploy/train.py runs/gpt
+    python -m minipaddle.distributed.launch --nproc 4 --max_restart 3 --elastic_level 1 \
+        deploy/train.py runs/gpt --cluster "2x2 CPU" --memory 2e6
     python deploy/train.py runs/gpt --ray 4
 """
 
 import argparse
 import json
 import os
+import sys
 from pydoc_data.topics import topics
 
 import numpy as np
@@ -17,7 +21,10 @@ import numpy as np
 import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed.fleet import elastic
+from minipaddle.distributed.planner import OURS, apply_plan, describe, plan
+from minipaddle.distributed.simulator import cluster_named
 from minipaddle.nn import functional as F
+from minipaddle.static import InputSpec
 
 TEXT = "\n".join(topics[name] for name in sorted(topics))
 LETTERS = sorted({*TEXT})
@@ -36,28 +43,35 @@ class Replica:
         self.model = paddle.text.GPT(len(LETTERS), context=self.length, **sizes)
         self.optimizer = paddle.optimizer.AdamW(options.rate, parameters=self.model.parameters())
 
-    def part(self, step, model=None):
-        """This rank's part of the mean loss of a step's batch: the parts of all ranks add up."""
-        rows = elastic.own_samples(step, self.batch, len(self.texts))
+    def batch_of(self, step, *share):
+        """(letters, those that follow) of a share of a step's batch: by default this rank's."""
+        rows = elastic.own_samples(step, self.batch, len(self.texts), 0, *share)
         texts = paddle.to_tensor(self.texts[rows])
-        scores = (model or self.model)(texts[:, :-1])
-        loss = F.cross_entropy(scores.flatten(0, 1), texts[:, 1:].flatten())
-        return loss * (len(rows) / self.batch)
+        return texts[:, :-1], texts[:, 1:]
+
+    def part(self, step):
+        """This rank's part of the mean loss of a step's batch: the parts of all ranks add up."""
+        letters, following = self.batch_of(step)
+        return loss_of(self.model(letters), following) * (len(letters) / self.batch)
+
+
+def loss_of(scores, following):
+    """The mean over all letters."""
+    return F.cross_entropy(scores.flatten(0, 1), following.flatten())
 
 
 def train_by_mpi(options) -> None:
     """This process is one rank of `launch`, `mpiexec` or `srun`; or it is alone."""
-    ranks = dist.init_parallel_env().size
-    replica = Replica(options)
-    model = paddle.DataParallel(replica.model)
-    state = {"model": replica.model, "optimizer": replica.optimizer}
-    for step in elastic.steps(options.steps, options.every, state, options.folder):
-        part = replica.part(step, model)
-        (part * ranks).backward()  # DataParallel takes the mean of the ranks
-        replica.optimizer.step()
-        replica.optimizer.clear_grad()
-        dist.all_reduce(part)
-        say(step, part.item(), ranks)
+    ranks, replica = dist.init_parallel_env().size, Replica(options)
+    device, cluster = cluster_named(options.cluster or f"1x{ranks} CPU")
+    device, sample = device._replace(memory=options.memory), InputSpec([options.length], "int64")
+    planned = plan(replica.model, sample, device, cluster, options.batch, recipe=OURS)
+    if dist.get_rank() == 0:
+        print(describe(planned), file=sys.stderr, flush=True)
+    model = apply_plan(planned, replica.model, sample, loss_of, replica.optimizer)
+    share = planned.best.layout.share(dist.get_rank())
+    for step in elastic.steps(options.steps, options.every, {"model": model}, options.folder):
+        say(step, model(*replica.batch_of(step, *share)).item(), ranks)
 
 
 def train_on_ray(options) -> None:
@@ -80,6 +94,8 @@ def parsed(arguments=None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("folder", help="where the checkpoints are; all workers must see it")
+    add("--cluster", help='what to plan for, as "2x2 CPU"; by default one machine of all ranks')
+    add("--memory", type=float, default=80e9, help="bytes of each device of the cluster")
     add("--ray", type=int, default=0, help="how many workers of Ray; 0: the ranks of MPI")
     add("--steps", type=int, default=200)
     add("--every", type=int, default=20, help="steps between two checkpoints")

@@ -26,7 +26,7 @@ from minipaddle.distributed.fleet.elastic.workers import PARTS, Worker
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAIN = ROOT / "deploy" / "train.py"
-SMALL = ["--length=16", "--letters=4000", "--width=16", "--layers=1", "--batch=12", "--steps=24",
+SMALL = ["--length=16", "--letters=4000", "--width=16", "--layers=2", "--batch=12", "--steps=24",
          "--every=3"]  # fmt: skip
 MPIEXEC = Path(sys.executable).parent / "mpiexec"
 
@@ -402,6 +402,37 @@ def test_ranks_killed_by_force_and_the_checkpoint_goes_on_alone(tmp_path, capfd)
     losses |= rest
     assert [*losses] == [*expected]
     np.testing.assert_allclose([*losses.values()], [*expected.values()], rtol=1e-6)
+
+
+PLANNED = ["--width=64", "--length=16", "--batch=8", "--letters=2000", "--steps=12", "--every=3"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MPIEXEC.exists(), reason="no mpiexec beside this Python: the extra mpi")
+def test_a_planned_job_in_stages_survives_a_kill_and_goes_on_alone(tmp_path, capfd):
+    """Two machines of two devices with little memory: pipe 2 x tensor 2. A rank is killed, four
+    start again; then one process without a limit finishes what four began.
+    """
+    expected, token = alone(tmp_path / "alone", capfd, *PLANNED), str(time.time_ns())
+    small = ["--cluster", "2x2 CPU", "--memory", "7.7e5"]
+    job = Job("-m", "minipaddle.distributed.launch", "--nproc", 4, "--max_restart", 1,
+              "--elastic_level", 1, TRAIN, tmp_path / "run", *PLANNED, "--steps=9", *small,
+              TOKEN=token)  # fmt: skip
+    kills = {5: 2}
+    for each in job.steps():
+        if rank := kills.pop(each["step"], None):
+            os.kill(process_of(token, rank), signal.SIGKILL)
+    code, said = job.end()
+    assert code == 0, said
+    assert said.count("plan      pipe 2 × model 2; 4 × 2\n") == 2
+    assert "launch: rank 2 of 4 was killed by SIGKILL; starting again with 4 ranks" in said
+    assert re.search(r"elastic: goes on from step [36] of 9; ranks: 4 now, 4 when", said)
+    losses = {step: loss for step, (loss, ranks) in job.curve.items() if ranks == 4}
+    rest = alone(tmp_path / "run", capfd, *PLANNED)
+    assert [*rest] == [9, 10, 11]
+    assert {*losses} == {*range(9)}
+    for step, loss in (losses | rest).items():
+        np.testing.assert_allclose(loss, expected[step], rtol=3e-6)
 
 
 def test_workers_make_one_step_and_a_new_one_takes_it_over():

@@ -202,8 +202,19 @@ class DistModel:
             self.in_stages.share_weights()
         found = {} if mode == "opt" else dict(self.network.state_dict())
         if mode != "param" and self.optimizer is not None:
+            self.create_states()
             found |= self.optimizer.state_dict()
         return found
+
+    def create_states(self) -> None:
+        """Let the optimizer have the states that it has after a step, so that a checkpoint that is
+        read before the first step fills them.
+        """
+        trains = self.in_stages.trains if self.in_stages is not None else lambda p: True
+        for group in self.optimizer._param_groups:
+            for p in group.params:
+                if not p.stop_gradient and p not in self.optimizer._states and trains(p):
+                    self.optimizer._create_state(group, p)
 
     def set_state_dict(self, state_dict) -> None:
         """Load what `state_dict` returned. Source: Paddle API `DistModel.set_state_dict`."""

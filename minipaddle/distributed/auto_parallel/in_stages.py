@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...core.prelude import not_supported, value_error
-from ..communication import broadcast
 from ..dist_tensor import view_of
 from ..pipeline.parts import Part
 from ..pipeline.schedules import build_schedule
@@ -15,7 +14,7 @@ from ..pipeline.splitting import (
     tensors_of,
     trace_forward,
 )
-from ..pipeline.training import Pipeline, add_gradients, clip_across_stages
+from ..pipeline.training import Pipeline, add_gradients, clip_across_stages, local
 
 
 class InStages:
@@ -40,11 +39,11 @@ class InStages:
         name = "VPP" if chunks > 1 and name == "1F1B" else name
         schedule = build_schedule(name, stages, micro_batches, chunks)
         group, stage = mesh.get_group("pp"), view_of(mesh).place[axis]
-        view = view_of(stage_mesh(mesh)) if mesh.ndim > 1 else None
+        view = view_of(stage_mesh(mesh)) if mesh.size > stages else None
         self.size = how.micro_batch_size if how.enable else None  # None: the whole batch
         self.pipeline, self.stage = Pipeline(schedule, self.size, group, view), stage
         self.parts: dict[tuple, tuple] = {}
-        self.owners: dict = {}  # the stage that trains a weight
+        self.trainers: dict = {}  # the stages that train a weight
         if model.optimizer is not None:
             clip_across_stages(model.optimizer, group)
 
@@ -91,19 +90,26 @@ class InStages:
             for x in tensors_of(part.program):
                 if x is not None and not x.stop_gradient:
                     stages.setdefault(x, []).append(schedule.locate(k)[0])
-        self.owners = {x: found[0] for x, found in stages.items()}
+        self.trainers = stages
         tied = [x for x, found in stages.items() if len({*found}) > 1]
         for x in tied:
-            x.is_firstly_shared = self.owners[x] == self.stage
+            x.is_firstly_shared = stages[x][0] == self.stage
         own = [schedule.find_part(self.stage, chunk) for chunk in range(schedule.chunks)]
         parts = [Part(function_of(programs[k])) for k in own]
         return programs, parts, [(x, self.pipeline.group) for x in tied]
 
+    def trains(self, x) -> bool:
+        """Whether this stage trains a weight; each does, before it is known where they are used."""
+        return self.stage in self.trainers.get(x, [self.stage])
+
     def share_weights(self) -> None:
-        """Let every stage have the weights as the stage has them that trains them."""
-        for x, stage in self.owners.items():
-            group = self.pipeline.group
-            group.broadcast(getattr(x.array, "local", x.array), stage)
+        """Let every stage have the weights as the stage has them that trains them. States of the
+        optimizer that it read for others' weights, it forgets.
+        """
+        for x, stages in self.trainers.items():
+            self.pipeline.group.broadcast(local(x.array), stages[0])
+            if self.model.optimizer is not None and not self.trains(x):
+                self.model.optimizer._states.pop(x, None)
 
 
 def stage_mesh(mesh):
@@ -116,4 +122,4 @@ def same_along_stages(model, mesh) -> None:
     """Let all stages begin with the weights of the first."""
     group = mesh.get_group("pp")
     for x in [*model.parameters(), *model.buffers()]:
-        broadcast(x, group.ranks[0], group)
+        group.broadcast(local(x.array), 0)

@@ -30,6 +30,11 @@ class Recipe(NamedTuple):
     messages: int = 1  # collectives for a block's weights in stage 3; else one for all
 
 
+OURS = Recipe(weights=4, gradients=4, states=8, fused_attention=False, overlap_tensor=False,
+              overlap_data=False, sequence=False, half=False)  # fmt: skip
+"""How `apply_plan` trains in float32: Adam has two moments, collectives are waited for."""
+
+
 class Seconds(NamedTuple):
     """A step: computing; what it waits for of tensor parallel, for a full pipe, for gradients and
     weights; the update; waiting for keys and values of other parts of the sequence.

@@ -79,6 +79,16 @@ class Layout(NamedTuple):
         """
         return prod(self.sizes[AXES.index(axis) + 1 :])
 
+    def share(self, rank: int) -> tuple[int, int]:
+        """Which part of a batch a rank takes, and how many parts there are.
+
+        >>> from minipaddle.distributed.planner import Layout
+        >>> [Layout(data=2, model=2).share(rank) for rank in range(4)]
+        [(0, 2), (0, 2), (1, 2), (1, 2)]
+        """
+        place = dict(zip(AXES, coordinates(rank, self.sizes)))
+        return place["data"] * self.sharding + place["sharding"], self.data * self.sharding
+
     def __str__(self) -> str:
         axes = [f"{name} {n}" for name, n in zip(AXES, self.sizes) if n > 1] or ["one device"]
         how = [f"{self.micro_batches} × {self.micro_batch}"]

@@ -83,6 +83,9 @@ A100_80 = Device(312e12, 2.039e12, 80e9, 108, 0.859, attention=0.5, launch=5e-6,
 FlashAttention 2 has 50 to 73 % (Dao, 2023)."""
 A100 = Device(156e12, 1.55e12)
 """NVIDIA A100 with 40 GB by its data sheet: products of float32 in TF32, HBM2."""
+CORE = Device(100e9, 8e9, 4e9, launch=5e-6)
+"""A core of a server's processor: 16 products of float32 with additions in each of 3e9 cycles
+(AVX2), and its share, a 24th, of eight channels of DDR4-3200 and of 96 GB."""
 PCIE = Link(10e9, 10e-6)
 """PCIe 3.0 with 16 lanes: 15.75 GB/s by its specification, about 10 reach a collective."""
 NVLINK = Link(200e9, 5e-6)
@@ -99,6 +102,9 @@ INFINIBAND = Link(20e9, 5e-6)
 """InfiniBand HDR: 200 Gbit/s, of which 20 GB/s reach a collective."""
 ETHERNET = Link(1.1e9, 30e-6)
 """Ethernet of 10 Gbit/s."""
+
+SHARED = Link(4e9, 20e-6)
+"""Memory that processes share: a message is written, and read."""
 
 
 class Cluster(NamedTuple):
@@ -145,7 +151,11 @@ class Cluster(NamedTuple):
         return max(inside.values(), default=0), max(between.values(), default=0)
 
 
-MACHINES = {"H100": (H100, NVLINK4, NDR), "A100": (A100_80, NVLINK3, HDR)}
+MACHINES = {
+    "H100": (H100, NVLINK4, NDR),
+    "A100": (A100_80, NVLINK3, HDR),
+    "CPU": (CORE, SHARED, ETHERNET),
+}
 """Devices by name: their data sheet, the links in a machine, and between machines."""
 
 

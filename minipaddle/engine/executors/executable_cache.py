@@ -179,7 +179,7 @@ def cause_of_run(program: Program, arrays, number: int, first: bool) -> Cause:
 
 def format_run(program: Program, wholes: list) -> str:
     """A run of a program with what is whole in each rank, as text."""
-    names = [r.attrs["name"] or f"argument {k}" for k, r in enumerate(program.inputs)]
+    names = [r.attrs.get("name") or f"argument {k}" for k, r in enumerate(program.inputs)]
     names += [state.name or "an outer tensor" for state in program.states]
     shown = [f"{name}={cause}" for name, cause in zip(names, wholes, strict=True) if cause]
     return f"{program.name}({', '.join(shown)})"

@@ -1,0 +1,111 @@
+"""A plan carried out: a model written for one process, laid out as the planner has chosen."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import accumulate
+
+from ...core.prelude import not_supported, value_error
+from ...engine.sharding.placements import REPLICATE, ProcessMesh
+from ...tensor.creation import zeros
+from ..auto_parallel.dist_model import DistModel
+from ..auto_parallel.in_stages import stage_mesh
+from ..auto_parallel.strategy import Strategy
+from ..dist_tensor import shard_tensor
+from ..fleet.recompute import recompute
+from ..parallelize import parallelize
+from ..pipeline.splitting import SplitPoint, trace_forward
+from ..ranks import known
+from .cost import layers_of
+from .layout import Layout
+from .search import Planned
+from .splitting import Blocks, blocks_of, columns_and_rows
+
+
+def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
+    """The model, trained on all ranks as the best layout of a plan says.
+
+    planned: what `plan` found for as many devices as there are ranks
+    model: written for one process; each rank has one, and they begin as that of rank 0
+    sample: shape and dtype of one sample of the batch, as `plan` was given
+    loss: called with the result of the model and the labels
+    optimizer: of the model's parameters
+
+    A call with this rank's share of a batch (`Layout.share`) and its labels makes a step, and
+    returns the loss of the whole batch in every rank. ValueError for another number of ranks,
+    NotImplementedError for a layout along the axis sep. Each rank holds all weights of the model,
+    but gradients and states of the optimizer for its own pieces alone.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> from minipaddle.distributed.planner import apply_plan, plan
+    >>> from minipaddle.distributed.simulator import cluster_named
+    >>> from minipaddle.static import InputSpec
+    >>> from minipaddle.nn import functional as F
+    >>> def work():
+    ...     net = paddle.text.GPT(7, 8, layers=2, heads=2, context=6)
+    ...     sample = InputSpec([6], "int64")
+    ...     found = plan(net, sample, *cluster_named("1x2 H100"), batch=4)
+    ...     sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+    ...     loss = lambda y, label: F.cross_entropy(y.flatten(0, 1), label.flatten())
+    ...     model = apply_plan(found, net, sample, loss, sgd)
+    ...     x = paddle.ones([2, 6], "int64")
+    ...     losses = [float(model(x, x)) for _ in range(9)]
+    ...     return losses[-1] < losses[0]
+    >>> dist.spawn(work, nprocs=2).results
+    [True, True]
+    """
+    layout, ranks = planned.best.layout, known().world.size
+    if layout.ranks != ranks:
+        raise value_error(f"a plan for {layout.ranks} devices", expected=f"{ranks}, all ranks")
+    if layout.sep > 1 or (layout.data > 1 and layout.sharding > 1):
+        raise not_supported(f"to apply {layout}", expected="data or sharding, pipe and model")
+    blocks = blocks_of(model)
+    mesh = mesh_of(layout)
+    if layout.model > 1:
+        shard_weights(model, sample, stage_mesh(mesh))
+    if layout.recompute:
+        recompute_blocks(blocks)
+    config = {
+        "dp_config": {"sharding_level": layout.stage},
+        "pp_config": {"split_spec": split_points(planned, model, blocks)},
+    }
+    model, optimizer = parallelize(model, optimizer, mesh, config)
+    how = {"schedule_mode": layout.schedule or "1F1B", "micro_batch_size": layout.micro_batch,
+           "accumulate_steps": layout.micro_batches}  # fmt: skip
+    strategy = Strategy({"pipeline": {"enable": True, **how}})
+    return DistModel(model, None, loss, optimizer, strategy)
+
+
+def mesh_of(layout: Layout) -> ProcessMesh:
+    """The mesh of a layout: its axes as `parallelize` names them, with data or sharding as dp."""
+    names = ("pp", "dp") if layout.sharding > 1 else ("dp", "pp")
+    sizes = dict(pp=layout.pipe, dp=layout.data * layout.sharding, mp=layout.model)
+    shape = [sizes[name] for name in (*names, "mp")]
+    return ProcessMesh(shape=shape, process_ids=[*range(layout.ranks)], dim_names=[*names, "mp"])
+
+
+def shard_weights(model, sample, mesh: ProcessMesh) -> None:
+    """Put the weights on the mesh of a stage, by columns and rows along mp."""
+    x = zeros([1, *sample.shape], sample.dtype)
+    placed = columns_and_rows(trace_forward(lambda x: model(x), [x], "forward"))
+    for p in model.parameters():
+        if id(p) in placed:
+            shard_tensor(p, mesh, [*[REPLICATE] * (mesh.ndim - 1), placed[id(p)]])
+
+
+def recompute_blocks(blocks: Blocks) -> None:
+    """Let each block keep its input alone, and compute the rest again."""
+    for block in blocks.holder.children():
+        block.forward = partial(recompute, block.forward)
+
+
+def split_points(planned: Planned, model, blocks: Blocks) -> dict:
+    """Where the parts of the pipe begin: the plan's blocks for each."""
+    layout = planned.best.layout
+    counts = layers_of(planned.job, layout)
+    counts = [n // layout.chunks for n in counts for _ in range(layout.chunks)]
+    names = {layer: name for name, layer in model.named_sublayers()}
+    children = [*blocks.holder.children()]
+    starts = [*accumulate(counts)][:-1]
+    return {names[children[k]]: SplitPoint.BEGINNING for k in starts}
