@@ -11,6 +11,7 @@ from ..engine.core.record import mark_written
 from ..engine.distributed.process_group import Done, MappedWork, Work
 from ..engine.eager.device import module_of
 from ..engine.eager.tensor import Tensor, wrap
+from ..engine.sharding.array import sharded
 from ..tensor.joining import concat
 from ..tensor.shaping import reshape
 from . import operators  # noqa: F401  (the operators by their names)
@@ -49,7 +50,10 @@ def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **options) -> 
 
 
 def begin(group, name: str, array, options: dict) -> Work:
-    """A collective of a group, begun."""
+    """A collective of a group, begun. ValueError for an array in pieces."""
+    if sharded(array):
+        given = f"{name} of a tensor in pieces, {array.dtype}[{', '.join(map(str, array.shape))}]"
+        raise value_error(given, "a tensor of each rank", hint="dist.reshard(x, mesh, placements)")
     array = dense(array)
     if name == "scatter":
         out = module_of(array).empty((array.shape[0] // group.size, *array.shape[1:]), array.dtype)

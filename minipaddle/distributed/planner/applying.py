@@ -6,12 +6,12 @@ from functools import partial
 from itertools import accumulate
 
 from ...core.prelude import not_supported, value_error
-from ...engine.sharding.placements import REPLICATE, ProcessMesh
+from ...engine.sharding.placements import ProcessMesh
 from ...tensor.creation import zeros
+from ..along import cut_parameter
 from ..auto_parallel.dist_model import DistModel
 from ..auto_parallel.in_stages import stage_mesh
 from ..auto_parallel.strategy import Strategy
-from ..dist_tensor import shard_tensor
 from ..fleet.recompute import recompute
 from ..parallelize import parallelize
 from ..pipeline.splitting import SplitPoint, trace_forward
@@ -80,7 +80,7 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
 def mesh_of(layout: Layout) -> ProcessMesh:
     """The mesh of a layout: its axes as `parallelize` names them, with data or sharding as dp."""
     names = ("pp", "dp") if layout.sharding > 1 else ("dp", "pp")
-    sizes = dict(pp=layout.pipe, dp=layout.data * layout.sharding, mp=layout.model)
+    sizes = {"pp": layout.pipe, "dp": layout.data * layout.sharding, "mp": layout.model}
     shape = [sizes[name] for name in (*names, "mp")]
     return ProcessMesh(shape=shape, process_ids=[*range(layout.ranks)], dim_names=[*names, "mp"])
 
@@ -91,7 +91,7 @@ def shard_weights(model, sample, mesh: ProcessMesh) -> None:
     placed = columns_and_rows(trace_forward(lambda x: model(x), [x], "forward"))
     for p in model.parameters():
         if id(p) in placed:
-            shard_tensor(p, mesh, [*[REPLICATE] * (mesh.ndim - 1), placed[id(p)]])
+            cut_parameter(p, mesh, {"mp": placed[id(p)].dim})
 
 
 def recompute_blocks(blocks: Blocks) -> None:
