@@ -69,7 +69,7 @@ def train_by_mpi(options) -> None:
     if dist.get_rank() == 0:
         print(describe(planned), file=sys.stderr, flush=True)
     model = apply_plan(planned, replica.model, sample, loss_of, replica.optimizer)
-    share = planned.best.layout.share(dist.get_rank())
+    share = planned.best.layout.locate_samples(dist.get_rank())
     for step in elastic.steps(options.steps, options.every, {"model": model}, options.folder):
         say(step, model(*replica.batch_of(step, *share)).item(), ranks)
 

@@ -28,7 +28,7 @@ from scipy.stats import spearmanr
 
 import minipaddle as paddle
 from minipaddle import distributed as dist
-from minipaddle.distributed.planner import Job, Layout, Recipe, figures
+from minipaddle.distributed.planner import OURS, Job, Layout, figures
 from minipaddle.distributed.simulator import Cluster, Device, link_of
 from minipaddle.static import InputSpec
 from tests.planner.published import predictions
@@ -36,11 +36,6 @@ from tests.planner.published import predictions
 from .floor import machine
 from .sharding import NETS, arrays, ours_step
 
-HERE = Recipe(weights=4, gradients=4, states=8, clip=False, fused_attention=False,
-              overlap_tensor=False, overlap_data=False, sequence=False, half=False,
-              messages=5)  # fmt: skip
-"""Training in float32, collectives waited for where they stand; of ZeRO-3 `partition` makes about
-five for a block."""
 BUCKETS = [1 << k for k in (12, 16, 20, 22)]
 WARM, STEPS = 4, 3
 """Calls before a measurement, and of one."""
@@ -136,13 +131,13 @@ def job(ranks: int, found: dict, best: dict, row: dict) -> Job:
     layout = Layout(micro_batch=NETS["gpt"][1][0])
     device = Device(best["flops_per_second"], best["bytes_per_second"])
     between = link_of(BUCKETS, row["link"], ranks)
-    said = Job(found, device, Cluster(1, 1, between), HERE).cost(layout).seconds
-    read = HERE.gradients / (HERE.gradients + 2 * HERE.states + HERE.weights)
+    said = Job(found, device, Cluster(1, 1, between), OURS).cost(layout).seconds
+    read = OURS.gradients / (OURS.gradients + 2 * OURS.states + OURS.weights)
     update = max(alone - bare, 0.01 * alone) / (1 - read)
     device = device._replace(bandwidth=device.bandwidth * said.update / update)
-    said = Job(found, device, Cluster(1, 1, between), HERE).cost(layout).seconds
+    said = Job(found, device, Cluster(1, 1, between), OURS).cost(layout).seconds
     device = device._replace(whole=said.compute / bare)
-    return Job(found, device, Cluster(1, ranks, between), HERE)
+    return Job(found, device, Cluster(1, ranks, between), OURS)
 
 
 class Compared(NamedTuple):

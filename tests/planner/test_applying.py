@@ -55,7 +55,7 @@ def train(layout: Layout, steps, folder=None, seed=None) -> list[float]:
     paddle.seed(3 if seed is None else seed + dist.get_rank())
     net, adam = build()
     model = apply_plan(planned(net, layout), net, SAMPLE, loss_of, adam)
-    part, parts = layout.share(dist.get_rank())
+    part, parts = layout.locate_samples(dist.get_rank())
     x = paddle.to_tensor(X[BATCH * part // parts : BATCH * (part + 1) // parts])
     rest = range(steps) if folder is None else elastic.steps(steps, 2, {"model": model}, folder)
     return [float(model(x, (x + 1) % LETTERS)) for _ in rest]

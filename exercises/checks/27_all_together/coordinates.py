@@ -93,5 +93,5 @@ def ranks_of_a_job(yours):
     sizes = Layout(data=2, pipe=2, model=2).sizes
     expect(found, [yours.coordinates(rank, sizes) for rank in range(8)], given=sizes)
     with exercise.plugged(yours):
-        shares = [Layout(data=2, pipe=2, model=2).share(rank) for rank in range(8)]
+        shares = [Layout(data=2, pipe=2, model=2).locate_samples(rank) for rank in range(8)]
     expect(shares, [(rank // 4, 2) for rank in range(8)], given="the share of a batch")

@@ -31,7 +31,7 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
     loss: called with the result of the model and the labels
     optimizer: of the model's parameters
 
-    A call with this rank's share of a batch (`Layout.share`) and its labels makes a step, and
+    A call with this rank's share of a batch (`Layout.locate_samples`) and its labels makes a step, and
     returns the loss of the whole batch in every rank. ValueError for another number of ranks,
     NotImplementedError for a layout along the axis sep. Each rank holds all weights of the model,
     but gradients and states of the optimizer for its own pieces alone.

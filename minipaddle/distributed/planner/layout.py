@@ -79,11 +79,11 @@ class Layout(NamedTuple):
         """
         return prod(self.sizes[AXES.index(axis) + 1 :])
 
-    def share(self, rank: int) -> tuple[int, int]:
+    def locate_samples(self, rank: int) -> tuple[int, int]:
         """Which part of a batch a rank takes, and how many parts there are.
 
         >>> from minipaddle.distributed.planner import Layout
-        >>> [Layout(data=2, model=2).share(rank) for rank in range(4)]
+        >>> [Layout(data=2, model=2).locate_samples(rank) for rank in range(4)]
         [(0, 2), (0, 2), (1, 2), (1, 2)]
         """
         place = dict(zip(AXES, coordinates(rank, self.sizes)))
