@@ -21,7 +21,7 @@ import numpy as np
 import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed.fleet import elastic
-from minipaddle.distributed.planner import OURS, apply_plan, describe, plan
+from minipaddle.distributed.planner import OURS, Limits, apply_plan, describe, plan
 from minipaddle.distributed.simulator import cluster_named
 from minipaddle.nn import functional as F
 from minipaddle.static import InputSpec
@@ -65,7 +65,8 @@ def train_by_mpi(options) -> None:
     ranks, replica = dist.init_parallel_env().size, Replica(options)
     device, cluster = cluster_named(options.cluster or f"1x{ranks} CPU")
     device, sample = device._replace(memory=options.memory), InputSpec([options.length], "int64")
-    planned = plan(replica.model, sample, device, cluster, options.batch, recipe=OURS)
+    how = {"recipe": OURS, "limits": Limits(sep=1)}
+    planned = plan(replica.model, sample, device, cluster, options.batch, **how)
     if dist.get_rank() == 0:
         print(describe(planned), file=sys.stderr, flush=True)
     model = apply_plan(planned, replica.model, sample, loss_of, replica.optimizer)

@@ -31,21 +31,22 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
     loss: called with the result of the model and the labels
     optimizer: of the model's parameters
 
-    A call with this rank's share of a batch (`Layout.locate_samples`) and its labels makes a step, and
-    returns the loss of the whole batch in every rank. ValueError for another number of ranks,
-    NotImplementedError for a layout along the axis sep. Each rank holds all weights of the model,
-    but gradients and states of the optimizer for its own pieces alone.
+    A call with this rank's part of a batch (`Layout.locate_samples`) and its labels makes a step,
+    and returns the loss of the whole batch in every rank. A checkpoint of the result goes on in any
+    layout. Each rank holds all weights of the model, but gradients and states of the optimizer for
+    its own pieces alone. ValueError for another number of ranks, NotImplementedError for a layout
+    along the axis sep: plan with `Limits(sep=1)`.
 
     >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
-    >>> from minipaddle.distributed.planner import apply_plan, plan
+    >>> from minipaddle.distributed.planner import Limits, apply_plan, plan
     >>> from minipaddle.distributed.simulator import cluster_named
     >>> from minipaddle.static import InputSpec
     >>> from minipaddle.nn import functional as F
     >>> def work():
     ...     net = paddle.text.GPT(7, 8, layers=2, heads=2, context=6)
     ...     sample = InputSpec([6], "int64")
-    ...     found = plan(net, sample, *cluster_named("1x2 H100"), batch=4)
+    ...     found = plan(net, sample, *cluster_named("1x2 CPU"), batch=4, limits=Limits(sep=1))
     ...     sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
     ...     loss = lambda y, label: F.cross_entropy(y.flatten(0, 1), label.flatten())
     ...     model = apply_plan(found, net, sample, loss, sgd)

@@ -33,8 +33,8 @@ class Recipe(NamedTuple):
 OURS = Recipe(weights=4, gradients=4, states=8, clip=False, fused_attention=False,
               overlap_tensor=False, overlap_data=False, sequence=False, half=False,
               messages=5)  # fmt: skip
-"""How `apply_plan` trains in float32, with Adam's two moments: collectives are waited for where they
-stand; of ZeRO-3 `partition` makes about five for a block."""
+"""How `apply_plan` trains in float32, with Adam's two moments: collectives are waited for where
+they stand; of ZeRO-3 `partition` makes about five for a block."""
 
 
 class Seconds(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...engine.core.errors import value_error
 from .cost import Cost, Memory
 from .layout import Layout
-from .search import Planned
+from .search import Planned, unit_of
 
 COMPARED = ("model", "sep", "pipe", "chunks", "halves", "micro_batch", "stage", "recompute")
 """What of a layout the report compares with other choices."""
@@ -50,13 +50,11 @@ def step(cost: Cost) -> str:
 
 def memory(found: Planned, cost: Cost) -> str:
     """The bytes of the fullest device, and what holds them."""
-    whole = f"{gigabytes(cost.memory)} of {found.job.device.memory / 1e9:.3g} GB"
+    limit = found.job.device.memory
+    size, unit = unit_of(limit)
     parts = zip(Memory._fields, cost.memory, strict=True)
-    return f"{whole}: " + ", ".join(f"{name} {n / 1e9:.3g}" for name, n in parts)
-
-
-def gigabytes(memory: Memory) -> str:
-    return f"{memory.total / 1e9:.3g}"
+    held = ", ".join(f"{name} {n / size:.3g}" for name, n in parts)
+    return f"{cost.memory.total / size:.3g} of {limit / size:.3g} {unit}: {held}"
 
 
 def binding(found: Planned) -> str:
@@ -77,7 +75,7 @@ def binding(found: Planned) -> str:
 
 def reasons(found: Planned) -> Iterator[str]:
     """What each other choice next to the plan's would cost, with the best of all else."""
-    best = found.best.layout
+    best, (size, unit) = found.best.layout, unit_of(found.job.device.memory)
     for field in COMPARED:
         own = getattr(best, field)
         fits: dict = {}
@@ -94,9 +92,10 @@ def reasons(found: Planned) -> Iterator[str]:
             name = NAMES.get(field, field)
             text = f"{name} {value if type(value) is int else 'yes' if value else 'no'}"
             if value in fits:
-                yield f"{text}: {more(found, fits[value])}, {gigabytes(fits[value].memory)} GB"
+                total = fits[value].memory.total
+                yield f"{text}: {more(found, fits[value])}, {total / size:.3g} {unit}"
             else:
-                yield f"{text}: does not fit, {gigabytes(large[value])} GB at least"
+                yield f"{text}: does not fit, {large[value].total / size:.3g} {unit} at least"
 
 
 def more(found: Planned, cost: Cost) -> str:

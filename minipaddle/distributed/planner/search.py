@@ -150,15 +150,23 @@ def search(job: Job, batch: int, limits: Limits | None = None) -> Planned:
     return Planned(job, batch, choose(fits), too_large)
 
 
+UNITS = (1e9, "GB"), (1e6, "MB"), (1e3, "KB")
+
+
+def unit_of(memory: float) -> tuple[float, str]:
+    """The unit in which the bytes of devices with so much memory are said, and its name."""
+    return next((each for each in UNITS if memory >= each[0]), UNITS[-1])
+
+
 def nothing(job: Job, batch: int, too_large: list) -> ValueError:
     """The error where no layout fits."""
-    size = job.cluster.size
-    given = f"a batch of {batch} on {size} devices of {job.device.memory / 1e9:.0f} GB"
+    count, (size, unit) = job.cluster.size, unit_of(job.device.memory)
+    given = f"a batch of {batch} on {count} devices of {job.device.memory / size:.3g} {unit}"
     if not too_large:
-        hint = f"a multiple of {size}"
+        hint = f"a multiple of {count}"
         return value_error(given, "a batch that the ranks of data parallel divide", hint=hint)
     layout, memory = min(too_large, key=lambda pair: pair[1].total)
-    nearest = f"{memory.total / 1e9:.0f} GB for each device with {layout}"
+    nearest = f"{memory.total / size:.3g} {unit} for each device with {layout}"
     return value_error(given, f"at least {nearest}", hint="more devices, or a shorter sequence")
 
 
