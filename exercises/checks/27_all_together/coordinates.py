@@ -49,8 +49,8 @@ def coordinates(rank, sizes):
 
 @exercise.example
 def grids(yours):
-    """A row, a grid of 2 by 3, axes of one rank, no axis, 8 x 12 x 2 x 1 x 8."""
-    for sizes in ((4,), (2, 3), (1, 2, 1, 2), (), (8, 12, 2, 1, 8)):
+    """A row, a grid of 2 by 3, axes of one rank, none, five axes, and twelve."""
+    for sizes in ((4,), (2, 3), (1, 2, 1, 2), (), (8, 12, 2, 1, 8), (2, 1) * 6):
         for rank in {0, 1, prod(sizes) // 2, prod(sizes) - 1}:
             if rank < prod(sizes):
                 wanted = tuple(map(int, np.unravel_index(rank, sizes))) if sizes else ()
