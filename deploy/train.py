@@ -1,12 +1,9 @@
 """A GPT that learns to write like Python's help texts, on however many workers there are. The
-planner chooses how they divide the model and the batch. Training goes on from the last checkpoint,
-wherever that was written:
+planner says how they divide model and batch. Training goes on from its last checkpoint:
 
     python deploy/train.py runs/gpt
     python -m minipaddle.distributed.launch --nproc 4 --max_restart 3 --elastic_level 2 \
         deploy/train.py runs/gpt
-    python -m minipaddle.distributed.launch --nproc 4 --max_restart 3 --elastic_level 1 \
-        deploy/train.py runs/gpt --cluster "2x2 CPU" --memory 2e6
     python deploy/train.py runs/gpt --ray 4
 """
 
@@ -35,41 +32,34 @@ class Replica:
 
     def __init__(self, options):
         paddle.seed(0)
-        self.length, self.batch = options.length, options.batch
-        tokens = np.array([LETTERS.index(letter) for letter in TEXT[: options.letters]])
-        rows = len(tokens) // (self.length + 1)
-        self.texts = tokens[: rows * (self.length + 1)].reshape(rows, -1)
-        sizes = {"width": options.width, "layers": options.layers, "heads": 4}
-        self.model = paddle.text.GPT(len(LETTERS), context=self.length, **sizes)
+        self.batch, n = options.batch, options.length + 1
+        tokens = np.array([*map(LETTERS.index, TEXT[: options.letters])])
+        self.texts = tokens[: len(tokens) // n * n].reshape(-1, n)
+        sizes = options.width, options.layers, 4, options.length
+        self.model = paddle.text.GPT(len(LETTERS), *sizes)
         self.optimizer = paddle.optimizer.AdamW(options.rate, parameters=self.model.parameters())
 
     def batch_of(self, step, *share):
         """(letters, those that follow) of a share of a step's batch: by default this rank's."""
         rows = elastic.own_samples(step, self.batch, len(self.texts), 0, *share)
-        texts = paddle.to_tensor(self.texts[rows])
-        return texts[:, :-1], texts[:, 1:]
+        return paddle.to_tensor(self.texts[rows, :-1]), paddle.to_tensor(self.texts[rows, 1:])
 
     def part(self, step):
         """This rank's part of the mean loss of a step's batch: the parts of all ranks add up."""
         letters, following = self.batch_of(step)
-        return loss_of(self.model(letters), following) * (len(letters) / self.batch)
-
-
-def loss_of(scores, following):
-    """The mean over all letters."""
-    return F.cross_entropy(scores.flatten(0, 1), following.flatten())
+        return F.cross_entropy(self.model(letters), following) * (len(letters) / self.batch)
 
 
 def train_by_mpi(options) -> None:
     """This process is one rank of `launch`, `mpiexec` or `srun`; or it is alone."""
     ranks, replica = dist.init_parallel_env().size, Replica(options)
     device, cluster = cluster_named(options.cluster or f"1x{ranks} CPU")
-    device, sample = device._replace(memory=options.memory), InputSpec([options.length], "int64")
-    how = {"recipe": OURS, "limits": Limits(sep=1)}
-    planned = plan(replica.model, sample, device, cluster, options.batch, **how)
+    sample = InputSpec([options.length], "int64")
+    job = replica.model, sample, device._replace(memory=options.memory), cluster, options.batch
+    planned = plan(*job, recipe=OURS, limits=Limits(sep=1))
     if dist.get_rank() == 0:
         print(describe(planned), file=sys.stderr, flush=True)
-    model = apply_plan(planned, replica.model, sample, loss_of, replica.optimizer)
+    model = apply_plan(planned, replica.model, sample, F.cross_entropy, replica.optimizer)
     share = planned.best.layout.locate_samples(dist.get_rank())
     for step in elastic.steps(options.steps, options.every, {"model": model}, options.folder):
         say(step, model(*replica.batch_of(step, *share)).item(), ranks)
@@ -86,14 +76,12 @@ def train_on_ray(options) -> None:
 def say(step: int, loss: float, ranks: int) -> None:
     """Print a line for a step."""
     if dist.get_rank() == 0:
-        line = json.dumps({"step": step, "loss": loss, "ranks": ranks})
-        os.write(1, f"{line}\n".encode())
+        os.write(1, (json.dumps({"step": step, "loss": loss, "ranks": ranks}) + "\n").encode())
 
 
 def parsed(arguments=None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
+    add = (parser := argparse.ArgumentParser(description=__doc__.splitlines()[0])).add_argument
     add("folder", help="where the checkpoints are; all workers must see it")
     add("--cluster", help='what to plan for, as "2x2 CPU"; by default one machine of all ranks')
     add("--memory", type=float, default=80e9, help="bytes of each device of the cluster")
@@ -103,12 +91,10 @@ def parsed(arguments=None) -> argparse.Namespace:
     add("--batch", type=int, default=24, help="texts in a step, of all workers together")
     add("--length", type=int, default=64, help="letters of a text")
     add("--letters", type=int, default=200_000, help="letters to learn from")
-    add("--width", type=int, default=64)
-    add("--layers", type=int, default=2)
-    add("--rate", type=float, default=3e-3)
+    for name, default in (("--width", 64), ("--layers", 2), ("--rate", 3e-3)):
+        add(name, type=type(default), default=default)
     return parser.parse_args(arguments)
 
 
 if __name__ == "__main__":
-    options = parsed()
-    train_on_ray(options) if options.ray else train_by_mpi(options)
+    train_on_ray(options) if (options := parsed()).ray else train_by_mpi(options)
