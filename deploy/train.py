@@ -18,7 +18,7 @@ import numpy as np
 import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed.fleet import elastic
-from minipaddle.distributed.planner import OURS, Limits, apply_plan, describe, plan
+from minipaddle.distributed.planner import OURS, apply_plan, describe, plan
 from minipaddle.distributed.simulator import cluster_named
 from minipaddle.nn import functional as F
 from minipaddle.static import InputSpec
@@ -56,7 +56,7 @@ def train_by_mpi(options) -> None:
     device, cluster = cluster_named(options.cluster or f"1x{ranks} CPU")
     sample = InputSpec([options.length], "int64")
     job = replica.model, sample, device._replace(memory=options.memory), cluster, options.batch
-    planned = plan(*job, recipe=OURS, limits=Limits(sep=1))
+    planned = plan(*job, recipe=OURS)
     if dist.get_rank() == 0:
         print(describe(planned), file=sys.stderr, flush=True)
     model = apply_plan(planned, replica.model, sample, F.cross_entropy, replica.optimizer)

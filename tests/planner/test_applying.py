@@ -65,7 +65,7 @@ def train(layout: Layout, steps, folder=None, seed=None) -> list[float]:
     Layout(micro_batch=2, micro_batches=4, recompute=True),
     Layout(sharding=2, stage=3, micro_batch=4),
     Layout(pipe=2, micro_batch=2, micro_batches=4, chunks=2, halves=True),
-    Layout(data=2, pipe=2, model=2, micro_batch=2, micro_batches=2),
+    Layout(data=2, pipe=2, sep=2, micro_batch=2, micro_batches=2),
 ], ids=str)  # fmt: skip
 def test_every_layout_has_the_losses_of_one_process(layout):
     for losses in dist.spawn(train, (layout, 2), nprocs=layout.ranks).results:
@@ -105,6 +105,6 @@ def test_little_memory_asks_for_stages_of_tensor_parallel():
     net, _ = build()
     device, cluster = cluster_named("2x2 CPU")
     find = lambda memory: plan(net, SAMPLE, device._replace(memory=memory), cluster, BATCH,
-                               recipe=OURS, limits=Limits(recompute=False, sep=1))  # fmt: skip
+                               recipe=OURS, limits=Limits(recompute=False))  # fmt: skip
     least = min(each.memory.total for each in find(4e9).fits if each.layout.model == 2)
     assert find(least).best.layout.sizes == (1, 2, 1, 1, 2)

@@ -114,14 +114,20 @@ class Pipeline:
         return [tuple(self.placed(x[each]) for x in tensors) for each in rows]
 
     def placed(self, x: Tensor) -> Tensor:
-        """This rank's samples as a piece of those of the stage's ranks."""
+        """This rank's samples as a piece of those of the stage's ranks; along the axis sep it takes
+        its part of each sequence.
+        """
         if self.view is None:
             return x
         pairs = [*zip(self.view.mesh.dim_names, self.view.shape)]
         placements = tuple(Shard(0) if name in DATA_AXES else Replicate() for name, _ in pairs)
         ranks = prod(n for name, n in pairs if name in DATA_AXES)
         shape = x.shape[0] * ranks, *x.shape[1:]
-        return wrap(ShardedArray(x.array, shape, placements, self.view))
+        found = ShardedArray(x.array, shape, placements, self.view)
+        if x.ndim > 1:
+            cut = (Shard(1) if name == "sep" else p for (name, _), p in zip(pairs, placements))
+            found = found.placed(tuple(cut))
+        return wrap(found)
 
     def timeline(self) -> Timeline:
         """When each stage did its jobs of the last batch, in all stages; the ranks' clocks are

@@ -34,23 +34,23 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
     A call with this rank's part of a batch (`Layout.locate_samples`) and its labels makes a step,
     and returns the loss of the whole batch in every rank. A checkpoint of the result goes on in any
     layout. Each rank holds all weights of the model, but gradients and states of the optimizer for
-    its own pieces alone. ValueError for another number of ranks, NotImplementedError for a layout
-    along the axis sep: plan with `Limits(sep=1)`.
+    its own pieces alone. ValueError for another number of ranks.
 
     >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
-    >>> from minipaddle.distributed.planner import Limits, apply_plan, plan
+    >>> from minipaddle.distributed.planner import apply_plan, plan
     >>> from minipaddle.distributed.simulator import cluster_named
     >>> from minipaddle.static import InputSpec
     >>> from minipaddle.nn import functional as F
     >>> def work():
     ...     net = paddle.text.GPT(7, 8, layers=2, heads=2, context=6)
     ...     sample = InputSpec([6], "int64")
-    ...     found = plan(net, sample, *cluster_named("1x2 CPU"), batch=4, limits=Limits(sep=1))
+    ...     found = plan(net, sample, *cluster_named("1x2 CPU"), batch=4)
     ...     sgd = paddle.optimizer.SGD(0.1, parameters=net.parameters())
     ...     loss = lambda y, label: F.cross_entropy(y.flatten(0, 1), label.flatten())
     ...     model = apply_plan(found, net, sample, loss, sgd)
-    ...     x = paddle.ones([2, 6], "int64")
+    ...     part, parts = found.best.layout.locate_samples(dist.get_rank())
+    ...     x = paddle.ones([4 // parts, 6], "int64")
     ...     losses = [float(model(x, x)) for _ in range(9)]
     ...     return losses[-1] < losses[0]
     >>> dist.spawn(work, nprocs=2).results
@@ -59,8 +59,8 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
     layout, ranks = planned.best.layout, known().world.size
     if layout.ranks != ranks:
         raise value_error(f"a plan for {layout.ranks} devices", expected=f"{ranks}, all ranks")
-    if layout.sep > 1 or (layout.data > 1 and layout.sharding > 1):
-        raise not_supported(f"to apply {layout}", expected="data or sharding, pipe and model")
+    if layout.data > 1 and layout.sharding > 1:
+        raise not_supported(f"to apply {layout}", expected="data or sharding, not both")
     blocks = blocks_of(model)
     mesh = mesh_of(layout)
     if layout.model > 1:
@@ -81,9 +81,10 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
 def mesh_of(layout: Layout) -> ProcessMesh:
     """The mesh of a layout: its axes as `parallelize` names them, with data or sharding as dp."""
     names = ("pp", "dp") if layout.sharding > 1 else ("dp", "pp")
-    sizes = {"pp": layout.pipe, "dp": layout.data * layout.sharding, "mp": layout.model}
-    shape = [sizes[name] for name in (*names, "mp")]
-    return ProcessMesh(shape=shape, process_ids=[*range(layout.ranks)], dim_names=[*names, "mp"])
+    sizes = {"pp": layout.pipe, "dp": layout.data * layout.sharding}
+    shape = [*(sizes[name] for name in names), layout.sep, layout.model]
+    axes = [*names, "sep", "mp"]
+    return ProcessMesh(shape=shape, process_ids=[*range(layout.ranks)], dim_names=axes)
 
 
 def shard_weights(model, sample, mesh: ProcessMesh) -> None:

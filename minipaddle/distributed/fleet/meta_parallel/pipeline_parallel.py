@@ -19,7 +19,8 @@ class PipelineParallel(Layer):
     the stages as the `schedule_mode` of `strategy.pipeline_configs` says. The step is that of the
     whole batch: losses and gradients are means over the micro-batches. Layers see micro-batches:
     the moments of a batch norm are those of one. Along dp and sharding each rank has a batch of its
-    own, along mp the same one. Source: Paddle API
+    own, along mp the same one; along sep, too, of which each computes its part of axis 1, the
+    sequence. Source: Paddle API
     `paddle.distributed.fleet.meta_parallel.PipelineParallel`.
 
     >>> import minipaddle as paddle
