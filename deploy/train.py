@@ -61,7 +61,7 @@ def train_by_mpi(options) -> None:
         print(describe(planned), file=sys.stderr, flush=True)
     model = apply_plan(planned, replica.model, sample, F.cross_entropy, replica.optimizer)
     share = planned.best.layout.locate_samples(dist.get_rank())
-    for step in elastic.steps(options.steps, options.every, {"model": model}, options.folder):
+    for step in elastic.steps(options.steps, options.every, model.split_state(), options.folder):
         say(step, model(*replica.batch_of(step, *share)).item(), ranks)
 
 

@@ -47,10 +47,10 @@ static __attribute__((noinline)) void integer_quads_plain(
 typedef int8_t bytes_8 __attribute__((vector_size(8), aligned(1), may_alias));
 #define words_of_bytes(p) __builtin_convertvector(*(const bytes_8 *)(p), words_8)
 #else
-typedef int64_t eight_bytes __attribute__((aligned(1), may_alias));
-typedef int64_t two_eights __attribute__((vector_size(16)));
+typedef int64_t loose_int64 __attribute__((aligned(1), may_alias));
+typedef int64_t int64_pair __attribute__((vector_size(16)));
 #define words_of_bytes(p) \
-    ((words_8)__builtin_ia32_pmovsxbd256((chars_16)(two_eights){*(const eight_bytes *)(p), 0}))
+    ((words_8)__builtin_ia32_pmovsxbd256((chars_16)(int64_pair){*(const loose_int64 *)(p), 0}))
 #endif
 #define PAIRS(k) k, k + 32, k + 1, k + 33, k + 2, k + 34, k + 3, k + 35, k + 4, k + 36, k + 5, k + 37, \
         k + 6, k + 38, k + 7, k + 39

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from types import SimpleNamespace
+
 from ...amp.configs import mixed_precision
 from ...core.prelude import Recording, Tensor, not_supported, type_error, value_error
 from ...jit import to_static as program_of_function
@@ -216,10 +219,22 @@ class DistModel:
                 if not p.stop_gradient and p not in self.optimizer._states and trains(p):
                     self.optimizer._create_state(group, p)
 
+    def split_state(self) -> dict:
+        """Its layer and its optimizer as two objects that have state dicts: what `elastic.steps`
+        saves can then be read by a loop that has a layer and an optimizer.
+        """
+        modes = {"model": "param", "optimizer": "opt"}
+        load = self.set_state_dict
+        return {
+            name: SimpleNamespace(state_dict=partial(self.state_dict, mode), set_state_dict=load)
+            for name, mode in modes.items()
+        }
+
     def set_state_dict(self, state_dict) -> None:
         """Load what `state_dict` returned. Source: Paddle API `DistModel.set_state_dict`."""
         own = self.network.state_dict().keys()
-        self.network.set_state_dict({k: x for k, x in state_dict.items() if k in own})
+        if own := own & state_dict.keys():
+            self.network.set_state_dict({k: state_dict[k] for k in own})
         others = {k: x for k, x in state_dict.items() if k not in own}
         if others and self.optimizer is not None:
             self.optimizer.set_state_dict(others)
