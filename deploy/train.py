@@ -35,8 +35,7 @@ class Replica:
         self.batch, n = options.batch, options.length + 1
         tokens = np.array([*map(LETTERS.index, TEXT[: options.letters])])
         self.texts = tokens[: len(tokens) // n * n].reshape(-1, n)
-        sizes = options.width, options.layers, 4, options.length
-        self.model = paddle.text.GPT(len(LETTERS), *sizes)
+        self.model = paddle.text.GPT(len(LETTERS), options.width, options.layers, 4, options.length)
         self.optimizer = paddle.optimizer.AdamW(options.rate, parameters=self.model.parameters())
 
     def batch_of(self, step, *share):
@@ -55,7 +54,8 @@ def train_by_mpi(options) -> None:
     ranks, replica = dist.init_parallel_env().size, Replica(options)
     device, cluster = cluster_named(options.cluster or f"1x{ranks} CPU")
     sample = InputSpec([options.length], "int64")
-    job = replica.model, sample, device._replace(memory=options.memory), cluster, options.batch
+    device = device._replace(memory=options.memory or device.memory)
+    job = replica.model, sample, device, cluster, options.batch
     planned = plan(*job, recipe=OURS)
     if dist.get_rank() == 0:
         print(describe(planned), file=sys.stderr, flush=True)
@@ -84,7 +84,7 @@ def parsed(arguments=None) -> argparse.Namespace:
     add = (parser := argparse.ArgumentParser(description=__doc__.splitlines()[0])).add_argument
     add("folder", help="where the checkpoints are; all workers must see it")
     add("--cluster", help='what to plan for, as "2x2 CPU"; by default one machine of all ranks')
-    add("--memory", type=float, default=80e9, help="bytes of each device of the cluster")
+    add("--memory", type=float, default=0.0, help="bytes of each device; 0: as its data sheet says")
     add("--ray", type=int, default=0, help="how many workers of Ray; 0: the ranks of MPI")
     add("--steps", type=int, default=200)
     add("--every", type=int, default=20, help="steps between two checkpoints")
