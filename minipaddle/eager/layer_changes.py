@@ -1,91 +1,110 @@
-"""What a trace assigns to attributes of layers, and to names outside: each run does it again."""
+"""What changes in layers: between two calls of a program, and while it is traced.
+
+A program relies on hundreds of facts about layers: sublayers, parameters, hooks, numbers. It checks
+them only after something has changed in some layer, which one comparison tells.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import NamedTuple
+from collections import OrderedDict
+from itertools import count
 
-from ..engine.eager.side_effects import final_record, is_symbolic
-from ..engine.eager.tensor import Tensor, wrap
+from ..engine.eager.control_flow import is_static
+from ..engine.eager.tensor import Tensor
 from ..engine.eager.tracer import Tracer
-
-
-class Attribute(NamedTuple):
-    """A run assigns a new tensor to an attribute of a layer."""
-
-    layer: object
-    name: str
-    outputs: tuple
-
-    def leave(self, inputs, array) -> None:
-        setattr(self.layer, self.name, wrap(array))
+from ..engine.jit.journal import MISSING, Attribute, same_parts
 
 
 class Changes:
-    """The assignments of a trace."""
+    """`now` is another number after each change of what a layer holds, tensors of buffers apart."""
+
+    numbers = count(1)
+    now = next(numbers)
+
+    def note(self) -> None:
+        """Something has changed in a layer."""
+        self.now = next(self.numbers)
+
+
+changes = Changes()
+changes.note()
+
+
+class Parts(OrderedDict):
+    """The parts or the hooks of a layer by name. Each change is noted, unless a tensor that is no
+    parameter takes the place of another one: programs look at each of those.
+    """
+
+    def __setitem__(self, name, part) -> None:
+        before = self.get(name, self)
+        if part is not before and not (type(before) is Tensor and type(part) is Tensor):
+            changes.note()
+        super().__setitem__(name, part)
+
+
+def noting(name: str):
+    """The method of OrderedDict that changes it, which notes that."""
+    inherited = getattr(OrderedDict, name)
+
+    def change(self, *args, **kwargs):
+        changes.note()
+        return inherited(self, *args, **kwargs)
+
+    return change
+
+
+for _name in ("__delitem__", "clear", "move_to_end", "pop", "popitem", "setdefault"):
+    setattr(Parts, _name, noting(_name))
+
+
+# ---- while a program is traced -------------------------------------------------------------------
+
+
+class Stores:
+    """The attributes and buffers of layers, from before the trace did anything to them."""
 
     def __init__(self):
-        self.stores: list[tuple] = []  # (a layer, its attributes or buffers, a copy from before)
-        self.rebound: list[tuple] = []  # (an outer tensor, the tensor it equals after a run)
+        self.of: dict[int, tuple] = {}  # id of a layer -> it and pairs (a dict of it, a copy)
 
-    def assigned(self) -> list[tuple]:
-        """(layer, store, name, value before, new tensor) for each attribute assigned a tensor."""
+    def note(self, layer) -> None:
+        """Copy what a layer holds."""
+        stores = (vars(layer), getattr(layer, "_buffers", {}))
+        self.of[id(layer)] = layer, [(store, dict(store)) for store in stores]
+
+    def assigned(self, known) -> list[tuple]:
+        """(place, value before) for each attribute that was assigned a tensor of the trace; the
+        tensors of the outside have the ids `known`.
+        """
         return [
-            (layer, store, name, before.get(name, MISSING), now)
-            for layer, store, before in self.stores
+            (Attribute(layer, name), before.get(name, MISSING))
+            for layer, stores in self.of.values()
+            for store, before in stores
             for name, now in store.items()
-            if now is not before.get(name) and isinstance(now, Tensor) and is_symbolic(now)
+            if now is not before.get(name) and is_static(now) and id(now) not in known
         ]
 
-    def replaced(self) -> list:
-        """What is bound anew, as it was before."""
-        return [before for before, _ in self.rebound] + [each[3] for each in self.assigned()]
-
-    def effects(self, tracer) -> Iterator[tuple]:
-        """The assignments of a run.
-
-        Where the tensor before had the same shape and dtype, the run overwrites it instead.
-        """
-        root, over = tracer.root, list(self.rebound)
-        for layer, _, name, before, now in self.assigned():
-            if isinstance(before, Tensor) and before.spec == now.spec:
-                over.append((before, now))
-            else:
-                yield [now], partial(Attribute, layer, name)
-        values = [root.symbolic(final_record(tracer, now), root.place) for _, now in over]
-        for (before, _), value in zip(over, values, strict=True):
-            tracer.write(before, wrap(value))
-
     def undo(self) -> None:
-        """Give layers their attributes again."""
-        for _, store, name, before, _ in self.assigned():
-            if before is MISSING:
-                del store[name]
-            else:
-                store[name] = before
-        for layer, store, before in self.stores:  # undo what became a buffer
-            for name in getattr(layer, "_buffers", {}).keys() & (before.keys() - store.keys()):
-                del layer._buffers[name]
-                store[name] = before[name]
+        """Give layers their attributes again, in the dicts where they were."""
+        for _, stores in self.of.values():
+            for store, before in stores:
+                if not same_parts(store, before):
+                    store.clear()
+                    store.update(before)
 
 
-MISSING = object()
-
-
-def changes_of(tracer) -> Changes:
-    """The assignments of a trace so far."""
+def stores_of(tracer) -> Stores:
+    """The stores of the layers that a trace has noted."""
     if not tracer.changes:
-        tracer.changes.append(Changes())
+        tracer.changes.append(Stores())
     return tracer.changes[0]
 
 
 def note_layer(tracer, layer) -> None:
-    """Remember a layer, and what its attributes are before anything is assigned to them."""
-    if id(layer) not in tracer.layers:
-        tracer.layers[id(layer)] = layer
-        for store in (vars(layer), getattr(layer, "_buffers", {})):
-            changes_of(tracer).stores.append((layer, store, dict(store)))
+    """Note a layer that is called, or to which something is assigned."""
+    if id(layer) not in stores_of(tracer).of:
+        stores_of(tracer).note(layer)
+    if tracer.reads is not None:
+        tracer.reads.layer(layer)
 
 
 Tracer.note_layer = note_layer

@@ -14,23 +14,26 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 from sys import getrefcount
 
+from ..eager.layer_changes import changes
 from ..engine.core import record, slots
 from ..engine.core.dispatch import current
 from ..engine.core.dtype import DEFAULT
 from ..engine.eager.backward import AVERAGING
 from ..engine.eager.device import CPU, NUMPY, chosen, current_place
 from ..engine.eager.storage import Gradient, TensorStorage
-from ..engine.eager.tensor import Parameter, Tensor, wrap
+from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.executors.arrays import address as pointer
 from ..engine.executors.compiler import Unusable, load
 from ..engine.executors.native import ALIGNMENT, Executable
 from ..engine.jit.cache import settings
 from ..engine.jit.capture import HOLDS, holds
 from ..engine.jit.to_static import CALL_STUBS, StaticFunction, Switch
-from ..engine.jit.tree import alone
+from ..engine.jit.tree import alone, parts
+from .guards import is_frozen
 
 SMALL = 1 << 16
 """Bytes of a result that is used again if by the next call nobody holds it."""
@@ -75,11 +78,12 @@ class Plan(ctypes.Structure):
     )
 
 
-ITEM, FIRST, ATTRIBUTE, CALL = range(4)
+ITEM, FIRST, ATTRIBUTE, CALL, LISTED, MAPPED = range(6)
 CONSTANT, LIST, TUPLE, TENSOR = range(4)
 READ = [
     lambda owner, key: owner.get(key, ABSENT), lambda owner, key: owner[0], getattr,
-    lambda owner, key: owner(),
+    lambda owner, key: owner(), lambda owner, key: tuple(owner),
+    lambda owner, key: tuple(chain.from_iterable(owner.items())),
 ]  # fmt: skip
 """How Python reads the value of a cell of each kind."""
 
@@ -122,7 +126,7 @@ def bound(captured, args) -> list:
     made = captured.executables.compiled.get((captured.program, CPU.name, None))
     if type(made) is not Executable or not only_c(made) or slots.PLUGGED:
         return []
-    if captured.writes or captured.copied or captured.same or current_place() is not CPU:
+    if captured.rewrites or captured.copied or captured.computed or current_place() is not CPU:
         return []
     try:
         stub = Stub(captured, made, args)
@@ -142,6 +146,7 @@ class Stub:
         self.cells: list[tuple] = []  # (kind, owner, key)
         self.checks: list = []  # for each a function: the new value -> whether it is as good
         self.values: list = []
+        self.moving: list[tuple] = []  # (number of a cell, a function that gives its owner)
         weights = made.weights.inputs  # behind the states of the function
         first, self.inputs = len(made.given) - len(weights), 0
         self.users = {id(record.owner(a)): {k} for k, a in enumerate(weights, first)}
@@ -170,6 +175,11 @@ class Stub:
         self.cells.append((kind, owner, key))
         self.checks.append(check)
 
+    def watch_moving(self, kind: int, owner, key, check) -> None:
+        """The same, where `owner()` is another object once guards have found another tensor."""
+        self.moving.append((len(self.cells), owner))
+        self.watch(kind, owner(), key, check)
+
     # ---- what is assumed -----------------------------------------------------------------------
 
     def argument(self, x) -> None:
@@ -189,28 +199,44 @@ class Stub:
 
     def surroundings(self) -> None:
         """What `Captured.fits` checks."""
-        kinds = {}
-        for layer, on in self.captured.layers:
-            own, kind = vars(layer), type(layer)
-            if kind.training is on:  # that of the class, while the layer has none of its own
-                kinds[kind] = on
-                self.watch(ITEM, own, "training", partial(is_one_of, (on, ABSENT)))
-            else:
-                place = (ITEM, own) if "training" in own else (ATTRIBUTE, layer)
-                self.watch(*place, "training", partial(is_same, on))
-        for kind, on in kinds.items():
-            self.watch(ATTRIBUTE, kind, "training", partial(is_same, on))
-        conditions = {(id(x), condition): x for x, condition in self.captured.conditions}
+        for guards in self.captured.guards:
+            check = partial(self.guarded, guards)
+            self.watch(ITEM, vars(changes), "now", check)
+            for guard in guards.others:
+                self.guard(guard, check)
+        conditions = {(s, condition): s for s, condition in self.captured.conditions}
         for each in self.captured.after:  # what a run only clears must be so already:
             if type(each) is Gradient and not each.outputs:
-                conditions.pop((id(each.tensor), "waiting"), None)  # "zeros" and "none" are as good
-                conditions[id(each.tensor), "zeros" if each.cleared else "none"] = each.tensor
-        for (_, condition), x in conditions.items():
+                conditions.pop((each.storage, "waiting"), None)  # "zeros" and "none" are as good
+                conditions[each.storage, "zeros" if each.cleared else "none"] = each.storage
+        for (_, condition), s in conditions.items():
             for name, field in FIELDS.items():
                 if f"{{{name}}}" in HOLDS[condition]:
-                    self.watch(ITEM, vars(x), field, lambda found, c=condition, x=x: holds[c](x))
-        for was in self.captured.taken:
-            self.watch(CALL, was.holds, None, bool)
+                    check = partial(holds_of, condition, s)
+                    self.watch_moving(ITEM, partial(fields, s), field, check)
+
+    def guard(self, guard, check) -> None:
+        """Watch a place of the user's, and the containers that it holds."""
+        if (cell := guard.place.cell()) is not None:
+            kind, owner, key = cell
+            self.watch(CELLS[kind], owner, key, check)
+        containers = [*map(type, mutable_in(guard.last))] if guard.contents else []
+        if any(kind not in CONTAINERS for kind in containers):
+            return self.watch(CALL, lambda: guard.holds() is not None, None, check)
+        for k, kind in enumerate(containers):
+            owner = partial(container, guard, k)
+            self.watch_moving(LISTED if kind is list else MAPPED, owner, None, check)
+
+    def guarded(self, guards, found) -> bool:
+        """Whether guards hold; their tensors and containers may be other ones now."""
+        if not guards.holds(self.captured):
+            return False
+        for k, owner in self.moving:
+            kind, before, key = self.cells[k]
+            now = owner()
+            if now is not before:
+                self.cells[k], self.table[k].owner = (kind, now, key), id(now)
+        return True
 
     def state(self, k: int, storage) -> None:
         """Let the table point to what a state holds."""
@@ -229,7 +255,7 @@ class Stub:
                 before = array
             return True
 
-        self.watch(ITEM, vars(storage.tensor), "array", check)
+        self.watch_moving(ITEM, partial(fields, storage), "array", check)
         if updated:
             self.plan.updates = 1
 
@@ -309,7 +335,7 @@ class Stub:
         # a check says that what is only cleared is so already
         self.after = [a for a in captured.after if type(a) is not Gradient or a.outputs]
         self.recorded = captured.backward is not None and self.now[0]
-        more = self.writers or self.after or self.recorded
+        more = self.writers or self.after or self.recorded or captured.left or captured.same
         if captured.restore is alone and len(captured.program.outputs) == 1 and not more:
             self.plan.tensor = id(Tensor)  # then C wraps the result
 
@@ -320,9 +346,11 @@ class Stub:
             storage.write(self.context.used[k])
         for each in self.after:
             each.leave(inputs, *(outputs[k] for k in each.outputs))
-        results = [None if k is None else wrap(outputs[k]) for k in captured.places]
+        results = captured.wrap_results(inputs, outputs)
         if self.recorded:
             captured.put_on_tape(inputs, results, [*outputs[captured.residuals :]], {})
+        for each in captured.left:
+            each.leave(results)
         return captured.restore(results, {})
 
     # ---- the plan ------------------------------------------------------------------------------
@@ -376,12 +404,32 @@ def remove_clock(array, clock: list) -> None:
     record._written[key] = max(time, clock[0]), count + clock[1], rest
 
 
-def is_same(a, b) -> bool:
-    return a is b
+def fields(storage: TensorStorage) -> dict:
+    """The fields of the tensor that is bound now."""
+    return vars(storage.tensor)
 
 
-def is_one_of(several, x) -> bool:
-    return any(x is each for each in several)
+def holds_of(condition: str, storage: TensorStorage, found) -> bool:
+    return holds[condition](storage.tensor)
+
+
+CELLS = {"item": ITEM, "attribute": ATTRIBUTE}
+CONTAINERS = (list, dict)
+"""Types of containers whose items C compares."""
+
+
+def mutable_in(value) -> list:
+    """The containers in a value that can be changed."""
+    inside = parts(value)
+    if inside is None:
+        return [value] if is_frozen(value) else []
+    own = [] if isinstance(value, tuple) else [value]
+    return own + [x for each in inside[1] for x in mutable_in(each)]
+
+
+def container(guard, k: int):
+    """Container number `k` in the value that a guard has found."""
+    return mutable_in(guard.last)[k]
 
 
 CALL_STUBS.append(bound)

@@ -18,13 +18,15 @@ extern Object *PyTuple_New(int64_t), *PyLong_FromLongLong(long long), *PyLong_Fr
 extern int64_t PyList_Size(Object *), PyTuple_Size(Object *);
 extern int PyTuple_SetItem(Object *, int64_t, Object *), PyList_SetItem(Object *, int64_t, Object *);
 extern int PyObject_GenericSetAttr(Object *, Object *, Object *);
+extern int PyDict_Next(Object *, int64_t *, Object **, Object **);
 extern int PyDict_Contains(Object *, Object *), PyObject_IsTrue(Object *);
 extern void *PyLong_AsVoidPtr(Object *), *PyThreadState_Get(void), *PyEval_SaveThread(void);
 extern long long PyLong_AsLongLong(Object *);
 extern uint64_t PyThreadState_GetID(void *);
 extern void PyEval_RestoreThread(void *), Py_IncRef(Object *), Py_DecRef(Object *), PyErr_Clear(void);
 
-enum { ITEM, FIRST, ATTRIBUTE, CALL }; /* owner[key] of a dict, owner[0] of a list, … */
+/* owner[key] of a dict, owner[0] of a list, …, all items of a list, all items of a dict */
+enum { ITEM, FIRST, ATTRIBUTE, CALL, LISTED, MAPPED };
 typedef struct { int64_t kind; Object *owner, *key, *expected; } Cell;
 
 enum { CONSTANT, LIST, TUPLE, TENSOR };
@@ -60,11 +62,30 @@ static Object *number_call(Object *function, int64_t k)
     return answer;
 }
 
+/* Whether a list, or a dict, holds the objects of a tuple; of a dict key after key with its value */
+static int same_items(const Cell *cell)
+{
+    const int64_t n = cell->expected ? PyTuple_Size(cell->expected) : -1;
+    int64_t k = 0, at = 0;
+    Object *pair[2];
+    if (cell->kind == LISTED) {
+        if (PyList_Size(cell->owner) != n) return 0;
+        while (k < n && PyList_GetItem(cell->owner, k) == PyTuple_GetItem(cell->expected, k)) k++;
+        return k == n;
+    }
+    for (; PyDict_Next(cell->owner, &at, &pair[0], &pair[1]); k += 2)
+        if (k + 2 > n || pair[0] != PyTuple_GetItem(cell->expected, k) ||
+            pair[1] != PyTuple_GetItem(cell->expected, k + 1))
+            return 0;
+    return k == n;
+}
+
 static int same(const Cell *cell)
 {
     Object *found;
     if (cell->kind == ITEM) return PyDict_GetItemWithError(cell->owner, cell->key) == cell->expected;
     if (cell->kind == FIRST) return PyList_GetItem(cell->owner, 0) == cell->expected;
+    if (cell->kind == LISTED || cell->kind == MAPPED) return same_items(cell);
     found = cell->kind == CALL ? PyObject_CallNoArgs(cell->owner)
                                : PyObject_GetAttr(cell->owner, cell->key);
     if (!found) PyErr_Clear();

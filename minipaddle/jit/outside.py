@@ -1,20 +1,19 @@
 """The side effects of a traced function: what it leaves in variables of other scopes, attributes,
-lists and dicts that outlive it. Each run leaves the same there, with tensors of its own.
+lists and dicts that outlive it. Each run leaves the same there, with tensors of its own: what was
+bound before is another tensor, which stays as it is.
 """
 
 from __future__ import annotations
 
 import re
-from functools import partial
 from types import FunctionType
-from typing import NamedTuple
 
-from ..eager.layer_changes import changes_of
+from ..eager.layer_changes import stores_of
 from ..engine.core.dim import Dim
-from ..engine.core.dispatch import current
+from ..engine.core.dispatch import current, setting
 from ..engine.core.errors import PACKAGE
-from ..engine.eager.control_flow import NUMBERS, is_static
-from ..engine.eager.tensor import Tensor, same_value, wrap
+from ..engine.eager.control_flow import is_static
+from ..engine.eager.tensor import Tensor
 from ..engine.jit.ignore import within
 from ..engine.jit.journal import MISSING, Contents, Place, journal, outliving_places, same_parts
 from ..engine.jit.leaves import State
@@ -22,51 +21,54 @@ from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import unflatten
 from ..engine.jit.writing import defined
 from .dy2static.utils import mention
+from .guards import Held
 from .objects import library
+from .reads import Reads
 
 
-class SideEffect(NamedTuple):
-    """A place that gets a value in each run; outputs of the program are leaves of that value."""
+class SideEffect:
+    """A place that gets a value in each run. Its `tensors` are results of the function, the first
+    of them being number `begin`.
+    """
 
-    place: Place
-    state: State
-    begin: int  # of a list that grew: how many items stay
-    tensors: tuple
-    outputs: tuple
+    begin = 0
+
+    def __init__(self, place: Place, value, outside=frozenset()):
+        self.place, self.state = place, State(value, outside)
+        if any(isinstance(leaf, Dim) for leaf in self.state.leaves):
+            raise refusal(f"{place.name} is to keep a size that varies from call to call")
+        self.numbers = [j for j, x in enumerate(self.state.leaves) if isinstance(x, Tensor)]
+        self.tensors = [self.state.leaves[j] for j in self.numbers]
 
     @property
     def name(self) -> str:
         return getattr(self.place, "attribute", self.place.name)
 
-    def leave(self, inputs, *arrays) -> None:
+    def leave(self, results: list) -> None:
+        """Put the value there, with tensors among the results of a run."""
         if self.state.missing:
-            return self.place.set(MISSING)
+            return self.put(MISSING)
         leaves = list(self.state.leaves)
-        for j, array in zip(self.tensors, arrays, strict=True):
-            leaves[j] = wrap(array)
-        value = unflatten(self.state.structure, leaves)
-        if self.begin:
-            return self.place.owner.extend(value)
-        return self.place.set(value)
+        for k, j in enumerate(self.numbers, self.begin):
+            leaves[j] = results[k]
+        return self.put(unflatten(self.state.structure, leaves))
+
+    def put(self, value) -> None:
+        self.place.set(value)
 
 
-class Guard(NamedTuple):
-    """The value of a place when the function was traced: the program is right only for that."""
+class Growth(SideEffect):
+    """A list that gets further items."""
 
-    place: Place
-    value: object
+    def put(self, value) -> None:
+        self.place.owner.extend(value)
 
-    def holds(self) -> bool:
-        now = self.place.get()
-        if isinstance(self.place, Contents):
-            return same_parts(now, self.value)
-        return same_value(now, self.value)
 
-    def __str__(self) -> str:
-        held = self.place.get(), self.value
-        now, was = (x.spec if isinstance(x, Tensor) else x for x in held)
-        hint = "; as a tensor it would be a state" if type(was) in NUMBERS else ""
-        return f"{self.place.name} is {now!r:.60}, was {was!r:.60}{hint}"
+class Items(SideEffect):
+    """A dict that gets some items."""
+
+    def put(self, value) -> None:
+        self.place.owner.update(value)
 
 
 class whole(journal):
@@ -87,58 +89,48 @@ def of_user(function: FunctionType) -> bool:
     return not within(module, PACKAGE) and not library(module, function.__code__.co_filename)
 
 
-def trace_whole(function) -> tuple:
-    """(what a function returns, a list of Guard), the function being traced.
+def trace_whole(call, function, arguments) -> tuple:
+    """(what `call` returns, a function that gives the guards, effects), a function being traced.
 
     Its changes outside are undone; each run of its program makes them.
     """
-    with whole([], [function]) as noted:
-        returned = function()
+    reads, left = Reads(current.top), []
+    with setting(current.top, reads=reads), whole([], [call]) as noted:
+        reads.start(function, arguments, noted.before.reached)
+        returned = call()
+        for place, before in stores_of(current.top).assigned(current.top.lifted):
+            noted.noted.setdefault(place.key, (place, before))
         values = noted.values()
-    guards = []
     for place in outliving_places(noted, values, returned, known=[]):
         before, after = noted.noted[place.key][1], values[place.key]
         if is_static(place.owner) and id(place.owner) not in current.top.lifted:
             place.set(after)  # a tensor of the program itself
-        elif (guard := note_side_effect(place, before, after)) is not None:
-            guards.append(guard)
-    return returned, guards
+        else:
+            left += side_effects(reads, place, before, defined(after))
+    return returned, reads.close, left
 
 
-def note_side_effect(place: Place, before, after) -> Guard | None:
-    """Let each run leave `after` in a place; return the value that this assumes."""
-    after = defined(after)
-    a, b = State(before), State(after)
-    if any(isinstance(leaf, Dim) for leaf in b.leaves):
-        raise refusal(f"{place.name} is to keep a size that varies from call to call")
-    if differ_in_tensors_only(a, b):
-        pairs = zip(a.leaves, b.leaves, strict=True)
-        rebound = [(x, y) for x, y in pairs if isinstance(x, Tensor) and x is not y]
-        changes_of(current.top).rebound += rebound
-        return None
-    grown = only_appended(place, before, after)
-    begin = len(before) if grown else 0
-    state = State(after[begin:]) if grown else b
-    tensors = tuple(j for j, leaf in enumerate(state.leaves) if is_static(leaf))
-    current.top.effects.append(
-        ([state.leaves[j] for j in tensors], partial(SideEffect, place, state, begin, tensors))
-    )
-    return None if grown else Guard(place, before)
+def side_effects(reads: Reads, place: Place, before, after) -> list[SideEffect]:
+    """What each run leaves in a place."""
+    if isinstance(place, Contents):
+        reads.kept.add(id(place.owner))
+        if (found := grown(place, before, after)) is not None:
+            return found
+        label = f"a {type(place.owner).__name__} that is changed"
+        reads.note(Held(place.owner, label), place.owner)
+    else:
+        reads.kept.add(id(place.owner))
+    effect = SideEffect(place, after, reads.outside.keys())
+    reads.kept.update(map(id, effect.state.leaves))
+    return [effect]
 
 
-def differ_in_tensors_only(a: State, b: State) -> bool:
-    """Whether two values differ in nothing but the contents of their tensors."""
-    if a.missing or b.missing or a.structure != b.structure or a.specs != b.specs:
-        return False
-    pairs = zip(a.leaves, b.leaves, strict=True)
-    return all(isinstance(x, Tensor) or same_value(x, y) for x, y in pairs)
-
-
-def only_appended(place: Place, before, after) -> bool:
-    """Whether the function appended to a list, and did not read it otherwise."""
-    if not isinstance(place, Contents) or not isinstance(after, list) or not before:
-        return False
-    used = current.top.lifted
-    return same_parts(before, after[: len(before)]) and not any(
-        id(leaf) in used for leaf in State(before).leaves
-    )
+def grown(place: Contents, before, after) -> list[SideEffect] | None:
+    """The effects on a list that only grew, or on a dict in which items were only stored."""
+    if isinstance(after, list):
+        begin = len(before)
+        return [Growth(place, after[begin:])] if same_parts(before, after[:begin]) else None
+    if isinstance(after, dict) and [*after][: len(before)] == [*before]:
+        stored = {k: v for k, v in after.items() if k not in before or before[k] is not v}
+        return [Items(place, stored)]
+    return None

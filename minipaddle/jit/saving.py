@@ -9,14 +9,14 @@ import warnings
 
 from ..core.files import replace
 from ..eager.hosting import Call
-from ..eager.layer_changes import Attribute
 from ..engine.core import dim as dims
 from ..engine.core.dim import HINT, assuming, symbol, with_equalities
+from ..engine.core.dispatch import current
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.side_effects import Trace
 from ..engine.eager.storage import Gradient, TensorStorage
-from ..engine.eager.tensor import Parameter
+from ..engine.eager.tensor import Parameter, Tensor, wrap
 from ..engine.eager.tracer import trace
 from ..engine.ir.control import while_loop
 from ..engine.ir.cut import pruned
@@ -32,7 +32,6 @@ from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage
 from .formats import export
 from .loading import TranslatedLayer
-from .outside import SideEffect
 from .saved import Kept, Method, Saved, check_names, checked, signed, texts
 
 CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra"}
@@ -228,7 +227,9 @@ def method_of(name: str, function, arguments: tuple) -> Method:
     def differentiable(*inputs):
         for x in inputs:  # whether a gradient is wanted is for the caller of the program to say
             x.stop_gradient = x.spec.dtype not in FLOATS
-        return run(*map(creation.assign, inputs))  # what is written in place is no leaf, and ours
+        results = run(*map(creation.assign, inputs))  # what is written is no leaf, and ours
+        update_states(found["left"], name)
+        return results[: len(found["leaves"])]
 
     made = trace_apart(differentiable, specs, name=name, names=unique(names))
     check_side_effects(made.after, made.program)
@@ -236,6 +237,24 @@ def method_of(name: str, function, arguments: tuple) -> Method:
     program.outputs = program.outputs[: sum(k is not None for k in made.places)]
     drop_copies(program)
     return Method(drop_saved_iterations(program), found["structure"], found["leaves"], made.places)
+
+
+def update_states(left: list, name: str) -> None:
+    """Let the program that is traced update a tensor to which the function binds a new one of the
+    same kind. Warn of other values that the function leaves behind: a saved program does not.
+    """
+    tracer, updates = current.top, []
+    for each in left:
+        before, now = each.place.get(), [*each.state.leaves]
+        if isinstance(before, Tensor) and each.tensors == now and before.spec == now[0].spec:
+            updates.append((before, wrap(tracer.now(tracer.lift(*now)))))
+        else:
+            warnings.warn(
+                f"{name} assigns {each.name}, which outlives it: a saved program does not",
+                stacklevel=8,
+            )
+    for before, now in updates:
+        tracer.write(before, now)
 
 
 def trace_apart(function, specs, **names) -> Trace:
@@ -285,17 +304,12 @@ def free(name: str, taken) -> str:
 
 
 def check_side_effects(after: list, program: Program) -> None:
-    """Raise ValueError for side effects that a saved program cannot have; warn of those it loses.
+    """Raise ValueError for side effects that a saved program cannot have.
 
     A gradient of an input is there because `method_of` asked for all of them: it may go.
     """
     for each in after:
-        if isinstance(each, Attribute | SideEffect):
-            warnings.warn(
-                f"{program.name} assigns {each.name}, which outlives it: a saved program does not",
-                stacklevel=6,
-            )
-        elif isinstance(each, Call) or (isinstance(each, Gradient) and each.outputs):
+        if isinstance(each, Call) or (isinstance(each, Gradient) and each.outputs):
             what = "a call of Python code" if isinstance(each, Call) else "gradients"
             raise value_error(
                 f"{program.name} leaves {what} behind, which a saved program cannot",

@@ -13,14 +13,15 @@ def pull_with_tape(captured, record, g, useful):
     operands, count = [*map(wrap, record.saved[2])], len(captured.program.inputs)
     if len(operands) == count:
         states = [wrap(cell.read()) for cell in captured.states]
-        for x in captured.walk.outer:
+        for storage in captured.walk.outer:
+            x = storage.tensor
             states = [x if s.array is x.array else s for s in states]
         operands += states
     ends = [*captured.walk.inputs]
     if captured.rewrites:  # what the states held was saved, too
         held = [getattr(cell, "tensor", None) for cell in captured.states]
-        ends += [count + next(k for k, t in enumerate(held) if t is x)
-                 for x in captured.walk.outer]  # fmt: skip
+        ends += [count + next(k for k, t in enumerate(held) if t is storage.tensor)
+                 for storage in captured.walk.outer]  # fmt: skip
     for k, edge in zip(ends, record.inputs, strict=False):
         if edge is not None:
             operands[k].record, operands[k].stop_gradient = edge, False

@@ -30,7 +30,7 @@ class Snapshot:
         self.roots = {*map(id, functions)}
         self.objects: list = []
         self.states: list[tuple] = []
-        reachable([*functions, *shared().values()], self.note)
+        self.reached = reachable([*functions, *shared().values()], self.note)
 
     def note(self, x):
         """Note what an object holds, and return the objects among that."""

@@ -36,7 +36,12 @@ class Generator:
         return self._state.now
 
     def set_state(self, state: tuple[int, int]) -> "Generator":
-        self._state.now = state
+        if current.top.tracing:
+            with Recording(False):
+                there = creation.assign(Tensor([*state], dtype="int64"))
+                current.top.builder.write(self.traced(), there.array)
+        else:
+            self._state.now = state
         return self
 
     def draw(self):
@@ -91,7 +96,7 @@ class GeneratorStorage:
         return as_array(list(self.generator.get_state()), "int64", current_place())
 
     def write(self, array) -> None:
-        self.generator.set_state((self.generator.key, int(array[1])))
+        self.generator.set_state((int(array[0]), int(array[1])))
 
 
 SPEC = Spec((2,), int64.numpy)

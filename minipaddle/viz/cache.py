@@ -121,7 +121,7 @@ def facts(key, captured) -> dict:
     """The facts that a program depends on, {what: value}, the most general first."""
     specs = list(zip(captured.arguments[3], key.specs))
     words = {"flows": ("stop_gradient", False), "stops": ("stop_gradient", True)}
-    conditions = [(x, *words.get(what, ("grad", what))) for x, what in captured.conditions]
+    conditions = [(s.tensor, *words.get(what, ("grad", what))) for s, what in captured.conditions]
     facts = (
         {"the structure": structure_text(key)}
         | {f"{name}.shape": list(shape) for name, (shape, *_) in specs}
@@ -129,15 +129,16 @@ def facts(key, captured) -> dict:
         | {f"{name}.stop_gradient": stop for name, (*_, stop) in specs}
         | {f"argument {k}": repr(value) for k, (_, value, *_) in enumerate(key.values, 1)}
         | dict(zip(SETTINGS, key.settings))
-        | modes(captured.layers)
+        | modes(captured)
         | {f"{x.name}.{what}": expected for x, what, expected in conditions}
         | {f"{a} {sign} {b}": answer for a, sign, b, answer in captured.program.guards}
     )
     return {what: str(value) for what, value in facts.items()}
 
 
-def modes(layers) -> dict:
+def modes(captured) -> dict:
     """The mode of all layers, or where they differ that of each."""
+    layers = [pair for guards in captured.guards for pair in guards.modes()]
     modes = ["training" if on else "evaluation" for _, on in layers]
     if len(set(modes)) == 1:
         return {"the layers' mode": modes[0]}

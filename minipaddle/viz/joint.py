@@ -142,7 +142,7 @@ def join(forward: Spread, returning: Spread, states) -> list[tuple[Record, Recor
 def gradient_names(captured, backward: Program, known: dict) -> dict:
     """Of which input or parameter each result of the backward is the gradient."""
     inputs = [known[captured.program.inputs[k]] for k in captured.walk.inputs]
-    names = [*inputs, *(x.name for x in captured.walk.outer)]
+    names = [*inputs, *(s.tensor.name for s in captured.walk.outer)]
     names_of: dict = {}
     for record, name in zip(backward.outputs, names, strict=True):
         names_of[record] = f"{names_of[record]}, {name}" if record in names_of else f"∂/∂ {name}"

@@ -11,7 +11,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.engine.core.slots import plugged
 from minipaddle.engine.jit.converters import CONVERTERS, Context
-from minipaddle.engine.jit.transpile import code_text, transpile
+from minipaddle.engine.jit.transpile import INSTRUMENTS, code_text, transpile
 from minipaddle.jit import verbosity
 from minipaddle.jit.stages import stages
 
@@ -71,11 +71,21 @@ def test_one_converter(name, before, after):
     assert converted(name, before) == after
 
 
-def test_properties():
-    text = "x.size + x.other"
-    found = converted("properties", text, properties=frozenset({"size"}))
-    assert found == "_jst.attr(x, 'size') + x.other"
-    assert converted("properties", text) == text
+def test_reads_are_noted_in_what_is_compiled():
+    text = """
+    def f(x):
+        self.a.b[k].append(x.c)
+        o.n += self.__d
+        return d["k"] + g.e[x.i]
+    """
+    tree = ast.parse(dedent(text))
+    noted, names = INSTRUMENTS[-1](BY_NAME["writes"](tree, Context()), "_Net")
+    assert ast.unparse(noted) == dedent("""\
+        def f(x):
+            _jst.attr(_jst.attr(_jst.attr(self, 'a'), 'b')[k], 'append')(_jst.attr(x, 'c'))
+            _jst.writing(_jst.read(o, 'n'), 'n').n += _jst.attr(self, '_Net__d')
+            return _jst.entry(d, 'k') + _jst.attr(g, 'e')[_jst.attr(x, 'i')]""")
+    assert names == {"self": True, "k": True, "x": True, "o": True, "d": False, "g": True}
 
 
 JUMPS = [

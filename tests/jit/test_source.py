@@ -65,10 +65,9 @@ def test_a_decorated_function_is_found_by_its_first_decorator():
     assert isinstance(source_of(decorated).node, ast.Lambda)
 
 
-def test_methods_know_their_class_and_the_file_its_properties():
+def test_methods_know_their_class():
     found = source_of(Owner._Owner__private)
     assert (found.owner, found.node.name) == ("Owner", "__private")
-    assert "size" in found.properties
     assert source_of(Owner.still).owner == "Owner"
     assert source_of(Owner.Inner.method).owner == "Inner"
     assert source_of(Owner.Inner().method()).owner == "Inner"

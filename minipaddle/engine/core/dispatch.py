@@ -34,6 +34,7 @@ class Interpreter:
     assumptions = None  # of a trace: what it assumes of sizes, see `core/dim.py`
     matching = False  # whether a shape rule runs, for which `==` of sizes means that they must be
     journals = ()  # of a trace: for each region what it wrote, see `jit/journal.py`
+    reads = None  # of a trace: notes what code reads outside, see `jit/aliasing.py`
     merged = MappingProxyType({})  # of a trace: containers that may be one, see `jit/aliasing.py`
     handlers = ()  # of a trace: the exceptions that the `try` statements around it catch
     after_backward: list | None = None  # calls for the end of the backward that runs, if one does

@@ -1,5 +1,5 @@
-"""The side effects of a traced program: it changes values and gradients of tensors outside and
-attributes of layers, and calls Python functions.
+"""The side effects of a traced program: it changes values and gradients of tensors outside, and
+calls Python functions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.builder import Builder, SymbolicArray
 from ..ir.program import Program
-from .storage import Gradient, Received, Written
+from .storage import Gradient, Received, TensorStorage, Written
 from .tensor import Tensor
 
 
@@ -55,9 +55,8 @@ class Trace(NamedTuple):
     program: Program
     places: list  # for each result of the function its output number; None if it is no tensor
     after: list  # the side effects of a run, see storage.py
-    conditions: list[tuple]  # (tensor, what the program assumes of its gradient)
-    layers: list  # the layers that were called
-    outer: dict[int, Tensor]  # the outer tensors it uses, by id
+    conditions: list[tuple]  # (storage, what the program assumes of its tensor's gradient)
+    outer: dict[int, TensorStorage]  # of the outer tensors it uses, by their id
     constants: list[Record]  # states that have the same value at the start of every run
 
 
@@ -78,10 +77,9 @@ def close_trace(tracer, results: list, inputs: list) -> Trace:
     constants = [r for r, p in root.state_arrays.items() if p in constant_arrays(tracer)]
     for state, now in zip(root.program.states, updates(root), strict=True):
         state.update = None if state.record in constants else now
-    conditions = [(x, c) for x, c in conditions if c]
-    outer = {id(b.tensor): b.tensor for b in tracer.lifted.values()}
-    layers = [*tracer.layers.values()]
-    return Trace(root.program, places, after, conditions, layers, outer, constants)
+    conditions = [(tracer.storage(x), c) for x, c in conditions if c]
+    outer = {k: tracer.storage(b.tensor) for k, b in tracer.lifted.items()}
+    return Trace(root.program, places, after, conditions, outer, constants)
 
 
 @slot("tracer.updates")
@@ -110,8 +108,6 @@ def collect_side_effects(tracer, inputs: list, outputs: list) -> list:
 
     found = []
     for tensors, create in chain(
-        tracer.effects,
-        *(each.effects(tracer) for each in tracer.changes),
         gradients_to_leave(tracer),
         effects_on_inputs(tracer, inputs),
         tracer.calls,
@@ -142,6 +138,6 @@ def gradients_to_leave(tracer) -> Iterator[tuple]:
         if type(now) is Waiting or (now is b.grad and x._stale == b.stale):
             continue
         if now is None or x._stale:
-            yield [], partial(Gradient, x, x._stale)
+            yield [], partial(Gradient, tracer.storage(x), x._stale)
         else:
-            yield [now], partial(Gradient, x, False)
+            yield [now], partial(Gradient, tracer.storage(x), False)

@@ -23,7 +23,9 @@ def real_array(tensor: Tensor):
 
 
 class TensorStorage:
-    """A tensor of the outside: a run reads its memory first and writes it at the end."""
+    """A tensor of the outside: a run reads its memory first and writes it at the end. Between runs
+    another tensor may take its place, if the user's code binds a new one to the name.
+    """
 
     def __init__(self, tensor: Tensor):
         self.tensor = tensor
@@ -46,8 +48,13 @@ class TensorStorage:
 class GradientStorage:
     """The gradient that a tensor has, to which a further backward adds."""
 
-    def __init__(self, tensor: Tensor):
-        self.tensor = tensor
+    def __init__(self, owner: TensorStorage):
+        self.owner = owner
+
+    @property
+    def tensor(self) -> Tensor:
+        """The tensor whose gradient it is."""
+        return self.owner.tensor
 
     def read(self):
         return self.tensor._grad.array
@@ -59,12 +66,12 @@ class GradientStorage:
 class Gradient(NamedTuple):
     """A run sets `.grad` of a tensor: to an output, or without one to zeros or None."""
 
-    tensor: Tensor
+    storage: TensorStorage
     cleared: bool
     outputs: tuple
 
     def leave(self, inputs, *arrays) -> None:
-        x = self.tensor
+        x = self.storage.tensor
         if arrays:
             x._grad, x._stale = wrap(*arrays), False
         elif self.cleared:  # as in eager mode, zeros even if it was None before

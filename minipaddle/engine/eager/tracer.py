@@ -54,13 +54,13 @@ class Tracer(Eager):
         self.journals: list[dict] = []
         self.merged: dict[int, list] = {}  # id of a container -> it and those that it may be
         self.handlers: list = []
-        self.layers: dict[int, object] = {}  # the layers that were called, by id
-        self.effects: list[tuple] = []  # (tensors, function: their output numbers -> side effect)
-        self.calls: list[tuple] = []  # likewise; these come last
-        self.changes: list = []  # of other objects: each has `effects`, `replaced` and `undo`
+        self.calls: list[tuple] = []  # (tensors, function: their output numbers -> side effect)
+        self.changes: list = []  # of other objects: each has `undo`
+        self.reads = self.below.reads
         self._scope = None
         self.memory: dict[int, tuple] = {}  # id of an outer array -> (it, its symbolic array)
         self.lifted: dict[int, LiftedTensor] = {}  # by id of the tensor
+        self.storages: dict[int, TensorStorage] = {}  # likewise
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
         self.tapes: dict[SymbolicArray, Tensor] = {}  # tensors with a gradient a region uses
         self.constants: dict[int, object] = {}  # arrays of numbers made here, by their id
@@ -174,7 +174,7 @@ class Tracer(Eager):
         if found is None:
             spec, place = Spec(array.shape, array.dtype), place_of(array)
             owner = self.gradients.get(id(x))
-            storage = TensorStorage(x) if owner is None else GradientStorage(owner)
+            storage = self.storage(x) if owner is None else GradientStorage(self.storage(owner))
             name = (x._name or "") if owner is None else f"{owner.name}.grad"
             found = array, self.root.state(name, spec, place, storage)
         self.memory[id(array)] = found
@@ -189,6 +189,10 @@ class Tracer(Eager):
                 self.gradients[id(x._grad)] = x
         x.array = found[1]
         return x.array
+
+    def storage(self, x: Tensor) -> TensorStorage:
+        """The storage of a tensor of the outside."""
+        return self.storages.setdefault(id(x), TensorStorage(x))
 
     def held(self, x: Tensor):
         return self.lifted[id(x)].array if id(x) in self.lifted else x.array

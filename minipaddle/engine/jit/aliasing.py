@@ -81,9 +81,11 @@ class Aliasing:
         """The items of an iterator, for a loop that a tensor may end."""
         return steps
 
-    def run(self, function) -> tuple:
-        """(the result of a traced function, the values outside that its program relies on)."""
-        return function(), []
+    def run(self, call, function, arguments) -> tuple:
+        """(the result of `call`, a function that gives the guards, the effects), where a function
+        is traced: what the program assumes of Python's objects, and what each run leaves in them.
+        """
+        return call(), list, []
 
 
 rule = Aliasing()

@@ -6,7 +6,10 @@ import math
 from collections import deque
 from itertools import count
 from numbers import Real
+from types import BuiltinMethodType, MethodType
 from typing import NamedTuple
+
+import numpy
 
 from ..core import dtype as dt
 from ..core import slots
@@ -14,7 +17,7 @@ from ..core.dim import COMPARE, at, symbols
 from ..core.dispatch import current
 from ..core.slots import slot
 from ..eager.backward import AVERAGING
-from ..eager.tensor import Tensor
+from ..eager.device import Place
 
 
 class Key(NamedTuple):
@@ -36,21 +39,20 @@ def cache_key(leaves: list, structure, places: list, specs: list) -> Key:
     return Key(structure, tuple(places), tuple(specs), tuple(values), settings())
 
 
+EQUAL = (int, str, bytes, complex, range, type(None), type, MethodType, BuiltinMethodType,
+         numpy.generic, numpy.dtype, dt.DType, Place)  # fmt: skip
+"""Types of arguments that are compared by value; all others are compared by identity."""
+
+
 @slot("jit.cache_constant")
 def constant(x) -> tuple:
     """The part of the key for an argument that is no tensor: equal for values that no function
-    can distinguish. 0.0 differs from -0.0; an object without a hash equals only itself.
+    can distinguish. 0.0 differs from -0.0; an object of the user's equals only itself.
     """
     if isinstance(x, Real) and not isinstance(x, int):
         value = math.nan if x != x else x  # one object, since nan is not equal to nan
         return type(x), value, math.copysign(1.0, value)
-    if isinstance(x, Tensor):  # it has a hash, but == compares what is in it
-        return type(x), Itself(x)
-    try:
-        hash(x)
-    except TypeError:
-        return type(x), Itself(x)
-    return type(x), x
+    return type(x), x if isinstance(x, EQUAL) else Itself(x)
 
 
 class Itself:

@@ -16,7 +16,7 @@ from ..core.grad import filled, history, pull_back
 from ..core.record import FREED, Record, last_write
 from ..core.slots import slot
 from ..eager.side_effects import constant_arrays
-from ..eager.storage import Gradient, Received, Written
+from ..eager.storage import Gradient, Received, TensorStorage, Written
 from ..eager.tape import attach, leaf_write_error, without_past
 from ..eager.tensor import Tensor, get_edge, wrap
 from ..eager.tracer import create_input, trace
@@ -32,7 +32,7 @@ class WalkBack(NamedTuple):
 
     of: list[int]
     inputs: list[int]
-    outer: list[Tensor]
+    outer: list[TensorStorage]
 
 
 numbers = count()
@@ -49,8 +49,9 @@ class Captured:
         self.stops, self.walk, self.number = stops, None, next(numbers)
         found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
         self.program, self.after, self.conditions = found.program, found.after, found.conditions
-        self.places, self.layers = found.places, [(x, x.training) for x in found.layers]
-        self.outer, self.taken = found.outer, []  # its assumptions about Python's objects
+        self.places, self.outer = found.places, found.outer
+        self.guards: list = []  # its assumptions about Python's objects
+        self.left: list = []  # what a run leaves in Python's objects
         self.hits, self.has_stub = [0, 0], False  # hits in the cache, and the time of the last one
         self.backward: Program | None = None
         if self.walk is not None:
@@ -99,11 +100,13 @@ class Captured:
             ends[None if b.stop_gradient else b.record or get_edge(b.tensor)] = b.tensor
         ends.pop(None, None)
         seeds = [(get_edge(results[k]), g) for k, g in zip(of, cotangents, strict=True)]
-        with Recording(False), without_hooks(ends):
+        with Recording(False), as_leaves(ends):
             found = pull_back(seeds, set(ends))
         place = {id(x): k for k, x in enumerate(inputs)}
         by_input = {place[id(ends[r])]: g for r, g in found.items() if id(ends[r]) in place}
-        by_outer = {ends[r]: g for r, g in found.items() if id(ends[r]) not in place}
+        by_outer = {
+            tracer.storage(ends[r]): g for r, g in found.items() if id(ends[r]) not in place
+        }
         self.walk = WalkBack(of, [*by_input], [*by_outer])
         return [*by_input.values(), *by_outer.values()]
 
@@ -124,17 +127,17 @@ class Captured:
     # ---- running -----------------------------------------------------------------------------
 
     def fits(self) -> bool:
-        """Whether the program is valid now: layers' modes, waiting gradients, Python's objects."""
-        for layer, training in self.layers:
-            if layer.training is not training:
-                return False
-        return not self.violation() and (not self.taken or all(was.holds() for was in self.taken))
+        """Whether the program is valid now: Python's objects, waiting gradients.
+
+        The guards also put the tensors that are bound now into the storage of the states.
+        """
+        return all(guard.holds(self) for guard in self.guards) and not self.violation()
 
     def violation(self) -> tuple | None:
         """The first (outer tensor, condition) that does not hold; None if all do."""
-        for x, condition in self.conditions:
-            if not holds[condition](x):
-                return x, condition
+        for storage, condition in self.conditions:
+            if not holds[condition](storage.tensor):
+                return storage.tensor, condition
         return None
 
     def __call__(self, inputs: list[Tensor]) -> tuple[list, dict]:
@@ -149,9 +152,7 @@ class Captured:
         run, given = self.executables.run, (self.program, arrays, None, self.terms)
         outputs, sizes = current.top.quietly(run, *given)  # this thread's context
         self.write_back(inputs, outputs)
-        results = [None if k is None else wrap(outputs[k]) for k in self.places]
-        for j, (which, k) in self.same.items():
-            results[j] = k if which is OUTER else (inputs if which is INPUT else results)[k]
+        results = self.wrap_results(inputs, outputs)
         if self.backward is not None and current.top.recording:
             residuals = outputs[self.residuals : len(self.program.outputs)]
             self.put_on_tape(inputs, results, residuals, sizes, before)
@@ -159,11 +160,20 @@ class Captured:
             for k in self.walk.of:
                 if k in self.same:  # nothing that wants a gradient leads to its new values
                     results[k].record = without_past(results[k])
+        for each in self.left:
+            each.leave(results)
         return results, sizes
+
+    def wrap_results(self, inputs, outputs) -> list:
+        """The results of the function as tensors, None where it gave none."""
+        results = [None if k is None else wrap(outputs[k]) for k in self.places]
+        for j, (which, k) in self.same.items():
+            results[j] = k.tensor if which is OUTER else (inputs if which is INPUT else results)[k]
+        return results
 
     @slot("jit.write_back")
     def write_back(self, inputs, outputs: list) -> None:
-        """Write what the program computed for the states and for Python's objects.
+        """Write what the program computed for the states, and for gradients.
 
         `outputs` are the program's outputs, then the states' updates; those that may look into
         memory which is written here become copies.
@@ -185,7 +195,7 @@ class Captured:
 
     def put_on_tape(self, inputs, results, residuals, sizes, before=None) -> None:
         """One record for all results; its operator is this function."""
-        ends = [*(inputs[k] for k in self.walk.inputs), *self.walk.outer]
+        ends = [*(inputs[k] for k in self.walk.inputs), *(s.tensor for s in self.walk.outer)]
         made = [results[k] for k in self.walk.of]
         specs = tuple(y.spec for y in made)
         record = Record(CapturedOp(self), [*map(get_edge, ends)], {}, specs, None)
@@ -199,12 +209,11 @@ INPUT, OUTER, RESULT = "input", "outer", "result"
 
 def identical(tracer, inputs, results) -> dict[int, tuple]:
     """The results that are another tensor as well: a result's number -> (INPUT, number), (OUTER,
-    the tensor) or (RESULT, number).
+    its storage) or (RESULT, number).
     """
     made = constant_arrays(tracer)
-    over = {id(x) for each in tracer.changes for x in each.replaced()}  # a run writes there
-    where = {id(b.tensor): (OUTER, b.tensor) for b in tracer.lifted.values()
-             if b.tensor.array not in made and id(b.tensor) not in over}  # fmt: skip
+    where = {k: (OUTER, tracer.storage(b.tensor)) for k, b in tracer.lifted.items()
+             if b.tensor.array not in made}  # fmt: skip
     where |= {id(x): (INPUT, k) for k, x in enumerate(inputs)}
     found = {}
     for j, y in enumerate(results):
@@ -249,19 +258,19 @@ class CapturedOp:
                 yield edge, wrap(array)
 
 
-class without_hooks:
-    """A block without the hooks of these records: they belong to the tape of each run."""
+class as_leaves:
+    """A block in which these records have no past and no hooks: the tape of each run has them."""
 
     def __init__(self, records):
-        self.hooks = {record: record.hooks for record in records}
+        self.past = {record: (record.inputs, record.hooks) for record in records}
 
     def __enter__(self):
-        for record in self.hooks:
-            record.hooks = None
+        for record in self.past:
+            record.inputs, record.hooks = (), None
 
     def __exit__(self, *exc):
-        for record, hooks in self.hooks.items():
-            record.hooks = hooks
+        for record, (inputs, hooks) in self.past.items():
+            record.inputs, record.hooks = inputs, hooks
 
 
 @slot("jit.overwritten")

@@ -26,14 +26,6 @@ class Source(NamedTuple):
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     filename: str
     owner: str | None  # the class around it, whose name private attributes are mangled with
-    properties: frozenset  # names that are properties of a class in this file
-
-
-class File(NamedTuple):
-    """A parsed file: its definitions by first line, each with the class around it."""
-
-    definitions: dict
-    properties: frozenset
 
 
 def source_of(function: FunctionType) -> Source:
@@ -43,16 +35,16 @@ def source_of(function: FunctionType) -> Source:
     if not lines:
         raise SourceMissing(missing(code, "its source cannot be read"))
     try:
-        file = parsed("".join(lines))
+        definitions = parsed("".join(lines))
     except SyntaxError:
         raise SourceMissing(missing(code, "the file has changed since it was imported")) from None
-    fits = [pair for pair in file.definitions.get(code.co_firstlineno, ()) if fit(pair[0], code)]
+    fits = [pair for pair in definitions.get(code.co_firstlineno, ()) if fit(pair[0], code)]
     if len(fits) > 1:  # lambdas on one line
         fits = [pair for pair in fits if holds(pair[0], code)]
     if not fits:
         raise SourceMissing(missing(code, "the file has changed since it was imported"))
     node, owner = fits[0]
-    return Source(copied(node), code.co_filename, owner, file.properties)
+    return Source(copied(node), code.co_filename, owner)
 
 
 def missing(code: CodeType, why: str) -> str:
@@ -65,18 +57,18 @@ def missing(code: CodeType, why: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def parsed(text: str) -> File:
+def parsed(text: str) -> dict[int, list]:
+    """The definitions of a file by first line, each with the class around it."""
     finder = Finder()
     finder.visit(ast.parse(text))
-    return File(finder.definitions, frozenset(finder.properties))
+    return finder.definitions
 
 
 class Finder(Visitor):
-    """Gathers a file's definitions, and the names of its properties."""
+    """Gathers a file's definitions."""
 
     def __init__(self):
         self.definitions: dict[int, list] = {}
-        self.properties: set[str] = set()
         self.owner = None
 
     def visit_ClassDef(self, node):
@@ -88,9 +80,6 @@ class Finder(Visitor):
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(d.lineno for d in decorators)])
         self.definitions.setdefault(first, []).append((node, self.owner))
-        named = [getattr(d, "attr", getattr(d, "id", "")) for d in decorators]
-        if any(name.endswith("property") for name in named):
-            self.properties.add(node.name)
         self.generic_visit(node)
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = define

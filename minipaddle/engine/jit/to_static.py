@@ -144,7 +144,7 @@ class StaticFunction:
         executables = ExecutableCache(self.backend, self.build_strategy)
         captured = Captured(run, specs, stops, own, self.__name__, executables)
         captured.restore = create_restore(found["structure"], found["leaves"])
-        captured.taken = found["taken"]
+        captured.guards, captured.left = found["guards"](), found["left"]
         constants = [None if isinstance(x, Tensor) else x for x in leaves]
         captured.arguments = constants, structure, places, own, specs
         return captured
@@ -178,17 +178,15 @@ class StaticFunction:
 
 def tensor_function(function, leaves, structure, places):
     """The converted function as a function of its tensors alone, which stand at `places` of the
-    `leaves`. It returns a list of results; the dict beside it receives their structure.
+    `leaves`. It returns a list of results; after these come the tensors that a run leaves outside.
+    The dict beside it receives their structure.
     """
     converted, found = transpile(function), {}
-    owner = getattr(function, "__self__", None)
 
     def run(*tensors):
         inside = list(leaves)
         for k, x in zip(places, tensors, strict=True):
             inside[k] = x
-        if hasattr(owner, "forward"):
-            current.top.note_layer(owner)
         args, kwargs = unflatten(structure, inside)
 
         def call():
@@ -196,9 +194,13 @@ def tensor_function(function, leaves, structure, places):
             check_unchanged(function, (args, kwargs), structure, inside)
             return returned
 
-        returned, found["taken"] = aliasing.rule.run(call)
+        rule, given = aliasing.rule, (function, (args, kwargs))
+        returned, found["guards"], found["left"] = rule.run(call, *given)
         results, found["structure"] = flatten(returned)
         found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
+        for each in found["left"]:
+            each.begin = len(results)
+            results += each.tensors
         return results
 
     return run, found

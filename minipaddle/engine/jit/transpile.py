@@ -16,16 +16,20 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 from ..core import slots
-from ..core.errors import PACKAGE, teach
+from ..core.dispatch import current
+from ..core.errors import teach
 from ..core.slots import PLUGGED
 from .converters import CONVERTERS, Context
-from .ignore import within
 from .source import Source, source_of
 from .templates import fill, stand
 from .walking import survey
 
 WATCHERS: list = []
 """Each is called with a function that was converted."""
+
+INSTRUMENTS = [lambda tree, owner: (tree, None)]
+"""The last one is called with a converted tree and the name of the class around it. It gives the
+tree that is compiled, of which the text shows nothing, and what `current.top.reads` needs."""
 
 RUNTIME = ModuleType("_jst", "What converted code calls; `runtime` puts the functions in.")
 FACTORY = "_jst_factory"
@@ -39,6 +43,7 @@ class Converted(NamedTuple):
     code: CodeType
     tree: ast.AST
     epoch: int
+    names: object
 
 
 _cache: dict[tuple, Converted] = {}
@@ -61,7 +66,9 @@ def transpile(function: Callable) -> Callable:
         return partial(transpile(function.func), *function.args, **function.keywords)
     if not isinstance(function, FunctionType):
         raise TypeError(teach(f"transpile was given {function!r}", expected="a Python function"))
-    code = conversion(function).code
+    code, *_, names = conversion(function)
+    if current.top.reads is not None:
+        current.top.reads.function(function, names)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells["_jst"] = CellType(RUNTIME)
     closure = tuple(cells[name] for name in code.co_freevars)
@@ -85,7 +92,9 @@ def conversion(function: FunctionType) -> Converted:
         with _converting:
             source = source_of(function)
             *_, (_, tree) = passes(function, source)
-            found = _cache[key] = Converted(compile_factory(tree, source, code), tree, slots.epoch)
+            instrumented, names = INSTRUMENTS[-1](tree, source.owner)
+            code = compile_factory(instrumented, source, code)
+            found = _cache[key] = Converted(code, tree, slots.epoch, names)
         for watch in WATCHERS:
             watch(function)
     return found
@@ -97,12 +106,11 @@ def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Mo
     Converters that have nothing to do are skipped, unless a reader's code may have made work.
     """
     tree, idle = ast.Module([statement(source.node)], []), None
-    context = Context(source.properties | properties_of(function))
+    context = Context(source.owner)
     yield "", tree
     for converter in CONVERTERS:
         if idle is None:
             idle = set() if PLUGGED else survey(tree)
-            idle |= set() if context.properties else {"properties"}
         if converter.__name__ not in idle:
             tree = converter(tree, context)
             idle = None if getattr(converter, "makes_work", False) else idle
@@ -111,16 +119,6 @@ def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Mo
 
 def statement(node) -> ast.stmt:
     return ast.copy_location(ast.Expr(node), node) if isinstance(node, ast.Lambda) else node
-
-
-def properties_of(function: FunctionType) -> frozenset:
-    """The names of properties of the user's classes that a function's module knows."""
-    classes = [x for x in function.__globals__.values() if isinstance(x, type)]
-    bases = {base for kind in classes for base in kind.__mro__}
-    users = [b for b in bases if b.__module__ != "builtins" and not within(b.__module__, PACKAGE)]
-    return frozenset(
-        name for b in users for name, x in vars(b).items() if isinstance(x, property)
-    )  # fmt: skip
 
 
 # ---- compiling -----------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from ...engine.jit.converters.jumps import jumps
 from .assertions import assertions
 from .comparisons import chains, membership
 from .matches import matches
-from .properties import properties
 from .subscripts import subscripts
 from .supers import supers
 from .tries import tries
@@ -21,5 +20,4 @@ insert(assertions, before=conditional)  # assert test, text     _jst.assert_(tes
 insert(chains, before=calls)  # a < b < c             _jst.chain(a, "<", lambda: b, …)
 insert(membership, before=calls)  # a in b                _jst.in_(a, b)
 insert(subscripts, before=calls)  # x[i]                  _jst.item(x, i)
-insert(properties, before=calls)  # x.size_of, a property _jst.attr(x, "size_of")
 insert(walrus)  # y := x, in a lambda   _jst_set_y(x)

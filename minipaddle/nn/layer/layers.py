@@ -7,6 +7,7 @@ from inspect import signature
 from itertools import count
 
 from ...core.prelude import current, dt, not_supported, note_refusal, teach, type_error
+from ...eager.layer_changes import Parts, changes
 from ...engine.eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
@@ -64,12 +65,12 @@ class Layer(Tree, State):
     def __init__(self, name_scope: str | None = None, dtype="float32"):
         self._full_name = unique(snake(type(self).__name__ if name_scope is None else name_scope))
         self._dtype = dt.public(dt.default() if dtype is None else dtype).name
-        self._parameters: OrderedDict[str, Parameter | None] = OrderedDict()
-        self._sub_layers: OrderedDict[str, Layer | None] = OrderedDict()
-        self._buffers: OrderedDict[str, Tensor | None] = OrderedDict()
+        self._parameters: OrderedDict[str, Parameter | None] = Parts()
+        self._sub_layers: OrderedDict[str, Layer | None] = Parts()
+        self._buffers: OrderedDict[str, Tensor | None] = Parts()
         self._non_persistable_buffer_names_set: set[str] = set()
-        self._forward_pre_hooks: OrderedDict = OrderedDict()
-        self._forward_post_hooks: OrderedDict = OrderedDict()
+        self._forward_pre_hooks: OrderedDict = Parts()
+        self._forward_post_hooks: OrderedDict = Parts()
         self._state_dict_hooks: OrderedDict = OrderedDict()
 
     # ---- calling -----------------------------------------------------------------------------
@@ -230,7 +231,10 @@ class Layer(Tree, State):
             self._adopt("_buffers", name, value)
             self._non_persistable_buffer_names_set.add(name)
             return
-        object.__setattr__(self, public_name(self, name) or name, value)
+        name = public_name(self, name) or name
+        if own.get(name, own) is not value:
+            changes.note()
+        object.__setattr__(self, name, value)
 
     def _adopt(self, kind: str, name: str, part) -> None:
         """A parameter, a layer or a tensor, a buffer that is not saved, was assigned: it leaves
@@ -239,11 +243,13 @@ class Layer(Tree, State):
         own = self.__dict__
         if kind not in own:
             raise ValueError(not_initialised(self))
-        own.pop(name, None)
+        if name in own:
+            del own[name]
+            changes.note()
         self._non_persistable_buffer_names_set.discard(name)
         for other in KINDS:
-            if other != kind:
-                own[other].pop(name, None)
+            if other != kind and name in own[other]:
+                del own[other][name]
         own[kind][name] = part
 
     def _replace(self, kind: str, name: str, value) -> None:
@@ -264,6 +270,7 @@ class Layer(Tree, State):
                 self._non_persistable_buffer_names_set.discard(name)
                 return
         object.__delattr__(self, name)
+        changes.note()
 
     def __deepcopy__(self, memo):
         """A copy with new parameters, which get new names, as in Paddle."""

@@ -46,4 +46,4 @@ def insert(*converters, before=None) -> None:
 class Context(NamedTuple):
     """What converters know besides the tree."""
 
-    properties: frozenset = frozenset()  # names that are a property of some class at hand
+    owner: str | None = None  # the class around the function

@@ -1,0 +1,444 @@
+"""Notes what traced code reads outside, where it reads it; `guards.py` checks it at later calls.
+
+Converted code asks `_jst.attr` for every attribute. A function's variables of outer functions and
+of its module are noted when it is called. Whatever is read outside is outside itself, so that what
+is read in it is noted too; objects that the trace makes are not. A container counts as read whole,
+unless the code only appends to it, or looks up or stores one item of a dict.
+
+Code that is not converted (a library, an operator of the user's class) is not seen. So a layer is
+noted with its parts, hooks and mode, and an object with special methods with all its attributes.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import gc
+import os
+import sys
+import threading
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
+
+import numpy
+
+from ..engine.core.dispatch import current
+from ..engine.core.errors import PACKAGE
+from ..engine.eager.control_flow import is_static
+from ..engine.eager.tensor import Tensor
+from ..engine.jit.calling import TABLE, converted
+from ..engine.jit.ignore import within
+from ..engine.jit.journal import CONTAINERS, MISSING
+from ..engine.jit.templates import constant, runtime
+from ..engine.jit.transpile import INSTRUMENTS, RUNTIME, conversion
+from ..engine.jit.tree import parts
+from ..engine.jit.walking import Rewriter, copied
+from .guards import CONSTANTS, HELD, Free, Guard, Guards, Held, Read, Stored, is_layer
+from .objects import CONSTANT, library, names_in
+
+PARTS = ("_parameters", "_sub_layers", "_buffers")
+LAYER = ("_parameters", "_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
+"""What every layer is noted with. A buffer is noted where it is read."""
+
+PLAIN = {"__init__", "__new__", "__repr__", "__str__", "__call__", "__getattr__", "__setattr__",
+         "__delattr__", "__init_subclass__", "__class_getitem__", "__post_init__"}  # fmt: skip
+"""Special methods that are converted, or that tell nothing of an object's state."""
+
+
+class Reads:
+    """What the trace of a function has read outside."""
+
+    def __init__(self, tracer):
+        self.tracer = tracer
+        self.found: dict[tuple, list] = {}  # by the place's key: [place, whether read whole]
+        self.outside: dict[int, object] = {}  # what was read there, by id
+        self.reached: dict[int, object] = {}  # what the function reached before the trace
+        self.kept: set[int] = set()  # ids of containers that must be the same objects
+        self.own: set[int] = set()  # ids of containers among the arguments, which are the trace's
+
+    def start(self, function, arguments, reached: dict) -> None:
+        """Note what the traced function is, a function or a method; `reached` is outside."""
+        self.reached, self.own = reached, ids_in(arguments)
+        while isinstance(function, MethodType | partial):
+            if isinstance(function, partial):
+                self.mark([function.args, function.keywords])
+                function = function.func
+            else:
+                self.mark(function.__self__)
+                function = function.__func__
+        self.function(function, conversion(function).names)
+
+    # ---- noting --------------------------------------------------------------------------------
+
+    def is_outside(self, x) -> bool:
+        """Whether an object was there before the trace."""
+        known = id(x) in self.outside or isinstance(x, type | ModuleType)
+        return known or (id(x) in self.reached and id(x) not in self.own)
+
+    def note(self, place, value, whole: bool = True) -> None:
+        """Note that a place of the outside was read."""
+        if is_static(value) and id(value) not in self.tracer.lifted:
+            return  # the trace has put it there
+        known = self.found.get(place.key)
+        if known is not None:
+            known[1] |= whole
+        elif not any(place.key in noted for noted in current.top.journals):
+            self.found[place.key] = [place, whole]
+            self.mark(value)
+
+    def mark(self, x) -> None:
+        """Note that an object is outside, and what is read with it."""
+        kind = type(x)
+        if kind in CONSTANT or id(x) in self.outside:
+            return
+        self.outside[id(x)] = x
+        if x is os.environ or x is os.getenv:  # its items as the system has them
+            self.note(Held(os.environ._data, "os.environ"), MISSING)
+        inside = parts(x)
+        for each in x if kind in HELD else () if inside is None else inside[1]:
+            self.mark(each)
+        if kind is FunctionType:
+            self.outside.update((id(cell), cell) for cell in x.__closure__ or ())
+        elif is_layer(x):
+            self.layer(x)
+        elif inside is None and has_special_methods(kind) and type(vars_of(x)) is dict:
+            for name, value in [*vars(x).items()]:
+                self.note(Stored(vars(x), name, x, "attribute"), value)
+
+    def layer(self, layer) -> None:
+        """Note a layer: its parts, hooks, mode, and all below it."""
+        own = vars(layer)
+        if "_buffers" not in own or not self.is_outside(layer) or id(own) in self.outside:
+            return
+        self.outside[id(layer)] = layer
+        self.outside[id(own)] = own
+        for name in LAYER:
+            self.note(Stored(own, name, layer, "attribute"), own[name])
+        self.attribute(layer, "training", layer.training)
+        if within(type(layer).__module__, PACKAGE):
+            for name, value in own.items():
+                if type(value) in CONSTANTS:
+                    self.note(Stored(own, name, layer, "attribute"), value)
+
+    def attribute(self, owner, name: str, value, whole: bool = True) -> None:
+        """Note that `owner.name` was read; `value` is MISSING if there is none."""
+        kind = type(owner)
+        if kind in CONSTANT or not self.is_outside(owner) or name[:2] == "__":
+            return
+        if isinstance(owner, numpy.ndarray):
+            return  # its guard compares the numbers
+        if kind is ModuleType:
+            if of_library(owner) and (callable(value) or type(value) is ModuleType):
+                self.mark(value)
+            else:
+                self.note(Stored(vars(owner), name, owner, "global"), value, whole)
+        elif isinstance(owner, type):
+            self.member(owner, name, whole)
+        elif is_users(kind) or is_layer(owner):
+            self.instance(owner, kind, name, value, whole)
+
+    def instance(self, owner, kind: type, name: str, value, whole: bool) -> None:
+        """Note an attribute of an object: where it is, or that it is not where it could be."""
+        own, member = vars_of(owner), getattr(kind, name, MISSING)
+        if type(own) is not dict or isinstance(owner, threading.local):
+            return self.note(Read(owner, name), value, whole)
+        if name in own:
+            return self.note(Stored(own, name, owner, "attribute"), value, whole)
+        for part in PARTS if is_layer(owner) else ():
+            if name in own.get(part, ()):
+                return self.note(Stored(own[part], name, owner, "attribute"), value, whole)
+        if type(member) is property:
+            return None  # its getter is converted
+        if callable(member) or value is MISSING:
+            self.note(Stored(own, name, owner, "attribute"), MISSING)
+            for part in PARTS if value is MISSING and "_buffers" in own else ():
+                self.note(Absent(own[part], name, owner, part), MISSING)
+        else:
+            self.note(Read(owner, name, of_layer=member is not MISSING), value, whole)
+        self.member(kind, name, whole)
+        return None
+
+    def member(self, kind: type, name: str, whole: bool) -> None:
+        """Note what the first of a class's bases that has an attribute holds under its name."""
+        for base in kind.__mro__:
+            own, found = dict_of(base), name in vars(base)
+            if users(base) and own is not None:
+                self.note(Stored(own, name, base, "attribute"), own.get(name, MISSING), whole)
+            if found:
+                return
+
+    def function(self, function: FunctionType, names) -> None:
+        """Note the variables of the outside that a function has."""
+        space = function.__globals__
+        if names is None or within(space.get("__name__") or "", PACKAGE):
+            return
+        used = names_in(function.__code__)
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        for name, whole in names.items():
+            if name in cells:
+                if not self.is_outside(cells[name]):
+                    continue
+                place = Free(name, cells[name])
+            elif name in space and name in used and not ignorable(space[name]):
+                place = Stored(space, name, space, "global")
+            else:
+                continue
+            self.note(place, place.get(), whole)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(function, name):
+                self.note(Read(function, name), getattr(function, name))
+
+    def item(self, container: dict, key) -> None:
+        """Note that one item of a dict was read."""
+        if self.is_outside(container):
+            value = container.get(key, MISSING)
+            self.note(Stored(container, key, container, "item"), value)
+
+    # ---- the end -------------------------------------------------------------------------------
+
+    def close(self) -> list[Guards]:
+        """What the program assumes; the outside is as it was before the trace."""
+        counted, others = [], []
+        for place, whole in self.found.values():
+            value = place.get()
+            same = not self.kept.isdisjoint(ids_in(value))
+            options = {"identity": same or not whole, "contents": whole}
+            guard = Guard(place, value, self.tracer, **options)
+            tensors = any(kind[0] is Tensor for kind in guard.kinds if kind)
+            (counted if place.of_layer and not tensors else others).append(guard)
+        return [Guards(counted, others, self.shared())]
+
+    def shared(self) -> list[list]:
+        """Groups of storages whose tensors have one array."""
+        groups: dict[int, list] = {}
+        for storage in self.tracer.storages.values():
+            groups.setdefault(id(storage.tensor.array), []).append(storage)
+        return [group for group in groups.values() if len(group) > 1]
+
+
+class Absent(Stored):
+    """That a layer has no part of this name."""
+
+    def __init__(self, store: dict, name: str, owner, what: str):
+        super().__init__(store, name, owner, what)
+        self.label = f"{type(owner).__name__}.{name}"
+
+
+def ids_in(value) -> set[int]:
+    """The ids of all containers in a value, and its own."""
+    inside = parts(value)
+    return set() if inside is None else {id(value)}.union(*map(ids_in, inside[1]))
+
+
+def vars_of(x):
+    return getattr(x, "__dict__", None)
+
+
+def dict_of(kind: type) -> dict | None:
+    """The dict behind the attributes of a class; None where Python hides it."""
+    held = gc.get_referents(vars(kind))
+    return held[0] if held and type(held[0]) is dict else None
+
+
+def of_library(module: ModuleType) -> bool:
+    """Whether a module belongs to Python, to an installed library or to this package."""
+    name = module.__name__
+    return within(name, PACKAGE) or library(name, getattr(module, "__file__", None) or "")
+
+
+def users(kind: type) -> bool:
+    """Whether a class is the user's."""
+    return kind.__module__ != "builtins" and not within(kind.__module__, PACKAGE)
+
+
+def is_users(kind: type) -> bool:
+    """Whether objects of a class may have attributes of the user's."""
+    return any(users(base) for base in kind.__mro__)
+
+
+def ignorable(value) -> bool:
+    """Whether a module's variable does not change: a module, a function or a class of a library."""
+    if isinstance(value, ModuleType):
+        return True
+    if not isinstance(value, type | FunctionType):
+        return False
+    return within(value.__module__ or "", PACKAGE)
+
+
+def has_special_methods(kind: type) -> bool:
+    """Whether a user's class says what operators, loops and `with` make of its objects."""
+    own = [name for base in kind.__mro__ if users(base) and not is_of_library(base)
+           for name, x in vars(base).items() if type(x) is FunctionType]  # fmt: skip
+    return any(name[:2] == name[-2:] == "__" and name not in PLAIN for name in own)
+
+
+def is_of_library(kind: type) -> bool:
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return library(kind.__module__, file)
+
+
+# ---- what converted code calls -------------------------------------------------------------------
+
+
+def attr(owner, name: str, whole: bool = True):
+    """`owner.name`; the getter of a property is converted."""
+    kind = type(owner)
+    if kind is Tensor:
+        return getattr(owner, name)
+    if kind is super:  # the classes after its own, in the order in which it asks them
+        order, owner_ = owner.__self_class__.__mro__, owner.__self__
+        later = order[order.index(owner.__thisclass__) + 1 :]
+        member = next((vars(each)[name] for each in later if name in vars(each)), None)
+    else:
+        member, owner_ = getattr(kind, name, None), owner
+    if isinstance(member, property) and type(member.fget) is FunctionType:
+        return converted(member.fget)(owner_)
+    value = getattr(owner, name)
+    if current.top.reads is not None:
+        current.top.reads.attribute(owner, name, value, whole)
+    return value
+
+
+def part(owner, name: str):
+    """`owner.name`, of which the code does not read what it holds."""
+    return attr(owner, name, False)
+
+
+def entry(owner, key):
+    """`owner[key]`, where the key is written in the code."""
+    if type(owner) in CONTAINERS and isinstance(owner, dict) and current.top.reads is not None:
+        current.top.reads.item(owner, key)
+    return owner[key]
+
+
+def getattr_(owner, name: str, *default):
+    """`getattr`."""
+    try:
+        return attr(owner, name)
+    except AttributeError:
+        note_missing(owner, name)
+        if not default:
+            raise
+        return default[0]
+
+
+def hasattr_(owner, name: str) -> bool:
+    """`hasattr`."""
+    try:
+        attr(owner, name)
+    except AttributeError:
+        note_missing(owner, name)
+        return False
+    return True
+
+
+def note_missing(owner, name: str) -> None:
+    if current.top.reads is not None:
+        current.top.reads.attribute(owner, name, MISSING)
+
+
+def vars_(*owner):
+    """`vars`."""
+    if owner and current.top.reads is not None and current.top.reads.is_outside(*owner):
+        current.top.reads.note(Held(vars(*owner), f"vars({type(*owner).__name__})"), MISSING)
+    return builtins.vars(*owner)
+
+
+RUNTIME.attr, RUNTIME.part, RUNTIME.entry = attr, part, entry
+TABLE |= {getattr: getattr_, hasattr: hasattr_, vars: vars_}
+
+
+# ---- the tree that is compiled -------------------------------------------------------------------
+
+GROWING = {"append", "extend", "add", "appendleft", "update"}
+"""Methods that change a container and read nothing of it."""
+
+
+class Instrument(Rewriter):
+    """`x.a` -> `_jst.attr(x, "a")`, and notes which names are read: {name: whether whole}."""
+
+    def __init__(self, owner: str | None):
+        self.names: dict[str, bool] = {}
+        self.prefix = f"_{owner.lstrip('_')}" if owner and owner.strip("_") else ""
+
+    def visit_Name(self, node):
+        if isinstance(node.ctx, ast.Load):
+            self.names[node.id] = True
+        return node
+
+    def visit_Attribute(self, node):
+        if isinstance(node.value, ast.Name) and node.value.id == "_jst":
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            self.generic_visit(node)
+            return node
+        value = self.container(node.value) if node.attr in GROWING else self.visit(node.value)
+        return runtime("attr", node, value, constant(self.mangled(node.attr), node))
+
+    def visit_Subscript(self, node):
+        stored = not isinstance(node.ctx, ast.Load)
+        key = isinstance(node.slice, ast.Constant) and type(node.slice.value) is str
+        value = self.container(node.value) if stored or key else self.visit(node.value)
+        node.slice = self.visit(node.slice)
+        if not stored and key:
+            return runtime("entry", node, value, node.slice)
+        node.value = value
+        return node
+
+    def visit_AugAssign(self, node):
+        """`x.a += 1` reads `x.a`: its object says so before the value is computed."""
+        target = node.target
+        if isinstance(target, ast.Name):
+            self.names[target.id] = True
+        else:
+            writing = target.value.args  # of `_jst.writing(x, "a")`
+            writing[0] = self.visit(writing[0])
+            if isinstance(target, ast.Attribute):
+                name = constant(self.mangled(target.attr), target)
+                writing[0] = runtime("read", target, writing[0], name)
+            else:
+                target.slice = self.visit(target.slice)
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_MatchValue(self, node):
+        return node
+
+    def container(self, node):
+        """An expression for a container of which nothing is read."""
+        if isinstance(node, ast.Name):
+            self.names.setdefault(node.id, False)
+            return node
+        if isinstance(node, ast.Call) and is_writing(node):  # `_jst.writing(x)[k] = v`
+            node.args[0] = self.container(node.args[0])
+            return node
+        node = self.visit(node)
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "attr":
+            node.func.attr = "part"
+        return node
+
+    def mangled(self, name: str) -> str:
+        private = name[:2] == "__" and name[-2:] != "__"
+        return self.prefix + name if private else name
+
+
+def is_writing(node: ast.Call) -> bool:
+    """Whether a call is `_jst.writing(x)`."""
+    f = node.func
+    return isinstance(f, ast.Attribute) and f.attr == "writing" and len(node.args) == 1
+
+
+def read(owner, name: str):
+    """An object whose attribute is read before it is written."""
+    attr(owner, name)
+    return owner
+
+
+def instrumented(tree: ast.AST, owner: str | None) -> tuple:
+    """The tree whose reads are noted, and the names that it reads."""
+    noting = Instrument(owner)
+    return noting.visit(copied(tree)), noting.names
+
+
+RUNTIME.read = read
+INSTRUMENTS.append(instrumented)
