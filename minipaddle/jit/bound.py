@@ -13,10 +13,7 @@ all states, so that a call of Python is made for none of them.
 from __future__ import annotations
 
 import ctypes
-from functools import cache, partial
-from itertools import chain
-from pathlib import Path
-from sys import getrefcount
+from functools import partial
 
 from ..eager.layer_changes import changes
 from ..engine.core import record, slots
@@ -27,13 +24,30 @@ from ..engine.eager.device import CPU, NUMPY, chosen, current_place
 from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.executors.arrays import address as pointer
-from ..engine.executors.compiler import Unusable, load
 from ..engine.executors.native import ALIGNMENT, Executable
 from ..engine.jit.cache import settings
 from ..engine.jit.capture import HOLDS, holds
-from ..engine.jit.to_static import CALL_STUBS, StaticFunction, Switch
-from ..engine.jit.tree import alone, parts
-from .guards import is_frozen
+from ..engine.jit.to_static import CALL_STUBS, Switch
+from ..engine.jit.tree import alone
+from .call_stub import (
+    ATTRIBUTE,
+    CALL,
+    CONSTANT,
+    FIRST,
+    ITEM,
+    LIST,
+    LISTED,
+    MAPPED,
+    READ,
+    TENSOR,
+    TUPLE,
+    Cell,
+    Node,
+    Plan,
+    address,
+    fast_calls,
+)
+from .guards import container, mutable_in
 
 SMALL = 1 << 16
 """Bytes of a result that is used again if by the next call nobody holds it."""
@@ -44,73 +58,9 @@ CONSTANTS = {int, float, bool, str, type(None)}
 FIELDS = {"grad": "_grad", "stale": "_stale", "stop": "stop_gradient"}
 """The fields of a tensor that conditions (`HOLDS`) name."""
 
-ABSENT = object()
-"""Stands for the value of a cell whose dict has no such key."""
-
 
 class NoStub(Exception):
     """Calls with such arguments must take the slow path."""
-
-
-def words(text: str) -> list[tuple]:
-    return [(name, ctypes.c_void_p) for name in text.split()]
-
-
-class Cell(ctypes.Structure):
-    """A place, and what was there at the last check; as in the C file, like all below."""
-
-    _fields_ = words("kind owner key expected")
-
-
-class Node(ctypes.Structure):
-    """A list, a tuple, a tensor or a constant among the arguments."""
-
-    _fields_ = words("kind count type expected")
-
-
-class Plan(ctypes.Structure):
-    """All that C needs for a call: numbers, addresses of tables and of objects."""
-
-    _fields_ = words(
-        "busy thread count updates setting_count cell_count input_count output_count "
-        "settings cells nodes inputs outputs output_keys run table "
-        "settle again bind new finish outer written hits clock tick tensor array_name stop_name"
-    )
-
-
-ITEM, FIRST, ATTRIBUTE, CALL, LISTED, MAPPED = range(6)
-CONSTANT, LIST, TUPLE, TENSOR = range(4)
-READ = [
-    lambda owner, key: owner.get(key, ABSENT), lambda owner, key: owner[0], getattr,
-    lambda owner, key: owner(), lambda owner, key: tuple(owner),
-    lambda owner, key: tuple(chain.from_iterable(owner.items())),
-]  # fmt: skip
-"""How Python reads the value of a cell of each kind."""
-
-
-def address(x) -> int | None:
-    return None if x is ABSENT else id(x)
-
-
-@cache
-def fast_calls() -> bool:
-    """Make the C function the `__call__` of static functions. False if that is impossible here: no
-    compiler, or another layout of objects than CPython's.
-    """
-    probe = [object()]  # in a list: newer Pythons do not count what a variable holds
-    count = ctypes.c_uint32.from_address(id(probe[0])).value
-    kind = ctypes.c_void_p.from_address(id(probe[0]) + ctypes.sizeof(ctypes.c_int64)).value
-    if (count, kind) != (getrefcount(probe[0]) - 1, id(object)):
-        return False
-    try:
-        library = load(Path(__file__).with_name("call_stub.c").read_text("utf-8"))
-    except (OSError, RuntimeError, Unusable):
-        return False
-    create = ctypes.PyDLL(None, handle=library._handle).descriptor
-    create.restype, create.argtypes = ctypes.py_object, [ctypes.py_object] * 3
-    slow = StaticFunction.__call__
-    StaticFunction.__call__ = create(StaticFunction, slow, "stubs")
-    return True
 
 
 def only_c(made: Executable) -> bool:
@@ -416,20 +366,6 @@ def holds_of(condition: str, storage: TensorStorage, found) -> bool:
 CELLS = {"item": ITEM, "attribute": ATTRIBUTE}
 CONTAINERS = (list, dict)
 """Types of containers whose items C compares."""
-
-
-def mutable_in(value) -> list:
-    """The containers in a value that can be changed."""
-    inside = parts(value)
-    if inside is None:
-        return [value] if is_frozen(value) else []
-    own = [] if isinstance(value, tuple) else [value]
-    return own + [x for each in inside[1] for x in mutable_in(each)]
-
-
-def container(guard, k: int):
-    """Container number `k` in the value that a guard has found."""
-    return mutable_in(guard.last)[k]
 
 
 CALL_STUBS.append(bound)

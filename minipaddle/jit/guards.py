@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections import deque
 from types import NoneType
 
-import numpy
-
 from ..eager.layer_changes import changes
 from ..engine.core.errors import describe
+from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import real_array
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.cache import constant
@@ -208,13 +207,13 @@ class Frozen:
 
     @staticmethod
     def contents(x):
-        if isinstance(x, numpy.ndarray):
+        if isinstance(x, NUMPY.ndarray):
             return x.shape, x.dtype, x.tobytes() if x.nbytes <= SMALL else None
         return HELD[type(x)](x)
 
     def same(self, now) -> bool:
         """Whether an object holds the same. An array must be the same: a program may read it."""
-        array = isinstance(now, numpy.ndarray)
+        array = isinstance(now, NUMPY.ndarray)
         if type(now) is not self.kind or (array and now is not self.object):
             return False
         held = self.contents(now)
@@ -225,7 +224,7 @@ class Frozen:
 
 def is_frozen(x) -> bool:
     """Whether a leaf is compared by what it holds."""
-    return type(x) in HELD or isinstance(x, numpy.ndarray)
+    return type(x) in HELD or isinstance(x, NUMPY.ndarray)
 
 
 def freeze(x):
@@ -240,6 +239,20 @@ def same(now, was) -> bool:
     if type(was) is Frozen:
         return was.same(now)
     return type(now) in CONSTANTS and type(now) is type(was) and constant(now) == constant(was)
+
+
+def mutable_in(value) -> list:
+    """The containers in a value that can be changed."""
+    inside = parts(value)
+    if inside is None:
+        return [value] if is_frozen(value) else []
+    own = [] if isinstance(value, tuple) else [value]
+    return own + [x for each in inside[1] for x in mutable_in(each)]
+
+
+def container(guard, k: int):
+    """Container number `k` in the value that a guard has found."""
+    return mutable_in(guard.last)[k]
 
 
 class Guards:

@@ -6,6 +6,7 @@ bound before is another tensor, which stays as it is.
 from __future__ import annotations
 
 import re
+import warnings
 from types import FunctionType
 
 from ..eager.layer_changes import stores_of
@@ -13,13 +14,22 @@ from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current, setting
 from ..engine.core.errors import PACKAGE
 from ..engine.eager.control_flow import is_static
-from ..engine.eager.tensor import Tensor
+from ..engine.eager.tensor import Tensor, wrap
 from ..engine.jit.ignore import within
-from ..engine.jit.journal import MISSING, Contents, Place, journal, outliving_places, same_parts
+from ..engine.jit.journal import (
+    MISSING,
+    Contents,
+    Global,
+    Place,
+    journal,
+    outliving_places,
+    same_parts,
+)
 from ..engine.jit.leaves import State
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import unflatten
 from ..engine.jit.writing import defined
+from . import instrument  # noqa: F401  (converted code notes its reads)
 from .dy2static.utils import mention
 from .guards import Held
 from .objects import library
@@ -101,13 +111,27 @@ def trace_whole(call, function, arguments) -> tuple:
         for place, before in stores_of(current.top).assigned(current.top.lifted):
             noted.noted.setdefault(place.key, (place, before))
         values = noted.values()
+    same = [(place, values[key]) for key, (place, before) in noted.noted.items()
+            if not place.differs(values[key], before)]  # fmt: skip
     for place in outliving_places(noted, values, returned, known=[]):
         before, after = noted.noted[place.key][1], values[place.key]
         if is_static(place.owner) and id(place.owner) not in current.top.lifted:
             place.set(after)  # a tensor of the program itself
         else:
             left += side_effects(reads, place, before, defined(after))
+    for place, value in same:
+        left += unchanged(reads, place, value)
     return returned, reads.close, left
+
+
+def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:
+    """What a run leaves in a place that was written and had the same value before the trace."""
+    if not isinstance(place, Global) and not reads.is_outside(place.owner):
+        return []
+    if not isinstance(place, Contents):
+        return side_effects(reads, place, value, value)
+    reads.note(Held(place.owner, place.name), place.owner)
+    return []
 
 
 def side_effects(reads: Reads, place: Place, before, after) -> list[SideEffect]:
@@ -134,3 +158,21 @@ def grown(place: Contents, before, after) -> list[SideEffect] | None:
         stored = {k: v for k, v in after.items() if k not in before or before[k] is not v}
         return [Items(place, stored)]
     return None
+
+
+def update_states(left: list, name: str) -> None:
+    """Let the program that is traced update a tensor to which the function binds a new one of the
+    same kind. Warn of other values that the function leaves behind: a saved program does not.
+    """
+    tracer, updates = current.top, []
+    for each in left:
+        before, now = each.place.get(), [*each.state.leaves]
+        if isinstance(before, Tensor) and each.tensors == now and before.spec == now[0].spec:
+            updates.append((before, wrap(tracer.now(tracer.lift(*now)))))
+        else:
+            warnings.warn(
+                f"{name} assigns {each.name}, which outlives it: a saved program does not",
+                stacklevel=9,
+            )
+    for before, now in updates:
+        tracer.write(before, now)

@@ -1,9 +1,9 @@
 """Notes what traced code reads outside, where it reads it; `guards.py` checks it at later calls.
 
-Converted code asks `_jst.attr` for every attribute. A function's variables of outer functions and
-of its module are noted when it is called. Whatever is read outside is outside itself, so that what
-is read in it is noted too; objects that the trace makes are not. A container counts as read whole,
-unless the code only appends to it, or looks up or stores one item of a dict.
+Converted code asks `_jst.attr` for every attribute (`instrument.py`). A function's variables of
+outer functions and of its module are noted when it is called. Whatever is read outside is outside
+itself, so that what is read in it is noted too; objects that the trace makes are not. A container
+counts as read whole, unless the code only appends to it, or looks up or stores one item of a dict.
 
 Code that is not converted (a library, an operator of the user's class) is not seen. So a layer is
 noted with its parts, hooks and mode, and an object with special methods with all its attributes.
@@ -11,7 +11,6 @@ noted with its parts, hooks and mode, and an object with special methods with al
 
 from __future__ import annotations
 
-import ast
 import builtins
 import gc
 import os
@@ -20,19 +19,16 @@ import threading
 from functools import partial
 from types import FunctionType, MethodType, ModuleType
 
-import numpy
-
 from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE
 from ..engine.eager.control_flow import is_static
+from ..engine.eager.device import NUMPY
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.calling import TABLE, converted
 from ..engine.jit.ignore import within
-from ..engine.jit.journal import CONTAINERS, MISSING
-from ..engine.jit.templates import constant, runtime
-from ..engine.jit.transpile import INSTRUMENTS, RUNTIME, conversion
+from ..engine.jit.journal import CONTAINERS, MISSING, Attribute, Global, Variable
+from ..engine.jit.transpile import RUNTIME, conversion
 from ..engine.jit.tree import parts
-from ..engine.jit.walking import Rewriter, copied
 from .guards import CONSTANTS, HELD, Free, Guard, Guards, Held, Read, Stored, is_layer
 from .objects import CONSTANT, library, names_in
 
@@ -112,9 +108,9 @@ class Reads:
             return
         self.outside[id(layer)] = layer
         self.outside[id(own)] = own
+        self.attribute(layer, "training", layer.training)
         for name in LAYER:
             self.note(Stored(own, name, layer, "attribute"), own[name])
-        self.attribute(layer, "training", layer.training)
         if within(type(layer).__module__, PACKAGE):
             for name, value in own.items():
                 if type(value) in CONSTANTS:
@@ -125,7 +121,7 @@ class Reads:
         kind = type(owner)
         if kind in CONSTANT or not self.is_outside(owner) or name[:2] == "__":
             return
-        if isinstance(owner, numpy.ndarray):
+        if isinstance(owner, NUMPY.ndarray):
             return  # its guard compares the numbers
         if kind is ModuleType:
             if of_library(owner) and (callable(value) or type(value) is ModuleType):
@@ -187,6 +183,17 @@ class Reads:
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self.note(Read(function, name), getattr(function, name))
+
+    def place(self, place) -> None:
+        """Note a place that is about to be written, or not."""
+        if isinstance(place, Attribute):
+            self.attribute(place.owner, place.attribute, place.get())
+        elif isinstance(place, Global):
+            self.note(Stored(place.space, place.name, place.space, "global"), place.get())
+        elif self.is_outside(place.owner):
+            own = isinstance(place, Variable)
+            held = Free(place.name, place.owner) if own else Held(place.owner, place.name)
+            self.note(held, place.get())
 
     def item(self, container: dict, key) -> None:
         """Note that one item of a dict was read."""
@@ -344,101 +351,11 @@ def vars_(*owner):
     return builtins.vars(*owner)
 
 
-RUNTIME.attr, RUNTIME.part, RUNTIME.entry = attr, part, entry
-TABLE |= {getattr: getattr_, hasattr: hasattr_, vars: vars_}
-
-
-# ---- the tree that is compiled -------------------------------------------------------------------
-
-GROWING = {"append", "extend", "add", "appendleft", "update"}
-"""Methods that change a container and read nothing of it."""
-
-
-class Instrument(Rewriter):
-    """`x.a` -> `_jst.attr(x, "a")`, and notes which names are read: {name: whether whole}."""
-
-    def __init__(self, owner: str | None):
-        self.names: dict[str, bool] = {}
-        self.prefix = f"_{owner.lstrip('_')}" if owner and owner.strip("_") else ""
-
-    def visit_Name(self, node):
-        if isinstance(node.ctx, ast.Load):
-            self.names[node.id] = True
-        return node
-
-    def visit_Attribute(self, node):
-        if isinstance(node.value, ast.Name) and node.value.id == "_jst":
-            return node
-        if not isinstance(node.ctx, ast.Load):
-            self.generic_visit(node)
-            return node
-        value = self.container(node.value) if node.attr in GROWING else self.visit(node.value)
-        return runtime("attr", node, value, constant(self.mangled(node.attr), node))
-
-    def visit_Subscript(self, node):
-        stored = not isinstance(node.ctx, ast.Load)
-        key = isinstance(node.slice, ast.Constant) and type(node.slice.value) is str
-        value = self.container(node.value) if stored or key else self.visit(node.value)
-        node.slice = self.visit(node.slice)
-        if not stored and key:
-            return runtime("entry", node, value, node.slice)
-        node.value = value
-        return node
-
-    def visit_AugAssign(self, node):
-        """`x.a += 1` reads `x.a`: its object says so before the value is computed."""
-        target = node.target
-        if isinstance(target, ast.Name):
-            self.names[target.id] = True
-        else:
-            writing = target.value.args  # of `_jst.writing(x, "a")`
-            writing[0] = self.visit(writing[0])
-            if isinstance(target, ast.Attribute):
-                name = constant(self.mangled(target.attr), target)
-                writing[0] = runtime("read", target, writing[0], name)
-            else:
-                target.slice = self.visit(target.slice)
-        node.value = self.visit(node.value)
-        return node
-
-    def visit_MatchValue(self, node):
-        return node
-
-    def container(self, node):
-        """An expression for a container of which nothing is read."""
-        if isinstance(node, ast.Name):
-            self.names.setdefault(node.id, False)
-            return node
-        if isinstance(node, ast.Call) and is_writing(node):  # `_jst.writing(x)[k] = v`
-            node.args[0] = self.container(node.args[0])
-            return node
-        node = self.visit(node)
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "attr":
-            node.func.attr = "part"
-        return node
-
-    def mangled(self, name: str) -> str:
-        private = name[:2] == "__" and name[-2:] != "__"
-        return self.prefix + name if private else name
-
-
-def is_writing(node: ast.Call) -> bool:
-    """Whether a call is `_jst.writing(x)`."""
-    f = node.func
-    return isinstance(f, ast.Attribute) and f.attr == "writing" and len(node.args) == 1
-
-
 def read(owner, name: str):
     """An object whose attribute is read before it is written."""
     attr(owner, name)
     return owner
 
 
-def instrumented(tree: ast.AST, owner: str | None) -> tuple:
-    """The tree whose reads are noted, and the names that it reads."""
-    noting = Instrument(owner)
-    return noting.visit(copied(tree)), noting.names
-
-
-RUNTIME.read = read
-INSTRUMENTS.append(instrumented)
+RUNTIME.attr, RUNTIME.part, RUNTIME.read, RUNTIME.entry = attr, part, read, entry
+TABLE |= {getattr: getattr_, hasattr: hasattr_, vars: vars_}

@@ -11,12 +11,11 @@ from ..core.files import replace
 from ..eager.hosting import Call
 from ..engine.core import dim as dims
 from ..engine.core.dim import HINT, assuming, symbol, with_equalities
-from ..engine.core.dispatch import current
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.side_effects import Trace
 from ..engine.eager.storage import Gradient, TensorStorage
-from ..engine.eager.tensor import Parameter, Tensor, wrap
+from ..engine.eager.tensor import Parameter
 from ..engine.eager.tracer import trace
 from ..engine.ir.control import while_loop
 from ..engine.ir.cut import pruned
@@ -32,6 +31,7 @@ from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage
 from .formats import export
 from .loading import TranslatedLayer
+from .outside import update_states
 from .saved import Kept, Method, Saved, check_names, checked, signed, texts
 
 CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra"}
@@ -237,24 +237,6 @@ def method_of(name: str, function, arguments: tuple) -> Method:
     program.outputs = program.outputs[: sum(k is not None for k in made.places)]
     drop_copies(program)
     return Method(drop_saved_iterations(program), found["structure"], found["leaves"], made.places)
-
-
-def update_states(left: list, name: str) -> None:
-    """Let the program that is traced update a tensor to which the function binds a new one of the
-    same kind. Warn of other values that the function leaves behind: a saved program does not.
-    """
-    tracer, updates = current.top, []
-    for each in left:
-        before, now = each.place.get(), [*each.state.leaves]
-        if isinstance(before, Tensor) and each.tensors == now and before.spec == now[0].spec:
-            updates.append((before, wrap(tracer.now(tracer.lift(*now)))))
-        else:
-            warnings.warn(
-                f"{name} assigns {each.name}, which outlives it: a saved program does not",
-                stacklevel=8,
-            )
-    for before, now in updates:
-        tracer.write(before, now)
 
 
 def trace_apart(function, specs, **names) -> Trace:

@@ -36,7 +36,7 @@ class Generator:
         return self._state.now
 
     def set_state(self, state: tuple[int, int]) -> "Generator":
-        if current.top.tracing:
+        if current.top.tracing and not current.top.by_hand:
             with Recording(False):
                 there = creation.assign(Tensor([*state], dtype="int64"))
                 current.top.builder.write(self.traced(), there.array)

@@ -9,15 +9,13 @@ from numbers import Real
 from types import BuiltinMethodType, MethodType
 from typing import NamedTuple
 
-import numpy
-
 from ..core import dtype as dt
 from ..core import slots
 from ..core.dim import COMPARE, at, symbols
 from ..core.dispatch import current
 from ..core.slots import slot
 from ..eager.backward import AVERAGING
-from ..eager.device import Place
+from ..eager.device import NUMPY, Place
 
 
 class Key(NamedTuple):
@@ -40,7 +38,7 @@ def cache_key(leaves: list, structure, places: list, specs: list) -> Key:
 
 
 EQUAL = (int, str, bytes, complex, range, type(None), type, MethodType, BuiltinMethodType,
-         numpy.generic, numpy.dtype, dt.DType, Place)  # fmt: skip
+         NUMPY.generic, NUMPY.dtype, dt.DType, Place)  # fmt: skip
 """Types of arguments that are compared by value; all others are compared by identity."""
 
 

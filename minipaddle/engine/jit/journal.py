@@ -144,9 +144,15 @@ def before_write(owner) -> None:
 
 
 def note(place) -> None:
-    """Note a place and its value in the journal of the region, before the place is written."""
-    if current.top.journals:
-        current.top.journals[-1].setdefault(place.key, (place, place.get()))
+    """Note a place and its value in the journal of the region, before the place is written.
+
+    Where a tensor decides whether it is written, its value before is read, too.
+    """
+    journals, reads = current.top.journals, current.top.reads
+    if journals and place.key not in journals[-1]:
+        if len(journals) > 1 and reads is not None:
+            reads.place(place)
+        journals[-1][place.key] = (place, place.get())
 
 
 class journal:

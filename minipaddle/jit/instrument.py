@@ -1,0 +1,98 @@
+"""Converted code is compiled so that it notes what it reads: the calls of `reads.py` are put in.
+
+The text of the converted code shows nothing of them.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from ..engine.jit.templates import constant, runtime
+from ..engine.jit.transpile import INSTRUMENTS
+from ..engine.jit.walking import Rewriter, copied
+
+GROWING = {"append", "extend", "add", "appendleft", "update"}
+"""Methods that change a container and read nothing of it."""
+
+
+class Instrument(Rewriter):
+    """`x.a` -> `_jst.attr(x, "a")`, and notes which names are read: {name: whether whole}."""
+
+    def __init__(self, owner: str | None):
+        self.names: dict[str, bool] = {}
+        self.prefix = f"_{owner.lstrip('_')}" if owner and owner.strip("_") else ""
+
+    def visit_Name(self, node):
+        if isinstance(node.ctx, ast.Load):
+            self.names[node.id] = True
+        return node
+
+    def visit_Attribute(self, node):
+        if isinstance(node.value, ast.Name) and node.value.id == "_jst":
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            self.generic_visit(node)
+            return node
+        value = self.container(node.value) if node.attr in GROWING else self.visit(node.value)
+        return runtime("attr", node, value, constant(self.mangled(node.attr), node))
+
+    def visit_Subscript(self, node):
+        stored = not isinstance(node.ctx, ast.Load)
+        key = isinstance(node.slice, ast.Constant) and type(node.slice.value) is str
+        value = self.container(node.value) if stored or key else self.visit(node.value)
+        node.slice = self.visit(node.slice)
+        if not stored and key:
+            return runtime("entry", node, value, node.slice)
+        node.value = value
+        return node
+
+    def visit_AugAssign(self, node):
+        """`x.a += 1` reads `x.a`: its object says so before the value is computed."""
+        target = node.target
+        if isinstance(target, ast.Name):
+            self.names[target.id] = True
+        else:
+            writing = target.value.args  # of `_jst.writing(x, "a")`
+            writing[0] = self.visit(writing[0])
+            if isinstance(target, ast.Attribute):
+                name = constant(self.mangled(target.attr), target)
+                writing[0] = runtime("read", target, writing[0], name)
+            else:
+                target.slice = self.visit(target.slice)
+        node.value = self.visit(node.value)
+        return node
+
+    def visit_MatchValue(self, node):
+        return node
+
+    def container(self, node):
+        """An expression for a container of which nothing is read."""
+        if isinstance(node, ast.Name):
+            self.names.setdefault(node.id, False)
+            return node
+        if isinstance(node, ast.Call) and is_writing(node):  # `_jst.writing(x)[k] = v`
+            node.args[0] = self.container(node.args[0])
+            return node
+        node = self.visit(node)
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "attr":
+            node.func.attr = "part"
+        return node
+
+    def mangled(self, name: str) -> str:
+        private = name[:2] == "__" and name[-2:] != "__"
+        return self.prefix + name if private else name
+
+
+def is_writing(node: ast.Call) -> bool:
+    """Whether a call is `_jst.writing(x)`."""
+    f = node.func
+    return isinstance(f, ast.Attribute) and f.attr == "writing" and len(node.args) == 1
+
+
+def instrumented(tree: ast.AST, owner: str | None) -> tuple:
+    """The tree whose reads are noted, and the names that it reads."""
+    noting = Instrument(owner)
+    return noting.visit(copied(tree)), noting.names
+
+
+INSTRUMENTS.append(instrumented)
