@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import json
 import os
+import re
 import time
 from contextlib import suppress
 from contextvars import ContextVar
@@ -23,7 +24,15 @@ from ..engine.codegen.kernel_schedule import within
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address
-from ..engine.executors.compiler import Unusable, answer_of, cache_folder, compiler, load, processor
+from ..engine.executors.compiler import (
+    Compiler,
+    Unusable,
+    answer_of,
+    cache_folder,
+    compiler,
+    load,
+    processor,
+)
 
 REGISTERS = (("__AVX512F__", 64, 32), ("__AVX__", 32, 16), ("__aarch64__", 16, 32))
 """Macros of the compiler, with the bytes of a vector register, and how many there are."""
@@ -82,8 +91,7 @@ def targeting(name: str):
     """
     known = instructions(name)
     if known is None:
-        hint = "the compiler's manual lists what it knows, e.g. x86-64-v3, sapphirerapids"
-        raise ValueError(teach(f"no processor is called {name!r}", hint=hint))
+        raise unknown(name)
     return target_facts(Facts(**known))
 
 
@@ -93,7 +101,8 @@ def is_elsewhere() -> bool:
 
 
 def facts() -> Facts:
-    """The facts of the processor that kernels are written for, by default of this one."""
+    """The facts of the processor that kernels are written for, by default of this one, or of the
+    one that the environment variable MINIPADDLE_PROCESSOR names."""
     return _target.get() or facts_here()
 
 
@@ -117,8 +126,9 @@ def facts_here() -> Facts:
 
 def found() -> Facts:
     """The facts, asked and measured."""
-    sizes = sizes_in_files() or (measured_sizes() if compiler() else ())
-    known = instructions("native") or {}
+    cc = compiler()
+    sizes = sizes_in_files() or (measured_sizes() if cc else ())
+    known = (cc and instructions(cc.processor)) or {}
     return Facts(**known, **dict(zip(("first", "second", "third"), sizes)))
 
 
@@ -126,15 +136,35 @@ def instructions(name: str) -> dict | None:
     """The registers and instructions of a processor, as the compiler sees it; None if there is no
     compiler, or none that knows it."""
     cc = compiler()
-    if cc is None:
+    known = cc and macros(cc, name)
+    if not known:
         return None
-    flags = [f"-march={name}" if flag == "-march=native" else flag for flag in cc.flags]
-    macros = answer_of([*cc.command, *flags, "-dM", "-E", "-x", "c", os.devnull])
-    if macros is None:
-        return None
-    sizes = next((known for macro, *known in REGISTERS if macro in macros), Facts()[:2])
-    has = {field: macro in macros for field, macro in DOTS.items()}
+    sizes = next((known_sizes for macro, *known_sizes in REGISTERS if macro in known), Facts()[:2])
+    has = {field: macro in known for field, macro in DOTS.items()}
     return {"vector": sizes[0], "registers": sizes[1], **has}
+
+
+def macros(cc: Compiler, name: str) -> set[str]:
+    """The names that a compiler defines for a processor; none if it does not know the processor."""
+    flags = cc._replace(processor=name).flags
+    text = answer_of([*cc.command, *flags, "-dM", "-E", "-x", "c", os.devnull])
+    return set(re.findall(r"^#define (\w+)", text or "", re.MULTILINE))
+
+
+def lacking(cc: Compiler, name: str, here: str = "native") -> list[str]:
+    """The instructions of a processor that this one (or `here`) lacks, by the compiler's names.
+    Raises ValueError if the compiler does not know the processor.
+    """
+    asked = macros(cc, name)
+    if not asked:
+        raise unknown(name)
+    found = asked - macros(cc, here)
+    return sorted(macro.strip("_") for macro in found if macro.isupper())
+
+
+def unknown(name: str) -> ValueError:
+    hint = "the compiler's manual lists what it knows, e.g. x86-64-v3, sapphirerapids"
+    return ValueError(teach(f"no processor is called {name!r}", hint=hint))
 
 
 def sizes_in_files(folder: Path = FOLDER) -> tuple[int, ...]:

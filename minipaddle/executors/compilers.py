@@ -12,6 +12,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from ..codegen.machine import lacking
 from ..engine.executors.compiler import (
     BUILT,
     COMMANDS,
@@ -21,7 +22,9 @@ from ..engine.executors.compiler import (
     THREADS,
     VECTORS,
     Compiler,
+    Unusable,
     answer_of,
+    give_up,
 )
 
 COMMANDS.append((sys.executable, "-m", "ziglang", "cc"))
@@ -43,14 +46,36 @@ up their names again would take two thirds of the linker's time, 10 ms for each 
 LIBM = "libm.so.6"
 
 
-def described(command: tuple[str, ...], version: str) -> Compiler:
+def described(command: tuple[str, ...], version: str) -> Compiler | None:
     """A compiler that answers with this version, with what is best for it."""
     if "gcc" in version.lower():
-        return Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
-    return Compiler(command, version, LIBRARIES, THREADS if has_openmp(command) else VECTORS)
+        cc = Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
+    else:
+        openmp = THREADS if has_openmp(command) else VECTORS
+        cc = Compiler(command, version, LIBRARIES, openmp)
+    return for_chosen_processor(cc)
 
 
 DESCRIBED.append(described)
+
+
+def for_chosen_processor(cc: Compiler) -> Compiler | None:
+    """The compiler for the processor that MINIPADDLE_PROCESSOR names, else for this one; None, with
+    a warning, if programs for it would not run here.
+    """
+    name = os.environ.get("MINIPADDLE_PROCESSOR", "native")
+    if name == "native":
+        return cc
+    try:
+        lacks = lacking(cc, name)
+    except ValueError:
+        why = f"{' '.join(cc.command)} knows none of this name"
+    else:
+        if not lacks:
+            return cc._replace(processor=name)
+        why = f"this processor lacks {', '.join(lacks)}"
+    give_up(Unusable(f"MINIPADDLE_PROCESSOR is {name!r}: {why}", hint="native is this processor"))
+    return None
 
 
 def gcc_libraries() -> tuple[str, ...]:

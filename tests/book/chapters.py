@@ -1,13 +1,15 @@
 """Running chapters: what the tests of the book share."""
 
 import os
-import platform
 import re
 import tempfile
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from numpy._core._multiarray_umath import __cpu_features__
+
+from tests.processors import settings
 
 BOOK = Path(__file__).parents[2] / "book"
 CHAPTERS = sorted(BOOK.glob("*.ipynb"))
@@ -16,9 +18,10 @@ FEW = CHAPTERS if os.environ.get("BOOK_ALL") else CHAPTERS[:1]
 once as it is; BOOK_ALL=1 walks through all of them."""
 
 WORKSPACE = "MINIPADDLE_EXERCISES"
-SAME = {"OPENBLAS_CORETYPE": "Haswell"} if platform.machine() in ("x86_64", "AMD64") else {}
-"""NumPy's products round as the kernels do that OpenBLAS chooses for a processor; with these, which
-nearly all can run, chapters say the same on all of them."""
+AVX2 = __cpu_features__.get("X86_V3", __cpu_features__.get("AVX2"))  # since NumPy 2.4, before
+SAME = settings("x86-64-v3") if AVX2 else {}
+"""Libraries round as the instructions do that they choose for a processor, and so do programs that
+are compiled for it. With these, which nearly all can run, chapters say the same on all of them."""
 
 # What may differ from run to run, and what it is compared as.
 VOLATILE = [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import shutil
 import subprocess
 import tempfile
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -15,14 +17,19 @@ import numpy as np
 import pytest
 
 from minipaddle.codegen.blas import BLAS
+from minipaddle.codegen.machine import facts_here
 from minipaddle.codegen.prepacking import constant_inputs
 from minipaddle.engine.codegen.kernel import C_TYPES, EMITTERS, Kernel, is_number, results
 from minipaddle.engine.codegen.translation_unit import prologue
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Record
+from minipaddle.engine.executors.compiler import compiler
 from minipaddle.executors.compilers import GCC_EFFORT
+from tests.processors import processors
 
-FLAGS = (*GCC_EFFORT, "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
+HERE = os.environ.get("MINIPADDLE_PROCESSOR", "native")
+"""The processor that kernels are compiled for, as in -march, where a test names no other."""
+FLAGS = (*GCC_EFFORT, f"-march={HERE}", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter",
           "-Wno-type-limits", "-Wno-tautological-compare", "-Wno-aggressive-loop-optimizations",
           "-Wno-unused-variable", "-Wno-unused-but-set-variable")  # fmt: skip
@@ -30,6 +37,30 @@ GUARD = 256
 """Bytes before and after every buffer that must stay as they are."""
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
+on_each_processor = pytest.mark.parametrize("processor", processors())
+"""Tests of values: for each level that this machine has, and for itself."""
+
+
+def flags_for(processor: str) -> tuple[str, ...]:
+    """The flags for a processor, as compilers call it."""
+    return tuple(f"-march={processor}" if "-march" in flag else flag for flag in FLAGS)
+
+
+@contextmanager
+def programs_for(processor: str):
+    """Within the block programs are written and compiled for a processor, which this one can run,
+    as if the environment variable had named it from the beginning.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MINIPADDLE_PROCESSOR", processor)
+        forget_the_processor()
+        yield
+    forget_the_processor()
+
+
+def forget_the_processor():
+    compiler.cache_clear()
+    facts_here.cache_clear()
 
 
 class Call(NamedTuple):

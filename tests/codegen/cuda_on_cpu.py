@@ -22,9 +22,10 @@ import pytest
 
 from minipaddle.codegen.cuda.prologue import portable, prologue
 from minipaddle.engine.eager.device import NUMPY
+from tests.codegen.compiling import HERE
 
 HEADER = (Path(__file__).parent / "cuda_on_cpu.h").read_text()
-FLAGS = ("-O0", "-march=native", "-shared", "-fPIC", "-w", "-std=c++17", "-U_FORTIFY_SOURCE")
+FLAGS = ("-O0", f"-march={HERE}", "-shared", "-fPIC", "-w", "-std=c++17", "-U_FORTIFY_SOURCE")
 
 
 def can_emulate_gpu() -> bool:

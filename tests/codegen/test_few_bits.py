@@ -16,14 +16,24 @@ from minipaddle.codegen.machine import facts, targeting
 from minipaddle.engine.codegen.translation_unit import with_prologue
 from tests.codegen import test_integer_products as whole
 from tests.codegen import test_product as product
-from tests.codegen.compiling import FLAGS, call, needs_gcc, run_all
+from tests.codegen.compiling import (
+    FLAGS,
+    call,
+    flags_for,
+    needs_gcc,
+    on_each_processor,
+    run_all,
+)
+from tests.processors import processors
 
 pytestmark = [
     needs_gcc,
     pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="flags of x86"),
 ]
 EMULATED = (*FLAGS, "-include", str(Path(__file__).with_name("few_bits.h")))
-PLAIN = tuple(flag.replace("=native", "=x86-64-v3") for flag in FLAGS)
+WAYS = {"emulated": EMULATED, **{name: flags_for(name) for name in processors()}}
+"""Flags to compile kernels of VNNI and BF16 with: with their instructions, or without."""
+in_all_ways = pytest.mark.parametrize("flags", WAYS.values(), ids=WAYS)
 SIZES = [(8, 2, 3), (9, 33, 70), (50, 130, 32), (97, 7, 65)]
 
 
@@ -37,9 +47,9 @@ def test_a_processor_by_its_name():
         targeting("z80")
 
 
-@pytest.mark.parametrize("flags", [EMULATED, PLAIN], ids=["emulated", "plain C"])
+@in_all_ways
 def test_four_bytes_at_once_make_the_same_sums(flags):
-    """The kernels of VNNI, also compiled for a processor without it."""
+    """The kernels of VNNI, also compiled for processors without it."""
     with targeting("icelake-server"):
         some = whole.calls()
     assert sum("uint8_t wide" in one.kernel.source for one in some) > 5
@@ -47,10 +57,8 @@ def test_four_bytes_at_once_make_the_same_sums(flags):
     whole.check(some, flags=flags)
 
 
-@pytest.mark.parametrize("march", ["x86-64-v3", "x86-64"])
-def test_four_bytes_behind_a_relu(march, monkeypatch):
-    """The largest of both sides, too, whose pairs of products just fit int16."""
-    monkeypatch.setattr(grouped_tiles, "is_known_unsigned", lambda edge: True)
+def behind_a_relu() -> list:
+    """Products and convolutions of bytes from 0 to 127, as the emitters believe."""
     rng, some = np.random.default_rng(0), []
     for m, k, n in SIZES:
         x, y = (
@@ -67,9 +75,26 @@ def test_four_bytes_behind_a_relu(march, monkeypatch):
         image = rng.integers(0, 128, (2, 7, 9, channels)).astype("int8")
         kernel = rng.integers(-128, 128, (3, 2, channels, 21)).astype("int8")
         some.append(call("conv_last_integer", [image, kernel], at))
-    with targeting(march):
-        assert all("integer_rows_bytes(" in one.kernel.source for one in some)
-    whole.check(some, flags=tuple(flag.replace("=native", f"={march}") for flag in FLAGS))
+    return some
+
+
+@pytest.mark.parametrize(
+    ("processor", "form"), [("x86-64-v3", "bytes"), ("x86-64", "bytes"), ("cooperlake", "fours")]
+)
+def test_the_form_behind_a_relu(processor, form, monkeypatch):
+    monkeypatch.setattr(grouped_tiles, "is_known_unsigned", lambda edge: True)
+    with targeting(processor):
+        some = behind_a_relu()
+    assert all(f"integer_rows_{form}(" in one.kernel.source for one in some)
+
+
+@on_each_processor
+def test_four_bytes_behind_a_relu(processor, monkeypatch):
+    """The largest of both sides, too, whose pairs of products just fit int16."""
+    monkeypatch.setattr(grouped_tiles, "is_known_unsigned", lambda edge: True)
+    with targeting(processor):
+        some = behind_a_relu()
+    whole.check(some, flags=flags_for(processor))
 
 
 WINDOWS = [  # channels, kernel, stride, padding, dilation
@@ -80,8 +105,8 @@ WINDOWS = [  # channels, kernel, stride, padding, dilation
 ]
 
 
-@pytest.mark.parametrize("march", ["x86-64-v3", "x86-64"])
-def test_four_taps_behind_a_relu(march, monkeypatch):
+@on_each_processor
+def test_four_taps_behind_a_relu(processor, monkeypatch):
     """Depthwise: whole windows and parts of them, the largest of both sides, a negative number."""
     monkeypatch.setattr(integer_products, "is_known_unsigned", lambda edge: True)
     rng, some = np.random.default_rng(0), []
@@ -96,7 +121,7 @@ def test_four_taps_behind_a_relu(march, monkeypatch):
             some += [call("conv_last_integer", [x, w], at, constant=c) for c in ([], [1])]
             some += [call("conv_last_integer", [*xs], at) for xs in (largest, (negative, w))]
     assert all("int8_t *kernels" in one.kernel.source for one in some)
-    whole.check(some, flags=tuple(flag.replace("=native", f"={march}") for flag in FLAGS))
+    whole.check(some, flags=flags_for(processor))
 
 
 def products(name: str) -> list:
@@ -111,7 +136,7 @@ def products(name: str) -> list:
     return found
 
 
-@pytest.mark.parametrize("flags", [EMULATED, PLAIN], ids=["emulated", "plain C"])
+@in_all_ways
 def test_pairs_of_halves(flags):
     """Within the bound of a float32 sum, and of one rounding of the result to bfloat16."""
     some = products("sapphirerapids")
@@ -164,9 +189,8 @@ def test_the_inner_loop_of_a_tile(form, name, instruction, tmp_path):
     use = f"void use(const {form.A} *a, const {form.B} *b, {form.C} *c, long k)\n"
     use += f"{{ integer_panel_{form.F}({form.rows}, {form.panel}, k, a, 4 * k, b, c, 64); }}\n"
     (tmp_path / "tile.c").write_text(text + use)
-    flags = [f"-march={name}" if flag == "-march=native" else flag for flag in FLAGS]
     done = subprocess.run(
-        ["gcc", *flags, "-S", "-o", "-", str(tmp_path / "tile.c")],
+        ["gcc", *flags_for(name), "-S", "-o", "-", str(tmp_path / "tile.c")],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     loops = re.findall(r"^(\.L\d+):\n((?:(?!^\.L).*\n)*?)\tj\w+\t\1\n", done.stdout, re.MULTILINE)

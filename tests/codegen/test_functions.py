@@ -5,7 +5,15 @@ import pytest
 from scipy import special
 
 from minipaddle.engine.codegen.nest_kernel import emit_nest
-from tests.codegen.compiling import FLAGS, Call, needs_gcc, record_of, run_all
+from tests.codegen.compiling import (
+    FLAGS,
+    Call,
+    flags_for,
+    needs_gcc,
+    on_each_processor,
+    record_of,
+    run_all,
+)
 
 pytestmark = needs_gcc
 
@@ -23,11 +31,10 @@ def ulps(y, wanted) -> float:
     return (abs(y - wanted) / np.spacing(abs(wanted).astype(y.dtype)).astype("float64")).max()
 
 
-@pytest.mark.parametrize("processor", ["native", "x86-64"])
+@on_each_processor
 def test_exponential(processor):
     x = np.linspace(-86.7, 88.722, 200_001).astype("float32")
-    flags = tuple(f"-march={processor}" if "march" in flag else flag for flag in FLAGS)
-    assert ulps(found("exp", x, flags), np.exp(x.astype("float64"))) < 1.1
+    assert ulps(found("exp", x, flags_for(processor)), np.exp(x.astype("float64"))) < 1.1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1,14 +1,21 @@
 """Products of int8 in int32, compiled for several processors: equal to NumPy's to the last bit."""
 
-import platform
-
 import numpy as np
 import pytest
 
+from minipaddle.codegen.machine import targeting
 from minipaddle.codegen.prepacking import constant_inputs
 from minipaddle.engine.codegen.kernel import EMITTERS
 from minipaddle.engine.codegen.kernel_schedule import Schedule, following
-from tests.codegen.compiling import FLAGS, Call, call, needs_gcc, record_of, run_all
+from tests.codegen.compiling import (
+    Call,
+    call,
+    flags_for,
+    needs_gcc,
+    on_each_processor,
+    record_of,
+    run_all,
+)
 
 pytestmark = needs_gcc
 RNG = np.random.default_rng(0)
@@ -76,37 +83,50 @@ def check(some, **how):
         np.testing.assert_array_equal(got, want, err_msg=str(record))
 
 
-def test_tiles_and_loops():
-    some = calls()
-    check(some)
-    tiles = ["integer_rows" in one.kernel.source for one in some]
-    assert sum(tiles) > 8
-    assert not all(tiles)
+@on_each_processor
+def test_sums_are_numpys(processor):
+    with targeting(processor):
+        some = calls()
+    check(some, flags=flags_for(processor))
 
 
-def test_winograds_sums_are_exact():
-    some = tiled_calls()
+@pytest.mark.parametrize(
+    ("processor", "form", "tiled"),
+    [("x86-64-v2", "int8_t", 10), ("x86-64-v3", "int8_t", 10), ("icelake-server", "fours", 6)],
+)
+def test_tiles_and_loops(processor, form, tiled):
+    """A few rows are summed in plain loops: fewer than eight for VNNI, than six for the others."""
+    with targeting(processor):
+        sources = [one.kernel.source for one in calls()]
+    assert sum(f"integer_rows_{form}(" in source for source in sources) == tiled
+    assert sum("integer_rows" in source for source in sources) == tiled
+
+
+@on_each_processor
+def test_winograds_sums_are_exact(processor):
+    with targeting(processor):
+        some = tiled_calls()
     for m in (2, 4):
         assert sum(f"winograd_input_{m}" in c.kernel.source for c in some) == 1 + len(WHOLE_TILES)
-    check(some)
-    check(some, threads=2)
+    check(some, flags=flags_for(processor))
+    check(some, threads=2, flags=flags_for(processor))
 
 
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="flags of x86")
-def test_without_vectors_of_their_own():
-    check(calls() + tiled_calls(), flags=tuple(f.replace("=native", "=x86-64") for f in FLAGS))
-
-
+@pytest.mark.parametrize(
+    ("processor", "terms", "columns", "header"),
+    [("x86-64-v2", 2, 16, 0), ("x86-64-v3", 2, 16, 0), ("icelake-server", 4, 32, 128)],
+)
 @pytest.mark.parametrize(("x", "y", "at"), MATRICES[:5] + MATRICES[8:10])
-def test_a_constant_side_is_packed_ahead(x, y, at):
-    """The kernel says what is to be done: panels of 16 columns, of pairs of terms."""
+def test_a_constant_side_is_packed_ahead(x, y, at, processor, terms, columns, header):
+    """The kernel says what is to be done: panels of whole columns, of pairs or fours of terms."""
     arrays = [bytes_of(x), bytes_of(y)]
     record = record_of("product_integer", arrays, **at)
     right = 0 if at is EXCHANGED else 1
-    with constant_inputs([record.inputs[right]]):
+    with targeting(processor), constant_inputs([record.inputs[right]]):
         kernel = EMITTERS["product_integer"](record, "packed")
     assert kernel.prepack.edge is record.inputs[right]
     matrix = np.transpose(arrays[1], at["y_perm"]) if right else arrays[0].T
     k, n = matrix.shape
-    assert kernel.prepack.elements == (k + k % 2) * -(-n // 16) * 16
+    panels, filled = -(-n // columns), -(-k // terms) * terms
+    assert kernel.prepack.elements == panels * (filled * columns + header)
     assert "integer_panels_" not in kernel.source

@@ -8,6 +8,8 @@ import pytest
 from minipaddle.codegen import blas, machine, microkernel
 from minipaddle.codegen.machine import Facts
 from minipaddle.engine.executors import compiler
+from tests.codegen.compiling import programs_for
+from tests.processors import processors
 
 needs_cc = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
 
@@ -69,6 +71,30 @@ def test_a_walk_visits_each_line(monkeypatch):
     assert met[64] == met[0] == 0
     sizes = machine.measured_sizes((1 << 13, 1 << 14))
     assert all(size in (1 << 13, 1 << 14) for size in sizes)
+
+
+@needs_cc
+@pytest.mark.skipif(not processors(), reason="processors have other names here")
+def test_kernels_are_written_for_the_processor_that_is_named():
+    for name in processors():
+        with programs_for(name):
+            known = machine.facts()
+            assert f"-march={name}" in compiler.compiler().flags
+            assert known[2:5] == machine.found()[2:5]  # the caches are this one's
+        with machine.targeting(name):
+            assert (known[:2], known[5:]) == (machine.facts()[:2], machine.facts()[5:])
+
+
+@needs_cc
+def test_what_a_processor_lacks_has_names():
+    cc = compiler.compiler()
+    assert machine.lacking(cc, cc.processor, cc.processor) == []
+    if machine.macros(cc, "x86-64-v4"):
+        assert machine.lacking(cc, "x86-64-v3", "x86-64-v4") == []
+        assert machine.lacking(cc, "x86-64-v4", "x86-64-v3") == [
+            "AVX512BW", "AVX512CD", "AVX512DQ", "AVX512F", "AVX512VL"]  # fmt: skip
+    with pytest.raises(ValueError, match="no processor is called 'z80'"):
+        machine.lacking(cc, "z80")
 
 
 @pytest.mark.parametrize("known", [Facts(), Facts(32, 16), Facts(64, 32), Facts(16, 32)])

@@ -6,9 +6,13 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
+from minipaddle.codegen.machine import targeting
+from minipaddle.engine.core.record import Spec
+from minipaddle.engine.executors.native import Executable
 from minipaddle.quantization import PTQ, QuantConfig
 from minipaddle.quantization import observers as o
-from tests.codegen.compiling import needs_gcc
+from tests.codegen.compiling import needs_gcc, on_each_processor, programs_for
+from tests.passes.programs import program_of
 
 pytestmark = needs_gcc
 
@@ -29,12 +33,14 @@ class Net(nn.Layer):
         return self.last(self.activation(x + self.third(x)))
 
 
-@pytest.mark.parametrize(
-    ("channels", "activation"),
-    [(40, F.relu), (37, F.relu6), (13, lambda x: x), (64, F.tanh)],
-    ids=["relu", "relu6", "none", "tanh"],
-)
-def test_sums_become_bytes(channels, activation):
+KINDS = {
+    "relu": (40, F.relu), "relu6": (37, F.relu6), "none": (13, lambda x: x), "tanh": (64, F.tanh),
+}  # fmt: skip
+
+
+def as_bytes(kind: str):
+    """A network on bytes, of some channels and an activation, and its input."""
+    channels, activation = KINDS[kind]
     paddle.seed(0)
     net, x = Net(channels, activation).eval(), 3 * paddle.randn([2, 3, 9, 7])
     kinds = o.AbsmaxObserver(), o.AbsMaxChannelWiseWeightObserver()
@@ -42,25 +48,36 @@ def test_sums_become_bytes(channels, activation):
     with paddle.no_grad():
         observed = ptq.quantize(net)
         observed(x / 2)  # some values are beyond what was observed
-        small = ptq.convert(observed)
+        return ptq.convert(observed), x
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@on_each_processor
+def test_sums_become_bytes(processor, kind):
+    small, x = as_bytes(kind)
+    with paddle.no_grad(), programs_for(processor):
         run = paddle.jit.to_static(lambda x: small(x), backend="native")
         np.testing.assert_array_equal(run(x).numpy(), small(x).numpy())
-    source = run.executables[0].source.own
-    usual = activation is not F.tanh
-    assert (source.count(" requantize(") > 2) is usual
-    assert ("integer_rows_bytes(" in source) is (activation in (F.relu, F.relu6))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("processor", "form"), [("x86-64-v3", "bytes"), ("icelake-server", "fours")]
+)
+def test_one_function_makes_them(processor, form, kind):
+    """Tiles of the form for bytes that are not negative, behind a ReLU; for VNNI, for any bytes."""
+    small, x = as_bytes(kind)
+    with paddle.no_grad(), targeting(processor):
+        program = program_of(small, Spec(x.numpy().shape, x.numpy().dtype))
+        source = Executable(program, load=False).source.own
+    assert (source.count(" requantize(") > 2) is (kind != "tanh")
+    assert (f"integer_rows_{form}(" in source) is (form == "fours" or kind in ("relu", "relu6"))
 
 
 def test_biases_that_no_byte_holds():
     """Not numbers, and more than a whole number holds: with bounds before they are packed."""
-    paddle.seed(0)
-    net, x = Net(40, F.relu6).eval(), paddle.randn([1, 3, 9, 7])
-    kinds = o.AbsmaxObserver(), o.AbsMaxChannelWiseWeightObserver()
-    ptq = PTQ(QuantConfig(activation=kinds[0], weight=kinds[1]))
+    small, x = as_bytes("relu6")
     with paddle.no_grad():
-        observed = ptq.quantize(net)
-        observed(x)
-        small = ptq.convert(observed)
         biases = [value for name, value in small.state_dict().items() if name.endswith("bias")]
         for bias in biases[:-1]:
             given = bias.numpy()

@@ -14,9 +14,9 @@ SCRIPT = """
 import numpy as np
 from tests.codegen import test_back_to_back_gemm as b, test_convolution as c, test_indexing as i
 from tests.codegen import test_integer_products as w, test_pooling as p, test_product as m
-from tests.codegen.compiling import call, run_all
+from tests.codegen.compiling import HERE, call, run_all
 
-flags = ("-O1", "-march=native", "-fno-trapping-math", "-fopenmp", "-g",
+flags = ("-O1", f"-march={HERE}", "-fno-trapping-math", "-fopenmp", "-g",
          "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
          "-fno-sanitize=alignment")
 products = [((9, 33), (33, 17), m.PLAIN), ((5, 33), (40, 33), m.TURNED),

@@ -45,6 +45,35 @@ def test_gcc_has_threads(chosen):
     assert compilers.has_openmp(found.command)
 
 
+TWO_PROCESSORS = """case "$*" in
+    --version) echo "clang version 99";;
+    *march=native*-dM*) echo "#define __OLD__ 1"; echo "#define __small 1";;
+    *march=newer*-dM*) echo "#define __OLD__ 1"; echo "#define __NEW__ 1"; echo "#define __big 1";;
+    *march=older*-dM*) echo "#define __OLD__ 1";;
+    *) exit 1;;
+esac"""
+"""A compiler of two other processors: one has more instructions than this one, one as many."""
+
+
+def test_programs_are_for_the_processor_that_is_named(chosen, monkeypatch):
+    assert "-march=native" in chosen(TWO_PROCESSORS).flags
+    monkeypatch.setenv("MINIPADDLE_PROCESSOR", "older")
+    flags = chosen(TWO_PROCESSORS).flags
+    assert [flag for flag in flags if "march" in flag] == ["-march=older"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("newer", "this processor lacks NEW\n"), ("z80", "cc knows none")],
+)
+def test_none_are_compiled_that_would_not_run(name, why, chosen, monkeypatch):
+    monkeypatch.setattr(c, "unusable", [])
+    monkeypatch.setenv("MINIPADDLE_PROCESSOR", name)
+    with pytest.warns(UserWarning, match=f"MINIPADDLE_PROCESSOR is '{name}': .*{why}"):
+        assert chosen(TWO_PROCESSORS) is None
+    assert len(c.unusable) == 1
+
+
 def test_what_makes_a_file_that_can_not_be_loaded_has_no_library(chosen):
     found = chosen('[ "$1" = --version ] && echo "clang version 99" || eval "echo x > \\${6}"')
     assert found.openmp == c.VECTORS

@@ -26,6 +26,7 @@ from minipaddle.static import InputSpec
 from minipaddle.testing.exported import FLAGS, aligned
 from tests.executors.fuzz import Report, programs_of
 from tests.export.built import MODELS, TOLERANCE, Built, random, results, saved
+from tests.processors import processors
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
 ALONE = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
@@ -99,14 +100,8 @@ def test_the_same_model_gives_the_same_bytes(tmp_path):
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
 
 
-@pytest.mark.parametrize("level", ["x86-64-v3"])
-def test_wider_vectors_compute_the_same(tmp_path, level):
-    try:
-        with open("/proc/cpuinfo") as file:
-            if " avx2 " not in file.read():
-                pytest.skip("this processor has no AVX2")
-    except OSError:
-        pytest.skip("this system does not say which instructions there are")
+@pytest.mark.parametrize("level", [name for name in processors() if name in LEVELS])
+def test_each_level_computes_the_same(tmp_path, level):
     for name in ("int8", "gpt"):
         make, x = MODELS[name]
         net = make()

@@ -149,6 +149,36 @@ def test_the_tests_of_a_module_are_asked_for_in_one_word(run, started):
     assert started[-1][-1] == "--of="
 
 
+@pytest.mark.parametrize("words", [["--processor", "x86-64-v2"], ["--processor=x86-64-v2"]])
+def test_tests_run_as_on_another_processor(words, run, started, monkeypatch):
+    monkeypatch.setattr(run, "pretend", lambda name: started.append(name))
+    run.main(["test", "-x", *words, "tests/x.py"])
+    assert started[2] == "x86-64-v2"
+    assert started[3][-2:] == ["-x", "tests/x.py"]
+    started.clear()
+    run.main(["test", *words])  # the whole suite: behind the gates
+    assert started[2:4] == ["x86-64-v2", ["-m", "ruff", "check", "--quiet", "."]]
+    assert started[-1][-1] == "--cov"
+
+
+def test_the_processor_goes_into_the_environment(run, monkeypatch):
+    monkeypatch.setattr(run, "PYTHON", Path(sys.executable))
+    monkeypatch.setenv("MINIPADDLE_PROCESSOR", "z80")  # is not asked
+    run.pretend("native")
+    assert run.environment()["MINIPADDLE_PROCESSOR"] == "native"
+
+
+@pytest.mark.parametrize("name", ["z80", ""])
+def test_a_processor_that_there_is_not_ends_it(name, run, monkeypatch, capfd):
+    monkeypatch.setattr(run, "PYTHON", Path(sys.executable))
+    with pytest.raises(SystemExit) as leave:
+        run.pretend(name)
+    assert leave.value.code == 1
+    assert (
+        f"--processor: there is no {name!r}; expected: native, x86-64-v2" in capfd.readouterr().err
+    )
+
+
 def test_named_tests_run_alone(run, started):
     run.main(["test", "tests/x.py", "-k", "y"])
     assert started[2:] == [

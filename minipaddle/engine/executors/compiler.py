@@ -25,8 +25,8 @@ from typing import NamedTuple
 from ..core.errors import teach
 
 FLAGS = (
-    "-march=native", "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math",
-    "-fwrapv", "-fvisibility=hidden", "-fPIC", "-Werror=implicit-function-declaration",
+    "-mprefer-vector-width=512", "-fno-math-errno", "-fno-trapping-math", "-fwrapv",
+    "-fvisibility=hidden", "-fPIC", "-Werror=implicit-function-declaration",
 )  # fmt: skip
 """Integers wrap around, as in NumPy. There is no -ffast-math: NaN and Inf keep their meaning, and
 so do denormal numbers in the rest of the process."""
@@ -56,11 +56,12 @@ class Compiler(NamedTuple):
     libraries: tuple[str, ...]
     openmp: str  # the flag of OpenMP: with threads, or only vector loops
     effort: tuple[str, ...] = EFFORT
+    processor: str = "native"  # the name, as in -march, of what programs are compiled for
 
     @property
     def flags(self) -> tuple[str, ...]:
         """All flags of a compilation."""
-        return *self.effort, *FLAGS, self.openmp
+        return *self.effort, f"-march={self.processor}", *FLAGS, self.openmp
 
     def __str__(self) -> str:
         """The version, and a note if its programs use one thread."""
