@@ -31,8 +31,8 @@ LIBRARIES = {
         "ONEDNN_MAX_CPU_ISA": "AVX512_CORE", "MKL_ENABLE_INSTRUCTIONS": "AVX512",
     },
 }  # fmt: skip
-"""What OpenBLAS, PyTorch with its libraries, and glibc read when they start, for each level of AMD's
-and Intel's processors: SSE4.2, which NumPy needs, AVX2, AVX-512."""
+"""What OpenBLAS, PyTorch with its libraries, and glibc read when they start, for each level of x86:
+SSE4.2, which NumPy needs, AVX2, AVX-512."""
 
 
 def settings(level: str) -> dict[str, str]:
