@@ -124,10 +124,12 @@ def pytest_configure(config):
 
 
 def pytest_report_header(config):
+    said = [f"processor: {os.environ.get('MINIPADDLE_PROCESSOR', 'native')}"]
     if config.option.of:
         root = config.rootpath
         names = [os.path.relpath(path, root) for path in config.args]
-        return f"tests of {', '.join(config.option.of)}: {' '.join(names)}"
+        said.append(f"tests of {', '.join(config.option.of)}: {' '.join(names)}")
+    return said
 
 
 def pytest_collection_finish():
