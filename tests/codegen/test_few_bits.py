@@ -18,7 +18,9 @@ from tests.codegen import test_integer_products as whole
 from tests.codegen import test_product as product
 from tests.codegen.compiling import (
     FLAGS,
+    STRICT,
     call,
+    file_of,
     flags_for,
     needs_gcc,
     on_each_processor,
@@ -171,6 +173,16 @@ def test_mixed_precision_multiplies_halves(monkeypatch):
             assert run.executables[0].source.own.count("integer_rows_halves(") == 5
     for got, want in zip(*found, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-2, atol=1e-3 * abs(want).max())
+
+
+@pytest.mark.parametrize("name", ["x86-64-v4", "icelake-server", "sapphirerapids"])
+def test_kernels_compile_for_processors_that_are_not_here(name, tmp_path):
+    """Without a warning; nothing of it is run."""
+    with targeting(name):
+        some = [*whole.calls()[4::3], *products(name)[4:8]]
+    (tmp_path / "k.c").write_text(file_of([one.kernel for one in some]))
+    command = ["gcc", *flags_for(name), *STRICT, "-c", "k.c"]
+    subprocess.run(command, cwd=tmp_path, check=True)
 
 
 def test_other_processors_multiply_halves_as_floats():
