@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from argparse import Namespace
+from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.distributed import fleet, launch
+from minipaddle.distributed.ps import client as client_file
 from minipaddle.distributed.ps import journal, on_ray
 from minipaddle.distributed.ps.client import Client, GeoClient
 from minipaddle.distributed.ps.entries import admits
@@ -482,6 +484,37 @@ def test_the_disk_is_waited_for_if_asked(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIPADDLE_PS_FSYNC", "1")
     pushed(tmp_path, 2)
     assert len(synced) == 3  # the table and two pushes
+
+
+# ---- who does not come -----------------------------------------------------------------------
+
+
+def test_a_worker_that_keeps_the_others_waiting_is_named():
+    """Not the server that waits for it, nor the worker that waits."""
+    carrier = Threads(1, 3)
+    clients = [Client(carrier, k, 3, timeout=0.2) for k in range(3)]
+    for client in clients:
+        client.create("t", config())
+    for client in clients[:2]:
+        client.push("t", [1], ones(1), 1.0)
+    waits = {
+        "pull": (lambda: clients[0].pull("t", [1]), "worker 2 did not come"),
+        "barrier": (clients[0].barrier, "worker 1 did not come and worker 2 did not come"),
+    }
+    for do, (wait, who) in waits.items():
+        with pytest.raises(TimeoutError) as error:
+            wait()
+        said = str(error.value).splitlines()[0]
+        assert said == f"worker 0 waited 0.2 s for server 0 ({do}): {who}"
+    clients[2].stop()
+    np.testing.assert_allclose(clients[0].pull("t", [1]), ones(1, -1.0))
+
+
+def test_a_server_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setattr(client_file, "ANSWER", 0.1)
+    silent = Namespace(servers=1, ask=lambda server, request: Future())
+    with pytest.raises(TimeoutError, match=r"for server 0 \(report\): it does not answer"):
+        Client(silent, 1, 2, timeout=0.1).report()
 
 
 # ---- small functions -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ...engine.core.errors import value_error
+from ...engine.core.errors import teach, value_error
 from ...engine.core.slots import slot
 from ...engine.distributed.process_group import TIMEOUT
 from ...engine.eager.device import NUMPY
@@ -20,13 +20,17 @@ from .table import Table
 TRIES = 3
 """How often a request is sent to a server that dies again and again."""
 
+ANSWER = 5.0
+"""The seconds in which a server must say for whom it waits."""
+
 
 class Carrier(Protocol):
     """What carries requests to servers and answers back: threads, MPI or Ray.
 
     servers: how many there are
     ask(server, request): send a request, without waiting; an object whose `result(timeout)` is the
-        answer, or raises the server's error, or `ServerLost`
+        answer, or raises the server's error, or `ServerLost`, or, when it does not come in time,
+        TimeoutError
     recover(server): bring back a server that died, from its folder; RuntimeError where that cannot
         be done
     """
@@ -69,6 +73,19 @@ class Client:
                     raise
                 self.carrier.recover(server)
                 answer = self.carrier.ask(server, request)
+            except TimeoutError:
+                raise self.late(server, request["do"]) from None
+
+    def late(self, server: int, do: str) -> TimeoutError:
+        """The error of a request that was not answered in time; it names who did not come."""
+        try:
+            found = self.carrier.ask(server, {"do": "awaited"}).result(ANSWER)
+            others = [f"worker {w} did not come" for w in found if w != self.worker]
+            who = " and ".join(others) or "it is busy"
+        except TimeoutError:
+            who = "it does not answer: stopped, or in code that is not Python"
+        waited = f"worker {self.worker} waited {self.timeout:g} s for server {server} ({do}): {who}"
+        return TimeoutError(teach(waited, hint="a larger --timeout, if it is only slow"))
 
     def create(self, table: str, config: dict) -> bool:
         """Make a table on all servers, unless it is there: then with the first values that it was

@@ -56,7 +56,7 @@ class Answer:
         while (found := receive(self.carrier.communicator, self.rank, self.tag)) is None:
             self.carrier.group.check()
             if time.monotonic() > deadline:
-                raise TimeoutError(teach(f"server on rank {self.rank}: no answer in {timeout} s"))
+                raise TimeoutError
             pause.wait()
         self.sent[0].Wait()
         answer = found[2]

@@ -49,7 +49,7 @@ class Server:
         self.lock, self.ended = threading.RLock(), threading.Event()
         self.tables: dict[str, Table] = {}
         self.pending: dict[str, dict[int, deque]] = {}  # pushes that wait for other workers
-        self.waiting: list[tuple] = []  # (whether it can be answered, answer, future)
+        self.waiting: list[tuple] = []  # (can it be answered, answer, for which workers, future)
         self.stopped: set[int] = set()
         self.met: dict[int, int] = {}  # the last barrier that each worker came to
         self.answered: dict[int, float] = {}  # since when a worker computes a step
@@ -83,7 +83,7 @@ class Server:
         """Answer the requests that wait no longer."""
         ready = [w for w in self.waiting if w[0]()]
         self.waiting = [w for w in self.waiting if w not in ready]
-        for _, answer, future in ready:
+        for _, answer, _, future in ready:
             future.set_result(answer())
 
     def table(self, name: str) -> Table:
@@ -139,7 +139,7 @@ class Server:
             self.answered.setdefault(worker, monotonic())
             return {"rows": known.read(ids), "version": known.version}
 
-        return (ready, answer)
+        return ready, answer, lambda: self.behind(table)
 
     def push(self, table: str, worker: int, sequence: int, **push) -> None:
         """Take a worker's gradients (`rows`) of rows (`ids`), which were seen `counts` times, for
@@ -166,10 +166,15 @@ class Server:
 
     def step(self, table: str) -> None:
         """Take the steps of a sync table for which every worker has pushed, unless it stopped."""
-        pending, active = self.pending[table], {*range(self.workers)} - self.stopped
-        while any(pending.values()) and all(pending[w] for w in active):
+        pending = self.pending[table]
+        while any(pending.values()) and not self.behind(table):
             pushes = [pending[w].popleft() for w in sorted(pending) if pending[w]]
             self.tables[table].update(*join(pushes), pushes[0]["lr"])
+
+    def behind(self, table: str) -> list[int]:
+        """The workers without whose pushes the next step of a sync table cannot be taken."""
+        pushed = {w for w, pushes in self.pending[table].items() if pushes}
+        return sorted({*range(self.workers)} - self.stopped - pushed)
 
     def note(self, worker: int, table: Table, version: int) -> None:
         """Note how stale a push is, and how long its worker has computed."""
@@ -185,9 +190,13 @@ class Server:
         self.answered.pop(worker, None)  # it waits, and computes no step
         self.log("barrier", worker=worker, number=number)
         self.met[worker] = max(number, self.met.get(worker, 0))
-        workers = range(self.workers)
-        everyone = lambda: all(self.met.get(w, 0) >= number or w in self.stopped for w in workers)
-        return everyone, lambda: None
+        come = lambda w: self.met.get(w, 0) >= number or w in self.stopped
+        missing = lambda: [w for w in range(self.workers) if not come(w)]
+        return lambda: not missing(), lambda: None, missing
+
+    def awaited(self) -> list[int]:
+        """The workers for whose pushes, or barriers, others wait; in rising order."""
+        return sorted({w for _, _, whom, _ in self.waiting for w in whom()})
 
     def stop(self, worker: int) -> None:
         """Nobody waits for this worker any longer. After the last one the server has ended."""
@@ -284,8 +293,8 @@ class Server:
 REQUESTS = {
     f.__name__: f
     for f in (
-        Server.create, Server.write, Server.pull, Server.push, Server.barrier, Server.stop,
-        Server.report, Server.rows, Server.snapshot,
+        Server.create, Server.write, Server.pull, Server.push, Server.barrier, Server.awaited,
+        Server.stop, Server.report, Server.rows, Server.snapshot,
     )
 }  # fmt: skip
 """What workers can ask for."""
