@@ -20,6 +20,7 @@ from itertools import groupby
 from pathlib import Path
 
 from . import keeper, restarting
+from .parallel import seconds_to_wait
 from .spawning import available
 
 
@@ -33,8 +34,11 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     add("--nnodes", default="", help="how many of these, or the least and the most, as 1:4")
     add("--server_num", "--servers", type=int, default=0, help="how many parameter servers")
     add("--trainer_num", "--workers", type=int, default=1, help="how many workers they have")
-    add("--timeout", type=float, help="the seconds that ranks wait for each other")
-    add("--max_restart", type=int, default=0, help="how often a job that failed is started again")
+    waits = "the seconds that ranks wait for each other, and for one that is stopped"
+    add("--timeout", type=float, default=seconds_to_wait(), help=waits)
+    again = "how often a job that failed is started again, unless it was by an error of the script "
+    again += "before the first step of fleet.elastic.steps or checkpoint of save_state_dict"
+    add("--max_restart", type=int, default=0, help=again)
     levels = "with as many ranks (1), or with those that were not killed (2)"
     add("--elastic_level", type=int, choices=(1, 2), default=1, help=levels)
     waits = "the seconds in which machines must answer to be used again"
@@ -111,8 +115,7 @@ def main(arguments: list[str] | None = None) -> None:
     options = parse(arguments)
     if options.devices:
         os.environ["CUDA_VISIBLE_DEVICES"] = options.devices
-    if options.timeout:
-        os.environ["PADDLE_PG_TIMEOUT"] = str(options.timeout * 1e3)
+    os.environ["PADDLE_PG_TIMEOUT"] = str(options.timeout * 1e3)
     start, places, program = (
         partial(command, find_mpiexec()),
         places_of(options),

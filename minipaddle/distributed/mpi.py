@@ -45,6 +45,7 @@ from ..engine.eager.device import NUMPY, module_of
 from . import witness
 from .agreement import Agreement, vote, weight_of
 from .exchanges import bytes_per_row
+from .keeper import stay_local
 from .watch import Watch
 
 SPIN = 1000
@@ -248,10 +249,12 @@ def start_witness(host: str, size: int, token: str) -> tuple[subprocess.Popen, i
     with socket.create_server((host, 0), backlog=size) as server:
         place = server.fileno()
         process = subprocess.Popen(  # its input ends when this process does
-            [sys.executable, "-IS", witness.__file__, str(place), str(size), token],
+            [sys.executable, "-IS", witness.__file__, str(place), str(size)],
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[place],
             start_new_session=True,
         )  # fmt: skip
+        process.stdin.write(f"{token}\n".encode())
+        process.stdin.flush()
         return process, server.getsockname()[1]
 
 
@@ -273,6 +276,7 @@ class MPIGroup(ProcessGroup):
     @classmethod
     def world(cls, timeout: float = TIMEOUT) -> MPIGroup:
         """The group of all processes of the job."""
+        stay_local()
         communicator = mpi().COMM_WORLD.Dup()
         return cls(communicator, Job(communicator), 0, range(communicator.size), timeout)
 

@@ -35,7 +35,7 @@ class Watch:
         self.connection = socket.create_connection((host, port), timeout=30)
         self.connection.settimeout(None)
         self.lock = threading.Lock()
-        self.say(rank=rank, token=token)
+        self.connection.sendall(witness.greeting(rank, token))
         threading.Thread(target=self.listen, name="watch", daemon=True).start()
 
     def say(self, **message) -> None:

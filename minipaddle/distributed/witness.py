@@ -10,10 +10,13 @@ Rank 0 starts it by its path. It is not a rank and has a session of its own, so 
 kills all ranks within milliseconds when one dies, leaves it alone; it ends with the last rank. This
 file imports nothing from the package, so it starts at once.
 
-Messages are JSON, a line each; a token that only the ranks of one job know opens a connection.
-As a program: `witness.py SOCKET SIZE TOKEN`; its standard input ends when rank 0 does.
+A connection begins with a token that only the ranks of one job know, and the number of the rank.
+Until then nothing of it is interpreted, and it has some seconds for that. Then messages are JSON, a
+line each. As a program: `witness.py SOCKET SIZE`; its standard input is the token, a line, and ends
+when rank 0 does: a command line could be read by everybody on the machine.
 """
 
+import hmac
 import json
 import selectors
 import socket
@@ -24,14 +27,21 @@ from contextlib import suppress
 ANSWER = 1.0
 """The seconds that ranks have to say where they are."""
 
+GREETING = 10.0
+"""The seconds that a connection has to send the token."""
+
+STRANGERS = 64
+"""How many connections may be without the token at a time; one more, and the first is cut."""
+
 
 class Witness:
-    """Listens to the ranks: {"rank", "token"} at the start, then messages that have a "kind"."""
+    """Listens to the ranks: a greeting at the start, then messages that have a "kind"."""
 
     def __init__(self, server: socket.socket, size: int, token: str):
         self.server, self.size, self.token = server, size, token
         self.ears = selectors.DefaultSelector()
         self.ranks: dict[socket.socket, int] = {}
+        self.strangers: dict[socket.socket, float] = {}  # without the token yet -> until when
         self.new: list[socket.socket] = []  # connections to welcome
         self.ended: set[int] = set()
         self.history: list[dict] = []  # every message to all so far, for ranks that connect later
@@ -51,46 +61,71 @@ class Witness:
         for each in (self.server, first):
             self.ears.register(each, selectors.EVENT_READ)
         while self.ranks or first.fileno() in self.ears.get_map():
-            timeout = max(0.0, self.deadline - time.monotonic()) if self.late else None
+            ends = [*self.strangers.values(), *([self.deadline] if self.late else [])]
+            timeout = max(0.0, min(ends) - time.monotonic()) if ends else None
             while events := self.ears.select(timeout):
                 for key, _ in events:
                     self.notice(key, first)
                 timeout = 0
             while self.new:
                 send(self.new.pop(), {"kind": "welcome"})
+            for line in [s for s, end in self.strangers.items() if time.monotonic() > end]:
+                self.cut(line)
             if self.late and (len(self.answers) == self.size or time.monotonic() > self.deadline):
                 self.announce_timeout(**self.late)
 
     def notice(self, key: selectors.SelectorKey, first) -> None:
         """Handle an event of a socket."""
         if key.fileobj is self.server:
-            self.ears.register(self.server.accept()[0], selectors.EVENT_READ, bytearray())
+            with suppress(OSError):  # it may have gone again
+                self.admit(self.server.accept()[0])
         elif key.fileobj is first:
             self.ears.unregister(first)
-        else:
+        elif key.fileobj in self.strangers:
+            self.greet(key.fileobj, key.data)
+        elif key.fileobj in self.ranks:
             self.read(key.fileobj, key.data)
 
+    def admit(self, line: socket.socket) -> None:
+        """Wait for the token of a connection."""
+        if len(self.strangers) == STRANGERS:
+            self.cut(next(iter(self.strangers)))
+        self.strangers[line] = time.monotonic() + GREETING
+        self.ears.register(line, selectors.EVENT_READ, bytearray())
+
+    def greet(self, line: socket.socket, unread: bytearray) -> None:
+        """Read a greeting, and no more: who knows the token is a rank, who does not is cut. It is
+        compared as a whole, so that nobody can guess it piece by piece.
+        """
+        size = len(greeting(0, self.token))
+        data = received(line, size - len(unread))
+        unread += data
+        if len(unread) == size and hmac.compare_digest(unread[:-DIGITS], self.token.encode()):
+            del self.strangers[line]
+            for each in self.history:
+                send(line, each)
+            self.ranks[line] = int(unread[-DIGITS:])
+            self.new.append(line)
+            unread.clear()
+        elif not data or len(unread) == size:
+            self.cut(line)
+
     def read(self, line: socket.socket, unread: bytearray) -> None:
-        """Read the messages of a connection, or notice that it was closed."""
+        """Read the messages of a rank, or notice that its connection was closed."""
+        unread += (data := received(line, 4096))
+        *texts, unread[:] = unread.split(b"\n")
         try:
-            unread += (data := line.recv(4096))
-            *texts, unread[:] = unread.split(b"\n")
             for message in map(json.loads, texts):
                 self.hear(line, message)
-        except (OSError, ValueError):
+        except ValueError:
             data = b""
-        if not data or line not in self.ranks:
+        if not data:
             self.cut(line)
 
     def hear(self, line: socket.socket, message) -> None:
         """Handle a message."""
-        rank = self.ranks.get(line)
+        rank = self.ranks[line]
         match message:
-            case {"rank": number, "token": self.token} if rank is None:
-                for each in self.history:
-                    send(line, each)
-                self.ranks[line] = number
-                self.new.append(line)
             case {"kind": "failed", "text": text}:
                 self.announce(kind="failed", text=f"rank {rank} failed: {text}")
             case {"kind": "late"} if self.late is None:
@@ -112,6 +147,7 @@ class Witness:
         """Forget a connection that was closed, or that is not of a rank."""
         self.ears.unregister(line)
         line.close()
+        self.strangers.pop(line, None)
         rank = self.ranks.pop(line, None)
         if rank is not None and rank not in self.ended:
             if self.announce(kind="failed", text=f"rank {rank} died"):
@@ -164,6 +200,22 @@ class Witness:
             send(line, message)
 
 
+DIGITS = 8
+"""Of the number of a rank in its greeting."""
+
+
+def greeting(rank: int, token: str) -> bytes:
+    """What a rank sends first."""
+    return f"{token}{rank:0{DIGITS}}".encode()
+
+
+def received(line: socket.socket, most: int) -> bytes:
+    """What has come; nothing if the connection is closed or broken."""
+    with suppress(OSError):
+        return line.recv(most)
+    return b""
+
+
 def send(line: socket.socket, message: dict) -> None:
     """Send a message; nothing happens if the other end is gone."""
     with suppress(OSError):
@@ -171,5 +223,6 @@ def send(line: socket.socket, message: dict) -> None:
 
 
 if __name__ == "__main__":
-    place, size, token = sys.argv[1:]
-    Witness(socket.socket(fileno=int(place)), int(size), token).watch(sys.stdin.buffer)
+    place, size = map(int, sys.argv[1:])
+    token = sys.stdin.buffer.readline().decode().strip()
+    Witness(socket.socket(fileno=place), size, token).watch(sys.stdin.buffer)

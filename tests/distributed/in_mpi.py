@@ -1,10 +1,15 @@
 """What the ranks of an MPI job run for the tests: `python -m tests.distributed.in_mpi NAME …`."""
 
+import re
+import socket
 import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import minipaddle as paddle
@@ -78,6 +83,30 @@ def merging():
         mean = (size - 1) / 2
         np.testing.assert_allclose(found, [0, -2 - mean, -2 - mean, -8 - 2 * mean])
     return size
+
+
+def private():
+    """On one machine nobody else can connect, and no command line has the token."""
+    job = dist.get_group().job
+    around = [psutil.Process(), *psutil.Process().parents()[:2]]  # Hydra's proxy, and mpiexec
+    around += [psutil.Process(job.witness.pid)] if job.witness else []
+    words = [word for each in around for word in each.cmdline()]
+    assert not [word for word in words if re.fullmatch("[0-9a-f]{32}", word)]
+    if sys.platform == "linux":
+        ports = {c.laddr for p in around for c in p.net_connections("inet") if c.status == "LISTEN"}
+        assert {port for ip, port in ports if ip != "127.0.0.1"} <= ports_of_loopback()
+        assert ports or not job.witness
+    return dist.get_world_size()
+
+
+def ports_of_loopback() -> set[int]:
+    """Those ports that this process has inherited and that are bound to the device of loopback."""
+    found = set()
+    for number in map(int, (each.name for each in Path("/proc/self/fd").iterdir())):
+        with suppress(OSError), socket.fromfd(number, socket.AF_INET, socket.SOCK_STREAM) as each:
+            if each.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).startswith(b"lo"):
+                found.add(each.getsockname()[1])
+    return found
 
 
 def impatient():

@@ -28,5 +28,5 @@ class Listening(Witness):
         self.first.close()
         self.thread.join(5)
         assert not self.thread.is_alive()
-        for each in (self.server, self.ear, self.ears):
+        for each in (self.server, self.ear, self.ears, *self.strangers):
             each.close()

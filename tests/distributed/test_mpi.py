@@ -6,17 +6,20 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import nbclient
 import nbformat
 import numpy as np
+import psutil
 import pytest
 
-from minipaddle.distributed import launch
+from minipaddle.distributed import keeper, launch
 from tests.distributed import faulty, train, train_in_pieces
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed")
@@ -41,7 +44,7 @@ def mpiexec(ranks: int, *program, **environment):
 
 @pytest.mark.parametrize("ranks", [1, 4])
 def test_conformance(ranks):
-    names = "conforming", "playing", "talking", "merging"
+    names = "conforming", "playing", "talking", "merging", "private"
     done = mpiexec(ranks, "-m", "tests.distributed.in_mpi", *names)
     assert done.returncode == 0, done.stdout + done.stderr
     for name in names:
@@ -115,6 +118,43 @@ def test_a_rank_that_fails_before_the_ranks_have_met_ends_the_job():
     done = started([sys.executable, "-m", "minipaddle.distributed.launch", "--nproc", 2, *script])
     assert done.returncode != 0
     assert "ValueError: a fault before the ranks have met" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "options", "named"), [
+    ("early", ["--nproc", 2], "rank 1 was killed by SIGKILL: it was stopped for 3 s"),
+    ("late", ["--nproc", 2], "rank 1 was killed by SIGKILL: it was stopped for 3 s"),
+    ("async", ["--server_num", 1, "--trainer_num", 2], "rank 2 was killed by SIGKILL: it was"),
+    ("sync", ["--server_num", 1, "--trainer_num", 2], "rank 2 was killed|worker 1 did not come"),
+])  # fmt: skip
+def test_a_rank_that_stops_is_named_and_the_job_ends(how, options, named):
+    """Before the ranks have met, after their last collective, and where none is called."""
+    launched = [sys.executable, "-m", "minipaddle.distributed.launch", "--timeout", 3, *options]
+    token = str(time.time_ns())
+    done = started([*launched, ROOT / "tests/distributed/stopping.py", how], TOKEN=token)
+    assert done.returncode != 0
+    assert re.search(named, done.stderr), done.stderr
+    assert not running(token)
+
+
+@pytest.mark.parametrize(("seconds", "goes_on", "expected"), [
+    (0.3, False, (-signal.SIGKILL, ": it was stopped for 0.3 s")), (60.0, True, (3, "")),
+])  # fmt: skip
+def test_a_keeper_waits_for_a_stopped_rank(seconds, goes_on, expected):
+    """It kills the rank when it has been stopped for long; one that is continued goes on."""
+    script = "import os, signal, sys; os.kill(os.getpid(), signal.SIGSTOP); sys.exit(3)"
+    program = [sys.executable, "-ISc", script]
+    rank = os.posix_spawn(sys.executable, program, os.environ)
+
+    def go_on():
+        while psutil.Process(rank).status() != psutil.STATUS_STOPPED:
+            time.sleep(0.01)
+        time.sleep(3 * keeper.LOOK)
+        os.kill(rank, signal.SIGCONT)
+
+    if goes_on:
+        threading.Thread(target=go_on, daemon=True).start()
+    assert keeper.wait(rank, seconds) == expected
 
 
 def running(token: str) -> list[str]:

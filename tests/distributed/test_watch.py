@@ -206,7 +206,7 @@ def test_after_a_failure_a_rank_waits_for_the_others_to_hear(ranks):
 
 
 def test_a_stranger_is_not_let_in(witness):
-    stranger = witness.meet(0, "guess")
+    stranger = witness.meet(0, "guess!")
     settle(lambda: stranger.failure)
     own = witness.meet(0)
     assert own.welcome.wait(5)
