@@ -2,7 +2,8 @@
 
 MPI's world is fixed: it ends as a whole, and another one begins. The keepers of ranks that were
 killed say so; a machine that is gone does not answer. The script goes on from its last checkpoint:
-see `fleet.elastic.steps`.
+see `fleet.elastic.steps`. Where it made no step, and no rank or machine was taken from it, the
+error is its own, and it is not started again to make the same error.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import NamedTuple
 
 from .keeper import KILLED, die_with_parent
 
@@ -24,6 +26,36 @@ ELASTIC_EXIT_CODE = 101
 
 LOST = re.compile(rf"rank (\d+) {KILLED} (\w.*)".encode())
 """What a keeper prints of a rank that was killed."""
+
+FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"}
+"""The signals that a program brings upon itself."""
+
+LISTENS = "MINIPADDLE_STEPS"
+"""Set in the environment of ranks whose `launch` wants to know whether they make steps."""
+
+STEP = b"\x1e"
+"""What rank 0 writes to its standard error after a step: one byte, which no pipe can tear."""
+
+
+def note_step() -> None:
+    """Tell `launch` that something was done from which another start can go on."""
+    if os.environ.get(LISTENS):
+        os.write(2, STEP)
+
+
+class End(NamedTuple):
+    """How a job has ended: its exit code; of ranks that were killed, the signal; whether a step was
+    made; and whether this process was asked to stop.
+    """
+
+    code: int
+    lost: dict[int, str]
+    stepped: bool
+    stopped: bool
+
+    def own_error(self) -> bool:
+        """Whether the script has failed by itself, and before its first step."""
+        return not self.stepped and FAULTS.issuperset(self.lost.values())
 
 
 Start = Callable[[list[str], list[str]], list[str]]
@@ -39,22 +71,27 @@ def run(options, places: list[str], program: list[str], start: Start) -> int:
     """
     restarts = 0
     while True:
-        code, lost, stopped = run_once(start(places, program))
+        code, lost, _, stopped = end = run_once(start(places, program))
         if not code or stopped:
             return code
         size, counts = len(places), code != ELASTIC_EXIT_CODE
         why = "; ".join(f"rank {rank} of {size} {KILLED} {by}" for rank, by in sorted(lost.items()))
         why = why or f"the job failed with exit code {code}"
+        call = start(places, ["true"])
+        if counts and end.own_error() and answers(call, options.elastic_timeout, again=False):
+            return give_up(code, f"{why} before its first step, by an error of the script itself")
         if counts and restarts == options.max_restart:
             return give_up(code, f"{why}, and --max_restart {restarts} is used up")
         if options.elastic_level == 2:
             places, gone = remaining(places, lost, start, options.elastic_timeout)
             why += "".join(f"; machine {each} does not answer" for each in gone)
         else:
-            answers(start(places, ["true"]), options.elastic_timeout)
-        if len(machines := set(places)) < options.least:
-            text = f"{why}, and {len(machines)} machines are left: --nnodes {options.nnodes}"
-            return give_up(code, text)
+            answers(call, options.elastic_timeout)
+        if not places:
+            return give_up(code, f"{why}, and no rank is left to go on")
+        if (machines := len(set(places))) < options.least:
+            left = "1 machine is" if machines == 1 else f"{machines} machines are"
+            return give_up(code, f"{why}, and {left} left: --nnodes {options.nnodes}")
         restarts += counts
         count = f"restart {restarts} of {options.max_restart}" if counts else "as it asked"
         say(f"{why}; starting again with {len(places)} ranks ({count})")
@@ -70,24 +107,24 @@ def remaining(places: list[str], lost: dict, start: Start, seconds: float) -> tu
     return [place for place in places if place not in gone], gone
 
 
-def answers(call: list[str], seconds: float) -> bool:
-    """Whether a command succeeds within some seconds; it is tried again while it fails."""
+def answers(call: list[str], seconds: float, again: bool = True) -> bool:
+    """Whether a command succeeds within some seconds; it is tried `again` while it fails."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         with suppress(subprocess.TimeoutExpired):
             if not subprocess.run(call, timeout=left, capture_output=True).returncode:
                 return True
+            if not again:
+                break
             time.sleep(min(1.0, left))
     return False
 
 
-def run_once(call: list[str]) -> tuple[int, dict[int, str], bool]:
-    """Run a command: its exit code; of ranks that were killed, the signal; and whether this process
-    was asked to stop.
-    """
-    asked, lost, rest = [], {}, b""
-    if_alone = partial(die_with_parent, signal.SIGTERM)
-    with subprocess.Popen(call, stderr=subprocess.PIPE, preexec_fn=if_alone) as job:
+def run_once(call: list[str]) -> End:
+    """Run a command, and pass on what it prints as errors."""
+    asked, lost, rest, stepped = [], {}, b"", False
+    if_alone, around = partial(die_with_parent, signal.SIGTERM), os.environ | {LISTENS: "1"}
+    with subprocess.Popen(call, stderr=subprocess.PIPE, preexec_fn=if_alone, env=around) as job:
 
         def stop(number, frame):
             asked.append(number)
@@ -96,7 +133,8 @@ def run_once(call: list[str]) -> tuple[int, dict[int, str], bool]:
         before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
         try:
             while chunk := os.read(job.stderr.fileno(), 1 << 16):
-                sys.stderr.buffer.write(chunk)
+                stepped |= STEP in chunk
+                sys.stderr.buffer.write(chunk := chunk.replace(STEP, b""))
                 sys.stderr.flush()
                 *lines, rest = (rest + chunk).split(b"\n")
                 for match in filter(None, map(LOST.fullmatch, lines)):
@@ -105,7 +143,7 @@ def run_once(call: list[str]) -> tuple[int, dict[int, str], bool]:
         finally:
             for each, handler in before.items():
                 signal.signal(each, handler)
-    return job.returncode, lost, bool(asked)
+    return End(job.returncode, lost, stepped, bool(asked))
 
 
 def give_up(code: int, why: str) -> int:

@@ -65,6 +65,13 @@ def test_what_makes_no_batch_is_refused(given, message):
         elastic.own_samples(0, **given)
 
 
+def test_it_is_an_attribute_of_fleet():
+    """Without a further import, as README writes it."""
+    code = "from minipaddle.distributed import fleet; print(fleet.elastic.steps.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "steps\n", done.stderr
+
+
 # ---- steps ---------------------------------------------------------------------------------------
 
 X = np.random.default_rng(0).normal(size=(40, 5)).astype("float32")
@@ -228,7 +235,7 @@ def worlds(capfd, ends, level=2, restarts=2, ranks=4, machines=1, least=1, gone=
 
     def start(places, program):
         if program == ["true"]:
-            return ["false" if places[0] in gone else "true"]
+            return ["false" if {*places} & {*gone} else "true"]
         sizes.append(len(places))
         text, code = next(ends)
         return [sys.executable, "-ISc", SAY.format(text=text, code=code)]
@@ -242,6 +249,9 @@ def worlds(capfd, ends, level=2, restarts=2, ranks=4, machines=1, least=1, gone=
 
 
 KILLED = "noise\nrank {} was killed by SIGKILL\nmore"
+FAULTED = KILLED.replace("SIGKILL", "SIGSEGV")
+STEPPED = f"a line{restarting.STEP.decode()} that is torn"
+"""What a job prints in which a step was made."""
 
 
 def test_a_job_goes_on_with_the_ranks_that_are_left(capfd):
@@ -255,7 +265,7 @@ def test_a_job_goes_on_with_the_ranks_that_are_left(capfd):
 
 
 def test_restarts_are_used_up(capfd):
-    code, sizes, said = worlds(capfd, [("", 7)] * 3)
+    code, sizes, said = worlds(capfd, [(STEPPED, 7)] * 3)
     assert (code, sizes) == (7, [4, 4, 4])
     assert "failed with exit code 7; starting again with 4 ranks" in said[0]
     assert said[-1].endswith("and --max_restart 2 is used up: the job has failed")
@@ -275,22 +285,90 @@ def test_machines_that_are_gone_are_left_out(capfd):
     assert "; machine m1 does not answer; starting again with 2 ranks" in said[0]
     code, sizes, said = worlds(capfd, ends, machines=2, gone=gone, least=2)
     assert (code, sizes) == (255, [4])
-    assert "1 machines are left: --nnodes 2:2" in said[0]
-    every = "".join(KILLED.format(k) + "\n" for k in range(4))
-    assert "0 machines are left" in worlds(capfd, [(every, 9)])[2][0]
+    assert "1 machine is left: --nnodes 2:2" in said[0]
+
+
+@pytest.mark.parametrize(("ends", "ranks"), [
+    (STEPPED + FAULTED.format(0), 1), ("\n".join(KILLED.format(k) for k in range(4)), 4),
+])  # fmt: skip
+def test_after_the_last_rank_there_is_none_to_go_on(capfd, ends, ranks):
+    """The machine is still there."""
+    code, sizes, said = worlds(capfd, [(ends, 9)], ranks=ranks)
+    assert (code, sizes) == (9, [ranks])
+    assert "was killed by" in said[0]
+    assert said[0].endswith("and no rank is left to go on: the job has failed")
+
+
+@pytest.mark.parametrize("level", [1, 2])
+@pytest.mark.parametrize(("text", "code", "why"), [
+    ("Traceback", 1, "the job failed with exit code 1"),
+    (FAULTED.format(1), 11, "rank 1 of 4 was killed by SIGSEGV"),
+])  # fmt: skip
+def test_an_error_of_the_script_before_its_first_step_is_not_repeated(
+    capfd, level, text, code, why
+):
+    """But one after a step is no reason to give up, nor one of which the machine is the cause."""
+    found, sizes, said = worlds(capfd, [(text, code)] * 8, level, restarts=7)
+    assert (found, sizes) == (code, [4])
+    said = "".join(said)
+    assert f"{why} before its first step, by an error of the script itself: the job has" in said
+    stepped = [(STEPPED + "\n" + text, code), (text, code)]
+    assert len(worlds(capfd, stepped, level, restarts=7)[1]) == 2
+    gone = worlds(capfd, [(text, code), ("", 0)], level, machines=2, gone={"m1"})
+    assert len(gone[1]) == 2
+
+
+def test_a_mark_of_a_step_is_not_shown(capfd):
+    script = "import os; os.write(2, b'before\\x1e\\xe2\\x9c\\x93after\\n')"
+    end = restarting.run_once([sys.executable, "-ISc", script])
+    assert (end.code, end.stepped) == (0, True)
+    assert capfd.readouterr().err == "before✓after\n"
+
+
+SCRIPT = """
+import os, sys
+from minipaddle.distributed import fleet
+how, folder = sys.argv[1:]
+first = not os.path.exists(folder + "/started")
+print("start", flush=True)
+open(folder + "/started", "w").close()
+if how == "raise":
+    raise ValueError("at once")
+if how == "segv":
+    os.kill(os.getpid(), 11)
+for step in fleet.elastic.steps(4, 1, {"done": {}}, folder):
+    if step == 2 and first:
+        raise ValueError("after two steps")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not MPIEXEC.exists(), reason="no mpiexec beside this Python: the extra mpi")
+@pytest.mark.parametrize(("how", "starts"), [("raise", 1), ("segv", 1), ("later", 2)])
+def test_how_often_a_script_with_an_error_is_started(tmp_path, how, starts):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    call = [sys.executable, "-m", "minipaddle.distributed.launch", "--nproc", "1", "--max_restart",
+            "7", "--elastic_level", "2", tmp_path / "script.py", how, tmp_path]  # fmt: skip
+    around = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(call, env=around, capture_output=True, text=True, timeout=100)
+    assert done.stdout.count("start") == starts, done.stderr
+    assert (done.returncode == 0) == (how == "later"), done.stderr
+    assert ("by an error of the script itself" in done.stderr) == (how != "later")
+    assert "machines are left" not in done.stderr
 
 
 def test_who_stops_launch_stops_the_job():
     program = f"import os, time; os.kill({os.getpid()}, {int(signal.SIGTERM)}); time.sleep(60)"
     began = time.monotonic()
-    code, lost, stopped = restarting.run_once([sys.executable, "-ISc", program])
-    assert (code, lost, stopped) == (-signal.SIGTERM, {}, True)
+    end = restarting.run_once([sys.executable, "-ISc", program])
+    assert end == (-signal.SIGTERM, {}, False, True)
     assert time.monotonic() - began < 30
 
 
 def test_whether_a_machine_answers(tmp_path):
     assert restarting.answers(["true"], 5.0)
     assert not restarting.answers(["false"], 0.2)
+    assert not restarting.answers(["false"], 999.0, again=False)
     assert not restarting.answers(["sleep", "9"], 0.2)
     script = f"test -e {tmp_path}/up || (touch {tmp_path}/up; false)"  # up at the second try
     assert restarting.answers(["sh", "-c", script], 5.0)

@@ -18,6 +18,7 @@ from ...engine.sharding.array import sharded
 from ...io.serialization import write as write_tensors
 from ..carrying import local
 from ..ranks import group_of, known
+from ..restarting import note_step
 from .agreeing import decided, outcome, outcomes, together
 from .boxes import box_of, fills, owners, volume
 from .manifest import FILE, Manifest, Saved, ids, natural, size_and_sum
@@ -195,6 +196,7 @@ def appear(target: str, number: int, manifest: Manifest, reports) -> None:
         files.write(neighbour, manifest._replace(files=own).text().encode(), path)
         files.sync_folder(folder)
         os.replace(neighbour, path)
+        note_step()
     except BaseException:
         remove(folder, path, lambda name, _: f".{token}." in name)
         raise

@@ -1,7 +1,7 @@
 """Source: Paddle API `paddle.distributed.fleet`."""
 
 from ...core.missing import namespace
-from . import meta_parallel, utils
+from . import elastic, meta_parallel, utils
 from .model import (
     barrier_worker,
     distributed_model,

@@ -15,6 +15,7 @@ from ...checkpoint.manifest import ids, prune
 from ...checkpoint.saving import save_state_dict, wait_for_save
 from ...objects import all_gather_object
 from ...ranks import known
+from ...restarting import note_step
 
 
 def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
@@ -47,9 +48,12 @@ def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
     """
     if every < 1:
         raise value_error(f"a checkpoint every {every} steps", expected="1 or more")
-    for step in range(resume(total, state, folder), total):
+    first = resume(total, state, folder)
+    for step in range(first, total):
         yield step
         done = step + 1
+        if step == first and among.now[0] == 0:
+            note_step()
         if done % every == 0 or done == total:
             finish(folder)
             save_state_dict(snapshot(state, done), folder, unique_id=done, async_save=True)
