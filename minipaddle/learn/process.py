@@ -1,6 +1,8 @@
 """Judging in a fresh process, which may hang, crash, exit, print without end, or eat memory.
 
-The child writes its verdict to a file. If it leaves none, the parent forms one from its end.
+The child writes its verdict to a file. If it leaves none, the parent forms one from its end. The
+parent holds the child's input open: when it closes, even because the parent was killed, the child
+ends, with the processes that it has started.
 """
 
 import collections
@@ -91,7 +93,7 @@ def in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: 
         command = [sys.executable, "-P", "-m", "minipaddle.learn.process"]
         child = subprocess.Popen(
             [*command, exercise.name, str(file), folder, str(seed)], cwd=folder, env=environment(),
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True,
         )  # fmt: skip
         printed, run = Drain(child.stdout), Watch(child, seconds)
@@ -230,6 +232,7 @@ def kill(child) -> None:
         else:
             child.kill()
     child.wait()
+    child.stdin.close()
 
 
 def verdict_on_end(exercise: Exercise, file: Path, stopped: str, status: int, trace) -> Verdict:
@@ -262,6 +265,7 @@ def line_of_trace(trace: str, file: Path) -> str:
 
 def main(name: str, file: str, folder: str, seed: str) -> None:
     """Judge, and leave the verdict in `folder`. The process ends at once: no thread holds it."""
+    end_with_parent()
     target = os.path.join(folder, "verdict")
     if hasattr(os, "register_at_fork"):  # a copy would judge too, and be copied at each call
         os.register_at_fork(after_in_child=lambda: os._exit(0))
@@ -279,6 +283,30 @@ def main(name: str, file: str, folder: str, seed: str) -> None:
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(0)
+
+
+def end_with_parent() -> None:
+    """Let this process, and all that it starts, end when its input closes; reading it from now on
+    finds the end at once. A process of its own waits for that, as the reader's code may let no
+    thread run; where the system cannot copy processes (Windows) a thread does.
+    """
+    line = os.dup(0)
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+    if not hasattr(os, "fork"):
+        return threading.Thread(target=end_after, args=[line], daemon=True).start()
+    if os.fork() == 0:
+        for stream in (1, 2):  # their reader waits for the end of the judge, not of this process
+            os.dup2(0, stream)
+        end_after(line)
+
+
+def end_after(line: int) -> None:
+    """Wait until nobody holds the other end of a pipe; then end this group of processes."""
+    os.read(line, 1)
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def limit_memory() -> None:

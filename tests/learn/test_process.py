@@ -12,6 +12,7 @@ from minipaddle.learn import process
 from minipaddle.learn.process import Usage, judged, usage
 
 NAME = "01_first/double"
+ROOT = Path(__file__).resolve().parents[2]
 posix = pytest.mark.skipif(os.name != "posix", reason="about processes as POSIX has them")
 
 
@@ -203,6 +204,59 @@ def runs(pid):
         return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
     except ProcessLookupError:
         return False
+
+
+LEFT = """
+import os, subprocess
+sleeping = subprocess.Popen(["sleep", "1000"])
+with open({to!r} + ".new", "w") as file:
+    file.write(f"{{os.getpid()}} {{sleeping.pid}}")
+os.rename({to!r} + ".new", {to!r})
+{body}
+def accumulate(): pass
+"""
+
+
+@posix
+@pytest.mark.slow
+@pytest.mark.parametrize("body", ["while True: pass", "10 ** 10 ** 9"], ids=["Python", "no thread"])
+def test_a_check_ends_when_its_parent_is_killed(tmp_path, body):
+    """With the processes that it started; also where the reader's code lets no thread run."""
+    pids, file = tmp_path / "pids", tmp_path / "accumulate.py"
+    file.write_text(LEFT.format(to=str(pids), body=body))
+    code = "import sys; from minipaddle.learn import judged; judged(sys.argv[1], sys.argv[2])"
+    call = [sys.executable, "-c", code, "02_autograd/accumulate", file]
+    with subprocess.Popen(call, cwd=ROOT) as parent:
+        try:
+            wait_until(pids.exists, 60)
+        finally:
+            parent.kill()
+    started = [int(pid) for pid in pids.read_text().split()]
+    wait_until(lambda: not any(map(runs, started)), 20)
+
+
+def wait_until(is_so, seconds):
+    """Wait for something that happens soon; AssertionError if it does not."""
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@posix
+@pytest.mark.parametrize("without", ["", "fork", "fork killpg"])
+def test_a_process_ends_when_its_input_is_closed(without):
+    """Also where the system can copy no process, or has no groups of them."""
+    code = f"import os, sys, time\nfor name in {without.split()}: delattr(os, name)\n"
+    code += "from minipaddle.learn.process import end_with_parent\nend_with_parent()\n"
+    code += "print(repr(sys.stdin.read()), flush=True)\ntime.sleep(1000)"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    call = [sys.executable, "-c", code]
+    with subprocess.Popen(call, cwd=ROOT, start_new_session=True, **pipes) as child:
+        assert child.stdout.readline() == "''\n"  # the input that it sees is empty
+        assert child.poll() is None
+        child.stdin.close()
+        assert child.wait(20) == (1 if "killpg" in without else -9)
 
 
 @posix
