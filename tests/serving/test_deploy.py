@@ -6,7 +6,10 @@ image is not built.
 """
 
 import json
+import os
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import kubernetes_validate
@@ -19,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 KSERVE = json.loads((ROOT / "tests/data/kserve_fields.json").read_text())["classes"]
 PLAIN = {"str": str, "int": int, "bool": bool, "float": (int, float), "object": object}
-INSTRUCTIONS = {"FROM", "RUN", "WORKDIR", "COPY", "ENV", "USER", "EXPOSE", "STOPSIGNAL",
+INSTRUCTIONS = {"ARG", "FROM", "RUN", "WORKDIR", "COPY", "ENV", "USER", "EXPOSE", "STOPSIGNAL",
                 "ENTRYPOINT", "CMD"}  # fmt: skip
 
 
@@ -152,7 +155,65 @@ def test_dockerfile():
     options = parser().parse_args(json.loads(rest["CMD"]))
     assert str(options.port) == rest["EXPOSE"]
     assert rest["USER"] not in ("0", "root")
-    copied = {source for word, rest in found if word == "COPY" for source in rest.split()[:-1]}
-    project = (ROOT / "pyproject.toml").read_text()
-    for needed in re.findall(r'^readme = "(.+)"|^license-files = \["(.+)"\]', project, re.M):
-        assert set(filter(None, needed)) <= copied
+
+
+DIGEST = "sha256:" + 32 * "0a"
+GIVEN = {
+    f"python:3.12-slim@{DIGEST}": True, f"localhost:5000/python@{DIGEST}": True,
+    "": False, "python:3.12-slim": False, "python@sha256:0a": False, f"@{DIGEST}": False,
+    f"python@{DIGEST}0": False, f"python@md5:{DIGEST}": False,
+}  # fmt: skip
+"""Names of images, and whether they have a digest."""
+
+
+@pytest.mark.parametrize(("image", "good"), GIVEN.items())
+def test_an_image_is_built_on_one_with_a_digest(image, good):
+    """The first instruction fails without one; the name itself is given to the build."""
+    (command, *_) = [rest for word, rest in instructions() if word == "RUN"]
+    done = subprocess.run(["sh", "-c", command], env={"PYTHON": image, "PATH": os.defpath},
+                          capture_output=True, text=True)  # fmt: skip
+    assert (done.returncode == 0) == good
+    assert ("expected name@sha256:…" in done.stderr) != good
+    names = re.findall(r"^FROM (\S+)", (DEPLOY / "Dockerfile").read_text(), re.M)
+    assert names == ["${PYTHON}", "base", "base"]
+
+
+@pytest.mark.parametrize(("image", "good"), GIVEN.items())
+@pytest.mark.parametrize("file", sorted(DEPLOY.glob("*.yaml")), ids=lambda file: file.name)
+def test_manifests_are_applied_with_an_image_that_has_a_digest(file, image, good, tmp_path):
+    """With a kubectl that prints what it is given."""
+    (tmp_path / "kubectl").write_text('#!/bin/sh\ntest "$*" = "apply -f -" && cat\n')
+    (tmp_path / "kubectl").chmod(0o755)
+    around = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    call = ["sh", DEPLOY / "apply.sh", file, *([image] if image else [])]
+    done = subprocess.run(call, env=around, capture_output=True, text=True)
+    assert (done.returncode == 0) == good
+    if not good:
+        assert (done.stdout, "expected NAME@sha256:…" in done.stderr) == ("", True)
+        return
+    assert done.stdout == file.read_text().replace("IMAGE@DIGEST", image)
+    images = re.findall(r"^ *image: (.+)$", done.stdout, re.M)
+    assert {*images} == {image}
+
+
+@pytest.mark.parametrize(("target", "extra"), [("serve", "serve"), ("train", "cluster")])
+def test_packages_are_those_of_the_lock(target, extra):
+    runs = " && ".join(rest for word, rest in instructions(target) if word == "RUN")
+    assert re.findall(r"uv sync (.+?)(?: &&|$)", runs) == [
+        f"--frozen --no-install-project --extra {extra}"
+    ]
+    assert re.findall(r"pip install (.+?)(?: &&|$)", runs) == [
+        "--no-cache-dir --require-hashes -r deploy/uv.txt"
+    ]
+    lock = tomllib.loads((ROOT / "uv.lock").read_text())
+    (own,) = [each for each in lock["package"] if each["name"] == "minipaddle"]
+    assert extra in own["optional-dependencies"]
+    copied = " ".join(rest for word, rest in instructions(target) if word == "COPY").split()
+    assert {"pyproject.toml", "uv.lock", "minipaddle", "deploy/uv.txt"} <= {*copied}
+
+
+def test_no_file_accepts_the_key_of_a_stranger():
+    """A client of ssh checks the key of a server."""
+    texts = [file.read_text() for file in DEPLOY.iterdir()]
+    found = re.findall(r"StrictHostKeyChecking[ =]+(\w+)", "".join(texts))
+    assert found == ["yes"]
