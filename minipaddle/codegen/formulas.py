@@ -33,12 +33,6 @@ def frexp(m, x) -> tuple[Text, Text]:
     return m.helper("fraction", x), m.helper("exponent", x, dtype=np.int32)
 
 
-def heaviside(m, x, y) -> Text:
-    """0 below 0, 1 above, y at 0; NaN stays NaN."""
-    step = m.where(x > 0, 1, m.where(x < 0, 0, y))
-    return m.where(x != x, x, step)
-
-
 def nan_to_num(m, x, nan=0.0, posinf=None, neginf=None) -> Text:
     """Replace NaN and infinities by numbers."""
     if x.dtype.kind != "f":
@@ -69,7 +63,6 @@ FUNCTIONS.update(
     round=round_,
     sinc=sinc,
     frexp=frexp,
-    heaviside=heaviside,
     nan_to_num=nan_to_num,
     signbit=signbit,
     isnan=lambda m, x: x != x,

@@ -12,7 +12,7 @@ import math
 
 import numpy
 
-from ..codegen.formulas import heaviside, nan_to_num, sinc
+from ..codegen.formulas import nan_to_num, sinc
 from ..engine.core import dtype as dt
 from ..engine.core.record import Spec
 from .graph import Graph, NoForm, Value
@@ -136,7 +136,6 @@ class Module:
     float32, float64 = FLOAT, numpy.dtype("float64")
     int32, int64 = INT32, numpy.dtype("int64")
     sinc = lambda self, x: sinc(self, x)
-    heaviside = lambda self, x, y: heaviside(self, x, y)
     nan_to_num = lambda self, x, **ends: nan_to_num(self, x, **ends)
 
     def __getattr__(self, name: str):
@@ -246,13 +245,8 @@ class Module:
         axis = self.where(y == 0, self.where(self.signbit(x), half, y), half * 0.5)
         return self.where(x == 0, axis, turned)
 
-    def fmax(self, x, y) -> Scalar:
-        x, y = same(x, y)
-        return self.where(x != x, y, self.where(y != y, x, self.maximum(x, y)))
-
-    def fmin(self, x, y) -> Scalar:
-        x, y = same(x, y)
-        return self.where(x != x, y, self.where(y != y, x, self.minimum(x, y)))
+    def power(self, x, y) -> Scalar:
+        return x**y
 
     def logical_and(self, x, y) -> Scalar:
         return self.true(x, y) & self.true(y, x)

@@ -59,7 +59,7 @@ def relu6(m, x):
     >>> paddle.nn.functional.relu6(paddle.to_tensor([-1.0, 9.0])).tolist()
     [0.0, 6.0]
     """
-    return m.minimum(m.maximum(x, 0), 6)
+    return m.minimum(m.maximum(0, x), 6)
 
 
 relu6.vjp(lambda g, out: gate(g, out, high=6.0))
@@ -72,12 +72,10 @@ def leaky_relu(m, x, *, negative_slope=0.01):
     >>> paddle.nn.functional.leaky_relu(paddle.to_tensor([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return m.maximum(x, 0) + negative_slope * m.minimum(x, 0)
+    return m.where(x > 0, x, negative_slope * x)
 
 
-@leaky_relu.vjp
-def _(g, x, negative_slope):
-    return gate(g * (1 - negative_slope), x, closed=True) + g * negative_slope
+leaky_relu.vjp(lambda g, x, negative_slope: where(x >= 0, g, g * negative_slope))
 
 
 @elementwise(result="float")
@@ -129,9 +127,7 @@ def hardswish(m, x):
     return x * m.minimum(m.maximum(x + 3, 0), 6) / 6
 
 
-hardswish.vjp(
-    lambda g, x: gate(g * (x / 3 + 0.5), x, low=-3.0, high=3.0) + gate(g, x, low=3.0, closed=True)
-)
+hardswish.vjp(lambda g, x: g * where(x >= 3, 1.0, where(x <= -3, 0.0, x / 3 + 0.5)))
 
 
 @elementwise(result="float")
@@ -141,7 +137,7 @@ def elu(m, x, *, alpha=1.0):
     >>> paddle.nn.functional.elu(paddle.to_tensor([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return m.maximum(x, 0) + alpha * m.expm1(m.minimum(x, 0))
+    return m.where(x > 0, x, alpha * m.expm1(m.minimum(0, x)))
 
 
 elu.vjp(lambda g, x, alpha: g * where(x > 0, 1.0, alpha * exp(minimum(x, 0.0))))
@@ -154,7 +150,7 @@ def celu(m, x, *, alpha=1.0):
     >>> paddle.nn.functional.celu(paddle.to_tensor([0.0, 2.0])).tolist()
     [0.0, 2.0]
     """
-    return m.maximum(x, 0) + alpha * m.expm1(m.minimum(x, 0) / alpha)
+    return m.where(x > 0, x, alpha * m.expm1(m.minimum(0, x) / alpha))
 
 
 celu.vjp(lambda g, x, alpha: g * where(x > 0, 1.0, exp(minimum(x, 0.0) / alpha)))
@@ -167,7 +163,7 @@ def selu(m, x, *, scale=1.0507009873554805, alpha=1.6732632423543772):
     >>> paddle.nn.functional.selu(paddle.to_tensor([0.0])).tolist()
     [0.0]
     """
-    return scale * (m.maximum(x, 0) + alpha * m.expm1(m.minimum(x, 0)))
+    return scale * m.where(x > 0, x, alpha * m.expm1(m.minimum(0, x)))
 
 
 selu.vjp(lambda g, x, scale, alpha: g * where(x > 0, scale, (scale * alpha) * exp(minimum(x, 0.0))))
@@ -196,7 +192,7 @@ def log_sigmoid(m, x):
     >>> round(paddle.nn.functional.log_sigmoid(paddle.to_tensor(0.0)).item(), 4)  # -log 2
     -0.6931
     """
-    return -m.logaddexp(-x, 0)
+    return m.minimum(x, 0) - m.log1p(m.exp(-m.abs(x)))
 
 
 log_sigmoid.vjp(lambda g, x: g * sigmoid(-x))
@@ -225,7 +221,7 @@ def softshrink(m, x, *, threshold=0.5):
     return m.where(m.abs(x) <= threshold, 0, x - m.copysign(threshold, x))
 
 
-softshrink.vjp(lambda g, out: where(out == 0, 0.0, g))
+softshrink.vjp(lambda g, x, threshold: where(abs(x) > threshold, g, 0.0))
 
 
 @elementwise
@@ -238,7 +234,7 @@ def hardshrink(m, x, *, threshold=0.5):
     return m.where(m.abs(x) < threshold, 0, x)
 
 
-hardshrink.vjp(lambda g, x, threshold: where(abs(x) < threshold, 0.0, g))
+hardshrink.vjp(lambda g, x, threshold: where(abs(x) >= threshold, g, 0.0))
 
 
 @elementwise(result="float")

@@ -145,9 +145,17 @@ tan.vjp(lambda g, out: g * (1 + out * out))
 asin.vjp(lambda g, x: g * rsqrt(1 - x * x))
 acos.vjp(lambda g, x: -g * rsqrt(1 - x * x))
 atan.vjp(lambda g, x: g / (1 + x * x))
+
+
+def over_squared_radius(leg, x, y):
+    """leg / (x² + y²), at the origin 0."""
+    square = x * x + y * y
+    return where(square == 0, 0.0, leg / square)
+
+
 atan2.vjp(
-    x=lambda g, x, y: g * y / (x * x + y * y),
-    y=lambda g, x, y: -g * x / (x * x + y * y),
+    x=lambda g, x, y: g * over_squared_radius(y, x, y),
+    y=lambda g, x, y: -g * over_squared_radius(x, x, y),
 )
 
 

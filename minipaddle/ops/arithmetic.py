@@ -45,7 +45,7 @@ def rsqrt(m, x):
     return 1 / m.sqrt(x)
 
 
-rsqrt.vjp(lambda g, out, x: g * -0.5 * out / x)
+rsqrt.vjp(lambda g, out: g * (-0.5 * out * (out * out)))
 
 
 @elementwise
@@ -55,7 +55,7 @@ def fmax(m, x, y):
     >>> paddle.fmax(paddle.to_tensor([1.0, float("nan")]), paddle.to_tensor([3.0, 2.0])).tolist()
     [3.0, 2.0]
     """
-    return m.fmax(x, y)
+    return m.where((x >= y) | (y != y), x, y)
 
 
 @elementwise
@@ -65,11 +65,17 @@ def fmin(m, x, y):
     >>> paddle.fmin(paddle.to_tensor([1.0, float("nan")]), paddle.to_tensor([3.0, 2.0])).tolist()
     [1.0, 2.0]
     """
-    return m.fmin(x, y)
+    return m.where((x <= y) | (y != y), x, y)
 
 
-fmax.vjp(x=lambda g, out, x: where(x == out, g, 0.0), y=lambda g, out, x: where(x == out, 0.0, g))
-fmin.vjp(x=lambda g, out, x: where(x == out, g, 0.0), y=lambda g, out, x: where(x == out, 0.0, g))
+fmax.vjp(
+    x=lambda g, x, y: where((x >= y) | (y != y), g, 0.0),
+    y=lambda g, x, y: where((x >= y) | (y != y), 0.0, g),
+)
+fmin.vjp(
+    x=lambda g, x, y: where((x <= y) | (y != y), g, 0.0),
+    y=lambda g, x, y: where((x <= y) | (y != y), 0.0, g),
+)
 
 
 @elementwise(result="float")

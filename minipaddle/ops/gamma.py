@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ..engine.core.op import elementwise
-from ..engine.ops.elementwise import exp, log, sign, where
+from ..engine.ops.elementwise import abs, exp, log, sign, where
 from .angles import cos
 
 
@@ -32,7 +32,7 @@ def erfinv(m, x):
     >>> paddle.erfinv(paddle.to_tensor([0.0])).tolist()
     [0.0]
     """
-    return m.erfinv(x)
+    return m.copysign(m.erfinv(x), x)  # SciPy has 0 for -0
 
 
 erfinv.vjp(lambda g, out: g * (math.sqrt(math.pi) / 2) * exp(out * out))
@@ -45,7 +45,7 @@ def lgamma(m, x):
     >>> paddle.lgamma(paddle.to_tensor([1.0])).tolist()
     [0.0]
     """
-    return m.gammaln(x)
+    return m.where(m.abs(x) < 1e-30, -m.log(m.abs(x)), m.gammaln(m.where(x < -1e30, m.inf, x)))
 
 
 @elementwise(result="float")
@@ -148,7 +148,7 @@ def i1e(m, x):
 
 def i1_over_x(i1, x):
     """i1(x) / x, which at 0 is ½."""
-    at_zero = x == 0
+    at_zero = abs(x) < 1e-30
     return where(at_zero, 0.5, i1 / where(at_zero, 1.0, x))
 
 

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..engine.core.op import names, opaque
+from ..engine.core.op import elementwise, names, opaque
 from ..engine.core.record import Spec
-from ..engine.ops.elementwise import where
+from ..engine.ops.elementwise import log, maximum, where
 from ..engine.ops.gather import scatter_sum
 from ..engine.ops.movement import reshape
 from ..engine.ops.nn import cross_entropy, label_positions, label_weights, rows, share
+
+
+@elementwise(result="float")
+def bernoulli_nll(m, x, y):
+    """-(y log x + (1 - y) log(1 - x)), logarithms cut off at -100."""
+    return -(y * m.maximum(m.log(x), -100) + (1 - y) * m.maximum(m.log(1 - x), -100))
+
+
+bernoulli_nll.vjp(
+    x=lambda g, x, y: g * ((x - y) / maximum(x * (1 - x), 1e-12)),
+    y=lambda g, x: g * (maximum(log(1 - x), -100.0) - maximum(log(x), -100.0)),
+)
 
 
 @opaque

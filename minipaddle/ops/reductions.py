@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..engine.core.dtype import int64
-from ..engine.core.op import opaque, reduction
+from ..engine.core.op import opaque, reduced_spec, reduction
 from ..engine.core.record import Spec
 from ..engine.ops.elementwise import exp, where
 from ..engine.ops.nn import same_spec
@@ -14,14 +14,14 @@ from ..engine.ops.reduction import nonempty_reduced_spec, spread, sum
 
 @opaque
 def logsumexp(m, x, *, axis, keepdim):
-    """log Σ eˣ over `axis`, without overflow."""
-    top = m.max(x, axis, keepdims=True)
+    """log Σ eˣ over `axis`, without overflow; -inf of nothing."""
+    top = (m.max if x.size else m.sum)(x, axis, keepdims=True)
     top = m.where(m.isfinite(top), top, 0)
     y = m.log(m.sum(m.exp(x - top), axis, keepdims=True)) + top
     return y if keepdim else y.reshape([n for d, n in enumerate(x.shape) if d not in axis])
 
 
-logsumexp.shape(nonempty_reduced_spec)
+logsumexp.shape(reduced_spec)
 logsumexp.composite = True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core.op import elementwise
-from ..engine.ops.elementwise import sign, where
+from ..engine.ops.elementwise import where
 
 # ---- rounding: flat almost everywhere, so the derivative is 0 --------------------------------
 
@@ -77,17 +77,17 @@ def copysign(m, x, y):
     return m.copysign(x, y)
 
 
-copysign.vjp(x=lambda g, out, x: g * (sign(out) * sign(x)), y=lambda g: g * 0)
+copysign.vjp(x=lambda g, out, x: g * where(x == 0, 0.0, out / x), y=lambda g: g * 0)
 
 
 @elementwise
 def heaviside(m, x, y):
-    """0 where x < 0, y where x = 0, 1 where x > 0.
+    """0 where x < 0 (or is nan), y where x = 0, 1 where x > 0.
 
     >>> paddle.heaviside(paddle.to_tensor([-1.0, 0.0, 2.0]), paddle.to_tensor([0.5])).tolist()
     [0.0, 0.5, 1.0]
     """
-    return m.heaviside(x, y)
+    return m.where(x == 0, y, x > 0)
 
 
 heaviside.vjp(x=lambda g: g * 0, y=lambda g, x: where(x == 0, g, 0.0))

@@ -133,14 +133,22 @@ def others(x, axis: int):
 
 
 @prod.vjp
-def _(g, x, axis):
+def _(g, out, x, axis):
+    """The product divided by each factor; by one that is 0, the product of the others."""
+    none = x == 0
+    quotient = spread(out, x.spec, axis) / where(none, 1.0, x)
+    return spread(g, x.spec, axis) * where(none, product_of_others(x, axis), quotient)
+
+
+def product_of_others(x, axis):
+    """For each element of x the product of the others over `axis`, without a division."""
     shape = x.spec.shape
     perm = (*(d for d in range(len(shape)) if d not in axis), *axis)
     kept = len(shape) - len(axis)
     moved = tuple(shape[d] for d in perm)
     rows = (*moved[:kept], math.prod(moved[kept:]))  # all reduced axes as one, the last
     rest = others(reshape(transpose(x, perm=perm), shape=rows), kept)
-    return spread(g, x.spec, axis) * transpose(reshape(rest, shape=moved), perm=inverse(perm))
+    return transpose(reshape(rest, shape=moved), perm=inverse(perm))
 
 
 @opaque
@@ -156,7 +164,9 @@ logcumsumexp.shape(same)
 def _(g, out, x, axis):
     """The share of x[i] in out[j] is exp(x[i] - out[i]) times what the sum shrank by up to j."""
     level = where(out == -math.inf, 0.0, out)  # so far all are -inf: none has a share
-    decay = exp(clip(shift(level, axis, 1, 0) - level, max=0.0))  # at most 1, the unused one too
+    before = shift(level, axis, 1, 0)
+    shrunk = where(before == level, 0.0, before - level)  # not inf - inf
+    decay = exp(clip(shrunk, max=0.0))  # at most 1, the unused one too
     return exp(x - level) * adjoint(g, decay, axis, False)
 
 

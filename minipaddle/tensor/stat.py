@@ -8,7 +8,7 @@ from ..engine.core.dtype import FLOATS, float32
 from ..engine.ops import creation, elementwise, movement, reduction
 from ..ops import counting, reductions, rounding, sorting
 from ..ops.scatter import take_along
-from .math import floating, lerp
+from .math import floating
 from .reduce import reduce_over
 
 
@@ -57,13 +57,19 @@ def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
 
 
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):
-    """Standard deviation over `axis`, the root of `var`. Source: Paddle API `paddle.std`.
+    """Standard deviation over `axis`, the root of `var`, computed in double precision.
+
+    Where all elements are equal the derivative is 0. Source: Paddle API `paddle.std`.
 
     >>> import minipaddle as paddle
     >>> paddle.std(paddle.to_tensor([1.0, 2.0, 3.0])).item()
     1.0
     """
-    return elementwise.sqrt(var(x, axis, unbiased, keepdim))
+    x = floating(x)
+    v = var(x.astype("float64"), axis, unbiased, keepdim)  # squares of 1e30 do not fit in float32
+    none = v == 0  # where √ has no derivative
+    root = elementwise.where(none, 0.0, elementwise.sqrt(elementwise.where(none, 1.0, v)))
+    return root.astype(x.spec.dtype)
 
 
 # ---- by order --------------------------------------------------------------------------------
@@ -100,8 +106,12 @@ def read_quantile(x, known, share: float, between):
     if part is None:
         return below
     above = take_along(x, high.astype("int64"), last)
-    part = part if isinstance(part, float) else part.astype(x.spec.dtype)
-    return elementwise.where(low == high, below, lerp(below, above, part))  # not inf - inf
+    if isinstance(part, float):
+        met = below * (1 - part) + above * part  # of infinities too
+    else:
+        part, rise = part.astype(x.spec.dtype), above - below
+        met = elementwise.where(part < 0.5, below + rise * part, above - rise * (1 - part))
+    return elementwise.where(low == high, below, met)  # not inf - inf
 
 
 def quantiles(x, shares, axis, keepdim, interpolation, skip_nan) -> list:
@@ -183,6 +193,8 @@ def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
 def middle(x, axis, keepdim, mode, skip_nan):
     """`median` and `nanmedian`."""
     require_one_of("median", ("avg", "min"), mode=mode)
+    if mode == "avg" and not x.spec.size:  # of nothing it is nan, as a mean is
+        return reduction.mean(floating(x), axis=normalize_axes(axis, x.spec.ndim), keepdim=keepdim)
     if mode == "avg":
         x = x if x.spec.dtype.name == "float64" else x.astype("float32")
         value = quantiles(x, [0.5], axis, keepdim, "midpoint", skip_nan)[0]

@@ -221,6 +221,9 @@ SPECIAL = {
 
 ACTIVATION = {
     "relu": many(F.relu, REAL),
+    "bernoulli_nll": many(
+        lambda x, y: -(y * torch.log(x) + (1 - y) * torch.log(1 - x)), SHARE, SHARE
+    ),
     "relu6": many(F.relu6, (-3.0, 9.0)),
     "leaky_relu": many(F.leaky_relu, REAL)
     + many(lambda x: F.leaky_relu(x, 2.0), REAL, negative_slope=2.0),

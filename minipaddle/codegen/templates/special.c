@@ -40,7 +40,8 @@ static inline double i0e_double(double x)
 
 static inline double i1e_double(double x)
 {
-    return copysign(bessel_double(1, fabs(x)), x);
+    const double y = bessel_double(1, fabs(x));
+    return x < 0 ? -y : y;
 }
 
 static inline double positive_digamma_double(double x)
@@ -170,7 +171,8 @@ static inline double gamma_part_double(double a, double x, bool upper)
     const bool above = x > 1.1 && x > a;
     if (upper && x <= 1.1 && a < (x < 0.5 ? -0.4 / log(x) : 1.1 * x))
         return small_gamma_double(a, x);
-    const double y = fmin(1.0, above ? upper_gamma_double(a, x) : lower_gamma_double(a, x));
+    double y = above ? upper_gamma_double(a, x) : lower_gamma_double(a, x);
+    y = y > 1 ? 1 : y;
     return above == upper ? y : 1 - y;
 }
 

@@ -64,8 +64,6 @@ class Text:
         power = None if isinstance(other, Text) else other
         if power in (2, 3):
             return self * self if power == 2 else self * self * self
-        if power == 0.5 and self.dtype.kind == "f":
-            return C.sqrt(self)
         return powered(self, other)
 
     def __rpow__(self, other):
@@ -158,8 +156,7 @@ PLAIN = {
 }  # fmt: skip
 """NumPy's name -> C's, for functions of one real number."""
 
-PAIRED = {"arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "fmax": "fmax",
-          "fmin": "fmin"}  # fmt: skip
+PAIRED = {"arctan2": "atan2", "hypot": "hypot", "copysign": "copysign"}
 
 HELPED = {"floor_divide": "iuf", "remainder": "iuf", "logaddexp": "f", "gcd": "iu", "lcm": "iu"}
 """The helpers of `translation_unit`, and the kinds of their dtypes."""
@@ -201,8 +198,6 @@ class Module:
             return x
         if function == "copysign":
             return self.where((x < 0) == (y < 0), x, -x)
-        if function in ("fmax", "fmin"):
-            return self.maximum(x, y) if function == "fmax" else self.minimum(x, y)
         raise CannotWrite(f"{function} of {x.dtype}")
 
     def helper(self, name: str, *args, dtype=None) -> Text:
@@ -216,20 +211,23 @@ class Module:
         x, y = same(x, y)
         return Text("({} ? {} : {})", [cast(condition, np.bool_), x, y], x.dtype)
 
+    def power(self, x, y) -> Text:
+        return powered(x, y)
+
     def kept(self, g, condition) -> Text:
         return self.where(condition, g, 0)
 
     def maximum(self, x, y) -> Text:
-        return self.extreme(">=", *same(x, y))
+        return self.extreme(">", *same(x, y))
 
     def minimum(self, x, y) -> Text:
-        return self.extreme("<=", *same(x, y))
+        return self.extreme("<", *same(x, y))
 
     @staticmethod
     def extreme(sign: str, x: Text, y: Text) -> Text:
-        """The larger or smaller value; NaN if either is NaN."""
+        """The larger or smaller value; NaN if either is NaN. Of equal ones (0 and -0) it is y."""
         if isinstance(y, Literal) and "NAN" not in y.template:  # if x is NaN, the result is x
-            opposite = "<" if sign == ">=" else ">"
+            opposite = "<=" if sign == ">" else ">="
             return Text(f"({{0}} {opposite} {{1}} ? {{1}} : {{0}})", [x, y], x.dtype)
         nan = " || {0} != {0}" if x.dtype.kind == "f" else ""
         return Text(f"({{0}} {sign} {{1}}{nan} ? {{0}} : {{1}})", [x, y], x.dtype)

@@ -45,6 +45,13 @@ class ArrayModule:
             return (x.view(f"i{x.itemsize}") * condition.view("i1")).view(x.dtype)
         return self.where(condition, x, 0)
 
+    def power(self, x, y):
+        """x to the power y. NumPy takes √x for x^½, which differs at -inf and at -0."""
+        z = x**y
+        if self.arrays is numpy and numpy.ndim(z) and numpy.size(y) == 1 and y == 0.5:
+            return numpy.where(x == -numpy.inf, numpy.inf, numpy.abs(z))
+        return z
+
     def __repr__(self) -> str:
         return f"<array module {self.name}>"
 

@@ -84,12 +84,13 @@ def floor_divide(m, x, y):
 
 @elementwise
 def remainder(m, x, y):
-    """x - y * floor(x / y): it has the sign of y.
+    """x - y * floor(x / y): it has the sign of y; 0 has that of x.
 
     >>> paddle.remainder(paddle.to_tensor([7, -7]), paddle.to_tensor([3, 3])).tolist()
     [1, 2]
     """
-    return m.remainder(x, y)
+    r = m.remainder(x, y)
+    return m.where(r == 0, x * 0, r)
 
 
 remainder.vjp(x=lambda g: g, y=lambda g, x, y: -g * floor_divide(x, y))
@@ -145,7 +146,7 @@ def pow(m, x, y):
     >>> paddle.pow(paddle.to_tensor([2.0, 3.0]), 2).tolist()
     [4.0, 9.0]
     """
-    return x**y
+    return m.power(x, y)
 
 
 @pow.vjp("x")
@@ -156,10 +157,14 @@ def _(g, x, y):
 
 
 @pow.vjp("y")
-def _(g, out, x):
+def _(g, out, x, y):
+    if x == 0 if isinstance(x, SCALARS) else False:
+        return where(y >= 0, 0.0, g * out * -math.inf)
     if isinstance(x, SCALARS):
-        return g * out * (math.log(x) if x > 0 else 0.0 if x == 0 else math.nan)
-    return g * out * log(where(x == 0, 1.0, x))
+        return g * out * (math.log(x) if x > 0 else math.nan)
+    if isinstance(y, SCALARS):
+        return g * out * log(x)
+    return g * out * log(where((x == 0) & (y >= 0), 1.0, x))  # 0 to a power stays 0
 
 
 @elementwise

@@ -4,7 +4,8 @@ Which rules are right for floating-point numbers, and which are not:
 
 - x·1, x/1, x-0, x^1, --x, x-(-y), x·(-1) → -x, x/2ᵏ → x·2⁻ᵏ are exact, NaN and ±0 included.
 - x+0 is not x where x is -0, x·0 is not 0 where x is NaN or ∞, nor is x-x: they stay.
-- x², x³, x^½, x⁻¹ become x·x, x·x·x, √x, 1/x: no further from the true power than `pow` is.
+- x², x³, x⁻¹ become x·x, x·x·x, 1/x, and x^½ √x (but at -0 and -∞): no further from the true
+  power than `pow` is.
 - Nothing is reassociated or distributed, and x/c stays a division.
 
 `minipaddle/passes/algebra_of_shapes.py` adds rules for casts, movements and sums.
@@ -33,6 +34,11 @@ def power_of_two(x, c) -> bool:
     return known and math.frexp(c)[0] in (0.5, -0.5)
 
 
+def half_power(x):
+    """x^½, which is √x but for -inf and -0."""
+    return elementwise.where(x == -math.inf, math.inf, elementwise.abs(sqrt(x)))
+
+
 def itself(x, **known):
     return x
 
@@ -47,7 +53,7 @@ def numbers() -> list[Rule]:
         Rule(lambda x: pow(x, 1), itself),
         Rule(lambda x: pow(x, 2), square),
         Rule(lambda x: pow(x, 3), lambda x: x * square(x)),
-        Rule(lambda x: pow(x, 0.5), sqrt),
+        Rule(lambda x: pow(x, 0.5), half_power),
         Rule(lambda x: pow(x, -1), reciprocal),
         Rule(lambda x: x * -1, neg),
         Rule(lambda x: neg(neg(x)), itself),

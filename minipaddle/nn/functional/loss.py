@@ -1,6 +1,15 @@
 """Losses of two classes, of margins between classes, of distributions and sets."""
 
-from ...core.prelude import FLOATS, as_operator, e, public, same_shape, sigmoid, value_error
+from ...core.prelude import (
+    FLOATS,
+    as_operator,
+    current,
+    e,
+    public,
+    same_shape,
+    sigmoid,
+    value_error,
+)
 from ...ops import labels
 from ...ops.activations import log_sigmoid
 from .classification import check_reduction, class_weight, cross_entropy, reduce, require_weight
@@ -14,9 +23,20 @@ def require_same_shape(name: str, input, label) -> None:
         raise value_error(f"{name} was given {input.spec} and labels {label.spec}", "equal shapes")
 
 
+def require_probabilities(name: str, p) -> None:
+    """Only where values are at hand: not in a program that is traced."""
+    if not current.top.tracing and not current.top.by_hand and not ((p >= 0) & (p <= 1)).all():
+        raise value_error(
+            f"{name} was given {p.spec} from {p.min().item():.4g} to {p.max().item():.4g}",
+            "probabilities, from 0 to 1",
+            hint="apply sigmoid, or give scores to binary_cross_entropy_with_logits",
+        )
+
+
 def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None):
     """-(y log p + (1 - y) log(1 - p)), logarithms cut off at -100.
 
+    Raises ValueError, when values are known (not in a program), where p is not from 0 to 1.
     Source: Paddle API `paddle.nn.functional.binary_cross_entropy`.
 
     >>> import minipaddle as paddle
@@ -25,9 +45,8 @@ def binary_cross_entropy(input, label, weight=None, reduction="mean", name=None)
     0.6931
     """
     require_same_shape("binary_cross_entropy", input, label)
-    yes = e.maximum(e.log(input), -100.0)
-    no = e.maximum(e.log(1.0 - input), -100.0)
-    loss = -(label * yes + (1.0 - label) * no)
+    require_probabilities("binary_cross_entropy", input)
+    loss = labels.bernoulli_nll(input, label)
     loss = loss if weight is None else loss * weight
     return reduce("binary_cross_entropy", loss, reduction)
 

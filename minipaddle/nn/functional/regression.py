@@ -1,10 +1,24 @@
 """Losses of regression and of distances between embeddings."""
 
 import math
+import warnings
 
 from ...core.prelude import as_operator, e, public
 from .classification import check_reduction, reduce
 from .distance import cosine_similarity, pairwise_distance
+
+
+def difference(name: str, input, label):
+    """input - label; warns where both are repeated: [n, 1] and [n] make n · n losses."""
+    d = input - label
+    size = d.spec.size
+    if size != input.spec.size and size != getattr(label, "spec", d.spec).size:
+        warnings.warn(
+            f"{name} was given {input.spec} and a label {label.spec}: all pairs of them are "
+            "compared; give both one shape, as in input.squeeze(-1)",
+            stacklevel=3,
+        )
+    return d
 
 
 def square_error_cost(input, label):
@@ -14,7 +28,7 @@ def square_error_cost(input, label):
     >>> paddle.nn.functional.square_error_cost(paddle.ones([1]), paddle.full([1], 3.0)).tolist()
     [4.0]
     """
-    return e.square(input - label)
+    return e.square(difference("square_error_cost", input, label))
 
 
 def mse_loss(input, label, reduction="mean", name=None):
@@ -24,7 +38,7 @@ def mse_loss(input, label, reduction="mean", name=None):
     >>> paddle.nn.functional.mse_loss(paddle.zeros([2]), paddle.ones([2])).item()
     1.0
     """
-    return reduce("mse_loss", e.square(input - label), reduction)
+    return reduce("mse_loss", e.square(difference("mse_loss", input, label)), reduction)
 
 
 def l1_loss(input, label, reduction="mean", name=None):
@@ -34,7 +48,7 @@ def l1_loss(input, label, reduction="mean", name=None):
     >>> paddle.nn.functional.l1_loss(paddle.zeros([2]), paddle.full([2], 3.0)).item()
     3.0
     """
-    return reduce("l1_loss", e.abs(input - label), reduction)
+    return reduce("l1_loss", e.abs(difference("l1_loss", input, label)), reduction)
 
 
 @as_operator("huber_loss")
@@ -48,8 +62,9 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     >>> paddle.nn.functional.smooth_l1_loss(x, y, reduction="none").tolist()
     [0.125, 2.5]
     """
-    d = e.abs(input - label)
-    loss = e.where(d < delta, 0.5 * d * d, delta * d - 0.5 * delta * delta)
+    d = e.abs(difference("smooth_l1_loss", input, label))
+    near = e.minimum(d, delta)
+    loss = near * (d - 0.5 * near)
     return reduce("smooth_l1_loss", loss if is_huber else loss / delta, reduction)
 
 
