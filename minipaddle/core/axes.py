@@ -76,6 +76,15 @@ def tensors(xs, what: str) -> list:
     return xs
 
 
+def into(out, result):
+    """The result; where the caller gave a tensor `out`, written into it."""
+    if out is None:
+        return result
+    if not isinstance(out, Var):
+        raise type_error(f"out={out!r:.60}", expected="a tensor of the result's shape, or None")
+    return out.become(result)
+
+
 def no_out(name: str = "") -> ValueError:
     """The error for a call with `out`. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
     name = name or called()

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from ..core.prelude import Tensor, current, value_error
+from ..core.prelude import Tensor, current, type_error, value_error
 from ..regularizer import L2Decay, WeightDecayRegularizer
 
 
@@ -18,6 +18,11 @@ def as_groups(parameters) -> list[dict]:
     if isinstance(parameters, Tensor | dict | str):
         raise TypeError(
             f"parameters must be a list of parameters or of dicts, not {type(parameters).__name__}"
+        )
+    if callable(getattr(parameters, "parameters", None)):
+        raise type_error(
+            f"the optimizer was given a {type(parameters).__name__}, not its parameters",
+            hint="parameters=model.parameters()",
         )
     found = list(parameters)
     return found if found and isinstance(found[0], dict) else [{"params": found}]

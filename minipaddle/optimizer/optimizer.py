@@ -5,6 +5,7 @@ states it keeps to their new values. Every write happens in one place, `Optimize
 captured training step sees each state change exactly once.
 """
 
+import warnings
 from functools import wraps
 from inspect import signature
 from math import inf
@@ -83,6 +84,12 @@ class Optimizer:
         for each in self._param_groups:
             self._set_decay(each)
         self._parameter_list = [p for g in self._param_groups for p in g.params]
+        if not self._parameter_list and parameters is not None:
+            warnings.warn(
+                f"{type(self).__name__} was given no parameters: a step changes nothing (a "
+                "generator that was read before is empty); give model.parameters()",
+                stacklevel=3,
+            )
         if len(set(self._parameter_list)) < len(self._parameter_list):
             raise ValueError("a parameter was given to the optimizer twice")
         self._keys = {p: p.name or f"parameter_{k}" for k, p in enumerate(self._parameter_list)}
@@ -94,8 +101,9 @@ class Optimizer:
             self._rate = Rate(learning_rate)
         else:
             raise type_error(
-                f"the learning rate {learning_rate!r} is no number",
+                f"the learning rate is no number, but of type {type(learning_rate).__name__}",
                 "a float or a schedule of paddle.optimizer.lr",
+                hint="the learning rate comes first: Adam(0.1, parameters=model.parameters())",
             )
         self._learning_rate = learning_rate
 

@@ -208,6 +208,7 @@ def linspace(start, stop, num, dtype=None, name=None):
     num = whole(num)
     if num < 1:
         raise value_error(f"linspace of num={num} numbers", "num of 1 or more")
+    start, stop = (x.astype("float64") if isinstance(x, Var) else x for x in (start, stop))
     i = ops.arange(size=num, dtype=dt.float64.numpy)
     steps = larger(num - 1, 1)
     below = start + i * ((stop - start) / steps)

@@ -2,7 +2,8 @@
 
 import inspect
 
-from ..core.prelude import current, no_out
+from ..core.axes import into
+from ..core.prelude import current
 from ..engine.core.op import Op
 
 NAME = inspect.Parameter("name", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None)
@@ -13,8 +14,6 @@ def face(op: Op, name: str | None = None):
     places = [*op.inputs, *op.attrs, "name"]
 
     def call(*args, out=None, **kwargs):
-        if out is not None:
-            raise no_out(op.name)
         given = dict(zip(places, args, strict=False)) | kwargs
         if len(given) < len(args) + len(kwargs):
             raise TypeError(f"{op.name}() has too many arguments, or one twice; it takes {places}")
@@ -26,17 +25,15 @@ def face(op: Op, name: str | None = None):
         unknown = given.keys() - op.attrs.keys()
         if unknown:
             raise TypeError(f"{op.name}() takes no argument {unknown.pop()!r}; it takes {places}")
-        return current.top.apply(op, inputs, op.defaults | given)
+        return into(out, current.top.apply(op, inputs, op.defaults | given))
 
     def unary(x, name=None, *, out=None):
-        if out is not None:
-            raise no_out(op.name)
-        return current.top.apply(op, (x,), {})
+        y = current.top.apply(op, (x,), {})
+        return y if out is None else into(out, y)
 
     def binary(x, y, name=None, *, out=None):
-        if out is not None:
-            raise no_out(op.name)
-        return current.top.apply(op, (x, y), {})
+        z = current.top.apply(op, (x, y), {})
+        return z if out is None else into(out, z)
 
     quick = {("x",): unary, ("x", "y"): binary}
     function = call if op.attrs else quick.get(tuple(op.inputs), call)
@@ -48,7 +45,7 @@ def face(op: Op, name: str | None = None):
 
 
 def signature(op: Op) -> inspect.Signature:
-    """Inputs, attributes with their defaults, then Paddle's `name`; `out` is only tolerated."""
+    """Inputs, attributes with their defaults, then Paddle's `name`; `out` may be given too."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     inputs = [inspect.Parameter(x, kind) for x in op.inputs]
     attrs = [inspect.Parameter(k, kind, default=v) for k, v in op.attrs.items()]

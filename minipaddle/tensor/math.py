@@ -3,13 +3,13 @@
 import functools
 import math
 
+from ..core.axes import into
 from ..core.checks import require_one_of
 from ..core.prelude import (
     Var,
     as_operator,
     axis_of,
     describe,
-    no_out,
     public,
     same_shape,
     value_error,
@@ -60,9 +60,7 @@ def add(x, y, name=None, *, alpha=1, out=None):
     >>> paddle.add(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]), alpha=2).tolist()
     [7.0, 10.0]
     """
-    if out is not None:
-        raise no_out()
-    return elementwise.add(x, y if alpha == 1 else y * alpha)
+    return into(out, elementwise.add(x, y if alpha == 1 else y * alpha))
 
 
 def subtract(x, y, name=None, *, alpha=1, out=None):
@@ -72,9 +70,7 @@ def subtract(x, y, name=None, *, alpha=1, out=None):
     >>> paddle.subtract(paddle.to_tensor([1.0]), paddle.to_tensor([3.0]), alpha=2).tolist()
     [-5.0]
     """
-    if out is not None:
-        raise no_out()
-    return elementwise.subtract(x, y if alpha == 1 else y * alpha)
+    return into(out, elementwise.subtract(x, y if alpha == 1 else y * alpha))
 
 
 def divide(x, y, name=None, *, rounding_mode=None, out=None):
@@ -88,7 +84,7 @@ def divide(x, y, name=None, *, rounding_mode=None, out=None):
     [3, -3]
     """
     if out is not None:
-        raise no_out()
+        return into(out, divide(x, y, rounding_mode=rounding_mode))
     if rounding_mode is None:
         return elementwise.divide(x, y)
     require_one_of("divide", ("floor", "trunc"), rounding_mode=rounding_mode)
@@ -136,7 +132,7 @@ def clip(x, min=None, max=None, name=None, *, out=None):
     [0.0, 0.5, 1.0]
     """
     if out is not None:
-        raise no_out()
+        return into(out, clip(x, min, max))
     if isinstance(min, Var) or isinstance(max, Var):
         x = x if min is None else elementwise.maximum(x, min)
         return x if max is None else elementwise.minimum(x, max)

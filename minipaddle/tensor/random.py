@@ -3,7 +3,7 @@
 from math import pi, prod
 from operator import index as whole
 
-from ..core.prelude import Var, broadcast_shapes, dt, public, value_error
+from ..core.prelude import Var, broadcast_shapes, current, dt, public, value_error
 from ..engine.ops import creation, elementwise, movement
 from ..ops import angles, rounding
 from ..ops import random as ops
@@ -218,7 +218,8 @@ def poisson(x, name=None):
 def multinomial(x, num_samples=1, replacement=False, name=None):
     """`num_samples` places of each row of `x`, each as likely as its (unnormalised) weight.
 
-    Raises ValueError when there are not enough places to draw from without replacement.
+    Raises ValueError when there are not enough places to draw from without replacement, and
+    (where values are known, not in a program) for a negative weight.
     Source: Paddle API `paddle.multinomial`.
 
     >>> import minipaddle as paddle
@@ -228,6 +229,10 @@ def multinomial(x, num_samples=1, replacement=False, name=None):
     shape = x.spec.shape
     if len(shape) not in (1, 2):
         raise value_error(f"multinomial of {x.spec}", "weights in one row, or rows")
+    if not current.top.tracing and (x < 0).any():
+        raise value_error(
+            f"multinomial of {x.spec}, which holds negative numbers", "weights from 0 on"
+        )
     if replacement:
         return ops.choose_repeatedly(rand((*shape[:-1], num_samples), "float64"), x)
     return ops.choose_distinct(rand(shape, "float64"), x, size=num_samples)

@@ -1,6 +1,6 @@
 """Sums, products and extrema over axes, and the running ones along an axis."""
 
-from ..core.axes import axis_of, no_out, number, whole_numbers
+from ..core.axes import axis_of, into, no_out, number, whole_numbers
 from ..core.prelude import Var, elementwise, normalize_axes, public, reduction, value_error
 from ..engine.core.dtype import resolve
 from ..ops import reductions, scan
@@ -11,14 +11,13 @@ from .search import with_axis
 def reduce_over(op, x, axis, keepdim, dtype=None, out=None):
     """`op` over what users write for an axis: a number, a list, a tensor, or None for all.
 
-    With a `dtype` x is cast to it first. There is no `out`.
+    With a `dtype` x is cast to it first; the result is written into `out`, if that is given.
     """
-    if out is not None:
-        raise no_out()
     x = x if dtype is None else x.astype(dtype)
     if isinstance(axis, Var):
         axis = [number(d) for d in whole_numbers(axis, "axis")]
-    return op(x, axis=normalize_axes(axis, len(x.spec.shape)), keepdim=bool(keepdim))
+    y = op(x, axis=normalize_axes(axis, len(x.spec.shape)), keepdim=bool(keepdim))
+    return y if out is None else into(out, y)
 
 
 # ---- over axes -------------------------------------------------------------------------------

@@ -249,9 +249,9 @@ def test_every_deviation_is_one():
 
 # ---- out -------------------------------------------------------------------------------------
 
-TAKES_OUT = """
-    sum mean prod max min amax amin all any logsumexp cumsum norm add subtract divide clip
-    exp tanh round multiply maximum lerp"""
+WRITES = """add subtract divide clip exp tanh round multiply maximum lerp bitwise_and bitwise_not
+    sum mean prod max amin all logsumexp"""
+TAKES_OUT = "cumsum norm"
 
 
 @pytest.mark.parametrize("function", [np.sum, np.mean, np.prod, np.max, np.min, np.all, np.any])
@@ -271,6 +271,19 @@ def test_out_is_none_or_refused_by_name(name):
     assert isinstance(function(*given, out=None), paddle.Tensor)
     with pytest.raises(ValueError, match=rf"^{name}\(out=...\) is not supported"):
         function(*given, out=x)
+
+
+@pytest.mark.parametrize("name", WRITES.split())
+def test_operators_write_into_out(name):
+    function = getattr(paddle, name)
+    x = paddle.to_tensor([5, 6] if "bitwise" in name else [0.5, 2.0])
+    needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    given = [x] * len(needed)
+    out = paddle.zeros_like(function(*given))
+    assert function(*given, out=out) is out
+    assert out.tolist() == function(*given).tolist()
+    with pytest.raises(TypeError, match="expected: a tensor"):
+        function(*given, out=x.numpy())
 
 
 @pytest.mark.parametrize("call", [lambda f, x: f(x, 1, None, 2), lambda f, x: f(x, 1, decimals=1)])

@@ -1,9 +1,11 @@
 """Cross-entropy with one of several classes, and how losses are reduced."""
 
 import math
+import warnings
 
 from ...core.checks import require_one_of
 from ...core.prelude import (
+    FLOATS,
     as_operator,
     current,
     e,
@@ -94,6 +96,12 @@ def class_numbers(label, ndim: int):
     """Labels as whole numbers of `ndim` dimensions; a last axis of size 1 goes."""
     if label.spec.ndim > ndim:
         label = label.squeeze(-1)
+    if label.spec.dtype in FLOATS:
+        warnings.warn(
+            f"cross_entropy was given labels {label.spec}: class numbers are whole numbers, a "
+            'fraction is cut off; give label.astype("int64"), or soft_label=True for probabilities',
+            stacklevel=3,
+        )
     return label if label.spec.dtype.kind in "iu" else label.astype("int64")
 
 

@@ -12,6 +12,7 @@ from ...tensor import random
 def linear(x, weight, bias=None, name=None):
     """x @ weight + bias: x of shape [..., in], weight [in, out], bias [out].
 
+    A weight [in] gives one number for each row: a result of shape [...].
     Source: Paddle API `paddle.nn.functional.linear`.
 
     >>> import minipaddle as paddle
@@ -19,6 +20,9 @@ def linear(x, weight, bias=None, name=None):
     >>> paddle.nn.functional.linear(x, weight).shape
     [2, 4]
     """
+    if weight.spec.ndim == 1:
+        y = x @ weight
+        return y if bias is None else y + bias
     if bias is None:
         return affine.linear(x, weight)
     return current.top.apply(affine.affine, (x, weight, bias), {})

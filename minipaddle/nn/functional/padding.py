@@ -26,6 +26,8 @@ def pad_pairs(x, pad, mode, data_format, pad_from_left_axis) -> dict:
             f"pad of {x.spec} was given data_format={data_format!r}", " or ".join(formats)
         )
     space = axes[1:-1] if last else axes[2:] if n > 2 else axes
+    if mode == "constant" and len(space) < len(pairs) < n:
+        return dict(zip(axes[::-1], pairs))
     if len(pairs) > len(space) or (mode != "constant" and len(pairs) != len(space)):
         raise value_error(
             f"pad={numbers_} with mode={mode!r} for {x.spec}",
@@ -39,9 +41,9 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     """x with more elements before and after along some axes; negative numbers cut off.
 
     `pad` holds (before, after) for the image axes, the last axis first: [left, right, top, bottom].
-    With a pair for every axis of x, batch and channels too, and mode "constant", the order is
-    first axis first (last first if `pad_from_left_axis` is False). `mode` is constant (`value`),
-    reflect (the edge not repeated), replicate (the edge), or circular.
+    In mode "constant" more pairs go on to the axes before, the last axis first; with a pair for
+    every axis of x the order is first axis first (last first if `pad_from_left_axis` is False).
+    `mode` is constant (`value`), reflect (the edge not repeated), replicate (the edge) or circular.
     Source: Paddle API `paddle.nn.functional.pad`.
 
     >>> import minipaddle as paddle

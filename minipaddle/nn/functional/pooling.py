@@ -2,7 +2,7 @@
 
 from math import prod
 
-from ...core.prelude import creation, indexing, movement, public, value_error
+from ...core.prelude import creation, current, indexing, movement, public, value_error
 from ...ops import mean_pooling as ops
 from ...ops import resample as resampling
 from ...ops.pooling import max_pool
@@ -147,7 +147,8 @@ lp_pool1d = of_axes(lp_pool2d, 1)
 def adaptive_size(name, x, n, output_size) -> tuple:
     """The size asked for; None keeps the size of an axis."""
     size = image(name, x, n)
-    many = output_size if isinstance(output_size, list | tuple) else [output_size] * n
+    given = current.top.sizes(output_size) if hasattr(output_size, "spec") else output_size
+    many = given if isinstance(given, list | tuple) else [given] * n
     if len(many) == 1:
         many = [*many] * n
     if len(many) != n:

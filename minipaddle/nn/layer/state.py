@@ -2,6 +2,7 @@
 
 import warnings
 from collections import OrderedDict
+from collections.abc import Mapping
 
 from ...core.prelude import Tensor, dt, type_error
 
@@ -54,10 +55,19 @@ class State:
         >>> net.set_state_dict({"weight": paddle.ones([1, 1]), "bias": paddle.zeros([1])})
         ([], [])
         """
+        if not isinstance(state_dict, Mapping):
+            raise type_error(
+                f"set_state_dict was given a {type(state_dict).__name__}",
+                "a dict of tensors by path, as state_dict() gives",
+                hint="paddle.load(path) reads one from a file",
+            )
         own = self.state_dict(use_hook=False)
         if not use_structured_name:
             own = {part.name: part for part in own.values()}
         missing, misfits, fitting = [], [], []
+        if own and own.keys().isdisjoint(state_dict):
+            warnings.warn(nothing_fits(self, own, state_dict), stacklevel=2)
+            return [*own], [*state_dict]
         for key, part in own.items():
             if key not in state_dict:
                 missing.append(key)
@@ -137,6 +147,15 @@ class State:
     def cuda(self, device=None):
         """Move to a GPU."""
         return self.to("gpu" if device is None else f"gpu:{device}")
+
+
+def nothing_fits(layer, own: dict, given) -> str:
+    """The warning that a state dict has no key of the layer's."""
+    theirs = f"it has {', '.join([*given][:3])}" if given else "it is empty"
+    return (
+        f"nothing of the given state belongs to {type(layer).__name__}, which stays as it is: "
+        f"{theirs}; the layer has {', '.join([*own][:3])}"
+    )
 
 
 def as_tensor(value) -> Tensor:
