@@ -272,6 +272,7 @@ def test_all_labels_ignored():
         assert x.grad.abs().max().item() == 0
 
 
+@pytest.mark.filterwarnings("ignore:cross_entropy was given labels")
 @pytest.mark.parametrize(
     ("kwargs", "label", "shape"),
     [
