@@ -73,7 +73,7 @@ def main(calls: str) -> None:
         found["rows"] |= {
             f"{name} {dtype}": of_rows(name, dtype) for dtype in ("float64", "float32")
         }
-    (HERE / "paddle_edges.json").write_text(json.dumps(found, indent=0) + "\n")
+    (HERE / "paddle_edges.json").write_text(json.dumps(found) + "\n")
 
 
 main(sys.argv[1])

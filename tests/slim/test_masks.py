@@ -343,7 +343,7 @@ def test_copies_and_saved_programs_have_masks_but_no_writes(tmp_path):
         (lambda: asp.prune_model(perceptron(), 4, 8, "mask_2d_best"), "mask_2d_greedy"),
         (lambda: asp.prune_model(None), "Layer"),
         (lambda: asp.decorate(None), "optimizer"),
-        (lambda: asp.decorate(paddle.optimizer.LBFGS(parameters=paddle.nn.Linear(1, 1).parameters())), "LBFGS"),
+        (lambda: asp.decorate(paddle.optimizer.LBFGS(parameters=[paddle.ones([1])])), "LBFGS"),
         (lambda: slim.UnstructuredPruner(perceptron(), "best"), "mode"),
         (lambda: slim.UnstructuredPruner(perceptron(), "ratio", ratio=1.0), "below 1"),
         (lambda: slim.UnstructuredPruner(perceptron(), "ratio", sparse_block=[4, 1]), "n of m"),
