@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.prelude import value_error
 from .decoder import Decoder
+from .sampling import as_scores
 
 
 def search_beams(decoder: Decoder, prompt, n: int, end=None, penalty: float = 0.0) -> list[int]:
@@ -55,6 +56,6 @@ def search_beams(decoder: Decoder, prompt, n: int, end=None, penalty: float = 0.
 
 def log_softmax(scores) -> np.ndarray:
     """float64, along the last axis."""
-    x = np.asarray(scores, "float64")
+    x = as_scores(scores)
     x = x - x.max(-1, keepdims=True)
     return x - np.log(np.exp(x).sum(-1, keepdims=True))

@@ -101,6 +101,14 @@ class Decoder:
             texts = buffer.reshape([self.context, self.slots, -1])
             buffer[:] = texts[:, sources].reshape(buffer.shape)
 
+    def clear(self, slot: int) -> None:
+        """Let a slot hold zeros: what is not finite would be seen by later texts, of which a weight
+        of 0 leaves NaN.
+        """
+        with Recording(False):
+            for buffer in self.cache.buffers():
+                buffer[slot :: self.slots] = 0.0
+
     def require_room(self, n: int) -> None:
         """Raise ValueError if a text of n tokens is too long."""
         if n > self.context:

@@ -9,6 +9,8 @@ Curious Case of Neural Text Degeneration", 2020 (top p).
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 import numpy as np
 
 from ..core.prelude import value_error
@@ -31,25 +33,30 @@ class Sampler:
 
     def __init__(self, temperature=1.0, top_k=None, top_p=None, seed=None):
         for name, given, good, expected in (
-            ("temperature", temperature, lambda t: t >= 0, "0 or more"),
-            ("top_k", top_k, lambda k: k is None or k >= 1, "1 or more, or None"),
-            ("top_p", top_p, lambda p: p is None or 0 < p <= 1, "above 0, at most 1, or None"),
-        ):
+            ("temperature", temperature, lambda t: is_a(Real, t) and t >= 0, "0 or more"),
+            ("top_k", top_k, lambda k: k is None or is_a(Integral, k) and k >= 1,
+             "a whole number from 1 on, or None"),
+            ("top_p", top_p, lambda p: p is None or is_a(Real, p) and 0 < p <= 1,
+             "above 0, at most 1, or None"),
+        ):  # fmt: skip
             if not good(given):
-                raise value_error(f"generate with {name}={given}", expected)
+                raise value_error(f"generate with {name}={given!r:.60}", expected)
         self.temperature, self.top_k, self.top_p = temperature, top_k, top_p
         self.random = np.random.default_rng(seed)
 
     def probabilities(self, scores) -> np.ndarray:
-        """What each token is drawn with: float64 [vocab] for scores [vocab]."""
-        scores = np.asarray(scores, "float64")
+        """What each token is drawn with: float64 [vocab] for scores [vocab]. Raises ValueError for
+        scores that say nothing, see `as_scores`.
+        """
+        scores = as_scores(scores)
         if self.temperature == 0:
             return np.eye(len(scores))[scores.argmax()]
         order = np.argsort(-scores, kind="stable")  # of equal scores the first comes first
         if self.top_k is not None:
             order = order[: self.top_k]
         top = scores[order]
-        p = np.exp((top - top[0]) / self.temperature)
+        with np.errstate(over="ignore"):  # a temperature near 0: what is less likely gets 0
+            p = np.exp((top - top[0]) / self.temperature)
         p /= p.sum()
         if self.top_p is not None:
             n = 1 + np.searchsorted(np.cumsum(p)[:-1], self.top_p)
@@ -61,10 +68,31 @@ class Sampler:
     def draw(self, scores) -> int:
         """A token for scores [vocab]."""
         if self.temperature == 0:
-            return int(np.argmax(scores))
+            return int(np.argmax(as_scores(scores)))
         return self.draw_from(self.probabilities(scores))
 
     def draw_from(self, p: np.ndarray) -> int:
         """A token that is drawn with probabilities p [vocab]."""
         ends = np.cumsum(p)
         return int(np.searchsorted(ends, self.random.random() * ends[-1], side="right"))
+
+
+def is_a(kind: type, x) -> bool:
+    """Whether x is a number of this kind; True and False are none."""
+    return isinstance(x, kind) and not isinstance(x, bool)
+
+
+def as_scores(scores) -> np.ndarray:
+    """Scores [..., vocab] as float64. Raises ValueError if those of a token are NaN or infinite, or
+    if all tokens have -inf; those that have it cannot follow.
+    """
+    scores = np.asarray(scores, "float64")
+    best = scores.max(-1)
+    if not np.isfinite(best).all():
+        worst = best[~np.isfinite(best)].flat[0]
+        raise value_error(
+            f"scores of next tokens of which the largest is {worst}",
+            "finite numbers, and -inf for tokens that cannot follow",
+            hint="look for NaN and infinity in the weights of the model",
+        )
+    return scores

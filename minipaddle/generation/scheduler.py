@@ -28,8 +28,9 @@ class Request:
     """A prompt, and the tokens that were written after it.
 
     limit: how many tokens at most; end: tokens that end the text, and are no part of it
-    finish: None while it is written, then "stop", "length" or "cancelled"
+    finish: None while it is written, then "stop", "length", "cancelled" or "error"
     reused: how many tokens of the prompt needed no reading
+    error: why it ended, if by an error
     """
 
     prompt: list[int]
@@ -39,6 +40,7 @@ class Request:
     written: list[int] = field(default_factory=list)
     finish: str | None = None
     reused: int = 0
+    error: Exception | None = None
 
 
 @dataclass(eq=False)
@@ -94,7 +96,9 @@ class Scheduler:
         request.finish = request.finish or "cancelled"
 
     def step(self) -> list[tuple[Request, int | None]]:
-        """(request, token) for each token that was written; None for one that only ended a text."""
+        """(request, token) for each token that was written; None for one that only ended a text.
+        An error ends the text that it is about, and no other.
+        """
         self.admit()
         ready = [each for each in self.slots if each.request and not each.unread]
         return self.read() + self.write(ready)
@@ -125,7 +129,10 @@ class Scheduler:
             return []
         each = min(late, key=lambda each: len(each.unread))
         now, each.unread = each.unread[: self.piece], each.unread[self.piece :]
-        scores = self.decoder.read(now, each.number, len(each.held))
+        try:
+            scores = self.decoder.read(now, each.number, len(each.held))
+        except Exception as error:
+            return [self.fail(each, error)]
         each.held += now
         return [] if each.unread else [self.draw(each, scores[-1])]
 
@@ -143,14 +150,32 @@ class Scheduler:
             if each not in ready:
                 del each.held[last:]
         starts = [len(each.held) for each in self.slots[:n]]
-        scores = self.decoder.step(tokens, starts)
-        for each in ready:
-            each.held.append(int(tokens[each.number]))
-        return [self.draw(each, scores[each.number]) for each in ready]
+        try:
+            scores = self.decoder.step(tokens, starts)
+        except Exception:  # one of them may be to blame: the others go on
+            return [self.write_alone(each) for each in ready]
+        return [self.continue_with(each, scores[each.number]) for each in ready]
+
+    def write_alone(self, each: Slot) -> tuple[Request, int | None]:
+        """Write a token of one text in a run of its own."""
+        try:
+            scores = self.decoder.read(each.request.written[-1:], each.number, len(each.held))
+        except Exception as error:
+            return self.fail(each, error)
+        return self.continue_with(each, scores[-1])
+
+    def continue_with(self, each: Slot, scores) -> tuple[Request, int | None]:
+        """Draw the next token of a text whose last one was read."""
+        each.held.append(each.request.written[-1])
+        return self.draw(each, scores)
 
     def draw(self, each: Slot, scores) -> tuple[Request, int | None]:
         """Draw the next token of a text; a text that is finished leaves its slot."""
-        request, token = each.request, each.request.sampler.draw(scores)
+        request = each.request
+        try:
+            token = request.sampler.draw(scores)
+        except Exception as error:
+            return self.fail(each, error)
         if token in request.end:
             token, request.finish = None, "stop"
         else:
@@ -161,6 +186,13 @@ class Scheduler:
         if request.finish:
             each.request = None
         return request, token
+
+    def fail(self, each: Slot, error: Exception) -> tuple[Request, None]:
+        """End a text by an error; it leaves its slot, and nothing of it stays there."""
+        request, each.request, each.unread, each.held = each.request, None, [], []
+        self.decoder.clear(each.number)
+        request.finish, request.error = "error", error
+        return request, None
 
 
 @slot("generation.count_shared")

@@ -2,7 +2,8 @@
 
 A request is JSON; arrays stand in it as lists, or as bytes after it. The header
 `Inference-Header-Content-Length` says where the JSON ends. Whatever is wrong with a request raises
-`BadRequest` with a text for its author; nothing else is raised.
+`BadRequest` with a text for its author; nothing else is raised. (`parameters.py` checks the types of
+all that is no array.)
 
 Sources: KServe's Open Inference Protocol; the binary extension of NVIDIA Triton.
 """
@@ -19,6 +20,9 @@ import numpy as np
 
 from ..engine.core.dim import Dim
 from ..engine.core.record import Spec
+from .parameters import (
+    BadRequest, anything, mapping, objects, parse, read, show, text, truth, unsupported, whole
+)  # fmt: skip
 
 JSON_LENGTH = "Inference-Header-Content-Length"
 """The header: how many bytes of the body are JSON."""
@@ -35,9 +39,18 @@ MOST_AXES = 32
 FITTING = {"b": "b", "i": "iu", "u": "iu", "f": "iuf", "V": "iuf"}
 """For each kind of dtype the kinds of numbers in JSON that it takes."""
 
-
-class BadRequest(ValueError):
-    """What is wrong with a request, for its author."""
+MESSAGE = {"id": text(""), "parameters": mapping(), "inputs": objects(), "outputs": objects()}
+OF_MESSAGE = {
+    "binary_data_output": truth(), "priority": whole(0, default=0), "timeout": whole(0, default=0),
+    "sequence_id": unsupported(anything(), 0, ""), "sequence_start": unsupported(truth(), False),
+    "sequence_end": unsupported(truth(), False),
+}  # fmt: skip
+OF_INPUT = {"binary_data_size": whole(0), "shared_memory_region": unsupported(text(), "")}
+OF_OUTPUT = {
+    "binary_data": truth(None), "classification": unsupported(whole(0), 0),
+    "shared_memory_region": unsupported(text(), ""),
+}  # fmt: skip
+"""What an object may say in its `parameters`; the protocol lets clients send others, too."""
 
 
 class Limits(NamedTuple):
@@ -79,17 +92,14 @@ def read_request(
     [array([1., 2.], dtype=float32)]
     """
     head, rest = split(body, json_length)
-    message = parsed(head)
-    parameters = dictionary(message, "parameters")
-    arrays = read_inputs(message, rest, inputs, limits)
-    every = truth(parameters, "binary_data_output", False)
-    refuse_unknown(parameters, ("sequence_id", "sequence_start", "sequence_end"), "the request")
+    message = read(parse(head), MESSAGE, closed=False)
+    asked = read(message["parameters"], OF_MESSAGE, closed=False)
     return InferRequest(
-        text(message, "id", ""),
-        arrays,
-        wanted(message, outputs, every),
-        whole(parameters, "priority", 0),
-        whole(parameters, "timeout", 0) / 1e6 or math.inf,
+        message["id"],
+        read_inputs(message["inputs"], rest, inputs, limits),
+        wanted(message["outputs"], outputs, asked["binary_data_output"]),
+        asked["priority"],
+        asked["timeout"] / 1e6 or math.inf,
     )
 
 
@@ -105,29 +115,12 @@ def split(body: bytes, json_length: str | None) -> tuple[bytes, memoryview]:
     return body[:n], memoryview(body)[n:]
 
 
-def parsed(head: bytes) -> dict:
-    try:
-        message = json.loads(head, parse_constant=no_number)
-    except (ValueError, RecursionError) as error:
-        raise BadRequest(f"the body is no JSON: {str(error) or 'nested too deeply':.100}") from None
-    if not isinstance(message, dict):
-        raise BadRequest(f"the body is {kind(message)}, not an object")
-    return message
-
-
-def no_number(word: str):
-    """NaN and Infinity, which Python would read."""
-    raise ValueError(f"{word} is no JSON")
-
-
 # ---- inputs ----------------------------------------------------------------------------------
 
 
-def read_inputs(message: dict, rest: memoryview, inputs: dict, limits: Limits) -> list[np.ndarray]:
+def read_inputs(given: list, rest: memoryview, inputs: dict, limits: Limits) -> list[np.ndarray]:
     """The arrays of a request, in the order of the model's inputs."""
-    given, found, at, elements = message.get("inputs"), {}, 0, 0
-    if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise BadRequest("`inputs` must be a list of objects")
+    found, at, elements = {}, 0, 0
     for each in given:
         name = each.get("name")
         if not isinstance(name, str) or name not in inputs:
@@ -140,9 +133,7 @@ def read_inputs(message: dict, rest: memoryview, inputs: dict, limits: Limits) -
             raise BadRequest(f"the inputs have more than {limits.elements:,} elements")
         dtype = dtype_of(each, name, inputs[name])
         fit(name, shape, inputs[name])
-        parameters = dictionary(each, "parameters")
-        refuse_unknown(parameters, ("shared_memory_region",), name)
-        size = whole(parameters, "binary_data_size", None)
+        size = parameters_of(each, OF_INPUT)["binary_data_size"]
         if (size is None) == ("data" not in each):
             raise BadRequest(f"{name} needs either `data` or the parameter `binary_data_size`")
         if size is None:
@@ -183,7 +174,7 @@ def fit(name: str, shape: tuple, spec: Spec) -> None:
 def from_json(data, name: str, shape: tuple, dtype: np.dtype) -> np.ndarray:
     """An array from a list of numbers, flat or nested as the shape says."""
     if not isinstance(data, list):
-        raise BadRequest(f"the data of {name} are {kind(data)}, not a list")
+        raise BadRequest(f"the data of {name} are {show(data)}, not a list")
     try:
         array = np.array(data)
     except (ValueError, OverflowError, TypeError, RecursionError):
@@ -217,65 +208,24 @@ def from_bytes(rest: memoryview, at: int, size: int, name: str, shape, dtype) ->
     return array
 
 
-# ---- fields ----------------------------------------------------------------------------------
+def parameters_of(given: dict, table: dict) -> dict:
+    """What an input or output says in its `parameters`."""
+    name = given["name"]
+    mine = read(given, {"parameters": mapping()}, name, closed=False)
+    return read(mine["parameters"], table, name, closed=False)
 
 
-def kind(x) -> str:
-    return {dict: "an object", list: "a list", str: "a string", type(None): "null"}.get(
-        type(x), "a number"
-    )
-
-
-def dictionary(given: dict, key: str) -> dict:
-    found = given.get(key, {})
-    if not isinstance(found, dict):
-        raise BadRequest(f"`{key}` is {kind(found)}, not an object")
-    return found
-
-
-def text(given: dict, key: str, default: str) -> str:
-    found = given.get(key, default)
-    if not isinstance(found, str):
-        raise BadRequest(f"`{key}` is {kind(found)}, not a string")
-    return found
-
-
-def truth(given: dict, key: str, default: bool) -> bool:
-    found = given.get(key, default)
-    if type(found) is not bool:
-        raise BadRequest(f"`{key}` is {kind(found)}, not true or false")
-    return found
-
-
-def whole(given: dict, key: str, default: int | None) -> int | None:
-    found = given.get(key, default)
-    if key in given and (type(found) is not int or not 0 <= found < 2**63):
-        raise BadRequest(f"`{key}` is {found!r:.40}, not a whole number")
-    return found
-
-
-def refuse_unknown(parameters: dict, names: tuple, where: str) -> None:
-    """Raise BadRequest for parameters that would change the answer, and that are not supported."""
-    for name in names:
-        if parameters.get(name):
-            raise BadRequest(f"{where} has the parameter {name}, which is not supported")
-
-
-def wanted(message: dict, outputs: dict, binary: bool) -> list[WantedOutput]:
+def wanted(asked: list, outputs: dict, binary: bool) -> list[WantedOutput]:
     """The outputs that a request asks for; without any, all."""
-    asked = message.get("outputs")
-    if not asked and asked in (None, []):
+    if not asked:
         return [WantedOutput(name, binary) for name in outputs]
-    if not isinstance(asked, list) or not all(isinstance(each, dict) for each in asked):
-        raise BadRequest("`outputs` must be a list of objects")
     found = []
     for each in asked:
         name = each.get("name")
         if not isinstance(name, str) or name not in outputs:
             raise BadRequest(f"no output {name!r:.60}; there are {[*outputs]}")
-        parameters = dictionary(each, "parameters")
-        refuse_unknown(parameters, ("classification", "shared_memory_region"), name)
-        found.append(WantedOutput(name, truth(parameters, "binary_data", binary)))
+        own = parameters_of(each, OF_OUTPUT)["binary_data"]
+        found.append(WantedOutput(name, binary if own is None else own))
     if len({each.name for each in found}) < len(found):
         raise BadRequest("an output is asked for twice")
     return found

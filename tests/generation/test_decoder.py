@@ -138,7 +138,9 @@ def test_errors():
         decoder.read(tokens(17))
     with pytest.raises(ValueError, match="text of 17 tokens"):
         decoder.step([1, 1], [3, 16])
-    for wrong in ({"top_k": 0}, {"top_p": 1.5}, {"top_p": 0}, {"temperature": -0.1}):
+    for wrong in ({"top_k": 0}, {"top_p": 1.5}, {"top_p": 0}, {"temperature": -0.1},
+                  {"top_k": 2.5}, {"top_k": True}, {"temperature": "hot"}, {"temperature": np.nan},
+                  {"top_p": "x"}):  # fmt: skip
         with pytest.raises(ValueError, match="generate with " + next(iter(wrong))):
             Sampler(**wrong)
     with pytest.raises(ValueError, match="empty prompt"):
@@ -163,6 +165,13 @@ def test_probabilities():
     near(Sampler(temperature=0).probabilities(scores), [0, 1, 0, 0, 0])
     near(Sampler(top_k=99).probabilities(scores), p)
     near(Sampler().probabilities([0, -np.inf, 1000]), [0, 0, 1])
+    near(Sampler(temperature=1e-320).probabilities([1, 3, 2]), [0, 1, 0])
+    for scores in ([1, np.nan, 0], [1, np.inf, 0], [-np.inf] * 3):
+        for sampler in (Sampler(), Sampler(temperature=0)):
+            with pytest.raises(ValueError, match="scores of next tokens of which the largest is"):
+                sampler.draw(scores)
+        with pytest.raises(ValueError, match="scores of next tokens"):
+            log_softmax([scores])
 
 
 def test_draws_follow_the_probabilities():

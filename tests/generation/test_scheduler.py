@@ -119,6 +119,81 @@ def test_cancel():
     assert not scheduler.busy
 
 
+class Broken(Sampler):
+    """Cannot draw the third token."""
+
+    count = 0
+
+    def draw(self, scores):
+        self.count += 1
+        if self.count == 3:
+            raise RuntimeError("no dice")
+        return super().draw(scores)
+
+
+def test_an_error_of_a_sampler_ends_its_text_alone():
+    scheduler = Scheduler(Decoder(NET, slots=3))
+    requests = [Request([k], 6, Sampler(0)) for k in (1, 2)]
+    broken = Request([3], 6, Broken(0))
+    for request in (requests[0], broken, requests[1]):
+        scheduler.submit(request)
+    events = finished(scheduler)
+    assert (broken.finish, str(broken.error), len(broken.written)) == ("error", "no dice", 2)
+    assert events.count((broken, None)) == 1
+    for request in requests:
+        assert (request.written, request.finish) == greedy(request.prompt, 6)
+
+
+def test_an_error_of_a_step_ends_the_text_that_is_to_blame(monkeypatch):
+    """A run over several texts fails, and of the runs of one text only that of the guilty one."""
+    scheduler = Scheduler(Decoder(NET, slots=3))
+    requests = [Request([k], 6, Sampler(0)) for k in (1, 2, 3)]
+    for request in requests:
+        scheduler.submit(request)
+    for _ in range(4):
+        scheduler.step()
+    decoder = scheduler.decoder
+    scores = decoder.scores
+
+    def fail(tokens, slots, starts):
+        if isinstance(slots, int) or slots == [1]:
+            raise RuntimeError("no memory")
+        return scores(tokens, slots, starts)
+
+    monkeypatch.setattr(decoder, "scores", fail)
+    finished(scheduler)
+    assert [each.finish for each in requests] == ["length", "error", "length"]
+    for request in (requests[0], requests[2]):
+        assert request.written == greedy(request.prompt, 6)[0]
+
+
+def test_nan_of_one_text_reaches_no_other():
+    """Neither beside it, nor later in its slot: the scores are NaN once a text has the last word."""
+    net, bad = gpt(seed=4, tied=False), WORDS - 1
+    table = net.tokens.weight.numpy().copy()
+    table[bad] = np.nan
+    net.tokens.weight.set_value(table)
+
+    def write(scheduler, *prompts):
+        requests = [Request([*prompt], 5, Sampler(0)) for prompt in prompts]
+        for request in requests:
+            scheduler.submit(request)
+        finished(scheduler)
+        return requests
+
+    def alone(prompt):
+        return write(Scheduler(Decoder(net)), prompt)[0].written
+
+    prompts = [[k] for k in range(bad) if bad not in alone([k])]
+    assert len(prompts) > 2
+    scheduler = Scheduler(Decoder(net, slots=2), piece=3)
+    good, broken = write(scheduler, prompts[0], [2, bad, 3, 4, 1])
+    assert (broken.finish, broken.written) == ("error", [])
+    assert "largest is nan" in str(broken.error)
+    for request in [good, *write(scheduler, *prompts), *write(scheduler, *prompts)]:
+        assert (request.written, request.finish) == (alone(request.prompt), "length")
+
+
 def test_errors():
     scheduler = Scheduler(Decoder(NET))
     with pytest.raises(ValueError, match="empty prompt"):

@@ -97,8 +97,8 @@ WRONG = {
     "NaN": (b'{"inputs": NaN}', "NaN is no JSON"),
     "a list": ([], "a list, not an object"),
     "nested too deeply": (b"[" * 100_000, "no JSON"),
-    "no inputs": ({}, "`inputs` must be"),
-    "inputs of another kind": ({"inputs": [1]}, "`inputs` must be"),
+    "no inputs": ({}, r"the inputs \['x', 'n'\] are missing"),
+    "inputs of another kind": ({"inputs": [1]}, "`inputs` is a list, not a list of objects"),
     "an unknown input": (request(name="w"), "no input 'w'"),
     "an input without a name": (request(name=...), "no input None"),
     "an input twice": ({"inputs": request()["inputs"] * 2}, "given twice"),
@@ -120,22 +120,28 @@ WRONG = {
     "no data": (request(data=...), "needs either"),
     "both": (request(parameters={"binary_data_size": 8}), "needs either"),
     "too large for float32": (request(data=[1e300, 0]), "do not fit into FP32"),
-    "parameters of another kind": (request(parameters=[]), "`parameters` is a list"),
+    "parameters of another kind": (request(parameters=[]), "`parameters` of x is a list"),
     "shared memory": (request(parameters={"shared_memory_region": "r"}), "not supported"),
     "bytes that are not there": (
         request(data=..., parameters={"binary_data_size": 8}), "0 are left"),
     "bytes of another size": (request(data=..., parameters={"binary_data_size": 9}), "need 8"),
     "a size that is no number": (
-        request(data=..., parameters={"binary_data_size": "8"}), "not a whole number"),
+        request(data=..., parameters={"binary_data_size": "8"}),
+        '`binary_data_size` of x is "8", not a whole number'),
     "an unknown output": (request() | {"outputs": [{"name": "w"}]}, "no output 'w'"),
     "an output twice": (request() | {"outputs": [{"name": "y"}] * 2}, "twice"),
-    "outputs of another kind": (request() | {"outputs": {}}, "`outputs` must be"),
+    "outputs of another kind": (request() | {"outputs": {}}, "`outputs` is an object, not a list of objects"),
     "classes": (
         request() | {"outputs": [{"name": "y", "parameters": {"classification": 3}}]},
         "not supported"),
     "a sequence": (request() | {"parameters": {"sequence_id": 3}}, "not supported"),
     "a negative timeout": (request() | {"parameters": {"timeout": -1}}, "not a whole number"),
-    "an id that is a number": (request() | {"id": 3}, "`id` is a number"),
+    "an id that is a number": (request() | {"id": 3}, "`id` is 3, not a string"),
+    "a priority that is true": (
+        request() | {"parameters": {"priority": True}}, "`priority` is true, not a whole number"),
+    "binary that is a number": (
+        request() | {"outputs": [{"name": "y", "parameters": {"binary_data": 1}}]},
+        "`binary_data` of y is 1, not true or false"),
 }  # fmt: skip
 
 
