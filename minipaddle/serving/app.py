@@ -16,15 +16,15 @@ from starlette.routing import Route
 
 from ..version import minipaddle as version
 from . import protocol
+from .answers import answering, off_the_loop
 from .completions import Completions, Writer
 from .metrics import Metrics
-from .protocol import JSON_LENGTH, BadRequest, Limits
+from .parameters import mapping, parse, read, truth
+from .protocol import JSON_LENGTH, Limits
 from .repository import Options, Repository
 from .runner import ModelRunner, Refused
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
-LARGE = 2**18
-"""Bytes from which on a body is read, or written, beside the event loop."""
 JSON, BYTES = "application/json", "application/octet-stream"
 
 
@@ -155,7 +155,7 @@ class Server:
             response = await self.outputs(request, runner)
             status = response.status_code
             return response
-        except (BadRequest, ValueError, IndexError):
+        except (ValueError, IndexError):
             status = 400
             raise
         except Refused as error:
@@ -212,33 +212,3 @@ class Server:
         except ClientDisconnect:
             raise Refused(400, "the client has gone") from None
         return b"".join(chunks)
-
-
-async def off_the_loop(size: int, function: Callable, *args):
-    """The result of a function of so many bytes; if they are many, a thread computes it, and others
-    are answered meanwhile.
-    """
-    return function(*args) if size < LARGE else await asyncio.to_thread(function, *args)
-
-
-def answering(route: Callable) -> Callable:
-    """A route whose errors become answers."""
-
-    async def answer(request: Request) -> Response:
-        try:
-            return await route(request)
-        except Refused as error:
-            after = {} if error.retry is None else {"Retry-After": str(round(error.retry))}
-            return JSONResponse({"error": without_places(error)}, error.status, headers=after)
-        except (BadRequest, ValueError, IndexError) as error:
-            return JSONResponse({"error": without_places(error)}, 400)
-        except Exception as error:
-            print(f"{type(error).__name__} in {request.url.path}: {error}", flush=True)
-            return JSONResponse({"error": "the server failed; its log says why"}, 500)
-
-    return answer
-
-
-def without_places(error: Exception) -> str:
-    """The text of an error without lines of the server's files, which are no client's business."""
-    return "\n".join(line for line in str(error).splitlines() if not line.startswith("  at: "))

@@ -1,190 +1,79 @@
-"""Texts behind HTTP, as OpenAI's clients ask for them: `/v1/completions`, whole or as events.
-
-One thread owns the scheduler and takes its steps; requests reach it, and tokens leave it, through
-queues. A client that goes away frees its slot before the next token.
-"""
+"""Texts behind HTTP, as OpenAI's clients ask for them: `/v1/completions`, whole or as events."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import queue
-import threading
 import time
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import NamedTuple
 
 from starlette.requests import Request as HTTPRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from ..generation import Decoder, Request, Sampler, Scheduler
+from ..generation import Request, Sampler
+from .answers import answering, off_the_loop, without_places
+from .parameters import (
+    MOST, BadRequest, mapping, number, parse, read, text, texts, truth, unsupported, whole
+)  # fmt: skip
 from .runner import Refused
+from .writer import Writer
 
-DEFAULTS = {
-    "prompt": None, "model": None, "max_tokens": 16, "temperature": 1.0, "top_p": 1.0,
-    "top_k": None, "n": 1, "stream": False, "stop": None, "seed": None, "echo": False, "user": None,
-    "stream_options": None,
+STOPS = 16
+"""The most strings that may end a text."""
+PARAMETERS = {
+    "model": text(), "n": whole(1, 64, 1), "seed": whole(-MOST), "user": text(),
+    "temperature": number(0, 1e6, 1.0), "top_k": whole(1), "top_p": number(0, 1, 1.0),
+    "stop": texts(STOPS, 256), "echo": truth(), "stream": truth(), "stream_options": mapping(),
+    "presence_penalty": unsupported(number(-2, 2), 0),
+    "frequency_penalty": unsupported(number(-2, 2), 0), "logprobs": unsupported(whole(0, 5)),
+    "suffix": unsupported(text(), ""), "logit_bias": unsupported(mapping(), {}),
+    "best_of": unsupported(whole(1, 64), 1),
 }  # fmt: skip
-"""What a request may say, and what holds if it does not."""
-
-NEUTRAL = {"presence_penalty": 0, "frequency_penalty": 0, "logprobs": None, "suffix": None,
-           "logit_bias": None, "best_of": 1}  # fmt: skip
-"""What a request may say only so: it asks for nothing."""
-
-
-class Writer:
-    """A model that writes texts, and the thread that runs it.
-
-    letters: token k stands for `letters[k]`
-    slots: texts at a time; capacity: requests that may wait besides
-    """
-
-    def __init__(self, net, letters: str, slots: int = 8, capacity: int = 64, backend=None):
-        self.letters, self.numbers = letters, {c: k for k, c in enumerate(letters)}
-        self.scheduler, self.capacity = Scheduler(Decoder(net, slots, backend=backend)), capacity
-        self.calls: queue.SimpleQueue = queue.SimpleQueue()
-        self.listeners: dict[Request, object] = {}
-        self.open = 0  # requests between their arrival and their last token
-        self.thread = threading.Thread(target=self.work, name="writer", daemon=True)
-        self.thread.start()
-
-    @property
-    def context(self) -> int:
-        return self.scheduler.decoder.context
-
-    def encode(self, text: str) -> list[int]:
-        """The tokens of a text. Raises Refused for a letter that the model does not know."""
-        unknown = sorted({c for c in text if c not in self.numbers})
-        if unknown:
-            raise Refused(400, f"the model knows no {''.join(unknown[:8])!r}")
-        return [self.numbers[c] for c in text]
-
-    def work(self) -> None:
-        """Take what was asked for, then a step; without requests, wait."""
-        scheduler = self.scheduler
-        while True:
-            while not self.calls.empty() or not scheduler.busy:
-                call = self.calls.get()
-                if call is None:
-                    return
-                call()
-            try:
-                events = scheduler.step()
-            except Exception as error:
-                for request in [*self.listeners]:
-                    scheduler.cancel(request)
-                    self.tell(request, error)
-                continue
-            for request, token in events:
-                self.tell(request, token)
-
-    def tell(self, request: Request, event) -> None:
-        """Hand a token, or an error, to the one who waits for it."""
-        listener = self.listeners.get(request)
-        if request.finish:
-            self.listeners.pop(request, None)
-        if listener:
-            listener(event, request.finish)
-
-    async def write(self, request: Request) -> AsyncIterator[int]:
-        """The tokens of a text as they are written. If nobody asks for more, the text ends."""
-        loop, events = asyncio.get_running_loop(), asyncio.Queue()
-
-        def listen(event, finish):
-            with suppress(RuntimeError):  # the loop has ended: nobody listens
-                loop.call_soon_threadsafe(events.put_nowait, (event, finish))
-
-        def begin():
-            self.listeners[request] = listen
-            try:
-                self.scheduler.submit(request)
-            except ValueError as error:
-                request.finish = "error"
-                self.tell(request, error)
-
-        def end():
-            self.listeners.pop(request, None)
-            self.scheduler.cancel(request)
-
-        self.open += 1
-        self.calls.put(begin)
-        try:
-            finish = None
-            while finish is None:
-                event, finish = await events.get()
-                if isinstance(event, Exception):
-                    raise event
-                if event is not None:
-                    yield event
-        finally:
-            self.open -= 1
-            if request.finish is None:
-                self.calls.put(end)
-
-    def close(self) -> None:
-        """End the thread after its step."""
-        self.calls.put(None)
-        self.thread.join()
+"""What a request may say besides what depends on the model; the last ones only so that they ask for
+nothing."""
+STREAM_OPTIONS = {"include_usage": truth(), "include_obfuscation": unsupported(truth(), False)}
 
 
 class Asked(NamedTuple):
     """A request for completions, checked."""
 
-    prompts: list[str]
-    limit: int
-    count: int
+    requests: list[Request]
     stop: list[str]
     echo: bool
     stream: bool
     usage: bool
-    samplers: list[Sampler]
 
 
 def read_request(data: dict, writer: Writer) -> Asked:
-    """What a body asks for. Raises Refused for what it may not."""
-    if not isinstance(data, dict):
-        raise Refused(400, "the body is no JSON object")
-    for name, value in data.items():
-        if name in NEUTRAL and value not in (NEUTRAL[name], None):
-            raise Refused(400, f"{name}={value!r} is not supported")
-        if name not in DEFAULTS and name not in NEUTRAL:
-            raise Refused(400, f"there is no parameter {name!r}")
-    given = DEFAULTS | {name: data[name] for name in data if data[name] is not None}
-    prompts = given["prompt"]
-    prompts = prompts if isinstance(prompts, list) else [prompts]
-    if not prompts or not all(isinstance(p, str) and p for p in prompts):
-        raise Refused(400, "prompt is no text, or list of texts, of one letter or more")
-    for name, least, most in (("max_tokens", 1, writer.context), ("n", 1, 64)):
-        value = given[name]
-        if type(value) is not int or not least <= value <= most:
-            raise Refused(400, f"{name}={value!r} is no whole number from {least} to {most}")
-    stop = given["stop"] or []
-    stop = [stop] if isinstance(stop, str) else stop
-    if not isinstance(stop, list) or not all(isinstance(s, str) and s for s in stop):
-        raise Refused(400, "stop is no text, or list of texts, of one letter or more")
-    longest = max(map(len, prompts)) + 1
-    if longest > writer.context:
-        most = writer.context - 1
-        raise Refused(400, f"a prompt has {longest - 1} letters; the model reads at most {most}")
-    count, seed = len(prompts) * given["n"], given["seed"]
-    if seed is not None and type(seed) is not int:
-        raise Refused(400, f"seed={seed!r} is no whole number")
-    if writer.open + count > len(writer.scheduler.slots) + writer.capacity:
-        raise Refused(503, "too many texts wait; try again later", 1.0)
-    try:
-        samplers = [
-            Sampler(given["temperature"], given["top_k"], given["top_p"],
-                    None if seed is None else abs(seed) + k)
-            for k in range(count)
-        ]  # fmt: skip
-    except (ValueError, TypeError) as error:
-        raise Refused(400, str(error).splitlines()[0]) from None
-    usage = bool((given["stream_options"] or {}).get("include_usage"))
-    return Asked(prompts, given["max_tokens"], given["n"], stop, bool(given["echo"]),
-                 bool(given["stream"]), usage, samplers)  # fmt: skip
+    """What a body asks for; its texts count as open from now on. Raises BadRequest or Refused for
+    what it may not ask for.
+    """
+    own = {"prompt": texts(1024, writer.context - 1), "max_tokens": whole(1, writer.context, 16)}
+    given = read(data, PARAMETERS | own)
+    options = read(given["stream_options"], STREAM_OPTIONS, "stream_options")
+    if not given["prompt"]:
+        raise BadRequest("the parameter `prompt` is missing")
+    if given["top_p"] == 0:
+        raise BadRequest("`top_p` is 0, not above 0")
+    prompts, count, seed = listed(given["prompt"]), given["n"], given["seed"]
+    writer.require_room(len(prompts) * count)
+    how, tokens = (given["temperature"], given["top_k"], given["top_p"]), map(writer.encode, prompts)
+    requests = [
+        Request(prompt, given["max_tokens"], Sampler(*how, None if seed is None else abs(seed) + k))
+        for k, prompt in enumerate(prompt for prompt in tokens for _ in range(count))
+    ]
+    writer.promised.update(requests)
+    return Asked(
+        requests, listed(given["stop"]), given["echo"], given["stream"], options["include_usage"]
+    )
+
+
+def listed(given) -> list[str]:
+    """One string, or several, as a list."""
+    return [given] if isinstance(given, str) else [*given]
 
 
 class Stopper:
@@ -201,8 +90,9 @@ class Stopper:
             shown, self.held = self.held[: min(found)], ""
             return shown, True
         keep = max(
-            (n for s in self.stop for n in range(1, len(s)) if self.held.endswith(s[:n])), default=0
-        )
+            (n for s in self.stop for n in range(1, min(len(s), len(self.held) + 1))
+             if self.held.endswith(s[:n])), default=0,
+        )  # fmt: skip
         cut = len(self.held) - keep
         shown, self.held = self.held[:cut], self.held[cut:]
         return shown, False
@@ -215,7 +105,7 @@ class Completions:
         self.writers, self.body, self.began = writers, body, int(time.time())
         self.routes = [
             Route("/v1/models", self.models),
-            Route("/v1/completions", self.complete, methods=["POST"]),
+            Route("/v1/completions", answering(self.complete, layout), methods=["POST"]),
         ]
 
     async def models(self, request: HTTPRequest) -> Response:
@@ -226,83 +116,74 @@ class Completions:
         return JSONResponse({"object": "list", "data": found})
 
     async def complete(self, http: HTTPRequest) -> Response:
-        try:
-            try:
-                data = json.loads(await self.body(http))
-            except (ValueError, RecursionError):
-                raise Refused(400, "the body is no JSON") from None
-            name = data.get("model") if isinstance(data, dict) else None
-            if name not in self.writers:
-                known = ", ".join(self.writers)
-                raise Refused(404, f"there is no model {name!r:.110}; there are: {known}")
-            writer = self.writers[name]
-            asked = read_request(data, writer)
-            requests = [
-                Request(writer.encode(asked.prompts[k // asked.count]), asked.limit, sampler)
-                for k, sampler in enumerate(asked.samplers)
-            ]
-        except Refused as error:
-            after = {} if error.retry is None else {"Retry-After": str(round(error.retry))}
-            return JSONResponse(problem(error), error.status, headers=after)
+        body = await self.body(http)
+        data = await off_the_loop(len(body), parse, body)
+        name = read(data, {"model": PARAMETERS["model"]}, closed=False)["model"]
+        if name not in self.writers:
+            known = ", ".join(self.writers)
+            raise Refused(404, f"there is no model {name!r:.110}; there are: {known}")
+        writer = self.writers[name]
+        asked = read_request(data, writer)
         head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion",
                 "created": int(time.time()), "model": name}  # fmt: skip
         if asked.stream:
-            events = self.events(head, writer, asked, requests)
+            events = self.events(head, writer, asked)
             return StreamingResponse(events, media_type="text/event-stream")
-        try:
-            texts = await gather([self.text(writer, asked, r) for r in requests])
-        except ExceptionGroup as group:
-            return JSONResponse(problem(group.exceptions[0]), 500)
+        texts = await gather([self.text(writer, asked, r) for r in asked.requests])
+        errors = [error for *_, error in texts if error]
+        if len(errors) == len(texts):
+            told = problem(errors[0])
+            return JSONResponse(told, told["error"]["code"])
         choices = [choice(k, *each) for k, each in enumerate(texts)]
-        return JSONResponse(head | {"choices": choices, "usage": usage(requests)})
+        return JSONResponse(head | {"choices": choices, "usage": usage(asked.requests)})
 
-    async def pieces(self, writer: Writer, asked: Asked, request: Request):
-        """(text, why it ends or None) as they come."""
+    async def pieces(self, writer: Writer, asked: Asked, request: Request) -> AsyncIterator[tuple]:
+        """(text, why it ends or None, the error if it ends by one) as they come."""
         if asked.echo:
-            yield "".join(writer.letters[k] for k in request.prompt), None
+            yield "".join(writer.letters[k] for k in request.prompt), None, None
         stopper, tokens = Stopper(asked.stop), writer.write(request)
         try:
             async for token in tokens:
                 text, stopped = stopper.add(writer.letters[token])
                 if stopped:
-                    yield text, "stop"
+                    yield text, "stop", None
                     return
                 if text:
-                    yield text, None
+                    yield text, None, None
+        except Exception as error:
+            print(f"{type(error).__name__} in a text: {error}", flush=True)
+            yield stopper.held, "error", error
+            return
         finally:
             await tokens.aclose()
-        yield stopper.held, request.finish
+        yield stopper.held, request.finish, None
 
-    async def text(self, writer: Writer, asked: Asked, request: Request) -> tuple[str, str]:
-        """The whole text, and why it ends."""
+    async def text(self, writer: Writer, asked: Asked, request: Request) -> tuple:
+        """The whole text, why it ends, and the error if it ends by one."""
         pieces = [piece async for piece in self.pieces(writer, asked, request)]
-        return "".join(text for text, _ in pieces), pieces[-1][1]
+        return "".join(text for text, *_ in pieces), *pieces[-1][1:]
 
-    async def events(
-        self, head: dict, writer: Writer, asked: Asked, requests
-    ) -> AsyncIterator[str]:
+    async def events(self, head: dict, writer: Writer, asked: Asked) -> AsyncIterator[str]:
         """The server-sent events of all texts, as they come."""
         pieces: asyncio.Queue = asyncio.Queue()
 
         async def run(k, request):
-            try:
-                async for text, finish in self.pieces(writer, asked, request):
-                    pieces.put_nowait((k, text, finish))
-            except Exception as error:
-                pieces.put_nowait((k, error, "error"))
+            async for piece in self.pieces(writer, asked, request):
+                pieces.put_nowait((k, *piece))
 
-        tasks = [asyncio.create_task(run(k, request)) for k, request in enumerate(requests)]
+        tasks = [asyncio.create_task(run(k, request)) for k, request in enumerate(asked.requests)]
         try:
-            left = len(tasks)
+            left, errors = len(tasks), []
             while left:
-                k, text, finish = await pieces.get()
+                k, text, finish, error = await pieces.get()
                 left -= finish is not None
-                if isinstance(text, Exception):
-                    yield event(problem(text))
-                    return
-                yield event(head | {"choices": [choice(k, text, finish)]})
+                errors += [error] if error else []
+                yield event(head | {"choices": [choice(k, text, finish, error)]})
+            if len(errors) == len(tasks):
+                yield event(problem(errors[0]))
+                return
             if asked.usage:
-                yield event(head | {"choices": [], "usage": usage(requests)})
+                yield event(head | {"choices": [], "usage": usage(asked.requests)})
             yield "data: [DONE]\n\n"
         finally:
             for task in tasks:
@@ -310,7 +191,7 @@ class Completions:
 
 
 async def gather(coroutines) -> list:
-    """All results; if one fails, or nobody waits any more, the others are cancelled."""
+    """All results; if nobody waits any more, they are cancelled."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(each) for each in coroutines]
     return [task.result() for task in tasks]
@@ -320,8 +201,9 @@ def event(data: dict) -> str:
     return f"data: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
-def choice(k: int, text: str, finish: str | None) -> dict:
-    return {"index": k, "text": text, "logprobs": None, "finish_reason": finish}
+def choice(k: int, text: str, finish: str | None, error: Exception | None = None) -> dict:
+    found = {"index": k, "text": text, "logprobs": None, "finish_reason": finish}
+    return found | (problem(error) if error else {})
 
 
 def usage(requests: list[Request]) -> dict:
@@ -335,8 +217,13 @@ def usage(requests: list[Request]) -> dict:
 
 
 def problem(error: Exception) -> dict:
-    """What a client is told of an error."""
-    status = getattr(error, "status", 500)
-    kind = {404: "not_found_error", 503: "overloaded_error", 500: "server_error"}.get(status)
-    kind = kind or "invalid_request_error"
-    return {"error": {"message": str(error), "type": kind, "param": None, "code": status}}
+    """What a client is told of the error that ended a text."""
+    return layout(getattr(error, "status", 500), without_places(error))
+
+
+def layout(status: int, message: str) -> dict:
+    """An error as OpenAI's clients read it."""
+    kind = {404: "not_found_error", 503: "overloaded_error"}.get(
+        status, "server_error" if status >= 500 else "invalid_request_error"
+    )
+    return {"error": {"message": message, "type": kind, "param": None, "code": status}}

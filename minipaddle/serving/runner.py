@@ -18,6 +18,9 @@ import numpy as np
 from .batcher import Batcher, Full, Policy, Request, retry_after
 from .metrics import ModelMetrics
 
+RUN_LIMIT = 60.0
+"""Seconds of a run, unless told otherwise; one that takes longer counts as one that never ends."""
+
 
 class Refused(Exception):
     """A request that gets no outputs: the HTTP status, and seconds after which to try again."""

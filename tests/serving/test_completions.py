@@ -11,7 +11,8 @@ from starlette.applications import Starlette
 
 import minipaddle as paddle
 from minipaddle.generation import Decoder, Request, Sampler, Scheduler
-from minipaddle.serving.completions import Completions, Stopper, Writer
+from minipaddle.serving.completions import Completions, Stopper
+from minipaddle.serving.writer import Writer
 
 LETTERS = "\nabcdefg .,hi"
 
@@ -141,28 +142,60 @@ def test_nothing_of_a_stop_is_shown(pieces, stop, shown):
     ("body", "status", "text"),
     [
         ({"model": "bert", "prompt": "a"}, 404, "no model 'bert'; there are: gpt"),
-        ({}, 400, "prompt is no text"),
-        ({"prompt": ""}, 400, "prompt is no text"),
-        ({"prompt": [[1, 2]]}, 400, "prompt is no text"),
+        ({"model": []}, 400, "`model` is a list, not a string"),
+        ({}, 400, "`prompt` is missing"),
+        ({"prompt": ""}, 400, '`prompt` is "", not a string of 1 to 63 letters'),
+        ({"prompt": [[1, 2]]}, 400, "`prompt` is a list, not a string"),
+        ({"prompt": []}, 400, "or a list of 1 to 1,024 such"),
         ({"prompt": "xyz"}, 400, "the model knows no 'xyz'"),
-        ({"prompt": "a" * 64}, 400, "64 letters; the model reads at most 63"),
-        ({"prompt": "a", "max_tokens": 0}, 400, "max_tokens=0"),
-        ({"prompt": "a", "max_tokens": True}, 400, "max_tokens=True"),
-        ({"prompt": "a", "n": 1000}, 400, "n=1000"),
-        ({"prompt": "a", "n": 6}, 503, "too many texts"),
-        ({"prompt": "a", "temperature": -1}, 400, "temperature=-1"),
-        ({"prompt": "a", "temperature": "hot"}, 400, "not supported between"),
-        ({"prompt": "a", "top_p": 3}, 400, "top_p=3"),
-        ({"prompt": "a", "stop": 3}, 400, "stop is no text"),
-        ({"prompt": "a", "seed": 1.5}, 400, "seed=1.5"),
-        ({"prompt": "a", "logprobs": 3}, 400, "logprobs=3 is not supported"),
+        ({"prompt": "a" * 64}, 400, "not a string of 1 to 63 letters"),
+        ({"prompt": "a", "max_tokens": 0}, 400, "`max_tokens` is 0, not a whole number from 1 to 64"),
+        ({"prompt": "a", "max_tokens": True}, 400, "`max_tokens` is true"),
+        ({"prompt": "a", "n": 1000}, 400, "`n` is 1000"),
+        ({"prompt": "a", "n": 6}, 400, "6 texts; at most 5"),
+        ({"prompt": "a", "temperature": -1}, 400, "`temperature` is -1, not a number from 0"),
+        ({"prompt": "a", "temperature": "hot"}, 400, '`temperature` is "hot"'),
+        ({"prompt": "a", "temperature": False}, 400, "`temperature` is false"),
+        ({"prompt": "a", "temperature": 10**400}, 400, "not a number from 0"),
+        ({"prompt": "a", "top_k": 2.5}, 400, "`top_k` is 2.5, not a whole number from 1 on"),
+        ({"prompt": "a", "top_p": 3}, 400, "`top_p` is 3"),
+        ({"prompt": "a", "top_p": 0}, 400, "`top_p` is 0, not above 0"),
+        ({"prompt": "a", "stop": 3}, 400, "`stop` is 3, not a string"),
+        ({"prompt": "a", "stop": ["a"] * 17}, 400, "a list of 1 to 16 such"),
+        ({"prompt": "a", "stop": "a" * 257}, 400, "of 1 to 256 letters"),
+        ({"prompt": "a", "seed": 1.5}, 400, "`seed` is 1.5"),
+        ({"prompt": "a", "echo": 1}, 400, "`echo` is 1, not true or false"),
+        ({"prompt": "a", "stream": "yes"}, 400, '`stream` is "yes", not true or false'),
+        ({"prompt": "a", "stream_options": "x"}, 400, '`stream_options` is "x", not an object'),
+        ({"prompt": "a", "stream_options": {"include_usage": 1}}, 400,
+         "`include_usage` of stream_options is 1"),
+        ({"prompt": "a", "stream_options": {"usage": True}}, 400, "no parameter 'usage'"),
+        ({"prompt": "a", "user": 3}, 400, "`user` is 3"),
+        ({"prompt": "a", "logprobs": 3}, 400, "`logprobs` is 3, which is not supported"),
+        ({"prompt": "a", "presence_penalty": False}, 400, "`presence_penalty` is false, not a"),
+        ({"prompt": "a", "best_of": True}, 400, "`best_of` is true, not a whole number"),
+        ({"prompt": "a", "best_of": 2}, 400, "`best_of` is 2, which is not supported"),
         ({"prompt": "a", "lenght": 3}, 400, "no parameter 'lenght'"),
     ],
-)
+)  # fmt: skip
 def test_errors(writer, body, status, text):
     (answer,) = asking(writer, body)
     assert answer.status_code == status
     assert text in answer.json()["error"]["message"]
+
+
+def test_what_asks_for_nothing_may_be_said(net, writer):
+    body = {"prompt": "abc", "max_tokens": 4, "temperature": 0, "presence_penalty": 0.0,
+            "best_of": 1, "logit_bias": {}, "suffix": None, "stop": None, "user": "me"}  # fmt: skip
+    (answer,) = asking(writer, body)
+    assert texts(answer) == [alone(net, "abc", 4, Sampler(0))]
+
+
+def test_too_many_at_once(writer):
+    answers = asking(writer, *({"prompt": "a", "n": 3, "max_tokens": 60} for _ in range(4)))
+    assert {200, 503} == {answer.status_code for answer in answers}
+    assert all("retry-after" in a.headers for a in answers if a.status_code == 503)
+    assert writer.open == 0
 
 
 def test_bodies_that_are_none(writer):
@@ -194,6 +227,64 @@ def test_a_step_that_fails(net, writer, monkeypatch):
     assert answer.json()["error"]["message"] == "no memory"
     (answer,) = asking(writer, body)
     assert texts(answer) == [alone(net, "abc", 4, Sampler(0))]
+
+
+def test_an_error_of_one_text_ends_it_alone(net, writer, monkeypatch):
+    """Of three texts the second one cannot be drawn; the others, and those of others, go on."""
+    draw = Sampler.draw
+
+    def fail(self, scores):
+        if self.seed == 8:
+            raise RuntimeError("no dice")
+        return draw(self, scores)
+
+    init = Sampler.__init__
+
+    def remember(self, *args):
+        init(self, *args)
+        self.seed = args[-1]
+
+    monkeypatch.setattr(Sampler, "__init__", remember)
+    monkeypatch.setattr(Sampler, "draw", fail)
+    body = {"prompt": "abc", "max_tokens": 5, "n": 3, "seed": 7}
+    other = {"prompt": "hi", "max_tokens": 9, "seed": 1}
+    first, second = asking(writer, body, other)
+    assert texts(second) == [alone(net, "hi", 9, Sampler(1.0, None, None, 1))]
+    choices = first.json()["choices"]
+    assert [each["finish_reason"] for each in choices] == ["length", "error", "length"]
+    assert choices[1]["error"]["message"] == "no dice"
+    for k in (0, 2):
+        assert choices[k]["text"] == alone(net, "abc", 5, Sampler(1.0, None, None, 7 + k))
+    (answer,) = asking(writer, body | {"stream": True})
+    lines = [line[6:] for line in answer.text.split("\n\n") if line]
+    assert lines[-1] == "[DONE]"
+    events = [json.loads(line)["choices"][0] for line in lines[:-1]]
+    ends = {each["index"]: each["finish_reason"] for each in events if each["finish_reason"]}
+    assert ends == {0: "length", 1: "error", 2: "length"}
+    (answer,) = asking(writer, body | {"n": 1, "seed": 8, "stream": True})
+    assert json.loads(answer.text.split("\n\n")[-2][6:])["error"]["message"] == "no dice"
+
+
+def test_a_step_that_does_not_end(net, monkeypatch):
+    """All who wait are told, and who comes; when it has ended, the next request is answered."""
+    writer, go = Writer(net, LETTERS, slots=2, backend="interpreter", limit=0.05), threading.Event()
+    step = writer.scheduler.step
+    monkeypatch.setattr(writer.scheduler, "step", lambda: go.wait(30) and step())
+    body = {"prompt": "abc", "max_tokens": 4, "temperature": 0}
+    (answer,) = asking(writer, body)
+    assert answer.status_code == 504
+    assert writer.hangs
+    (answer,) = asking(writer, body)
+    assert answer.status_code == 503
+    go.set()
+    deadline = time.monotonic() + 20
+    while writer.hangs and time.monotonic() < deadline:
+        time.sleep(0.01)
+    monkeypatch.setattr(writer.scheduler, "step", step)
+    writer.limit = 60
+    (answer,) = asking(writer, body)
+    assert texts(answer) == [alone(net, "abc", 4, Sampler(0))]
+    writer.close()
 
 
 def test_a_client_that_goes_away_frees_its_slot(writer):
