@@ -34,9 +34,9 @@ class Sampler:
     def __init__(self, temperature=1.0, top_k=None, top_p=None, seed=None):
         for name, given, good, expected in (
             ("temperature", temperature, lambda t: is_a(Real, t) and t >= 0, "0 or more"),
-            ("top_k", top_k, lambda k: k is None or is_a(Integral, k) and k >= 1,
+            ("top_k", top_k, lambda k: k is None or (is_a(Integral, k) and k >= 1),
              "a whole number from 1 on, or None"),
-            ("top_p", top_p, lambda p: p is None or is_a(Real, p) and 0 < p <= 1,
+            ("top_p", top_p, lambda p: p is None or (is_a(Real, p) and 0 < p <= 1),
              "above 0, at most 1, or None"),
         ):  # fmt: skip
             if not good(given):

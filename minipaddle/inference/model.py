@@ -22,6 +22,7 @@ from ..engine.ir.interpreter import check_guards
 from ..engine.jit.tree import LEAF
 from ..ir.input_spec import fits, format_expected
 from ..jit.loading import AtOnce, TranslatedLayer, load
+from .rounds import bound_rounds
 from .rows import batch_of, rows_independent
 
 PLACING = threading.RLock()
@@ -37,18 +38,21 @@ class Model:
     inputs: spec of each input by name, sizes that vary as symbols
     outputs: the same of the outputs; names are keys, where the model returns a dict
     batch: the name of the size in front of all of them, if their rows are independent; else None
+    rounds: how many iterations the loops of a run may make together; None: as many as they like
     """
 
     def __init__(
         self, prefix: str, *, backend: str = "native", strategy: dict | None = None,
-        threads: int = 1, place: str = "cpu", report: bool = False,
+        threads: int = 1, place: str = "cpu", report: bool = False, rounds: int | None = None,
     ):  # fmt: skip
         self.place, self.threads, self.report = as_place(place), threads, report
         if self.place.kind != "cpu":
             ELSEWHERE.add(self.place)
         with Placed(self.place):
             self.layer: TranslatedLayer = load(prefix)
-        self.program = self.layer.program()
+        own = self.layer.program()
+        self.program = own if rounds is None else bound_rounds(own, rounds)
+        self.rounds = None if self.program is own else rounds
         self.cache = ExecutableCache(backend, strategy)
         self.layer._at_once = AtOnce(self.layer._places, self.cache)
         self.housed = self.layer._at_once.housed(self.program)
@@ -62,7 +66,8 @@ class Model:
 
     @cached_property
     def batch(self) -> str | None:
-        return batch_of(self.program) if rows_independent(self.program) else None
+        own = self.layer.program()
+        return batch_of(own) if rows_independent(own) else None
 
     def check(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         """The open sizes by name for inputs of these shapes; ValueError if they do not fit."""
@@ -74,6 +79,14 @@ class Model:
                 )
         check_guards(self.program.guards, sizes, self.program)
         return sizes
+
+    def require_end(self, made: list) -> None:
+        """Raise ValueError if the loops of a run were stopped; `made` are all that it gave."""
+        if self.rounds is not None and made[-1] > self.rounds:
+            raise value_error(
+                f"the loops of the model go on after {self.rounds:,} iterations", "an end",
+                hint="other inputs, or a greater bound: `rounds` in config.json, --rounds",
+            )  # fmt: skip
 
     def executable(self, shapes: Sequence[tuple[int, ...]]):
         """The compiled program for inputs of these shapes; None if it is interpreted."""
@@ -114,7 +127,7 @@ class Binding:
     """
 
     def __init__(self, model: Model, executable: Executable):
-        self.executable, self.context = executable, Context(executable)
+        self.executable, self.context, self.model = executable, Context(executable), model
         count = executable.inputs
         self.states = [storage.read() for storage in model.states]
         for k, array in enumerate(self.states, count):
@@ -160,6 +173,7 @@ class Binding:
         """Compute the outputs from the inputs."""
         if not self.hosted:
             self.function(self.table)
+            self.model.require_end(self.made)
             return
         before, running.context = running.context, self.context
         try:
@@ -171,6 +185,7 @@ class Binding:
             for array in self.inputs:
                 array[...] = 0  # rows that pad a later batch must not fail
             raise error
+        self.model.require_end(self.made)
 
     def call(self, arrays: list) -> list:
         """New arrays of outputs for other arrays of inputs."""
@@ -178,6 +193,7 @@ class Binding:
         for k, array in enumerate(self.inputs):
             self.context.hold(k, array)
         self.set_outputs()
+        self.model.require_end(made)
         return [made[k] for k in self.places]
 
 
@@ -217,7 +233,9 @@ class Unbound:
             given = [Tensor(a) for a in arrays]
             states = [store.get(key) for store, key in layer._kept_of["forward"]]
             found = self.runner(model.program, given, states, sizes)
-            return [found[k].numpy() for k in model.places.values()]
+            made = [x.numpy() for x in found]
+            model.require_end(made)
+            return [made[k] for k in model.places.values()]
 
 
 class Placed:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -18,10 +19,11 @@ from ..version import minipaddle as version
 from . import protocol
 from .answers import answering, off_the_loop
 from .completions import Completions, Writer
+from .gate import Gate
 from .metrics import Metrics
-from .parameters import mapping, parse, read, truth
+from .parameters import mapping, parse, read, truth, unsupported
 from .protocol import JSON_LENGTH, Limits
-from .repository import Options, Repository
+from .repository import LOAD_LIMIT, Options, Repository
 from .runner import ModelRunner, Refused
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -31,7 +33,8 @@ JSON, BYTES = "application/json", "application/octet-stream"
 class Settings(NamedTuple):
     """limits: of a body and its elements; options: of models without their own; poll: seconds
     between looks at the folder (0: never); control: whether clients may load and unload models;
-    patience: seconds for a body to arrive
+    patience: seconds for a body to arrive; load_limit: seconds of a load; requests: most of them at
+    the same time; token: what clients must show (None: nothing)
     """
 
     limits: Limits = Limits()
@@ -39,6 +42,15 @@ class Settings(NamedTuple):
     poll: float = 0.0
     control: bool = False
     patience: float = 30.0
+    load_limit: float = LOAD_LIMIT
+    requests: int = 1024
+    token: str | None = None
+
+
+INDEX = {"ready": truth()}
+LOAD = {"parameters": unsupported(mapping(), {})}
+UNLOAD = {"parameters": mapping()}
+UNLOAD_PARAMETERS = {"unload_dependents": truth()}  # no model here depends on another
 
 
 class Server:
@@ -50,8 +62,10 @@ class Server:
         self, folder: str | Path, settings: Settings, texts: dict[str, Writer] | None = None
     ):
         self.settings, self.metrics, self.texts = settings, Metrics(), texts or {}
-        self.repository = Repository(folder, settings.options, self.metrics)
+        self.repository = Repository(folder, settings.options, self.metrics, settings.load_limit)
         self.draining = False
+        self.ends = math.inf  # when draining must be over, by the clock `monotonic`
+        self.ended = True  # whether it was
         model, at = "/v2/models/{name}", "/versions/{version}"
         routes = [
             Route("/v2/health/live", self.live),
@@ -62,12 +76,14 @@ class Server:
             *(Route(path, answering(self.model)) for path in (model, model + at)),
             Route("/v2", self.server),
             Route("/metrics", self.scrape),
-            Route("/v2/repository/index", self.index, methods=["POST"]),
+            Route("/v2/repository/index", answering(self.index), methods=["POST"]),
             Route("/v2/repository/models/{name}/load", answering(self.load), methods=["POST"]),
             Route("/v2/repository/models/{name}/unload", answering(self.unload), methods=["POST"]),
             *(Completions(self.texts, self.body).routes if self.texts else ()),
         ]  # fmt: skip
-        self.app = Starlette(routes=routes, lifespan=self.lifespan)
+        ends = lambda: self.draining
+        gate = Middleware(Gate, most=settings.requests, token=settings.token, ends=ends)
+        self.app = Starlette(routes=routes, middleware=[gate], lifespan=self.lifespan)
 
     @asynccontextmanager
     async def lifespan(self, app):
@@ -78,15 +94,17 @@ class Server:
         loading.cancel()
         with suppress(asyncio.CancelledError):
             await loading
-        await self.repository.drain()
+        self.ended = await self.repository.drain(max(0.0, self.ends - monotonic()))
         for writer in self.texts.values():
-            await asyncio.to_thread(writer.close)
+            self.ended &= await asyncio.to_thread(writer.close, max(0.0, self.ends - monotonic()))
 
     async def watch(self) -> None:
         """Load the models, and those that change."""
         while True:
-            with suppress(OSError):  # a file that vanished while it was looked at
+            try:
                 await self.repository.refresh()
+            except Exception as error:  # whatever a look leads to, the next one is taken
+                print(f"{type(error).__name__} in {self.repository.folder}: {error}", flush=True)
             if not self.settings.poll:
                 return
             await asyncio.sleep(self.settings.poll)
@@ -97,8 +115,9 @@ class Server:
         return Response(status_code=200)
 
     async def ready(self, request: Request) -> Response:
-        only_texts = self.texts and not self.repository.names()
+        only_texts = self.texts and self.repository.present == []
         ready = (only_texts or self.repository.ready()) and not self.draining
+        ready = ready and not any(writer.hangs for writer in self.texts.values())
         return Response(status_code=200 if ready else 503)
 
     async def server(self, request: Request) -> Response:
@@ -109,8 +128,8 @@ class Server:
         return Response(self.metrics.text(), media_type=TEXT)
 
     async def model_ready(self, request: Request) -> Response:
-        self.find(request)
-        return Response(status_code=200)
+        _, runner = self.find(request)
+        return Response(status_code=503 if runner.hanging else 200)
 
     async def model(self, request: Request) -> Response:
         _, runner = self.find(request)
@@ -129,17 +148,27 @@ class Server:
     # ---- models come and go ------------------------------------------------------------------
 
     async def index(self, request: Request) -> Response:
-        return JSONResponse(self.repository.index())
+        only_ready = read(await self.object(request), INDEX)["ready"]
+        found = self.repository.index()
+        return JSONResponse([x for x in found if x["state"] == "READY" or not only_ready])
 
     async def load(self, request: Request) -> Response:
         self.require_control()
+        read(await self.object(request), LOAD)
         await self.repository.load(request.path_params["name"])
         return Response(status_code=200)
 
     async def unload(self, request: Request) -> Response:
         self.require_control()
+        asked = read(await self.object(request), UNLOAD)
+        read(asked["parameters"], UNLOAD_PARAMETERS)
         await self.repository.unload(request.path_params["name"])
         return Response(status_code=200)
+
+    async def object(self, request: Request) -> dict:
+        """The object of JSON in a body that may be left out."""
+        body = await self.body(request)
+        return parse(body) if body else {}
 
     def require_control(self) -> None:
         if not self.settings.control:

@@ -16,7 +16,17 @@ from starlette.routing import Route
 from ..generation import Request, Sampler
 from .answers import answering, off_the_loop, without_places
 from .parameters import (
-    MOST, BadRequest, mapping, number, parse, read, text, texts, truth, unsupported, whole
+    MOST,
+    BadRequest,
+    mapping,
+    number,
+    parse,
+    read,
+    text,
+    texts,
+    truth,
+    unsupported,
+    whole,
 )  # fmt: skip
 from .runner import Refused
 from .writer import Writer
@@ -60,7 +70,10 @@ def read_request(data: dict, writer: Writer) -> Asked:
         raise BadRequest("`top_p` is 0, not above 0")
     prompts, count, seed = listed(given["prompt"]), given["n"], given["seed"]
     writer.require_room(len(prompts) * count)
-    how, tokens = (given["temperature"], given["top_k"], given["top_p"]), map(writer.encode, prompts)
+    how, tokens = (
+        (given["temperature"], given["top_k"], given["top_p"]),
+        map(writer.encode, prompts),
+    )
     requests = [
         Request(prompt, given["max_tokens"], Sampler(*how, None if seed is None else abs(seed) + k))
         for k, prompt in enumerate(prompt for prompt in tokens for _ in range(count))

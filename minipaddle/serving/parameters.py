@@ -65,6 +65,13 @@ def texts(most: int, longest: int, default=()) -> Parameter:
     return Parameter(f"a string {letters}, or a list of 1 to {most:,} such", fits, default)
 
 
+def wholes(least: int, most: int, default=()) -> Parameter:
+    """A list of whole numbers."""
+    what, fits, *_ = whole(least, most)
+    right = lambda x: type(x) is list and all(map(fits, x))
+    return Parameter(f"a list, each of it {what}", right, default)
+
+
 def mapping() -> Parameter:
     return Parameter("an object", lambda x: type(x) is dict, {})
 
@@ -97,7 +104,9 @@ def read(given: dict, table: dict[str, Parameter], where: str = "", *, closed: b
     of = f" of {where}" if where else ""
     for name in given if closed else ():
         if name not in table:
-            raise BadRequest(f"there is no parameter {name!r:.60}{of}; there are {[*table]}")
+            raise BadRequest(
+                f"there is no parameter {name!r:.60}{of}; there are {', '.join(table)}"
+            )
     found = {}
     for name, (what, fits, default, neutral) in table.items():
         value = given.get(name)
@@ -118,14 +127,14 @@ def show(value) -> str:
     return json.dumps(value[:40] if type(value) is str else value)[:60]
 
 
-def parse(body: bytes) -> dict:
-    """The object of JSON in a body. Raises BadRequest if there is none."""
+def parse(body: bytes, where: str = "the body") -> dict:
+    """The object of JSON in a body, or a file. Raises BadRequest if there is none."""
     try:
         found = json.loads(body, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise BadRequest(f"the body is no JSON: {str(error) or 'nested too deeply':.100}") from None
+        raise BadRequest(f"{where} is no JSON: {str(error) or 'nested too deeply':.100}") from None
     if not isinstance(found, dict):
-        raise BadRequest(f"the body is {show(found)}, not an object")
+        raise BadRequest(f"{where} is {show(found)}, not an object")
     return found
 
 

@@ -21,7 +21,17 @@ import numpy as np
 from ..engine.core.dim import Dim
 from ..engine.core.record import Spec
 from .parameters import (
-    BadRequest, anything, mapping, objects, parse, read, show, text, truth, unsupported, whole
+    BadRequest,
+    anything,
+    mapping,
+    objects,
+    parse,
+    read,
+    show,
+    text,
+    truth,
+    unsupported,
+    whole,
 )  # fmt: skip
 
 JSON_LENGTH = "Inference-Header-Content-Length"

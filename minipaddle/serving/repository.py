@@ -2,37 +2,52 @@
 
 `NAME/config.json` may set options of a model: those of `OPTIONS`. A version whose files changed is
 loaded beside the old one, which answers meanwhile; then it takes the old one's place, and the old
-one answers what it was given. If loading fails, the old one stays.
+one answers what it was given. If loading fails, or takes too long, the old one stays, and so do all
+others. Threads look at files and read them: the event loop waits for no disk.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.prelude import value_error
 from ..inference.config import Config
 from ..inference.model import Model
+from .answers import without_places
 from .batcher import Policy
 from .metrics import Metrics, ModelMetrics
+from .parameters import number, parse, read, whole, wholes
 from .replica import ServedModel
-from .runner import ModelRunner, Refused
+from .runner import RUN_LIMIT, ModelRunner, Refused
 
+ROUNDS = 2**20
+"""Iterations that all loops of a model together may make in a run, unless told otherwise."""
+LOAD_LIMIT = 300.0
+"""Seconds of a load, unless told otherwise."""
+LANES = 4
+"""Models that are loaded side by side: one that hangs does not hold the others up."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 VERSION = re.compile(r"[1-9][0-9]{0,8}")
 
 
-def read_model(path: Path, threads: int) -> Model:
-    """The model that `jit.save` wrote, compiled unless MINIPADDLE_BACKEND says otherwise."""
-    return Model(str(path.with_suffix("")), backend=Config().backend(), threads=threads)
+def read_model(path: Path, threads: int, rounds: int | None = None) -> Model:
+    """The model that `jit.save` wrote, compiled unless MINIPADDLE_BACKEND says otherwise. Its loops
+    make at most so many `rounds` in a run.
+    """
+    prefix, backend = str(path.with_suffix("")), Config().backend()
+    return Model(prefix, backend=backend, threads=threads, rounds=rounds)
 
 
 LOADERS: dict[str, Callable] = {"model.pdmodel": read_model}
-"""By the name of a file in the folder of a version: what reads it, for a number of threads."""
+"""By the name of a file in the folder of a version: what reads it, for a number of threads and of
+rounds.
+"""
 
 
 class Options(NamedTuple):
@@ -41,7 +56,7 @@ class Options(NamedTuple):
     largest: rows of a batch (1: requests run alone); window_ms: how long a request waits for
     others; preferred: rows with which a batch starts at once; buckets: batches that are compiled
     (by themselves, the powers of two); queue: requests that may wait; workers: batches at the same
-    time; threads: of each
+    time; threads: of each; rounds: of all loops in a run; run_limit: seconds of a run
     """
 
     largest: int = 16
@@ -51,6 +66,8 @@ class Options(NamedTuple):
     queue: int = 256
     workers: int = 1
     threads: int = 1
+    rounds: int = ROUNDS
+    run_limit: float = RUN_LIMIT
 
     @property
     def policy(self) -> Policy:
@@ -63,35 +80,21 @@ class Options(NamedTuple):
         return tuple(n for n in self.buckets if n <= self.largest) or (*powers, self.largest)
 
 
+OPTIONS = {
+    "largest": whole(1, 2**20), "window_ms": number(0, 1e5), "preferred": wholes(1, 2**20),
+    "buckets": wholes(1, 2**20), "queue": whole(1, 2**20), "workers": whole(1, 1024),
+    "threads": whole(1, 1024), "rounds": whole(1), "run_limit": number(0, 1e6),
+}  # fmt: skip
+"""What config.json may say."""
+
+
 def read_options(path: Path, defaults: Options) -> Options:
     """The options of a model; ValueError if the file makes no sense."""
     if not path.exists():
         return defaults
-    try:
-        given = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise value_error(f"{path} is no JSON: {error!s:.80}") from None
-    if not isinstance(given, dict):
-        raise value_error(f"{path} holds {given!r:.60}", expected="an object")
-    for name, value in given.items():
-        check_option(path, name, value)
-    return defaults._replace(**{k: tuple(v) if type(v) is list else v for k, v in given.items()})
-
-
-def check_option(path: Path, name: str, value) -> None:
-    """Raise ValueError for an option that does not exist, or a value that it cannot have."""
-    if name not in Options._fields:
-        raise value_error(f"{path} sets {name!r}", expected=f"one of {', '.join(Options._fields)}")
-    kind = type(Options._field_defaults[name])
-    whole = lambda n: type(n) is int and 1 <= n <= 2**20
-    if kind is tuple:
-        right, what = type(value) is list and all(map(whole, value)), "a list of whole numbers"
-    elif kind is float:
-        right, what = type(value) in (int, float) and 0 <= value <= 1e5, "milliseconds"
-    else:
-        right, what = whole(value), "a whole number, at least 1"
-    if not right:
-        raise value_error(f"{path} sets {name} to {value!r:.60}", expected=what)
+    given = read(parse(path.read_bytes(), str(path)), OPTIONS, str(path))
+    said = {name: value for name, value in given.items() if value not in (None, ())}
+    return defaults._replace(**{k: tuple(v) if type(v) is list else v for k, v in said.items()})
 
 
 class Loaded(NamedTuple):
@@ -104,14 +107,19 @@ class Loaded(NamedTuple):
 class Repository:
     """The models of a folder. `load` and `unload` are called one at a time for each model."""
 
-    def __init__(self, folder: str | Path, options: Options, metrics: Metrics):
+    def __init__(
+        self, folder: str | Path, options: Options, metrics: Metrics, limit: float = LOAD_LIMIT
+    ):
         self.folder, self.options, self.metrics = Path(folder), options, metrics
+        self.limit = limit
         if not self.folder.is_dir():
             raise value_error(
                 f"{self.folder} is no folder", expected="NAME/VERSION/model.pdmodel inside a folder"
             )
         self.models: dict[str, dict[int, Loaded]] = {}
         self.failed: dict[str, tuple[tuple, str]] = {}  # by name: what the files were, and why
+        self.present: list[str] | None = None  # what the folder had at the last look
+        self.coming: set[str] = set()  # models that are loaded, or will be: nobody knows yet how
         self.locks: dict[str, asyncio.Lock] = {}
         self.closing: set[asyncio.Task] = set()
         self.was_ready = False
@@ -122,16 +130,17 @@ class Repository:
         """The number and the runner of a version, of the last one for None; Refused with 404 if
         there is none.
         """
-        versions = self.models.get(name)
+        versions = self.models.get(name, {})
+        number = max(versions, default=None)
+        if version is not None:
+            number = int(version) if VERSION.fullmatch(version) else None
+        if number in versions:
+            return number, versions[number].runner
+        if self.present is None or name in self.coming:
+            raise Refused(503, "the model is being loaded", 1.0)
         if not versions:
             raise Refused(404, f"there is no model {name!r:.110}; there are {sorted(self.models)}")
-        if version is None:
-            number = max(versions)
-        elif VERSION.fullmatch(version) and int(version) in versions:
-            number = int(version)
-        else:
-            raise Refused(404, f"{name} has the versions {sorted(versions)}, not {version!r:.20}")
-        return number, versions[number].runner
+        raise Refused(404, f"{name} has the versions {sorted(versions)}, not {version!r:.20}")
 
     def names(self) -> list[str]:
         """The models that the folder has now."""
@@ -140,16 +149,20 @@ class Repository:
 
     def ready(self) -> bool:
         """Whether each model of the folder was loaded once: one that is added later, and may be
-        damaged, does not stop the others from being used.
+        damaged, does not stop the others from being used. And whether all runs end.
         """
-        if not self.was_ready and self.models:
-            self.was_ready = all(name in self.models for name in self.names())
-        return self.was_ready
+        if not self.was_ready and self.models and self.present is not None:
+            self.was_ready = all(name in self.models for name in self.present)
+        return self.was_ready and not any(runner.hanging for runner in self.runners())
+
+    def runners(self) -> list[ModelRunner]:
+        """Those of all versions of all models."""
+        return [each.runner for versions in self.models.values() for each in versions.values()]
 
     def index(self) -> list[dict]:
         """All models, with their states, as the protocol wants it."""
         found = []
-        for name in sorted({*self.names(), *self.models}):
+        for name in sorted({*(self.present or ()), *self.models}):
             for version in self.models.get(name, ()):
                 found.append({"name": name, "version": str(version), "state": "READY"})
             if name in self.failed:
@@ -162,48 +175,67 @@ class Repository:
         """Load a model; Refused if there is none, or its files are damaged. With `changed`, only
         the versions whose files changed.
         """
-        if not NAME.fullmatch(name) or name not in self.names():
+        if not NAME.fullmatch(name) or not await beside(self.limit, (self.folder / name).is_dir):
             raise Refused(404, f"there is no model {name!r:.110} in the folder")
         async with self.locks.setdefault(name, asyncio.Lock()):
-            stamps = self.stamps(name)
-            if changed and name in self.failed and self.failed[name][0] == tuple(stamps.items()):
-                return
-            old = self.models.get(name, {})
-            new = {n: old[n] for n in stamps if changed and n in old and old[n].stamp == stamps[n]}
+            self.coming.add(name)
             try:
+                await self.renew(name, changed)
+            finally:
+                self.coming.discard(name)
+
+    async def renew(self, name: str, changed: bool) -> None:
+        """See `load`; one at a time for each model."""
+        stamps, old, new = {}, self.models.get(name, {}), {}
+        try:
+            async with asyncio.timeout(self.limit):
+                stamps = await beside(self.limit, self.stamps, name)
+                if changed and self.failed.get(name, [None])[0] == tuple(stamps.items()):
+                    return
+                if changed:
+                    new = {n: old[n] for n in stamps if n in old and old[n].stamp == stamps[n]}
                 if not stamps:
                     raise value_error(f"{name} has no version", expected="NAME/1/model.pdmodel")
                 for number in stamps.keys() - new.keys():
                     new[number] = Loaded(await self.start(name, number), stamps[number])
-            except Exception as error:  # whatever a file leads to, the server goes on
-                self.failed[name] = tuple(stamps.items()), f"{error!s:.500}"
-                self.metrics.loads.labels(name, "failed").inc()
-                self.close(each for n, each in new.items() if old.get(n) is not each)
-                raise Refused(400, f"{name} was not loaded: {error!s:.500}") from None
-            self.failed.pop(name, None)
-            self.models[name] = new
-            self.metrics.loads.labels(name, "loaded").inc()
-            self.close(each for n, each in old.items() if new.get(n) is not each)
+        except Exception as error:  # whatever a file leads to, the server goes on
+            late = f"it took more than {self.limit:g} s"
+            why = late if isinstance(error, TimeoutError) else self.reason(error)
+            self.failed[name] = tuple(stamps.items()), why
+            self.metrics.loads.labels(name, "failed").inc()
+            self.close(each for n, each in new.items() if old.get(n) is not each)
+            raise Refused(400, f"{name} was not loaded: {why}") from None
+        self.failed.pop(name, None)
+        if new == old and name in self.models:
+            return
+        self.models[name] = new
+        self.metrics.loads.labels(name, "loaded").inc()
+        self.close(each for n, each in old.items() if new.get(n) is not each)
+
+    def reason(self, error: Exception) -> str:
+        """The text of an error; where the folder lies is no client's business."""
+        return without_places(error).replace(f"{self.folder}/", "")[:500]
 
     async def start(self, name: str, number: int) -> ModelRunner:
         """The runner of a version, ready."""
-        options = read_options(self.folder / name / "config.json", self.options)
-        served, replicas = await asyncio.to_thread(
-            self.read, self.folder / name / str(number), options
-        )
+        options, served, replicas = await beside(self.limit, self.read, name, number)
         metrics = ModelMetrics(self.metrics, name, str(number))
-        runner = ModelRunner(served, options.policy, metrics, options.workers)
+        runner = ModelRunner(served, options.policy, metrics, options.workers, options.run_limit)
         runner.start(replicas)
         return runner
 
-    def read(self, folder: Path, options: Options):
-        """A served model and its replicas, compiled."""
-        file = next(name for name in LOADERS if (folder / name).exists())
-        model = LOADERS[file](folder / file, options.threads)
+    def read(self, name: str, number: int) -> tuple[Options, ServedModel, list]:
+        """The options of a version, the served model and its replicas, compiled."""
+        options = read_options(self.folder / name / "config.json", self.options)
+        folder = self.folder / name / str(number)
+        file = next((each for each in LOADERS if (folder / each).exists()), None)
+        if file is None:
+            raise FileNotFoundError(f"there is none of {', '.join(LOADERS)} in {folder}")
+        model = LOADERS[file](folder / file, options.threads, options.rounds)
         served = ServedModel(model, largest=options.largest, buckets=options.compiled)
         replicas = [served.replica() for _ in range(options.workers)]
         served.warm_up(replicas[0])
-        return served, replicas
+        return options, served, replicas
 
     def stamps(self, name: str) -> dict[int, tuple]:
         """For each version of a model what changes when its files do."""
@@ -232,18 +264,60 @@ class Repository:
             task.add_done_callback(self.closing.discard)
 
     async def refresh(self) -> None:
-        """Load what changed in the folder, and unload what is gone."""
-        for name in self.names():
-            try:
-                await self.load(name, changed=True)
-            except Refused as error:
-                print(error, flush=True)
-        for name in self.models.keys() - {*self.names()}:
-            await self.unload(name)
+        """Load what changed in the folder, and unload what is gone. Raises OSError, or TimeoutError,
+        if the folder cannot be looked at.
+        """
+        self.present = await beside(self.limit, self.names)
+        self.coming |= {*self.present} - self.models.keys()
+        lanes = asyncio.Semaphore(LANES)
 
-    async def drain(self) -> None:
-        """Answer all that waits, and end."""
+        async def renew(name):
+            async with lanes:
+                try:
+                    await self.load(name, changed=True)
+                except Exception as error:
+                    print(error, flush=True)
+                finally:
+                    self.coming.discard(name)
+
+        await asyncio.gather(*map(renew, self.present))
+        for name in self.models.keys() - {*self.present}:
+            with suppress(Refused):  # a client has unloaded it meanwhile
+                await self.unload(name)
+
+    async def drain(self, limit: float | None = None) -> bool:
+        """Answer all that waits, and end; False if some runs do not, within so many seconds."""
         for name in [*self.models]:
             await self.unload(name)
-        while self.closing:
-            await asyncio.gather(*self.closing)
+        if self.closing:
+            await asyncio.wait({*self.closing}, timeout=limit)
+        return not self.closing
+
+
+async def beside(limit: float, function: Callable, *args):
+    """The result of a function, from a thread of its own. Raises TimeoutError after so many seconds:
+    then nobody waits for the thread, and neither does the end of the process.
+    """
+    loop, future = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
+
+    def settle(result, error):
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
+
+    def run():
+        try:
+            found = function(*args), None
+        except StopIteration as error:  # which no future takes
+            found = None, RuntimeError(f"{function.__qualname__} raised {error!r}")
+        except Exception as error:
+            found = None, error
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, *found)
+
+    threading.Thread(target=run, name="beside", daemon=True).start()
+    async with asyncio.timeout(limit):
+        return await future

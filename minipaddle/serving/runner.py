@@ -1,7 +1,9 @@
 """One version of a model while it serves: requests wait in its batcher, workers take batches.
 
 Everything here runs on the event loop, but for the runs themselves, which threads do. So a request
-that was added is answered exactly once: with outputs, or with one of the errors below.
+that was added is answered exactly once: with outputs, or with one of the errors below. A run that
+takes longer than it may is answered, too, though nothing can end its thread: until it ends itself,
+its worker is lost.
 """
 
 from __future__ import annotations
@@ -33,11 +35,16 @@ class Refused(Exception):
 class ModelRunner:
     """Requests for one version of a model.
 
-    served: the model, as `replica.ServedModel`; workers: how many batches run at the same time
+    served: the model, as `replica.ServedModel`; workers: how many batches run at the same time;
+    limit: seconds of a run; hanging: how many runs take longer now
     """
 
-    def __init__(self, served, policy: Policy, metrics: ModelMetrics, workers: int = 1):
+    def __init__(
+        self, served, policy: Policy, metrics: ModelMetrics, workers: int = 1,
+        limit: float = RUN_LIMIT,
+    ):  # fmt: skip
         self.served, self.metrics, self.workers = served, metrics, workers
+        self.limit, self.hanging = limit, 0
         self.batcher = Batcher(policy._replace(largest=served.largest), served.cost)
         self.changed, self.closing = asyncio.Event(), False
         self.tasks: list[asyncio.Task] = []
@@ -73,6 +80,8 @@ class ModelRunner:
         """Raise Refused with 503 where no request at all may wait: it need not be read."""
         if self.closing:
             raise Refused(503, "the model is being unloaded", 1.0)
+        if self.hanging == self.workers:
+            raise self.lost()
         if not self.batcher.has_room():
             raise self.overload()
 
@@ -92,6 +101,9 @@ class ModelRunner:
         wait = retry_after(self.batcher.rows, largest, self.served.cost(largest), self.workers)
         return Refused(503, f"{len(self.batcher)} requests wait already", wait)
 
+    def lost(self) -> Refused:
+        return Refused(503, "a run of the model does not end", self.limit)
+
     def miss(self, request: Request) -> None:
         """Answer a request at its deadline, whether it waits or runs."""
         settle(request, Refused(504, "the deadline of the request is over"))
@@ -109,20 +121,32 @@ class ModelRunner:
 
     async def work(self, replica) -> None:
         """Run batches, until the runner is closed and nothing waits."""
-        loop = asyncio.get_running_loop()
         while batch := await self.next_batch():
             began = monotonic()
             for request in batch:
                 self.metrics.waiting.observe(began - request.arrived)
             self.metrics.rows.observe(sum(request.rows for request in batch))
             arrays = [request.payload[0] for request in batch]
-            try:
-                results = await loop.run_in_executor(self.pool, replica, arrays)
-            except Exception as error:  # of the replica itself
-                results = [error] * len(batch)
+            results = await self.run(replica, arrays, batch)
             self.metrics.running.observe(monotonic() - began)
             for request, result in zip(batch, results, strict=True):
                 settle(request, result)
+
+    async def run(self, replica, arrays: list, batch: list[Request]) -> list:
+        """For each request of a batch its outputs, or an error. Those of a run that takes too long
+        are answered before it ends, and if no worker is left, so are those that wait.
+        """
+        running = asyncio.get_running_loop().run_in_executor(self.pool, replica, arrays)
+        if not (await asyncio.wait([running], timeout=self.limit))[0]:
+            for request in batch:
+                settle(request, Refused(504, f"the run takes more than {self.limit:g} s"))
+            self.hanging += 1
+            for request in [*self.batcher] if self.hanging == self.workers else []:
+                settle(request, self.lost())
+            await asyncio.wait([running])
+            self.hanging -= 1
+        error = running.exception()  # of the replica itself
+        return running.result() if error is None else [error] * len(batch)
 
     async def next_batch(self) -> list[Request]:
         """The next batch; empty when the runner is closed."""
@@ -153,7 +177,9 @@ def settle(request: Request, result) -> None:
     future = request.payload[1]
     if future.done():
         return
-    if isinstance(result, Exception):
+    if isinstance(result, StopIteration):  # which no future takes
+        future.set_exception(RuntimeError(f"the model raised {result!r}"))
+    elif isinstance(result, Exception):
         future.set_exception(result)
     else:
         future.set_result(result)

@@ -144,7 +144,8 @@ class Writer:
             if self.hangs:
                 raise Refused(504, "a step of the model does not end")
 
-    def close(self) -> None:
-        """End the thread after its step."""
+    def close(self, limit: float | None = None) -> bool:
+        """End the thread after its step; False if the step does not end within so many seconds."""
         self.calls.put(None)
-        self.thread.join()
+        self.thread.join(limit)
+        return not self.thread.is_alive()

@@ -425,9 +425,11 @@ def test_a_damaged_model_does_not_replace_the_old_one(folder, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "no JSON"), ("[]", "an object"), ('{"larges": 1}', "one of largest"),
-        ('{"largest": 0}', "at least 1"), ('{"preferred": 3}', "a list"),
-        ('{"window_ms": "2"}', "milliseconds"),
+        ("{", "affine/config.json is no JSON"), ("[]", "is a list, not an object"),
+        ('{"larges": 1}', "no parameter 'larges' of affine/config.json; there are largest"),
+        ('{"largest": 0}', "`largest` of affine/config.json is 0, not a whole number from 1"),
+        ('{"preferred": 3}', "is 3, not a list"), ('{"buckets": [0]}', "is a list, not a list, each"),
+        ('{"window_ms": "2"}', "not a number from 0"), ('{"run_limit": true}', "is true"),
     ],
 )  # fmt: skip
 def test_options_that_make_no_sense(folder, text, message):
@@ -438,6 +440,7 @@ def test_options_that_make_no_sense(folder, text, message):
         assert not server.repository.ready()
         (found,) = server.repository.index()
         assert message in found["reason"]
+        assert str(folder) not in found["reason"]
 
     asyncio.run(main())
 
