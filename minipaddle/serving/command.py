@@ -2,29 +2,61 @@
 
 DIR has a folder for each model, in it one for each version (a number), in it what
 `paddle.jit.save(net, "DIR/NAME/1/model", input_spec=[...])` writes. DIR/NAME/config.json may set
-largest, window_ms, preferred, buckets, queue, workers and threads for one model.
+largest, window_ms, preferred, buckets, queue, workers, threads, rounds and run_limit for one model.
 
 --text NAME=FOLDER:MODEL adds a model that writes texts: MODEL of FOLDER/hubconf.py, with weights
 and with `letters`. Clients of OpenAI's completions reach it at /v1.
+
+what is exposed: one port of one address, by itself 8000 of 127.0.0.1, which only this machine
+reaches, as plain HTTP. Whoever reaches it may call all of
+  GET  /v2/health/live, /v2/health/ready            whether it lives, and is ready (no token)
+  GET  /v2, /v2/models/NAME[/versions/N][/ready]    what there is
+  POST /v2/models/NAME[/versions/N]/infer           run a model
+  POST /v2/repository/index                         list the models, and why one failed
+  GET  /metrics                                     counts for Prometheus, with the models' names
+  GET  /v1/models, POST /v1/completions             write texts (only with --text)
+and with --control also
+  POST /v2/repository/models/NAME/load, .../unload  read a model of DIR again, or serve it no more
+which lets anybody stop a model or keep the machine compiling, but neither choose another folder nor
+send files.
+
+A token is optional: MINIPADDLE_SERVE_TOKEN in the environment, or --token-file. Clients send it as
+`Authorization: Bearer TOKEN`; all but the two health paths needs it then. Plain HTTP shows it to
+those who can listen: put a proxy with TLS in front of an address that others reach.
 
 examples:
   python -m minipaddle serve models
   python -m minipaddle serve models --port 9000 --largest 32 --window-ms 2 --poll 5
   python -m minipaddle serve models --text gpt=hub:char_gpt
+  python -m minipaddle serve models --host 0.0.0.0 --control --token-file /run/secrets/token
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import faulthandler
+import os
+import re
 import signal
 import sys
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import monotonic
 
 from ..core.prelude import value_error
 from .protocol import Limits
 
 SWITCH = 5e-4
 """Seconds after which the event loop, when it is busy, lets a thread start the next batch."""
+TOKEN, VARIABLE = re.compile(r"[A-Za-z0-9._~+/-]+=*"), "MINIPADDLE_SERVE_TOKEN"
+"""What a token looks like (RFC 6750), and where it may stand. A command line has none: all users of
+a machine can read it."""
+FILES = 128
+"""Files that the process opens besides connections."""
+GRACE = 3.0
+"""Seconds after the end of draining in which the process ends itself; then it is ended."""
 INSTALL = "serving needs Starlette, uvicorn and prometheus-client: pip install 'minipaddle[serve]'"
 
 
@@ -34,34 +66,73 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m minipaddle serve", description=first.partition(": ")[2], epilog=rest,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    one.add_argument("folder", metavar="DIR", help="the folder of the models")
-    one.add_argument("--host", default="127.0.0.1", help="the address (0.0.0.0: all of them)")
-    one.add_argument("--port", type=int, default=8000, help="the port (0: any that is free)")
-    one.add_argument("--largest", type=at_least(1), default=16, help="rows of a batch")
-    one.add_argument(
-        "--window-ms", type=float, default=0.0, help="how long requests wait for others"
-    )
-    one.add_argument("--queue", type=at_least(1), default=256, help="requests that may wait")
-    one.add_argument("--workers", type=at_least(1), default=1, help="batches at the same time")
-    one.add_argument("--threads", type=at_least(1), default=1, help="threads of each worker")
-    one.add_argument("--poll", type=float, default=0.0, metavar="SECONDS",
-                     help="how often to look for changed models (0: never)")  # fmt: skip
-    one.add_argument("--control", action="store_true", help="let clients load and unload models")
-    one.add_argument("--max-body", type=at_least(1), default=Limits().body, metavar="BYTES")
-    one.add_argument("--max-elements", type=at_least(1), default=Limits().elements)
-    one.add_argument("--connections", type=at_least(1), default=1024, help="most at the same time")
-    one.add_argument("--drain", type=float, default=0.0, metavar="SECONDS",
-                     help="how long to serve after SIGTERM, while readiness says no")  # fmt: skip
-    one.add_argument("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL",
-                     help="a model that writes texts")  # fmt: skip
-    one.add_argument("--slots", type=at_least(1), default=8, help="texts written at a time")
+    add = one.add_argument
+    add("folder", metavar="DIR", help="the folder of the models")
+    add("--host", default="127.0.0.1", help="the address (0.0.0.0: all of them)")
+    add("--port", type=int, default=8000, help="the port (0: any that is free)")
+    add("--largest", type=at_least(1), default=16, help="rows of a batch")
+    add("--window-ms", type=float, default=0.0, help="how long requests wait for others")
+    add("--queue", type=at_least(1), default=256, help="requests that may wait")
+    add("--workers", type=at_least(1), default=1, help="batches at the same time")
+    add("--threads", type=at_least(1), default=1, help="threads of each worker")
+    add("--rounds", type=at_least(1), default=2**20, help="iterations of all loops of a run")
+    add("--control", action="store_true", help="let clients load and unload models")
+    add("--token-file", metavar="FILE", help=f"the token that clients must send (or {VARIABLE})")
+    add("--max-body", type=at_least(1), default=Limits().body, metavar="BYTES")
+    add("--max-elements", type=at_least(1), default=Limits().elements)
+    add("--connections", type=at_least(1), default=1024, help="requests at the same time")
+    add("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL",
+        help="a model that writes texts")  # fmt: skip
+    add("--slots", type=at_least(1), default=8, help="texts written at a time")
+    for name, default, what in (
+        ("poll", 0.0, "how often to look for changed models (0: never)"),
+        ("head-limit", 10.0, "for the head of a request, then the connection is closed"),
+        ("load-limit", 300.0, "for loading a model, then the old one stays"),
+        ("run-limit", 60.0, "for a run; while one takes longer, readiness says no"),
+        ("drain", 0.0, "how long to serve after SIGTERM, while readiness says no"),
+        ("drain-limit", 30.0, "for answering what waits after that, then the process ends"),
+    ):
+        add(f"--{name}", type=seconds, default=default, metavar="SECONDS", help=what)
     return one
 
 
-def writer_of(text: str, slots: int):
+def read_token(file: str | None) -> str | None:
+    """The token that clients must send, of a file or of the environment, where it is removed, so
+    that no child inherits it. Raises ValueError for a token that is empty or cannot be sent.
+    """
+    value, where = os.environ.pop(VARIABLE, None), VARIABLE
+    if file is not None:
+        if value is not None:
+            raise value_error(f"a token in {VARIABLE} and in {file}", "one of them")
+        value, where = Path(file).read_text("utf-8", errors="replace").strip(), file
+    if value is not None and not TOKEN.fullmatch(value):
+        raise value_error(
+            f"the token in {where} is empty, or has a letter that cannot be sent",
+            "letters, digits, - . _ ~ + /",
+        )
+    return value
+
+
+def allow_connections(most: int) -> int:
+    """Let the process open files for so many connections; how many it may have, at least 1."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return most
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return most
+    wanted = most + FILES if hard == resource.RLIM_INFINITY else min(most + FILES, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+        soft = max(soft, wanted)
+    return max(1, min(most, soft - FILES))
+
+
+def writer_of(text: str, slots: int, limit: float):
     """(name, writer) of a model that writes texts, as `--text` names it. Runs its hubconf.py."""
     from .. import hub
-    from .completions import Writer
+    from .writer import Writer
 
     name, _, place = text.partition("=")
     folder, _, model = place.rpartition(":")
@@ -70,7 +141,15 @@ def writer_of(text: str, slots: int):
     net = hub.load(folder, model, source="local", pretrained=True)
     if not hasattr(net, "letters"):
         raise value_error(f"{place} makes a {type(net).__name__} without letters", "a text model")
-    return name, Writer(net, net.letters, slots)
+    return name, Writer(net, net.letters, slots, limit=limit)
+
+
+def seconds(text: str) -> float:
+    """What argparse reads a time with."""
+    with suppress(ValueError):
+        if 0 <= float(text) <= 1e6:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text} is no number of seconds, 0 or more")
 
 
 def at_least(least: int):
@@ -91,33 +170,43 @@ def main(arguments=None) -> int:
         import uvicorn
 
         from .app import Server, Settings
+        from .connections import RESERVE, Connection
         from .repository import Options
     except ImportError as error:
         print(f"error: {error}\n{INSTALL}", file=sys.stderr)
         return 2
-    settings = Settings(
-        Limits(options.max_body, options.max_elements),
-        Options(options.largest, options.window_ms, queue=options.queue, workers=options.workers,
-                threads=options.threads),
-        options.poll, options.control,
+    served = Options(
+        options.largest, options.window_ms, queue=options.queue, workers=options.workers,
+        threads=options.threads, rounds=options.rounds, run_limit=options.run_limit,
     )  # fmt: skip
     try:
-        texts = dict(writer_of(each, options.slots) for each in options.text)
+        token = read_token(options.token_file)
+        wanted = options.connections + RESERVE
+        if (most := allow_connections(wanted)) < wanted:
+            print(f"note: few files may be open: {most} connections", file=sys.stderr, flush=True)
+        settings = Settings(
+            Limits(options.max_body, options.max_elements), served, options.poll, options.control,
+            load_limit=options.load_limit, requests=options.connections, token=token,
+        )  # fmt: skip
+        texts = dict(writer_of(each, options.slots, options.run_limit) for each in options.text)
         server = Server(options.folder, settings, texts)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
 
     class Uvicorn(uvicorn.Server):
-        """Says that it is not ready before it stops taking connections."""
+        """Says that it is not ready before it stops taking connections, and ends in any case."""
 
         def handle_exit(self, sig, frame):
-            if server.draining or not options.drain:
-                super().handle_exit(sig, frame)
-            server.draining = True
-            loop.call_soon_threadsafe(
-                loop.call_later, options.drain, super().handle_exit, sig, frame
-            )
+            leave, again = partial(super().handle_exit, sig, frame), server.draining
+            if not again:
+                server.draining, left = True, options.drain + options.drain_limit
+                server.ends = monotonic() + left
+                faulthandler.dump_traceback_later(left + GRACE, exit=True)  # it says what hangs
+            if again or not options.drain:
+                leave()
+            else:
+                loop.call_soon_threadsafe(loop.call_later, options.drain, leave)
 
         async def startup(self, sockets=None):
             await super().startup(sockets)
@@ -127,12 +216,17 @@ def main(arguments=None) -> int:
                     print(f"serving {options.folder} on http://{host}:{port}", flush=True)
 
     config = uvicorn.Config(
-        server.app, options.host, options.port, log_level="error", access_log=False,
-        limit_concurrency=options.connections,
+        server.app, options.host, options.port, log_level="error", access_log=False, ws="none",
+        http=partial(Connection, limit=options.head_limit, most=max(1, most - RESERVE)),
+        timeout_graceful_shutdown=options.drain_limit,
     )  # fmt: skip
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # uvicorn raises them again when it has ended
     sys.setswitchinterval(SWITCH)
     loop = asyncio.new_event_loop()
     loop.run_until_complete(Uvicorn(config).serve())
+    faulthandler.cancel_dump_traceback_later()
+    if not server.ended:
+        print("error: a run does not end; the process ends without it", file=sys.stderr, flush=True)
+        os._exit(1)
     return 0

@@ -70,13 +70,11 @@ def read_request(data: dict, writer: Writer) -> Asked:
         raise BadRequest("`top_p` is 0, not above 0")
     prompts, count, seed = listed(given["prompt"]), given["n"], given["seed"]
     writer.require_room(len(prompts) * count)
-    how, tokens = (
-        (given["temperature"], given["top_k"], given["top_p"]),
-        map(writer.encode, prompts),
-    )
+    how = given["temperature"], given["top_k"], given["top_p"]
+    tokens = [tokens for prompt in prompts for tokens in [writer.encode(prompt)] * count]
     requests = [
         Request(prompt, given["max_tokens"], Sampler(*how, None if seed is None else abs(seed) + k))
-        for k, prompt in enumerate(prompt for prompt in tokens for _ in range(count))
+        for k, prompt in enumerate(tokens)
     ]
     writer.promised.update(requests)
     return Asked(

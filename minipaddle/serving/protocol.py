@@ -2,8 +2,8 @@
 
 A request is JSON; arrays stand in it as lists, or as bytes after it. The header
 `Inference-Header-Content-Length` says where the JSON ends. Whatever is wrong with a request raises
-`BadRequest` with a text for its author; nothing else is raised. (`parameters.py` checks the types of
-all that is no array.)
+`BadRequest` with a text for its author; nothing else is raised. (`parameters.py` checks the types
+of all that is no array.)
 
 Sources: KServe's Open Inference Protocol; the binary extension of NVIDIA Triton.
 """

@@ -264,8 +264,8 @@ class Repository:
             task.add_done_callback(self.closing.discard)
 
     async def refresh(self) -> None:
-        """Load what changed in the folder, and unload what is gone. Raises OSError, or TimeoutError,
-        if the folder cannot be looked at.
+        """Load what changed in the folder, and unload what is gone. Raises OSError or TimeoutError
+        if nobody can look at the folder.
         """
         self.present = await beside(self.limit, self.names)
         self.coming |= {*self.present} - self.models.keys()
@@ -295,8 +295,8 @@ class Repository:
 
 
 async def beside(limit: float, function: Callable, *args):
-    """The result of a function, from a thread of its own. Raises TimeoutError after so many seconds:
-    then nobody waits for the thread, and neither does the end of the process.
+    """The result of a function, from a thread of its own. Raises TimeoutError after so many
+    seconds: then nobody waits for the thread, and neither does the end of the process.
     """
     loop, future = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
 

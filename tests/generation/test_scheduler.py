@@ -168,7 +168,7 @@ def test_an_error_of_a_step_ends_the_text_that_is_to_blame(monkeypatch):
 
 
 def test_nan_of_one_text_reaches_no_other():
-    """Neither beside it, nor later in its slot: the scores are NaN once a text has the last word."""
+    """Neither beside it, nor later in its slot. Scores are NaN once a text has the last word."""
     net, bad = gpt(seed=4, tied=False), WORDS - 1
     table = net.tokens.weight.numpy().copy()
     table[bad] = np.nan

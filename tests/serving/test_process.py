@@ -1,67 +1,17 @@
 """The command as a process: sockets, real clients, signals."""
 
-import json
-import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 
 import numpy as np
 import pytest
 
 from minipaddle.serving.command import main
 
-from .serving import body_of, save_affine
-
-
-class Process:
-    """`python -m minipaddle serve` in a process, on a port of its own."""
-
-    def __init__(self, folder, *options):
-        command = [sys.executable, "-m", "minipaddle", "serve", str(folder), "--port", "0"]
-        self.process = subprocess.Popen(
-            [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        )
-        self.line = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.line)
-        assert found, self.line + self.process.stdout.read()
-        self.port = int(found[1])
-        deadline = time.monotonic() + 60
-        while self.get("/v2/health/ready") != 200 and time.monotonic() < deadline:
-            time.sleep(0.05)
-
-    def open(self, path, body=None):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", body)
-        return urllib.request.urlopen(request, timeout=20)
-
-    def get(self, path):
-        """The status of an answer; None if the server takes no connections."""
-        try:
-            with self.open(path) as answer:
-                return answer.status
-        except urllib.error.HTTPError as error:
-            return error.code
-        except (urllib.error.URLError, ConnectionError):
-            return None
-
-    def infer(self, x):
-        with self.open("/v2/models/affine/infer", body_of(x)) as answer:
-            return json.loads(answer.read())["outputs"][0]["data"]
-
-    def end(self):
-        """(exit status, what it printed) after SIGTERM."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            text, _ = self.process.communicate(timeout=30)
-        finally:
-            self.process.kill()
-        return self.process.returncode, text
+from .process import Process
+from .serving import save_affine
 
 
 @pytest.fixture(scope="module")

@@ -130,7 +130,7 @@ WRONG = {
         '`binary_data_size` of x is "8", not a whole number'),
     "an unknown output": (request() | {"outputs": [{"name": "w"}]}, "no output 'w'"),
     "an output twice": (request() | {"outputs": [{"name": "y"}] * 2}, "twice"),
-    "outputs of another kind": (request() | {"outputs": {}}, "`outputs` is an object, not a list of objects"),
+    "outputs of another kind": (request() | {"outputs": {}}, "`outputs` is an object, not a list"),
     "classes": (
         request() | {"outputs": [{"name": "y", "parameters": {"classification": 3}}]},
         "not supported"),

@@ -428,7 +428,8 @@ def test_a_damaged_model_does_not_replace_the_old_one(folder, capsys):
         ("{", "affine/config.json is no JSON"), ("[]", "is a list, not an object"),
         ('{"larges": 1}', "no parameter 'larges' of affine/config.json; there are largest"),
         ('{"largest": 0}', "`largest` of affine/config.json is 0, not a whole number from 1"),
-        ('{"preferred": 3}', "is 3, not a list"), ('{"buckets": [0]}', "is a list, not a list, each"),
+        ('{"preferred": 3}', "is 3, not a list"),
+        ('{"buckets": [0]}', "is a list, not a list, each"),
         ('{"window_ms": "2"}', "not a number from 0"), ('{"run_limit": true}', "is true"),
     ],
 )  # fmt: skip

@@ -1,0 +1,72 @@
+"""The server as a process, and its clients."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from .serving import body_of
+
+
+class Process:
+    """`python -m minipaddle serve` in a process, on a port of its own."""
+
+    def __init__(self, folder, *options, ready=True, token=None):
+        self.connections = []
+        self.headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        command = [sys.executable, "-m", "minipaddle", "serve", str(folder), "--port", "0"]
+        self.process = subprocess.Popen(
+            [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=os.environ | ({} if token is None else {"MINIPADDLE_SERVE_TOKEN": token}),
+        )  # fmt: skip
+        self.line = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.line)
+        assert found, self.line + self.process.stdout.read()
+        self.port = int(found[1])
+        deadline = time.monotonic() + 60
+        while ready and self.get("/v2/health/ready") != 200 and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def open(self, path, body=None, headers=None):
+        headers = self.headers if headers is None else headers
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", body, headers)
+        return urllib.request.urlopen(request, timeout=20)
+
+    def get(self, path, body=None, headers=None):
+        """The status of an answer; None if the server takes no connections."""
+        try:
+            with self.open(path, body, headers) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except (urllib.error.URLError, ConnectionError):
+            return None
+
+    def infer(self, x, name="affine"):
+        with self.open(f"/v2/models/{name}/infer", body_of(x)) as answer:
+            return json.loads(answer.read())["outputs"][0]["data"]
+
+    def connect(self, data=b""):
+        """A connection on which some bytes were sent; it is closed in the end."""
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+        self.connections.append(connection)
+        connection.sendall(data)
+        return connection
+
+    def end(self):
+        """(exit status, what it printed) after SIGTERM."""
+        for connection in self.connections:
+            connection.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            text, _ = self.process.communicate(timeout=30)
+        finally:
+            self.process.kill()
+        return self.process.returncode, text
