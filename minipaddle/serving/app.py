@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -27,6 +28,8 @@ from .repository import LOAD_LIMIT, Options, Repository
 from .runner import ModelRunner, Refused
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
+LAST = 1.0
+"""Seconds after the end of draining in which runs end that nobody waits for any more."""
 JSON, BYTES = "application/json", "application/octet-stream"
 
 
@@ -94,9 +97,10 @@ class Server:
         loading.cancel()
         with suppress(asyncio.CancelledError):
             await loading
-        self.ended = await self.repository.drain(max(0.0, self.ends - monotonic()))
+        left = lambda: max(0.0, self.ends + LAST - monotonic())
+        self.ended = await self.repository.drain(left())
         for writer in self.texts.values():
-            self.ended &= await asyncio.to_thread(writer.close, max(0.0, self.ends - monotonic()))
+            self.ended &= await asyncio.to_thread(writer.close, min(left(), threading.TIMEOUT_MAX))
 
     async def watch(self) -> None:
         """Load the models, and those that change."""

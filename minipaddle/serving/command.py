@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
     first, _, rest = __doc__.partition("\n")
     one = argparse.ArgumentParser(
         prog="python -m minipaddle serve", description=first.partition(": ")[2], epilog=rest,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False,
     )  # fmt: skip
     add = one.add_argument
     add("folder", metavar="DIR", help="the folder of the models")

@@ -1,16 +1,23 @@
-"""10,000 hostile requests: each gets an answer that says what is wrong, and the server goes on."""
+"""Thousands of hostile requests: each gets an answer that says what is wrong, and the server goes
+on.
+"""
 
 import asyncio
+import http.client
 import json
 import random
 from collections import Counter
 
 import numpy as np
 
-from minipaddle.serving.app import Settings
+import minipaddle as paddle
+from minipaddle.serving.app import Server, Settings
+from minipaddle.serving.completions import PARAMETERS
 from minipaddle.serving.protocol import JSON_LENGTH, Limits
 from minipaddle.serving.repository import Options
+from minipaddle.serving.writer import Writer
 
+from .process import Process
 from .serving import call, infer, save_affine, serving, values
 
 REQUESTS = 10_000
@@ -124,3 +131,114 @@ def test_hostile_requests(tmp_path):
         assert len(server.repository.models["affine"][1].runner.batcher) == 0
 
     asyncio.run(main())
+
+
+# ---- completions ---------------------------------------------------------------------------------
+
+LETTERS = "abcd"
+GPT = "paddle.text.GPT(4, width=8, layers=1, heads=1, context=12)"
+NAMES = [*PARAMETERS, "prompt", "max_tokens", "messages", ""]
+RIGHT = {
+    "max_tokens": [1, 3, 11], "n": [1, 2, 5], "seed": [0, -3, 2**40], "temperature": [0, 1e-320, 9],
+    "top_k": [1, 2**40], "top_p": [1e-9, 0.5, 1], "stop": ["a", ["b", "cc"]], "echo": [True],
+    "stream": [True, False], "stream_options": [{"include_usage": True}, {}], "user": ["me"],
+    "prompt": ["abc", ["a", "dcba"], "d" * 11], "best_of": [1], "logit_bias": [{}],
+}  # fmt: skip
+
+
+def completion(random) -> bytes:
+    """A request for completions, of which some parameters are right and some are anything."""
+    body = {"model": "gpt", "prompt": "ab", "max_tokens": 2}
+    for _ in range(random.randrange(1, 4)):
+        name = random.choice([*RIGHT])
+        body[name] = random.choice(RIGHT[name])
+    for _ in range(random.randrange(3)):
+        body[random.choice(NAMES)] = random.choice(THINGS)
+    if random.random() < 0.2:
+        body = mutated(random, body)
+    text = json.dumps(body).encode()
+    if random.random() < 0.05:
+        at = random.randrange(len(text) + 1)
+        text = text[:at] + random.randbytes(random.randrange(9)) + text[at + random.randrange(3) :]
+    return text
+
+
+def check_completion(status: int, text: str, asked: bytes) -> None:
+    """Whether an answer is one that a client can read."""
+    assert status == 200 or 400 <= status < 500, (asked, status, text)
+    if status == 200 and text.startswith("data: "):
+        *events, last = text.removesuffix("\n\n").split("\n\n")
+        assert last == "data: [DONE]"
+        found = [json.loads(each[6:]) for each in events]
+        assert not any("error" in each for event in found for each in event["choices"]), asked
+    elif status == 200:
+        choices = json.loads(text)["choices"]
+        assert {each["finish_reason"] for each in choices} <= {"length", "stop"}, asked
+    else:
+        assert json.loads(text)["error"]["message"]
+
+
+def test_hostile_completions(tmp_path):
+    draw = random.Random(3)
+    paddle.seed(0)
+    net = paddle.text.GPT(4, width=8, layers=1, heads=1, context=12)
+    writer = Writer(net, LETTERS, slots=4, capacity=1000, backend="interpreter")
+    right = json.dumps({"model": "gpt", "prompt": "ab", "max_tokens": 5, "temperature": 0}).encode()
+
+    async def main():
+        server = Server(tmp_path, Settings(Limits(body=4096)), {"gpt": writer})
+        post = lambda body: call(server.app, "POST", "/v1/completions", body)
+        expected = json.loads((await post(right)).body)["choices"]
+        statuses = Counter()
+
+        async def one():
+            asked = completion(draw)
+            answer = await post(asked)
+            check_completion(answer.status, answer.body.decode(), asked)
+            statuses[answer.status] += 1
+
+        for k in range(0, 3000, 4):
+            await asyncio.gather(*(one() for _ in range(4)))
+            if k % 500 == 0:
+                assert json.loads((await post(right)).body)["choices"] == expected
+        assert min(statuses[200], statuses[400]) > 500
+        assert writer.open == 0
+
+    asyncio.run(main())
+    writer.close()
+
+
+def test_hostile_requests_over_sockets(tmp_path):
+    """To a server as a process: both protocols, on connections that stay open."""
+    draw = random.Random(5)
+    save_affine(tmp_path / "models")
+    hub = f"import minipaddle as paddle\ndef gpt(pretrained=False):\n    net = {GPT}\n"
+    (tmp_path / "hubconf.py").write_text(hub + f"    net.letters = {LETTERS!r}\n    return net\n")
+    process = Process(
+        tmp_path / "models", "--text", f"gpt={tmp_path}:gpt", "--max-elements", "64",
+        "--max-body", "4096", "--control",
+    )  # fmt: skip
+    statuses = Counter()
+    connection = http.client.HTTPConnection("127.0.0.1", process.port, timeout=60)
+    for k in range(2000):
+        if k % 2:
+            method, path, headers, body = "POST", "/v1/completions", [], completion(draw)
+        else:
+            method, path, headers, chunks = hostile(draw)
+            body = b"".join(chunks)
+            headers = [each for each in headers if each[0] != "content-length"]
+            if not path.isprintable() or "load" in path:
+                path = draw.choice(["/v2/repository/index", "/v2/repository/models/affine/unload"])
+                method, body = "POST", json.dumps({"ready": draw.choice(THINGS)}).encode()
+        connection.request(method, path, body, dict(headers))
+        answer = connection.getresponse()
+        text = answer.read().decode(errors="replace")
+        if path == "/v1/completions":
+            check_completion(answer.status, text, body)
+        assert answer.status == 200 or 400 <= answer.status < 500, (path, body, text)
+        statuses[answer.status] += 1
+        if k % 200 == 0:
+            assert process.infer([k, 0]) == [2 * k + 1, 1]
+    connection.close()
+    assert min(statuses[200], statuses[400], statuses[404]) > 50
+    assert process.end() == (0, "")

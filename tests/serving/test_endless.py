@@ -1,0 +1,173 @@
+"""Models that never end and loads that never end, in a server as a process; and its token."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from minipaddle.serving.command import main
+from minipaddle.static import InputSpec
+
+from .process import Process
+from .serving import save, save_affine
+
+SAFETY = 60
+LOOP = "/v2/models/loop/infer"
+
+
+def grow(x):
+    while x.sum() < 10.0:
+        x = x + 1.0
+    return x
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    save_affine(folder)
+    save(grow, folder, "loop", 1, InputSpec([2], "float32", "x"))
+    return folder
+
+
+def ask(process, x) -> tuple[int, str]:
+    """The answer of the loop to numbers that JSON may not have."""
+    x = np.array(x, "float32").tobytes()
+    head = {"name": "x", "shape": [2], "datatype": "FP32", "parameters": {"binary_data_size": 8}}
+    text = json.dumps({"inputs": [head]}).encode()
+    from urllib.error import HTTPError
+
+    try:
+        headers = {"Inference-Header-Content-Length": str(len(text))}
+        with process.open(LOOP, text + x, headers) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def wait_until(true) -> None:
+    deadline = time.monotonic() + SAFETY
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_the_rounds_of_loops_are_bounded(folder):
+    process = Process(folder, "--rounds", "1000")
+    status, text = ask(process, [-np.inf, 0])
+    assert status == 400
+    assert "the loops of the model go on after 1,000 iterations" in text
+    assert json.loads(ask(process, [1, 2])[1])["outputs"][0]["data"] == [5, 6]
+    assert process.end() == (0, "")
+
+
+def test_a_run_that_does_not_end(folder):
+    """It is answered, readiness says no, other models go on; and the process ends."""
+    process = Process(folder, "--rounds", str(10**15), "--run-limit", "0.5", "--drain-limit", "1")
+    assert process.get("/v2/health/ready") == 200
+    found = []
+    waiting = threading.Thread(target=lambda: found.append(ask(process, [1, 2])))
+    first = threading.Thread(target=lambda: found.append(ask(process, [-np.inf, 0])))
+    first.start()
+    wait_until(lambda: process.get("/v2/health/ready") == 503)
+    first.join()
+    assert found[0][0] == 504
+    assert "takes more than 0.5 s" in found[0][1]
+    waiting.start()
+    waiting.join()
+    assert found[1][0] == 503
+    assert process.get("/v2/health/live") == 200
+    assert process.get("/v2/models/loop/ready") == 503
+    assert process.get("/v2/models/affine/ready") == 200
+    assert process.infer([1, 2]) == [3, 5]
+    status, text = process.end()
+    assert status == 1
+    assert "a run does not end" in text
+
+
+def test_a_drain_ends_though_clients_do_not(folder):
+    """Bodies that do not come; what was not answered is told so."""
+    process = Process(folder, "--drain-limit", "0.5")
+    slow = process.connect(b"POST /v2/models/affine/infer HTTP/1.1\r\nContent-Length: 9\r\n\r\n{")
+    assert process.infer([1, 2]) == [3, 5]
+    process.process.send_signal(signal.SIGTERM)
+    answer = slow.recv(2**16)
+    assert b" 503 " in answer
+    assert b"the server ends" in answer + slow.recv(2**16)
+    status, text = process.end()
+    assert status == 0
+    assert "timeout graceful shutdown exceeded" in text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_load_that_does_not_end(tmp_path):
+    """A pipe for a file: nobody writes to it. The others are served; meanwhile it is 503."""
+    save_affine(tmp_path)
+    for name in ("pipe", "options"):
+        save_affine(tmp_path, name)
+    (tmp_path / "pipe/1/model.pdmodel").unlink()
+    os.mkfifo(tmp_path / "pipe/1/model.pdmodel")
+    os.mkfifo(tmp_path / "options/config.json")
+    process = Process(tmp_path, "--load-limit", "4", "--poll", "0.1", ready=False)
+    infer = {name: f"/v2/models/{name}/infer" for name in ("affine", "pipe", "options", "none")}
+    wait_until(lambda: process.get("/v2/models/affine/ready") == 200)
+    assert process.infer([1, 2]) == [3, 5]
+    assert process.get(infer["pipe"], b"{}") == process.get(infer["options"], b"{}") == 503
+    assert process.get(infer["none"], b"{}") == 404
+    assert process.get("/v2/health/ready") == 503
+    assert process.get("/v2/health/live") == 200
+    wait_until(lambda: process.get(infer["pipe"], b"{}") == 404)
+    with process.open("/v2/repository/index", b"{}") as answer:
+        found = {each["name"]: each for each in json.loads(answer.read())}
+    assert found["pipe"]["reason"] == "it took more than 4 s"
+    (tmp_path / "options/config.json").unlink()
+    save_affine(tmp_path, "later")
+    wait_until(lambda: process.get("/v2/models/later/ready") == 200)
+    wait_until(lambda: process.get("/v2/models/options/ready") == 200)
+    assert process.infer([1, 2]) == [3, 5]
+    status, text = process.end()
+    assert status == 0
+    assert "pipe was not loaded: it took more than 4 s" in text
+
+
+def test_the_token(folder, tmp_path):
+    """All but health needs it; a child of the server does not inherit it."""
+    process = Process(folder, "--control", ready=False, token="se-cret")
+    wait_until(lambda: process.get("/v2/health/ready", headers={}) == 200)
+    load = "/v2/repository/models/affine/load"
+    for path, body in (("/v2", None), ("/metrics", None), (load, b""), ("/v2/health", None),
+                       ("/v2/health/live/", None)):  # fmt: skip
+        for headers in ({}, {"Authorization": "se-cret"}, {"Authorization": "Bearer se-cre"},
+                        {"Authorization": "Basic se-cret"}):  # fmt: skip
+            assert process.get(path, body, headers) == 401
+    assert process.get("/v2/health/live", headers={}) == 200
+    assert process.get("/v2") == process.get("/metrics") == process.get(load, b"") == 200
+    assert process.get("/v2", headers={"Authorization": "bearer se-cret"}) == 200
+    assert process.infer([1, 2]) == [3, 5]
+    assert process.end() == (0, "")
+
+
+@pytest.mark.parametrize("token", ["", " ", "two words", "é", "a\nb"])
+def test_tokens_that_cannot_be_sent(folder, tmp_path, capsys, token, monkeypatch):
+    file = tmp_path / "token"
+    file.write_text(token, "utf-8")
+    assert main([str(folder), "--token-file", str(file)]) == 2
+    monkeypatch.setenv("MINIPADDLE_SERVE_TOKEN", token)
+    assert main([str(folder)]) == 2
+    assert capsys.readouterr().err.count("is empty, or has a letter that cannot be sent") == 2
+
+
+def test_one_token(folder, tmp_path, capsys, monkeypatch):
+    (tmp_path / "token").write_text("a\n")
+    monkeypatch.setenv("MINIPADDLE_SERVE_TOKEN", "b")
+    assert main([str(folder), "--token-file", str(tmp_path / "token")]) == 2
+    assert main([str(folder), "--token-file", str(tmp_path / "nothing")]) == 2
+    with pytest.raises(SystemExit):
+        main([str(folder), "--token", "b"])
+    text = capsys.readouterr().err
+    assert "unrecognized arguments: --token b" in text
+    assert "a token in MINIPADDLE_SERVE_TOKEN and in" in text
+    assert "No such file" in text
