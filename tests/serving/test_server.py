@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from collections import Counter
 
@@ -418,6 +419,133 @@ def test_a_damaged_model_does_not_replace_the_old_one(folder, capsys):
         assert values(await infer(server, [1, 0]))[0, 0] == 3
         index = json.loads((await call(server.app, "POST", "/v2/repository/index")).body)
         assert [each["state"] for each in index] == ["READY", "UNAVAILABLE"]
+
+    asyncio.run(main())
+
+
+def test_a_file_that_vanishes_between_two_looks(folder, capsys, monkeypatch):
+    """Whatever file it is, and whenever: the old model serves on, and the next look loads."""
+    save_affine(folder, "other", factor=3.0)
+
+    async def main():
+        server = await serving(folder, Settings(poll=0.01))
+        repository, model = server.repository, folder / "affine/1/model.pdmodel"
+        look = repository.stamps
+        for file in sorted(model.parent.iterdir()):
+            kept = file.read_bytes()
+
+            def vanish(name, file=file):
+                found = look(name)
+                if name == "affine":
+                    file.unlink(missing_ok=True)
+                return found
+
+            monkeypatch.setattr(repository, "stamps", vanish)
+            file.write_bytes(kept)  # as if it were another one
+            await asyncio.wait_for(repository.refresh(), 30)
+            assert "affine was not loaded" in capsys.readouterr().out
+            monkeypatch.setattr(repository, "stamps", look)
+            assert values(await infer(server, [1, 0]))[0, 0] == 3
+            assert values(await infer(server, [1, 0], "other"))[0, 0] == 4
+            file.write_bytes(kept)
+            await asyncio.wait_for(repository.refresh(), 30)
+            assert not repository.failed
+        assert (await call(server.app, "GET", "/v2/health/ready")).status == 200
+
+    asyncio.run(main())
+
+
+def test_looking_goes_on_whatever_happens(folder, capsys, monkeypatch):
+    async def main():
+        server = Server(folder, Settings(poll=0.01))
+        names, count = server.repository.names, iter(range(100))
+
+        def fail():
+            if (k := next(count)) < 3:
+                raise (OSError, StopIteration, TypeError)[k]("gone")
+            return names()
+
+        monkeypatch.setattr(server.repository, "names", fail)
+        async with server.app.router.lifespan_context(server.app):
+            async with asyncio.timeout(30):
+                while (answer := await infer(server, [1, 0])).status == 503:
+                    assert answer.headers["retry-after"] == "1"
+                    await asyncio.sleep(0.01)
+            assert values(answer)[0, 0] == 3
+        out = capsys.readouterr().out
+        assert all(f"{name} in " in out for name in ("OSError", "RuntimeError", "TypeError"))
+
+    asyncio.run(main())
+
+
+def test_a_model_that_is_being_loaded(folder, monkeypatch):
+    """503, also for a version of a model that serves; what does not exist is 404 all the same."""
+    go = threading.Event()
+
+    async def main():
+        server = Server(folder, Settings())
+        assert (await infer(server, [1, 0], "anything")).status == 503  # nobody has looked yet
+        read = server.repository.read
+        wait = lambda name, number: (go.wait(30), read(name, number))[1]
+        monkeypatch.setattr(server.repository, "read", wait)
+        task = asyncio.create_task(server.repository.refresh())
+        while not server.repository.coming:
+            await asyncio.sleep(0.01)
+        assert (await infer(server, [1, 0])).status == 503
+        assert (await infer(server, [1, 0], "none")).status == 404
+        go.set()
+        await task
+        assert values(await infer(server, [1, 0]))[0, 0] == 3
+        go.clear()
+        save_affine(folder, version=2)
+        task = asyncio.create_task(server.repository.refresh())
+        second = "/v2/models/affine/versions/2/infer"
+        while (await call(server.app, "POST", second, body_of([1, 0]))).status == 404:
+            await asyncio.sleep(0.01)
+        assert (await call(server.app, "POST", second, body_of([1, 0]))).status == 503
+        assert values(await infer(server, [1, 0]))[0, 0] == 3
+        go.set()
+        await task
+        assert (await call(server.app, "POST", second, body_of([1, 0]))).status == 200
+
+    asyncio.run(main())
+
+
+def test_parameters_of_the_repository(folder):
+    async def main():
+        server = await serving(folder, Settings(control=True))
+        (folder / "bad").mkdir()
+        await server.repository.refresh()
+        index, load = "/v2/repository/index", "/v2/repository/models/affine/load"
+        post = lambda path, body: call(server.app, "POST", path, json.dumps(body).encode())
+        assert len(json.loads((await post(index, {})).body)) == 2
+        (only,) = json.loads((await post(index, {"ready": True})).body)
+        assert only["name"] == "affine"
+        assert (await post(load, {"parameters": {}})).status == 200
+        for path, body, message in (
+            (index, {"ready": 1}, "`ready` is 1, not true or false"),
+            (index, [], "the body is a list, not an object"),
+            (index, {"name": "x"}, "no parameter 'name'"),
+            (load, {"parameters": {"config": "{}"}}, "is an object, which is not supported"),
+            (load, {"parameters": 3}, "`parameters` is 3, not an object"),
+            (load[:-4] + "unload", {"parameters": {"unload_dependents": 0}}, "not true or false"),
+        ):
+            answer = await post(path, body)
+            assert answer.status == 400
+            assert message in json.loads(answer.body)["error"]
+        body = {"parameters": {"unload_dependents": False}}
+        assert (await post(load[:-4] + "unload", body)).status == 200
+
+    asyncio.run(main())
+
+
+def test_an_error_that_no_future_takes(folder):
+    async def main():
+        server = await serving(folder)
+        runner = server.repository.models["affine"][1].runner
+        runner.tasks[0].cancel()
+        runner.start([lambda requests: [StopIteration()]])
+        assert (await asyncio.wait_for(infer(server, [1, 2]), 20)).status == 500
 
     asyncio.run(main())
 
