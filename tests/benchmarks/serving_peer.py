@@ -20,7 +20,7 @@ class Onnx:
 
     batch = "batch"
 
-    def __init__(self, path: Path, threads: int):
+    def __init__(self, path: Path, threads: int, rounds: int | None = None):
         from . import onnx_models as om
 
         self.sessions = {
@@ -60,7 +60,7 @@ class Sleeper:
     batch, inputs = "batch", {"x0": Spec((symbol("batch", 1000), 4), np.dtype("float32"))}
     outputs = inputs
 
-    def __init__(self, path: Path, threads: int):
+    def __init__(self, path: Path, threads: int, rounds: int | None = None):
         """Its files say nothing."""
 
     def check(self, shapes) -> None:

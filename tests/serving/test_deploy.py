@@ -16,7 +16,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from minipaddle.serving.command import parser
+from minipaddle.serving.command import GRACE, VARIABLE, parser
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -81,6 +81,15 @@ def test_kubernetes():
     assert {each["name"] for each in container["volumeMounts"]} == volumes
 
 
+def test_the_token_is_a_secret():
+    """It stands in no argument, and whoever has none serves without it."""
+    container = container_of(resources("kubernetes.yaml")[0])
+    (variable,) = container["env"]
+    assert variable["name"] == VARIABLE
+    assert variable["valueFrom"]["secretKeyRef"]["optional"]
+    assert "token" not in str(container["args"])
+
+
 def test_a_wrong_manifest_is_found():
     deployment = resources("kubernetes.yaml")[0]
     container_of(deployment)["readinesProbe"] = {}
@@ -128,7 +137,12 @@ def test_a_container_starts_the_server_and_asks_it_whether_it_is_ready(file, k):
 def test_the_pod_outlives_its_draining():
     spec = resources("kubernetes.yaml")[0]["spec"]["template"]["spec"]
     options = parser().parse_args(spec["containers"][0]["args"])
-    assert spec["terminationGracePeriodSeconds"] > options.drain + 20
+    assert spec["terminationGracePeriodSeconds"] > options.drain + options.drain_limit + GRACE
+
+
+def test_kserve_lets_a_pod_drain():
+    options = parser().parse_args(container_of(resources("kserve.yaml")[0])["args"])
+    assert options.drain + options.drain_limit + GRACE < 30  # Kubernetes' own grace period
 
 
 def instructions(target: str = "serve") -> list[tuple[str, str]]:
