@@ -2,15 +2,14 @@
 
 A run counts the iterations of its loops in one value, which goes through all loops and branches.
 Each loop goes on while its own test says so and the bound is not passed. The count is one output
-more: whoever runs the program reads it, and if it is above the bound, the others mean nothing.
+more. If it is above the bound, the others mean nothing.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..core.prelude import Dim, Spec, creation, elementwise, int64
 from ..engine.core.dim import unknown
+from ..engine.core.dtype import bool_
 from ..engine.core.record import Record
 from ..engine.ir.control import cond, while_loop
 from ..engine.ir.edit import with_inputs, with_update
@@ -18,7 +17,7 @@ from ..engine.ir.program import INPUT, ITEM, NUMBER, Program, item_of, regions
 from ..engine.ops.logic import less_equal, less_than
 from ..ops.truth import logical_and
 
-COUNT, TRUTH = Spec((), int64.numpy), Spec((), np.dtype("bool"))
+COUNT, TRUTH = Spec((), int64.numpy), Spec((), bool_.numpy)
 
 
 def bound_rounds(program: Program, most: int) -> Program:

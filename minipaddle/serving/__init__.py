@@ -1,3 +1,7 @@
-"""A server for saved models: `python -m minipaddle serve DIR`. `command.py` begins it; the pieces
-are protocol, batcher, runner (the batcher with a clock and threads), repository, app, simulator.
+"""A server for saved models: `python -m minipaddle serve DIR`. `command.py` begins it.
+
+What comes in passes connections (sockets), gate (token, places), app (routes), parameters and
+protocol (what clients may say), and waits in the batcher, which the runner gives a clock and
+threads; repository loads models, completions and writer write texts; simulator runs the batcher on
+paper.
 """

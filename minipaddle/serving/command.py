@@ -8,7 +8,7 @@ largest, window_ms, preferred, buckets, queue, workers, threads, rounds and run_
 and with `letters`. Clients of OpenAI's completions reach it at /v1.
 
 what is exposed: one port of one address, by itself 8000 of 127.0.0.1, which only this machine
-reaches, as plain HTTP. Whoever reaches it may call all of
+reaches, as plain HTTP. A client that reaches it may call all of
   GET  /v2/health/live, /v2/health/ready            whether it lives, and is ready (no token)
   GET  /v2, /v2/models/NAME[/versions/N][/ready]    what there is
   POST /v2/models/NAME[/versions/N]/infer           run a model

@@ -82,7 +82,7 @@ def test_kubernetes():
 
 
 def test_the_token_is_a_secret():
-    """It stands in no argument, and whoever has none serves without it."""
+    """It stands in no argument, and a cluster without it serves without a token."""
     container = container_of(resources("kubernetes.yaml")[0])
     (variable,) = container["env"]
     assert variable["name"] == VARIABLE
