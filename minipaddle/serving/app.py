@@ -68,7 +68,7 @@ class Server:
         self.repository = Repository(folder, settings.options, self.metrics, settings.load_limit)
         self.draining = False
         self.ends = math.inf  # when draining must be over, by the clock `monotonic`
-        self.ended = True  # whether it was
+        self.ended = False  # whether all that ran has ended
         model, at = "/v2/models/{name}", "/versions/{version}"
         routes = [
             Route("/v2/health/live", self.live),

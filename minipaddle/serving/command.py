@@ -144,6 +144,20 @@ def writer_of(text: str, slots: int, limit: float):
     return name, Writer(net, net.letters, slots, limit=limit)
 
 
+async def load_texts(options) -> dict:
+    """The models that write texts, by name. Raises ValueError if one takes too long."""
+    from .repository import beside
+
+    limit, more, found = options.load_limit, (options.slots, options.run_limit), {}
+    for text in options.text:
+        try:
+            name, writer = await beside(limit, writer_of, text, *more)
+        except TimeoutError:
+            raise value_error(f"--text {text} takes more than {limit:g} s to load") from None
+        found[name] = writer
+    return found
+
+
 def seconds(text: str) -> float:
     """What argparse reads a time with."""
     with suppress(ValueError):
@@ -188,7 +202,7 @@ def main(arguments=None) -> int:
             Limits(options.max_body, options.max_elements), served, options.poll, options.control,
             load_limit=options.load_limit, requests=options.connections, token=token,
         )  # fmt: skip
-        texts = dict(writer_of(each, options.slots, options.run_limit) for each in options.text)
+        texts = asyncio.run(load_texts(options))
         server = Server(options.folder, settings, texts)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
@@ -226,7 +240,7 @@ def main(arguments=None) -> int:
     loop = asyncio.new_event_loop()
     loop.run_until_complete(Uvicorn(config).serve())
     faulthandler.cancel_dump_traceback_later()
-    if not server.ended:
-        print("error: a run does not end; the process ends without it", file=sys.stderr, flush=True)
+    if not server.ended:  # threads of runs would keep the process for ever
+        print("error: the process ends, but a run does not", file=sys.stderr, flush=True)
         os._exit(1)
     return 0

@@ -5,6 +5,9 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
+from http.client import HTTPException
+from urllib.error import HTTPError
 
 import numpy as np
 import pytest
@@ -38,8 +41,6 @@ def ask(process, x) -> tuple[int, str]:
     x = np.array(x, "float32").tobytes()
     head = {"name": "x", "shape": [2], "datatype": "FP32", "parameters": {"binary_data_size": 8}}
     text = json.dumps({"inputs": [head]}).encode()
-    from urllib.error import HTTPError
-
     try:
         headers = {"Inference-Header-Content-Length": str(len(text))}
         with process.open(LOOP, text + x, headers) as answer:
@@ -85,7 +86,33 @@ def test_a_run_that_does_not_end(folder):
     assert process.infer([1, 2]) == [3, 5]
     status, text = process.end()
     assert status == 1
-    assert "a run does not end" in text
+    assert "the process ends, but a run does not" in text
+
+
+def test_a_second_signal_ends_the_process_at_once(folder):
+    process = Process(folder, "--rounds", str(10**15), "--drain-limit", "1000")
+
+    def lose():
+        with suppress(OSError, HTTPException):  # the process ends without an answer
+            ask(process, [-np.inf, 0])
+
+    asking = threading.Thread(target=lose)
+    asking.start()
+    ran = 'queue_seconds_count{model="loop",version="1"} 1.0'
+    wait_until(lambda: ran in process.open("/metrics").read().decode())
+    process.process.send_signal(signal.SIGINT)
+    wait_until(lambda: process.get("/v2/health/live") is None)
+    process.process.send_signal(signal.SIGINT)
+    assert process.process.wait(SAFETY) == 1
+    asking.join()
+    process.end()
+
+
+def test_a_text_model_that_does_not_load(tmp_path, capsys):
+    (tmp_path / "hubconf.py").write_text("import time\ndef gpt(pretrained): time.sleep(1000)\n")
+    asked = [str(tmp_path), "--text", f"gpt={tmp_path}:gpt", "--load-limit", "0.5"]
+    assert main(asked) == 2
+    assert "gpt takes more than 0.5 s to load" in capsys.readouterr().err
 
 
 def test_a_drain_ends_though_clients_do_not(folder):
@@ -97,6 +124,7 @@ def test_a_drain_ends_though_clients_do_not(folder):
     answer = slow.recv(2**16)
     assert b" 503 " in answer
     assert b"the server ends" in answer + slow.recv(2**16)
+    process.process.wait(SAFETY)
     status, text = process.end()
     assert status == 0
     assert "timeout graceful shutdown exceeded" in text
