@@ -49,7 +49,7 @@ def bound_rounds(program: Program, most: int) -> Program:
     for state in program.states:
         update = state.update and new.get(state.update, state.update)
         if update is not None:
-            update = apply(elementwise.where, update.spec, ended, update, state.record)
+            update = apply(elementwise.where, state.record.spec, ended, update, state.record)
             found.records.append(update)
         found.states.append(with_update(state, update))
     return found
