@@ -164,6 +164,7 @@ def load_weights(net, path) -> None:
     Raises ValueError if the bytes are not those its name promises, or are another model's.
     """
     path = Path(path)
+    files.require_file(str(path))
     said, data = re.fullmatch(r".*-([0-9a-f]{8})\.safetensors", path.name), path.read_bytes()
     if said is None:
         raise value_error(f"weights in {path.name}", "name-<8 digits of SHA-256>.safetensors")

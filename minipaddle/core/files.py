@@ -13,13 +13,63 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
+from ..engine.core.errors import value_error
+
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None
 
 
-def replace(files: dict[str, bytes | Callable[[str], None]]) -> None:
+class Disk:
+    """The calls that change files. Tests give another one, whose calls fail as those of disks do.
+
+    A power cut leaves what was synced, and anything of the rest: a file's bytes are on the disk
+    after `sync`, and its name, whether new, changed or gone, after `sync_folder`.
+    """
+
+    def open(self, path, mode: str):
+        """A file without a buffer."""
+        return open(path, mode, buffering=0)
+
+    def write(self, file, data: bytes) -> None:
+        """Write all bytes."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[file.write(rest) :]
+
+    def truncate(self, file, size: int) -> None:
+        """Cut a file off after `size` bytes."""
+        file.truncate(size)
+
+    def sync(self, file) -> None:
+        """Bring the bytes of a file to the disk."""
+        os.fsync(file.fileno())
+
+    def replace(self, old: str, new: str) -> None:
+        """Let a file have another name, and no other file that one."""
+        os.replace(old, new)
+
+    def unlink(self, path: str) -> None:
+        """Take the name of a file away."""
+        os.unlink(path)
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder, and those that it stands in, unless they are there."""
+        if not os.path.isdir(path):
+            self.make_folder(os.path.dirname(path))
+            os.makedirs(path, exist_ok=True)
+            self.sync_folder(os.path.dirname(path))
+
+    def sync_folder(self, folder: str) -> None:
+        """Bring the names in a folder to the disk, where the system can."""
+        sync_folder(folder)
+
+
+DISK = Disk()
+
+
+def replace(files: dict[str, bytes | Callable[[str], None]], disk: Disk = DISK) -> None:
     """Put the bytes in the files, or let a function write to a path, each file in one step, folders
     included. A file keeps its mode.
 
@@ -31,18 +81,20 @@ def replace(files: dict[str, bytes | Callable[[str], None]]) -> None:
     neighbours: dict[str, str] = {}  # neighbour -> path
     path, renamed = first, 0
     try:
-        os.makedirs(first, exist_ok=True)
+        disk.make_folder(first)
         with hold(first) if len(files) > 1 else nullcontext():
             if len(files) > 1:  # what a killed process left: no other process writes these now
                 for left in [name for path in paths for name in waiting(path)]:
-                    os.unlink(left)
+                    disk.unlink(left)
             for path, data in paths.items():
-                neighbour = neighbour_of(path)
+                neighbour = neighbour_of(path, disk)
                 neighbours[neighbour] = path
-                write(neighbour, data, path)
+                write(neighbour, data, path, disk)
             for neighbour, path in neighbours.items():
-                os.replace(neighbour, path)
+                disk.replace(neighbour, path)
                 renamed += 1
+        for folder in {os.path.dirname(path) for path in paths}:
+            disk.sync_folder(folder)
     except OSError as error:
         if error.errno is None:
             raise
@@ -52,15 +104,25 @@ def replace(files: dict[str, bytes | Callable[[str], None]]) -> None:
     finally:
         for neighbour in [] if renamed else neighbours:  # after the first name, `waiting` has them
             if os.path.exists(neighbour):
-                os.unlink(neighbour)
-    for folder in {os.path.dirname(path) for path in paths}:
-        sync_folder(folder)
+                disk.unlink(neighbour)
 
 
-def neighbour_of(path: str) -> str:
+def require_file(path: str) -> None:
+    """Raise ValueError if a path leads to something without an end that can be read: a FIFO, a
+    device. To open a FIFO waits for a writer, which may never come.
+    """
+    mode = os.stat(path).st_mode if os.path.exists(path) else stat.S_IFREG
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+        kind = "a FIFO" if stat.S_ISFIFO(mode) else "a device or a socket"
+        raise value_error(
+            f"{path} is {kind}", expected="a file", hint="copy what comes out of it to a file"
+        )
+
+
+def neighbour_of(path: str, disk: Disk = DISK) -> str:
     """A free name for a file that waits to take the name `path`."""
     folder, name = os.path.split(path)
-    os.makedirs(folder, exist_ok=True)
+    disk.make_folder(folder)
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
     return os.path.join(folder, f".{name}.{uuid.uuid4().hex[:8]}.part")
@@ -77,17 +139,17 @@ def waiting(path: str) -> list[str]:
     ]
 
 
-def write(neighbour: str, data, path: str) -> None:
+def write(neighbour: str, data, path: str, disk: Disk = DISK) -> None:
     """Write a new file to the disk, with the mode of the file at `path`, if there is one."""
-    with open(neighbour, "xb") as file:
+    with disk.open(neighbour, "xb") as file:
         mode = os.stat(path if os.path.exists(path) else neighbour).st_mode
         if not callable(data):
-            file.write(data)
+            disk.write(file, data)
     if callable(data):
         data(neighbour)  # it may put another file in its place
     os.chmod(neighbour, stat.S_IMODE(mode))
-    with open(neighbour, "rb+") as file:
-        os.fsync(file.fileno())
+    with disk.open(neighbour, "rb+") as file:
+        disk.sync(file)
 
 
 @contextmanager

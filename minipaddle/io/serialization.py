@@ -1,18 +1,20 @@
 """`save` and `load`: nested state in one safetensors file that any reader of the format can open.
 
 The tensors are the file's tensors, named by their path; the structure around them is JSON in the
-file's metadata. Nothing in a file is ever executed.
+file's metadata, and so are the CRC-32 of each tensor and that of the structure. Nothing in a file
+is ever executed.
 """
 
 import json
 import os
 import re
 from functools import partial
+from zlib import crc32
 
 import numpy
 import safetensors
 
-from ..core.files import replace
+from ..core.files import replace, require_file
 from ..engine.core import dtype as dt
 from ..engine.core.errors import teach, value_error
 from ..engine.eager.device import CPU, current_place
@@ -68,8 +70,22 @@ def write(arrays: dict, metadata: dict, path: str) -> None:
 def contents(obj) -> tuple[dict, dict]:
     """({name: array}, metadata) of a file that holds `obj`."""
     arrays: dict[str, numpy.ndarray] = {}
-    structure = describe(obj, "obj", (), arrays, [])
-    return arrays, {"format": FORMAT, "structure": json.dumps(structure)}
+    structure = json.dumps(describe(obj, "obj", (), arrays, []))
+    sums = json.dumps({name: sum_of(a) for name, a in arrays.items()})
+    return arrays, {
+        "format": FORMAT, "structure": structure, "sums": sums, "sum": sum_of_texts(structure, sums)
+    }  # fmt: skip
+
+
+def sum_of(array) -> int:
+    """The CRC-32 of an array: of its bytes, and of its dtype and shape."""
+    first = crc32(f"{array.dtype.name}{list(array.shape)}".encode())
+    return crc32(array.reshape(-1).view("uint8"), first)
+
+
+def sum_of_texts(structure: str, sums: str) -> str:
+    """The CRC-32 of the structure of a file, and of the sums of its tensors."""
+    return str(crc32(f"{structure}\n{sums}".encode()))
 
 
 def specs(arrays: dict) -> dict:
@@ -86,8 +102,9 @@ def load(path, return_numpy: bool = False):
     """Read a file that `save` wrote; with `return_numpy`, arrays in place of tensors.
 
     The prefix given to `jit.save` loads the saved model's tensors by name. A safetensors file of
-    other origin becomes a dict of its tensors. Raises ValueError for a damaged file or another
-    format, FileNotFoundError if there is no file.
+    other origin becomes a dict of its tensors. Raises ValueError that names the tensor whose bytes
+    have changed, or says what else is wrong with a damaged file, a FIFO or another format;
+    FileNotFoundError if there is no file.
     Source: Paddle API `paddle.load`.
 
     >>> import io
@@ -110,7 +127,7 @@ def load(path, return_numpy: bool = False):
     if version != FORMAT and version.startswith("minipaddle-"):
         what = f"{name} has the format {version!r:.40}: a newer MiniPaddle wrote it"
         raise value_error(what, expected=FORMAT, hint="update MiniPaddle")
-    if version != FORMAT:
+    if version != FORMAT and not {"structure", "sums"} <= metadata.keys():
         return {key: make(a) for key, a in arrays.items()}
     try:
         return rebuild(json.loads(metadata["structure"]), arrays, make)
@@ -206,19 +223,38 @@ def rebuild(node, arrays: dict, make):
 
 def parse(name: str, data: bytes | None = None) -> tuple[dict, dict]:
     """({tensor name: array}, metadata) of a safetensors file, or of the bytes of one. The library
-    checks every size.
+    checks every size; tensors that were saved with sums have them still.
     """
     if data is None:
+        require_file(name)
         with open(name, "rb") as file:
             start = file.read(4)
     else:
         start = data[:4]
     try:
-        return (read if data is None else unpack)(name, data)
+        arrays, metadata = (read if data is None else unpack)(name, data)
     except (safetensors.SafetensorError, ValueError) as error:
         raise ValueError(f"{name} {explain(start, error)}") from None
     except LookupError as error:
         raise ValueError(f"{name}: {error.args[0]}") from None
+    check_sums(name, arrays, metadata)
+    return {key: mended(a) for key, a in arrays.items()}, metadata
+
+
+def check_sums(name: str, arrays: dict, metadata: dict) -> None:
+    """Raise ValueError that names the tensors of a file whose sums are not those that it has. Files
+    of older versions, and of others, have none.
+    """
+    if not {"sum", "sums"} & metadata.keys():
+        return
+    sums, structure, hint = metadata.get("sums"), metadata.get("structure"), "copy it again"
+    if sum_of_texts(structure, sums) != metadata.get("sum"):
+        raise value_error(f"{name} is damaged: its structure has another CRC-32", hint=hint)
+    known = json.loads(sums)
+    if wrong := [key for key, a in arrays.items() if known.get(key) != sum_of(a)]:
+        which = ", ".join(repr(key[:80]) for key in wrong[:5]) + (", …" if len(wrong) > 5 else "")
+        what = f"{name} is damaged: the bytes of the tensor {which} have changed"
+        raise value_error(what, expected="the CRC-32 that they were saved with", hint=hint)
 
 
 def read(path: str, _) -> tuple[dict, dict]:
@@ -226,14 +262,14 @@ def read(path: str, _) -> tuple[dict, dict]:
     with safetensors.safe_open(path, "np", backend="pread") as file:
         for key in file.offset_keys():
             dtype_of(key, file.get_slice(key).get_dtype())
-        return {key: mended(a) for key, a in file.get_tensors().items()}, file.metadata() or {}
+        return file.get_tensors(), file.metadata() or {}
 
 
 def unpack(name: str, data: bytes) -> tuple[dict, dict]:
     """What the bytes of a file hold."""
     length = int.from_bytes(data[:8], "little")
     arrays = {
-        key: mended(numpy.frombuffer(x["data"], dtype_of(key, x["dtype"])).reshape(x["shape"]))
+        key: numpy.frombuffer(x["data"], dtype_of(key, x["dtype"])).reshape(x["shape"])
         for key, x in safetensors.deserialize(data)  # bytearrays: no copy is needed
     }
     return arrays, json.loads(data[8 : 8 + length]).get("__metadata__", {})

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MethodType
 
 from ..core.casting import casting
-from ..core.files import waiting
+from ..core.files import require_file, waiting
 from ..engine.core.dispatch import Recording, current
 from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.device import QUIET, current_place
@@ -132,6 +132,7 @@ def candidates(path: str, largest: float) -> list[bytes]:
     """
     found = []
     for name in (*waiting(path), path):
+        require_file(name)
         if os.path.getsize(name) > largest:
             raise Damaged(f"{name} is larger than {largest:,} bytes")
         found.append(Path(name).read_bytes())

@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from ..core.files import require_file
 from ..core.prelude import value_error
 from ..inference.config import Config
 from ..inference.model import Model
@@ -92,6 +93,7 @@ def read_options(path: Path, defaults: Options) -> Options:
     """The options of a model; ValueError if the file makes no sense."""
     if not path.exists():
         return defaults
+    require_file(str(path))
     given = read(parse(path.read_bytes(), str(path)), OPTIONS, str(path))
     said = {name: value for name, value in given.items() if value not in (None, ())}
     return defaults._replace(**{k: tuple(v) if type(v) is list else v for k, v in said.items()})

@@ -7,6 +7,7 @@ import hashlib
 import re
 from pathlib import Path
 
+from ..core.files import require_file
 from ..core.missing import namespace
 from ..engine.core.errors import teach, value_error
 
@@ -55,6 +56,7 @@ def get_path_from_url(
         raise FileNotFoundError(
             teach(f"MiniPaddle downloads nothing: {url}", hint=f"download it yourself {what}")
         )
+    require_file(str(path))
     if md5sum and hashlib.md5(path.read_bytes()).hexdigest() != md5sum:
         raise value_error(f"{path} has another MD5 sum than {md5sum}", hint="download again")
     return str(path)

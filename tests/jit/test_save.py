@@ -703,6 +703,17 @@ def test_a_full_disk_leaves_the_old_files(path, monkeypatch, what, call):
     assert files == contents(path)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs")
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("suffix", hostile.SUFFIXES)
+def test_a_fifo_is_refused(path, suffix):
+    paddle.jit.save(paddle.nn.Linear(2, 2), path, input_spec=[InputSpec([N, 2])])
+    os.unlink(path + suffix)
+    os.mkfifo(path + suffix)
+    with pytest.raises(ValueError, match=f"{path}{suffix} is a FIFO"):
+        paddle.jit.load(path)
+
+
 def test_files_of_two_saves_are_told(path):
     spec = [InputSpec([N, 2])]
     for k in (1, 2):
