@@ -390,16 +390,6 @@ def test_a_record_that_was_cut_off_is_dropped(tmp_path):
         expected = client.rows("t")
 
 
-def test_a_damaged_log_is_refused(tmp_path):
-    pushed(tmp_path, 3)
-    log = tmp_path / "server_0.log.0"
-    data = bytearray(log.read_bytes())
-    data[len(data) // 2] ^= 1
-    log.write_bytes(data)
-    with pytest.raises(ValueError, match=r"server_0.log.0 is damaged at byte"):
-        Server(0, 1, 1, tmp_path)
-
-
 def test_a_long_log_becomes_a_snapshot(tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "LEAST", 4000)
     client = pushed(tmp_path, 30)
@@ -476,14 +466,6 @@ def test_a_server_without_files_is_lost():
         client.pull("t", [1])
     with pytest.raises(ValueError, match="snapshot of a server without a folder"):
         pushed(None, 1).snapshot()
-
-
-def test_the_disk_is_waited_for_if_asked(tmp_path, monkeypatch):
-    synced = []
-    monkeypatch.setattr(journal.os, "fsync", synced.append)
-    monkeypatch.setenv("MINIPADDLE_PS_FSYNC", "1")
-    pushed(tmp_path, 2)
-    assert len(synced) == 3  # the table and two pushes
 
 
 # ---- who does not come -----------------------------------------------------------------------

@@ -1,27 +1,47 @@
 """What a server has on the disk: a snapshot, and a log of what was acknowledged since.
 
-A request that changes the server is in the log before it is acknowledged. A server that dies is
-made again from its snapshot and its log, and has all that any worker was told it has. A record
-that the death cut off was not acknowledged: it is dropped, and its worker sends it again.
+A request that changes the server is in the log, and the log on the disk, before it is acknowledged.
+A server that dies, or whose machine loses its power, is made again from its snapshot and its log,
+and has all that any worker was told it has. (`MINIPADDLE_PS_FSYNC=0` saves a disk's time for each
+push: then a log survives the death of the process, and not that of the machine.)
 
-A log survives the death of a process. With `MINIPADDLE_PS_FSYNC=1` each record is brought to the
-disk, so that it survives the machine's too, which costs the time of a disk for each push.
+A record of a log is a mark, the length, two sums, and the bytes. The first sum is of the record's
+place in the file and its length, the second of the bytes too. Where a record is wrong,
+
+- nothing but zeros, or less than the record's length, is the end: the record was being written when
+  the process or the power went, nobody was told that it is there, and its worker sends it again;
+- another record after it says that it was acknowledged: the log is damaged;
+- a block of zeros in it is a block that a power cut kept from the disk: this is the end too, with a
+  warning, and a copy of the log is kept;
+- without one the bytes were written and have changed: the log is damaged.
+
+A damaged log is kept as `.damaged`, and the server does not start without those records.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import zlib
+import re
+import struct
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
+from zlib import crc32
 
-from ...core.files import replace
-from ...engine.core.errors import value_error
+from ...core.files import DISK, Disk, replace, waiting
+from ...engine.core.errors import teach, value_error
 from ...io.serialization import encode, load
 
 LEAST = 1 << 24
 """Bytes of a log before the next snapshot; also at least those of the last snapshot."""
+HEAD = struct.Struct("<4sQII")
+MARK, END = b"\x8fPS\n", b"\x8f"
+"""The first bytes of a record and its last one, which are not zero."""
+BLOCK = 512
+"""The bytes that a disk writes whole or not at all."""
 
 
 def decode(data: bytes):
@@ -29,80 +49,214 @@ def decode(data: bytes):
     return load(BytesIO(data))
 
 
+def framed(request: dict, at: int) -> bytes:
+    """The record of a request at byte `at` of a log."""
+    data = encode(request) + END
+    first = crc32(struct.pack("<QQ", at, len(data)))
+    return HEAD.pack(MARK, len(data), first, crc32(data, first)) + data
+
+
+def length_at(log: bytes, at: int) -> int | None:
+    """The length that a record at byte `at` says; None if no head of a record is there."""
+    if at + HEAD.size > len(log):
+        return None
+    mark, length, first, _ = HEAD.unpack_from(log, at)
+    return length if mark == MARK and first == crc32(struct.pack("<QQ", at, length)) else None
+
+
+def places(log: bytes) -> list[tuple[int, int]]:
+    """Where the bytes of each record begin and end, as far as the records are whole."""
+    found, at = [], 0
+    while (length := length_at(log, at)) is not None:
+        start, stop = at + HEAD.size, at + HEAD.size + length
+        *_, first, total = HEAD.unpack_from(log, at)
+        if stop > len(log) or crc32(memoryview(log)[start:stop], first) != total:
+            break
+        found.append((start, stop - len(END)))
+        at = stop
+    return found
+
+
+def is_end(log: bytes, at: int) -> bool:
+    """Whether what begins at byte `at` is nothing, or what a death left of a record."""
+    length, size = length_at(log, at), len(log) - at - HEAD.size
+    return not log[at:].strip(b"\0") or size < (length or 0)
+
+
+def goes_on(log: bytes, at: int) -> bool:
+    """Whether another record begins after byte `at`."""
+    while (at := log.find(MARK, at + 1)) >= 0:
+        if length_at(log, at) is not None:
+            return True
+    return False
+
+
+def has_holes(log: bytes, at: int) -> bool:
+    """Whether a block, or the part of it that lies after byte `at`, is zeros alone."""
+    starts = range(at // BLOCK * BLOCK, len(log), BLOCK)
+    return any(not log[max(k, at) : k + BLOCK].strip(b"\0") for k in starts)
+
+
 class Journal:
     """The files of one server in `folder`."""
 
-    def __init__(self, folder: str, index: int):
-        self.folder, self.name = Path(folder), f"server_{index}"
+    def __init__(self, folder: str, index: int, disk: Disk = DISK):
+        self.folder, self.name, self.disk = Path(folder).absolute(), f"server_{index}", disk
+        self.snapshot_path = self.folder / f"{self.name}.snapshot"
         self.number, self.size, self.snapshot_size = 0, 0, 0
-        self.file = None
-        self.sync = os.environ.get("MINIPADDLE_PS_FSYNC") == "1"
+        self.file, self.broken = None, False
+        self.sync = os.environ.get("MINIPADDLE_PS_FSYNC") != "0"
 
     def log(self, number: int) -> Path:
         """The log that follows a snapshot; that which follows none has the number 0."""
         return self.folder / f"{self.name}.log.{number}"
 
-    def restore(self) -> tuple[dict | None, Iterator[dict]]:
-        """The last snapshot, None if there is none, and the requests of the log after it."""
-        path, state = self.folder / f"{self.name}.snapshot", None
-        if path.exists():
-            state = load(path)
-            self.number, self.snapshot_size = state["number"], path.stat().st_size
-        return state, self.requests()
+    def logs(self) -> dict[int, Path]:
+        """The logs that are there, by their numbers."""
+        name = re.compile(re.escape(self.name) + r"\.log\.(\d+)")
+        found = os.listdir(self.folder) if self.folder.is_dir() else []
+        return {int(m[1]): self.folder / m[0] for m in map(name.fullmatch, found) if m}
 
-    def requests(self) -> Iterator[dict]:
-        """The requests of the log. A record that is cut off is the last, and is removed."""
-        path, whole = self.log(self.number), 0
-        data = path.read_bytes() if path.exists() else b""
-        while len(data) >= whole + 12:
-            length = int.from_bytes(data[whole : whole + 8], "little")
-            record = data[whole + 12 : whole + 12 + length]
-            if len(record) < length:
-                break
-            if zlib.crc32(record) != int.from_bytes(data[whole + 8 : whole + 12], "little"):
-                raise value_error(f"{path} is damaged at byte {whole}", hint="copy it back")
-            yield decode(record)
-            whole += 12 + length
-        if whole < len(data):
-            os.truncate(path, whole)
-        self.open(whole)
+    # ---- from the disk -----------------------------------------------------------------------
+
+    def restore(self) -> tuple[dict | None, Iterator[dict]]:
+        """The last snapshot, None if there is none, and the requests of the log after it.
+
+        Raises ValueError that names file and byte if one of them is damaged or not there.
+        """
+        state = None
+        self.prepare()
+        if self.snapshot_path.exists():
+            state = load(self.snapshot_path)
+            self.number, self.snapshot_size = state["number"], self.snapshot_path.stat().st_size
+        path = self.log(self.number)
+        log = self.read(path, state is None)
+        found = places(log)
+        size = found[-1][1] + len(END) if found else 0
+        if not is_end(log, size):
+            self.judge(path, log, size, len(found))
+        replace({str(path): log[:size]}, self.disk)  # what was read is on the disk from now on
+        for left in waiting(self.snapshot_path) + waiting(path):
+            self.disk.unlink(left)
+        self.open(size)
+        return state, (decode(log[start:stop]) for start, stop in found)
+
+    def prepare(self) -> None:
+        """Have the folder on the disk. The process that made it may have died before its name was
+        there, or that of a folder above.
+        """
+        try:
+            self.disk.make_folder(str(self.folder))
+            for folder in self.folder.parents:
+                try:
+                    self.disk.sync_folder(str(folder))
+                except OSError as error:  # others: it is not ours to sync
+                    if error.errno == errno.EIO:
+                        raise
+        except OSError as error:
+            what = f"{error.strerror}: the server cannot keep its files in this folder"
+            raise OSError(error.errno, what, str(self.folder)) from error
+
+    def read(self, path: Path, first: bool) -> bytes:
+        """The bytes of the log; none if it is the first one of a new server."""
+        kept = Path(f"{path}.damaged")
+        if path.exists():
+            return path.read_bytes()
+        if kept.exists():
+            log = kept.read_bytes()
+            found = places(log)
+            raise damaged(path, found[-1][1] + len(END) if found else 0, len(found))
+        if first and not self.logs():
+            return b""
+        raise value_error(
+            f"{path} is not there, which has what was acknowledged after "
+            f"{'the start' if first else self.snapshot_path.name}",
+            hint=f"copy it back, or begin in another folder: {self.folder} is a server's",
+        )
+
+    def judge(self, path: Path, log: bytes, at: int, whole: int) -> None:
+        """Keep a log in which the record at byte `at` is wrong, and raise ValueError if it may have
+        been acknowledged.
+        """
+        kept = f"{path}.damaged"
+        if goes_on(log, at) or not has_holes(log, at):
+            self.disk.replace(str(path), kept)
+            self.disk.sync_folder(str(self.folder))
+            raise damaged(path, at, whole)
+        replace({kept: log}, self.disk)
+        warnings.warn(
+            f"{path}: the record at byte {at} was not acknowledged: a power cut kept parts of it "
+            f"from the disk. It is left out ({kept} has it).",
+            stacklevel=2,
+        )
 
     def open(self, size: int) -> None:
         """Append to the log from now on, which has `size` bytes."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.file, self.size = self.log(self.number).open("ab"), size
+        self.file, self.size = self.disk.open(self.log(self.number), "ab"), size
+
+    # ---- to the disk -------------------------------------------------------------------------
 
     def append(self, request: dict) -> None:
-        """Add a request to the log. When this returns it may be acknowledged."""
-        record = encode(request)
-        head = len(record).to_bytes(8, "little") + zlib.crc32(record).to_bytes(4, "little")
-        self.file.write(head + record)
-        self.file.flush()
-        if self.sync:
-            os.fsync(self.file.fileno())
-        self.size += len(head) + len(record)
+        """Add a request to the log. When this returns it may be acknowledged. Raises OSError that
+        says that it may not.
+        """
+        record = framed(request, self.size)
+        self.broken = True  # until the whole record is there, or nothing of it
+        try:
+            self.add(record)
+        except OSError as error:
+            raise unwritten(error, self.log(self.number)) from error
+        self.size += len(record)
 
-    def is_long(self) -> bool:
-        """Is it time for a snapshot? Then all snapshots together write no more than all logs."""
-        return self.size > max(LEAST, self.snapshot_size)
+    def add(self, record: bytes) -> None:
+        """Bring a record to the disk; after an error in writing, as on a full disk, nothing of it.
+
+        After an error in syncing nobody knows what of the file is on the disk, and another `sync`
+        says nothing: the log stays broken, and a snapshot has to follow.
+        """
+        try:
+            self.disk.write(self.file, record)
+        except OSError:
+            self.disk.truncate(self.file, self.size)
+            self.settle()
+            raise
+        self.settle()
+
+    def settle(self) -> None:
+        """The log is as it should be, as soon as it is on the disk."""
+        if self.sync:
+            self.disk.sync(self.file)
+        self.broken = False
+
+    def is_due(self) -> bool:
+        """Is it time for a snapshot? The log is broken, or long: then all snapshots together write
+        no more than all logs.
+        """
+        return self.broken or self.size > max(LEAST, self.snapshot_size)
 
     def snapshot(self, state: dict, waiting: list[dict]) -> None:
         """Write a snapshot, and begin a new log with the requests that it does not contain.
 
-        Until the snapshot has its name the old one counts, with its log, which still is whole.
+        Until the snapshot has its name the old one counts, with its log. If there is an error, one
+        of both counts, but not which: the log is broken until another snapshot has a new number.
         """
-        before, old = self.number, self.file
-        self.number += 1
-        self.log(self.number).unlink(missing_ok=True)
-        self.open(0)
+        self.broken, number, log = True, max({self.number, *self.logs()}) + 1, b""
         for request in waiting:
-            self.append(request)
-        data = encode(state | {"number": self.number})
-        replace({str(self.folder / f"{self.name}.snapshot"): data})
-        self.snapshot_size = len(data)
-        if old is not None:
-            old.close()
-            self.log(before).unlink(missing_ok=True)
+            log += framed(request, len(log))
+        data = encode(state | {"number": number})
+        try:
+            replace({str(self.log(number)): log}, self.disk)
+            replace({str(self.snapshot_path): data}, self.disk)
+            self.close()
+            self.number, self.snapshot_size = number, len(data)
+            self.open(len(log))
+        except OSError as error:
+            raise unwritten(error, self.snapshot_path) from error
+        self.broken = False
+        for other, path in self.logs().items():
+            if other != number:
+                with suppress(OSError):
+                    self.disk.unlink(path)
 
     def close(self) -> None:
         """Let go of the log."""
@@ -110,3 +264,24 @@ class Journal:
             self.file.close()
 
     __del__ = close
+
+
+def damaged(path: Path, at: int, whole: int) -> ValueError:
+    """The error of a log that is kept as `.damaged`."""
+    return value_error(
+        f"{path} is damaged at byte {at}, after {whole} whole records. It is kept as "
+        f"{path.name}.damaged",
+        expected="the record that was written there: it may have been acknowledged",
+        hint=f"copy the log back from another disk; to go on without that record and those after "
+        f"it, give the first {at} bytes of {path.name}.damaged the name {path.name}",
+    )
+
+
+def unwritten(error: OSError, path: Path) -> OSError:
+    """The error of a request that is not in the log, for its worker."""
+    what = teach(
+        f"{error.strerror}: the server cannot write {path.name}. This request is not acknowledged; "
+        "those before it are",
+        hint=f"make room on the disk of {path.parent}, and send it again",
+    )
+    return OSError(error.errno, what, str(path))

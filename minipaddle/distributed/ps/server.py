@@ -95,7 +95,7 @@ class Server:
     def log(self, do: str, **request) -> None:
         """Put a request into the log before it is done; first a snapshot, if it is time."""
         if self.journal is not None:
-            if self.journal.is_long():
+            if self.journal.is_due():
                 self.snapshot()
             self.journal.append({"do": do, **request})
 
