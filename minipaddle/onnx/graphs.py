@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from math import inf, isnan, prod
 
 import numpy
 
-from ..core.prelude import Recording, Tensor, not_supported
+from ..core.prelude import Recording, Tensor
 from ..engine.core.dispatch import interpreter
 from ..engine.core.errors import teach
 from ..engine.eager.device import QUIET
@@ -15,13 +16,17 @@ from .functions import FUNCTIONS, SIZES
 from .functions.control import CONTROL
 from .functions.table import Node, Unreadable
 from .graph import library
-from .reading import Damaged, array_of
+from .reading import MOST_AXES, Damaged, array_of
 
 DEEPEST = 20
 """Graphs inside graphs, and functions that call functions."""
+MOST_NODES = 1 << 16
+"""Nodes that are read in branches, loops that are written out and functions, each time they are."""
 LARGEST_CONSTANT = 1 << 22
 """Elements that are computed while a model is read; larger arrays are computed when it runs."""
-GROWING = {"ConstantOfShape", "Expand", "Range", "Tile", "Pad", "OneHot", "Resize"}
+GROWING = {"ConstantOfShape", "Expand", "Range", "Tile", "Pad", "OneHot", "Resize", "Upsample",
+           "Col2Im"}  # fmt: skip
+"""Operators whose results are as large as their inputs say, and not only as large as these."""
 
 
 class Reading:
@@ -31,6 +36,7 @@ class Reading:
         self.opset, self.folder, self.functions = opset, folder, functions
         self.values: dict[str, object] = {}
         self.outer, self.depth = outer, outer.depth + 1 if outer else 0
+        self.inside = outer.inside if outer else [0]  # how many nodes were read in inner graphs
         if self.depth > DEEPEST:
             raise Damaged(f"graphs nested more than {DEEPEST} deep")
 
@@ -58,6 +64,7 @@ class Reading:
     def run(self, nodes, attributes: dict | None = None) -> None:
         """Read nodes in their order; `attributes` are those of a function that is called."""
         for node in nodes:
+            self.count()
             attrs = {a.name: self.attribute(a, attributes) for a in node.attribute}
             attrs = {k: v for k, v in attrs.items() if v is not None}
             inputs = [self.get(name) if name else None for name in node.input]
@@ -65,16 +72,22 @@ class Reading:
                 inputs.pop()
             try:
                 found = self.apply(node, inputs, attrs)
-            except Damaged:
+            except (Damaged, WrongNode):
                 raise
-            except Unreadable as error:
+            except (Unreadable, NotImplementedError) as error:
                 raise unreadable(node, f"cannot be read: {error}") from None
-            except WRONG as error:
-                if getattr(error, "of_node", False):
-                    raise
+            except Exception as error:  # its inputs or attributes make no sense
                 raise wrong(node, error) from error
             found = found if isinstance(found, tuple | list) else (found,)
             self.values |= {n: plain(x) for n, x in zip(node.output, found) if n}
+
+    def count(self) -> None:
+        """Count a node of an inner graph. A short file could ask for any number of them: functions
+        that call each other ten times on nine levels.
+        """
+        self.inside[0] += self.depth > 0
+        if self.inside[0] > MOST_NODES:
+            raise Damaged(f"its functions, branches and loops come to over {MOST_NODES:,} nodes")
 
     def attribute(self, a, given: dict | None):
         """The value of an attribute."""
@@ -118,7 +131,8 @@ class Reading:
             rule = SIZES.get(about.kind)
             found = NotImplemented if rule is None else rule(*inputs, **attrs)
             return None if found is NotImplemented else numpy.asarray(found)
-        if about.kind in GROWING and largest(arrays) > LARGEST_CONSTANT:
+        numbers = [v for v in attrs.values() if isinstance(v, list)]
+        if largest(arrays, numbers + arrays * (about.kind in GROWING)) > LARGEST_CONSTANT:
             return None
         return QUIET.copy().run(eagerly, about, inputs, attrs)
 
@@ -133,8 +147,6 @@ class Reading:
         return [inner.get(name) for name in function.output]
 
 
-WRONG = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError)
-"""Errors of functions whose inputs or attributes make no sense."""
 RAW = {*GROWING, "Reshape", "Gather", "Slice", "Squeeze", "Unsqueeze", "Clip", "Split", "Trilu",
        "TopK", "CumSum", *(k for k in FUNCTIONS if k.startswith("Reduce"))}  # fmt: skip
 """Operators that read numbers among their inputs."""
@@ -154,12 +166,15 @@ def eagerly(about: Node, inputs: list, attrs: dict) -> tuple:
         return tuple(x.numpy() if isinstance(x, Tensor) else x for x in found)
 
 
-def largest(arrays) -> float:
-    """A bound on the elements of what grows: the product of the largest vector of whole numbers."""
-    vectors = [x.astype("float64") for x in arrays if x.dtype.kind in "iu" and x.size <= 32]
-    return max(
-        (float(numpy.prod(numpy.abs(numpy.where(v == 0, 1, v)))) for v in vectors), default=0
-    )
+def largest(arrays, vectors) -> float:
+    """A bound on the elements of a result: as many as all inputs multiplied have, times what short
+    vectors of numbers (sizes, repeats, pads, scales, the ends and the step of a range) say.
+    """
+    vectors = [numpy.atleast_1d(v) for v in vectors if numpy.size(v) <= MOST_AXES]
+    vectors = [numpy.abs(v.astype("float64")) for v in vectors if v.dtype.kind in "iuf"]
+    times = [float(numpy.prod(1 + v) / min(1, v[v > 0].min(initial=1))) for v in vectors]
+    found = prod(x.size for x in arrays) * prod(times)
+    return inf if isnan(found) else found
 
 
 def by_function(about: Node, inputs: list, attrs: dict):
@@ -188,19 +203,30 @@ def described(node) -> str:
     )
 
 
-def unreadable(node, why: str) -> NotImplementedError:
+class NotReadable(NotImplementedError, ValueError):
+    """A node of a file that this package has no operator for: there may be one some day, and until
+    then the file is one that cannot be loaded.
+    """
+
+
+class WrongNode(ValueError):
+    """A node whose inputs or attributes make no sense; the message names it."""
+
+
+def unreadable(node, why: str) -> NotReadable:
     """The error that names a node that cannot be read."""
     near = difflib.get_close_matches(node.op_type, FUNCTIONS, 1, cutoff=0.3)
     nearest = f", of which {near[0]} is the nearest" if near and near[0] != node.op_type else ""
-    return not_supported(
-        f"paddle.onnx.load: {described(node)} {why}",
-        expected=f"one of {len(FUNCTIONS)} operators (minipaddle.onnx.FUNCTIONS){nearest}",
-        hint="export the model with another opset, or write this part with other operators",
+    return NotReadable(
+        teach(
+            f"paddle.onnx.load: {described(node)} {why}",
+            expected=f"one of {len(FUNCTIONS)} operators (minipaddle.onnx.FUNCTIONS){nearest}",
+            hint="export the model with another opset, or write this part with other operators",
+        )
     )
 
 
-def wrong(node, error: Exception) -> ValueError:
+def wrong(node, error: Exception) -> WrongNode:
     """The error of a node whose inputs or attributes make no sense."""
-    made = ValueError(teach(f"paddle.onnx.load: {described(node)}: {error!s:.600}"))
-    made.of_node = True
-    return made
+    what = str(error) if isinstance(error, ValueError | TypeError) else repr(error)
+    return WrongNode(teach(f"paddle.onnx.load: {described(node)}: {what:.600}"))

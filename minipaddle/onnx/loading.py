@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy
 
-from ..core.prelude import Tensor, dt, not_supported, value_error
+from ..core.prelude import Tensor, dt, teach, value_error
 from ..engine.core.dtype import FLOATS
 from ..engine.eager.tensor import Parameter
 from ..engine.ops import creation
@@ -17,7 +17,7 @@ from ..jit.saved import Saved
 from ..jit.saving import arguments_of, method_of, states_of
 from ..nn import Layer
 from .functions.table import Unreadable, dtype_of, tensor
-from .graphs import DEEPEST, Reading
+from .graphs import DEEPEST, NotReadable, Reading
 from .reading import Damaged, array_of, no_model, read
 
 OLDEST, YOUNGEST = 7, 25
@@ -36,8 +36,9 @@ def load(path) -> TranslatedLayer:
     of this package, which `minipaddle.onnx.FUNCTIONS` lists. Weights in files beside it must stand
     in its folder.
 
-    Raises NotImplementedError that names a node that cannot be read, ValueError for a file that is
-    damaged, FileNotFoundError if there is none.
+    Raises ValueError for a file that is damaged, that is none (a FIFO), or that asks for more nodes
+    than `graphs.MOST_NODES`; one that is a NotImplementedError too and names the node if it cannot
+    be read; FileNotFoundError if there is no file.
 
     >>> import os, tempfile
     >>> import minipaddle as paddle
@@ -56,6 +57,10 @@ def load(path) -> TranslatedLayer:
         return layer_of(model, os.path.realpath(os.path.dirname(os.path.abspath(path))))
     except Damaged as error:
         raise no_model(path, error) from None
+    except (ValueError, FileNotFoundError):
+        raise
+    except Exception as error:  # whatever comes of a file that makes no sense
+        raise no_model(path, error) from error
 
 
 def layer_of(model, folder: str) -> TranslatedLayer:
@@ -98,14 +103,17 @@ def as_result(x) -> Tensor:
 
 def spec_of(value) -> InputSpec:
     """An input of the file. An open size has its name, or varies by itself."""
+    name = f"paddle.onnx.load: the input {value.name[:80]!r}"
     if not value.type.HasField("tensor_type"):
-        raise not_supported(f"paddle.onnx.load: the input {value.name[:80]!r} is no tensor")
+        raise NotReadable(teach(f"{name} is no tensor"))
     kind = value.type.tensor_type
     sizes = [d.dim_value if d.HasField("dim_value") else size_name(d) for d in kind.shape.dim]
     try:
         return InputSpec(sizes, dt.public(dtype_of(kind.elem_type)), value.name or "x")
     except Unreadable as error:
-        raise not_supported(f"paddle.onnx.load: the input {value.name[:80]!r}: {error}") from None
+        raise NotReadable(teach(f"{name}: {error}")) from None
+    except ValueError as error:
+        raise Damaged(f"the input {value.name[:80]!r}: {error}") from None
 
 
 def size_name(dimension):

@@ -11,6 +11,7 @@ from math import prod
 
 import numpy
 
+from ..core.files import require_file
 from ..engine.core.errors import teach, value_error
 from .graph import library
 
@@ -26,6 +27,7 @@ class Damaged(ValueError):
 def read(path: str):
     """The model in a file, checked by `onnx.checker`."""
     onnx = library()
+    require_file(path)
     if not os.path.isfile(path):
         raise FileNotFoundError(
             teach(f"there is no {path}", hint="give the path with its ending .onnx")
@@ -139,4 +141,5 @@ def lying(name: str, dims, length: int) -> Damaged:
 
 def no_model(path: str, error: Exception) -> ValueError:
     """The error of a file that cannot be read."""
-    return value_error(f"{path} holds no model, or a damaged one: {error!s:.1000}")
+    what = str(error) if isinstance(error, ValueError) else repr(error)
+    return value_error(f"{path} holds no model, or a damaged one: {what:.1000}")

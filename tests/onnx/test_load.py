@@ -1,7 +1,11 @@
 """Files of ONNX become layers: models of PyTorch's exporters, control flow, files that lie."""
 
+import contextlib
 import os
+import tracemalloc
 import warnings
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import minipaddle as paddle
 from minipaddle.onnx import FUNCTIONS
+from tests.onnx import fuzz
 from tests.onnx.running import by_runtime, error
 from tests.onnx.torch_models import MODELS, RECORDED, build
 
@@ -429,6 +434,122 @@ def test_what_is_loaded_can_be_exported_again(tmp_path):
     model = onnx.load(path)
     assert [n.op_type for n in model.graph.node].count("LayerNormalization") == 4
     assert len(model.graph.node) <= 110  # the file of PyTorch has 103
+
+
+def calling(levels: int, times: int, leaf) -> onnx.ModelProto:
+    """A model whose function calls another one so many times, on so many levels."""
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    functions = [helper.make_function("own", "f0", ["a"], ["b"], [leaf], sets)]
+    for k in range(1, levels):
+        names = ["a", *(f"t{j}" for j in range(1, times)), "b"]
+        body = [helper.make_node(f"f{k - 1}", [x], [y], domain="own") for x, y in pairwise(names)]
+        functions.append(helper.make_function("own", f"f{k}", ["a"], ["b"], body, sets))
+    node = helper.make_node(f"f{levels - 1}", ["x"], ["y"], domain="own")
+    model = model_of([node], [("x", [2])], [("y", [2])], functions=functions)
+    model.opset_import.append(sets[1])
+    return model
+
+
+@pytest.mark.timeout(120)
+def test_functions_that_call_functions_end_at_a_limit(tmp_path, monkeypatch):
+    """Ten calls on each of nine levels are a thousand million nodes in a file of 5 kB."""
+    leaf = helper.make_node("Identity", ["a"], ["b"])
+    with pytest.raises(ValueError, match=r"net\.onnx holds no model.*over 65,536 nodes"):
+        load(calling(9, 10, leaf), tmp_path)
+    assert (tmp_path / "net.onnx").stat().st_size < 8000
+    few = calling(3, 5, helper.make_node("Add", ["a", "a"], ["b"]))
+    assert load(few, tmp_path)(paddle.to_tensor([1.0, 2.0])).tolist() == [2.0**25, 2.0**26]
+    monkeypatch.setattr("minipaddle.onnx.graphs.MOST_NODES", 30)
+    with pytest.raises(ValueError, match="over 30 nodes"):
+        load(few, tmp_path)
+
+
+@pytest.mark.timeout(120)
+def test_loops_in_loops_end_at_the_same_limit(tmp_path):
+    """Each of six levels is written out eight times: 8^6 additions."""
+    model = loop_model(8, False)
+    for _ in range(5):
+        inner = model.graph.node[0]
+        outer = loop_model(8, False)
+        node = helper.make_node("Loop", ["n8", "yes1", "v"], ["w"], body=inner.attribute[0].g)
+        del outer.graph.node[0].attribute[0].g.node[0]
+        outer.graph.node[0].attribute[0].g.node.insert(0, node)
+        for name, value in {"n8": np.array(8), "yes1": np.array(True)}.items():
+            outer.graph.node[0].attribute[0].g.initializer.append(
+                numpy_helper.from_array(value, name)
+            )
+        model = outer
+    with pytest.raises(ValueError, match="over 65,536 nodes"):
+        load(model, tmp_path)
+
+
+GROWTHS = {
+    "outer products": ["MatMul", {"a": np.ones((64, 1)), "b": np.ones((1, 128))}],
+    "a step of a range": ["Range", {"a": np.array(0.0), "b": np.array(1.0), "c": np.array(1e-8)}],
+    "pads of a small array": ["Pad", {"a": np.ones((1, 1)), "b": np.array([1 << 12] * 4)}],
+}
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_what_is_computed_while_a_file_is_read_is_small(name, tmp_path):
+    """Arrays of half a gigabyte become records of the program, or are refused."""
+    kind, given = GROWTHS[name]
+    constants = [
+        helper.make_node("Constant", [], [n], value=numpy_helper.from_array(a))
+        for n, a in given.items()
+        if n
+    ]
+    nodes = [*constants, helper.make_node(kind, [*given], ["big"])]
+    if kind == "MatMul":  # 2^13 elements, then 2^26
+        nodes += [
+            helper.make_node("Reshape", ["big", "row"], ["r"]),
+            helper.make_node("Reshape", ["big", "column"], ["s"]),
+            helper.make_node("MatMul", ["s", "r"], ["bigger"]),
+        ]
+        rows = {"row": np.array([1, -1]), "column": np.array([-1, 1])}
+    last = nodes[-1].output[0]
+    nodes += [
+        helper.make_node("Cast", [last], ["f"], to=1),
+        helper.make_node("ReduceSum", ["f"], ["sum"], keepdims=0),
+        helper.make_node("Add", ["x", "sum"], ["y"]),
+    ]
+    model = model_of(nodes, [("x", [4])], [("y", [4])], rows if kind == "MatMul" else {})
+    tracemalloc.start()
+    with contextlib.suppress(ValueError):
+        load(model, tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 << 20
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs")
+@pytest.mark.timeout(20)
+def test_a_fifo_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "net.onnx")
+    with pytest.raises(ValueError, match=r"net\.onnx is a FIFO"):
+        paddle.onnx.load(tmp_path / "net.onnx")
+
+
+def test_what_cannot_be_read_is_a_value_error_too(tmp_path):
+    """Who loads strangers' files catches one kind of error."""
+    node = helper.make_node("Multinomial", ["x"], ["y"], name="dice")
+    model = model_of([node], [("x", [1, 2])], [("y", [1, 1], TensorProto.INT32)])
+    with pytest.raises(ValueError, match="Multinomial"):
+        load(model, tmp_path)
+
+
+@pytest.mark.timeout(120)
+def test_changed_files_load_or_are_refused(tmp_path):
+    """Some of those of `python -m tests.onnx.fuzz --files 5000`."""
+    seen = Counter()
+    files = {p.name: p.read_bytes() for p in sorted(FOLDER.glob("*.onnx"))}
+    files["functions.onnx"] = fuzz.with_functions()
+    for seed, (name, data) in enumerate(list(files.items()) * 15):
+        path = tmp_path / name
+        path.write_bytes(fuzz.changed(data, seed))
+        seen[fuzz.outcome(path)] += 1
+    assert seen["refused"] > 30
+    assert {*seen} == {"refused", "loads"}, seen
 
 
 def test_damaged_bytes_are_refused_by_name(tmp_path):

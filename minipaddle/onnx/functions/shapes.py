@@ -160,8 +160,8 @@ def _(x, pads, value=None, axes=None, *, mode="constant", node):
     for axis, (low, high) in enumerate(widths):
         if low or high:
             m = known(numpy.array([x.spec.shape[axis]], object), "sizes")[0]
-            if low + high > 1 << 16:
-                raise Unreadable("it pads by more than 65536 places")
+            if max(low + high, m) > 1 << 16:
+                raise Unreadable("it pads by more than 65536 places, or a larger axis")
             kind = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}[mode]
             index = numpy.pad(numpy.arange(m), (low, high), kind)
             x = apply("remap", x, axis=axis, index=tuple(map(int, index)))
