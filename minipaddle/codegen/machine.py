@@ -25,6 +25,7 @@ from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address
 from ..engine.executors.compiler import (
+    READ,
     Compiler,
     Unusable,
     answer_of,
@@ -114,12 +115,13 @@ def facts_here() -> Facts:
     except Unusable:
         return found()
     with suppress(OSError, ValueError, TypeError):
-        known = Facts(**json.loads(kept.read_text()))
+        known = Facts(**json.loads(READ[-1](kept)))
         if all(type(x) is type(y) and x >= (y > 0) for x, y in zip(known, Facts(), strict=True)):
             return known
     known, own = found(), kept.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
         own.write_text(json.dumps(known._asdict()))
+        own.chmod(0o644)
         own.replace(kept)
     return known
 

@@ -1,7 +1,7 @@
 """Executors beyond the native one. Importing this registers them with the engine: CUDA for programs
 on a GPU, NumPy in blocks where there is no C compiler, values computed from weights in advance,
-what `paddle.tune` chose for kernels, C files in parts, and the backend "auto", which compiles in
-the background.
+what `paddle.tune` chose for kernels, C files in parts, a cache that trusts nobody else, and the
+backend "auto", which compiles in the background.
 """
 
 from ..engine.executors.executable_cache import BUILDERS
@@ -14,6 +14,7 @@ from . import (
     folded_weights,
     interpreted,
     objects,
+    ownership,
     tapes,
     trials,
 )
@@ -31,6 +32,7 @@ __all__ = [
     "folded_weights",
     "interpreted",
     "objects",
+    "ownership",
     "tapes",
     "trials",
 ]

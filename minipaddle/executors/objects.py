@@ -122,4 +122,5 @@ def link(path: Path, name: Path) -> None:
     except OSError:
         own = name.with_suffix(f".{os.getpid()}-{get_ident()}")
         shutil.copyfile(path, own)
+        own.chmod(0o644)
         own.replace(name)

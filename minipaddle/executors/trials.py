@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..codegen.machine import machine
-from ..engine.executors.compiler import cache_folder
+from ..engine.executors.compiler import READ, cache_folder
 
 CHOSEN = "chosen.jsonl"
 """The file of the accepted choices."""
@@ -56,7 +56,10 @@ class Trials:
 
     def parsed(self) -> list[Trial]:
         trials, broken = [], []
-        lines = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        try:
+            lines = READ[-1](self.path).decode(errors="replace").splitlines()
+        except OSError:  # it is not ours
+            return []
         for number, line in enumerate(lines, 1):
             if line.strip():
                 trial = trial_of(line)

@@ -13,7 +13,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import utils
 from minipaddle.engine.executors import compiler as c
-from minipaddle.executors import compilers
+from minipaddle.executors import compilers, ownership
 
 
 @pytest.fixture
@@ -206,6 +206,141 @@ def test_a_cache_that_may_only_be_read_serves(tmp_path, monkeypatch):
     monkeypatch.setattr(c.os, "utime", refuse)
     monkeypatch.setattr(c, "build", refuse)
     assert c.load(text).eight() == 8
+
+
+# ---- whose the cache is ----------------------------------------------------------------------
+
+TEXT = '__attribute__((visibility("default"))) int nine(void) { return 9; } // '
+"""What is compiled; a word follows."""
+with_owners = pytest.mark.skipif(
+    c.compiler() is None or not hasattr(os, "getuid"), reason="no C compiler, or no owners of files"
+)
+
+
+@pytest.fixture
+def strangers(monkeypatch, tmp_path):
+    """A cache in a folder, and a function that gives a path to another user."""
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    ownership.say.cache_clear()
+    ownership.private.cache_clear()
+    given, real = set(), ownership.fault_of
+
+    def fault_of(about):
+        changed = about.st_uid if about.st_ino not in given else 4321
+        values = [*about][:10]
+        values[4] = changed
+        return real(os.stat_result(values))
+
+    monkeypatch.setattr(ownership, "fault_of", fault_of)
+    return lambda path: given.add(os.lstat(path).st_ino)
+
+
+def compile_nine(word: str) -> Path:
+    """Compile the text; where its library is."""
+    assert c.load(TEXT + word).nine() == 9
+    return c.library_path(TEXT + word, c.compiler())
+
+
+@with_owners
+def test_a_new_cache_is_closed_to_others(tmp_path, strangers):
+    before = os.umask(0o002)
+    try:
+        path = compile_nine("closed")
+    finally:
+        os.umask(before)
+    assert path.parent == tmp_path / "minipaddle" / "native"
+    modes = [stat.S_IMODE(p.stat().st_mode) for p in (path.parent.parent, path.parent, path)]
+    assert modes == [0o700, 0o700, 0o644]
+
+
+def writable(folder, strangers):
+    folder.chmod(0o770)
+
+
+def writable_above(folder, strangers):
+    folder.parent.chmod(0o777)
+
+
+def of_another(folder, strangers):
+    strangers(folder)
+
+
+def behind_a_strangers_link(folder, strangers):
+    folder.rename(folder.parent.parent / "elsewhere")
+    folder.symlink_to(folder.parent.parent / "elsewhere")
+    strangers(folder)
+
+
+@with_owners
+@pytest.mark.parametrize("change", [writable, writable_above, of_another, behind_a_strangers_link])
+def test_a_folder_of_others_is_not_used(change, tmp_path, strangers):
+    """Nothing is loaded from there or written there; it is said once."""
+    folder = compile_nine("used").parent
+    there = sorted(p.name for p in folder.iterdir())
+    change(folder, strangers)
+    with pytest.warns(UserWarning, match=r"is not used(.|\n)*MINIPADDLE_CACHE") as heard:
+        path = compile_nine("used")
+    assert len(heard) == 1
+    assert str(tmp_path) not in str(path)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    compile_nine("used again")  # a second warning would be an error
+    assert sorted(p.name for p in folder.iterdir()) == there
+    shutil.rmtree(path.parent)
+
+
+def planted_by_another(path, strangers):
+    strangers(path)
+
+
+def planted_writable(path, strangers):
+    path.chmod(0o666)
+
+
+def planted_link(path, strangers):
+    path.rename(path.with_suffix(".other"))
+    path.symlink_to(path.with_suffix(".other"))
+
+
+@with_owners
+@pytest.mark.parametrize("plant", [planted_by_another, planted_writable, planted_link])
+def test_a_file_of_others_is_compiled_again(plant, strangers):
+    """One with a right sum, which returns something else."""
+    word = plant.__name__
+    path = c.library_path(TEXT + word, c.compiler())
+    c.build(c.compiler(), (TEXT + word).replace("9", "66"), path)
+    plant(path, strangers)
+    with pytest.warns(UserWarning, match="are not used(.|\n)*see who wrote it") as heard:
+        assert compile_nine(word) == path
+    assert len(heard) == 1
+    assert not path.is_symlink()
+
+
+@with_owners
+def test_a_link_of_ours_is_followed(tmp_path, strangers):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "minipaddle").symlink_to(tmp_path / "disk")
+    assert compile_nine("link").parent == tmp_path / "minipaddle" / "native"
+    assert list((tmp_path / "disk" / "native").glob("*.so"))
+
+
+@pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
+def test_a_library_without_our_function_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    path = c.library_path(TEXT + "other", c.compiler())
+    other = '__attribute__((visibility("default"))) int ten(void) { return 10; }\n'
+    c.build(c.compiler(), other, path, (), *c.compiler().libraries)
+    assert c.load(TEXT + "other").nine() == 9
+
+
+@pytest.mark.skipif(c.compiler() is None, reason="no C compiler")
+def test_the_functions_of_a_program_s_file_are_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
+    texts = []
+    real = c.library_path
+    monkeypatch.setattr(c, "library_path", lambda text, cc: texts.append(text) or real(text, cc))
+    assert one_program(1.25).tolist() == [0.0] * 3
+    text = next(t for t in texts if c.EXPORTED.findall(t))
+    assert {"run", "threads", "host"} <= {n.rpartition("_")[2] for n in c.EXPORTED.findall(text)}
 
 
 def test_run_check_says_what_there_is(capsys):

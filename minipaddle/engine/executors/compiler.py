@@ -3,7 +3,7 @@
 The cache is a folder of the user. The name of a library is made of the C file, flags and processor.
 Several processes may write at the same time, because a file is moved to its place when it is
 complete. Each file ends with its SHA-256. A damaged library would crash the process, so the sum is
-compared before loading, and a damaged file is compiled again.
+compared before loading, and a damaged file is compiled again, like one without our functions.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import errno
 import hashlib
 import os
 import platform
+import re
 import subprocess
 import tempfile
 import warnings
@@ -38,6 +39,8 @@ INSTALL = "gcc or clang (apt install gcc), or zig's: pip install 'minipaddle[zig
 """How to install a compiler."""
 TIMEOUT = 600.0
 """Seconds that a compiler may take for a file. It has a tenth of it to print its version."""
+EXPORTED = re.compile(r'visibility\("default"\)\)\)\s[\w\s*]*?(\w+)\(')
+"""The functions of a C file that its library must have."""
 DIGEST = hashlib.sha256().digest_size
 
 
@@ -124,6 +127,12 @@ BUILT: list[Callable[[Path], None]] = []
 """Functions that are called with the cache folder when a library was added to it."""
 
 
+MADE: list[Callable] = [lambda folder: folder.mkdir(parents=True, exist_ok=True) or folder]
+READ: list[Callable[[Path], bytes]] = [Path.read_bytes]
+"""The last ones make the cache folder and read a file in it. `minipaddle.executors` has some that
+trust nobody else's."""
+
+
 def answer_of(command: list[str]) -> str | None:
     """The output of a short command; None if it fails, or if there is no such command."""
     try:
@@ -138,8 +147,7 @@ def cache_folder() -> Path:
     own = os.environ.get("MINIPADDLE_CACHE")
     try:
         base = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-        folder = base / "minipaddle" / "native"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = MADE[-1](base / "minipaddle" / "native")
         os.listdir(folder)
     except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
         raise cache_error(error) from error
@@ -176,7 +184,8 @@ def load(text: str, parts=None) -> ctypes.CDLL:
         raise RuntimeError(teach("there is no C compiler", expected=INSTALL, hint=hint))
     path = library_path(text, cc)
     with suppress(OSError):  # this machine cannot load it
-        if sum_of(path):
+        data = READ[-1](path) if sum_of(path) else b""
+        if data and all(name.encode() in data for name in EXPORTED.findall(text)):
             return ctypes.CDLL(str(path))
     try:
         build(cc, text, path, parts(cc) if parts else [], *cc.libraries)
@@ -190,7 +199,7 @@ def load(text: str, parts=None) -> ctypes.CDLL:
 def sum_of(path: Path) -> bytes | None:
     """The SHA-256 of a file in the cache; None if the file is missing or damaged."""
     with suppress(OSError):
-        data = path.read_bytes()
+        data = READ[-1](path)
         if hashlib.sha256(data[:-DIGEST]).digest() == data[-DIGEST:]:
             with suppress(OSError):  # a read-only folder
                 os.utime(path)
@@ -211,6 +220,7 @@ def build(cc: Compiler, text: str, path: Path, objects=(), *words: str) -> None:
             raise compiler_error(cc, "says nothing and makes nothing")
         data = made.read_bytes()
         made.write_bytes(data + hashlib.sha256(data).digest())
+        made.chmod(0o644)  # whatever the umask
         made.replace(path)
 
 
