@@ -11,6 +11,7 @@ from . import (
     callbacks,
     distribution,
     executors,
+    geometric,
     incubate,
     inference,
     linalg,
@@ -28,6 +29,7 @@ from .amp.support import (
     is_autocast_enabled,
 )
 from .core.default_dtype import get_default_dtype, set_default_dtype
+from .core.missing import Elsewhere as _Elsewhere
 from .core.missing import Refusals as _Refusals
 from .core.missing import namespace as _namespace
 from .device import (
@@ -100,7 +102,7 @@ half, float, double, long = float16, float32, float64, int64
 newaxis, Size = None, list
 
 _missing = _namespace("paddle", globals())
-_meta_path.append(_Refusals)
+_meta_path += [_Elsewhere, _Refusals]
 
 
 def __getattr__(name: str):

@@ -7,6 +7,7 @@ COMMANDS = {"draw": ("viz", "a model, a function or an operator as a picture"),
             "export": ("export", "a model as C, WebAssembly or ONNX, to run without MiniPaddle"),
             "learn": ("learn", "exercises: list, check, watch, hint"),
             "plan": ("viz.plans", "how a training job is laid out on a cluster, and what it costs"),
+            "run": ("as_paddle", "a script that imports paddle, as it is, on MiniPaddle"),
             "serve": ("serving", "saved models behind HTTP, in batches")}  # fmt: skip
 
 

@@ -1,17 +1,16 @@
-"""Names: which are Paddle's, why some are left out, and which is nearest to a missing one."""
+"""Names that are not where a program looks for them: where they are, why there is none, and which
+is nearest.
+"""
 
 from __future__ import annotations
 
 import difflib
-import re
-import tomllib
-from fnmatch import translate
-from functools import cache, wraps
+from functools import wraps
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
-from pathlib import Path
 
-LEFT_OUT = tomllib.loads(Path(__file__).with_name("left_out.toml").read_text("utf-8"))
-"""Why -> the names of Paddle that are left out for that reason."""
+from . import elsewhere
+from .left_out import reason
 
 INVENTED = {
     "paddle.jit.transform": "paddle.quantization.QAT trains with rounded weights",
@@ -29,31 +28,6 @@ INVENTED = {
 """Names, and parameters, that texts about Paddle mention and Paddle never had -> what there is."""
 
 
-def reason(name: str) -> str | None:
-    """Why Paddle's name, such as `paddle.fft.fft` or `Tensor.coalesce`, is left out; else None.
-
-    >>> from minipaddle.core.missing import reason
-    >>> reason("paddle.inference.Config")
-    'comes with a later part of MiniPaddle: inference'
-    """
-    heads = heads_of(name)
-    return next((why for why, names in patterns() if any(map(names.match, heads))), None)
-
-
-@cache
-def patterns() -> list[tuple[str, re.Pattern]]:
-    """(why, what matches the names) of each reason, in order."""
-    alternatives = {why: map(translate, names.split()) for why, names in LEFT_OUT.items()}
-    return [(why, re.compile("|".join(each))) for why, each in alternatives.items()]
-
-
-def heads_of(name: str) -> list[str]:
-    """`paddle.fft.fft`, `paddle.fft`, `fft.fft`, `fft` and so on: what a pattern may name."""
-    inner = name.removeprefix("paddle.")
-    paths = name, inner, inner.removeprefix("Tensor.")
-    return [path[:k] for path in paths for k, letter in enumerate(f"{path}.") if letter == "."]
-
-
 class Refusals:
     """Gives `import paddle.fft` and `from paddle import fft` the message of `paddle.fft`; and
     `import paddle.jit.transform` that of a name which Paddle never had.
@@ -61,18 +35,35 @@ class Refusals:
     Python asks the last entry of `sys.meta_path` when no other finds the module.
     """
 
-    package = __name__.partition(".")[0]
-
     @classmethod
     def find_spec(cls, fullname: str, path=None, target=None) -> ModuleSpec | None:
         package, _, rest = fullname.partition(".")
         name = f"paddle.{rest}"
-        if package == cls.package and name in INVENTED:
+        if package == elsewhere.PACKAGE and name in INVENTED:
             raise ImportError(never_had(name), name=fullname)
-        why = reason(name) if package == cls.package and rest else None
+        why = reason(name) if package == elsewhere.PACKAGE and rest else None
         if why is not None:
             raise ImportError(f"{name}: {why}", name=fullname)
         return None
+
+
+class Elsewhere(Loader):
+    """Makes the modules of Paddle whose names MiniPaddle has elsewhere, as `nn.initializer.kaiming`.
+
+    Python asks it after those who find files, so a file of that name comes first.
+    """
+
+    @classmethod
+    def find_spec(cls, fullname: str, path=None, target=None) -> ModuleSpec | None:
+        package, _, rest = fullname.partition(".")
+        known = package == elsewhere.PACKAGE and f"paddle.{rest}" in elsewhere.MODULES
+        return ModuleSpec(fullname, cls(), is_package=True) if known else None
+
+    def exec_module(self, module) -> None:
+        """Every name is found when it is asked for."""
+        name = f"paddle.{module.__name__.partition('.')[2]}"
+        module.__doc__ = f"Names of `{name}` that MiniPaddle has elsewhere."
+        module.__getattr__ = namespace(name, vars(module))
 
 
 def never_had(name: str) -> str:
@@ -148,9 +139,18 @@ def format_missing(name: str, space: str, existing) -> str:
 
 
 def namespace(space: str, names: dict):
-    """A module's `__getattr__`: `__getattr__ = namespace("paddle.nn", globals())`."""
+    """A module's `__getattr__`: `__getattr__ = namespace("paddle.nn", globals())`.
+
+    It finds what `elsewhere.toml` lists, and refuses the rest. Modules below the module may be
+    imported, even where it is one file.
+    """
+    if space in elsewhere.PARENTS:
+        names.setdefault("__path__", [])
 
     def __getattr__(name: str):
+        found = elsewhere.find(f"{space}.{name}")
+        if found is not None:
+            return found
         raise missing(name, space, names.keys)
 
     return __getattr__

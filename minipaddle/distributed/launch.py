@@ -65,8 +65,9 @@ def places_of(options: argparse.Namespace) -> list[str]:
 
 
 def program_of(options: argparse.Namespace) -> list[str]:
-    """What each rank runs."""
-    return [sys.executable, keeper.__file__, options.script, *options.arguments]
+    """What each rank runs: where `paddle` is MiniPaddle here, it is MiniPaddle there."""
+    through = ["-m", "minipaddle", "run"] if "paddle" in sys.modules else []
+    return [sys.executable, keeper.__file__, *through, options.script, *options.arguments]
 
 
 def command(mpiexec: str, places: list[str], program: list[str]) -> list[str]:

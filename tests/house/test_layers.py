@@ -41,8 +41,8 @@ slim | inference | onnx | export
 viz | testing
 learn
 base | incubate
-autograd | callbacks | common_ops_import | device | framework | hub | linalg | utils | version
-serving
+autograd | callbacks | common_ops_import | device | framework | geometric | hub | linalg | utils | version
+serving | as_paddle
 """
 RANK = {
     name.strip(): rank

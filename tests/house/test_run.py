@@ -64,7 +64,7 @@ def test_an_unknown_command_names_the_nearest():
 def test_a_strange_command_lists_them_all():
     result = shell("qqq")
     assert result.returncode == 1
-    assert "learn, draw, export, serve, site, test, bench, doctor" in result.stderr
+    assert "learn, draw, export, run, serve, site, test, bench, doctor" in result.stderr
 
 
 @pytest.mark.parametrize("asked", ["help", "-h", "--help"])
