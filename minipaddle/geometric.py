@@ -101,7 +101,7 @@ def with_equal_rank(x, y):
 
 
 def fold_rows(messages, places, rows, how: str):
-    """[rows, …]: the messages of each place summed, averaged, or the largest or smallest; else 0."""
+    """[rows, …]: the sum (mean, max, min) of the messages of each place; 0 where there are none."""
     inner, dtype = messages.spec.shape[1:], messages.spec.dtype
     shape = (rows, *inner)
     if how == "sum":

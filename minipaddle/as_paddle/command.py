@@ -15,11 +15,8 @@ from types import ModuleType
 from . import install
 
 USAGE = f"usage: python -m minipaddle run [-h] (SCRIPT.py | -m MODULE) …\n\n{__doc__}"
-OWN = {
-    __file__,
-    str(Path(__file__).parents[1] / "__main__.py"),
-    runpy.run_module.__code__.co_filename,
-}
+MAIN = str(Path(__file__).parents[1] / "__main__.py")
+OWN = {__file__, MAIN, runpy.run_module.__code__.co_filename}
 """The files whose calls stand above the script's in a traceback."""
 
 
@@ -55,7 +52,7 @@ def from_the_script(error: BaseException, trace):
 
 
 def run_script(path: str) -> int:
-    """`python SCRIPT.py`: its folder comes first in `sys.path`, its names are those of `__main__`."""
+    """`python SCRIPT.py`: its folder is the first of `sys.path`, its names are `__main__`'s."""
     place = Path(path).absolute()
     loader = SourceFileLoader("__main__", str(place))
     try:

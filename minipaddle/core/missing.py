@@ -48,7 +48,7 @@ class Refusals:
 
 
 class Elsewhere(Loader):
-    """Makes the modules of Paddle whose names MiniPaddle has elsewhere, as `nn.initializer.kaiming`.
+    """Makes modules of Paddle, as `nn.initializer.kaiming`, whose names MiniPaddle has elsewhere.
 
     Python asks it after those who find files, so a file of that name comes first.
     """

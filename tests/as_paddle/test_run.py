@@ -92,7 +92,11 @@ import sys
 sys.excepthook = lambda kind, error, trace: print("mine", kind)
 1 / 0
 """,
-    "interrupt": "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time; time.sleep(9)\n",
+    "interrupt": """
+import os, signal, time
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(9)
+""",
     "spawn": """
 import multiprocessing
 

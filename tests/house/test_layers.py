@@ -31,7 +31,7 @@ eager
 passes
 codegen
 executors
-nn | regularizer | distribution
+nn | regularizer | distribution | geometric
 optimizer | io | metric
 jit
 amp
@@ -41,7 +41,7 @@ slim | inference | onnx | export
 viz | testing
 learn
 base | incubate
-autograd | callbacks | common_ops_import | device | framework | geometric | hub | linalg | utils | version
+autograd | callbacks | common_ops_import | device | framework | hub | linalg | utils | version
 serving | as_paddle
 """
 RANK = {
