@@ -6,6 +6,8 @@ from sys import meta_path as _meta_path
 
 # the other folders come with the names below
 from . import (
+    _C_ops,
+    _legacy_C_ops,
     amp,
     autograd,
     callbacks,
@@ -35,6 +37,7 @@ from .core.missing import namespace as _namespace
 from .device import (
     get_cudnn_version,
     is_compiled_with_cinn,
+    is_compiled_with_custom_device,
     is_compiled_with_distribute,
     is_compiled_with_rocm,
     is_compiled_with_xpu,

@@ -19,9 +19,8 @@ def read_table(text: str) -> tuple[dict[str, str], set[str], set[str]]:
     homes = {
         f"paddle.{name}": home for home, names in table["homes"].items() for name in names.split()
     }
-    stand_ins, modules = (
-        {f"paddle.{name}" for name in table[key].split()} for key in ("stand_ins", "modules")
-    )
+    stand_ins = {f"paddle.{name}" for name in table["stand_ins"].split()}
+    modules = set()
     for name in [*homes, *stand_ins]:
         while (name := name.rpartition(".")[0]) != "paddle":
             modules.add(name)

@@ -21,6 +21,8 @@ from ..tensor.creation import arange, full, to_tensor, zeros
 from ..tensor.joining import stack
 from ..tensor.math import ceil, clip, exp, floor, sigmoid
 from ..tensor.search import argsort, nonzero
+from .detection import matrix_nms, overlaps, visible
+from .proposals import box_coder, distribute_fpn_proposals, generate_proposals, prior_box
 
 
 def two(value) -> list[int]:
@@ -63,27 +65,6 @@ def nms(
             candidates = isin(kinds, to_tensor(categories))
         places = nonzero(visible(candidates, hides))[:, 0]
         return order[places if categories is None or top_k is None else places[:top_k]]
-
-
-def overlaps(boxes):
-    """Intersection over union of each two boxes: [n, n]."""
-    low, high = boxes[:, None, :2], boxes[:, None, 2:]
-    sides = clip(e.minimum(high, boxes[:, 2:]) - e.maximum(low, boxes[:, :2]), 0.0)
-    shared, own = sides.prod(-1), (boxes[:, 2:] - boxes[:, :2]).prod(-1)
-    return shared / (own.unsqueeze(1) + own - shared)
-
-
-def visible(candidates, hides):
-    """The candidates that no visible candidate before them hides: a fixed point.
-
-    Each round settles at least one place more, for `hides` is above the diagonal.
-    """
-
-    def iteration(now, before):
-        return [candidates & logical_not((now.unsqueeze(1) & hides).any(0)), now]
-
-    changed = lambda now, before: (now != before).any()
-    return while_loop(changed, iteration, [candidates, logical_not(candidates)])[0]
 
 
 # ---- what is inside boxes --------------------------------------------------------------------
@@ -328,5 +309,8 @@ class RoIPool(RoIAlign):
         return roi_pool(x, boxes, boxes_num, self._output_size, self._spatial_scale)
 
 
-__all__ = public(globals())
+__all__ = [
+    "box_coder", "distribute_fpn_proposals", "generate_proposals", "matrix_nms", "prior_box",
+]  # fmt: skip
+__all__ += public(globals())
 __getattr__ = namespace("paddle.vision.ops", globals())

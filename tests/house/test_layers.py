@@ -40,9 +40,9 @@ quantization | static | vision | text | hapi | tuning
 slim | inference | onnx | export
 viz | testing
 learn
-base | incubate
+base | incubate | _C_ops
 autograd | callbacks | common_ops_import | device | framework | hub | linalg | utils | version
-serving | as_paddle
+serving | as_paddle | _legacy_C_ops
 """
 RANK = {
     name.strip(): rank

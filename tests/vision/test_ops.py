@@ -60,7 +60,13 @@ def test_gradients_of_boxes():
     check_grad(boxes, RNG.normal(size=(1, 7, 2, 3)))
 
 
-@pytest.mark.parametrize("name", ["nms, top 5", "roi_align -1 True", "yolo_box, iou aware"])
+TRACED = [
+    "nms, top 5", "roi_align -1 True", "yolo_box, iou aware", "prior_box", "multiclass_nms3 2",
+    "matrix_nms 2", "distribute_fpn_proposals True", "generate_proposals 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRACED)
 def test_a_program_gives_the_same(name):
     eager, traced = CALLS[name](), paddle.jit.to_static(CALLS[name])()
     eager, traced = ((r if isinstance(r, tuple) else (r,)) for r in (eager, traced))
@@ -115,3 +121,66 @@ def test_mistakes_are_explained():
         ops.nms(paddle.ones([2, 4]), categories=[0])
     with pytest.raises(ValueError, match="expected: 16 channels"):
         ops.yolo_box(paddle.ones([1, 15, 2, 2]), paddle.ones([1, 2]), [1, 1, 2, 2], 3, 0.1, 32)
+
+
+# ---- detectors -------------------------------------------------------------------------------
+
+
+def test_gradients_of_the_box_coder():
+    prior, codes, boxes = boxes_in(RNG, 3, 9.0), RNG.normal(size=(2, 3, 4)), boxes_in(RNG, 2, 9.0)
+    decode = "decode_center_size"
+    check_grad(lambda prior, codes: ops.box_coder(prior, None, codes, decode), prior, codes)
+    check_grad(lambda prior, boxes: ops.box_coder(prior, None, boxes), prior, boxes)
+
+
+def greedy_classes(boxes, scores, least, most, kept, threshold):
+    """(image, class, box) of what stays, by loops."""
+    found = []
+    for n, image in enumerate(scores):
+        own = []
+        for c, row in enumerate(image):
+            order = [k for k in np.argsort(-row, kind="stable") if row[k] > least][:most]
+            own += [(c, order[k]) for k in greedy(boxes[n][order], threshold)] if order else []
+        own.sort(key=lambda each: -image[each])
+        found += [(n, *each) for each in sorted(own[:kept], key=lambda e: (e[0], -image[e]))]
+    return found
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_a_detectors_head_as_it_is_deployed(backend):
+    """YOLO's boxes, then suppression: how many are left differs from call to call."""
+
+    def infer(head, size):
+        boxes, scores = ops.yolo_box(head, size, [10, 13, 16, 30], 3, 0.01, 8)
+        scores = scores.transpose([0, 2, 1])
+        return (
+            boxes,
+            scores,
+            *paddle._C_ops.multiclass_nms3(boxes, scores, None, 0.5, 20, 15, 0.45, True, 1.0, -1),
+        )
+
+    call = infer if backend == "eager" else paddle.jit.to_static(infer, backend=backend)
+    size = paddle.to_tensor([[64, 64], [64, 64]])
+    counts = set()
+    for seed in range(3):
+        head = np.random.default_rng(seed).normal(size=(2, 16, 4, 4)) + 0.3 * seed
+        boxes, scores, rows, index, count = call(paddle.to_tensor(head.astype("float32")), size)
+        wanted = greedy_classes(boxes.numpy(), scores.numpy(), 0.5, 20, 15, 0.45)
+        assert index[:, 0].tolist() == [n * boxes.shape[1] + k for n, _, k in wanted]
+        assert count.tolist() == [sum(n == each for n, *_ in wanted) for each in (0, 1)]
+        for row, (n, c, k) in zip(rows.numpy(), wanted, strict=True):
+            np.testing.assert_allclose(row, [c, scores[n, c, k], *boxes[n, k].tolist()], 1e-5)
+        counts.add(len(wanted))
+    assert len(counts) > 1
+
+
+def test_what_detectors_may_not_ask_for():
+    boxes, scores = paddle.ones([1, 2, 4]), paddle.ones([1, 1, 2])
+    with pytest.raises(ValueError, match=r"nms_eta=0.9\): .*\n  expected: nms_eta=1.0"):
+        paddle._C_ops.multiclass_nms3(boxes, scores, None, 0.1, 5, 5, 0.3, True, 0.9, -1)
+    with pytest.raises(ValueError, match="boxes of four numbers"):
+        paddle._C_ops.multiclass_nms3(paddle.ones([1, 2, 8]), scores)
+    with pytest.raises(ValueError, match="2 max_sizes\n  expected: 1, as min_sizes"):
+        ops.prior_box(paddle.ones([1, 1, 2, 2]), paddle.ones([1, 3, 8, 8]), [2.0], [3.0, 4.0])
+    with pytest.raises(AttributeError, match=r"_C_ops\.relu: it belongs to Paddle's C"):
+        paddle._C_ops.relu  # noqa: B018
