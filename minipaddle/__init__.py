@@ -18,6 +18,7 @@ from . import (
     inference,
     linalg,
     quantization,
+    reader,
     slim,
     text,
     utils,
@@ -78,6 +79,7 @@ from .nn.functional import (
     softmax,
 )
 from .nn.param_attr import LazyGuard, ParamAttr, create_parameter
+from .reader import batch
 from .static.mode import disable_static, enable_static, in_dynamic_mode, in_static_mode
 from .tensor.attribute import *
 from .tensor.composed import *

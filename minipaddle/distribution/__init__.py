@@ -6,10 +6,11 @@ flow through densities, entropies, divergences and `rsample`. Shapes: `sample(sh
 """
 
 from ..core.missing import namespace
-from . import base, continuous, discrete
+from . import base, continuous, discrete, transform
 from .base import *
 from .continuous import *
 from .discrete import *
+from .transform import *
 
-__all__ = [*base.__all__, *continuous.__all__, *discrete.__all__]
+__all__ = [*base.__all__, *continuous.__all__, *discrete.__all__, *transform.__all__]
 __getattr__ = namespace("paddle.distribution", globals())

@@ -110,9 +110,6 @@ class Further:
         """
         return self.become(self.apply(func))
 
-    def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if self.array.ndim == 0 else format(str(self), spec)
-
     def __contains__(self, value) -> bool:
         """Whether an element equals `value`."""
         same = self == value

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..engine.core.dispatch import current
 from ..engine.core.spec import leaves
 from ..engine.eager.tensor import Tensor
+from ..engine.ir.builder import SymbolicArray
 from ..engine.sharding.array import sharded
 
 
@@ -41,8 +43,14 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
 
 
 def format_tensor(tensor) -> str:
-    """`Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True, [1., 2.])`."""
+    """`Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True, [1., 2.])`.
+
+    Of a program that is written by hand, what is known before it runs.
+    """
     shape, dtype = list(tensor.spec.shape), tensor.dtype.name
+    if is_variable(tensor):
+        name = "" if tensor._name is None else f"name={tensor.name}, "
+        return f"Variable({name}shape={shape}, dtype={dtype}, stop_gradient={tensor.stop_gradient})"
     title = "Parameter containing:\n" if tensor.is_parameter else ""
     lies, array = "", tensor.array
     if sharded(array):
@@ -52,6 +60,17 @@ def format_tensor(tensor) -> str:
         f"{title}Tensor(shape={shape}, dtype={dtype}, place={tensor.place!r}, "
         f"stop_gradient={tensor.stop_gradient},{lies}\n       {format_values(tensor.numpy())})"
     )
+
+
+def is_variable(tensor) -> bool:
+    """Whether it is a part of the program that is written by hand; of a trace, nothing is shown."""
+    return current.top.by_hand and type(tensor.array) is SymbolicArray
+
+
+def format_one(tensor, spec: str) -> str:
+    """`f"{x:.2f}"`: the only element as a number, or the text of a tensor of several."""
+    one = not tensor.spec.ndim and not is_variable(tensor)
+    return format(tensor.item() if one else str(tensor), spec)
 
 
 def format_values(array, indent: int = 7) -> str:
@@ -117,4 +136,4 @@ def layout(cells, ndim: int, indent: int, width: int) -> str:
     return f"[{f',{blank}{gap}'.join(parts)}]"
 
 
-Tensor.register({"__repr__": format_tensor})
+Tensor.register({"__repr__": format_tensor, "__format__": format_one})

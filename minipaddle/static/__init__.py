@@ -8,6 +8,7 @@ from . import amp, nn
 from .executor import CompiledProgram, Executor
 from .functions import *
 from .io import *
+from .metric import auc
 from .mode import default_main_program, default_startup_program, program_guard
 from .program import Program
 from .strategy import BuildStrategy, ExecutionStrategy

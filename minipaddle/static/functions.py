@@ -5,10 +5,13 @@ from contextlib import contextmanager
 from ..engine.eager.backward import grad
 from ..engine.eager.device import CPUPlace
 from ..ir.input_spec import InputSpec
-from .mode import Mode, writing
+from ..nn.names import unique
+from ..tensor.creation import full
+from .mode import Mode, outside, writing
 
 __all__ = [
-    "Scope", "append_backward", "cpu_places", "data", "global_scope", "gradients", "name_scope",
+    "Scope", "append_backward", "cpu_places", "create_global_var", "data", "global_scope",
+    "gradients", "name_scope",
 ]  # fmt: skip
 
 
@@ -26,6 +29,29 @@ def data(name: str, shape, dtype=None, lod_level=0):
     >>> paddle.disable_static()
     """
     return writing("static.data").data(name, InputSpec(shape, dtype or "float32", name))
+
+
+def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
+    """A tensor full of `value` that keeps what runs of the program write into it.
+
+    Source: Paddle API `paddle.static.create_global_var`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.enable_static()
+    >>> with paddle.static.program_guard(paddle.static.Program()):
+    ...     count = paddle.static.create_global_var([1], 0, "int64", persistable=True, name="count")
+    ...     found = paddle.assign(count + 1, count)
+    ...     exe = paddle.static.Executor()
+    ...     [exe.run(fetch_list=[count])[0].tolist() for _ in range(2)]
+    [[1], [2]]
+    >>> paddle.disable_static()
+    """
+    tracer = writing("static.create_global_var")
+    with outside():
+        made = full(shape, value, dtype)
+    made.name = unique("global_var") if name is None else name
+    tracer.tensors[made.name] = made
+    return made
 
 
 def append_backward(

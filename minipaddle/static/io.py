@@ -1,5 +1,8 @@
 """Programs and their states in files, in the formats of `jit.save` and `paddle.save`."""
 
+import warnings
+from pathlib import Path
+
 from ..core.prelude import Parameter, Tensor, value_error
 from ..engine.jit.tree import flatten
 from ..io import load as load_tensors
@@ -12,7 +15,10 @@ from .functions import as_list
 from .mode import Mode, outside
 from .program import Program
 
-__all__ = ["load", "load_inference_model", "save", "save_inference_model"]
+__all__ = [
+    "load", "load_inference_model", "load_program_state", "save", "save_inference_model",
+    "set_program_state",
+]  # fmt: skip
 
 
 def save(program: Program, model_path: str, protocol=4, **configs) -> None:
@@ -37,6 +43,37 @@ def load(program: Program, model_path: str, executor=None, var_list=None) -> Non
                 if name not in tensors:
                     raise value_error(f"{model_path}.{ending} has no {name!r}")
                 x.set_value(tensors[name])
+
+
+def load_program_state(model_path: str, var_list=None) -> dict:
+    """The arrays in the files of `static.save`, by name; of `var_list` alone, if given.
+
+    Source: Paddle API `paddle.static.load_program_state`.
+    """
+    found = {}
+    with outside():
+        for ending in ("pdparams", "pdopt"):
+            path = Path(f"{model_path.removesuffix('.pdparams')}.{ending}")
+            if ending == "pdparams" or path.exists():
+                found |= load_tensors(str(path), return_numpy=True)
+    if var_list is None:
+        return found
+    return {x.name: found[x.name] for x in var_list if x.name in found}
+
+
+def set_program_state(program: Program, state_dict: dict) -> None:
+    """Give the states of a program the arrays of their names; the others keep theirs.
+
+    Warns of arrays that no state has the name of. Source: Paddle API
+    `paddle.static.set_program_state`.
+    """
+    with outside():
+        own = program.state_dict()
+        for name in own.keys() & state_dict.keys():
+            own[name].set_value(state_dict[name])
+    unused = sorted(state_dict.keys() - own.keys())
+    if unused:
+        warnings.warn(f"the program has no states {', '.join(unused)}", stacklevel=2)
 
 
 def save_inference_model(path_prefix: str, feed_vars, fetch_vars, executor, **kwargs) -> None:

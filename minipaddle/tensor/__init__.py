@@ -2,6 +2,7 @@
 
 To find a function, open the file that Paddle has it in; the larger ones of Paddle are several here:
 
+    array         array_write, array_read: lists of tensors
     attribute     shape, dtype, rank, is_tensor, tolist
     creation      to_tensor, full, zeros, eye, arange, linspace
     math          all elementwise functions, scale, clip, kron, trace, diff
@@ -34,6 +35,7 @@ cut otherwise, so each of the modules here finds the functions of all. Source: P
 """
 
 from ..core.missing import missing
+from .array import array_length, array_read, array_write, create_array
 from .creation import full
 from .einsum import einsum  # the function, as in Paddle, not its file
 from .generator import Generator

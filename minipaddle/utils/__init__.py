@@ -1,20 +1,23 @@
 """A check of the installation, and nested structures. Source: Paddle API `paddle.utils`."""
 
 from importlib import import_module
+from re import fullmatch
 from time import perf_counter
 
 from ..base import unique_name
 from ..core.missing import namespace
 from ..eager import dlpack
+from ..engine.core.errors import runtime_error, value_error
 from ..engine.executors.compiler import INSTALL, compiler
 from ..jit.decorator import to_static
 from ..tensor.random import randn
+from ..version import full_version
 from . import download
 from .nested import flatten, is_sequence, map_structure, pack_sequence_as
 
 __all__ = [
     "dlpack", "download", "flatten", "is_sequence", "map_structure", "pack_sequence_as",
-    "run_check", "try_import", "unique_name",
+    "require_version", "run_check", "try_import", "unique_name",
 ]  # fmt: skip
 
 
@@ -58,6 +61,33 @@ def require_equal(found, wanted, how: str) -> None:
     away = float((found - wanted).abs().max())
     if not away < 1e-3:
         raise RuntimeError(f"{how}, MiniPaddle computes what is {away:.3g} away from eager mode")
+
+
+def require_version(min_version: str, max_version: str | None = None) -> None:
+    """Raise RuntimeError unless Paddle's version here is at least, or at most, the one given.
+
+    Raises ValueError for what is no version. Source: Paddle API `paddle.utils.require_version`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.utils.require_version("2.6")
+    >>> paddle.utils.require_version("2.0", "2.6")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    RuntimeError: the program requires Paddle from 2.0 to 2.6; this is the interface of 3.3.1
+    ...
+    """
+    least, now, most = map(numbers_of, (min_version, full_version, max_version or full_version))
+    if not least <= now <= most:
+        wanted = f"from {min_version}" + ("" if most is None else f" to {max_version}")
+        raise runtime_error(
+            f"the program requires Paddle {wanted}; this is the interface of {full_version}"
+        )
+
+
+def numbers_of(version: str) -> list[int]:
+    """[3, 3, 1, 0] of "3.3.1"."""
+    if not isinstance(version, str) or not fullmatch(r"\d+(\.\d+){0,3}", version):
+        raise value_error(f"the version {version!r}", 'one to four numbers, as "3.3.1"')
+    return [*map(int, version.split(".")), 0, 0, 0][:4]
 
 
 def try_import(module_name: str, err_msg: str | None = None):

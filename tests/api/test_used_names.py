@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from minipaddle.core.missing import reason
+from minipaddle.core.left_out import reason
 
 DATA = Path(__file__).parents[1] / "data"
 RECORD = json.loads((DATA / "used_names.json").read_text())

@@ -31,8 +31,9 @@ eager
 passes
 codegen
 executors
-nn | regularizer | distribution | geometric
-optimizer | io | metric
+nn | regularizer | geometric | version
+distribution
+optimizer | io | metric | reader
 jit
 amp
 generation | distributed
@@ -41,7 +42,7 @@ slim | inference | onnx | export
 viz | testing
 learn
 base | incubate | _C_ops
-autograd | callbacks | common_ops_import | device | framework | hub | linalg | utils | version
+autograd | callbacks | common_ops_import | device | framework | hub | linalg | utils
 serving | as_paddle | _legacy_C_ops
 """
 RANK = {

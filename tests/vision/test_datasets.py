@@ -1,5 +1,7 @@
 """The digits: what a sample is, and how train and test are told apart."""
 
+import gzip
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -53,7 +55,9 @@ def test_without_scikit_learn(monkeypatch):
         Digits()
 
 
-@pytest.mark.parametrize("name", ["vision.datasets.MNIST", "vision.datasets.Cifar10", "text.Imdb"])
+@pytest.mark.parametrize(
+    "name", ["vision.datasets.Flowers", "vision.datasets.Cifar10", "text.Imdb"]
+)
 def test_data_sets_that_would_be_downloaded(name):
     *path, last = name.split(".")
     space = paddle
@@ -61,3 +65,46 @@ def test_data_sets_that_would_be_downloaded(name):
         space = getattr(space, part)
     with pytest.raises(AttributeError, match=f"paddle.{name}.*MiniPaddle downloads no data"):
         getattr(space, last)
+
+
+# ---- MNIST -----------------------------------------------------------------------------------
+
+
+def written(folder, pack, images, labels):
+    """The two files of MNIST, as LeCun describes them."""
+    paths = []
+    for name, array in (("images", images), ("labels", labels)):
+        head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">i4").tobytes()
+        data = head + array.astype("uint8").tobytes()
+        path = folder / name
+        path.write_bytes(gzip.compress(data) if pack else data)
+        paths.append(str(path))
+    return paths
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_mnist_reads_files(tmp_path, pack):
+    rng = np.random.default_rng(0)
+    images, labels = rng.integers(0, 256, (5, 28, 28)), np.arange(5)
+    paths = written(tmp_path, pack, images, labels)
+    data = paddle.vision.datasets.MNIST(*paths, backend="cv2")
+    assert len(data) == 5
+    np.testing.assert_array_equal(data[3][0], images[3])
+    assert (data[3][0].dtype, data[3][1].tolist()) == (np.float32, [3])
+    picture, label = paddle.vision.datasets.FashionMNIST(*paths, mode="test")[4]
+    np.testing.assert_array_equal(np.asarray(picture), images[4])
+    assert label.dtype == np.int64
+    scaled = paddle.vision.datasets.MNIST(*paths, transform=paddle.vision.transforms.ToTensor())
+    np.testing.assert_allclose(scaled[1][0].numpy()[0], images[1] / 255, rtol=1e-6)
+
+
+def test_mnist_downloads_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    MNIST = paddle.vision.datasets.MNIST
+    with pytest.raises(FileNotFoundError, match=r"mnist.train-images.*downloads no data"):
+        MNIST()
+    images, labels = written(tmp_path, False, np.zeros((2, 3, 3)), np.zeros(3))
+    with pytest.raises(ValueError, match=r"3 labels in .* for 2 images"):
+        MNIST(images, labels)
+    with pytest.raises(ValueError, match=r"it begins with 00 00 08 01"):
+        MNIST(labels, labels)

@@ -212,3 +212,20 @@ def test_another_norm_layer():
 def test_missing_models_point_to_their_neighbours():
     with pytest.raises(AttributeError, match=r"nearest name is paddle\.vision\.models\.resnet18"):
         _ = models.resnet8
+
+
+@pytest.mark.parametrize(
+    ("build", "batch_norm", "count"),
+    [("vgg11", False, 132_863_336), ("vgg16", False, 138_357_544), ("vgg19", True, 143_678_248)],
+)
+def test_vgg_has_as_many_weights_as_torchvision_says(build, batch_norm, count):
+    with paddle.LazyGuard():
+        net = getattr(paddle.vision.models, build)(batch_norm=batch_norm)
+    statistics = ("_mean", "_variance")
+    found = [p for name, p in net.named_parameters() if not name.endswith(statistics)]
+    assert sum(p.size for p in found) == count
+
+
+def test_vgg_on_small_images():
+    net = paddle.vision.models.vgg13(num_classes=0)
+    assert net(paddle.ones([1, 3, 32, 32])).shape == [1, 512, 7, 7]

@@ -202,6 +202,12 @@ class Stacked(LayerList):
             finals += final if self.num_directions == 2 else [final]
         return inputs, map_nested(lambda *xs: movement.stack(*xs, axis=0), *finals)
 
+    def flatten_parameters(self) -> None:
+        """Nothing is to be done: Paddle joins the parameters to one block for cuDNN.
+
+        Source: Paddle API `paddle.nn.LSTM.flatten_parameters`.
+        """
+
     def _by_layer(self, states) -> list:
         """The initial states that each layer expects."""
         if states is None:

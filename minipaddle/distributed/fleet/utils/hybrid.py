@@ -1,0 +1,33 @@
+"""Gradients of ranks that have the same weights. Source: Paddle
+`paddle.distributed.fleet.utils.hybrid_parallel_util`.
+"""
+
+from ....eager.modes import no_grad
+from ...communication import all_reduce
+from ...parallel import get_world_size
+
+
+def fused_allreduce_gradients(parameter_list, hcg=None) -> None:
+    """Average the gradients of parameters over the ranks of `hcg`'s data-parallel group, or all.
+
+    Programs call it after a backward of which `DataParallel` saw nothing, as under `no_sync`.
+
+    >>> import minipaddle as paddle
+    >>> import minipaddle.distributed as dist
+    >>> from minipaddle.distributed.fleet.utils.hybrid_parallel_util import (
+    ...     fused_allreduce_gradients)
+    >>> def work():
+    ...     w = paddle.create_parameter([1], "float32")
+    ...     (w * dist.get_rank()).backward()
+    ...     fused_allreduce_gradients([w])
+    ...     return w.grad.item()
+    >>> dist.spawn(work, nprocs=2).results
+    [0.5, 0.5]
+    """
+    group = None if hcg is None else hcg.get_data_parallel_group()
+    ranks = get_world_size(group)
+    with no_grad():
+        for parameter in parameter_list if ranks > 1 else ():
+            if parameter.grad is not None:
+                all_reduce(parameter.grad, group=group)
+                parameter.grad.set_value(parameter.grad / ranks)
