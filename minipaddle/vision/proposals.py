@@ -32,10 +32,10 @@ def prior_box(
     Source: Paddle API `paddle.vision.ops.prior_box`; Liu et al., "SSD", 2016.
 
     >>> import minipaddle as paddle
-    >>> maps, image = paddle.zeros([1, 8, 1, 2]), paddle.zeros([1, 3, 10, 20])
+    >>> maps, image = paddle.zeros([1, 8, 1, 2]), paddle.zeros([1, 3, 8, 16])
     >>> boxes, variances = paddle.vision.ops.prior_box(maps, image, [4.0])
     >>> boxes[0, 1, 0].tolist(), variances.shape
-    ([0.65, 0.3, 0.85, 0.7], [1, 2, 1, 4])
+    ([0.625, 0.25, 0.875, 0.75], [1, 2, 1, 4])
     """
     least, most, ratios = (numbers(x) for x in (min_sizes, max_sizes, aspect_ratios))
     if most and len(most) != len(least):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 import torch
+import torch.distributions as TD
 
 import minipaddle as paddle
 from minipaddle import distribution as D
@@ -241,3 +242,51 @@ def test_a_program_draws_and_judges():
 def test_what_there_is_not(call, says):
     with pytest.raises((NotImplementedError, ValueError, AttributeError), match=says):
         call()
+
+
+# ---- transforms ------------------------------------------------------------------------------
+
+TRANSFORMS = [
+    (D.ExpTransform(), TD.ExpTransform()),
+    (D.SigmoidTransform(), TD.SigmoidTransform()),
+    (D.TanhTransform(), TD.TanhTransform()),
+    (D.PowerTransform(2.5), TD.PowerTransform(torch.tensor(2.5))),
+    (D.AffineTransform(1.0, -2.0), TD.AffineTransform(1.0, -2.0)),
+    (
+        D.ChainTransform([D.AffineTransform(1.0, 2.0), D.TanhTransform()]),
+        TD.ComposeTransform([TD.AffineTransform(1.0, 2.0), TD.TanhTransform()]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), TRANSFORMS, ids=lambda x: type(x).__name__)
+def test_transforms_are_pytorchs(ours, theirs):
+    x = np.array([0.1, 0.4, 0.7], "float32")
+    a, b = paddle.to_tensor(x), torch.tensor(x)
+    y, other = ours(a), theirs(b)
+    np.testing.assert_allclose(y.numpy(), other.numpy(), rtol=1e-5)
+    np.testing.assert_allclose(ours.inverse(y).numpy(), x, rtol=1e-4)
+    change = theirs.log_abs_det_jacobian(b, other).expand(3).numpy()
+    np.testing.assert_allclose(ours.forward_log_det_jacobian(a).numpy(), change, rtol=1e-4)
+    np.testing.assert_allclose(ours.inverse_log_det_jacobian(y).numpy(), -change, rtol=1e-3)
+    assert ours.forward_shape([2, 3]) == ours.inverse_shape([2, 3]) == (2, 3)
+
+
+def test_a_transformed_distribution():
+    ours = D.ExpTransform()(D.Normal([0.0, 1.0], [1.0, 2.0]))
+    theirs = torch.distributions.LogNormal(torch.tensor([0.0, 1.0]), torch.tensor([1.0, 2.0]))
+    x = np.array([0.5, 3.0], "float32")
+    wanted = theirs.log_prob(torch.tensor(x)).numpy()
+    np.testing.assert_allclose(ours.log_prob(paddle.to_tensor(x)).numpy(), wanted, rtol=1e-5)
+    assert ours.sample([4]).shape == ours.rsample([4]).shape == [4, 2]
+    joint = D.TransformedDistribution(
+        D.Independent(D.Normal([0.0, 1.0], [1.0, 2.0]), 1), [D.ExpTransform()]
+    )
+    np.testing.assert_allclose(joint.log_prob(paddle.to_tensor(x)).item(), wanted.sum(), rtol=1e-5)
+    chain = D.TanhTransform()(D.ExpTransform())
+    assert isinstance(chain, D.ChainTransform)
+    assert [x.tolist() for x in D.AbsTransform().inverse(paddle.ones([1]))] == [[-1.0], [1.0]]
+    with pytest.raises(TypeError, match="ExpTransform was given 3"):
+        D.ExpTransform().forward(3)
+    with pytest.raises(NotImplementedError, match="Transform does not define this"):
+        D.Transform().forward(paddle.ones([1]))
