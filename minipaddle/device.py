@@ -2,7 +2,13 @@
 
 from .core.missing import namespace as _namespace
 from .eager import cuda
-from .eager.cuda import device_count, get_device_capability, get_device_name, get_device_properties
+from .eager.cuda import (
+    device_count,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    max_memory_reserved,
+)
 from .eager.devices import CUDAPinnedPlace, get_device, is_compiled_with_cuda, synchronize
 from .eager.gpu import CUDAPlace
 from .engine.eager.device import CPUPlace, device_guard, set_device

@@ -8,7 +8,7 @@ from ..core.missing import namespace, public
 from ..engine.eager.device import as_place
 from .devices import is_compiled_with_cuda
 from .devices import synchronize as wait
-from .gpu import gpu
+from .gpu import CUDAPlace, gpu
 
 
 def device_count() -> int:
@@ -62,18 +62,34 @@ def get_device_capability(device=None) -> tuple[int, int]:
     return get_device_properties(device)[1:3]
 
 
+def pool():
+    """CuPy's pool of memory; RuntimeError with the reason without a GPU."""
+    return CUDAPlace().module.get_default_memory_pool()
+
+
 def memory_allocated(device=None) -> int:
     """Bytes that arrays hold on the GPU. Source: Paddle API
     `paddle.device.cuda.memory_allocated`.
     """
-    return gpu().get_default_memory_pool().used_bytes()
+    return pool().used_bytes()
 
 
 def memory_reserved(device=None) -> int:
     """Bytes that CuPy's pool has taken from the driver. Source: Paddle API
     `paddle.device.cuda.memory_reserved`.
     """
-    return gpu().get_default_memory_pool().total_bytes()
+    return pool().total_bytes()
+
+
+peak_before = [0]
+"""The most bytes that the pool had when memory was given back: until then it only grows."""
+
+
+def max_memory_reserved(device=None) -> int:
+    """The most bytes that CuPy's pool has taken from the driver so far; as `memory_reserved`, with
+    RuntimeError without a GPU. Source: Paddle API `paddle.device.cuda.max_memory_reserved`.
+    """
+    return max(*peak_before, memory_reserved(device))
 
 
 def empty_cache() -> None:
@@ -81,7 +97,8 @@ def empty_cache() -> None:
     `paddle.device.cuda.empty_cache`.
     """
     if is_compiled_with_cuda():
-        gpu().get_default_memory_pool().free_all_blocks()
+        peak_before[0] = max_memory_reserved()
+        pool().free_all_blocks()
 
 
 __all__ = public(globals())

@@ -53,8 +53,39 @@ def test_what_a_gpu_says_of_itself():
     assert paddle.device.get_available_device() == ["cpu", "gpu:0", "gpu:1"]
 
 
+class Pool:
+    """A pool of CuPy's that has taken 100 bytes, of which arrays hold 30."""
+
+    total, used = 100, 30
+
+    def total_bytes(self):
+        return self.total
+
+    def used_bytes(self):
+        return self.used
+
+    def free_all_blocks(self):
+        self.total = self.used
+
+
+def test_the_most_that_the_pool_has_taken(gpu, monkeypatch):
+    cuda, pool = paddle.device.cuda, Pool()
+    cuda.gpu().arrays.get_default_memory_pool = lambda: pool
+    monkeypatch.setattr(cuda, "peak_before", [0])
+    assert (cuda.memory_reserved(), cuda.max_memory_reserved()) == (100, 100)
+    cuda.empty_cache()
+    assert (cuda.memory_reserved(), cuda.max_memory_reserved()) == (30, 100)
+    pool.total = 250
+    assert paddle.device.max_memory_reserved() == 250
+    with pytest.raises(AttributeError, match=r"max_memory_allocated: CuPy counts"):
+        cuda.max_memory_allocated  # noqa: B018
+
+
 def test_without_a_gpu_the_reason_is_said(monkeypatch):
     monkeypatch.setattr(gpus, "gpu", lambda: "no CuPy")
     with pytest.raises(RuntimeError, match="no usable GPU: no CuPy"):
         paddle.device.get_device_properties()
     assert not paddle.device.is_bf16_supported()
+    for name in ("memory_allocated", "memory_reserved", "max_memory_reserved"):
+        with pytest.raises(RuntimeError, match="no usable GPU: no CuPy"):
+            getattr(paddle.device.cuda, name)()
