@@ -568,7 +568,7 @@ def test_whose_frame_is_it():
 MISSING = {
     "nearest": ("zero", "MiniPaddle has no paddle.zero; the nearest name is paddle.zeros"),
     "case": ("ZEROS", "the nearest name is paddle.zeros"),
-    "data": ("vision.datasets.MNIST", "and a paddle.io.Dataset of yours can read files"),
+    "data": ("vision.datasets.Cifar10", "and a paddle.io.Dataset of yours can read files"),
     "nothing near": ("qqqq", "MiniPaddle has no paddle.qqqq"),
     "private": ("_secret", "paddle has no attribute '_secret'"),
     "later": (

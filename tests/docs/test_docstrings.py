@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import sys
 
 import pytest
 
@@ -14,6 +15,17 @@ PACKAGE = pkgutil.walk_packages(paddle.__path__, "minipaddle.")
 MODULES = ["minipaddle", *sorted(m.name for m in PACKAGE if "__main__" not in m.name)]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 SPACES = ["", "nn", "nn.functional", "nn.initializer", "optimizer", "optimizer.lr", "io", "metric"]
+
+
+@pytest.fixture(autouse=True)
+def keep_the_name(monkeypatch):
+    """Give back Paddle's name, which `import minipaddle.as_paddle` takes."""
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    before = {*sys.modules}
+    yield
+    for name in sys.modules.keys() - before:
+        if name.partition(".")[0] == "paddle":
+            del sys.modules[name]
 
 
 def examples_of(module) -> list[doctest.DocTest]:
