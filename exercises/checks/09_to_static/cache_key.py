@@ -30,7 +30,8 @@ exercise = Exercise(
         "functions stand in minipaddle/engine/jit/cache.py.",
         "values: constant(x) for each leaf whose index is not among the places\n"
         "a floating number: its type; itself, or one nan for all nans; its sign by copysign\n"
-        "a tensor, or if hash(x) raises TypeError: type(x), Itself(x)\n"
+        "a tensor, a class with an __eq__ of its own, or if hash(x) raises TypeError: type(x), "
+        "Itself(x)\n"
         "anything else: type(x), x",
     ),
     wrong={
@@ -63,8 +64,12 @@ exercise = Exercise(
         "forgetting the default dtype": "paddle.get_default_dtype() → None",
         "forgetting what is plugged in": "slots.epoch → 0",
         "comparing tensors by what is in them": (
-            "if isinstance(x, paddle.Tensor): → "
+            "if isinstance(x, paddle.Tensor) or type(type(x).__eq__) is FunctionType: → "
             "if isinstance(x, paddle.Tensor): return type(x), str(x.tolist())"
+        ),
+        "trusting what a class takes for equal": (
+            "isinstance(x, paddle.Tensor) or type(type(x).__eq__) is FunctionType → "
+            "isinstance(x, paddle.Tensor)"
         ),
         "all sets being the same": "hash(x) → if isinstance(x, set): return type(x), None",
     },
@@ -75,6 +80,19 @@ exercise = Exercise(
         "return (type(x), value, math.copysign(2.0, value))": "the sign counts, not the size",
     },
 )  # fmt: skip
+
+
+class Scale:
+    """All are equal, and each is another."""
+
+    def __init__(self, by):
+        self.by = by
+
+    def __eq__(self, other):
+        return isinstance(other, Scale)
+
+    def __hash__(self):
+        return 1
 
 
 def first_equal(yours, values) -> list[int]:
@@ -125,6 +143,9 @@ def what_stands_for_itself(yours):
     expect(first_equal(yours, [a, b, a, s, t, s, set()]), [0, 1, 0, 3, 4, 3, 6],
            given="two tensors of ones, two sets")  # fmt: skip
     expect([yours.constant(x)[1].value is x for x in (a, s)], [True, True], given="Itself(x)")
+    p, q = Scale(1), Scale(2)
+    expect(first_equal(yours, [p, q, p, Scale(1)]), [0, 1, 0, 3],
+           given="objects of a class for which all of them are equal")  # fmt: skip
     others = [paddle.ones([200]), paddle.ones([0]), paddle.full([2], math.inf)]
     expect(first_equal(yours, others * 2), [0, 1, 2] * 2, given="large, empty, infinite tensors")
     expect(a, np.ones(2, "float32"), given="the first tensor, afterwards")

@@ -16,9 +16,10 @@ too much never finds one: a program for each call. Write the three functions tha
     - 0.0 and -0.0 are two, though 0.0 == -0.0; nan and nan are one, though nan != nan. This holds
       for all floating numbers, NumPy's too: `isinstance(x, numbers.Real)` and no `int`;
     - two equal texts are one;
-    - a tensor (also one that is no argument, but that the function knows from elsewhere), and
-      anything that has no hash (`hash(x)` raises TypeError), stand for themselves alone:
-      `Itself(x)` has a hash and equals another `Itself` only if it holds the same object.
+    - a tensor (also one that is no argument, but that the function knows from elsewhere), anything
+      that has no hash (`hash(x)` raises TypeError), and an object whose class says in Python what
+      is equal (`type(type(x).__eq__) is FunctionType`) stand for themselves alone: `Itself(x)` has
+      a hash and equals another `Itself` only if it holds the same object.
 - `settings()`: what a program depends on besides its arguments, a tuple of three: whether
   gradients are recorded (`current.top.recording`), the default dtype, and `slots.epoch`, a number
   that changes whenever code is plugged in or out. (It would be silly to test your key with programs
@@ -32,6 +33,7 @@ Source: the signatures of `tf.function`, in Agrawal and others, "TensorFlow Eage
 
 import math
 from numbers import Real
+from types import FunctionType
 
 import minipaddle as paddle
 from minipaddle.engine.core import slots
@@ -51,8 +53,8 @@ def constant(x):
         # one object for all nans: a tuple finds it equal to itself, without asking ==
         value = math.nan if math.isnan(x) else x
         return type(x), value, math.copysign(1.0, value)
-    if isinstance(x, paddle.Tensor):
-        return type(x), Itself(x)
+    if isinstance(x, paddle.Tensor) or type(type(x).__eq__) is FunctionType:
+        return type(x), Itself(x)  # equal, for its class, is not the same
     try:
         hash(x)
     except TypeError:

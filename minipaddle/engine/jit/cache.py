@@ -6,7 +6,7 @@ import math
 from collections import deque
 from itertools import count
 from numbers import Real
-from types import BuiltinMethodType, MethodType
+from types import FunctionType
 from typing import NamedTuple
 
 from ..core import dtype as dt
@@ -15,7 +15,7 @@ from ..core.dim import COMPARE, at, symbols
 from ..core.dispatch import current
 from ..core.slots import slot
 from ..eager.backward import AVERAGING
-from ..eager.device import NUMPY, Place
+from ..eager.device import Place
 
 
 class Key(NamedTuple):
@@ -37,20 +37,22 @@ def cache_key(leaves: list, structure, places: list, specs: list) -> Key:
     return Key(structure, tuple(places), tuple(specs), tuple(values), settings())
 
 
-EQUAL = (int, str, bytes, complex, range, type(None), type, MethodType, BuiltinMethodType,
-         NUMPY.generic, NUMPY.dtype, dt.DType, Place)  # fmt: skip
-"""Types of arguments that are compared by value; all others are compared by identity."""
-
-
 @slot("jit.cache_constant")
 def constant(x) -> tuple:
     """The part of the key for an argument that is no tensor: equal for values that no function
-    can distinguish. 0.0 differs from -0.0; an object of the user's equals only itself.
+    can distinguish. 0.0 differs from -0.0; an object without a hash equals only itself, and so does
+    one whose class says in Python what is equal: it may be equal and another.
     """
     if isinstance(x, Real) and not isinstance(x, int):
         value = math.nan if x != x else x  # one object, since nan is not equal to nan
         return type(x), value, math.copysign(1.0, value)
-    return type(x), x if isinstance(x, EQUAL) else Itself(x)
+    if type(type(x).__eq__) is FunctionType and not isinstance(x, Place):
+        return type(x), Itself(x)
+    try:
+        hash(x)
+    except TypeError:
+        return type(x), Itself(x)
+    return type(x), x
 
 
 class Itself:
