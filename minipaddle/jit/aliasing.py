@@ -23,9 +23,10 @@ from ..engine.eager.tracer import trace
 from ..engine.jit import aliasing
 from ..engine.jit.journal import CONTAINERS, Contents
 from ..engine.jit.refusal import refusal
-from ..engine.jit.tree import parts
-from .objects import everything, named, names_in
-from .outside import trace_whole
+from ..engine.jit.tree import flatten, parts
+from .objects import CHANCE, everything, named, names_in, sources
+from .once import Once, Spent
+from .outside import trace_whole, whole
 from .snapshot import Snapshot, put_back, shared
 
 
@@ -35,8 +36,16 @@ class Strict(aliasing.Aliasing):
     def reachable(self, roots) -> dict[int, object]:
         return aliasing.reachable([*roots, *shared().values()], everything)
 
-    snapshot = Snapshot
-    run = staticmethod(trace_whole)
+    def run(self, call, function, arguments) -> tuple:
+        current.top.once = once = Once(flatten(arguments)[0])
+        returned, guards, left = trace_whole(call, function, arguments)
+        return returned, lambda: [*guards(), *[Spent()] * once.spent], left
+
+    def snapshot(self, functions) -> Snapshot:
+        found, once = Snapshot(functions), current.top.once
+        if once is not None and once.before is None:
+            once.before = found
+        return found
 
     def note_changes(self, journal, changes: list) -> None:
         """Note the containers that unconverted code changed; refuse its other changes."""
@@ -46,7 +55,12 @@ class Strict(aliasing.Aliasing):
                 journal.now[place.key] = place.get()
                 put_back(x, held)
                 journal.noted[place.key] = (place, place.get())
-        journal.before.check(journal.block, journal.where)
+        once, released = current.top.once, ()
+        if once is not None and isinstance(journal, whole):
+            if once.advanced(changes):
+                return
+            released = CHANCE
+        journal.before.check(journal.block, journal.where, released)
 
     def replace(self, old, new, ids: set) -> None:
         """Note that `new` replaces `old`, for the containers in them whose ids are in `ids`."""
@@ -107,13 +121,6 @@ def variables_in_use():
 
 ENDLESS, UNSIZED = 10_000, 256
 """How many items are taken from an iterator that knows its length, and from one that does not."""
-
-
-def sources(steps) -> list:
-    """The iterators from which an iterator takes its items."""
-    held = gc.get_referents(steps)
-    held += [y for x in held if type(x) in (tuple, list) for y in gc.get_referents(x)]
-    return [x for x in held if hasattr(type(x), "__next__")]
 
 
 def sized(steps) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, partial, reduce, update_wrapper
+from gc import get_referents
+from types import CellType, FunctionType
 
 from ..engine.core.dim import Dim, larger, smaller
 from ..engine.core.dispatch import Recording, current
@@ -11,7 +13,8 @@ from ..engine.core.dtype import default, int64
 from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
 from ..engine.jit import aliasing
-from ..engine.jit.calling import LIST_METHODS, SPECIAL, TABLE, call
+from ..engine.jit.calling import LIST_METHODS, SPECIAL, TABLE, UNCONVERTED, call
+from ..engine.jit.ignore import MARK
 from ..engine.jit.leaves import scalar
 from ..engine.jit.truth import and_, or_, truth
 from ..engine.jit.writing import writing
@@ -150,6 +153,27 @@ def uncached(function):
 
 
 SPECIAL[type(lru_cache(call))] = uncached
+
+
+def rewrapped(wrapper: FunctionType) -> FunctionType:
+    """The wrapper that a library's decorator made (`@paddle.no_grad()`, `@contextmanager`), around
+    the converted function.
+    """
+    inner, cells = getattr(wrapper, "__wrapped__", None), wrapper.__closure__ or ()
+    held = [cell for cell in cells if any(x is inner for x in get_referents(cell))]
+    if not held or getattr(wrapper, MARK, False) or "_jst" in wrapper.__code__.co_freevars:
+        return TABLE.get(wrapper, wrapper)
+    own = call(inner)
+    if own is inner:
+        return wrapper
+    cells = tuple(CellType(own) if cell in held else cell for cell in cells)
+    space, code = wrapper.__globals__, wrapper.__code__
+    made = FunctionType(code, space, wrapper.__name__, wrapper.__defaults__, cells)
+    made.__kwdefaults__ = wrapper.__kwdefaults__
+    return update_wrapper(made, wrapper)
+
+
+UNCONVERTED.append(rewrapped)
 
 
 def index_by_identity(function):

@@ -152,6 +152,10 @@ class Guard:
         return leaves
 
     def __str__(self) -> str:
+        owner = self.place.owner
+        if self.place.name == "training" and is_layer(owner):
+            now, was = ("training", "evaluation")[:: 1 if owner.training else -1]
+            return f"{type(owner).__name__} is in {now} mode, was in {was}"
         now, was = show(self.place.get()), self.shown
         hint = "; as a tensor it would be a state" if self.numeric() else ""
         return f"{self.place.label} is {now}, was {was}{hint}"
@@ -309,6 +313,7 @@ class Guards:
         """(layer, whether it was in training mode) for each layer."""
         return [(g.place.owner, g.last) for g in self.counted if g.place.name == "training"]
 
-    def broken(self) -> Guard | None:
-        """The first guard that does not hold now."""
-        return next((g for g in (*self.counted, *self.others) if g.holds() is None), None)
+    def broken(self) -> str:
+        """What does not hold now, in words; "" if everything does."""
+        guards = (*self.counted, *self.others)
+        return next((str(g) for g in guards if g.holds() is None), "")

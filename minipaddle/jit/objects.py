@@ -278,3 +278,15 @@ def memory(x):
         return str(array.dtype), array.shape, array.tobytes()
     flat = array.reshape(-1).view("u1") if array.flags.c_contiguous else array.tobytes()
     return str(array.dtype), array.shape, zlib.crc32(flat)
+
+
+def iterator(x) -> bool:
+    """Whether x is an iterator: it is advanced, and its items come once."""
+    return hasattr(type(x), "__next__")
+
+
+def sources(steps) -> list:
+    """The iterators from which an iterator takes its items."""
+    held = gc.get_referents(steps)
+    held += [y for x in held if type(x) in (tuple, list) for y in gc.get_referents(x)]
+    return [x for x in held if iterator(x)]

@@ -24,23 +24,14 @@ def reason(cache: Cache, key: Key, names) -> str:
 def reason_beside_key(captured) -> str:
     """What else has changed of all that a program depends on."""
     for guards in captured.guards:
-        if (guard := guards.broken()) is not None:
-            return mode_of(guard) or str(guard)
+        if text := guards.broken():
+            return text
     x, condition = captured.violation() or (None, "")
     if condition in ("flows", "stops"):
         return f"{x.name}.stop_gradient is {x.stop_gradient}, was {not x.stop_gradient}"
     if condition:
         return "a gradient that waits in .grad differs"
     return "a decision about an open size differs"
-
-
-def mode_of(guard) -> str:
-    """How the mode of a layer has changed; "" if the guard is about something else."""
-    if guard.place.name != "training" or not guard.place.of_layer:
-        return ""
-    now = "training" if guard.place.owner.training else "evaluation"
-    was = "evaluation" if guard.place.owner.training else "training"
-    return f"{type(guard.place.owner).__name__} is in {now} mode, was in {was}"
 
 
 def differences(key: Key, other: Key, names) -> list[str]:

@@ -31,6 +31,7 @@ from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage
 from .formats import export
 from .loading import TranslatedLayer
+from .objects import iterator
 from .outside import update_states
 from .saved import Kept, Method, Saved, check_names, checked, signed, texts
 
@@ -222,6 +223,8 @@ def last_call(function) -> tuple:
 def method_of(name: str, function, arguments: tuple) -> Method:
     """A function as a program of that name."""
     leaves, structure, places, names, specs = arguments
+    if any(map(iterator, leaves)):
+        raise value_error(f"jit.save of {name} with an iterator as argument: its items come once")
     run, found = tensor_function(getattr(function, "function", function), leaves, structure, places)
 
     def differentiable(*inputs):

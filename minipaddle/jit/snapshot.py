@@ -41,9 +41,13 @@ class Snapshot:
         self.states.append(held)
         return held[1]
 
-    def check(self, block: str, where=None) -> None:
-        """Refuse the block if an object has changed; restore the object if Python allows it."""
-        changed = [(self.name(x), x, put_back(x, before)) for x, before in self.changes()]
+    def check(self, block: str, where=None, released=()) -> None:
+        """Refuse the block if an object has changed; restore the object if Python allows it.
+
+        Objects of the `released` types may have changed.
+        """
+        found = [(x, before) for x, before in self.changes() if not isinstance(x, released)]
+        changed = [(self.name(x), x, put_back(x, before)) for x, before in found]
         if changed:
             name, x, _ = changed[-1]
             raise refusal(
@@ -55,12 +59,18 @@ class Snapshot:
 
     def changes(self) -> list[tuple]:
         """(object, its former state) for each object that has changed."""
-        changed = []
-        for x, before in zip(self.objects, self.states, strict=True):
-            now = state(x, root=id(x) in self.roots)
-            if now is None or not (identical(before, now) or equal(before, now)):
-                changed.append((x, before))
-        return changed
+        pairs = zip(self.objects, self.states, strict=True)
+        return [(x, before) for x, before in pairs if self.differs(x, before)]
+
+    def differs(self, x, before) -> bool:
+        """Whether an object's state is another one now."""
+        now = state(x, root=id(x) in self.roots)
+        return now is None or not (identical(before, now) or equal(before, now))
+
+    def has_changed(self, x) -> bool:
+        """Whether one of the objects has changed."""
+        pairs = zip(self.objects, self.states, strict=True)
+        return any(each is x and self.differs(x, before) for each, before in pairs)
 
     def knows(self, x) -> bool:
         """Whether an object can be reached."""

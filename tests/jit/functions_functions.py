@@ -3,7 +3,7 @@
 # ruff: noqa: B023, C417, RUF015
 
 import functools
-from contextlib import contextmanager
+from contextlib import ContextDecorator, contextmanager
 
 import minipaddle as paddle
 from minipaddle import nn
@@ -649,3 +649,65 @@ def delete_and_define(x):
     d = {"a": 1, "b": 2}
     del d["a"]
     return y * len(d)
+
+
+def absolute(x):
+    if x.sum() < 0:
+        return -x
+    return x
+
+
+class Marked(ContextDecorator):
+    """A context manager of the user's, as a decorator."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return False
+
+
+@contextmanager
+def chosen(x, scale=2.0):
+    if x.sum() > 0:
+        x = x * scale
+    yield x
+
+
+@contextmanager
+def around():
+    yield
+
+
+without_grad, always_with_grad = paddle.no_grad()(absolute), paddle.enable_grad(absolute)
+with_grad_set = paddle.set_grad_enabled(True)(absolute)
+in_single = paddle.amp.auto_cast(enable=False)(absolute)
+twice_around = Marked()(around()(absolute))
+
+
+@example((X,), (Y,))
+def decorated_by_context_managers(x):
+    found = [f(x) for f in (without_grad, always_with_grad, with_grad_set, in_single, twice_around)]
+    return sum(found) * 2
+
+
+class WithoutGrad:
+    @paddle.no_grad()
+    def method(self, x):
+        return absolute(x) if x.max() < 5 else x
+
+    @staticmethod
+    @paddle.no_grad()
+    def static(x):
+        return x if x.min() > 0 else x * 3
+
+
+@example((X,), (Y,))
+def methods_decorated_by_context_managers(x):
+    return WithoutGrad().method(x) + WithoutGrad.static(x)
+
+
+@example((X,), (Y,))
+def generator_of_a_context_manager(x):
+    with chosen(x) as y, chosen(x - 1, scale=3.0) as z:
+        return y + z if y.sum() > 3 else y - z

@@ -63,6 +63,7 @@ Control flow
   try, with: functions.try_around_tensor_if functions.with_statement jumps.return_in_try
       python.ManyStatements
   generators: functions.generator_of_tensors functions.sum_over_generator python.WithGenerators
+  iterators as arguments: test_once.test_an_iterator_as_argument
 Operators, builtins, attributes
   and, or, not: logic.and_of_tensors logic.not_of_tensor logic.right_side_has_effects
       dynamic.Highway
@@ -80,6 +81,8 @@ Operators, builtins, attributes
   t.shape: loops.for_over_shape test_calls.test_open_sizes_share_a_program vision.UNet
   paddle.shape(t): test_calls.test_shape_as_a_tensor
   t.item(), t.numpy(): test_calls.test_values_are_not_there_yet!
+  seeds of NumPy and Python: test_once.test_a_seed_acts_in_each_call
+  numbers drawn by NumPy and Python: test_once.test_a_draw_is_taken_once
   NumPy on a tensor: test_calls.test_values_are_not_there_yet!
   isinstance(t, paddle.Tensor): logic.isinstance_of_tensor
       test_calls.test_isinstance_and_arguments_of_numpy
@@ -120,6 +123,8 @@ Containers
 Functions, classes, decorators
   calls at any depth: functions.calls_a_helper functions.methods python.Nested
   decorators: functions.calls_decorated functions.is_decorated python.Decorated
+  decorators made of context managers: functions.decorated_by_context_managers
+      functions.methods_decorated_by_context_managers functions.generator_of_a_context_manager
   several to_static on one function: test_calls.test_to_static_twice_is_once
   to_static on a layer, rollback: test_calls.test_a_layer_is_converted_in_place_and_rolled_back
   a decorator that registers runs once: test_calls.test_a_registering_decorator_runs_once

@@ -48,6 +48,9 @@ SPECIAL: dict = {}
 CHECKS: list = []
 """Functions that are given what is about to be called in a branch or a loop; they may refuse it."""
 
+UNCONVERTED: list = [lambda function: function]
+"""The last one gives what is called in place of a Python function that is not converted."""
+
 LIST_METHODS: list = []
 """Functions that are given a method of a list, and give what is called in its place."""
 
@@ -55,7 +58,7 @@ LIST_METHODS: list = []
 def converted(function: FunctionType) -> FunctionType:
     """A user's function, converted if its source can be found."""
     if not converts(function):
-        return function
+        return UNCONVERTED[-1](function)
     try:
         return transpile(function)
     except SourceMissing:

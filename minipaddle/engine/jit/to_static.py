@@ -78,6 +78,8 @@ class StaticFunction:
         captured = self.find_or_capture(leaves, structure, places)
         if any(id(leaves[k]) in captured.outer for k in places):
             # a tensor that the function also knows from outside is no argument
+            if not captured.fits():
+                raise refusal(f"{self.__name__}: an iterator has a tensor that is an argument too")
             places = [k for k in places if id(leaves[k]) not in captured.outer]
             captured = self.find_or_capture(leaves, structure, places)
         tensors = [leaves[k] for k in places]

@@ -1,0 +1,128 @@
+"""What a function takes from Python once, while it is traced: random numbers of Python and NumPy,
+and items of the iterators among its arguments.
+
+- A seed acts in each call: a run leaves the generator as the trace left it. What is drawn after it
+  is the same in each call, in eager mode too.
+- Other draws are taken while tracing, as real Paddle takes them; a warning names the line.
+- An iterator is advanced by the trace, so a program that used one serves that one call.
+
+In a branch or a loop on a tensor all of this is refused: only a run knows whether it happens.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from functools import partial, wraps
+
+import numpy
+
+from ..engine.core.dispatch import current
+from ..engine.core.errors import caller, line_number, teach
+from ..engine.eager.tracer import Tracer
+from ..engine.jit.aliasing import reachable
+from ..engine.jit.calling import SPECIAL, TABLE
+from ..engine.jit.refusal import refusal
+from .guards import Guards
+from .objects import CHANCE, iterator, sources, state
+from .outside import whole
+from .snapshot import DRAW, put_back
+
+
+class Once:
+    """What one trace takes; `leaves` are the arguments of the traced function."""
+
+    def __init__(self, leaves):
+        self.steps = [x for x in leaves if iterator(x)]
+        self.seeds: dict = {}  # the generators that it seeds, by id
+        self.before = None  # the Snapshot from the start of the trace
+        self.spent = False  # whether it advanced an iterator
+
+    def advanced(self, changes) -> bool:
+        """Whether one of the iterators has changed: then the program serves one call, and the trace
+        changed each object as that call should. Otherwise warn of generators that have.
+        """
+        steps = reachable(self.steps, sources)
+        self.spent = any(id(x) in steps for x, _ in changes)
+        drawn = [x for x, _ in changes if isinstance(x, CHANCE) and id(x) not in self.seeds]
+        for x in drawn if not self.spent else ():
+            self.warn(x)
+        return self.spent
+
+    def note_seed(self, generator) -> None:
+        """From now on the generator gives the same numbers in each call."""
+        if id(generator) in self.seeds:
+            return
+        if self.before is not None and self.before.has_changed(generator):
+            self.warn(generator)
+        self.seeds[id(generator)] = generator
+        current.top.effects.append(([], partial(Seed, generator)))
+
+    def warn(self, generator) -> None:
+        """Warn of numbers that the trace drew."""
+        name = self.before.name(generator)
+        at = whole.where(self.before.objects, name) or caller()
+        text = teach(
+            f"{name} is drawn from while the function is traced: each call of the program uses the "
+            "numbers of this draw",
+            hint=DRAW,
+            where=at,
+        )
+        warnings.warn_explicit(text, UserWarning, at[0].co_filename, line_number(at))
+
+
+Tracer.once = None
+
+
+class Seed:
+    """The side effect of a run on a generator that the function seeds: it ends where it ended in
+    the trace.
+    """
+
+    def __init__(self, generator, outputs: tuple):
+        self.generator, self.outputs = generator, outputs
+        self.state = state(generator)
+
+    def leave(self, inputs, *arrays) -> None:
+        put_back(self.generator, self.state)
+
+
+class Spent(Guards):
+    """The guard of a program whose trace advanced iterators: it serves no second call."""
+
+    def __init__(self):
+        super().__init__([], [], [])
+
+    def holds(self, captured) -> bool:
+        return False
+
+    def broken(self) -> str:
+        return "an iterator among the arguments was advanced: its items are part of the program"
+
+
+def seeding(function):
+    """What is called in place of a function that seeds a generator."""
+
+    @wraps(function)
+    def seed(*args, **kwargs):
+        bound, top = bool(args) and isinstance(args[0], CHANCE), current.top
+        given = [*args[bound:], *kwargs.values()]
+        if top.tracing and top.builder is not top.root:
+            raise refusal(
+                f"{function.__name__}() of a generator of random numbers in a branch or a loop "
+                "that depends on a tensor",
+                hint="seed it outside",
+            )
+        if top.tracing and top.once is not None and any(x is not None for x in given):
+            top.once.note_seed(args[0] if bound else GLOBAL)
+        return function(*args, **kwargs)
+
+    return seed
+
+
+GLOBAL = numpy.random.mtrand._rand
+CYTHON = numpy.random.seed, numpy.random.RandomState.seed, numpy.random.RandomState.set_state
+SEEDS = {function: seeding(function) for function in CYTHON}
+
+SPECIAL[type(numpy.random.seed)] = lambda function: SEEDS.get(function, function)
+TABLE |= {function: seeding(function) for function in (random.Random.seed, random.Random.setstate)}
