@@ -87,7 +87,8 @@ class Decoder:
             try:
                 made.capture_for(given, {})[0].executables.frozen = True
             except Exception as error:
-                raise in_user_lines(error) from None
+                in_user_lines(error)
+                raise
         return made
 
     def reorder(self, sources) -> None:

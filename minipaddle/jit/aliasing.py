@@ -14,7 +14,6 @@ some of them. It is refused if the user's code still reaches the iterator.
 
 from __future__ import annotations
 
-import gc
 from operator import length_hint
 
 from ..engine.core.dispatch import current
@@ -25,7 +24,7 @@ from ..engine.jit.journal import CONTAINERS, Contents
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import flatten, parts
 from .objects import CHANCE, everything, named, names_in, sources
-from .once import Once, Spent
+from .once import took
 from .outside import trace_whole, whole
 from .snapshot import Snapshot, put_back, shared
 
@@ -37,14 +36,14 @@ class Strict(aliasing.Aliasing):
         return aliasing.reachable([*roots, *shared().values()], everything)
 
     def run(self, call, function, arguments) -> tuple:
-        current.top.once = once = Once(flatten(arguments)[0])
+        top = current.top
+        top.given = flatten(arguments)[0]
         returned, guards, left = trace_whole(call, function, arguments)
-        return returned, lambda: [*guards(), *[Spent()] * once.spent], left
+        return returned, lambda: [*guards(), *top.spent], left
 
     def snapshot(self, functions) -> Snapshot:
-        found, once = Snapshot(functions), current.top.once
-        if once is not None and once.before is None:
-            once.before = found
+        found = Snapshot(functions)
+        current.top.start = current.top.start or found
         return found
 
     def note_changes(self, journal, changes: list) -> None:
@@ -55,12 +54,9 @@ class Strict(aliasing.Aliasing):
                 journal.now[place.key] = place.get()
                 put_back(x, held)
                 journal.noted[place.key] = (place, place.get())
-        once, released = current.top.once, ()
-        if once is not None and isinstance(journal, whole):
-            if once.advanced(changes):
-                return
-            released = CHANCE
-        journal.before.check(journal.block, journal.where, released)
+        once = isinstance(journal, whole)
+        if not (once and took(current.top, changes)):
+            journal.before.check(journal.block, journal.where, CHANCE if once else ())
 
     def replace(self, old, new, ids: set) -> None:
         """Note that `new` replaces `old`, for the containers in them whose ids are in `ids`."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from itertools import zip_longest
 from types import MethodType
 
 from ..engine.core.errors import teach
-from ..engine.jit.cache import Cache
+from ..engine.jit.cache import Cache, cache_key
 from ..engine.jit.to_static import StaticFunction
 from ..engine.jit.transpile import code_text
+from ..engine.jit.tree import flatten
+from ..engine.jit.user_lines import in_user_lines
 from ..ir.input_spec import InputSpec
 from ..tensor.methods import own_members
 
@@ -31,7 +35,32 @@ class Inspection:
         return self.cache
 
     @property
+    def concrete_program(self):
+        """The program written last; before the first call that of the input_spec. Raises
+        RuntimeError if there is neither.
+
+        Source: Paddle `StaticFunction.concrete_program`.
+        """
+        if not self.captured_programs() and self.input_spec is not None:
+            self.trace_spec()
+        return written_last(self)
+
+    def trace_spec(self) -> None:
+        """Write the program of the input_spec."""
+        leaves, structure = flatten((tuple(self.input_spec), {}))
+        places = [k for k, x in enumerate(leaves) if isinstance(x, InputSpec)]
+        found = [(leaves[k].spec(n), leaves[k].stop_gradient) for n, k in enumerate(places)]
+        specs = [(spec.shape, spec.dtype, stop) for spec, stop in found]
+        try:
+            key = cache_key(leaves, structure, places, specs)
+            self.capture(key, leaves, structure, places, {})
+        except Exception as error:
+            in_user_lines(error)
+            raise
+
+    @property
     def main_program(self):
+        """The program of the forward pass. Source: Paddle `StaticFunction.main_program`."""
         return self.concrete_program.program
 
     @property
@@ -71,9 +100,10 @@ class Inspection:
 
         Source: Paddle `StaticFunction.inputs`.
         """
-        found = self.concrete_program
-        pairs = zip(found.program.inputs, found.stops, strict=False)
-        return [InputSpec(r.shape, r.dtype, r.attrs["name"], stop) for r, stop in pairs]
+        found, wanted = self.concrete_program, flatten(tuple(self.input_spec or ()))[0]
+        named = [x.name for x in wanted if isinstance(x, InputSpec)]
+        given = zip_longest(found.program.inputs, found.stops, named[: len(found.stops)])
+        return [InputSpec(r.shape, r.dtype, n or r.attrs["name"], s) for r, s, n in given]
 
     @property
     def outputs(self) -> list:
@@ -119,6 +149,13 @@ class Inspection:
             del owner.forward
         return self.function
 
+    def __deepcopy__(self, memo) -> StaticFunction:
+        """A converted function of its own; of a method that of the copied object."""
+        function, given = deepcopy(self.function, memo), (self.build_strategy, self.backend)
+        made = StaticFunction(function, self.input_spec, *given)
+        made.is_property = self.is_property
+        return made
+
     def __get__(self, owner, kind=None):
         """As a method: each object has programs of its own."""
         if owner is None:
@@ -131,6 +168,8 @@ class Inspection:
             self.bound[id(owner)] = found
         return found
 
+
+written_last = StaticFunction.concrete_program.fget
 
 for name, member in own_members(Inspection).items():
     setattr(StaticFunction, name, member)

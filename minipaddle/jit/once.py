@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 import warnings
 from functools import partial, wraps
+from types import MappingProxyType
 
 import numpy
 
@@ -28,50 +29,51 @@ from .objects import CHANCE, iterator, sources, state
 from .outside import whole
 from .snapshot import DRAW, put_back
 
-
-class Once:
-    """What one trace takes; `leaves` are the arguments of the traced function."""
-
-    def __init__(self, leaves):
-        self.steps = [x for x in leaves if iterator(x)]
-        self.seeds: dict = {}  # the generators that it seeds, by id
-        self.before = None  # the Snapshot from the start of the trace
-        self.spent = False  # whether it advanced an iterator
-
-    def advanced(self, changes) -> bool:
-        """Whether one of the iterators has changed: then the program serves one call, and the trace
-        changed each object as that call should. Otherwise warn of generators that have.
-        """
-        steps = reachable(self.steps, sources)
-        self.spent = any(id(x) in steps for x, _ in changes)
-        drawn = [x for x, _ in changes if isinstance(x, CHANCE) and id(x) not in self.seeds]
-        for x in drawn if not self.spent else ():
-            self.warn(x)
-        return self.spent
-
-    def note_seed(self, generator) -> None:
-        """From now on the generator gives the same numbers in each call."""
-        if id(generator) in self.seeds:
-            return
-        if self.before is not None and self.before.has_changed(generator):
-            self.warn(generator)
-        self.seeds[id(generator)] = generator
-        current.top.effects.append(([], partial(Seed, generator)))
-
-    def warn(self, generator) -> None:
-        """Warn of numbers that the trace drew."""
-        name = self.before.name(generator)
-        at = whole.where(self.before.objects, name) or caller()
-        text = teach(
-            f"{name} is drawn from while the function is traced: each call of the program uses the "
-            "numbers of this draw",
-            hint=DRAW,
-            where=at,
-        )
-        warnings.warn_explicit(text, UserWarning, at[0].co_filename, line_number(at))
+Tracer.given = ()
+"""The leaves of the arguments of the function that is traced."""
+Tracer.start = None
+"""What the function can reach, as a Snapshot from the start of the trace."""
+Tracer.spent = ()
+"""A guard, if the trace has advanced an iterator."""
+Tracer.seeded = MappingProxyType({})
+"""The generators that the trace has seeded, by id."""
 
 
-Tracer.once = None
+def took(tracer, changes) -> bool:
+    """Whether the trace advanced an iterator that it was given. Then its program serves one call,
+    and the trace changed each object as that call should; otherwise warn of numbers that it drew.
+    """
+    steps = reachable([x for x in tracer.given if iterator(x)], sources)
+    if any(id(x) in steps for x, _ in changes):
+        tracer.spent = [Spent()]
+        return True
+    for x, _ in changes:
+        if isinstance(x, CHANCE) and id(x) not in tracer.seeded:
+            warn(tracer, x)
+    return False
+
+
+def note_seed(tracer, generator) -> None:
+    """From now on the generator gives the same numbers in each call."""
+    if id(generator) in tracer.seeded:
+        return
+    if tracer.start.has_changed(generator):
+        warn(tracer, generator)
+    tracer.seeded = {**tracer.seeded, id(generator): generator}
+    tracer.calls.append(([], partial(Seed, generator)))
+
+
+def warn(tracer, generator) -> None:
+    """Warn of numbers that the trace drew."""
+    name = tracer.start.name(generator)
+    at = whole.where(tracer.start.objects, name) or caller()
+    text = teach(
+        f"{name} is drawn from while the function is traced: each call of the program uses the "
+        "numbers of this draw",
+        hint=DRAW,
+        where=at,
+    )
+    warnings.warn_explicit(text, UserWarning, at[0].co_filename, line_number(at))
 
 
 class Seed:
@@ -113,8 +115,8 @@ def seeding(function):
                 "that depends on a tensor",
                 hint="seed it outside",
             )
-        if top.tracing and top.once is not None and any(x is not None for x in given):
-            top.once.note_seed(args[0] if bound else GLOBAL)
+        if top.tracing and top.start is not None and any(x is not None for x in given):
+            note_seed(top, args[0] if bound else GLOBAL)
         return function(*args, **kwargs)
 
     return seed

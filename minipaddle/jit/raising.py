@@ -12,10 +12,13 @@ from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE, inside
 from ..engine.eager.control_flow import as_bool, is_static
 from ..engine.eager.tape import LeafError
+from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.jit.branching import CHOICES
 from ..engine.jit.effects import check_held
 from ..engine.jit.looping import KINDS
+from ..engine.jit.tree import flatten
 from ..engine.ops.logic import logical_not
+from .objects import CONSTANT
 
 
 class Raised(Exception):
@@ -66,17 +69,21 @@ REFUSING = (NotImplementedError, RecursionError, MemoryError)
 
 def check_raised(held, error: Exception) -> None:
     """Make the program raise an error like this one if `held` is false."""
-    own, text = type(error), error.args[0] if error.args else ""
+    its, text = type(error), error.args[0] if error.args else ""
     text = text if isinstance(text, str) else str(error)
-    kind = next(k for k in own.__mro__ if getattr(builtins, k.__name__, None) is k)
+    kind = next(k for k in its.__mro__ if getattr(builtins, k.__name__, None) is k)
     try:
         kind(text)
     except TypeError:  # it takes more than a text
         kind = RuntimeError
-    if kind is not own and own.__module__.partition(".")[0] != PACKAGE:
-        text = f"{own.__name__}: {error}"
-    held = check_held(held, text, kind, error)
-    held.array.record.where = raised_at(error) or held.array.record.where
+    if kind is not its and its.__module__.partition(".")[0] != PACKAGE:
+        text = f"{its.__name__}: {error}"
+    where, plain = raised_at(error), CONSTANT - {Tensor, Parameter}
+    own = plain.issuperset(map(type, flatten((error.args, vars(error)))[0]))
+    held = check_held(held, text, kind, error, own)
+    held.array.record.where = where or held.array.record.where
+    if own:
+        error.__traceback__ = error.__context__ = None  # they hold the trace
 
 
 def raised_at(error: Exception) -> tuple | None:

@@ -35,7 +35,7 @@ from .objects import iterator
 from .outside import update_states
 from .saved import Kept, Method, Saved, check_names, checked, signed, texts
 
-CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra"}
+CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra", "output_spec"}
 
 
 def save(layer, path, input_spec=None, **configs) -> None:
@@ -44,12 +44,13 @@ def save(layer, path, input_spec=None, **configs) -> None:
     `layer` is a Layer, of which `forward` and every method under `to_static` are saved, or a
     function. `input_spec` lists InputSpecs (None: a size that varies) or example tensors; what was
     converted and called needs none. Training or evaluation mode stay as they are now; a program
-    leaves its inputs as they are. `with_hook` saves the layer's own hooks too, `skip_forward`
-    leaves `forward` out. `format="c"`, or another row of `jit/formats.py`, writes a form that runs
-    without Python instead; options of the format are keywords here. The files change together or
-    not at all, even if another process saves or loads them meanwhile. Raises ValueError if there is
-    nothing to trace, TypeError for what is no layer. Source: Paddle API `paddle.jit.save`; the
-    format is described in `jit/saved.py`.
+    leaves its inputs as they are. The layer's own hooks are saved with `forward`; `skip_forward`
+    leaves it out. `output_spec` selects outputs of `forward`: their places, or some of its
+    `outputs`; the saved program gives one result, or a list. `format="c"`, or another row of
+    `jit/formats.py`, writes a form that runs without Python instead; options of the format are
+    keywords here. The files change together or not at all, even if another process saves or loads
+    them meanwhile. Raises ValueError if there is nothing to trace, TypeError for what is no layer.
+    Source: Paddle API `paddle.jit.save`; the format is described in `jit/saved.py`.
 
     >>> import os, tempfile
     >>> import minipaddle as paddle
@@ -108,9 +109,11 @@ def model_of(target, input_spec, configs: dict) -> Saved:
         )
     check_names([*functions, *properties])
     methods = {
-        name: method_of(name, function, arguments_of(function, input_spec))
-        for name, function in functions.items()
+        name: method_of(name, with_hooks(target, name, f), arguments_of(f, input_spec))
+        for name, f in functions.items()
     }
+    if "forward" in methods and configs.get("output_spec") is not None:
+        methods["forward"] = with_outputs(methods["forward"], configs["output_spec"])
     states = states_of(owner, [method.program for method in methods.values()])
     return Saved(methods, states, properties)
 
@@ -124,7 +127,7 @@ def parts_of(target, configs: dict) -> tuple:
         return owner if isinstance(owner, Layer) else None, {"forward": target}, {}
     functions, properties = {}, {}
     if not configs.get("skip_forward"):
-        functions["forward"] = forward_of(target, configs.get("with_hook"))
+        functions["forward"] = target.forward
     for name in sorted(vars_of(target) - {"forward"}):
         found = inspect.getattr_static(target, name)
         if isinstance(found, StaticFunction):
@@ -143,17 +146,30 @@ def vars_of(target) -> set:
     return {name for space in (target, *type(target).__mro__) for name in vars(space)}
 
 
-def forward_of(layer, with_hook):
-    hooks = layer._forward_pre_hooks or layer._forward_post_hooks
-    if hooks and with_hook:
-        return layer.__call__
-    if hooks:
-        warnings.warn(
-            f"{type(layer).__name__} has hooks of its own, which are not saved: "
-            "jit.save(..., with_hook=True) saves them",
-            stacklevel=5,
+def with_hooks(target, name: str, function):
+    """The `forward` of a layer that is saved, with its hooks; any other function itself."""
+    if name != "forward" or not isinstance(target, Layer):
+        return function
+    hooked = target._forward_pre_hooks or target._forward_post_hooks
+    return target.__call__ if hooked else function
+
+
+def with_outputs(method: Method, chosen) -> Method:
+    """A method that gives some of its outputs, as `output_spec` says."""
+    places = [k for k in method.places if k is not None]
+    names = [f"output_{k}" for k in range(len(places))]
+    if len(chosen) == len(places):
+        return method
+    known = [names.index(x.name) if getattr(x, "name", None) in names else x for x in chosen]
+    if not known or any(type(k) is not int or k not in range(len(places)) for k in known):
+        raise value_error(
+            f"jit.save was given {chosen!r:.80} in output_spec",
+            expected=f"places from 0 to {len(places) - 1}, or some of the function's outputs",
         )
-    return layer.forward
+    program = method.program
+    program.outputs = [program.outputs[places[k]] for k in known]
+    leaves, structure = flatten(None if len(known) == 1 else [None] * len(known))
+    return Method(drop_saved_iterations(program), structure, leaves, [*range(len(known))])
 
 
 # ---- programs --------------------------------------------------------------------------------

@@ -97,6 +97,11 @@ def examples() -> list[Example]:
     return collect()[0]
 
 
+def told(error: BaseException) -> str:
+    """What an error says, with its notes: the report of the user's lines among them."""
+    return "\n".join([str(error), *getattr(error, "__notes__", ())])
+
+
 def given(call: tuple) -> list:
     """Fresh arguments."""
     return [x.tensor() if isinstance(x, T) else x() if isfunction(x) else x for x in call]

@@ -1,5 +1,6 @@
 """Calling converted functions: decorators, the cache, input specs, switches."""
 
+import copy
 import functools
 import threading
 import warnings
@@ -45,6 +46,46 @@ def test_a_layer_is_converted_in_place_and_rolled_back():
     assert len(net.forward.program_cache) == 1
     net.forward.rollback()
     assert not hasattr(net.forward, "program_cache")
+
+
+class Scaled(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.scale = self.create_parameter([2])
+
+    def forward(self, x):
+        return x * self.scale if x.sum() > 0 else x - self.scale
+
+    @to_static
+    def twice(self, x):
+        return x * self.scale * 2
+
+
+def test_a_copy_of_a_converted_layer_is_its_own():
+    net = to_static(Scaled())
+    x = ones(2)
+    before = net(x).tolist(), net.twice(x).tolist()
+    again = copy.deepcopy(net)
+    assert (again(x).tolist(), again.twice(x).tolist()) == before
+    assert again.forward.class_instance is again
+    again.scale.set_value(ones(2) * 5)
+    assert again(x).tolist() == [5, 5]
+    assert again.twice(x).tolist() == [10, 10]
+    assert (net(x).tolist(), net.twice(x).tolist()) == before
+    again(x).sum().backward()
+    assert again.scale.grad.tolist() == [1, 1]
+    assert net.scale.grad is None
+
+
+def test_copies_of_layers_in_layers_and_of_methods():
+    net = nn.Sequential(to_static(Scaled()), nn.LayerList([to_static(nn.Linear(2, 2))]))
+    again, method = copy.deepcopy((net, net[0].forward))
+    assert again[0].forward is method
+    assert method.class_instance is again[0]
+    assert again[1][0].forward.class_instance is again[1][0]
+    f = to_static(sign)
+    assert copy.deepcopy(f)(-ones(2)).tolist() == [1, 1]
+    assert copy.deepcopy(f) is not f
 
 
 def test_a_registering_decorator_runs_once():
@@ -336,6 +377,28 @@ def test_what_can_be_looked_at():
     assert "_jst.if_else" in f.code
     assert "cond(" in str(f.main_program)
     assert f.concrete_program.program is f.main_program
+
+
+def test_a_program_before_the_first_call():
+    spec = [InputSpec([None, 3], name="x"), 3]
+    f = to_static(lambda x, n: [x * n, n, x.sum()], input_spec=spec)
+    assert [(each.name, list(each.shape)[1:]) for each in f.inputs] == [("x", [3])]
+    assert len(f.outputs) == 2
+    assert "multiply" in str(f.main_program)
+    x = ones(2, 3)
+    x.stop_gradient = False
+    assert f(x, 3)[0].tolist() == (x * 3).tolist()
+    assert len(f.program_cache) == 1  # the call uses the program of the spec
+    net = to_static(nn.Linear(3, 2), input_spec=[InputSpec([None, 3], name="rows")])
+    assert [each.name for each in net.forward.inputs] == ["rows"]
+
+
+def test_an_error_before_the_first_call_names_the_line():
+    def wrong(x):
+        return x + paddle.ones([5])
+
+    with pytest.raises(ValueError, match="in wrong"):
+        to_static(wrong, input_spec=[InputSpec([3])]).main_program  # noqa: B018
 
 
 def test_refusals():

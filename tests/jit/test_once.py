@@ -80,7 +80,7 @@ def seeds_in_a_loop(x):
 @pytest.mark.parametrize("function", [seeds_in_a_branch, seeds_in_a_loop])
 def test_a_seed_in_a_branch_is_refused(function):
     start()
-    with pytest.raises(Dygraph2StaticException, match="seed.. of a generator of random numbers"):
+    with pytest.raises(Dygraph2StaticException, match=r"seed.. of a generator of random numbers"):
         paddle.jit.to_static(function)(paddle.ones([1]))
 
 

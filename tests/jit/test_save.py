@@ -522,14 +522,64 @@ def test_a_training_step(path):
         paddle.jit.save(half, path, input_spec=[InputSpec([None, 3])])
 
 
-def test_hooks_of_the_layer_itself(path):
-    net = paddle.nn.Linear(2, 2)
+@pytest.mark.parametrize("options", [{}, {"with_hook": True}])
+@pytest.mark.parametrize("convert", [lambda net: net, paddle.jit.to_static])
+def test_hooks_of_the_layer_itself(path, convert, options):
+    net = convert(paddle.nn.Linear(2, 2))
+    net.register_forward_pre_hook(lambda layer, inputs: (inputs[0] * 2,))
+    net.register_forward_post_hook(lambda layer, inputs, y: y * 10 if y.sum() > 0 else y)
+    expected = [net(data(1, 2)), net(-data(1, 2))]
+    paddle.jit.save(net, path, input_spec=[InputSpec([None, 2])], **options)
+    same([paddle.jit.load(path)(x) for x in (data(1, 2), -data(1, 2))], expected)
+
+
+def test_hooks_after_a_call_without_a_spec(path):
+    net = paddle.jit.to_static(paddle.nn.Linear(2, 2))
     net.register_forward_post_hook(lambda layer, inputs, y: y * 10)
-    with pytest.warns(UserWarning, match="with_hook=True"):
-        paddle.jit.save(net, path, input_spec=[InputSpec([None, 2])])
-    same(paddle.jit.load(path)(data(1, 2)), net.forward(data(1, 2)))
-    paddle.jit.save(net, path, input_spec=[InputSpec([None, 2])], with_hook=True)
-    same(paddle.jit.load(path)(data(1, 2)), net(data(1, 2)))
+    expected = net(data(1, 2))
+    paddle.jit.save(net, path)
+    same(paddle.jit.load(path)(data(1, 2)), expected)
+
+
+def test_a_method_is_saved_without_hooks(path):
+    class Net(paddle.nn.Linear):
+        @paddle.jit.to_static(input_spec=[InputSpec([None, 2])])
+        def other(self, x):
+            return x * 3
+
+    net = Net(2, 2)
+    net.register_forward_post_hook(lambda layer, inputs, y: y * 10)
+    paddle.jit.save(net.other, path)
+    same(paddle.jit.load(path)(data(1, 2)), data(1, 2) * 3)
+
+
+class Outputs(paddle.nn.Layer):
+    def forward(self, x):
+        return {"sum": x + 1, "number": 3, "pair": [x * 2, x * 3]}
+
+
+@pytest.mark.parametrize("chosen", [[0], [2, 0], [1]])
+@pytest.mark.parametrize("by_place", [True, False])
+def test_output_spec_selects_outputs(path, chosen, by_place):
+    net = paddle.jit.to_static(Outputs(), input_spec=[InputSpec([None, 2])])
+    x = data(1, 2)
+    each = [x + 1, x * 2, x * 3]
+    wanted = chosen if by_place else [net.forward.outputs[k] for k in chosen]
+    paddle.jit.save(net, path, output_spec=wanted)
+    found = paddle.jit.load(path)(x)
+    same(found, each[chosen[0]] if len(chosen) == 1 else [each[k] for k in chosen])
+
+
+def test_output_spec_of_all_outputs_changes_nothing(path):
+    net = paddle.jit.to_static(Outputs(), input_spec=[InputSpec([None, 2])])
+    paddle.jit.save(net, path, output_spec=net.forward.outputs)
+    assert paddle.jit.load(path)(data(1, 2)).keys() == {"sum", "number", "pair"}
+
+
+@pytest.mark.parametrize("wrong", [[3], [True], ["sum"], [paddle.ones([2])]])
+def test_output_spec_of_something_else_is_refused(path, wrong):
+    with pytest.raises(ValueError, match="in output_spec"):
+        paddle.jit.save(Outputs(), path, input_spec=[InputSpec([None, 2])], output_spec=wrong)
 
 
 def test_what_forward_keeps_for_itself(path):
@@ -649,7 +699,9 @@ def test_a_state_dict(path):
 
 def test_refusals(path):
     net, spec = paddle.nn.Linear(2, 2), [InputSpec([N, 2])]
-    with pytest.raises(ValueError, match="no option 'output_spec'"):
+    with pytest.raises(ValueError, match="no option 'outputs'"):
+        paddle.jit.save(net, path, input_spec=spec, outputs=[])
+    with pytest.raises(ValueError, match="in output_spec"):
         paddle.jit.save(net, path, input_spec=spec, output_spec=[])
     with pytest.raises(TypeError, match="a Layer or a function"):
         paddle.jit.save(3, path, input_spec=spec)

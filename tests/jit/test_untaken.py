@@ -12,6 +12,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
+from tests.jit.examples import told
 
 
 def tensors(n):
@@ -34,9 +35,9 @@ def same_as_eager(function, n):
         with pytest.raises(type(error)) as found:
             static(*tensors(n))
         message = str(error.args[0]).splitlines()[0].removesuffix(" in enclosing scope")
-        assert message.rpartition("variable ")[2] in str(found.value)
+        assert message.rpartition("variable ")[2] in told(found.value)
         mark = f"line {line(function, '# here')}, in "
-        assert mark in str(found.value), found.value
+        assert mark in told(found.value), found.value
         return
     assert static(*tensors(n)).tolist() == expected.tolist()
 
@@ -624,7 +625,7 @@ def test_a_leaf_changed_in_place(n, size):
         return
     with pytest.raises(ValueError, match="in-place change of an argument") as found:
         static(*tensors(n))
-    assert f"line {line(leaf, '# here')}, in leaf" in str(found.value)
+    assert f"line {line(leaf, '# here')}, in leaf" in told(found.value)
 
 
 def test_where_wants_a_tensor():

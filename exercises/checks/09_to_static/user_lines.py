@@ -242,8 +242,9 @@ def nothing_happened(yours):
 
 def report_lines(error) -> tuple:
     """The lines that a report names, and the line it marks with what is underlined."""
-    text = str(error).splitlines()
-    lines = [int(n) for n in re.findall(r'File ".*user_lines.*", line (\d+)', str(error))]
+    report = "\n".join(error.__notes__)
+    text = report.splitlines()
+    lines = [int(n) for n in re.findall(r'File ".*user_lines.*", line (\d+)', report)]
     mark = next(k for k, line in enumerate(text) if "<--- HERE" in line)
     begin, end = text[mark].index("~"), text[mark].rindex("~") + 1
     return lines, text[mark - 1][begin:end]

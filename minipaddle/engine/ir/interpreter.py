@@ -258,11 +258,12 @@ def fail(record: Record, error: Exception) -> NoReturn:
         raise error
     specs = ", ".join(str(r.spec) for r in record.inputs if r.dtype is not None)
     where = f"\n  at: {line_of(record.where)}" if record.where else ""
-    kind = next((k for k in KINDS if isinstance(error, k)), ValueError)
-    text = f"{record.op.name}({specs}): {error}"
     if record.op.effect:  # what a check raises is the user's own
-        kind, text = type(error), str(error.args[0] if error.args else type(error).__name__)
-    explained = kind(text + where)
+        error.record = record
+        error.add_note(where[1:])
+        raise error
+    kind = next((k for k in KINDS if isinstance(error, k)), ValueError)
+    explained = kind(f"{record.op.name}({specs}): {error}{where}")
     explained.record = record
     raise explained from error
 

@@ -185,18 +185,19 @@ class journal:
         self.now = {key: place.get() for key, (place, _) in self.noted.items()}
         return self.now
 
-    def __exit__(self, kind, *exc):
+    def __exit__(self, kind, error, traceback):
         current.top.journals.pop()
-        self.restore()
+        self.restore(getattr(error, "error", error))  # an error that leaves keeps its attributes
         finished = kind is None or issubclass(kind, self.unless)
         if self.before and finished and (changes := self.before.changes()):
             aliasing.rule.note_changes(self, changes)
         self.before = None
 
-    def restore(self) -> None:
-        """Restore each noted place to its value before the block."""
+    def restore(self, error=None) -> None:
+        """Restore each noted place to its value before the block, but for those in an error."""
         for place, before in self.noted.values():
-            place.set(before)
+            if error is None or place.owner is not error:
+                place.set(before)
 
     @contextmanager
     def as_left(self, values: dict):

@@ -68,7 +68,8 @@ class StaticFunction:
             captured, tensors = self.capture_for(args, kwargs)
             return self.run(captured, tensors, None if kwargs else args)
         except Exception as error:
-            raise in_user_lines(error) from None
+            in_user_lines(error)
+            raise
 
     def capture_for(self, args, kwargs) -> tuple:
         """The captured function for these arguments, and the tensors that it takes."""
@@ -126,9 +127,9 @@ class StaticFunction:
                 try:
                     captured = self.trace_program(key, leaves, structure, places, names, sizes)
                 except Exception as error:
-                    if sizes and len(error.args) == 1:
+                    if sizes:
                         here = ", ".join(f"{name} = {n}" for name, n in sizes.items())
-                        error.args = (f"{error}\n  where: {here}",)
+                        error.add_note(f"  where: {here}")
                     raise
                 spent = perf_counter() - begun
                 self.cache.add(key, captured, names, spent)

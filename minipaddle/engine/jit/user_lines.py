@@ -36,33 +36,19 @@ class Line(NamedTuple):
 
 
 def in_user_lines(error: Exception) -> Exception:
-    """The same error, as its type and with its attributes, whose text is the report.
+    """The error itself, with the report as a note; its traceback begins anew.
 
     TRANSLATOR_DISABLE_NEW_ERROR=1 leaves errors as they are.
     """
-    if os.environ.get("TRANSLATOR_DISABLE_NEW_ERROR") == "1" or isinstance(error, UserLineError):
+    if os.environ.get("TRANSLATOR_DISABLE_NEW_ERROR") == "1":
         return error
-    kind = type(error)
-    new_kind = type(kind.__name__, (UserLineError, kind), {"__module__": kind.__module__})
-    new = new_kind.__new__(new_kind, *error.args)
-    new.args, new.report = error.args, report(error)
-    new.__dict__.update(error.__dict__)
-    return new
-
-
-class UserLineError:
-    """The part of an error that knows its report."""
-
-    report = ""
-
-    def __str__(self) -> str:
-        return self.report
-
-    __repr__ = __str__
+    if not any(note.startswith(TITLE) for note in getattr(error, "__notes__", ())):
+        error.add_note(report(error))
+    return error.with_traceback(None)
 
 
 def report(error: BaseException) -> str:
-    """The user's lines that lead to an error, and what it says."""
+    """The user's lines that lead to an error."""
     lines, folded = user_lines(error.__traceback__)
     where = getattr(getattr(error, "record", None), "where", None)
     if type(where) is tuple:  # raised by a record of a program that ran: its line
@@ -75,7 +61,6 @@ def report(error: BaseException) -> str:
         out += [f"        (and so on, {count} times)"] * (count > 1)
     if folded:
         out += ["", f"    ({folded} frames of {PACKAGE})"]
-    out += ["", f"    {type(error).__name__}: {error}"]
     if isinstance(error, RecursionError):
         out.append(ENDLESS)
     return "\n".join(out)
