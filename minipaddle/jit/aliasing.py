@@ -23,6 +23,7 @@ from ..engine.jit import aliasing
 from ..engine.jit.journal import CONTAINERS, Contents
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import flatten, parts
+from .made import check_made
 from .objects import CHANCE, everything, named, names_in, sources
 from .once import took
 from .outside import trace_whole, whole
@@ -39,6 +40,8 @@ class Strict(aliasing.Aliasing):
         top = current.top
         top.given = flatten(arguments)[0]
         returned, guards, left = trace_whole(call, function, arguments)
+        if top.made or top.begun:
+            check_made([call], returned, self.reachable)
         return returned, lambda: [*guards(), *top.spent], left
 
     def snapshot(self, functions) -> Snapshot:
@@ -55,6 +58,8 @@ class Strict(aliasing.Aliasing):
                 put_back(x, held)
                 journal.noted[place.key] = (place, place.get())
         once = isinstance(journal, whole)
+        if once and current.top.made:
+            check_made([x for x, _ in changes], None, self.reachable)
         if not (once and took(current.top, changes)):
             journal.before.check(journal.block, journal.where, CHANCE if once else ())
 

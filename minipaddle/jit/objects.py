@@ -188,8 +188,9 @@ def package_state(x, kind: type):
     attributes = {} if within(kind.__module__, PACKAGE) else {"": kind}
     if attributes:
         theirs = {k: v for k, v in own_attributes(own, kind).items() if k not in our_names(kind)}
-        attributes |= {k: v for k, v in theirs.items() if v is not None}  # a layer may move it away
+        attributes |= theirs
     attributes |= parts
+    attributes = {k: v for k, v in attributes.items() if v is not None}  # a layer may move it away
     if "__wrapped__" in own:
         attributes["__wrapped__"] = own["__wrapped__"]
     return ([*attributes], [*attributes.values()]) if attributes else None

@@ -135,7 +135,7 @@ def make_parameter(shape, dtype, attr, is_bias: bool, default_initializer, prefi
     shape = tuple(int(n) for n in shape)
     top = current.top
     with top.outside() if top.by_hand else nullcontext():
-        if LazyGuard.depth.now:
+        if LazyGuard.depth.now and not current.top.tracing:
             parameter = LazyParameter(initializer, shape, dtype, name, attr.trainable)
         else:
             values = values_of(initializer, shape, dtype)

@@ -10,6 +10,7 @@ from functools import wraps
 from inspect import signature
 from math import inf
 from typing import ClassVar
+from weakref import ref
 
 from ..core.casting import casting
 from ..core.prelude import (
@@ -27,7 +28,7 @@ from ..engine.sharding.array import sharded
 from .groups import as_groups, as_regularizer, make_group
 from .lr import LRScheduler
 from .master import in_single
-from .rate import Rate
+from .rate import Rate, traces
 from .update import updated
 
 
@@ -78,6 +79,7 @@ class Optimizer:
         self._use(learning_rate)
         self._name = name
         self._states: dict[Tensor, ParameterState] = {}
+        self._trace = ref(current.top) if traces() else None
         shared = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
         defaults = self.options | shared
         self._param_groups = [make_group(g, defaults) for g in as_groups(parameters)]
@@ -204,7 +206,9 @@ class Optimizer:
             state.set_value(new_state)
 
     def _create_state(self, group, p) -> ParameterState:
-        """States are made outside any program: they are tensors from the start."""
+        """States are made outside any program: they are tensors from the start. If the traced
+        function made the optimizer, and nothing keeps it, each run begins with these values.
+        """
         half = p.spec.dtype in dt.HALVES
         dtype = dt.float32.numpy if half else p.spec.dtype
         options = self.options_for(p, group)
@@ -217,6 +221,8 @@ class Optimizer:
             states[name] = self.placed(p, name, state)
             states[name].name = self._key(p, name)  # in a captured step they are known by it
         master = self.master_of(p, dtype) if half and self.multi_precision else None
+        if self._trace is not None and self._trace() is current.top:
+            current.top.note_first_values(states.values(), master)
         kept = self._states[p] = ParameterState(options, states, dtype, half, master)
         return kept
 

@@ -9,8 +9,8 @@ import numpy
 
 from ..core import dtype as dt
 from ..core.dim import as_guarded, same_shape
-from ..core.dispatch import current, note_refusal
-from ..core.errors import not_supported, runtime_error, value_error
+from ..core.dispatch import current
+from ..core.errors import runtime_error, value_error
 from ..core.op import OPS
 from ..core.record import Record, Spec
 from ..ops.creation import assign
@@ -250,10 +250,10 @@ class Parameter(Tensor):
 
     def __init__(self, data, dtype=None, name: str = "", trainable: bool = True):
         if current.top.tracing:
-            what = "a parameter made while a program is traced: it would be new in every run"
-            hint = "make layers and parameters in __init__, or before the call"
-            raise note_refusal(not_supported(what, hint=hint))
-        super().__init__(data, dtype, stop_gradient=not trainable)
+            self.array = current.top.make_parameter(self, data, dtype)
+            self.stop_gradient = not trainable
+        else:
+            super().__init__(data, dtype, stop_gradient=not trainable)
         self.name = name
         self.optimize_attr = {"learning_rate": 1.0}
         self.regularizer = None

@@ -42,7 +42,8 @@ def alone():
 
 
 class Tracer(Eager):
-    """Writes a program; see the module. `sizes`, `host`, `with_derivative` come from outside."""
+    """Writes a program; see the module. `sizes`, `host`, `with_derivative` and
+    `make_parameter` come from outside."""
 
     tracing = True
     differentiable = True  # whether a backward may walk through the program

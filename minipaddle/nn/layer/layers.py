@@ -63,6 +63,8 @@ class Layer(Tree, State):
     training = True
 
     def __init__(self, name_scope: str | None = None, dtype="float32"):
+        if current.top.tracing and not current.top.by_hand:
+            current.top.layers[id(self)] = self  # each run makes it anew: it has no earlier state
         self._full_name = unique(snake(type(self).__name__ if name_scope is None else name_scope))
         self._dtype = dt.public(dt.default() if dtype is None else dtype).name
         self._parameters: OrderedDict[str, Parameter | None] = Parts()
