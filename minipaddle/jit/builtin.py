@@ -12,6 +12,7 @@ from ..engine.core.dispatch import Recording, current
 from ..engine.core.dtype import default, int64
 from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
+from ..engine.eager.tensor import Tensor
 from ..engine.jit import aliasing
 from ..engine.jit.calling import LIST_METHODS, SPECIAL, TABLE, UNCONVERTED, call
 from ..engine.jit.ignore import MARK
@@ -19,6 +20,7 @@ from ..engine.jit.leaves import scalar
 from ..engine.jit.truth import and_, or_, truth
 from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
+from ..engine.ops.creation import assign
 from ..engine.ops.gather import take
 from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
@@ -52,6 +54,29 @@ def casting(kind, dtype):
         return elementwise.cast(scalar(x.detach()), dtype=dtype())
 
     return cast
+
+
+def reading(method, convert):
+    """`item`, `numpy` or `tolist`: of whole numbers or booleans of a program a tensor of it, which
+    serves as an index, a size or a condition; the values of others are refused.
+    """
+
+    def read(x, *args):
+        whole = is_static(x) and x.spec.dtype.kind in "biu"
+        return convert(x, *args) if whole else method(x, *args)
+
+    return read
+
+
+def item(x, *args):
+    """`Tensor.item`: a 0-D tensor."""
+    x = x.flatten()[args[0]] if len(args) == 1 else x[args] if args else x
+    return bool_(x) if x.spec.dtype.kind == "b" else casting(int, lambda: int64.numpy)(x)
+
+
+def tolist(x):
+    """`Tensor.tolist`: lists of 0-D tensors."""
+    return item(x) if not x.spec.shape else [tolist(row) for row in x]
 
 
 def bool_(*args):
@@ -131,6 +156,9 @@ TABLE |= {
     enumerate: enumerate_,
     zip: zip_,
     reversed: reversed_,
+    Tensor.item: reading(Tensor.item, item),
+    Tensor.numpy: reading(Tensor.numpy, lambda x, blocking=True: assign(x.detach())),
+    Tensor.tolist: reading(Tensor.tolist, tolist),
     setattr: lambda owner, name, value: builtins.setattr(writing(owner, name), name, value),
     delattr: lambda owner, name: builtins.delattr(writing(owner, name), name),
 }

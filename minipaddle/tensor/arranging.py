@@ -136,7 +136,8 @@ def broadcast_shape(x_shape, y_shape):
 def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
     """Each element repeated `repeats` times in place, along `axis` (flattened without one).
 
-    With a tensor of counts, one for each place, a program knows the shape when it runs.
+    With a tensor of counts, one for each place or one for all, a program knows the shape when it
+    runs.
     Source: Paddle API `paddle.repeat_interleave`.
 
     >>> import minipaddle as paddle
@@ -145,6 +146,8 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
     """
     x, axis = (flatten(x), 0) if axis is None else (x, axis_of(axis, x.spec.ndim))
     shape = x.spec.shape
+    if getattr(repeats, "shape", None) in ([], [1]):
+        (repeats,) = whole_numbers(repeats, "repeats")
     if not isinstance(repeats, int | Dim):
         return indexing.take(x, repeated(repeats), axis=axis)
     apart = movement.reshape(x, shape=movement.replaced(shape, axis, shape[axis], 1))

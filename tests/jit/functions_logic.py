@@ -306,3 +306,31 @@ def shape_comparisons(x):
 def comparison_with_none(x):
     y = None
     return x if y == None else x + 1  # noqa: E711
+
+
+@example((X, I(3)), (X, I([2])))
+def item_as_a_size(x, n):
+    n = n.item()
+    return paddle.arange(n), paddle.zeros([n, 2]) + x, paddle.arange(5)[:n], [x, x * 2, x * 3, x][n]
+
+
+@example((X, I(3)), (X, I(1)))
+def item_as_a_number(x, n):
+    n, more = n.item(), (n > 2).item()
+    for k in range(n):
+        x = x + k
+    return x * (n + 1) if more and n % 2 else x - n // 2
+
+
+@example((X, I([3, 1])), (X, I([1, 2])))
+def numpy_and_tolist_of_whole_numbers(x, sizes):
+    first, second = sizes.tolist()
+    whole = sizes.numpy()
+    whole[0] = 5
+    last = sizes.item(1) if whole.max() > 2 else first
+    return x.expand([first, 2]), second * x, sizes, int(whole.sum()) + last, int(whole[1])
+
+
+@example((X, I(2)), (X, I([3])))
+def repeated_by_a_tensor(x, n):
+    return paddle.repeat_interleave(x, n), paddle.repeat_interleave(x, int(n))

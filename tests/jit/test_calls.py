@@ -449,6 +449,8 @@ def test_values_are_not_there_yet():
         lambda x: x.numpy(),
         lambda x: np.sin(x),
         lambda x: x.tolist(),
+        lambda x: f"{x.sum().astype('int64').item()}",
+        lambda x: np.zeros(x.sum().astype("int64").numpy()),
     ):
         with pytest.raises(TypeError, match=r"no value yet|np\.sin"):
             to_static(look)(ones(1))

@@ -1027,3 +1027,39 @@ def test_files_that_are_no_text(path, monkeypatch):
         file.truncate(1 << 40)  # a hole: it takes no room on the disk
     with pytest.raises(ValueError, match="larger than"):
         paddle.jit.load(path)
+
+
+# ---- sizes that a run decides --------------------------------------------------------------------
+
+
+def padded(mode):
+    def pad(x):
+        h, w = x.shape[2], x.shape[3]
+        return F.pad(x, [0, (8 - w % 8) % 8, (4 - h % 4) % 4, 0], mode=mode)
+
+    return pad
+
+
+def padded_by_tensors(x):
+    w = paddle.shape(x)[3]
+    return F.pad(x, [0, (8 - w % 8) % 8, 0, 0], value=2.0)
+
+
+def in_windows(x):
+    b, c, h, w = x.shape
+    x = F.pad(x, [0, (7 - w % 7) % 7, 0, (7 - h % 7) % 7])
+    h, w = x.shape[2:]
+    return x.reshape([b, c, h // 7, 7, w // 7, 7]).transpose([0, 2, 4, 3, 5, 1])
+
+
+PADDED = [*map(padded, ["constant", "reflect", "replicate", "circular"]), padded_by_tensors,
+          in_windows]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", PADDED)
+def test_a_pad_that_is_0_for_some_sizes(path, function):
+    paddle.jit.save(function, path, input_spec=[InputSpec([None, 2, None, None])])
+    loaded = paddle.jit.load(path)
+    for size in ((13, 21), (9, 30), (16, 8), (8, 8), (28, 56)):
+        x = paddle.rand([1, 2, *size])
+        same(loaded(x), function(x))

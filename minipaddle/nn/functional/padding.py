@@ -58,13 +58,18 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     if mode == "constant":
         return with_border(x, [pairs.get(d, (0, 0)) for d in range(x.spec.ndim)], value)
     for axis, (before, after) in pairs.items():
-        if before or after:
+        if not (never_any(before) and never_any(after)):
             n = x.spec.shape[axis]
-            if isinstance(n, Dim):
+            if any(isinstance(size, Dim) for size in (n, before, after)):
                 x = indexing.take(x, open_border(mode, n, before, after), axis=axis)
             else:
                 x = ops.remap(x, axis=axis, index=border_index(mode, n, before, after))
     return x
+
+
+def never_any(n) -> bool:
+    """Whether a number of elements is 0, for every size that only a run knows."""
+    return not isinstance(n, Dim) and n == 0
 
 
 def with_border(x, pairs, value):
@@ -74,7 +79,7 @@ def with_border(x, pairs, value):
         cut = tuple((max(-a, 0), n - max(-b, 0), 1) for n, (a, b) in zip(shape, pairs))
         x = movement.slice_(x, index=cut)
         pairs = [(max(a, 0), max(b, 0)) for a, b in pairs]
-    if not any(map(any, pairs)):
+    if all(never_any(p) for pair in pairs for p in pair):
         return x
     value = value if x.spec.dtype in FLOATS else int(value)
     return arrangement.pad(x, widths=tuple(pairs), value=value)

@@ -28,7 +28,8 @@ def whole_numbers(values) -> list[int]:
     if hasattr(values, "spec"):
         values = current.top.sizes(values)
     many = values if isinstance(values, list | tuple) else [values]
-    return [v if isinstance(v, Dim) else int(whole(v) if hasattr(v, "spec") else v) for v in many]
+    many = [whole(v) if hasattr(v, "spec") else v for v in many]
+    return [v if isinstance(v, Dim) else int(v) for v in many]
 
 
 def paddings(padding, n: int, *, size, kernel, stride, channel_last: bool = False) -> tuple:
