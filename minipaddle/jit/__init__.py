@@ -9,6 +9,7 @@ from . import (
     builtin,
     converters,
     dy2static,
+    growth,
     inspection,
     marking,
     peeling,
