@@ -9,7 +9,6 @@ import warnings
 
 from ..core.files import replace
 from ..eager.hosting import Call
-from ..engine.core import dim as dims
 from ..engine.core.dim import HINT, assuming, symbol, with_equalities
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
@@ -17,10 +16,8 @@ from ..engine.eager.side_effects import Trace
 from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter
 from ..engine.eager.tracer import trace
-from ..engine.ir.control import while_loop
-from ..engine.ir.cut import pruned
 from ..engine.ir.printer import plain
-from ..engine.ir.program import ITEM, NUMBER, Program, everywhere, regions
+from ..engine.ir.program import Program
 from ..engine.jit.to_static import StaticFunction, Switch, argument_names, tensor_function
 from ..engine.jit.tree import flatten
 from ..engine.ops import creation
@@ -29,6 +26,7 @@ from ..ir.input_spec import BATCH, InputSpec, with_own_batch
 from ..ir.parser import parse_all
 from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage
+from .dropping import drop_saved_iterations, with_outputs
 from .formats import export
 from .loading import TranslatedLayer
 from .objects import iterator
@@ -152,24 +150,6 @@ def with_hooks(target, name: str, function):
         return function
     hooked = target._forward_pre_hooks or target._forward_post_hooks
     return target.__call__ if hooked else function
-
-
-def with_outputs(method: Method, chosen) -> Method:
-    """A method that gives some of its outputs, as `output_spec` says."""
-    places = [k for k in method.places if k is not None]
-    names = [f"output_{k}" for k in range(len(places))]
-    if len(chosen) == len(places):
-        return method
-    known = [names.index(x.name) if getattr(x, "name", None) in names else x for x in chosen]
-    if not known or any(type(k) is not int or k not in range(len(places)) for k in known):
-        raise value_error(
-            f"jit.save was given {chosen!r:.80} in output_spec",
-            expected=f"places from 0 to {len(places) - 1}, or some of the function's outputs",
-        )
-    program = method.program
-    program.outputs = [program.outputs[places[k]] for k in known]
-    leaves, structure = flatten(None if len(known) == 1 else [None] * len(known))
-    return Method(drop_saved_iterations(program), structure, leaves, [*range(len(known))])
 
 
 # ---- programs --------------------------------------------------------------------------------
@@ -316,43 +296,6 @@ def check_side_effects(after: list, program: Program) -> None:
                 f"{program.name} leaves {what} behind, which a saved program cannot",
                 hint="save the forward alone; a training step should end with clear_grad()",
             )
-
-
-def drop_saved_iterations(program: Program) -> Program:
-    """The program, whose loops save no iterations for a derivative that it does not compute."""
-    drop_unread_items(program)
-    used: dict = {}
-    for record in everywhere(program):
-        if record.op is ITEM:
-            whole = record.inputs[0]
-            used[whole] = max(used.get(whole, 0), record.attrs["k"])
-    for record in everywhere(program):
-        for region in regions(record).values():
-            pruned(region)
-        n = record.attrs.get("carried")
-        if record.op is while_loop and used.get(record, 0) < n:
-            record.attrs["keep"], record.shape = False, record.shape[:n]
-    return program
-
-
-def drop_unread_items(program: Program) -> None:
-    """Drop what nothing reads: also items of loops that `pruned` keeps because they are the first
-    to show a size, if nothing else has this size.
-    """
-    pruned(program)
-    records = [*everywhere(program)]
-    read = {x for r in records for x in r.inputs} | {*program.results}
-    items = [r for r in program.records if r.op is ITEM and r.inputs[0].op is while_loop]
-    idle = {r for r in items if r not in read}
-    rest = [r for r in records if r not in idle and r.op is not while_loop]
-    numbers = [x.attrs["value"] for r in records for x in r.inputs if x.op is NUMBER]
-    sizes = sizes_in((*numbers, *((r.shape, *r.attrs.values()) for r in rest)))
-    program.records = [r for r in program.records if r not in idle or sizes_in(r.shape) & sizes]
-
-
-def sizes_in(value) -> set:
-    """The names of the open sizes in a value of a record."""
-    return set().union(*map(sizes_in, value)) if type(value) is tuple else dims.symbols(value)
 
 
 # ---- states ----------------------------------------------------------------------------------

@@ -61,6 +61,7 @@ NUMPY_ALLOWED = {
     "engine/jit/to_static.py": "arguments may be NumPy arrays",
     "jit/objects.py": "NumPy's arrays and generators are objects of the user's",
     "jit/snapshot.py": "they are put back as they were",
+    "jit/once.py": "its generators are seeded and drawn from",
     "eager/sizes.py": "arrays of sizes that are no numbers yet have no dtype but object",
     "engine/codegen/accumulator.py": "C's dtypes are NumPy's; no array is touched",
     "codegen/generator.py": "likewise",
