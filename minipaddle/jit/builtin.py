@@ -61,11 +61,11 @@ def reading(method, convert):
     serves as an index, a size or a condition; the values of others are refused.
     """
 
-    def read(x, *args):
+    def _read(x, *args):  # errors name the method
         whole = is_static(x) and x.spec.dtype.kind in "biu"
         return convert(x, *args) if whole else method(x, *args)
 
-    return read
+    return _read
 
 
 def item(x, *args):
