@@ -35,6 +35,12 @@ def to_static(
     on tensors that have no values, and what it does is recorded. `input_spec` (InputSpecs, nested
     as the arguments are) leaves sizes open. Python's control flow over tensors is converted.
 
+    What the function reads outside (attributes, variables of its module and of functions around it,
+    items of containers, parts and numbers of layers) is compared at each call: another value leads
+    to another program, another tensor of the same shape and dtype is simply used. What code that is
+    not converted reads on its own, a library that looks at a file, the clock or an environment
+    variable, is taken as it was when the function was traced.
+
     `backend` says what runs the program. "interpreter": one operator after the other. "native": one
     compiled C function, or on a GPU one CUDA graph ("cuda" insists on that). "auto", the default:
     the interpreter runs the first calls; from the second call on a thread compiles the program, and

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from ..engine.jit.templates import constant, runtime
+from ..engine.jit.templates import constant, runtime, stand
 from ..engine.jit.transpile import INSTRUMENTS
 from ..engine.jit.walking import Rewriter, copied
 
@@ -31,36 +31,47 @@ class Instrument(Rewriter):
         if isinstance(node.value, ast.Name) and node.value.id == "_jst":
             return node
         if not isinstance(node.ctx, ast.Load):
-            self.generic_visit(node)
-            return node
+            return self.target(node, read=isinstance(node.ctx, ast.Del))
         value = self.container(node.value) if node.attr in GROWING else self.visit(node.value)
         return runtime("attr", node, value, constant(self.mangled(node.attr), node))
 
     def visit_Subscript(self, node):
-        stored = not isinstance(node.ctx, ast.Load)
+        stored = isinstance(node.ctx, ast.Store)
         key = isinstance(node.slice, ast.Constant) and type(node.slice.value) is str
         value = self.container(node.value) if stored or key else self.visit(node.value)
         node.slice = self.visit(node.slice)
-        if not stored and key:
+        if key and isinstance(node.ctx, ast.Load):
             return runtime("entry", node, value, node.slice)
         node.value = value
         return node
 
     def visit_AugAssign(self, node):
         """`x.a += 1` reads `x.a`: its object says so before the value is computed."""
-        target = node.target
-        if isinstance(target, ast.Name):
-            self.names[target.id] = True
+        if isinstance(node.target, ast.Name):
+            self.names[node.target.id] = True
+        elif isinstance(node.target, ast.Attribute):
+            self.target(node.target, read=True)
         else:
-            writing = target.value.args  # of `_jst.writing(x, "a")`
-            writing[0] = self.visit(writing[0])
-            if isinstance(target, ast.Attribute):
-                name = constant(self.mangled(target.attr), target)
-                writing[0] = runtime("read", target, writing[0], name)
-            else:
-                target.slice = self.visit(target.slice)
+            self.generic_visit(node.target)
         node.value = self.visit(node.value)
         return node
+
+    def target(self, node, *, read: bool):
+        """`_jst.writing(x, "a").a`, which is written; with `read` it must have a value before."""
+        if not (isinstance(node.value, ast.Call) and len(node.value.args) == 2):
+            self.generic_visit(node)
+            return node
+        owner, name = self.visit(node.value.args[0]), constant(self.mangled(node.attr), node)
+        owner = runtime("read", node, owner, name) if read else owner
+        node.value.args[:] = owner, constant(name.value, node)
+        return node
+
+    def visit_ImportFrom(self, node):
+        """`from m import a` reads `m.a`."""
+        names = [] if node.level else [constant(alias.name, node) for alias in node.names]
+        module = constant(node.module, node)
+        calls = [stand(ast.Expr(runtime("imported", node, module, n)), node) for n in names]
+        return [node, *calls]
 
     def visit_MatchValue(self, node):
         return node

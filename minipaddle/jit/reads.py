@@ -36,6 +36,9 @@ PARTS = ("_parameters", "_sub_layers", "_buffers")
 LAYER = ("_parameters", "_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
 """What every layer is noted with. A buffer is noted where it is read."""
 
+FIELDS = {"array", "record", "stop_gradient"}
+"""What the engine keeps in a tensor, besides names that begin with _."""
+
 PLAIN = {"__init__", "__new__", "__repr__", "__str__", "__call__", "__getattr__", "__setattr__",
          "__delattr__", "__init_subclass__", "__class_getitem__", "__post_init__"}  # fmt: skip
 """Special methods that are converted, or that tell nothing of an object's state."""
@@ -119,10 +122,14 @@ class Reads:
     def attribute(self, owner, name: str, value, whole: bool = True) -> None:
         """Note that `owner.name` was read; `value` is MISSING if there is none."""
         kind = type(owner)
-        if kind in CONSTANT or not self.is_outside(owner) or name[:2] == "__":
-            return
-        if isinstance(owner, NUMPY.ndarray):
-            return  # its guard compares the numbers
+        if isinstance(owner, Tensor):
+            return self.of_tensor(owner, name)
+        if kind in CONSTANT or not self.is_outside(owner):
+            return None
+        if name == "__dict__":
+            return self.note(Held(vars(owner), f"vars({kind.__name__})"), MISSING)
+        if name[:2] == "__" or isinstance(owner, NUMPY.ndarray):
+            return None  # the guard of an array compares its numbers
         if kind is ModuleType:
             if of_library(owner) and (callable(value) or type(value) is ModuleType):
                 self.mark(value)
@@ -132,6 +139,13 @@ class Reads:
             self.member(owner, name, whole)
         elif is_users(kind) or is_layer(owner):
             self.instance(owner, kind, name, value, whole)
+        return None
+
+    def of_tensor(self, x: Tensor, name: str) -> None:
+        """Note an attribute that the user gave a tensor of the outside."""
+        outside = not is_static(x) or id(x) in self.tracer.lifted
+        if outside and name in vars(x) and not hasattr(type(x), name) and name not in FIELDS:
+            self.note(Stored(vars(x), name, x, "attribute"), vars(x)[name])
 
     def instance(self, owner, kind: type, name: str, value, whole: bool) -> None:
         """Note an attribute of an object: where it is, or that it is not where it could be."""
@@ -290,8 +304,6 @@ def is_of_library(kind: type) -> bool:
 def attr(owner, name: str, whole: bool = True):
     """`owner.name`; the getter of a property is converted."""
     kind = type(owner)
-    if kind is Tensor:
-        return getattr(owner, name)
     if kind is super:  # the classes after its own, in the order in which it asks them
         order, owner_ = owner.__self_class__.__mro__, owner.__self__
         later = order[order.index(owner.__thisclass__) + 1 :]
@@ -309,6 +321,12 @@ def attr(owner, name: str, whole: bool = True):
 def part(owner, name: str):
     """`owner.name`, of which the code does not read what it holds."""
     return attr(owner, name, False)
+
+
+def imported(module: str, name: str) -> None:
+    """`from module import name` has run."""
+    if module in sys.modules and name in vars(sys.modules[module]):
+        attr(sys.modules[module], name)
 
 
 def entry(owner, key):
@@ -357,5 +375,6 @@ def read(owner, name: str):
     return owner
 
 
-RUNTIME.attr, RUNTIME.part, RUNTIME.read, RUNTIME.entry = attr, part, read, entry
+for _function in (attr, part, read, imported, entry):
+    setattr(RUNTIME, _function.__name__, _function)
 TABLE |= {getattr: getattr_, hasattr: hasattr_, vars: vars_}

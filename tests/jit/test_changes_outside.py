@@ -6,6 +6,7 @@ world, calls it again, and returns all that somebody holds. Eager mode says what
 """
 
 import os
+import sys
 import threading
 import types
 from dataclasses import dataclass
@@ -848,6 +849,88 @@ def seed_inside(conv):
 
     f = conv(f)
     return [f(X(1)), f(X(1)), f(X(1))]
+
+
+@case
+def private_attribute(conv):
+    class Counter:
+        def __init__(self):
+            self.__h, self.__n = X(0), 1
+
+        def step(self, x):
+            self.__h = self.__h + x * self.__n
+            return self.__h
+
+        def set(self, n):
+            self.__n = n
+
+    a = Counter()
+    f = conv(a.step)
+    r = [f(X(1)), f(X(1))]
+    a.set(5)
+    return [*r, f(X(1))]
+
+
+@case
+def deleted_attribute(conv):
+    o = Thing(h=X(1))
+
+    def f(x):
+        y = x + o.h
+        del o.h
+        return y
+
+    f, r = conv(f), []
+    for h in (X(1), X(2), None):
+        if h is not None:
+            o.h = h
+        try:
+            r += [f(X(1)), float(hasattr(o, "h"))]
+        except AttributeError:
+            r.append(-1.0)
+    return r
+
+
+@case
+def imported_inside(conv):
+    def f(x):
+        from config_of_user import depth
+
+        return x * depth
+
+    sys.modules["config_of_user"] = config
+    config.depth = 2
+    f = conv(f)
+    r = [f(X(1))]
+    config.depth = 7
+    return [*r, f(X(1))]
+
+
+@case
+def dict_of_an_object(conv):
+    o = Thing(n=1)
+
+    def f(x):
+        return x * o.__dict__["n"] + len(vars(o))
+
+    f = conv(f)
+    r = [f(X(1))]
+    o.n, o.m = 4, 1
+    return [*r, f(X(1))]
+
+
+@case
+def attribute_of_a_tensor(conv):
+    w = X(2)
+    w.factor = 3
+
+    def f(x):
+        return x * w * w.factor
+
+    f = conv(f)
+    r = [f(X(1))]
+    w.factor = 5
+    return [*r, f(X(1))]
 
 
 def net():

@@ -432,6 +432,19 @@ def test_a_number_that_changes_is_told():
     )
 
 
+def test_a_number_that_changes_at_every_call_is_named():
+    holder = Holder()
+
+    @paddle.jit.to_static
+    def f(x):
+        holder.count += 1
+        return x
+
+    with pytest.warns(UserWarning, match="`Holder.count` changes at every call: make it a tensor"):
+        for _ in range(11):
+            f(ones(1))
+
+
 def test_an_array_is_read_in_each_run():
     array, mask = np.zeros(9), np.zeros(9, bool)
 

@@ -153,9 +153,12 @@ class StaticFunction:
         return captured
 
     def warn(self) -> None:
+        reasons = [miss.reason for miss in self.cache.misses][-MANY:]
+        (cause, *others) = {reason.partition(" is ")[0] for reason in reasons}
+        steady = "" if others else f"`{cause}` changes at every call: make it a tensor. "
         warnings.warn(
-            f"{self.__name__} was traced {MANY + 1} times; the last reasons: "
-            + " | ".join(miss.reason for miss in list(self.cache.misses)[-3:])
+            f"{self.__name__} was traced {MANY + 1} times. {steady}The last reasons: "
+            + " | ".join(reasons[-3:])
             + ". An input_spec with None where a size varies makes one program for all sizes; "
             "for sequences of many lengths see paddle.io.bucketed",
             stacklevel=5,
