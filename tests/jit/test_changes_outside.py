@@ -1177,7 +1177,7 @@ def test_as_in_eager_mode(name, form):
 
 
 @pytest.mark.parametrize("backend", BACKENDS[1:])
-@pytest.mark.parametrize("name", filter(slowly, CASES))
+@pytest.mark.parametrize("name", [*filter(slowly, CASES)])
 def test_compiled_as_in_eager_mode(name, backend):
     assert not difference(name, backend, "function")
 
