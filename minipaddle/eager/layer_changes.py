@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from itertools import count
 
-from ..engine.eager.control_flow import is_static
+from ..engine.eager.side_effects import is_symbolic
 from ..engine.eager.tensor import Tensor
 from ..engine.eager.tracer import Tracer
 from ..engine.jit.journal import MISSING, Attribute, same_parts
@@ -80,7 +80,10 @@ class Stores:
             for layer, stores in self.of.values()
             for store, before in stores
             for name, now in store.items()
-            if now is not before.get(name) and is_static(now) and id(now) not in known
+            if now is not before.get(name)
+            and isinstance(now, Tensor)
+            and is_symbolic(now)
+            and id(now) not in known
         ]
 
     def undo(self) -> None:

@@ -21,8 +21,8 @@ from types import FunctionType, MethodType, ModuleType
 
 from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE
-from ..engine.eager.control_flow import is_static
 from ..engine.eager.device import NUMPY
+from ..engine.eager.side_effects import is_symbolic
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.calling import TABLE, converted
 from ..engine.jit.ignore import within
@@ -76,7 +76,7 @@ class Reads:
 
     def note(self, place, value, whole: bool = True) -> None:
         """Note that a place of the outside was read."""
-        if is_static(value) and id(value) not in self.tracer.lifted:
+        if isinstance(value, Tensor) and not self.has(value):
             return  # the trace has put it there
         known = self.found.get(place.key)
         if known is not None:
@@ -141,10 +141,13 @@ class Reads:
             self.instance(owner, kind, name, value, whole)
         return None
 
+    def has(self, x: Tensor) -> bool:
+        """Whether a tensor is outside."""
+        return not is_symbolic(x) or id(x) in self.tracer.lifted
+
     def of_tensor(self, x: Tensor, name: str) -> None:
         """Note an attribute that the user gave a tensor of the outside."""
-        outside = not is_static(x) or id(x) in self.tracer.lifted
-        if outside and name in vars(x) and not hasattr(type(x), name) and name not in FIELDS:
+        if self.has(x) and name in vars(x) and not hasattr(type(x), name) and name not in FIELDS:
             self.note(Stored(vars(x), name, x, "attribute"), vars(x)[name])
 
     def instance(self, owner, kind: type, name: str, value, whole: bool) -> None:
