@@ -441,8 +441,7 @@ def test_a_number_that_changes_at_every_call_is_named():
         return x
 
     with pytest.warns(UserWarning, match="`Holder.count` changes at every call: make it a tensor"):
-        for _ in range(11):
-            f(ones(1))
+        [f(ones(1)) for _ in range(11)]
 
 
 def test_an_array_is_read_in_each_run():
