@@ -341,7 +341,7 @@ X = paddle.ones([1, 4, 4, 4])
     [
         (lambda: F.pad(X, [1, 2, 3]), "a pair"),
         (lambda: F.pad(X, [1, 1], "reflect"), "4 numbers, last axis first"),
-        (lambda: F.pad(X, [1] * 6), "or 8 for all axes"),
+        (lambda: F.pad(X, [1] * 10), "or 8 for all axes"),
         (lambda: F.pad(X, [4, 0, 0, 0], "reflect"), "less than the size"),
         (lambda: F.pad(paddle.ones([1, 1, 0]), [1, 1], "replicate"), "not empty"),
         (lambda: F.pad(X, [1, 1, 1, 1], "mirror"), "circular"),
