@@ -103,7 +103,8 @@ class Optimizer:
             self._rate = Rate(learning_rate)
         else:
             raise type_error(
-                f"the learning rate is no number, but of type {type(learning_rate).__name__}",
+                f"the learning rate is {learning_rate!r:.40}, of type "
+                f"{type(learning_rate).__name__}",
                 "a float or a schedule of paddle.optimizer.lr",
                 hint="the learning rate comes first: Adam(0.1, parameters=model.parameters())",
             )
