@@ -130,16 +130,29 @@ def test_a_drain_ends_though_clients_do_not(folder):
     assert "timeout graceful shutdown exceeded" in text
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_load_that_does_not_end(tmp_path):
-    """A pipe for a file: nobody writes to it. The others are served; meanwhile it is 503."""
-    save_affine(tmp_path)
-    for name in ("pipe", "options"):
-        save_affine(tmp_path, name)
-    (tmp_path / "pipe/1/model.pdmodel").unlink()
-    os.mkfifo(tmp_path / "pipe/1/model.pdmodel")
-    os.mkfifo(tmp_path / "options/config.json")
-    process = Process(tmp_path, "--load-limit", "4", "--poll", "0.1", ready=False)
+DISK = """
+import io, time
+opened = io.open
+def wait(path, *args, **kwargs):
+    if str(path).endswith(("pipe/1/model.pdmodel", "options/config.json")):
+        time.sleep(1000)
+    return opened(path, *args, **kwargs)
+io.open = __builtins__["open"] = wait
+"""
+"""A disk that does not answer for some files, as one on a network may not."""
+
+
+def test_a_load_that_does_not_end(tmp_path, monkeypatch):
+    """A disk does not answer. The others are served; meanwhile it is 503."""
+    models, disk = tmp_path / "models", tmp_path / "disk"
+    disk.mkdir()
+    (disk / "sitecustomize.py").write_text(DISK)
+    path = os.pathsep.join(filter(None, [str(disk), os.environ.get("PYTHONPATH")]))
+    monkeypatch.setenv("PYTHONPATH", path)
+    for name in ("affine", "pipe", "options"):
+        save_affine(models, name)
+    (models / "options/config.json").write_text("{}")
+    process = Process(models, "--load-limit", "4", "--poll", "0.1", ready=False)
     infer = {name: f"/v2/models/{name}/infer" for name in ("affine", "pipe", "options", "none")}
     wait_until(lambda: process.get("/v2/models/affine/ready") == 200)
     assert process.infer([1, 2]) == [3, 5]
@@ -151,8 +164,8 @@ def test_a_load_that_does_not_end(tmp_path):
     with process.open("/v2/repository/index", b"{}") as answer:
         found = {each["name"]: each for each in json.loads(answer.read())}
     assert found["pipe"]["reason"] == "it took more than 4 s"
-    (tmp_path / "options/config.json").unlink()
-    save_affine(tmp_path, "later")
+    (models / "options/config.json").unlink()
+    save_affine(models, "later")
     wait_until(lambda: process.get("/v2/models/later/ready") == 200)
     wait_until(lambda: process.get("/v2/models/options/ready") == 200)
     assert process.infer([1, 2]) == [3, 5]
