@@ -1,7 +1,15 @@
 """Flips, repetitions, diagonals and triangles. The values do not change."""
 
 from ..core.axes import accepts_varargs, axes_of, axis_of, tensors, whole_numbers
-from ..core.prelude import Dim, broadcast_shapes, indexing, movement, public, value_error
+from ..core.prelude import (
+    Dim,
+    Var,
+    broadcast_shapes,
+    indexing,
+    movement,
+    public,
+    value_error,
+)
 from ..ops import arrangement
 from ..ops.scatter import repeated
 from .shaping import exchange_axes, flatten
@@ -146,7 +154,7 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
     """
     x, axis = (flatten(x), 0) if axis is None else (x, axis_of(axis, x.spec.ndim))
     shape = x.spec.shape
-    if getattr(repeats, "shape", None) in ([], [1]):
+    if isinstance(repeats, Var) and type(repeats.spec.size) is int and repeats.spec.size == 1:
         (repeats,) = whole_numbers(repeats, "repeats")
     if not isinstance(repeats, int | Dim):
         return indexing.take(x, repeated(repeats), axis=axis)
