@@ -45,7 +45,7 @@ def lgamma(m, x):
     >>> paddle.lgamma(paddle.to_tensor([1.0])).tolist()
     [0.0]
     """
-    return m.where(m.abs(x) < 1e-30, -m.log(m.abs(x)), m.gammaln(m.where(x < -1e30, m.inf, x)))
+    return m.where(m.abs(x) < 1e-30, -m.log(m.abs(x)), m.gammaln(m.where(x < -1e30, math.inf, x)))
 
 
 @elementwise(result="float")
