@@ -41,7 +41,7 @@ class Strict(aliasing.Aliasing):
         top.given = flatten(arguments)[0]
         returned, guards, left = trace_whole(call, function, arguments)
         if top.made or top.begun:
-            check_made([call], returned, self.reachable)
+            check_made([call], returned, left, self.reachable)
         return returned, lambda: [*guards(), *top.spent], left
 
     def snapshot(self, functions) -> Snapshot:
@@ -59,7 +59,7 @@ class Strict(aliasing.Aliasing):
                 journal.noted[place.key] = (place, place.get())
         once = isinstance(journal, whole)
         if once and current.top.made:
-            check_made([x for x, _ in changes], None, self.reachable)
+            check_made([x for x, _ in changes], None, [], self.reachable)
         if not (once and took(current.top, changes)):
             journal.before.check(journal.block, journal.where, CHANCE if once else ())
 

@@ -6,12 +6,9 @@ that has it: it stands for another tensor in each run, and has no value after th
 
 from __future__ import annotations
 
-from functools import partial
-
 from ..engine.core.dispatch import Recording, current
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.eager.tracer import Tracer
-from ..engine.jit.leaves import State
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import flatten
 from ..engine.ops import creation
@@ -43,16 +40,14 @@ def note_first_values(tracer, states, master) -> None:
 Tracer.note_first_values = note_first_values
 
 
-def check_made(outside: list, returned, reach) -> None:
+def check_made(outside: list, returned, left: list, reach) -> None:
     """Refuse a function that keeps a parameter it made, or a layer with one: in what it returns, in
-    what it leaves, or in an object `outside`. `reach(roots)` are objects by id.
+    the side effects `left`, or in an object `outside`. `reach(roots)` are objects by id.
 
     States of an optimizer that it does not keep have their first values in each run.
     """
     tracer = current.top
-    held = [x for tensors, _ in tracer.effects for x in tensors]
-    states = [x for _, create in tracer.effects if isinstance(create, partial) for x in create.args]
-    held += [leaf for x in states if isinstance(x, State) for leaf in x.leaves]
+    held = [leaf for each in left for leaf in each.state.leaves]
     leaves = [x for x in flatten(returned)[0] if not isinstance(x, Tensor)]
     reached = reach([*outside, *leaves, *held])
     for parameter in tracer.made:

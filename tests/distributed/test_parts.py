@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from minipaddle.distributed import CollectiveTimeout, PeerFailed, keeper, launch, mpi
+from minipaddle.engine.distributed.process_group import TIMEOUT
 
 
 class Refused(Exception):
@@ -155,6 +156,7 @@ class Over(BaseException):
 def kept(monkeypatch, status: int) -> list:
     """What the keeper does when its rank ends so."""
     done = []
+    monkeypatch.setenv("PADDLE_PG_TIMEOUT", "1e6")
     monkeypatch.setattr(os, "fork", lambda: 42)
     monkeypatch.setattr(os, "waitpid", lambda pid, flags: (pid, status))
     monkeypatch.setattr(os, "kill", lambda *call: done.append(call))
@@ -203,6 +205,7 @@ def test_launch_leaves_what_it_was_not_told(monkeypatch):
     monkeypatch.setattr(os, "execv", lambda path, call: None)
     monkeypatch.setattr(launch, "find_mpiexec", lambda: "mpiexec")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.delenv("PADDLE_PG_TIMEOUT", raising=False)
+    monkeypatch.setenv("PADDLE_PG_TIMEOUT", "0")  # to be put back
     launch.main(["train.py"])
-    assert not {"CUDA_VISIBLE_DEVICES", "PADDLE_PG_TIMEOUT"} & os.environ.keys()
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
+    assert float(os.environ["PADDLE_PG_TIMEOUT"]) == TIMEOUT * 1e3  # the keepers', too

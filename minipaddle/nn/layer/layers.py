@@ -7,7 +7,7 @@ from inspect import signature
 from itertools import count
 
 from ...core.prelude import current, dt, not_supported, note_refusal, teach, type_error
-from ...eager.layer_changes import Parts, changes
+from ...eager.layer_changes import Parts, changes, stores_of
 from ...engine.eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
@@ -64,7 +64,7 @@ class Layer(Tree, State):
 
     def __init__(self, name_scope: str | None = None, dtype="float32"):
         if current.top.tracing and not current.top.by_hand:
-            current.top.layers[id(self)] = self  # each run makes it anew: it has no earlier state
+            stores_of(current.top).of[id(self)] = self, []  # each run makes it anew
         self._full_name = unique(snake(type(self).__name__ if name_scope is None else name_scope))
         self._dtype = dt.public(dt.default() if dtype is None else dtype).name
         self._parameters: OrderedDict[str, Parameter | None] = Parts()
