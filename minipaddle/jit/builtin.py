@@ -25,6 +25,7 @@ from ..engine.ops.gather import take
 from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
+from .growth import bound_of_dtype, note_whole
 from .sequences import enumerate_, range_, reversed_, zip_
 from .snapshot import Snapshot
 
@@ -51,7 +52,8 @@ def casting(kind, dtype):
         x = args[0]
         if x.spec.size != 1:
             x.item()  # raises the error of eager mode
-        return elementwise.cast(scalar(x.detach()), dtype=dtype())
+        found = elementwise.cast(scalar(x.detach()), dtype=dtype())
+        return note_whole(found, bound_of_dtype(x.spec.dtype)) if kind is int else found
 
     return cast
 

@@ -1,8 +1,9 @@
-"""Whole numbers of Python that a loop on a tensor carries do not wrap around."""
+"""Whole numbers of Python that only a run knows do not wrap around."""
 
 import pytest
 
 import minipaddle as paddle
+from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 
 
 def times(n):
@@ -66,7 +67,7 @@ def test_what_leaves_64_bits_is_refused(function, backend):
     static, most = paddle.jit.to_static(function, backend=backend), GROWING[function]
     for n in (0, 1, most):
         assert int(static(paddle.to_tensor(n))) == int(function(paddle.to_tensor(n)))
-    with pytest.raises(OverflowError, match="leaves 64 bits in a loop on a tensor"):
+    with pytest.raises(OverflowError, match="leaves 64 bits"):
         static(paddle.to_tensor(most + 3))
 
 
@@ -100,4 +101,78 @@ def test_a_counter_is_not_checked():
 
     static = paddle.jit.to_static(counts)
     assert int(static(paddle.to_tensor(4))) == 4
+    assert "check" not in str(static.main_program)
+
+
+def chosen(t):
+    n = 2**62 if t > 0 else 1
+    return n + n
+
+
+def chosen_by_a_side(t):
+    n = 5
+    if t > 0:
+        n = 2**63 - 1
+    return n + 1
+
+
+def powered(t):
+    n = 10 if t > 0 else 1
+    return n**20
+
+
+def cast(t):
+    return int(t * 2**30) * 2**40
+
+
+def changed_in_a_loop_by_a_side(t):
+    n, i = 1, 0
+    while i < t + 8:
+        if t > 0:
+            n = n * 1000
+        i += 1
+    return n
+
+
+def multiplied_after_a_loop(t):
+    n, i = 1, 0
+    while i < 8 * t:
+        n, i = n * 16, i + 1
+    return n * 2**40
+
+
+def too_long_from_the_start(t):
+    n = 1
+    if t > 0:
+        n = 2**70
+    return n
+
+
+LEAVES = [chosen, chosen_by_a_side, powered, cast, changed_in_a_loop_by_a_side,
+          multiplied_after_a_loop]  # fmt: skip
+"""Functions whose result has 64 bits for 0 and more for 1."""
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+@pytest.mark.parametrize("function", LEAVES, ids=lambda f: f.__name__)
+def test_what_a_condition_or_a_cast_gives_does_not_wrap(function, backend):
+    static = paddle.jit.to_static(function, backend=backend)
+    assert int(static(paddle.to_tensor(0))) == int(function(paddle.to_tensor(0)))
+    with pytest.raises(OverflowError, match="leaves 64 bits"):
+        static(paddle.to_tensor(1))
+
+
+def test_a_number_that_no_program_can_hold_is_refused_with_its_name():
+    with pytest.raises(Dygraph2StaticException, match=r"`n` is 1180591620717411303424"):
+        paddle.jit.to_static(too_long_from_the_start)(paddle.to_tensor(0))
+
+
+def test_bounds_show_what_needs_no_check():
+    def fits(t):
+        n = 3 if t > 0 else -(2**20)
+        return paddle.arange(9)[int(t.astype("int32")) * 2 + 1] + (-n * 2**30 - 1) % 5
+
+    static = paddle.jit.to_static(fits)
+    for t in (0, 1, 2):
+        assert int(static(paddle.to_tensor(t))) == int(fits(paddle.to_tensor(t)))
     assert "check" not in str(static.main_program)

@@ -326,7 +326,7 @@ def test_master_weights_are_saved_and_loaded(tmp_path):
         (lambda w: O.SGD(0.1, parameters=[{"weights": [w]}]), ValueError, '"params"'),
         (lambda w: O.SGD(0.1, parameters=[{"params": [w]}, w]), ValueError, '"params"'),
         (lambda w: O.SGD(0.1, parameters=[{"params": w, "lr": 1}]), ValueError, "option 'lr'"),
-        (lambda w: O.SGD("a", parameters=[w]), TypeError, "no number"),
+        (lambda w: O.SGD("a", parameters=[w]), TypeError, "of type str"),
         (lambda w: O.SGD(0.1, parameters=[w], weight_decay="a"), TypeError, "weight_decay"),
         (lambda w: O.SGD(0.1, parameters=[w], grad_clip=1.0), TypeError, "ClipGradBy"),
         (lambda w: O.Adam(0.1, beta1=1.0, parameters=[w]), ValueError, "beta1"),

@@ -169,9 +169,12 @@ class Matching:
     (True, False)
     """
 
+    def __init__(self, yes: bool = True):
+        self.yes = yes
+
     def __enter__(self):
         self.top, self.before = current.top, current.top.matching
-        self.top.matching = True
+        self.top.matching = self.yes
 
     def __exit__(self, *exc):
         self.top.matching = self.before

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..core.dim import unknown
 from ..core.dispatch import OUT, current, note_refusal
 from ..core.dtype import FLOATS, bool_
 from ..core.errors import line_of, teach, value_error
@@ -38,12 +39,8 @@ class BranchError(ValueError):
         self.k, self.left, self.right = k, left, right
 
 
-class CarriedError(ValueError):
-    """Value `k` carried through a loop does not keep its shape or dtype."""
-
-    def __init__(self, message: str, k: int, before, after):
-        super().__init__(message)
-        self.k, self.before, self.after = k, before, after
+class CarriedError(BranchError):
+    """Value `k` carried through a loop is not of one kind before a round and after it."""
 
 
 def is_static(x) -> bool:
@@ -75,7 +72,8 @@ def cond(pred: Tensor, true_fn, false_fn) -> list:
     """The result of `true_fn()` if `pred` (one element) holds, else that of `false_fn()`.
 
     Both return a list of the same length, of tensors, numbers and other values. A number that
-    differs becomes a tensor. Only the branch that runs writes in place.
+    differs becomes a tensor, a size that differs one that only a run knows. Only the branch that
+    runs writes in place.
     """
     if not is_static(pred):
         return list(true_fn() if bool(pred) else false_fn())
@@ -156,11 +154,13 @@ def copy_if_shared(tracer, x: Tensor, past: set) -> Tensor:
     return creation.assign(x) if shared else x
 
 
-def trace_region(tracer, function, name: str, given=(), flows: bool = True) -> Region:
-    """Trace `function` in a new region; `given` are the first values of its arguments, to which a
-    gradient may flow back in a later iteration if it `flows` at all.
+def trace_region(tracer, function, name: str, given=(), specs=(), flows: bool = True) -> Region:
+    """Trace `function` in a new region; `given` are the first values of its arguments, of the
+    `specs` that they have in all iterations. To these a gradient may flow back in a later
+    iteration if it `flows` at all.
     """
-    first = [(p := tracer.builder.check_valid(tracer.lift(x)), p.spec) for x in given]
+    arrays = [tracer.builder.check_valid(tracer.lift(x)) for x in given]
+    first = [*zip(arrays, specs, strict=True)]
     with tracer.region(name) as builder:
         inputs = [wrap(builder.symbolic(builder.input(s), builder.place)) for _, s in first]
         for x, (array, spec) in zip(inputs, first, strict=True):
@@ -191,6 +191,8 @@ def common_spec(k: int, a: Result, b: Result) -> Spec | None:
         return None
     given = [r.spec or r.value for r in (a, b)]
     sizes = {r.spec.shape for r in (a, b) if r.spec}
+    if a.spec and b.spec and a.spec.dtype == b.spec.dtype and len({*map(len, sizes)}) == 1:
+        return Spec(control.merge_shapes(a.spec.shape, b.spec.shape), a.spec.dtype)
     fits = all(r.spec or type(r.value) in NUMBERS for r in (a, b)) and len(sizes) < 2
     if not fits or (a.spec and b.spec) or any(Spec(s, BOOL.dtype).size != 1 for s in sizes):
         what = f"the branches give different kinds of result number {k}:\n  {a}\n  {b}"
@@ -213,8 +215,9 @@ def while_loop(test_fn, body_fn, carried: list, *, stacked: bool = False, last=(
 
     With `stacked`, in a trace, also the values before each iteration, stacked. No iteration
     follows one that gives a value of `last` (numbers of carried values). Numbers become tensors.
-    A value that changes its dtype is promoted before the loop; one that changes its shape raises
-    CarriedError. Tensors that the body writes in place are carried too.
+    A value that changes its dtype is promoted before the loop. A size that changes is one that
+    only a run knows; a value that changes its number of axes raises CarriedError. Tensors that the
+    body writes in place are carried too.
     """
     if not any(map(is_static, carried)) and not current.top.tracing:
         while bool(test_fn(*carried)):
@@ -222,9 +225,8 @@ def while_loop(test_fn, body_fn, carried: list, *, stacked: bool = False, last=(
         return list(carried)
     tracer = current.top
     carried = [x if isinstance(x, Tensor) else as_tensor(x, scalar_spec(x)) for x in carried]
-    carried, body = trace_body(tracer, body_fn, carried)
-    specs = [x.spec for x in carried]
-    test = trace_region(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", carried)
+    carried, specs, body = trace_body(tracer, body_fn, carried)
+    test = trace_region(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", carried, specs)
     if test.builder.changed():
         raise note_refusal(NotImplementedError(teach("a loop's condition writes to a tensor")))
     written = body.builder.changed()
@@ -239,7 +241,8 @@ def while_loop(test_fn, body_fn, carried: list, *, stacked: bool = False, last=(
     tensors = [*carried, *(tapes.get(p) for p in entering[len(carried) :])]
     edges = get_edges(tracer, zip(entering, tensors, strict=True))
     attrs = {"test": test.builder.program, "body": body.builder.program}
-    attrs |= {"carried": len(carried) + len(written), "keep": stacked or any(edges)}
+    keep = stacked or (any(edges) and not control.changes_sizes(body.builder.program))
+    attrs |= {"carried": len(carried) + len(written), "keep": keep}
     outs = emit_with_regions(tracer, control.while_loop, entering, edges, attrs)
     n = attrs["carried"]
     apply_writes(tracer, written, outs[len(carried) : n], body.moved)
@@ -257,12 +260,14 @@ def static(x) -> Tensor:
     return x if isinstance(x, Tensor) else as_tensor(bool(x), BOOL)
 
 
-def trace_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
-    """The body, and the carried values promoted to the dtypes it gives them."""
-    flows = True
+def trace_body(tracer, body_fn, carried: list) -> tuple[list, list[Spec], Region]:
+    """The carried values promoted to the dtypes that the body gives them, their specs in all
+    iterations, and the body.
+    """
+    flows, specs = True, [x.spec for x in carried]
+    own: set[str] = set()  # the sizes that change
     while True:
-        specs = [x.spec for x in carried]
-        region = trace_region(tracer, body_fn, "body", carried, flows)
+        region = trace_region(tracer, body_fn, "body", carried, specs, flows)
         if tracer.recording and region.grown:  # from the second iteration on they have one
             used = [x for p, x in region.tapes.items() if p in region.builder.captured]
             flows = not (flows and all(x.stop_gradient for x in (*carried, *used)))
@@ -273,26 +278,26 @@ def trace_body(tracer, body_fn, carried: list) -> tuple[list, Region]:
             continue
         if len(region.results) != len(carried):
             raise ValueError(f"a loop carries {len(carried)} values, its body gives another number")
-        pairs = enumerate(zip(specs, region.results, strict=True))
-        wider = [carried_spec(k, spec, r.spec or scalar_spec(r.value)) for k, (spec, r) in pairs]
+        results = [r.spec or scalar_spec(r.value) for r in region.results]
+        pairs = enumerate(zip(specs, results))
+        wider = [tracer.builder.named(carried_spec(k, a, b, own)) for k, (a, b) in pairs]
         if wider == specs:
-            return carried, region
-        carried = [as_tensor(x, s) for x, s in zip(carried, wider, strict=True)]
+            return carried, specs, region
+        own |= {str(n) for a, b in zip(specs, wider) for n in {*b.shape} - {*a.shape}}
+        specs = wider
+        carried = [as_tensor(x, s) for x, s in zip(carried, specs, strict=True)]
 
 
-def carried_spec(k: int, before: Spec, after: Spec) -> Spec:
-    if before.shape != after.shape:
-        raise CarriedError(
-            teach(
-                f"value number {k} carried through a loop changes its shape: {before} before a "
-                f"round, {after} after it",
-                hint="give it its final shape before the loop and write into a part of it",
-            ),
-            k, before, after,
-        )  # fmt: skip
+def carried_spec(k: int, before: Spec, after: Spec, own: set) -> Spec:
+    """The spec of a carried value in all iterations; `own` are the sizes that the loop made."""
+    if len(before.shape) != len(after.shape):
+        what = f"value number {k} carried through a loop has another number of axes after a round"
+        raise CarriedError(teach(f"{what}: {before}, then {after}"), k, before, after)
+    pairs = zip(before.shape, after.shape)
+    shape = tuple(a if a == b or str(a) in own else unknown() for a, b in pairs)
     if before.dtype == after.dtype:
-        return before
-    return Spec(before.shape, promote("a loop", [Spec((), before.dtype), Spec((), after.dtype)]))
+        return Spec(shape, before.dtype)
+    return Spec(shape, promote("a loop", [Spec((), before.dtype), Spec((), after.dtype)]))
 
 
 # ---- what both need -----------------------------------------------------------------------------
@@ -350,6 +355,9 @@ def pull_cond(record: Record, g, useful):
 
 def pull_loop(record: Record, g, useful):
     """The derivative of `while_loop`: a loop over the saved iterations, the last one first."""
+    if not record.attrs["keep"]:
+        what = "the gradient of a loop on a tensor in which a size changes from round to round"
+        raise note_refusal(NotImplementedError(teach(what, hint="call it under paddle.no_grad()")))
     n, led = record.attrs["carried"], leading(record, set(g))
     inputs = [current.top.read(record, k) for k in range(len(record.inputs))]
     rounds, *stacks = current.top.read(record, OUT)[n:]

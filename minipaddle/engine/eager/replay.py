@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..core.dispatch import Recording, current
-from ..ir.control import while_loop
+from ..ir.control import changes_sizes, while_loop
 from ..ir.cut import silent
 from ..ir.edit import with_size
 from ..ir.program import ITEM, NUMBER, Program, new_sizes
@@ -36,7 +36,8 @@ def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) ->
             ]
             attrs = {k: with_size(v, sizes) for k, v in record.attrs.items()}
             if record.op is while_loop:
-                attrs["keep"] = attrs["keep"] or any_differentiable(args)
+                keeps = any_differentiable(args) and not changes_sizes(attrs["body"])
+                attrs["keep"] = attrs["keep"] or keeps
             try:
                 y = current.top.apply(record.op, args, attrs)
             except Exception as error:
@@ -72,7 +73,7 @@ def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> l
             args[k].stop_gradient = False
         outs = replay(silent(region), args)
         pairs = [
-            (y, g)
+            (y, cotangent(g, y))
             for y, g in zip(outs, cotangents, strict=False)
             if g is not None and not y.stop_gradient
         ]

@@ -40,7 +40,8 @@ def _(pred, *inputs, true, false):
 
 def merge_shapes(a: tuple, b: tuple) -> tuple:
     """The sizes of both branches; an unknown size where they differ."""
-    return tuple(n if n == k else dims.unknown() for n, k in zip(a, b, strict=True))
+    with dims.Matching(False):
+        return tuple(n if n == k else dims.unknown() for n, k in zip(a, b, strict=True))
 
 
 @Control
@@ -71,7 +72,8 @@ def _(*inputs, region):
 def while_loop(run, *inputs, test, body, carried, keep):
     """`carried` values, sent through `body` while `test` holds; the other inputs stay as they are.
 
-    With `keep` the results include the number of iterations, and each carried value before every
+    A size that an iteration changes is unknown: the regions and the results have symbols of their
+    own for it. Else `keep` adds the number of iterations, and each carried value before every
     iteration, stacked: the derivative walks back through these.
     """
     now, rest, kept = inputs[:carried], inputs[carried:], []
@@ -93,9 +95,24 @@ def stack_iterations(m, kept, k: int, like):
 
 @while_loop.shape
 def _(*inputs, test, body, carried, keep):
-    specs = tuple(Spec(r.shape, r.dtype) for r in body.outputs)
+    pairs = [(x.shape, r.shape, r.dtype) for x, r in zip(body.inputs, body.outputs)]
+    specs = tuple(Spec(tuple(map(size_after, a, b)), dtype) for a, b, dtype in pairs)
     if not keep:
         return specs
     rounds = dims.unknown()
     stacks = (Spec((rounds, *s.shape), s.dtype) for s in specs)
     return (*specs, Spec((), int64.numpy), *stacks)
+
+
+def size_after(before, after):
+    """A size after a loop whose iterations turn the size `before` into `after`."""
+    return dims.unknown() if size_changes(before, after) else after
+
+
+def size_changes(before, after) -> bool:
+    return str(before) != str(after) and dims.UNSEEN.match(str(before)) is not None
+
+
+def changes_sizes(body) -> bool:
+    """Whether an iteration of a loop changes the size of a value that it carries."""
+    return any(any(map(size_changes, a.shape, b.shape)) for a, b in zip(body.inputs, body.outputs))

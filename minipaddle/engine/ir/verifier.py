@@ -129,6 +129,14 @@ def compatible(found, own) -> bool:
     return all(a == b or unknown(a) for a, b in zip(found.shape, own.shape, strict=True))
 
 
+def fits(entering: Spec, given: Spec) -> bool:
+    """Whether a value may enter a loop's region, whose own symbols take any size."""
+    pairs = zip(entering.shape, given.shape)
+    return (entering.dtype, len(entering.shape)) == (given.dtype, len(given.shape)) and all(
+        a == b or dims.UNSEEN.match(str(a)) for a, b in pairs
+    )
+
+
 def unknown(n) -> bool:
     return isinstance(n, Dim) and any(name[0] == "?" for name in dims.symbols(n))
 
@@ -167,8 +175,13 @@ def check_regions(record: Record) -> None:
         if type(n) is not int or type(record.attrs["keep"]) is not bool:
             raise invalid(record, "carried is a number, keep is True or False")
         body, test = inside["body"].outputs, inside["test"].outputs
-        if not 0 <= n <= len(specs) or not compatible([r.spec for r in body], specs[:n]):
+        entering = [r.spec for r in inside["body"].inputs[:n]]
+        carried = zip(entering, specs, (r.spec for r in body))
+        if not n == len(body) == len(entering) <= len(specs) or not all(
+            fits(spec, given) and fits(spec, result) for spec, given, result in carried
+        ):
             raise invalid(record, "its body does not give what it carries")
+        takes = [*entering, *specs[n:]]
         if len(test) != 1 or test[0].spec.size != 1:
             raise invalid(record, "its test gives no single value")
     for name, region in inside.items():

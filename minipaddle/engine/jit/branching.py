@@ -248,7 +248,7 @@ class Choice(Retraced):
         return refusal(
             f"{describe_place(place)}{path} is not the same kind of value on both sides of a "
             f"condition on a tensor:\n  if:   {left}\n  else: {right}",
-            expected="the same structure, and tensors of the same shape and dtype",
+            expected="the same structure, and tensors of the same number of axes and dtype",
             hint="bind it to a tensor on both sides, or make the condition a Python value",
         )
 

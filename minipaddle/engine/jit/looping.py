@@ -238,9 +238,9 @@ class Loop(Retraced):
         return refusal(
             f"{describe_place(place)}{path} is not the same kind of value after an iteration of a "
             f"loop on a tensor:\n  before: {before}\n  after:  {after}",
-            expected="the same structure, and tensors of the same shape",
-            hint="give it a tensor of its final shape and dtype before the loop; instead of "
-            "appending to a list, write out[i] = ... into a tensor made before",
+            expected="the same structure, and tensors of the same number of axes",
+            hint="give it a tensor of its final kind before the loop; instead of appending to a "
+            "list, write out[i] = ... into a tensor made before",
         )
 
     def disagreement(self, error: CarriedError, slots):
@@ -248,7 +248,7 @@ class Loop(Retraced):
             return note_refusal(error)
         i, j = slots[error.k - 1]
         path = paths(self.before[i].structure)[j]
-        return self.mismatch(self.places[i], path, str(error.before), str(error.after))
+        return self.mismatch(self.places[i], path, str(error.left), str(error.right))
 
 
 KINDS = [Loop]
