@@ -62,4 +62,15 @@ def get_path_from_url(
     return str(path)
 
 
+def _get_unique_endpoints(trainer_endpoints: list[str]) -> set[str]:
+    """One address "ip:port" of each machine, the first in order of text: it fetches for the others.
+
+    >>> import minipaddle as paddle
+    >>> paddle.utils.download._get_unique_endpoints(["10.0.0.1:8001", "10.0.0.1:8000"])
+    {'10.0.0.1:8000'}
+    """
+    last_first = sorted(trainer_endpoints, reverse=True)
+    return set({endpoint.partition(":")[0]: endpoint for endpoint in last_first}.values())
+
+
 __getattr__ = namespace("paddle.utils.download", globals())

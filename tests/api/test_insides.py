@@ -128,6 +128,12 @@ def test_try_import():
         paddle.utils.try_import("no_such_thing", "ask Ada")
 
 
+def test_one_address_of_each_machine():
+    unique = paddle.utils.download._get_unique_endpoints  # PaddleDetection imports it
+    assert unique(["b:2", "a:9", "b:1", "a:8"]) == {"a:8", "b:1"}
+    assert unique([]) == set()
+
+
 def test_what_would_be_downloaded_is_found_where_it_lies(tmp_path):
     get = paddle.utils.download.get_path_from_url
     with pytest.raises(FileNotFoundError, match=r"downloads nothing: https://x/w\.pdparams"):
