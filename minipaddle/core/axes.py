@@ -30,6 +30,11 @@ def whole_numbers(value, what: str = "shape") -> tuple:
         ) from None
 
 
+def without_fraction(x):
+    """A float that is whole as an int; anything else as it is."""
+    return int(x) if isinstance(x, float) and x.is_integer() else x
+
+
 def axis_of(axis, ndim: int) -> int:
     """One axis, counted from the front."""
     return normalize_axis(axis if type(axis) is int else number(axis), ndim)

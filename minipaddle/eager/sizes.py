@@ -1,7 +1,8 @@
 """Tensors that hold sizes, in a trace: `paddle.shape(x)[0] // 2` in a reshape.
 
-A value computed from sizes is derived from them again. Any other whole number becomes a new size
-by `extent`, an operator whose result has that size: so it gets its value when the program runs.
+A value computed from sizes is derived from them again: also in float32 and float64, as long as it
+stays whole (`paddle.shape(x)[0] * 8.0`). Any other number of a whole dtype becomes a new size by
+`extent`, an operator whose result has that size: so it gets its value when the program runs.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from functools import partial
 
 import numpy
 
+from ..core.axes import without_fraction
 from ..engine.core import dim as dims
 from ..engine.core.dispatch import Recording, current, note_refusal
-from ..engine.core.dtype import default, float64
+from ..engine.core.dtype import default, float32, float64
 from ..engine.core.errors import teach, type_error
 from ..engine.core.polynomial import Polynomial
 from ..engine.core.record import Record
 from ..engine.core.spec import scalar_dtype
 from ..engine.eager.tensor import Tensor
 from ..engine.eager.tracer import Tracer
-from ..engine.ir.builder import Builder, SymbolicArray
+from ..engine.ir.builder import Builder, SymbolicArray, no_value_error
 from ..engine.ir.interpreter import holds_size
 from ..engine.ir.program import ITEM, NUMBER
 from ..engine.ops import creation, elementwise, movement
@@ -32,7 +34,6 @@ for op in (
     elementwise.floor_divide, elementwise.remainder, elementwise.neg,
 ):  # fmt: skip
     op.on_sizes = partial(op.body, numpy)
-creation.full.on_sizes = lambda *, shape, value, dtype: numpy.full(shape, value, object)
 creation.assign.on_sizes = lambda x: x
 movement.stack.on_sizes = lambda *xs, axis: numpy.stack(xs, axis)
 elementwise.cast.on_sizes = lambda x, *, dtype: x
@@ -45,6 +46,8 @@ def sizes_in(builder: Builder, record: Record):
     found = derive_sizes(builder, record)
     if found is not None:
         return numpy.asarray(found, object)
+    if record.dtype.kind == "f":
+        raise no_value_error("its value")
     if record.dtype.kind not in "iu" or record.spec.ndim > 1:
         raise type_error(f"sizes in {record.spec}", expected="whole numbers, 0-D or 1-D")
     if not all(isinstance(n, int) for n in record.shape):
@@ -69,8 +72,8 @@ def derive_sizes(builder: Builder, record: Record):
     if outer:
         return sizes_in(builder.parent, builder.parent.value(outer[0]))
     if record.op is NUMBER:
-        return record.attrs["value"]
-    if record.dtype is None or record.dtype.kind not in "iu":
+        return whole_or_none(record.attrs["value"])
+    if record.dtype is None or not (record.dtype.kind in "iu" or record.dtype in FLOATS):
         return None
     if record.op is ITEM:
         whole = record.inputs[0]
@@ -84,6 +87,25 @@ def derive_sizes(builder: Builder, record: Record):
     if any(x is None for x in given) or holds_size(record.shape):
         return None
     return record.op.on_sizes(*given, **record.attrs)
+
+
+FLOATS = float32.numpy, float64.numpy
+"""Dtypes that hold every size: a product of sizes with a whole number is exact in them."""
+
+
+def whole_or_none(value):
+    """A number, if it is whole."""
+    value = without_fraction(value)
+    return None if isinstance(value, float) else value
+
+
+def full_of_sizes(*, shape, value, dtype):
+    """What `full` holds, if it holds whole numbers."""
+    value = whole_or_none(value)
+    return None if value is None else numpy.full(shape, value, object)
+
+
+creation.full.on_sizes = full_of_sizes
 
 
 def leaf(builder: Builder, record: Record):

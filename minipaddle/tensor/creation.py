@@ -5,7 +5,7 @@ A shape is a number, a list or tuple of numbers (0-D tensors among them), or a 1
 
 import math
 
-from ..core.axes import whole, whole_numbers
+from ..core.axes import whole, whole_numbers, without_fraction
 from ..core.prelude import Dim, Var, current, dt, elementwise, larger, public, reshape, value_error
 from ..engine.core.spec import leaves
 from ..engine.ops import creation as ops
@@ -44,7 +44,10 @@ def floating(dtype):
 
 
 def number(x):
-    """A Python number from a number, a NumPy number or a tensor of one element."""
+    """A Python number from a number, a NumPy number or a tensor of one element; or a size."""
+    if isinstance(x, Var) and current.top.tracing and x.spec.dtype.kind == "f":
+        found = current.top.sizes(x)
+        return found if isinstance(found, float) else whole(found)
     if isinstance(x, Var) and x.spec.dtype.kind in "iu":
         return whole(x)
     return x.item() if hasattr(x, "item") else x
@@ -175,6 +178,8 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
     if dtype is None:
         counted = all(isinstance(x, int | Dim) for x in (start, end, step))
         dtype = "int64" if counted else dt.default()
+    if any(isinstance(x, Dim) for x in (start, end, step)):
+        start, end, step = map(without_fraction, (start, end, step))
     counted = isinstance(end - start, int | Dim) and isinstance(step, int | Dim)
     size = -((start - end) // step) if counted else math.ceil((end - start) / step)
     return ops.arange(size=larger(size, 0), dtype=dt.resolve(dtype), start=start, step=step)

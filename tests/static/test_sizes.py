@@ -51,6 +51,13 @@ case(
 case("x[-1]", lambda x: x[-1] + x[x.shape[0] - 1], x)
 case("arange", lambda x: x + paddle.arange(x.shape[1]).astype("float32"), x)
 case("arange2", lambda x: paddle.arange(0, x.shape[1], 2), x)
+case(  # the grids of anchors of detectors
+    "arange of floats",
+    lambda x: paddle.arange(0.5 * 4, paddle.shape(x)[1] * 8.0, step=4.0, dtype="float32"),
+    x,
+)
+case("arange of floats, a size", lambda x: paddle.zeros([x.shape[1]]) + paddle.arange(
+    0.0, paddle.shape(x)[1].astype("float64") * 2, 2), x)  # fmt: skip
 case("full", lambda x: paddle.full([x.shape[1]], x.shape[0], "float32"), x)
 case("full val", lambda x: paddle.full([2, 2], x.shape[0]) * x.sum(), x)
 case("expand", lambda x: x.mean(0).expand([x.shape[0], -1]), x)
