@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import dis
 from contextlib import contextmanager
+from math import prod
 
 from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE, inside
@@ -100,9 +101,26 @@ def traceback_steps(traceback):
 
 
 class RaisingChoice(CHOICES[-1]):
-    """An `if` whose sides may raise."""
+    """An `if` whose sides may raise.
+
+    One number may be 0-D on one side and have axes of size 1 on the other: in older programs
+    `paddle.zeros([1])` stands for a loss that is not there. A program has one shape for both. It
+    has the 0-D one, and refuses when it runs if the other side is taken.
+    """
 
     unless, guard = (Raised,), staticmethod(note_raised)
+
+    def disagreement(self, error):
+        earlier = current.top.refusal
+        refused = super().disagreement(error)
+        specs = [getattr(side, "spec", None) for side in (error.left, error.right)]
+        if not all(s and prod(s.shape) == 1 and s.dtype == specs[0].dtype for s in specs):
+            return refused
+        ranks = [s.ndim for s in specs]
+        if min(ranks):
+            return refused
+        current.top.refusal = earlier  # this trace goes on
+        return Raised(ranks.index(max(ranks)), refused)
 
     def end(self, raised: Raised):
         """One side raises: let the program check that it is not taken, and run the other side."""

@@ -621,6 +621,41 @@ def test_a_leaf_changed_in_place(n, size):
     assert f"line {line(leaf, '# here')}, in leaf" in told(found.value)
 
 
+def loss_of_what_is_positive(x, n):
+    if n > 0:
+        loss = (x * n).sum()
+    else:
+        loss = paddle.zeros([1])
+    return loss + x.max()
+
+
+def early_return(x, n):
+    if n <= 0:
+        return paddle.zeros([1])
+    return (x * n).sum()
+
+
+@pytest.mark.parametrize("function", [loss_of_what_is_positive, early_return])
+def test_a_number_with_an_axis_on_one_side(function):
+    static = paddle.jit.to_static(function)
+    results = []
+    for f in (function, static):
+        x, n = tensors(2.0)
+        f(x, n).backward()
+        results.append((f(x, n).shape, f(x, n).item(), x.grad.tolist()))
+    assert results[0] == results[1]
+    with pytest.raises(Dygraph2StaticException, match=r"float32\[1\], made at .*test_untaken"):
+        static(*tensors(-2.0))
+
+
+def test_other_shapes_of_one_element_are_refused_at_once():
+    def corner(x, n):
+        return x[:1] if n > 0 else paddle.zeros([1, 1])
+
+    with pytest.raises(Dygraph2StaticException, match=r"float32\[1, 1\]"):
+        paddle.jit.to_static(corner)(*tensors(2.0))
+
+
 def test_where_wants_a_tensor():
     with pytest.raises(TypeError, match="where was given the condition True"):
         paddle.where(True, paddle.ones([1]), paddle.ones([1]))
