@@ -62,19 +62,24 @@ def again(late, program: Program, wanted, free) -> tuple[list, list]:
     """
     order = {r: k for k, r in enumerate(program.records)}
     needed = residuals_of(late, program, wanted)
-    tried: set = set()
-    while todo := [r for r in needed if r in order and r not in free and r not in tried]:
-        record = max(todo, key=order.get)
-        have = {*needed, *free} - {record}
+    while made := next_made(needed, order, free):
+        late = [*made, *late]
+        needed = residuals_of(late, program, wanted)
+    return sorted(set(late), key=order.get), needed
+
+
+def next_made(needed: list, order: dict, free: set) -> list | None:
+    """The records that make the last residual again that can be made from the others."""
+    have = {*needed, *free}
+    for record in reversed([r for r in needed if r in order and r not in free]):
+        have.remove(record)
         made = [record] if is_view(record) else remade(record, have, 3)
         rules = iter(RECOMPUTED if made is None else ())
         made = next(filter(None, (rule(record, have) for rule in rules)), made)
-        if made is None:
-            tried.add(record)
-        else:
-            late, tried = [*made, *late], set()
-            needed = residuals_of(late, program, wanted)
-    return sorted(set(late), key=order.get), needed
+        if made is not None:
+            return made
+        have.add(record)
+    return None
 
 
 @slot("ir.remade")
