@@ -58,6 +58,16 @@ def casting(kind, dtype):
     return cast
 
 
+def isinstance_(x, kinds):
+    """`isinstance`: a size that may change is an int, as it is in eager mode."""
+    return builtins.isinstance(0 if builtins.isinstance(x, Dim) else x, kinds)
+
+
+def type_(*args, **kwargs):
+    """`type`: of a size that may change it is int."""
+    return int if len(args) == 1 and isinstance(args[0], Dim) else type(*args, **kwargs)
+
+
 def reading(method, convert):
     """`item`, `numpy` or `tolist`: of whole numbers or booleans of a program a tensor of it, which
     serves as an index, a size or a condition; the values of others are refused.
@@ -149,6 +159,8 @@ TABLE |= {
     int: casting(int, lambda: int64.numpy),
     float: casting(float, default),
     bool: bool_,
+    isinstance: isinstance_,
+    type: type_,
     max: extreme(max, logic.greater_than, reductions.argmax, larger),
     min: extreme(min, logic.less_than, reductions.argmin, smaller),
     sum: sum_,

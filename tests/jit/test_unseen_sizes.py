@@ -141,3 +141,74 @@ def test_sizes_that_values_may_not_have(n, message):
     static = paddle.jit.to_static(lambda x, n: x.reshape([n, -1]))
     with pytest.raises(ValueError, match=message):
         static(draw(2, 6), paddle.to_tensor(n))
+
+
+def assert_twice(x, y):
+    assert x.shape[1] == 2 * y.shape[1], "not twice as long"
+    return x.sum(1) + y.sum(1)
+
+
+def assert_lists(x, y):
+    assert x.shape[1:] == [2 * n for n in y.shape[1:]] and True  # noqa: PT018
+    return x.sum(1) + y.sum(1)
+
+
+def raise_unless_twice(x, y):
+    if x.ndim != 2 or x.shape[1] != 2 * y.shape[1]:
+        raise ValueError("not twice as long")
+    return x.sum(1) + y.sum(1)
+
+
+def raise_if_not_twice(x, y):
+    if not x.shape[1] == 2 * y.shape[1]:
+        raise ValueError("not twice as long")
+    return x.sum(1) + y.sum(1)
+
+
+@pytest.mark.parametrize(
+    "function", [assert_twice, assert_lists, raise_unless_twice, raise_if_not_twice]
+)
+def test_a_file_relies_on_the_sizes_that_its_checks_ask_for(function, tmp_path):
+    specs = [open_spec(2), open_spec(2)]
+    saved = executions(function, specs, tmp_path)[2]
+    for n in (3, 5):
+        x, y = draw(2, 2 * n), draw(2, n)
+        np.testing.assert_allclose(saved(x, y), x.numpy().sum(1) + y.numpy().sum(1), rtol=1e-5)
+    with pytest.raises(ValueError, match="assumes that"):
+        saved(draw(2, 5), draw(2, 3))
+
+
+def test_checks_of_what_is_no_size_stay_those_of_the_user():
+    class Odd:
+        __hash__ = None
+
+        def __eq__(self, other):
+            return True
+
+        __ne__ = __eq__
+
+    def check(x, odd, pair):
+        assert odd == 1
+        if pair != [1, None] or x.shape != list(pair[:1]):
+            raise ValueError("another pair")
+        if odd != 1:
+            raise KeyError("odd")
+        return x
+
+    converted = paddle.jit.to_static(check)
+    for function in (check, converted):
+        with pytest.raises(KeyError, match="odd"):
+            function(draw(1), Odd(), [1, None])
+        with pytest.raises(ValueError, match="another pair"):
+            function(draw(1), Odd(), [2, None])
+
+
+def test_an_open_size_is_an_int_of_the_user(tmp_path):
+    def kinds(x):
+        n = x.shape[0]
+        x = x + 1 if isinstance(n, int) else x
+        x = x + 2 if type(n) is int else x
+        x = x + 4 if isinstance(n, (float, paddle.Tensor)) else x
+        return x + 8 if isinstance(n, (str, int)) else x
+
+    check(kinds, [open_spec(2)], tmp_path, (draw(2, 3),), (draw(4, 3),))

@@ -5,7 +5,7 @@ from ...engine.jit.converters.attributes import writes
 from ...engine.jit.converters.calls import calls
 from ...engine.jit.converters.choices import conditional
 from ...engine.jit.converters.jumps import jumps
-from .assertions import assertions
+from .assertions import assertions, size_checks
 from .comparisons import chains, membership
 from .matches import matches
 from .subscripts import subscripts
@@ -14,6 +14,7 @@ from .tries import tries
 from .walrus import walrus
 
 insert(matches, before=jumps)  # match y: case 1: A    if y == 1: A
+insert(size_checks, before=jumps)  # assert a == b      assert _jst.must_equal(a, b)
 insert(supers, before=writes)  # super()               super(__class__, self)
 insert(tries, before=writes)  # try: A                try: with _jst.trying(…): A
 insert(assertions, before=conditional)  # assert test, text     _jst.assert_(test, lambda: text)
