@@ -34,6 +34,7 @@ from .dy2static.utils import mention
 from .guards import Held
 from .objects import library
 from .reads import Reads
+from .rebuilding import Rebuilding
 
 
 class SideEffect:
@@ -111,6 +112,7 @@ def trace_whole(call, function, arguments) -> tuple:
         for place, before in stores_of(current.top).assigned(current.top.lifted):
             noted.noted.setdefault(place.key, (place, before))
         values = noted.values()
+    rebuilding = Rebuilding(reads.is_outside)
     same = [(place, values[key]) for key, (place, before) in noted.noted.items()
             if not place.differs(values[key], before)]  # fmt: skip
     for place in outliving_places(noted, values, returned, known=[]):
@@ -118,10 +120,10 @@ def trace_whole(call, function, arguments) -> tuple:
         if is_static(place.owner) and id(place.owner) not in current.top.lifted:
             place.set(after)  # a tensor of the program itself
         else:
-            left += side_effects(reads, place, before, defined(after))
+            left += side_effects(reads, place, before, rebuilding.take_apart(defined(after)))
     for place, value in same:
         left += unchanged(reads, place, value)
-    return returned, reads.close, left
+    return rebuilding.take_apart(returned), reads.close, left
 
 
 def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:

@@ -67,7 +67,9 @@ class Aliasing:
         outside = self.reachable(journal.reach)
         own = {id(p.owner): p.owner for p in written.values()
                if p.owner is not None and id(p.owner) not in outside}  # fmt: skip
-        leaves = [leaf for value in values for leaf in leaves_of(value) if id(leaf) not in own]
+        apart = own.keys().isdisjoint
+        leaves = [leaf for value in values for leaf in leaves_of(value)
+                  if apart({id(leaf), id(getattr(leaf, "__dict__", None))})]  # fmt: skip
         outside = self.reachable(leaves) if own else {}
         return [p for p in written.values() if id(p.owner) in own and id(p.owner) not in outside]
 
