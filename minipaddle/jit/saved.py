@@ -58,7 +58,7 @@ from ..engine.eager.convert import as_array
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.ir.printer import text
 from ..engine.ir.program import NUMBER, Program, new_sizes, regions
-from ..engine.jit.tree import LEAF, Node
+from ..engine.jit.tree import LEAF, Node, parts
 from ..ir.parser import ParseError, Reader
 from ..nn import Layer
 
@@ -168,6 +168,13 @@ def structure_as_json(structure, found):
             return {"size": str(leaf)}
         if type(leaf) in PLAIN:
             return {"value": leaf}
+        if parts(leaf) is not None:
+            kind = type(leaf).__name__
+            raise type_error(
+                f"the function changes a {kind} that outlives it, and returns it: a saved program "
+                f"has no such {kind}",
+                hint="return a copy of it",
+            )
         raise type_error(
             f"the function returns {leaf!r:.80}, which cannot be saved",
             expected="tensors, numbers, strings, None, and lists, tuples and dicts of them",

@@ -190,6 +190,11 @@ class Holder:
     total, count, kept = None, 0, None
 
 
+@dataclass
+class Record:
+    total: paddle.Tensor
+
+
 SEEN = {}
 
 
@@ -403,9 +408,26 @@ def things_of_its_own(convert):
     return convert(f)(ones(2)).tolist()
 
 
+def changed_and_returned(convert):
+    history, table, record = [], {"last": paddle.zeros([])}, Record(paddle.zeros([]))
+
+    def f(x):
+        history.append(x.sum())
+        table["last"] = x.sum() * 2
+        record.total = x.sum() * 3
+        return history, {"inside": table}, record
+
+    f, found = convert(f), []
+    for _ in range(3):
+        h, t, r = f(ones(2))
+        found += [h is history, t["inside"] is table, r is record]
+        found += [[x.item() for x in h], t["inside"]["last"].item(), r.total.item()]
+    return found
+
+
 @pytest.mark.parametrize(
     "case",
-    [attributes_exchanged, attribute_of_an_object, number_of_an_object, attribute_in_a_branch,
+    [changed_and_returned, attributes_exchanged, attribute_of_an_object, number_of_an_object, attribute_in_a_branch,
      nonlocal_variables, list_outside, list_that_is_read, dict_outside, table_made_once,
      hidden_state, things_of_its_own, objects_let_go, containers_made_in_a_branch,
      containers_made_in_a_loop],

@@ -480,6 +480,20 @@ def test_results_of_every_kind(path):
         paddle.jit.save(lambda x: [x, object()], path, input_spec=[InputSpec([None])])
 
 
+def test_a_list_that_is_changed_and_returned_is_refused(path):
+    class Net(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.seen = [paddle.zeros([])]
+
+        def forward(self, x):
+            self.seen[0] = self.seen[0] + x.sum()
+            return self.seen
+
+    with pytest.warns(UserWarning, match="outlives"), pytest.raises(TypeError, match="a copy"):
+        paddle.jit.save(Net(), path, input_spec=[InputSpec([None])])
+
+
 def test_names_that_mean_something_else(path):
     """Inputs called as keywords of the text are, and a weight called as an input is."""
 

@@ -202,7 +202,8 @@ def tensor_function(function, leaves, structure, places):
 
         rule, given = aliasing.rule, (function, (args, kwargs))
         returned, found["guards"], found["left"] = rule.run(call, *given)
-        results, found["structure"] = flatten(returned)
+        changed = {id(each.place.owner) for each in found["left"]}  # they are returned themselves
+        results, found["structure"] = flatten(returned, changed)
         found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
         for each in found["left"]:
             each.begin = len(results)
