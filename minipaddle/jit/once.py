@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import random
 import warnings
-from functools import partial, wraps
+from functools import wraps
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy
 
@@ -60,7 +61,7 @@ def note_seed(tracer, generator) -> None:
     if tracer.start.has_changed(generator):
         warn(tracer, generator)
     tracer.seeded = {**tracer.seeded, id(generator): generator}
-    tracer.calls.append(([], partial(Seed, generator)))
+    tracer.calls.append(([], lambda outputs: Seed(generator, state(generator), outputs)))
 
 
 def warn(tracer, generator) -> None:
@@ -76,14 +77,14 @@ def warn(tracer, generator) -> None:
     warnings.warn_explicit(text, UserWarning, at[0].co_filename, line_number(at))
 
 
-class Seed:
+class Seed(NamedTuple):
     """The side effect of a run on a generator that the function seeds: it ends where it ended in
-    the trace.
+    the trace, in this state.
     """
 
-    def __init__(self, generator, outputs: tuple):
-        self.generator, self.outputs = generator, outputs
-        self.state = state(generator)
+    generator: object
+    state: tuple
+    outputs: tuple
 
     def leave(self, inputs, *arrays) -> None:
         put_back(self.generator, self.state)

@@ -54,6 +54,19 @@ def test_a_seed_acts_in_each_call(function, backend):
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+def test_a_seed_acts_where_a_gradient_is_wanted(backend):
+    f = paddle.jit.to_static(seeds_both, backend=backend)
+    start()
+    for _ in range(4):
+        x = paddle.ones([2])
+        x.stop_gradient = False
+        (f(x) * x).sum().backward()
+        ended = drawn()
+        assert x.grad.tolist() == (seeds_both(x) + x).tolist()
+        assert drawn()[:2] == ended[:2]
+
+
 def test_a_seed_that_changes_nothing_acts_too():
     """At the first call the generators stand where the seed puts them."""
     step = paddle.jit.to_static(lambda x: np.random.seed(1) or x)
