@@ -8,6 +8,7 @@ import os
 import time
 from contextlib import suppress
 from copy import deepcopy
+from itertools import count
 from pathlib import Path
 from types import MethodType
 
@@ -29,7 +30,17 @@ from ..ir.input_spec import fitting_shape
 from ..ir.parser import LONGEST, parse_all
 from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage
-from .saved import FIRST_LINE, VERSION, Damaged, Kept, Saved, checked, sum_of, sum_of_weights
+from .saved import (
+    FIRST_LINE,
+    VERSION,
+    Damaged,
+    Kept,
+    Saved,
+    checked,
+    in_order,
+    sum_of,
+    sum_of_weights,
+)
 
 LARGEST = 4 * LONGEST
 """Bytes a model or a description may have."""
@@ -265,7 +276,8 @@ class Running:
 
 def arguments(method, inputs: tuple, named: dict) -> list[Tensor]:
     """The inputs of a program from the arguments of a call."""
-    leaves = flatten(inputs)[0]
+    leaves, structure = flatten(inputs)
+    leaves = [leaves[k] for k in in_order(structure, count())]
     found = dict(zip(method.inputs, leaves, strict=False))
     if len(leaves) > len(method.inputs) or named.keys() - method.inputs:
         raise type_error("arguments of another number or name", expected=expected(method))

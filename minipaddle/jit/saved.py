@@ -48,6 +48,7 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from ..engine.core import dim as dims
 from ..engine.core.dtype import int64
@@ -156,6 +157,18 @@ def of_state(kept: Kept) -> dict:
         "trainable": x is not None and not x.stop_gradient,
         "paths": list(kept.paths),
     }
+
+
+def in_order(structure, numbers) -> list[int]:
+    """The numbers of the leaves in the order in which a saved program takes them: those in a dict
+    by key, as in real Paddle.
+    """
+    if structure is LEAF:
+        return [next(numbers)]
+    inside = [in_order(child, numbers) for child in structure.children]
+    if issubclass(structure.kind, dict) and {*map(type, structure.keys)} <= {str}:
+        inside = [part for _, part in sorted(zip(structure.keys, inside, strict=True))]
+    return [*chain.from_iterable(inside)]
 
 
 def structure_as_json(structure, found):

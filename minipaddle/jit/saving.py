@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import warnings
+from itertools import count
 
 from ..core.files import replace
 from ..eager.hosting import Call
@@ -31,7 +32,7 @@ from .formats import export
 from .loading import TranslatedLayer
 from .objects import iterator
 from .outside import update_states
-from .saved import Kept, Method, Saved, check_names, checked, signed, texts
+from .saved import Kept, Method, Saved, check_names, checked, in_order, signed, texts
 
 CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra", "output_spec"}
 
@@ -219,9 +220,12 @@ def last_call(function) -> tuple:
 def method_of(name: str, function, arguments: tuple) -> Method:
     """A function as a program of that name."""
     leaves, structure, places, names, specs = arguments
+    order = [k for k in in_order(structure.children[0], count()) if k in places]
+    order += [k for k in places if k not in order]
+    names, specs = ([given[places.index(k)] for k in order] for given in (names, specs))
     if any(map(iterator, leaves)):
         raise value_error(f"jit.save of {name} with an iterator as argument: its items come once")
-    run, found = tensor_function(getattr(function, "function", function), leaves, structure, places)
+    run, found = tensor_function(getattr(function, "function", function), leaves, structure, order)
 
     def differentiable(*inputs):
         for x in inputs:  # whether a gradient is wanted is for the caller of the program to say

@@ -494,6 +494,22 @@ def test_a_list_that_is_changed_and_returned_is_refused(path):
         paddle.jit.save(Net(), path, input_spec=[InputSpec([None])])
 
 
+def test_inputs_in_a_dict_stand_by_key(path):
+    def f(x, given):
+        return x - given["b"] * 2 - given["a"] * 3 - given["c"][0] * 4
+
+    given = {"b": data(2), "c": [data(1) + 4], "a": data(2, seed=3)}
+    x = data(2, seed=5)
+    wanted = f(x, given)
+    static = paddle.jit.to_static(f)
+    static(x, given)
+    paddle.jit.save(static, path)
+    loaded = paddle.jit.load(path)
+    same(loaded(x, given["a"], given["b"], given["c"][0]), wanted)
+    same(loaded(x, given), wanted)
+    same(loaded(x, dict(sorted(given.items()))), wanted)
+
+
 def test_names_that_mean_something_else(path):
     """Inputs called as keywords of the text are, and a weight called as an input is."""
 
