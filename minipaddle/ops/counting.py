@@ -20,9 +20,10 @@ WHOLE, FLOAT = dt.int64.numpy, dt.float32.numpy
 
 @opaque
 def histogram(m, x, *weights, bins, low, high, density):
-    """How many elements fall into each of `bins` equal parts of [low, high]."""
+    """How many elements fall into each of `bins` equal parts of [low, high], or of what x spans."""
     weight = weights[0].reshape(-1) if weights else None
-    y, _ = m.histogram(x.reshape(-1), bins, (low, high), weights=weight, density=density)
+    span = None if low is None else (low, high)
+    y, _ = m.histogram(x.reshape(-1), bins, span, weights=weight, density=density)
     return y.astype(FLOAT if weights or density else WHOLE)
 
 
@@ -33,7 +34,9 @@ def _(x, *weights, bins, low, high, density):
 
 @opaque
 def histogramdd(m, x, *weights, bins, ranges, density):
-    """How many rows of x [rows, d] fall into each cell of a grid of `bins` parts over `ranges`."""
+    """How many rows of x [rows, d] fall into each cell of a grid of `bins` parts over `ranges`;
+    None is what a column spans.
+    """
     weight = weights[0] if weights else None
     y, _ = m.histogramdd(x, list(bins), list(ranges), weights=weight, density=density)
     return y.astype(x.dtype)

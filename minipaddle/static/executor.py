@@ -10,6 +10,7 @@ from ..engine.eager.tensor import Tensor, wrap
 from ..engine.executors.executable_cache import ExecutableCache
 from ..engine.ir import program as ir
 from ..engine.ir.cut import pruned
+from ..engine.jit.tree import flatten
 from ..ir.input_spec import fits, format_expected
 from .mode import default_main_program, outside
 from .program import Program, in_mode
@@ -37,7 +38,7 @@ class Executor:
         fetch_var_name="fetch", scope=None, return_numpy=True, use_program_cache=True,
         use_prune=False,
     ):  # fmt: skip
-        """The tensors of `fetch_list` (tensors or names), for the data in `feed`.
+        """The tensors of `fetch_list` (tensors or names, also in lists), for the data in `feed`.
 
         Running a startup program initializes the parameters. Data that no fetched tensor and no
         update needs may be left out. Raises ValueError that names data that is missing or does not
@@ -48,6 +49,7 @@ class Executor:
         strategy = getattr(program, "build_strategy", None)
         program = getattr(program, "program", program)
         program = default_main_program() if program is None else program
+        fetch_list = None if fetch_list is None else flatten(fetch_list)[0]
         with outside():
             if hasattr(program, "fetch"):
                 arrays = program.fetch(feed or {}, fetch_list)

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+from ..engine.core.dtype import default
 from ..engine.eager.backward import grad
 from ..engine.eager.device import CPUPlace
 from ..ir.input_spec import InputSpec
@@ -19,6 +20,7 @@ def data(name: str, shape, dtype=None, lod_level=0):
     """An input of the program, by name; None or -1 is a size that varies from run to run.
 
     Open first sizes are all the same, the batch; one that is not has a name in the place of None.
+    Its dtype is the default dtype unless one is given.
     Source: Paddle API `static.data`.
 
     >>> import minipaddle as paddle
@@ -28,7 +30,7 @@ def data(name: str, shape, dtype=None, lod_level=0):
     [batch, 3]
     >>> paddle.disable_static()
     """
-    return writing("static.data").data(name, InputSpec(shape, dtype or "float32", name))
+    return writing("static.data").data(name, InputSpec(shape, dtype or default(), name))
 
 
 def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):

@@ -7,6 +7,7 @@ import math
 
 from ..core.axes import whole, whole_numbers, without_fraction
 from ..core.prelude import Dim, Var, current, dt, elementwise, larger, public, reshape, value_error
+from ..engine.core.dim import same_shape
 from ..engine.core.spec import leaves
 from ..engine.ops import creation as ops
 from ..ops import arrangement
@@ -236,8 +237,9 @@ def logspace(start, stop, num, base=10.0, dtype=None, name=None):
 def assign(x, output=None):
     """A copy of `x` (a tensor, an array, numbers), through which gradients flow.
 
-    With `output` the values go there, and that tensor is returned. Numbers outside of tensors
-    become float64, int64 or bool, a single one of shape [1]. Source: Paddle API `paddle.assign`.
+    With `output` the values go there, and that tensor, which takes their shape and dtype, is
+    returned. Numbers outside of tensors become float64, int64 or bool, a single one of shape [1].
+    Source: Paddle API `paddle.assign`.
 
     >>> import minipaddle as paddle
     >>> paddle.assign(paddle.ones([2])).tolist()
@@ -249,7 +251,9 @@ def assign(x, output=None):
             x if isinstance(x, list | tuple) or hasattr(x, "shape") else [x], wide
         )
     copy = ops.assign(x)
-    return copy if output is None else output.become(copy)
+    if output is None:
+        return copy
+    return output.become(copy, reshaped=not same_shape(output.spec.shape, copy.spec.shape))
 
 
 def clone(x, name=None):

@@ -116,14 +116,20 @@ def outer(x, y, name=None):
 def tensordot(x, y, axes=2, name=None):
     """Σ over pairs of axes: the last `axes` of x with the first of y, or two lists of axes.
 
-    One list counts for both; the shorter of two goes on as the longer one does.
-    Source: Paddle API `paddle.tensordot`.
+    One list counts for both; the shorter of two goes on as the longer one does. A size of 1
+    stretches to the other's size. Source: Paddle API `paddle.tensordot`.
 
     >>> import minipaddle as paddle
     >>> paddle.tensordot(paddle.ones([2, 3, 4]), paddle.ones([4, 3]), [[1, 2], [1, 0]]).shape
     [2]
     """
     ours, theirs = pair_axes(x.spec.ndim, y.spec.ndim, axes)
+    for mine, yours in zip(ours, theirs, strict=True):
+        one = [type(n) is int and n == 1 for n in (x.spec.shape[mine], y.spec.shape[yours])]
+        if one == [True, False]:  # what is stretched is a factor of the sum
+            y = sum(y, axis=(yours,), keepdim=True)
+        if one == [False, True]:
+            x = sum(x, axis=(mine,), keepdim=True)
     a, left = front_last(x, ours, last=True)
     b, right = front_last(y, theirs, last=False)
     return reshape(ops.matmul(a, b), shape=(*left, *right))

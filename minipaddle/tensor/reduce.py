@@ -174,7 +174,7 @@ def find_place(op, x, axis, keepdim, dtype):
 
 def place_dtype(place, dtype):
     """Places in the dtype asked for: int64 or int32."""
-    if resolve(dtype).name not in ("int32", "int64"):
+    if dtype is None or resolve(dtype).name not in ("int32", "int64"):
         raise value_error(f"dtype={dtype!r} for places", '"int64" or "int32"')
     return place if resolve(dtype) == place.spec.dtype else place.astype(dtype)
 

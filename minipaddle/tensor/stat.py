@@ -244,20 +244,16 @@ def bincount(x, weights=None, minlength=0, name=None):
     return counting.bincount(x, *given, size=larger(size, whole(minlength)))
 
 
-def limits(x, low, high) -> tuple:
-    """(low, high) of a histogram: the data's own where both are 0, widened where they meet."""
+def limits(low, high) -> tuple:
+    """(low, high) of a histogram; (None, None), what the data spans, where they meet."""
     if low > high:
         raise value_error(f"a histogram from {low} to {high}", "min <= max")
-    if low == high == 0 and x.spec.size:
-        low, high = (float(op(x, axis=(*range(x.spec.ndim),), keepdim=False)) for op in ENDS)
-    return (low - 0.5, high + 0.5) if low == high else (float(low), float(high))
-
-
-ENDS = reduction.min, reduction.max
+    return (None, None) if low == high else (float(low), float(high))
 
 
 def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, name=None):
-    """The number of elements in each of `bins` equal parts of [min, max] (the data's own, if 0).
+    """The number of elements in each of `bins` equal parts of [min, max]; of what the data spans,
+    if these two are equal.
 
     Counts in int64; sums of weights, or a density, in float32.
     Source: Paddle API `paddle.histogram`.
@@ -266,14 +262,14 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
     >>> paddle.histogram(paddle.to_tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
     [0, 2, 1, 0]
     """
-    low, high = limits(input, min, max)
+    low, high = limits(min, max)
     given = () if weight is None else (weight,)
     attrs = {"bins": int(bins), "low": low, "high": high, "density": bool(density)}
     return counting.histogram(input, *given, **attrs)
 
 
 def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
-    """The bins + 1 ends of the parts `histogram` counts in.
+    """The bins + 1 ends of the parts `histogram` counts in; around min, if it is max and not 0.
 
     Source: Paddle API `paddle.histogram_bin_edges`.
 
@@ -281,14 +277,21 @@ def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
     >>> paddle.histogram_bin_edges(paddle.to_tensor([1.0, 3.0]), bins=2).tolist()
     [1.0, 2.0, 3.0]
     """
-    return edges(*limits(input, min, max), bins, input.spec.dtype)
+    around = (min - 0.5, max + 0.5) if min == max and min else limits(min, max)
+    return edges(*around, bins, input)
 
 
-def edges(low: float, high: float, bins: int, dtype):
-    """The ends of `bins` equal parts of [low, high]."""
-    dtype = dtype if dtype.kind == "f" else float32.numpy
-    step = (high - low) / bins
-    return creation.arange(size=bins + 1, dtype=dtype, start=low, step=step)
+def edges(low: float | None, high: float | None, bins: int, x):
+    """The ends of `bins` equal parts of [low, high]; without these, of what x spans."""
+    dtype = x.spec.dtype if x.spec.dtype.kind == "f" else float32.numpy
+    if low is None and x.spec.size:
+        x, ends = x.astype("float64"), (reduction.min, reduction.max)
+        low, high = (op(x, axis=(*range(x.spec.ndim),), keepdim=False) for op in ends)
+        wider = (low == high).astype("float64") * 0.5
+        steps = creation.arange(size=bins + 1, dtype=x.spec.dtype, start=0.0, step=1.0)
+        return (low - wider + steps * ((high - low + 2 * wider) / bins)).astype(dtype)
+    low, high = (-0.5, 0.5) if low is None else (low, high)
+    return creation.arange(size=bins + 1, dtype=dtype, start=low, step=(high - low) / bins)
 
 
 def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None):
@@ -307,15 +310,16 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     size = x.spec.shape[-1]
     bins = tuple(bins) if isinstance(bins, list | tuple) else (bins,) * size
     flat = movement.reshape(x, shape=(-1 if size == 0 else x.spec.size // size, size))
+    columns = [movement.slice_(flat, index=((0, None, 1), k)) for k in range(size)]
     if ranges is None:
-        columns = [movement.slice_(flat, index=((0, None, 1), k)) for k in range(size)]
-        spans = [limits(column, 0, 0) for column in columns]
+        spans = [None] * size
     else:
         spans = [(float(a), float(b)) for a, b in zip(ranges[::2], ranges[1::2], strict=True)]
     given = () if weights is None else (weights,)
     attrs = {"bins": bins, "ranges": tuple(spans), "density": bool(density)}
     counts = counting.histogramdd(flat, *given, **attrs)
-    return counts, [edges(*span, n, x.spec.dtype) for span, n in zip(spans, bins, strict=True)]
+    parts = zip(spans, bins, columns, strict=True)
+    return counts, [edges(*(span or (None, None)), n, column) for span, n, column in parts]
 
 
 __all__ = public(globals())

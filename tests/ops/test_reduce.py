@@ -167,6 +167,8 @@ def test_wrong_axes():
         x.sum(0.5)
     with pytest.raises(ValueError, match="dtype='float32' for places"):
         x.argmax(dtype="float32")
+    with pytest.raises(ValueError, match="dtype=None for places"):
+        x.argmin(dtype=None)
     assert x.sum(paddle.to_tensor(1)).tolist() == [3.0, 3.0]
     assert x.sum(paddle.to_tensor([0, 1])).item() == 6.0
 

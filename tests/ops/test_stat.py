@@ -173,9 +173,24 @@ def test_histogram():
     assert paddle.ones([3]).histogram(4).tolist() == [0, 0, 3, 0]
     assert paddle.to_tensor([5.0, 1.0]).histogram(2, 2, 3).tolist() == [0, 0]
     assert paddle.zeros([0]).histogram(2).tolist() == [0, 0]
+    assert x.histogram(4, 7, 7).tolist() == x.histogram(4).tolist()  # equal ends stand for the data
     assert paddle.to_tensor(X).histogram(5).tolist() == np.histogram(X, 5)[0].tolist()
     with pytest.raises(ValueError, match="a histogram from 3 to 1"):
         x.histogram(4, 3, 1)
+
+
+def test_histograms_of_a_program_span_its_data():
+    def f(x):
+        counts, ends = paddle.histogramdd(x, 2)
+        return x.histogram(4), paddle.histogram_bin_edges(x, 4), counts, *ends
+
+    static = paddle.jit.to_static(f)
+    for seed in range(3):
+        x = np.random.default_rng(seed).normal(size=(9, 2)).astype("float32")
+        counts, ends = np.histogram(x, 4)
+        grid, grid_ends = np.histogramdd(x, 2)
+        for ours, expected in zip(static(paddle.to_tensor(x)), (counts, ends, grid, *grid_ends)):
+            np.testing.assert_allclose(ours.numpy(), expected, rtol=1e-6)
 
 
 def test_histogram_bin_edges():

@@ -30,6 +30,26 @@ def net():
     )
 
 
+def test_lists_in_the_fetch_list(written):
+    x = static.data("x", [2])
+    x.stop_gradient = False
+    y = (x * x).sum()
+    found = run(fetch=[y, static.gradients(y, x)], x=np.ones(2, "float32"))
+    assert [a.tolist() for a in found] == [2.0, [2.0, 2.0]]
+    exe = static.Executor()
+    assert exe.run(feed={"x": np.ones(2, "float32")}, fetch_list=y)[0].item() == 2.0
+
+
+def test_data_is_of_the_default_dtype(written):
+    paddle.set_default_dtype("float64")
+    try:
+        x = static.data("x", [2])
+    finally:
+        paddle.set_default_dtype("float32")
+    assert x.dtype == "float64"
+    assert static.data("y", [2]).dtype == "float32"
+
+
 def test_a_refused_program_guard_changes_nothing(written):
     clone = written[0].clone()
     with pytest.raises(RuntimeError, match="cannot be changed"), static.program_guard(clone):

@@ -332,6 +332,18 @@ def test_assign_into_an_output():
     assert out.tolist() == [1.0, 1.0]
 
 
+def test_assign_gives_the_output_another_shape_and_dtype():
+    def f(x):
+        out = paddle.zeros([3])
+        paddle.assign(x, out)
+        return out
+
+    for convert in (lambda f: f, paddle.jit.to_static):
+        found = convert(f)(paddle.to_tensor([[1, 2], [3, 4]]))
+        assert found.tolist() == [[1, 2], [3, 4]]
+        assert found.dtype == "int64"
+
+
 def test_create_parameter():
     one = paddle.nn.initializer.Constant(1.0)
     p = paddle.create_parameter([2, 3], "float32", default_initializer=one)

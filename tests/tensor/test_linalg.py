@@ -101,6 +101,16 @@ V, W = rng.standard_normal(3), rng.standard_normal(3)
             lambda x, y: torch.tensordot(x, y, ([1], [1])),
             (A, A),
         ),
+        (
+            lambda x, y: paddle.tensordot(x[:, :1], y, [[0, 1, 2], [0, 1, 2]]),
+            lambda x, y: torch.tensordot(x[:, :1], y, ([0, 1, 2], [0, 1, 2])),
+            (STACK, STACK),
+        ),
+        (
+            lambda x, y: paddle.tensordot(x, y[:, :, :1], [0, 2]),
+            lambda x, y: torch.tensordot(x, y[:, :, :1], ([0, 2], [0, 2])),
+            (STACK, STACK),
+        ),
         (lambda x, y: paddle.tensordot(x, y, 0), lambda x, y: torch.tensordot(x, y, 0), (V, A)),
         (lambda x, y: paddle.tensordot(x, y, [0, 1]), lambda x, y: (x * y).sum(), (A, A)),
         (paddle.t, torch.t, (B,)),
