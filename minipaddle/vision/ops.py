@@ -278,6 +278,32 @@ class DeformConv2D(ConvND):
         )  # fmt: skip
 
 
+class ConvNormActivation(nn.Sequential):
+    """A convolution, a norm, an activation: [n, in_channels, h, w] to [n, out_channels, h, w].
+
+    A `stride` divides h and w. Without `padding` nothing else changes them; a norm or an activation
+    of None is left out; `bias` is there where no norm is, unless it says otherwise.
+    Source: Paddle API `paddle.vision.ops.ConvNormActivation`.
+
+    >>> import minipaddle as paddle
+    >>> block = paddle.vision.ops.ConvNormActivation(3, 8, stride=2)
+    >>> block(paddle.ones([1, 3, 4, 4])).shape
+    [1, 8, 2, 2]
+    """
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size=3, stride=1, padding=None, groups=1,
+        norm_layer=nn.BatchNorm2D, activation_layer=nn.ReLU, dilation=1, bias=None,
+    ):  # fmt: skip
+        if padding is None:
+            padding = (kernel_size - 1) // 2 * dilation
+        given = in_channels, out_channels, kernel_size, stride, padding, dilation, groups
+        convolution = nn.Conv2D(*given, bias_attr=norm_layer is None if bias is None else bias)
+        norm = [] if norm_layer is None else [norm_layer(out_channels)]
+        activation = [] if activation_layer is None else [activation_layer()]
+        super().__init__(convolution, *norm, *activation)
+
+
 class RoIAlign(nn.Layer):
     """`roi_align` with a fixed size. Source: Paddle API `paddle.vision.ops.RoIAlign`.
 

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
+import minipaddle.nn.functional as F
+from minipaddle import nn
 from minipaddle.testing import check_grad
 from minipaddle.vision import ops
 from tests.data.make_paddle_vision_ops import boxes_in, calls
+from tests.near import assert_same
 
 DATA = Path(__file__).parents[1] / "data" / "paddle_vision_ops.json"
 PADDLE = json.loads(DATA.read_text())["results"]
@@ -184,3 +187,16 @@ def test_what_detectors_may_not_ask_for():
         ops.prior_box(paddle.ones([1, 1, 2, 2]), paddle.ones([1, 3, 8, 8]), [2.0], [3.0, 4.0])
     with pytest.raises(AttributeError, match=r"_C_ops\.relu: it belongs to Paddle's C"):
         paddle._C_ops.relu  # noqa: B018
+
+
+def test_a_block_of_convolution_norm_and_activation():
+    block = paddle.vision.ops.ConvNormActivation
+    whole = block(4, 6, 5, 2, groups=2, dilation=2, activation_layer=nn.Hardswish)
+    x = paddle.to_tensor(np.random.default_rng(0).standard_normal((2, 4, 9, 8)), "float32")
+    conv, norm, activation = whole
+    assert conv.bias is None
+    assert_same(whole(x), activation(norm(F.conv2d(x, conv.weight, None, 2, 4, 2, 2))))
+    bare = block(4, 6, norm_layer=None, activation_layer=None)
+    assert [*bare.state_dict()] == ["0.weight", "0.bias"]
+    assert bare(x).shape == [2, 6, 9, 8]
+    assert block(4, 6, bias=True)[0].bias is not None

@@ -4,7 +4,10 @@ Source: Sandler, Howard, Zhu, Zhmoginov, Chen, "MobileNetV2: inverted residuals 
 bottlenecks" (2018). Parts have Paddle's names.
 """
 
+from functools import partial
+
 from ... import nn
+from ..ops import ConvNormActivation
 from .pretrained import refuse_pretrained
 
 __all__ = ["MobileNetV2", "mobilenet_v2"]
@@ -27,15 +30,7 @@ def multiple_of_8(channels: float) -> int:
     return near + 8 if near < 0.9 * channels else near
 
 
-class ConvNormActivation(nn.Sequential):
-    """Convolution, batch norm, ReLU6: [n, inputs, h, w] to [n, outputs, h/stride, w/stride]."""
-
-    def __init__(self, inputs, outputs, size=3, stride=1, groups=1):
-        super().__init__(
-            nn.Conv2D(inputs, outputs, size, stride, size // 2, groups=groups, bias_attr=False),
-            nn.BatchNorm2D(outputs),
-            nn.ReLU6(),
-        )
+block = partial(ConvNormActivation, activation_layer=nn.ReLU6)
 
 
 class InvertedResidual(nn.Layer):
@@ -48,10 +43,10 @@ class InvertedResidual(nn.Layer):
         super().__init__()
         wide = inputs * expansion
         self.adds = stride == 1 and inputs == outputs
-        widen = [ConvNormActivation(inputs, wide, 1)] if expansion != 1 else []
+        widen = [block(inputs, wide, 1)] if expansion != 1 else []
         self.conv = nn.Sequential(
             *widen,
-            ConvNormActivation(wide, wide, 3, stride, groups=wide),
+            block(wide, wide, 3, stride, groups=wide),
             nn.Conv2D(wide, outputs, 1, bias_attr=False),
             nn.BatchNorm2D(outputs),
         )
@@ -76,7 +71,7 @@ class MobileNetV2(nn.Layer):
         super().__init__()
         self.num_classes, self.with_pool = num_classes, with_pool
         channels = multiple_of_8(32 * scale)
-        parts = [ConvNormActivation(3, channels, stride=2)]
+        parts = [block(3, channels, stride=2)]
         for expansion, width, count, first_stride in STAGES:
             outputs = multiple_of_8(width * scale)
             for k in range(count):
@@ -84,7 +79,7 @@ class MobileNetV2(nn.Layer):
                 parts.append(InvertedResidual(channels, outputs, stride, expansion))
                 channels = outputs
         last = multiple_of_8(1280 * max(1.0, scale))
-        self.features = nn.Sequential(*parts, ConvNormActivation(channels, last, 1))
+        self.features = nn.Sequential(*parts, block(channels, last, 1))
         if with_pool:
             self.pool2d_avg = nn.AdaptiveAvgPool2D(1)
         if num_classes > 0:
