@@ -7,7 +7,7 @@ import ml_dtypes as _ml_dtypes
 from .base.framework import *
 from .base.framework import _current_expected_place, _current_expected_place_
 from .core.default_dtype import get_default_dtype, set_default_dtype
-from .core.flags import FLAGS
+from .core.flags import get_flags, set_flags
 from .core.missing import namespace as _namespace
 from .eager.modes import no_grad
 from .engine.core import dtype as _dt
@@ -61,35 +61,6 @@ class finfo(Limits, _namedtuple("finfo", [*NUMBERS, "bits", "dtype"])):
         limits, name = _ml_dtypes.finfo(found), _dt.public(found).name
         numbers = [float(getattr(limits, each)) for each in NUMBERS]
         return super().__new__(cls, *numbers, limits.bits, name)
-
-
-def set_flags(flags: dict) -> None:
-    """Set flags by name; raises ValueError for one that MiniPaddle does not have.
-
-    "FLAGS_eager_kernels" says whether eager mode computes large arrays by kernels in C, and the
-    derivatives of tapes that it walks often by programs in C.
-    Source: Paddle API `paddle.set_flags`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.set_flags({"FLAGS_cudnn_exhaustive_search": False})
-    """
-    for name, value in flags.items():
-        get_flags(name)
-        FLAGS[name] = value
-
-
-def get_flags(flags) -> dict:
-    """The values of a flag or of several. Source: Paddle API `paddle.get_flags`.
-
-    >>> import minipaddle as paddle
-    >>> paddle.get_flags("FLAGS_cudnn_deterministic")
-    {'FLAGS_cudnn_deterministic': True}
-    """
-    names = [flags] if isinstance(flags, str) else flags
-    unknown = [name for name in names if name not in FLAGS]
-    if unknown:
-        raise _value_error(f"MiniPaddle has no {unknown[0]}", ", ".join(FLAGS))
-    return {name: FLAGS[name] for name in names}
 
 
 def disable_signal_handler() -> None:

@@ -4,6 +4,7 @@ Only the names that public programs use are here (`tests/data/used_names.json`).
 `paddle.base`.
 """
 
+from ..core.flags import get_flags, set_flags
 from ..core.missing import namespace as _namespace
 from ..nn.param_attr import ParamAttr
 from ..static import Executor, Program, default_main_program, program_guard

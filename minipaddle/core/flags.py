@@ -1,11 +1,50 @@
 """Paddle's flags: hints about speed and memory, which change no result beyond rounding."""
 
+from ..engine.core.errors import value_error
+
 FLAGS = {
     "FLAGS_allocator_strategy": "auto_growth",
+    "FLAGS_conv_workspace_size_limit": 512,
+    "FLAGS_cudnn_batchnorm_spatial_persistent": False,
     "FLAGS_cudnn_deterministic": True,
     "FLAGS_cudnn_exhaustive_search": False,
+    "FLAGS_eager_delete_tensor_gb": 0.0,
     "FLAGS_eager_kernels": True,
     "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
+    "FLAGS_gpu_memory_limit_mb": 0,
+    "FLAGS_initial_gpu_memory_in_mb": 0,
+    "FLAGS_max_inplace_grad_add": 0,
+    "FLAGS_reallocate_gpu_memory_in_mb": 0,
+    "FLAGS_use_stride_kernel": True,
 }
 """Only `FLAGS_eager_kernels` is ours and does something: see `eager_kernels.py` and `tapes.py` in
 `executors`."""
+
+
+def set_flags(flags: dict) -> None:
+    """Set flags by name; raises ValueError for one that MiniPaddle does not have.
+
+    "FLAGS_eager_kernels" says whether eager mode computes large arrays by kernels in C, and the
+    derivatives of tapes that it walks often by programs in C.
+    Source: Paddle API `paddle.set_flags`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.set_flags({"FLAGS_cudnn_exhaustive_search": False})
+    """
+    for name, value in flags.items():
+        get_flags(name)
+        FLAGS[name] = value
+
+
+def get_flags(flags) -> dict:
+    """The values of a flag or of several. Source: Paddle API `paddle.get_flags`.
+
+    >>> import minipaddle as paddle
+    >>> paddle.get_flags("FLAGS_cudnn_deterministic")
+    {'FLAGS_cudnn_deterministic': True}
+    """
+    names = [flags] if isinstance(flags, str) else flags
+    unknown = [name for name in names if name not in FLAGS]
+    if unknown:
+        raise value_error(f"MiniPaddle has no {unknown[0]}", ", ".join(FLAGS))
+    return {name: FLAGS[name] for name in names}

@@ -427,10 +427,10 @@ def changed_and_returned(convert):
 
 @pytest.mark.parametrize(
     "case",
-    [changed_and_returned, attributes_exchanged, attribute_of_an_object, number_of_an_object, attribute_in_a_branch,
-     nonlocal_variables, list_outside, list_that_is_read, dict_outside, table_made_once,
-     hidden_state, things_of_its_own, objects_let_go, containers_made_in_a_branch,
-     containers_made_in_a_loop],
+    [changed_and_returned, attributes_exchanged, attribute_of_an_object, number_of_an_object,
+     attribute_in_a_branch, nonlocal_variables, list_outside, list_that_is_read, dict_outside,
+     table_made_once, hidden_state, things_of_its_own, objects_let_go,
+     containers_made_in_a_branch, containers_made_in_a_loop],
     ids=lambda case: case.__name__,
 )  # fmt: skip
 def test_objects_of_python(case):

@@ -411,6 +411,9 @@ def test_flags():
         "FLAGS_cudnn_exhaustive_search": True
     }
     paddle.set_flags(before)
+    paddle.base.set_flags({"FLAGS_max_inplace_grad_add": 8})
+    assert paddle.get_flags(["FLAGS_max_inplace_grad_add"]) == {"FLAGS_max_inplace_grad_add": 8}
+    paddle.set_flags({"FLAGS_max_inplace_grad_add": 0})
     with pytest.raises(ValueError, match="MiniPaddle has no FLAGS_foo"):
         paddle.set_flags({"FLAGS_foo": 1})
 
