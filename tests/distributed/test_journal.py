@@ -1,8 +1,10 @@
 """A server's log on disks that fail: it has what was acknowledged, or the server says what not."""
 
 import os
+import struct
 from collections import Counter
 from itertools import islice
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -71,6 +73,25 @@ def test_a_wrong_record_is_reported_and_kept(log, record, part):
         assert log.with_name(f"{log.name}.damaged").read_bytes() == changed
     log.write_bytes(whole)
     assert done(log) == PUSHES
+
+
+@pytest.mark.parametrize("kept", ["", ".damaged"])
+@pytest.mark.parametrize("size", [25, 300, None])
+def test_a_log_without_marks_is_old_not_damaged(log, size, kept):
+    """As it was written once: a record had its length, a sum of its bytes, and these. Its first
+    record may have been cut off; an earlier start may have called it damaged.
+    """
+    records = [log.read_bytes()[start:stop] for start, stop in places(log.read_bytes())]
+    heads = [struct.pack("<QI", len(each), crc32(each)) for each in records]
+    old = b"".join(part for pair in zip(heads, records, strict=True) for part in pair)[:size]
+    log.unlink()
+    log = log.with_name(log.name + kept)
+    log.write_bytes(old)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=rf"{log} has an old format(?s:.*)save_persistables"):
+            restored(log.parent, 1, Disk())
+        assert os.listdir(log.parent) == [log.name]
+        assert log.read_bytes() == old
 
 
 def test_one_may_go_on_with_what_stands_before_the_damage(log):

@@ -15,7 +15,8 @@ place in the file and its length, the second of the bytes too. Where a record is
   warning, and a copy of the log is kept;
 - without one the bytes were written and have changed: the log is damaged.
 
-A damaged log is kept as `.damaged`, and the server does not start without those records.
+A damaged log is kept as `.damaged`, and the server does not start without those records. One of a
+MiniPaddle whose records had no mark is refused, and stays as it is.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ MARK, END = b"\x8fPS\n", b"\x8f"
 """The first bytes of a record and its last one, which are not zero."""
 BLOCK = 512
 """The bytes that a disk writes whole or not at all."""
+
+
+OLD = 12, b'{"__metadata__"'
+"""Of a log without marks: the bytes of a head, and what each record has 8 bytes after it."""
 
 
 def decode(data: bytes):
@@ -161,9 +166,9 @@ class Journal:
         """The bytes of the log; none if it is the first one of a new server."""
         kept = Path(f"{path}.damaged")
         if path.exists():
-            return path.read_bytes()
+            return require_marks(path)
         if kept.exists():
-            log = kept.read_bytes()
+            log = require_marks(kept)
             found = places(log)
             raise damaged(path, found[-1][1] + len(END) if found else 0, len(found))
         if first and not self.logs():
@@ -264,6 +269,19 @@ class Journal:
             self.file.close()
 
     __del__ = close
+
+
+def require_marks(path: Path) -> bytes:
+    """The bytes of a log. Raises ValueError for one whose records have no marks."""
+    log, (head, text) = path.read_bytes(), OLD
+    if len(log) > head + 8 and text.startswith(log[head + 8 :][: len(text)]):
+        raise value_error(
+            f"{path} has an old format. It is left as it is",
+            expected="records with marks, as MiniPaddle writes them now",
+            hint="with the MiniPaddle that wrote it, start the servers on this folder and call "
+            "fleet.save_persistables(None, other_folder); then begin in the other folder",
+        )
+    return log
 
 
 def damaged(path: Path, at: int, whole: int) -> ValueError:
