@@ -6,7 +6,9 @@
 When a rank is killed, the first command ends all others within milliseconds, often before they
 know why; a witness process names the rank that died first (see `witness.py`). The second command
 gives the others time to raise `PeerFailed` and to react (see `keeper.py`). With both, all ranks
-learn of an error that one rank raises and of a rank that is late.
+learn of an error that one rank raises, of a rank that is late, and of one that is stopped (SIGSTOP)
+where the others end. With the first command they wait for ever for one that fails, or is stopped,
+before the ranks have met: nobody watches them yet.
 
 MPI compares neither shapes nor dtypes and would add up arrays that do not belong together: a few
 bytes that travel beside each collective check that all ranks make the same call (see `Agreement`).
@@ -21,12 +23,8 @@ from __future__ import annotations
 
 import atexit
 import importlib
-import json
 import os
-import secrets
 import signal
-import socket
-import subprocess
 import sys
 import threading
 import time
@@ -42,11 +40,10 @@ from ..engine.distributed.process_group import (
     Work,
 )
 from ..engine.eager.device import NUMPY, module_of
-from . import witness
 from .agreement import Agreement, vote, weight_of
 from .exchanges import bytes_per_row
 from .keeper import stay_local
-from .watch import Watch
+from .watch import connect
 
 SPIN = 1000
 """How often a rank polls before it pauses; short collectives are done by then."""
@@ -193,10 +190,10 @@ def is_main_thread() -> bool:
 class Job:
     """The state that the groups of one process share."""
 
-    def __init__(self, world):
+    def __init__(self, world, timeout: float):
         near = world.Split_type(mpi().COMM_TYPE_SHARED)
         self.local_rank = near.rank
-        self.watch, self.witness = connect(world, alone=near.size == world.size)
+        self.watch, self.witness = connect(world, timeout, alone=near.size == world.size)
         near.Free()
         self._progress: Progress | None = None
         if is_main_thread():
@@ -227,37 +224,6 @@ class Job:
             mpi().COMM_WORLD.Abort(1)
 
 
-def connect(world, alone: bool) -> tuple[Watch, subprocess.Popen | None]:
-    """Connect this rank to the witness, which rank 0 starts (and holds). `alone`: all ranks are on
-    one machine.
-    """
-    host, process = "127.0.0.1" if alone else socket.getfqdn(), None
-    letter = NUMPY.zeros(512, "uint8")
-    if world.rank == 0:
-        token = secrets.token_hex(16)
-        process, port = start_witness(host, world.size, token)
-        text = json.dumps([host, port, token]).encode()
-        letter[: len(text)] = list(text)
-    world.Bcast(letter, 0)
-    watch = Watch(world.rank, world.size, *json.loads(bytes(letter).rstrip(b"\0")))
-    watch.welcome.wait(30)
-    return watch, process
-
-
-def start_witness(host: str, size: int, token: str) -> tuple[subprocess.Popen, int]:
-    """Start the witness; return it, and the port on which it listens."""
-    with socket.create_server((host, 0), backlog=size) as server:
-        place = server.fileno()
-        process = subprocess.Popen(  # its input ends when this process does
-            [sys.executable, "-IS", witness.__file__, str(place), str(size)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[place],
-            start_new_session=True,
-        )  # fmt: skip
-        process.stdin.write(f"{token}\n".encode())
-        process.stdin.flush()
-        return process, server.getsockname()[1]
-
-
 class MPIGroup(ProcessGroup):
     """A group whose ranks are MPI processes."""
 
@@ -278,7 +244,7 @@ class MPIGroup(ProcessGroup):
         """The group of all processes of the job."""
         stay_local()
         communicator = mpi().COMM_WORLD.Dup()
-        return cls(communicator, Job(communicator), 0, range(communicator.size), timeout)
+        return cls(communicator, Job(communicator, timeout), 0, range(communicator.size), timeout)
 
     def start(self, name: str, array, **options) -> Work:
         if array is not None and module_of(array) is not NUMPY:

@@ -6,7 +6,10 @@ The other end is a process of its own: see `witness.py`.
 from __future__ import annotations
 
 import json
+import secrets
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -15,7 +18,8 @@ from ..engine.core.rank import cause
 from ..engine.distributed.collectives import Call
 from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
 from ..engine.distributed.thread_group import SILENT, build_timeout
-from . import witness
+from ..engine.eager.device import NUMPY
+from . import keeper, witness
 
 GRACE = 2.0
 """The seconds a rank that failed gives the others to hear of it: when it ends, so do they."""
@@ -116,8 +120,47 @@ class Watch:
             self.heard.wait(GRACE)  # the witness repeats it
 
     def leave(self) -> None:
-        """Say goodbye. After a failure, wait a moment: the others may still report it."""
+        """Say goodbye, and wait for the others: MPI would too, but hears nothing of one that is
+        stopped. After a failure, wait a moment: the others, or its keeper, may still report it.
+        """
+        known, all_ended = self.failure, lambda: len(self.ended) == self.size
         self.say(kind="over", counts=self.counts)
-        deadline = time.monotonic() + GRACE
-        while self.failure and len(self.ended) < self.size and time.monotonic() < deadline:
+        while not self.failure and not all_ended():
             time.sleep(0.01)
+        deadline = time.monotonic() + GRACE
+        while self.failure and not (known and all_ended()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def connect(world, timeout: float, alone: bool) -> tuple[Watch, subprocess.Popen | None]:
+    """Connect this rank to the witness, which rank 0 starts (and holds). `alone`: all ranks are on
+    one machine.
+    """
+    host, process = "127.0.0.1" if alone else socket.getfqdn(), None
+    letter = NUMPY.zeros(512, "uint8")
+    if world.rank == 0:
+        token = secrets.token_hex(16)
+        process, port = start_witness(host, world.size, token, timeout)
+        text = json.dumps([host, port, token]).encode()
+        letter[: len(text)] = list(text)
+    world.Bcast(letter, 0)
+    watch = Watch(world.rank, world.size, *json.loads(bytes(letter).rstrip(b"\0")))
+    watch.welcome.wait(30)
+    return watch, process
+
+
+def start_witness(host: str, size: int, token: str, timeout: float) -> tuple[subprocess.Popen, int]:
+    """Start the witness; return it, and the port on which it listens. The keeper of a stopped rank,
+    if it has one, is the first to end it.
+    """
+    with socket.create_server((host, 0), backlog=size) as server:
+        place = server.fileno()
+        told = map(str, (place, size, timeout + keeper.GRACE))
+        process = subprocess.Popen(  # its input ends when this process does
+            [sys.executable, "-IS", witness.__file__, *told],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[place],
+            start_new_session=True,
+        )  # fmt: skip
+        process.stdin.write(f"{token}\n".encode())
+        process.stdin.flush()
+        return process, server.getsockname()[1]

@@ -4,7 +4,9 @@ Messages of a collective say nothing of a rank that is gone: the others would wa
 rank holds a connection (TCP) to this process. The system closes the connections of ranks that die,
 however they die, and in the order in which they die. A rank that fails says so itself. When one has
 waited too long, the witness asks all where they are, and names those who did not come. Ranks that
-have waited for some seconds say so: when all of them wait for others, nothing will ever happen.
+have waited for some seconds say so: when all of them wait for others, nothing will ever happen. As
+soon as one rank has ended, those that have not are asked again and again: one that does not answer,
+for it is stopped, would keep the others from their end for ever.
 
 Rank 0 starts it by its path. It is not a rank and has a session of its own, so `mpiexec`, which
 kills all ranks within milliseconds when one dies, leaves it alone; it ends with the last rank. This
@@ -12,12 +14,13 @@ file imports nothing from the package, so it starts at once.
 
 A connection begins with a token that only the ranks of one job know, and the number of the rank.
 Until then nothing of it is interpreted, and it has some seconds for that. Then messages are JSON, a
-line each. As a program: `witness.py SOCKET SIZE`; its standard input is the token, a line, and ends
-when rank 0 does: a command line could be read by everybody on the machine.
+line each. As a program: `witness.py SOCKET SIZE LIMIT`; its standard input is the token, a line,
+and ends when rank 0 does: a command line could be read by everybody on the machine.
 """
 
 import hmac
 import json
+import math
 import selectors
 import socket
 import sys
@@ -35,10 +38,13 @@ STRANGERS = 64
 
 
 class Witness:
-    """Listens to the ranks: a greeting at the start, then messages that have a "kind"."""
+    """Listens to the ranks: a greeting at the start, then messages that have a "kind".
 
-    def __init__(self, server: socket.socket, size: int, token: str):
-        self.server, self.size, self.token = server, size, token
+    limit: the seconds in which a rank must answer when others have ended
+    """
+
+    def __init__(self, server: socket.socket, size: int, token: str, limit: float):
+        self.server, self.size, self.token, self.limit = server, size, token, limit
         self.ears = selectors.DefaultSelector()
         self.ranks: dict[socket.socket, int] = {}
         self.strangers: dict[socket.socket, float] = {}  # without the token yet -> until when
@@ -49,7 +55,9 @@ class Witness:
         self.late: dict | None = None  # the message of a rank that has waited too long
         self.answers: dict[int, dict] = {}  # rank -> where it is
         self.waiting: dict[int, dict] = {}  # rank -> what it has waited for, for some seconds
-        self.deadline = 0.0
+        self.deadline = math.inf  # when the ranks must have answered
+        self.asked: dict[int, float] = {}  # rank that has not ended -> since when it is asked
+        self.next = math.inf  # when the ranks that have not ended are asked again
 
     def watch(self, first) -> None:
         """Watch until `first` has ended and all connections are closed.
@@ -61,8 +69,8 @@ class Witness:
         for each in (self.server, first):
             self.ears.register(each, selectors.EVENT_READ)
         while self.ranks or first.fileno() in self.ears.get_map():
-            ends = [*self.strangers.values(), *([self.deadline] if self.late else [])]
-            timeout = max(0.0, min(ends) - time.monotonic()) if ends else None
+            left = min(*self.strangers.values(), self.deadline, self.next) - time.monotonic()
+            timeout = max(0.0, left) if left < math.inf else None
             while events := self.ears.select(timeout):
                 for key, _ in events:
                     self.notice(key, first)
@@ -73,6 +81,8 @@ class Witness:
                 self.cut(line)
             if self.late and (len(self.answers) == self.size or time.monotonic() > self.deadline):
                 self.announce_timeout(**self.late)
+            if time.monotonic() > self.next:
+                self.ask_again()
 
     def notice(self, key: selectors.SelectorKey, first) -> None:
         """Handle an event of a socket."""
@@ -125,6 +135,7 @@ class Witness:
     def hear(self, line: socket.socket, message) -> None:
         """Handle a message."""
         rank = self.ranks[line]
+        self.asked.pop(rank, None)
         match message:
             case {"kind": "failed", "text": text}:
                 self.announce(kind="failed", text=f"rank {rank} failed: {text}")
@@ -149,6 +160,7 @@ class Witness:
         line.close()
         self.strangers.pop(line, None)
         rank = self.ranks.pop(line, None)
+        self.asked.pop(rank, None)
         if rank is not None and rank not in self.ended:
             if self.announce(kind="failed", text=f"rank {rank} died"):
                 print(f"rank {rank} of {self.size} died", file=sys.stderr, flush=True)
@@ -158,6 +170,21 @@ class Witness:
         """Tell all that a rank has ended, and after how many collectives of each group."""
         self.ended.add(rank)
         self.tell_all(kind="over", rank=rank, counts=counts)
+        self.next = time.monotonic() if len(self.ended) < self.size else math.inf
+
+    def ask_again(self) -> None:
+        """Ask the ranks that have not ended where they are. Announce one that does not answer."""
+        now = time.monotonic()
+        self.next = now + ANSWER
+        for line, rank in self.ranks.items():
+            if rank not in self.ended and rank not in self.asked:
+                self.asked[rank] = now
+                send(line, {"kind": "where"})
+        for rank in [rank for rank, since in self.asked.items() if now - since > self.limit]:
+            text = f"rank {rank} has not answered for {self.limit:g} s, and others have ended: "
+            text += "it is stopped, or in code that is not Python"
+            if self.announce(kind="failed", text=text):
+                print(text, file=sys.stderr, flush=True)
 
     def announce_timeout(self, key: str, number: int, ranks: list, what: str, timeout: float):
         """Announce which of some ranks did not come to a collective, and where they are."""
@@ -168,7 +195,7 @@ class Witness:
         waits = [(rank, self.missing(*call)) for rank, call in waiting if call]
         found = {"missing": missing, "latest": latest, "waits": waits}
         self.announce(kind="timeout", what=what, timeout=timeout, **found)
-        self.late = None
+        self.late, self.deadline = None, math.inf
 
     def missing(self, key: str, number: int, ranks: list) -> list:
         """The ranks that have not come to a collective."""
@@ -223,6 +250,7 @@ def send(line: socket.socket, message: dict) -> None:
 
 
 if __name__ == "__main__":
-    place, size = map(int, sys.argv[1:])
+    place, size = map(int, sys.argv[1:3])
     token = sys.stdin.buffer.readline().decode().strip()
-    Witness(socket.socket(fileno=place), size, token).watch(sys.stdin.buffer)
+    own = Witness(socket.socket(fileno=place), size, token, float(sys.argv[3]))
+    own.watch(sys.stdin.buffer)

@@ -12,8 +12,8 @@ TOKEN = "secret"
 class Listening(Witness):
     """A witness of `size` ranks that runs at once; `first` is what rank 0 holds open."""
 
-    def __init__(self, size: int):
-        super().__init__(socket.create_server(("127.0.0.1", 0)), size, TOKEN)
+    def __init__(self, size: int, limit: float = 60.0):
+        super().__init__(socket.create_server(("127.0.0.1", 0)), size, TOKEN, limit)
         self.port = self.server.getsockname()[1]
         self.first, self.ear = socket.socketpair()
         self.thread = threading.Thread(target=self.watch, args=[self.ear], daemon=True)

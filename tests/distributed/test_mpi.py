@@ -137,6 +137,16 @@ def test_a_rank_that_stops_is_named_and_the_job_ends(how, options, named):
     assert not running(token)
 
 
+@pytest.mark.slow
+def test_plain_mpiexec_ends_a_rank_that_stops_after_its_last_collective():
+    """The others have ended, and wait for it; the witness asks it in vain."""
+    command = [MPIEXEC, "-n", 3, sys.executable, ROOT / "tests/distributed/stopping.py", "late"]
+    done = started(command, PADDLE_PG_TIMEOUT="1000", TOKEN=(token := str(time.time_ns())))
+    assert done.returncode != 0
+    assert re.findall(r"^rank \d has not answered", done.stderr, re.M) == ["rank 1 has not answered"]
+    assert not running(token)
+
+
 @pytest.mark.parametrize(("seconds", "goes_on", "expected"), [
     (0.3, False, (-signal.SIGKILL, ": it was stopped for 0.3 s")), (60.0, True, (3, "")),
 ])  # fmt: skip

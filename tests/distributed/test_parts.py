@@ -109,14 +109,14 @@ def job(monkeypatch):
     watch = Watch()
     watch.report_failure = lambda error: log.append(error)
     watch.leave = lambda: log.append("left")
-    monkeypatch.setattr(mpi, "connect", lambda world, alone: (watch, None))
+    monkeypatch.setattr(mpi, "connect", lambda world, timeout, alone: (watch, None))
     abort = SimpleNamespace(Abort=lambda code: log.append(f"abort {code}"))
     fake = SimpleNamespace(COMM_TYPE_SHARED=1, COMM_WORLD=abort)
     monkeypatch.setattr(mpi, "mpi", lambda: fake)
     monkeypatch.setattr(mpi.atexit, "register", lambda function: None)
     monkeypatch.setattr(sys, "excepthook", lambda *error: log.append("traceback"))
     before = signal.getsignal(signal.SIGUSR1)
-    yield mpi.Job(world), log
+    yield mpi.Job(world, 5.0), log
     signal.signal(signal.SIGUSR1, before)
 
 

@@ -3,6 +3,7 @@
 import re
 import socket
 import sys
+import threading
 import time
 from contextlib import suppress
 
@@ -183,7 +184,7 @@ def test_who_waits_is_not_always_stuck(ranks, witness, why):
 
 def test_who_has_ended_never_comes(ranks):
     ranks[1].count_call("0", "barrier")
-    ranks[1].leave()
+    ranks[1].say(kind="over", counts=ranks[1].counts)
     settle(lambda: 1 in ranks[0].ended)
     ranks[0].check_ended("0", 1, [0, 1, 2], "barrier number 1")
     for number in (2, sys.maxsize):
@@ -203,6 +204,33 @@ def test_after_a_failure_a_rank_waits_for_the_others_to_hear(ranks):
     ranks[1].leave()
     assert time.monotonic() - began < 0.5
     assert ranks[1].ended.keys() == {0, 1, 2}
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_who_leaves_waits_for_the_others(ranks, witness, monkeypatch, stopped, capsys):
+    """For one that works as long as it answers, which a stopped one does not."""
+    answers, say = [], ranks[2].say
+
+    def answer(**message):
+        answers.append(message["kind"])
+        if not stopped:
+            say(**message)
+
+    monkeypatch.setattr(ranks[2], "say", answer)
+    witness.limit = 1.0
+    threads = [threading.Thread(target=rank.leave) for rank in ranks[:2]]
+    for each in threads:
+        each.start()
+    if not stopped:
+        settle(lambda: len(answers) > witness.limit / witness_file.ANSWER + 2)
+        assert all(each.is_alive() for each in threads)
+        ranks[2].leave()
+    for each in threads:
+        each.join(5)
+        assert not each.is_alive()
+    expected = "rank 2 has not answered for 1 s, and others have ended: it is stopped, or in code "
+    assert [f"{rank.failure}".startswith(expected) for rank in ranks] == [stopped] * 3
+    assert capsys.readouterr().err.startswith(expected) == stopped
 
 
 def test_a_stranger_is_not_let_in(witness):
