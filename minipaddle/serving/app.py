@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import threading
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -19,13 +20,15 @@ from starlette.routing import Route
 from ..version import minipaddle as version
 from . import protocol
 from .answers import answering, off_the_loop
-from .completions import Completions, Writer
+from .completions import Completions
 from .gate import Gate
+from .loading import LOAD_LIMIT
 from .metrics import Metrics
 from .parameters import mapping, parse, read, truth, unsupported
 from .protocol import JSON_LENGTH, Limits
-from .repository import LOAD_LIMIT, Options, Repository
+from .repository import Options, Repository
 from .runner import ModelRunner, Refused
+from .writer import Writer, Writers
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 LAST = 1.0
@@ -57,14 +60,16 @@ UNLOAD_PARAMETERS = {"unload_dependents": truth()}  # no model here depends on a
 
 
 class Server:
-    """A folder of models, and models that write `texts`, behind HTTP. `app` is an ASGI
-    application.
+    """A folder of models, and models that write texts, behind HTTP: `texts` has by name what makes
+    each writer. `app` is an ASGI application.
     """
 
     def __init__(
-        self, folder: str | Path, settings: Settings, texts: dict[str, Writer] | None = None
-    ):
-        self.settings, self.metrics, self.texts = settings, Metrics(), texts or {}
+        self, folder: str | Path, settings: Settings,
+        texts: dict[str, Callable[[], Writer]] | None = None,
+    ):  # fmt: skip
+        self.settings, self.metrics = settings, Metrics()
+        self.texts = Writers(texts or {}, settings.load_limit)
         self.repository = Repository(folder, settings.options, self.metrics, settings.load_limit)
         self.draining = False
         self.ends = math.inf  # when draining must be over, by the clock `monotonic`
@@ -82,7 +87,7 @@ class Server:
             Route("/v2/repository/index", answering(self.index), methods=["POST"]),
             Route("/v2/repository/models/{name}/load", answering(self.load), methods=["POST"]),
             Route("/v2/repository/models/{name}/unload", answering(self.unload), methods=["POST"]),
-            *(Completions(self.texts, self.body).routes if self.texts else ()),
+            *(Completions(self.texts, self.body).routes if texts else ()),
         ]  # fmt: skip
         ends = lambda: self.draining
         gate = Middleware(Gate, most=settings.requests, token=settings.token, ends=ends)
@@ -91,15 +96,15 @@ class Server:
     @asynccontextmanager
     async def lifespan(self, app):
         """Load the models while the server is live already; at the end, answer what waits."""
-        loading = asyncio.create_task(self.watch())
+        loading = [asyncio.create_task(each) for each in (self.watch(), self.texts.load())]
         yield
         self.draining = True
-        loading.cancel()
-        with suppress(asyncio.CancelledError):
-            await loading
+        for task in loading:
+            task.cancel()
+        await asyncio.wait(loading)
         left = lambda: max(0.0, self.ends + LAST - monotonic())
         self.ended = await self.repository.drain(left())
-        for writer in self.texts.values():
+        for writer in self.texts.loaded.values():
             self.ended &= await asyncio.to_thread(writer.close, min(left(), threading.TIMEOUT_MAX))
 
     async def watch(self) -> None:
@@ -119,9 +124,8 @@ class Server:
         return Response(status_code=200)
 
     async def ready(self, request: Request) -> Response:
-        only_texts = self.texts and self.repository.present == []
-        ready = (only_texts or self.repository.ready()) and not self.draining
-        ready = ready and not any(writer.hangs for writer in self.texts.values())
+        only_texts = self.texts.makers and self.repository.present == []
+        ready = (only_texts or self.repository.ready()) and self.texts.ready() and not self.draining
         return Response(status_code=200 if ready else 503)
 
     async def server(self, request: Request) -> Response:

@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     add("--max-body", type=at_least(1), default=Limits().body, metavar="BYTES")
     add("--max-elements", type=at_least(1), default=Limits().elements)
     add("--connections", type=at_least(1), default=1024, help="requests at the same time")
-    add("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL",
+    add("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL", type=named,
         help="a model that writes texts")  # fmt: skip
     add("--slots", type=at_least(1), default=8, help="texts written at a time")
     for name, default, what in (
@@ -129,33 +129,25 @@ def allow_connections(most: int) -> int:
     return max(1, min(most, soft - FILES))
 
 
-def writer_of(text: str, slots: int, limit: float):
-    """(name, writer) of a model that writes texts, as `--text` names it. Runs its hubconf.py."""
-    from .. import hub
-    from .writer import Writer
-
+def named(text: str) -> tuple[str, str, str]:
+    """What argparse reads NAME=FOLDER:MODEL with."""
     name, _, place = text.partition("=")
     folder, _, model = place.rpartition(":")
     if not (name and folder and model):
-        raise value_error(f"--text {text}", "NAME=FOLDER:MODEL")
+        raise argparse.ArgumentTypeError(f"{text} is not NAME=FOLDER:MODEL")
+    return name, folder, model
+
+
+def writer_of(folder: str, model: str, slots: int, limit: float):
+    """The writer of a model of a folder, whose hubconf.py is run."""
+    from .. import hub
+    from .writer import Writer
+
     net = hub.load(folder, model, source="local", pretrained=True)
     if not hasattr(net, "letters"):
-        raise value_error(f"{place} makes a {type(net).__name__} without letters", "a text model")
-    return name, Writer(net, net.letters, slots, limit=limit)
-
-
-async def load_texts(options) -> dict:
-    """The models that write texts, by name. Raises ValueError if one takes too long."""
-    from .repository import beside
-
-    limit, more, found = options.load_limit, (options.slots, options.run_limit), {}
-    for text in options.text:
-        try:
-            name, writer = await beside(limit, writer_of, text, *more)
-        except TimeoutError:
-            raise value_error(f"--text {text} takes more than {limit:g} s to load") from None
-        found[name] = writer
-    return found
+        made = f"{folder}:{model} makes a {type(net).__name__} without letters"
+        raise value_error(made, "a text model")
+    return Writer(net, net.letters, slots, limit=limit)
 
 
 def seconds(text: str) -> float:
@@ -202,7 +194,8 @@ def main(arguments=None) -> int:
             Limits(options.max_body, options.max_elements), served, options.poll, options.control,
             load_limit=options.load_limit, requests=options.connections, token=token,
         )  # fmt: skip
-        texts = asyncio.run(load_texts(options))
+        how = {"slots": options.slots, "limit": options.run_limit}
+        texts = {name: partial(writer_of, *place, **how) for name, *place in options.text}
         server = Server(options.folder, settings, texts)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

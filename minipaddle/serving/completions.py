@@ -28,8 +28,7 @@ from .parameters import (
     unsupported,
     whole,
 )  # fmt: skip
-from .runner import Refused
-from .writer import Writer
+from .writer import Writer, Writers
 
 STOPS = 16
 """The most strings that may end a text."""
@@ -110,9 +109,9 @@ class Stopper:
 
 
 class Completions:
-    """The routes of some writers, by the names of their models; `body` reads a request's."""
+    """The routes of some writers; `body` reads a request's."""
 
-    def __init__(self, writers: dict[str, Writer], body=HTTPRequest.body):
+    def __init__(self, writers: Writers, body=HTTPRequest.body):
         self.writers, self.body, self.began = writers, body, int(time.time())
         self.routes = [
             Route("/v1/models", self.models),
@@ -122,7 +121,7 @@ class Completions:
     async def models(self, request: HTTPRequest) -> Response:
         found = [
             {"id": name, "object": "model", "created": self.began, "owned_by": "minipaddle"}
-            for name in self.writers
+            for name in self.writers.loaded
         ]
         return JSONResponse({"object": "list", "data": found})
 
@@ -130,10 +129,7 @@ class Completions:
         body = await self.body(http)
         data = await off_the_loop(len(body), parse, body)
         name = read(data, {"model": PARAMETERS["model"]}, closed=False)["model"]
-        if name not in self.writers:
-            known = ", ".join(self.writers)
-            raise Refused(404, f"there is no model {name!r:.110}; there are: {known}")
-        writer = self.writers[name]
+        writer = self.writers.get(name)
         asked = read_request(data, writer)
         head = {"id": f"cmpl-{uuid.uuid4().hex}", "object": "text_completion",
                 "created": int(time.time()), "model": name}  # fmt: skip

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +19,8 @@ from ..core.files import require_file
 from ..core.prelude import value_error
 from ..inference.config import Config
 from ..inference.model import Model
-from .answers import without_places
 from .batcher import Policy
+from .loading import LOAD_LIMIT, being_loaded, beside, reason
 from .metrics import Metrics, ModelMetrics
 from .parameters import number, parse, read, whole, wholes
 from .replica import ServedModel
@@ -29,8 +28,6 @@ from .runner import RUN_LIMIT, ModelRunner, Refused
 
 ROUNDS = 2**20
 """Iterations that all loops of a model together may make in a run, unless told otherwise."""
-LOAD_LIMIT = 300.0
-"""Seconds of a load, unless told otherwise."""
 LANES = 4
 """Models that are loaded side by side: one that hangs does not hold the others up."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -139,7 +136,7 @@ class Repository:
         if number in versions:
             return number, versions[number].runner
         if self.present is None or name in self.coming:
-            raise Refused(503, "the model is being loaded", 1.0)
+            raise being_loaded()
         if not versions:
             raise Refused(404, f"there is no model {name!r:.110}; there are {sorted(self.models)}")
         raise Refused(404, f"{name} has the versions {sorted(versions)}, not {version!r:.20}")
@@ -201,8 +198,7 @@ class Repository:
                 for number in stamps.keys() - new.keys():
                     new[number] = Loaded(await self.start(name, number), stamps[number])
         except Exception as error:  # whatever a file leads to, the server goes on
-            late = f"it took more than {self.limit:g} s"
-            why = late if isinstance(error, TimeoutError) else self.reason(error)
+            why = self.reason(error)
             self.failed[name] = tuple(stamps.items()), why
             self.metrics.loads.labels(name, "failed").inc()
             self.close(each for n, each in new.items() if old.get(n) is not each)
@@ -215,8 +211,8 @@ class Repository:
         self.close(each for n, each in old.items() if new.get(n) is not each)
 
     def reason(self, error: Exception) -> str:
-        """The text of an error; where the folder lies is no client's business."""
-        return without_places(error).replace(f"{self.folder}/", "")[:500]
+        """Why a load failed; where the folder lies is no client's business."""
+        return reason(error, self.limit).replace(f"{self.folder}/", "")[:500]
 
     async def start(self, name: str, number: int) -> ModelRunner:
         """The runner of a version, ready."""
@@ -294,32 +290,3 @@ class Repository:
         if self.closing:
             await asyncio.wait({*self.closing}, timeout=limit)
         return not self.closing
-
-
-async def beside(limit: float, function: Callable, *args):
-    """The result of a function, from a thread of its own. Raises TimeoutError after so many
-    seconds: then nobody waits for the thread, and neither does the end of the process.
-    """
-    loop, future = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()
-
-    def settle(result, error):
-        if future.done():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
-
-    def run():
-        try:
-            found = function(*args), None
-        except StopIteration as error:  # which no future takes
-            found = None, RuntimeError(f"{function.__qualname__} raised {error!r}")
-        except Exception as error:
-            found = None, error
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, *found)
-
-    threading.Thread(target=run, name="beside", daemon=True).start()
-    async with asyncio.timeout(limit):
-        return await future

@@ -12,7 +12,8 @@ from starlette.applications import Starlette
 import minipaddle as paddle
 from minipaddle.generation import Decoder, Request, Sampler, Scheduler
 from minipaddle.serving.completions import Completions, Stopper
-from minipaddle.serving.writer import Writer
+from minipaddle.serving.runner import Refused
+from minipaddle.serving.writer import Writer, Writers
 
 LETTERS = "\nabcdefg .,hi"
 
@@ -44,11 +45,19 @@ def alone(net, prompt: str, n: int, sampler: Sampler) -> str:
     return "".join(LETTERS[k] for k in request.written)
 
 
+def app_of(writer) -> Starlette:
+    """The routes of a writer that is there."""
+    writers = Writers({"gpt": lambda: writer})
+    asyncio.run(writers.load())
+    return Starlette(routes=Completions(writers).routes)
+
+
 def asking(writer, *bodies) -> list[httpx.Response]:
     """The answers to requests that are sent at the same time."""
 
+    app = app_of(writer)
+
     async def send():
-        app = Starlette(routes=Completions({"gpt": writer}).routes)
         to = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=to, base_url="http://x") as client:
             posts = [client.post("/v1/completions", json={"model": "gpt"} | b) for b in bodies]
@@ -199,7 +208,7 @@ def test_too_many_at_once(writer):
 
 
 def test_bodies_that_are_none(writer):
-    app = Starlette(routes=Completions({"gpt": writer}).routes)
+    app = app_of(writer)
 
     async def send(content):
         to = httpx.ASGITransport(app)
@@ -208,6 +217,17 @@ def test_bodies_that_are_none(writer):
 
     for content in (b"", b"{", b"[1]", b"\xff", b"3", b"null"):
         assert asyncio.run(send(content)).status_code in (400, 404)
+
+
+def test_a_writer_that_is_not_made(writer, capsys):
+    """It has a time; the others are made all the same. It is missed, and so is readiness."""
+    writers = Writers({"hangs": lambda: time.sleep(1000), "gpt": lambda: writer}, limit=0.2)
+    asyncio.run(writers.load())
+    assert not writers.ready()
+    assert writers.get("gpt") is writer
+    with pytest.raises(Refused, match="no model 'hangs'; there are: gpt"):
+        writers.get("hangs")
+    assert capsys.readouterr().out == "hangs was not loaded: it took more than 0.2 s\n"
 
 
 def test_a_step_that_fails(net, writer, monkeypatch):

@@ -108,11 +108,48 @@ def test_a_second_signal_ends_the_process_at_once(folder):
     process.end()
 
 
-def test_a_text_model_that_does_not_load(tmp_path, capsys):
-    (tmp_path / "hubconf.py").write_text("import time\ndef gpt(pretrained): time.sleep(1000)\n")
-    asked = [str(tmp_path), "--text", f"gpt={tmp_path}:gpt", "--load-limit", "0.5"]
-    assert main(asked) == 2
-    assert "gpt takes more than 0.5 s to load" in capsys.readouterr().err
+HUB = """
+import time
+from pathlib import Path
+import minipaddle as paddle
+
+def gpt(pretrained):
+    while not Path({go!r}).exists():
+        time.sleep(0.05)
+    net = paddle.text.GPT(2, width=8, layers=1, heads=1, context=8)
+    net.letters = "ab"
+    return net
+
+def leaves(pretrained):
+    raise SystemExit("no weights")
+"""
+
+
+def test_text_models_load_while_the_server_lives(tmp_path, folder):
+    """They are 503 until they are there; one that does not load leaves the others."""
+    (tmp_path / "hubconf.py").write_text(HUB.format(go=str(tmp_path / "go")))
+    options = [f"--text={name}={tmp_path}:{name}" for name in ("leaves", "gpt")]
+    process = Process(folder, *options, ready=False)
+    asked = lambda name: json.dumps({"model": name, "prompt": "ab", "max_tokens": 2}).encode()
+    post = lambda name: process.get("/v1/completions", asked(name))
+    assert process.get("/v2/health/live") == 200
+    assert process.get("/v2/health/ready") == post("gpt") == 503
+    assert post("none") == 404
+    (tmp_path / "go").touch()
+    wait_until(lambda: post("gpt") == 200)
+    assert post("leaves") == 404
+    assert process.get("/v2/health/ready") == 503
+    assert process.infer([1, 2]) == [3, 5]
+    status, text = process.end()
+    assert status == 0
+    assert "leaves was not loaded: it raised SystemExit('no weights')" in text
+
+
+def test_a_text_without_a_place(folder, capsys):
+    for text in ("gpt", "gpt=hub", "=hub:gpt", "gpt=:gpt", "gpt=hub:"):
+        with pytest.raises(SystemExit):
+            main([str(folder), "--text", text])
+        assert f"{text} is not NAME=FOLDER:MODEL" in capsys.readouterr().err
 
 
 def test_a_drain_ends_though_clients_do_not(folder):

@@ -186,7 +186,8 @@ def test_hostile_completions(tmp_path):
     right = json.dumps({"model": "gpt", "prompt": "ab", "max_tokens": 5, "temperature": 0}).encode()
 
     async def main():
-        server = Server(tmp_path, Settings(Limits(body=4096)), {"gpt": writer})
+        server = Server(tmp_path, Settings(Limits(body=4096)), {"gpt": lambda: writer})
+        await server.texts.load()
         post = lambda body: call(server.app, "POST", "/v1/completions", body)
         expected = json.loads((await post(right)).body)["choices"]
         statuses = Counter()
