@@ -2,6 +2,6 @@
 
 What comes in passes connections (sockets), gate (token, places), app (routes), parameters and
 protocol (what clients may say), and waits in the batcher, which the runner gives a clock and
-threads; repository loads models and loading limits that, completions and writer write texts;
-simulator runs the batcher on paper.
+threads; repository and loading load models, completions and writer write texts; simulator runs the
+batcher on paper.
 """

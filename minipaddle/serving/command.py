@@ -57,6 +57,8 @@ FILES = 128
 """Files that the process opens besides connections."""
 GRACE = 3.0
 """Seconds after the end of draining in which the process ends itself; then it is ended."""
+DRAIN_LIMIT = 6.0
+"""With GRACE less than the 10 seconds after which `docker stop` kills."""
 INSTALL = "serving needs Starlette, uvicorn and prometheus-client: pip install 'minipaddle[serve]'"
 
 
@@ -90,7 +92,7 @@ def parser() -> argparse.ArgumentParser:
         ("load-limit", 300.0, "for loading a model, then the old one stays"),
         ("run-limit", 60.0, "for a run; while one takes longer, readiness says no"),
         ("drain", 0.0, "how long to serve after SIGTERM, while readiness says no"),
-        ("drain-limit", 30.0, "for answering what waits after that, then the process ends"),
+        ("drain-limit", DRAIN_LIMIT, "for answering what waits after that, then the process ends"),
     ):
         add(f"--{name}", type=seconds, default=default, metavar="SECONDS", help=what)
     return one
