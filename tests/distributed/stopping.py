@@ -1,12 +1,14 @@
 """A rank that is stopped where the others do not wait for it in a collective.
 
 As a program: `stopping.py HOW`, started by `launch`. HOW: "early" is before the ranks have met,
-"late" after their last collective; "sync" and "async" are a worker of a parameter server.
+"late" after their last collective; "sync" and "async" are a worker of a parameter server, which in
+"async hung" is not stopped: it waits for something that never happens.
 """
 
 import os
 import signal
 import sys
+import threading
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
@@ -27,7 +29,7 @@ def collective(early: bool) -> None:
         stop()
 
 
-def with_servers(a_sync: bool) -> None:
+def with_servers(a_sync: bool, stop) -> None:
     """Worker 1 stops after two steps."""
     strategy = fleet.DistributedStrategy()
     strategy.a_sync = a_sync
@@ -52,4 +54,4 @@ if __name__ == "__main__":
     if how in ("early", "late"):
         collective(how == "early")
     else:
-        with_servers(how == "async")
+        with_servers(how != "sync", threading.Event().wait if how == "async hung" else stop)

@@ -1,5 +1,6 @@
 """Parameter servers: one conformance suite on each carrier; training beside a single process."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -497,6 +498,67 @@ def test_a_server_that_does_not_answer_is_named(monkeypatch):
     silent = Namespace(servers=1, ask=lambda server, request: Future())
     with pytest.raises(TimeoutError, match=r"for server 0 \(report\): it does not answer"):
         Client(silent, 1, 2, timeout=0.1).report()
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_worker_that_asks_for_nothing_is_named(mode, monkeypatch):
+    """Though nobody waits for it: others ask, wait, or have stopped. Not if all are as silent, for
+    they may all compute.
+    """
+    now = [0.0]
+    monkeypatch.setattr("minipaddle.distributed.ps.server.monotonic", lambda: now[0])
+    server = Server(0, 1, 3)
+    carrier = Namespace(servers=1, ask=lambda _, request: server.handle(request))
+    clients = [Client(carrier, k, 3) for k in range(3)]
+
+    def named(seconds, *asking) -> str:
+        """Who is named after some seconds, and requests of some workers."""
+        now[0] += seconds
+        for client in asking:
+            client.push("t", [1], ones(1), 0.1)
+        try:
+            server.check_workers(10.0)
+        except TimeoutError as error:
+            said = str(error).splitlines()[0]
+            return said.removesuffix(" asked server 0 for nothing for 10 s")
+        return ""
+
+    for client in clients:
+        client.create("t", config(mode))
+    assert named(11) == ""
+    assert named(11, *clients) == ""
+    assert named(9, clients[0]) == ""
+    assert named(2) == "worker 1 and worker 2"
+    assert named(2, clients[1]) == "worker 2"
+    assert named(11) == ""
+    met = server.handle({"do": "barrier", "worker": 0, "number": 1})
+    assert named(11) == "worker 1 and worker 2"
+    clients[2].stop()
+    assert named(1) == "worker 1"
+    server.handle({"do": "barrier", "worker": 1, "number": 1})
+    assert met.done()
+    assert named(9) == ""
+    assert named(2) == "worker 0 and worker 1"
+    clients[0].stop()
+    clients[1].stop()
+    assert named(20) == ""
+
+
+def test_servers_look_for_workers_that_hang(monkeypatch):
+    """Those of threads, and actors of Ray."""
+    server, role = Server(0, 1, 2), Namespace(is_server=True, current_id=0, servers=1, workers=2)
+    server.heard = {0: 0.0, 1: np.inf}
+    monkeypatch.setattr("minipaddle.distributed.fleet.servers.Server", lambda *_: server)
+    carrier, group = Threads(1, 2, None, absent=[0]), Namespace(check=lambda: None, timeout=0.2)
+    session.now = Namespace(role=role, carrier=carrier, folder=None, group=group)
+    with pytest.raises(TimeoutError, match=r"worker 0 asked server 0 for nothing for 0\.2 s"):
+        fleet.run_server()
+    server.looked, actor = 0.0, object.__new__(on_ray.Actor)
+    actor.server = server
+    with pytest.raises(TimeoutError, match="worker 0 asked server 0 for nothing for 3 s"):
+        asyncio.run(actor.until_all_stopped(3.0))
+    server.ended.set()
+    asyncio.run(actor.until_all_stopped(3.0))
 
 
 # ---- small functions -------------------------------------------------------------------------

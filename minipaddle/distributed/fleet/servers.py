@@ -127,8 +127,9 @@ def init_server(dirname: str | None = None, *args, **kwargs) -> None:
 
 
 def run_server() -> None:
-    """Serve until all workers have called `stop_worker`. Source: Paddle API
-    `paddle.distributed.fleet.run_server`.
+    """Serve until all workers have called `stop_worker`. Raises TimeoutError that names a worker
+    that asks for nothing in the time that ranks wait for each other, though others go on. Source:
+    Paddle API `paddle.distributed.fleet.run_server`.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.run_server()
@@ -148,6 +149,7 @@ def run_server() -> None:
     carrier.add(server)
     while not server.ended.wait(0.1):
         found.group.check()
+        carrier.hosted[server.index].check_workers(found.group.timeout)
 
 
 def init_worker(scopes=None) -> None:

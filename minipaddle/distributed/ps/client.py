@@ -14,7 +14,7 @@ from ...engine.distributed.process_group import TIMEOUT
 from ...engine.eager.device import NUMPY
 from .joining import combine
 from .placement import place
-from .server import ServerLost
+from .server import LONGER, ServerLost
 from .table import Table
 
 TRIES = 3
@@ -85,7 +85,7 @@ class Client:
         except TimeoutError:
             who = "it does not answer: stopped, or in code that is not Python"
         waited = f"worker {self.worker} waited {self.timeout:g} s for server {server} ({do}): {who}"
-        return TimeoutError(teach(waited, hint="a larger --timeout, if it is only slow"))
+        return TimeoutError(teach(waited, hint=LONGER))
 
     def create(self, table: str, config: dict) -> bool:
         """Make a table on all servers, unless it is there: then with the first values that it was

@@ -97,7 +97,7 @@ class MPI:
         )
 
     def serve(self, server: Server) -> None:
-        """Handle requests until all workers have stopped."""
+        """Handle requests until all workers have stopped; TimeoutError if one hangs."""
         pause, sent = Pause(), []
         any_source, any_tag = mpi().ANY_SOURCE, mpi().ANY_TAG
         while not (server.ended.is_set() and not sent):
@@ -105,6 +105,7 @@ class MPI:
             sent = [s for s in sent if not s[0].Test()]
             if found is None:
                 self.group.check()
+                server.check_workers(self.group.timeout)
                 pause.wait()
                 continue
             pause, (rank, tag, request) = Pause(), found

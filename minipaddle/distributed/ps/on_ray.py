@@ -43,9 +43,10 @@ class Actor:
         """The answer of the server, which may have to wait for requests of others."""
         return await asyncio.wrap_future(self.server.handle(request))
 
-    async def until_all_stopped(self) -> None:
-        """Wait until all workers have stopped."""
+    async def until_all_stopped(self, timeout: float) -> None:
+        """Wait until all workers have stopped; TimeoutError if one hangs."""
         while not self.server.ended.is_set():
+            self.server.check_workers(timeout)
             await asyncio.sleep(0.1)
 
 
@@ -55,8 +56,8 @@ class Answer:
     def __init__(self, reference):
         self.reference = reference
 
-    def result(self, timeout: float):
-        """Wait for it; raises the error that the server had."""
+    def result(self, timeout: float | None):
+        """Wait for it, None: as long as it takes; raises the error that the server had."""
         try:
             return ray().get(self.reference, timeout=timeout)
         except ray().exceptions.RayTaskError as error:
@@ -90,10 +91,12 @@ class Ray:
         raise ServerLost(teach(f"server {server} has died, and Ray did not bring it back"))
 
     def end(self, timeout: float) -> None:
-        """Wait until all workers have stopped; then this process may end, and its servers."""
+        """Wait until all workers have stopped; then this process may end, and its servers. Raises
+        TimeoutError if one hangs.
+        """
         with suppress(ServerLost):  # another worker's, which has left
-            for answer in [Answer(actor.until_all_stopped.remote()) for actor in self.actors]:
-                answer.result(timeout)
+            for actor in self.actors:
+                Answer(actor.until_all_stopped.remote(timeout)).result(None)
 
 
 def connect(workers: int) -> None:

@@ -21,10 +21,12 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict, deque
+from collections.abc import Callable
 from concurrent.futures import Future
 from time import monotonic
+from typing import NamedTuple
 
-from ...engine.core.errors import value_error
+from ...engine.core.errors import teach, value_error
 from ...engine.eager.device import NUMPY
 from .joining import SLOW, join, stragglers
 from .journal import Journal
@@ -33,9 +35,27 @@ from .table import Table
 REMEMBERED = 8
 """How many of a worker's latest steps say how fast it is."""
 
+LOOK = 0.1
+"""The seconds between two looks for workers that hang."""
+
+LONGER = "a larger --timeout, if it is only slow"
+"""What to do when a worker was waited for too long."""
+
 
 class ServerLost(RuntimeError):
     """A server has died. The carrier makes it again from its snapshot and log, if it has them."""
+
+
+class Waiting(NamedTuple):
+    """A request that waits for others: whether it can be answered now, its answer, for which
+    workers it waits, and whose it is.
+    """
+
+    ready: Callable[[], bool]
+    answer: Callable
+    whom: Callable[[], list[int]]
+    worker: int
+    future: Future
 
 
 class Server:
@@ -49,7 +69,9 @@ class Server:
         self.lock, self.ended = threading.RLock(), threading.Event()
         self.tables: dict[str, Table] = {}
         self.pending: dict[str, dict[int, deque]] = {}  # pushes that wait for other workers
-        self.waiting: list[tuple] = []  # (can it be answered, answer, for which workers, future)
+        self.waiting: list[Waiting] = []
+        self.heard = dict.fromkeys(range(workers), monotonic())  # when each was last, or answered
+        self.looked = 0.0
         self.stopped: set[int] = set()
         self.met: dict[int, int] = {}  # the last barrier that each worker came to
         self.answered: dict[int, float] = {}  # since when a worker computes a step
@@ -61,8 +83,9 @@ class Server:
 
     def handle(self, request: dict) -> Future:
         """Do what a request asks for; the Future of the answer. Its error is the request's."""
-        future = Future()
+        future, worker = Future(), request.get("worker")
         with self.lock:
+            self.heard[worker] = monotonic()
             try:
                 if self.dead:
                     raise ServerLost(f"server {self.index} has died")
@@ -71,7 +94,7 @@ class Server:
                     raise value_error(f"a server was asked to {do!r}", expected=str([*REQUESTS]))
                 answer = REQUESTS[do](self, **given)
                 if isinstance(answer, tuple):
-                    self.waiting.append((*answer, future))
+                    self.waiting.append(Waiting(*answer, worker, future))
                 else:
                     future.set_result(answer)
                 self.answer()
@@ -81,10 +104,11 @@ class Server:
 
     def answer(self) -> None:
         """Answer the requests that wait no longer."""
-        ready = [w for w in self.waiting if w[0]()]
+        ready = [w for w in self.waiting if w.ready()]
         self.waiting = [w for w in self.waiting if w not in ready]
-        for _, answer, _, future in ready:
-            future.set_result(answer())
+        for each in ready:
+            self.heard[each.worker] = monotonic()
+            each.future.set_result(each.answer())
 
     def table(self, name: str) -> Table:
         """The table of a name."""
@@ -196,7 +220,23 @@ class Server:
 
     def awaited(self) -> list[int]:
         """The workers for whose pushes, or barriers, others wait; in rising order."""
-        return sorted({w for _, _, whom, _ in self.waiting for w in whom()})
+        return sorted({w for each in self.waiting for w in each.whom()})
+
+    def check_workers(self, timeout: float) -> None:
+        """Raise TimeoutError that names workers that hang: they have asked for nothing for so many
+        seconds, while others did, wait, or have stopped. Looks once in `LOOK` seconds.
+        """
+        now = monotonic()
+        if now < self.looked + LOOK:
+            return
+        with self.lock:
+            self.looked, waits = now, {each.worker for each in self.waiting}
+            known = {*range(self.workers)} - self.stopped - waits
+            silent = sorted(w for w in known if now - self.heard[w] > timeout)
+        if 0 < len(silent) < self.workers:
+            who = " and ".join(f"worker {w}" for w in silent)
+            what = f"{who} asked server {self.index} for nothing for {timeout:g} s"
+            raise TimeoutError(teach(what, hint=LONGER))
 
     def stop(self, worker: int) -> None:
         """Nobody waits for this worker any longer. After the last one the server has ended."""
@@ -286,8 +326,8 @@ class Server:
             self.dead, waiting = True, self.waiting
             if self.journal is not None:
                 self.journal.close()
-            for *_, future in waiting:
-                future.set_exception(ServerLost(f"server {self.index} has died"))
+            for each in waiting:
+                each.future.set_exception(ServerLost(f"server {self.index} has died"))
 
 
 REQUESTS = {
