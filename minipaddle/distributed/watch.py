@@ -6,6 +6,7 @@ The other end is a process of its own: see `witness.py`.
 from __future__ import annotations
 
 import json
+import math
 import secrets
 import socket
 import subprocess
@@ -34,7 +35,7 @@ class Watch:
         self.counts: dict[str, int] = {}  # group -> how many collectives this rank called
         self.last: Call | str = ""  # the collective it called last
         self.waiting = None  # (group, number, ranks) of the collective that it waits for
-        self.ended: dict[int, dict] = {}  # rank that has ended -> its counts
+        self.ended: dict[int, dict] = {}  # rank that has said goodbye -> its counts
         self.welcome, self.heard = threading.Event(), threading.Event()
         self.connection = socket.create_connection((host, port), timeout=30)
         self.connection.settimeout(None)
@@ -120,15 +121,15 @@ class Watch:
             self.heard.wait(GRACE)  # the witness repeats it
 
     def leave(self) -> None:
-        """Say goodbye, and wait for the others: MPI would too, but hears nothing of one that is
-        stopped. After a failure, wait a moment: the others, or its keeper, may still report it.
+        """Say goodbye, and wait until all others have: MPI would too, but hears nothing of one that
+        is stopped. After a failure wait a moment: the others, or the keeper of one that died, may
+        still report it.
         """
-        known, all_ended = self.failure, lambda: len(self.ended) == self.size
         self.say(kind="over", counts=self.counts)
-        while not self.failure and not all_ended():
-            time.sleep(0.01)
-        deadline = time.monotonic() + GRACE
-        while self.failure and not (known and all_ended()) and time.monotonic() < deadline:
+        deadline = math.inf
+        while len(self.ended) < self.size and time.monotonic() < deadline:
+            if self.failure:
+                deadline = min(deadline, time.monotonic() + GRACE)
             time.sleep(0.01)
 
 

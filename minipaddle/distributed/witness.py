@@ -164,10 +164,10 @@ class Witness:
         if rank is not None and rank not in self.ended:
             if self.announce(kind="failed", text=f"rank {rank} died"):
                 print(f"rank {rank} of {self.size} died", file=sys.stderr, flush=True)
-            self.end(rank, {})
+            self.ended.add(rank)
 
     def end(self, rank: int, counts: dict) -> None:
-        """Tell all that a rank has ended, and after how many collectives of each group."""
+        """Tell all that a rank has said goodbye, after how many collectives of each group."""
         self.ended.add(rank)
         self.tell_all(kind="over", rank=rank, counts=counts)
         self.next = time.monotonic() if len(self.ended) < self.size else math.inf
