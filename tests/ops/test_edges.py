@@ -7,6 +7,7 @@ MiniPaddle follows: what the two do alike, it does. All executors give the same.
 import csv
 import json
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import torch
 import minipaddle as paddle
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.executors.compiler import compiler
+from tests.codegen.cuda_on_cpu import can_emulate_gpu
+from tests.executors import paths
 from tests.ops.edges import REDUCTIONS, answers, edges, reduction, rows
 from tests.ops.test_operators import CASES, differentiable, floats
 
@@ -244,6 +247,56 @@ def test_executors_agree(first, dtype):
             at = int(np.argmin(near))
             point = [x.numpy()[at].item() for x in inputs[chosen.index((key, CALLS[key]))]]
             assert near[at], f"{key}, result {k}, at {point}: {b[at]}, not {a[at]}"
+
+
+LONG = 37
+"""Elements of a row that C works on in vectors, and some more."""
+
+
+def arrays_of_rows(dtype: str) -> dict:
+    """{shape: arrays}: rows of edge values, some of them by themselves, those of a size together,
+    and long ones. These have nothing huge: a product of it and 0 is what the order makes it.
+    """
+    found, together = {}, {}
+    for row in rows(dtype):
+        found.setdefault(row.shape, []).append(row)
+        if row.size:
+            together.setdefault(row.size, []).append(row)
+        if row.size and not (np.abs(row) == np.array(1e30, dtype)).any():
+            together.setdefault(LONG, []).append(np.resize(row, LONG))
+    stacks = map(np.stack, together.values())
+    return {s: given[::9] for s, given in found.items()} | {a.shape: [a] for a in stacks}
+
+
+def reductions_of(example):
+    """A function of a row that gives what every reduction makes of it, and its derivative."""
+    chosen = []
+    for key in REDUCTIONS:
+        wrt = () if key == "cumprod" else (0,)  # inf - inf, or not, in the order of the terms
+        function = value_and_slopes(reduction(paddle, key), {}, wrt)
+        with suppress(ValueError):  # max of nothing
+            function(make(np.zeros_like(example), True))
+            chosen.append(function)
+    return lambda x: [result for function in chosen for result in function(x)]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(compiler() is None, reason="no C compiler")
+@pytest.mark.parametrize("dtype", NEAR)
+@pytest.mark.filterwarnings("ignore")
+def test_executors_agree_on_reductions(dtype):
+    """C, the memory plan and the emulated GPU give what the interpreter gives, as far as the order
+    of terms is not open.
+    """
+    cases, given = [], arrays_of_rows(dtype)
+    for shape, arrays in given.items():
+        with paths.collect_programs(f"rows {shape}", cases):
+            program = paddle.jit.to_static(reductions_of(arrays[0]), backend="interpreter")
+            for array in arrays:
+                program(make(array, True))
+    wrong = [*paths.differences(cases, passes=0.0, natives=0, cuda=float(can_emulate_gpu()))]
+    assert not wrong, "\n".join(f"{d.case.name}, {d.path.name}: {d.message}" for d in wrong)
+    assert len(cases) == len(given)
 
 
 if __name__ == "__main__":
