@@ -198,6 +198,8 @@ def main(arguments=None) -> int:
         )  # fmt: skip
         how = {"slots": options.slots, "limit": options.run_limit}
         texts = {name: partial(writer_of, *place, **how) for name, *place in options.text}
+        if len(texts) < len(options.text):
+            raise value_error("--text with one name twice", "a name for each")
         server = Server(options.folder, settings, texts)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
