@@ -76,7 +76,8 @@ def bound(captured, args) -> list:
     made = captured.executables.compiled.get((captured.program, CPU.name, None))
     if type(made) is not Executable or not only_c(made) or slots.PLUGGED:
         return []
-    if captured.rewrites or captured.copied or captured.computed or current_place() is not CPU:
+    unusual = captured.rewrites or captured.copied or captured.computed or captured.hooks
+    if unusual or current_place() is not CPU:
         return []
     try:
         stub = Stub(captured, made, args)

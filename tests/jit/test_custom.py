@@ -130,3 +130,38 @@ def test_refused():
         paddle.jit.to_static(lambda x: Writes.apply(x))(x)
     with pytest.raises(NotImplementedError, match="a hook is registered inside a branch"):
         paddle.jit.to_static(hooked)(x)
+
+
+def doubled_twice(x):
+    x.register_hook(lambda g: 2 * g)
+    x.register_hook(lambda g: 3 * g).remove()
+    y = x + 4
+    y.register_hook(lambda g: 5 * g)
+    x.register_hook(lambda g: g + 1)
+    return y * y + x
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_hook_on_an_argument_sees_its_whole_gradient(made):
+    """Also what flows to it outside of the program; each call registers it again."""
+    found = []
+    for f in doubled_twice, paddle.jit.to_static(doubled_twice):
+        start = paddle.to_tensor([2.0, 3.0], stop_gradient=False)
+        x = start * 1 if made else start
+        for _ in range(4):  # the later calls would take a call stub
+            (f(x) * 3 + x).sum().backward(retain_graph=True)
+            found.append(start.grad.numpy().copy())
+            start.clear_gradient()
+    np.testing.assert_allclose(found[:4], found[4:])
+
+
+def test_a_hook_on_an_argument_that_uses_a_tensor_of_the_program():
+    def f(x):
+        y = x * x
+        x.register_hook(lambda g: g * y)
+        return y
+
+    x = paddle.to_tensor([2.0], stop_gradient=False)
+    y = paddle.jit.to_static(f)(x)
+    with pytest.raises((ValueError, TypeError), match=r"of another program|no value yet"):
+        y.backward()

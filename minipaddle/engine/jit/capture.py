@@ -77,6 +77,8 @@ class Captured:
             x.stop_gradient = stop
         starts = [get_edge(x) for x in inputs]
         results = list(function(*inputs))
+        edges = enumerate(starts)
+        self.hooks = [(k, hook) for k, edge in edges if edge for hook in edge.hooks or ()]
         for y in results:  # an outer tensor may be a result and used nowhere
             if isinstance(y, Tensor):
                 current.top.lift(y)
@@ -147,6 +149,8 @@ class Captured:
         for k in self.computed:
             if inputs[k].is_leaf:
                 raise leaf_write_error()
+        for k, hook in self.hooks:  # the gradient of an argument is known outside
+            inputs[k].register_hook(hook)
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         before = self.before(arrays) if self.rewrites and current.top.recording else None
         run, given = self.executables.run, (self.program, arrays, None, self.terms)
