@@ -27,6 +27,7 @@ from .made import check_made
 from .objects import CHANCE, everything, named, names_in, sources
 from .once import took
 from .outside import trace_whole, whole
+from .reading import check_left
 from .snapshot import Snapshot, put_back, shared
 
 
@@ -40,6 +41,7 @@ class Strict(aliasing.Aliasing):
         top = current.top
         top.given = flatten(arguments)[0]
         returned, guards, left = trace_whole(call, function, arguments)
+        check_left(returned, left)
         if top.made or top.begun:
             check_made([call], returned, left, self.reachable)
         return returned, lambda: [*guards(), *top.spent], left

@@ -20,12 +20,12 @@ from ..engine.jit.leaves import scalar
 from ..engine.jit.truth import and_, or_, truth
 from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
-from ..engine.ops.creation import assign
 from ..engine.ops.gather import take
 from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 from .growth import bound_of_dtype, note_whole
+from .reading import copied, read
 from .sequences import enumerate_, range_, reversed_, zip_
 from .snapshot import Snapshot
 
@@ -69,7 +69,7 @@ def type_(*args, **kwargs):
 
 
 def reading(method, convert):
-    """`item`, `numpy` or `tolist`: of whole numbers or booleans of a program a tensor of it, which
+    """`item` or `tolist`: of whole numbers or booleans of a program a tensor of it, which
     serves as an index, a size or a condition; the values of others are refused.
     """
 
@@ -78,6 +78,15 @@ def reading(method, convert):
         return convert(x, *args) if whole else method(x, *args)
 
     return _read
+
+
+def numpy_(x, blocking=True):
+    """`Tensor.numpy`: of whole numbers or booleans a tensor, of others one that computes as NumPy's
+    array does.
+    """
+    if not is_static(x):
+        return Tensor.numpy(x)
+    return copied(x) if x.spec.dtype.kind in "biu" else read(copied(x))
 
 
 def item(x, *args):
@@ -171,7 +180,7 @@ TABLE |= {
     zip: zip_,
     reversed: reversed_,
     Tensor.item: reading(Tensor.item, item),
-    Tensor.numpy: reading(Tensor.numpy, lambda x, blocking=True: assign(x.detach())),
+    Tensor.numpy: numpy_,
     Tensor.tolist: reading(Tensor.tolist, tolist),
     setattr: lambda owner, name, value: builtins.setattr(writing(owner, name), name, value),
     delattr: lambda owner, name: builtins.delattr(writing(owner, name), name),

@@ -20,7 +20,7 @@ def not_to_static(func=None):
     """
     if func is None:
         return not_to_static
-    setattr(func, ignore.MARK, True)
+    setattr(getattr(func, "__func__", func), ignore.MARK, True)  # a method has no attributes
     return func
 
 

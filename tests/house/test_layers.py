@@ -60,6 +60,7 @@ NUMPY_ALLOWED = {
     "engine/sharding/placements.py": "a grid of ranks is no array of a tensor",
     "engine/jit/to_static.py": "arguments may be NumPy arrays",
     "jit/objects.py": "NumPy's arrays and generators are objects of the user's",
+    "jit/reading.py": "`x.numpy()` computes in NumPy's dtypes",
     "jit/snapshot.py": "they are put back as they were",
     "jit/once.py": "its generators are seeded and drawn from",
     "eager/sizes.py": "arrays of sizes that are no numbers yet have no dtype but object",

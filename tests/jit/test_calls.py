@@ -155,6 +155,20 @@ def test_what_stays_python():
     ignore_module([np])
 
 
+def test_a_method_that_stays_python():
+    class Net(nn.Layer):
+        def inner(self, x):
+            return x * 2 if x.sum() > 0 else x
+
+        def forward(self, x):
+            return self.inner(x)
+
+    net = Net()
+    not_to_static(net.inner)
+    with pytest.raises(TypeError, match="no value yet"):
+        to_static(net)(ones(2))
+
+
 def test_isinstance_and_arguments_of_numpy():
     @to_static
     def f(x, y):
@@ -452,7 +466,7 @@ def test_values_are_not_there_yet():
         lambda x: f"{x.sum().astype('int64').item()}",
         lambda x: np.zeros(x.sum().astype("int64").numpy()),
     ):
-        with pytest.raises(TypeError, match=r"no value yet|np\.sin"):
+        with pytest.raises(TypeError, match=r"no value yet|no array yet|np\.sin"):
             to_static(look)(ones(1))
 
 

@@ -82,7 +82,8 @@ Operators, builtins, attributes
   paddle.shape(t): test_calls.test_shape_as_a_tensor
   t.item(), t.numpy() of whole numbers: logic.item_as_a_size logic.item_as_a_number
       logic.numpy_and_tolist_of_whole_numbers
-  t.item(), t.numpy() of others: test_calls.test_values_are_not_there_yet!
+  t.numpy() of others: test_reading.test_it_agrees_with_an_array
+  t.item() of others: test_calls.test_values_are_not_there_yet!
   seeds of NumPy and Python: test_once.test_a_seed_acts_in_each_call
   numbers drawn by NumPy and Python: test_once.test_a_draw_is_taken_once
   NumPy on a tensor: test_calls.test_values_are_not_there_yet!

@@ -1,0 +1,98 @@
+"""`x.numpy()` while a program is traced: a tensor that computes what NumPy's array would.
+
+What flows on into operators, conditions, indexes and functions of tensors needs no value before the
+program runs. What does is refused: a Python number, a function of NumPy, a method that means
+something else for an array, an array that the function returns or leaves outside.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import numpy
+
+from ..engine.core.dispatch import note_refusal
+from ..engine.core.errors import type_error
+from ..engine.eager.tensor import Tensor
+from ..engine.jit.tree import flatten
+from ..engine.ops.creation import assign
+from ..engine.ops.var import Var
+
+
+class ReadArray(Tensor):
+    """A copy of a tensor's values, with NumPy's operators and dtypes."""
+
+    def __getitem__(self, key):
+        return read(Tensor.__getitem__(self, key))
+
+    def __iter__(self):
+        return map(read, Tensor.__iter__(self))
+
+    def astype(self, dtype):
+        """The values in another data type; `float` is NumPy's, of 64 bits."""
+        return read(Var.astype(self, numpy.dtype(dtype) if dtype in (bool, int, float) else dtype))
+
+
+def read(x: Tensor) -> ReadArray:
+    x.__class__ = ReadArray
+    return x
+
+
+def copied(x: Tensor) -> Tensor:
+    """The values of a tensor now, without its past: later writes do not change them."""
+    return assign(x.detach())
+
+
+def of_one(name: str):
+    return lambda self: read(getattr(Var, name)(self))
+
+
+def of_two(name: str):
+    """An operator: on an array and a number or an array as NumPy's, on a tensor a tensor's."""
+    function = getattr(Var, name)
+
+    def compute(self, other):
+        array = isinstance(other, ReadArray)
+        if not array and not isinstance(other, bool | int | float | numpy.ndarray | numpy.generic):
+            return function(self, other)
+        wide = numpy.result_type(self.spec.dtype, other.spec.dtype if array else other)
+        if array or isinstance(other, numpy.ndarray | numpy.generic):
+            other = other.astype(wide)
+        return read(function(Var.astype(self, wide), other))
+
+    return compute
+
+
+def no_array_error(what: str, hint: str) -> Exception:
+    message = f"{what}: while a program is traced there is no array yet, only a tensor"
+    return note_refusal(type_error(message, hint=hint))
+
+
+def differing(name: str):
+    """A method that means one thing for a tensor and another for NumPy's array."""
+
+    def refuse(self, *args, **kwargs):
+        raise no_array_error(f"numpy().{name}()", f"use x.{name}(), which is Paddle's")
+
+    return refuse
+
+
+ONE = "neg abs invert"
+TWO = """
+    add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul
+    and rand or ror xor rxor lt le gt ge eq ne"""
+DIFFERENT = """
+    argsort dot fill nonzero put repeat searchsorted sort std take transpose var view"""
+
+MEMBERS = {f"__{name}__": of_one for name in ONE.split()}
+MEMBERS |= {f"__{name}__": of_two for name in TWO.split()}
+MEMBERS |= dict.fromkeys(DIFFERENT.split(), differing)
+for name, create in MEMBERS.items():
+    setattr(ReadArray, name, create(name))
+
+
+def check_left(returned, left: list) -> None:
+    """Refuse an array that leaves the function: outside it would be a tensor."""
+    leaves = chain(flatten(returned)[0], *(each.tensors for each in left))
+    if any(type(x) is ReadArray for x in leaves):
+        raise no_array_error("an array that leaves the function", "return the tensor itself")

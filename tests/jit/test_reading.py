@@ -1,0 +1,86 @@
+"""`x.numpy()` inside a converted function: what flows on as a tensor agrees with NumPy's array."""
+
+import numpy as np
+import pytest
+
+import minipaddle as paddle
+from minipaddle.jit import to_static
+
+X = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")
+
+
+def as_a_condition(x):
+    if paddle.mean(x).numpy() > 5 or x.numpy()[0][paddle.to_tensor(1)] == 2:
+        return x - 1
+    return x + 1
+
+
+def as_a_loop(x):
+    total, steps = x.numpy(), 0
+    while total.sum() < 100:
+        total, steps = total * 2, steps + 1
+    for row in x.numpy():
+        if not row[0] < 2:
+            steps = steps + 1
+    return paddle.to_tensor(total), steps
+
+
+def into_tensors(x):
+    y = paddle.to_tensor(x.numpy() + x.numpy())
+    return y, x * x.numpy(), paddle.concat([x, y]), paddle.to_tensor(-x.numpy() @ x.numpy().T)
+
+
+def in_dtypes_of_numpy(x):
+    a = x.numpy()
+    found = [a * np.float64(0.1), a / np.arange(1, 3), np.ones(2) - a, a.astype(float) / 3, 2 // a]
+    return [paddle.to_tensor(y) for y in found]
+
+
+def as_a_copy(x):
+    before = x.numpy()
+    x = x + 1
+    x[0] = 0.0
+    before[1] = 7
+    return x, paddle.to_tensor(before)
+
+
+def without_a_gradient(x):
+    x.stop_gradient = False
+    y = (x * x.numpy()).sum()
+    return paddle.grad(y, x)[0]
+
+
+CASES = [as_a_condition, as_a_loop, into_tensors, in_dtypes_of_numpy, as_a_copy, without_a_gradient]
+
+
+@pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
+def test_it_agrees_with_an_array(function):
+    converted = to_static(function)
+    for factor in 1, 3:
+        expected, found = (f(paddle.to_tensor(X * factor)) for f in (function, converted))
+        for a, b in zip(*map(paddle.utils.flatten, (expected, found)), strict=True):
+            a, b = (np.asarray(y.numpy() if isinstance(y, paddle.Tensor) else y) for y in (a, b))
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+kept = []
+
+
+@pytest.mark.parametrize(
+    ("use", "named"),
+    [
+        (lambda x: x.numpy(), "an array that leaves"),
+        (lambda x: [x, {"y": x.numpy()[0] * 2}], "an array that leaves"),
+        (lambda x: kept.append(x.numpy()), "an array that leaves"),
+        (lambda x: x * x.numpy().std(), r"numpy\(\)\.std\(\): while"),
+        (lambda x: x.numpy().sort(), r"numpy\(\)\.sort\(\): while"),
+        (lambda x: x * np.linalg.norm(x.numpy()), "no value yet"),
+        (lambda x: f"{x.numpy()}", "no value yet"),
+        (lambda x: x.numpy().item(0), "item: while"),
+    ],
+)
+def test_what_needs_a_value_is_refused(use, named):
+    with pytest.raises(TypeError, match=named):
+        to_static(use)(paddle.to_tensor(X))
+    assert not kept
