@@ -8,6 +8,7 @@ from . import gpu as gpus
 
 Place.is_cpu_place = lambda self: self.kind == "cpu"
 Place.is_gpu_place = lambda self: self.kind == "gpu"
+Place._equals = Place.__eq__
 Place.is_cuda_pinned_place = lambda self: False
 Place.get_device_id = Place.gpu_device_id = lambda self: self.index
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 from itertools import zip_longest
+from operator import attrgetter
 from types import MethodType
 
 from ..engine.core.errors import teach
 from ..engine.jit.cache import Cache, cache_key
+from ..engine.jit.capture import Captured
 from ..engine.jit.to_static import StaticFunction
 from ..engine.jit.transpile import code_text
 from ..engine.jit.tree import flatten
@@ -62,6 +64,13 @@ class Inspection:
     def main_program(self):
         """The program of the forward pass. Source: Paddle `StaticFunction.main_program`."""
         return self.concrete_program.program
+
+    def get_traced_count(self) -> int:
+        """How many programs were written and are kept.
+
+        Source: Paddle `StaticFunction.get_traced_count`.
+        """
+        return len(self.cache)
 
     @property
     def executables(self) -> list:
@@ -173,3 +182,5 @@ written_last = StaticFunction.concrete_program.fget
 
 for name, member in own_members(Inspection).items():
     setattr(StaticFunction, name, member)
+
+Captured.main_program = property(attrgetter("program"))  # as Paddle's ConcreteProgram has it

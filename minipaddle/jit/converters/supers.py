@@ -13,6 +13,8 @@ from ...engine.jit.walking import looks_for, own, walk
 @looks_for(ast.Name, id="super")
 def supers(tree: ast.AST, context) -> ast.AST:
     """`super()` finds its class and object by looking at the frame: they are named instead."""
+    if any(isinstance(n, ast.FunctionDef) and n.name == "super" for n in walk(tree)):
+        return tree  # a function of the user's has that name
     for node in walk(tree):
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             params = [*node.args.posonlyargs, *node.args.args]
