@@ -110,9 +110,12 @@ class Inspection:
         Source: Paddle `StaticFunction.inputs`.
         """
         found, wanted = self.concrete_program, flatten(tuple(self.input_spec or ()))[0]
-        named = [x.name for x in wanted if isinstance(x, InputSpec)]
-        given = zip_longest(found.program.inputs, found.stops, named[: len(found.stops)])
-        return [InputSpec(r.shape, r.dtype, n or r.attrs["name"], s) for r, s, n in given]
+        wanted = [x for x in wanted if isinstance(x, InputSpec)][: len(found.stops)]
+        given = zip_longest(found.program.inputs, found.stops, wanted)
+        return [
+            InputSpec(w.shape if w else r.shape, r.dtype, (w and w.name) or r.attrs["name"], s)
+            for r, s, w in given
+        ]
 
     @property
     def outputs(self) -> list:

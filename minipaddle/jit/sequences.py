@@ -14,6 +14,8 @@ from ..engine.jit import aliasing
 from ..engine.jit.leaves import scalar
 from ..engine.jit.refusal import refusal
 from ..engine.ops import elementwise, gather, movement
+from ..engine.ops.subscripts import setitem
+from ..tensor.growing_lists import Rest, has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 
 
@@ -78,10 +80,9 @@ def reversed_(items):
 
 def pick(items, k):
     """`items[k]` of a Python list whose items are alike, where `k` is a tensor."""
-    known = sequence(items)
+    known, k = sequence(items), scalar(k) if is_static(k) else k
     if known is not None:
         return known.at(k)
-    k = scalar(k)
     count = len(items)
     specs = {x.spec if hasattr(x, "spec") else type(x) for x in items}
     if len(specs) != 1 or not count:
@@ -91,6 +92,23 @@ def pick(items, k):
         )
     whole = movement.stack(*map(as_tensor, items), axis=0)
     return one_of(gather.take(whole, k, axis=0), *items)
+
+
+def put(items: list, k, value) -> None:
+    """`items[k] = value` of a Python list whose items are alike, where `k` is a tensor."""
+    grown, value = has_grown(items), as_tensor(value)
+    parts = [x if type(x) is Rest else as_tensor(x) for x in items]
+    specs = [x.stack.spec if type(x) is Rest else x.spec for x in parts]
+    specs = [s._replace(shape=s.shape[1:]) if type(x) is Rest else s for x, s in zip(parts, specs)]
+    if {*specs} != {value.spec}:
+        raise refusal(
+            f"a list of {len(items)} items, written where a tensor says: they and the new item are "
+            "not all alike",
+            expected="tensors of one shape and dtype, or numbers",
+        )
+    whole = setitem(stack_items(parts), scalar(k), value)
+    found = [one_of(whole[j], x, value) for j, x in enumerate([] if grown else parts)]
+    items[:] = found or [Rest(whole)]
 
 
 def as_tensor(x):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..engine.core.dim import same
 from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec
 from ..engine.ops.nn import rows
@@ -16,7 +17,8 @@ def linear(m, x, weight, *, transpose=False):
 
 @linear.shape
 def _(x, weight, *, transpose=False):
-    if weight.ndim != 2 or not x.ndim or x.shape[-1] != weight.shape[1 if transpose else 0]:
+    inner = weight.shape[1 if transpose else 0] if weight.ndim == 2 else None
+    if inner is None or not x.ndim or not same(x.shape[-1], inner):
         raise ValueError(
             f"the last dimension of x {list(x.shape)} must equal the first of the weight "
             f"{list(weight.shape)}, which is [in_features, out_features]"

@@ -514,3 +514,34 @@ def attribute_written_with_another_name(x, y):
         state = State(y, x)
     state.h = x + y
     return kept.h
+
+
+@example((X, I(2)), (Y, I([0])))
+def list_written_where_a_tensor_says(x, n):
+    items, counts = [x, x * 2, x * 3], [0, 1, 2]
+    items[n] = x * 9
+    items[n - 3] += 1
+    counts[n] = 7
+    items[0] = items[0] + 1
+    if x.sum() > 0:
+        items[1] = x
+        items[n] = items[n] * 2
+    return items, counts
+
+
+@example((X, I(3)), (Y, I([4])))
+def list_written_in_a_loop(x, n):
+    grown, fixed = [], [x] * 5
+    for _ in range(n):
+        grown.append(x)
+    for k in range(n):
+        grown[k] = x * 2 + grown[n - 1]
+        fixed[k] = fixed[k] + fixed[k - 1]
+    return paddle.stack(grown), fixed
+
+
+@example((X, I(1)), refused="they and the new item are not all alike")
+def list_of_two_kinds_written(x, n):
+    items = [x, paddle.ones([3])]
+    items[n] = x
+    return items

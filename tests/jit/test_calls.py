@@ -518,6 +518,31 @@ def test_a_class_that_was_defined_anew():
     assert "of another class of that name" in f.explain()
 
 
+def test_a_list_written_where_a_tensor_says_and_a_write_in_place():
+    """Which of them the new item is, only a run knows: the change would be lost in the other."""
+
+    @to_static
+    def f(x, n):
+        value = x * 5
+        items = [x * 2, x * 3]
+        items[n] = value
+        items[1].add_(x)
+        return value, items
+
+    with pytest.raises(NotImplementedError, match="a view was changed in place"):
+        f(ones(2), paddle.to_tensor(1))
+
+
+def test_an_open_size_of_one_meets_a_weight():
+    """The inner sizes of a product must be equal: one is not broadcast there."""
+    layer, weight = nn.Linear(1, 2), ones(1, 2)
+    for function in (layer, lambda x: x @ weight):
+        static = to_static(function, input_spec=[InputSpec([None, None])])
+        assert static(ones(3, 1)).tolist() == function(ones(3, 1)).tolist()
+        with pytest.raises(ValueError, match="last dimension"):
+            static(ones(3, 4))
+
+
 def test_open_sizes_that_must_agree():
     from minipaddle.nn import functional
 

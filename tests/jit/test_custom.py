@@ -108,6 +108,34 @@ def test_text_and_back():
         verify(parse(written.replace("results=1", "results=9")))
 
 
+class Nested(PyLayer):
+    """Takes a list and gives gradients as one; its own rule doubles the first."""
+
+    @staticmethod
+    def forward(ctx, pair, z):
+        ctx.save_for_backward(pair, z)
+        return [pair[0] * z, pair[1] + z]
+
+    @staticmethod
+    def backward(ctx, g, h):
+        (x, _), z = ctx.saved_tensor()
+        return [2 * g * z, h], g * x + h
+
+
+def test_gradients_as_nested_as_the_arguments():
+    def f(x, y, z):
+        a, b = Nested.apply([x, y], z)
+        return (a * b).sum()
+
+    found = []
+    for function in f, paddle.jit.to_static(f):
+        xs = [paddle.to_tensor([float(k), 2.0], stop_gradient=False) for k in (1, 3, 5)]
+        found.append([g.tolist() for g in paddle.grad(function(*xs), xs)])
+    x, y, z = np.array([[1.0, 2], [3, 2], [5, 2]])
+    expected = [2 * z * (y + z), x * z, x * (y + z) + x * z]
+    assert found == [[g.tolist() for g in expected]] * 2
+
+
 def test_refused():
     class Writes(PyLayer):
         @staticmethod

@@ -95,6 +95,7 @@ Operators, builtins, attributes
   register_hook inside: functions.hooks python.WithHooks test_custom.test_refused
   t[i] = v: loops.writes_items_in_a_loop loops.writes_by_tensor_index sequence.GPTUntilEnd
   a list indexed by a tensor: logic.list_indexed_by_tensor
+      containers.list_written_where_a_tensor_says containers.list_written_in_a_loop
   unpacking: containers.unpacking loops.for_star_unpacking python.ManyStatements
   comprehensions: containers.comprehensions containers.comprehension_over_tensor
   lambda: functions.lambda_with_condition python.WithClosures

@@ -133,8 +133,7 @@ def gradients(layer, ctx, grads, count: int) -> tuple:
     That many tensors went into `forward`; None is the gradient of one that gets none. Raises
     ValueError if `backward` returns another number, or something that is no tensor.
     """
-    found = layer.backward(ctx, *grads)
-    found = tuple(found) if isinstance(found, list | tuple) else (found,)
+    found = tuple(leaves(layer.backward(ctx, *grads)))
     wrong = [g for g in found if g is not None and not isinstance(g, Tensor)]
     if len(found) != count or wrong:
         what = f"{wrong[0]!r:.40}" if wrong else f"{len(found)} gradients"

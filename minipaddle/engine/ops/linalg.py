@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 
+from ..core.dim import same
 from ..core.op import names, opaque
 from ..core.record import Spec
 from ..core.spec import broadcast_shapes
@@ -30,7 +31,7 @@ def _(x, y):
     if not x.ndim or not y.ndim:
         raise ValueError("matmul needs at least one dimension on both sides; use * for a scalar")
     inner = x.shape[-1], y.shape[-2] if y.ndim > 1 else y.shape[0]
-    if inner[0] != inner[1]:
+    if not same(*inner):
         raise ValueError(
             f"the last dimension of x ({inner[0]}) must equal the second to last of y ({inner[1]})"
         )

@@ -1,9 +1,10 @@
-"""`x[i]`: a list may be indexed by a tensor."""
+"""`x[i]`, `x[i] = v`: a list may be indexed by a tensor."""
 
 from __future__ import annotations
 
 import ast
 
+from ...engine.core.dispatch import current
 from ...engine.core.slots import slot
 from ...engine.eager.control_flow import is_static
 from ...engine.jit.scope import Names
@@ -11,7 +12,7 @@ from ...engine.jit.templates import runtime
 from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.walking import Rewriter, looks_for
 from ...tensor.sequences import sequence
-from ..sequences import pick
+from ..sequences import pick, put
 
 
 @slot("jit.subscripts")
@@ -50,4 +51,32 @@ def item(owner, index):
     return owner[index]
 
 
-RUNTIME.item = item
+class Items:
+    """A list that is about to be written: a tensor may say where."""
+
+    def __init__(self, items: list):
+        self.items = items
+
+    def __getitem__(self, k):
+        return item(self.items, k)
+
+    def __setitem__(self, k, value):
+        if is_static(k):
+            put(self.items, k, value)
+        else:
+            self.items[k] = value
+
+    def __delitem__(self, k):
+        del self.items[k]
+
+
+note_writing = RUNTIME.writing
+
+
+def writing(owner, attribute: str | None = None):
+    """`owner`, or what writes its items; it is about to be written."""
+    note_writing(owner, attribute)
+    return Items(owner) if type(owner) is list and current.top.tracing else owner
+
+
+RUNTIME.item, RUNTIME.writing = item, writing
