@@ -14,6 +14,7 @@ some of them. It is refused if the user's code still reaches the iterator.
 
 from __future__ import annotations
 
+from itertools import chain
 from operator import length_hint
 
 from ..engine.core.dispatch import current
@@ -27,7 +28,7 @@ from .made import check_made
 from .objects import CHANCE, everything, named, names_in, sources
 from .once import took
 from .outside import trace_whole, whole
-from .reading import check_left
+from .reading import ReadArray, no_array_error
 from .snapshot import Snapshot, put_back, shared
 
 
@@ -41,7 +42,9 @@ class Strict(aliasing.Aliasing):
         top = current.top
         top.given = flatten(arguments)[0]
         returned, guards, left = trace_whole(call, function, arguments)
-        check_left(returned, left)
+        leaves = chain(flatten(returned)[0], *(each.tensors for each in left))
+        if any(type(x) is ReadArray for x in leaves):  # outside it would be a tensor
+            raise no_array_error("an array that leaves the function", "return the tensor itself")
         if top.made or top.begun:
             check_made([call], returned, left, self.reachable)
         return returned, lambda: [*guards(), *top.spent], left

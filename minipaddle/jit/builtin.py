@@ -25,7 +25,7 @@ from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 from .growth import bound_of_dtype, note_whole
-from .reading import copied, read
+from .reading import ReadArray, copied, read
 from .sequences import enumerate_, range_, reversed_, zip_
 from .snapshot import Snapshot
 
@@ -41,13 +41,13 @@ def len_(x):
 
 def casting(kind, dtype):
     """`int` or `float`: of a tensor with one element a 0-D tensor of that dtype, of a size the size
-    itself or such a tensor.
+    itself or such a tensor. Who reads an array (`x.numpy()`) wants Python's number: refused.
     """
 
     def cast(*args, **kwargs):
         if args and isinstance(args[0], Dim):
             return args[0] if kind is int else args[0].as_float()
-        if len(args) != 1 or not is_static(args[0]):
+        if len(args) != 1 or not is_static(args[0]) or type(args[0]) is ReadArray:
             return kind(*args, **kwargs)
         x = args[0]
         if x.spec.size != 1:

@@ -7,14 +7,11 @@ something else for an array, an array that the function returns or leaves outsid
 
 from __future__ import annotations
 
-from itertools import chain
-
 import numpy
 
 from ..engine.core.dispatch import note_refusal
 from ..engine.core.errors import type_error
 from ..engine.eager.tensor import Tensor
-from ..engine.jit.tree import flatten
 from ..engine.ops.creation import assign
 from ..engine.ops.var import Var
 
@@ -45,6 +42,12 @@ def copied(x: Tensor) -> Tensor:
 
 def of_one(name: str):
     return lambda self: read(getattr(Var, name)(self))
+
+
+def agreeing(name: str):
+    """A method that means the same for a tensor and for NumPy's array."""
+    method = getattr(Tensor, name)
+    return lambda self, *args, **kwargs: read(method(self, *args, **kwargs))
 
 
 def of_two(name: str):
@@ -81,18 +84,13 @@ ONE = "neg abs invert"
 TWO = """
     add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow matmul rmatmul
     and rand or ror xor rxor lt le gt ge eq ne"""
+AGREEING = "all any argmax argmin cumsum flatten max mean min prod reshape round squeeze sum"
 DIFFERENT = """
     argsort dot fill nonzero put repeat searchsorted sort std take transpose var view"""
 
 MEMBERS = {f"__{name}__": of_one for name in ONE.split()}
 MEMBERS |= {f"__{name}__": of_two for name in TWO.split()}
+MEMBERS |= dict.fromkeys(AGREEING.split(), agreeing)
 MEMBERS |= dict.fromkeys(DIFFERENT.split(), differing)
 for name, create in MEMBERS.items():
     setattr(ReadArray, name, create(name))
-
-
-def check_left(returned, left: list) -> None:
-    """Refuse an array that leaves the function: outside it would be a tensor."""
-    leaves = chain(flatten(returned)[0], *(each.tensors for each in left))
-    if any(type(x) is ReadArray for x in leaves):
-        raise no_array_error("an array that leaves the function", "return the tensor itself")

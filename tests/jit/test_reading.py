@@ -78,6 +78,7 @@ kept = []
         (lambda x: x * np.linalg.norm(x.numpy()), "no value yet"),
         (lambda x: f"{x.numpy()}", "no value yet"),
         (lambda x: x.numpy().item(0), "item: while"),
+        (lambda x: x * float(x.numpy().sum()), "no value yet"),
     ],
 )
 def test_what_needs_a_value_is_refused(use, named):
