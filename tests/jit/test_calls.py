@@ -610,3 +610,33 @@ def test_range_takes_whole_numbers():
 
     with pytest.raises(TypeError, match=r"range\(\) of float32\[\](.|\n)*whole numbers"):
         paddle.jit.to_static(f)(paddle.ones([2]), paddle.to_tensor(3.0))
+
+
+def test_a_function_of_the_users_called_super():
+    class Net(nn.Layer):
+        def forward(self, x):
+            def super():
+                return (lambda y: y + 1,)
+
+            return super()[0](x)
+
+    assert to_static(Net())(ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_sides_that_return_different_numbers_of_values():
+    @to_static
+    def f(x):
+        if x.sum() > 0:
+            return x, x + 1
+        return x
+
+    with pytest.raises(Dygraph2StaticException, match="try: return as many values on both sides"):
+        f(ones(2))
+
+
+def test_names_of_a_concrete_program():
+    f = to_static(lambda x, y: x + y, input_spec=[InputSpec([None, 3]), InputSpec([None, 3])])
+    assert f.concrete_program.main_program is f.main_program
+    assert [x.shape for x in f.inputs] == [(-1, 3), (-1, 3)]
+    assert f.get_traced_count() == 1
+    assert ones(1).place._equals(ones(2).place)
