@@ -9,6 +9,7 @@ examples:
 import argparse
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from ..engine.core.dim import Dim
@@ -16,7 +17,7 @@ from ..engine.passes.specialise import sizes_of, specialise
 from ..ir.input_spec import InputSpec
 from ..jit.formats import FORMATS, export
 from ..jit.loading import load
-from ..jit.saved import Method, Saved
+from ..jit.saved import Saved
 from ..jit.saving import model_of
 from ..jit.target import CommandError, build, read_spec
 from ..jit.target import load as object_in_file
@@ -91,5 +92,5 @@ def with_inputs(saved: Saved, specs: list) -> Saved:
     if len(specs) > len(program.inputs):
         raise CommandError(f"{len(specs)} times --input, but {len(program.inputs)} inputs")
     program = specialise(program, sizes=sizes_of(program, [s.shape for s in specs]))
-    fixed = Method(program, method.structure, method.leaves, method.places)
+    fixed = replace(method, program=program)
     return Saved({**saved.methods, "forward": fixed}, saved.states, saved.properties)

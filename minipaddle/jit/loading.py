@@ -277,7 +277,7 @@ class Running:
 def arguments(method, inputs: tuple, named: dict) -> list[Tensor]:
     """The inputs of a program from the arguments of a call."""
     leaves, structure = flatten(inputs)
-    leaves = [leaves[k] for k in in_order(structure, count())]
+    leaves = [leaves[k] for k in in_order(structure, count())] if method.by_key else leaves
     found = dict(zip(method.inputs, leaves, strict=False))
     if len(leaves) > len(method.inputs) or named.keys() - method.inputs:
         raise type_error("arguments of another number or name", expected=expected(method))

@@ -25,8 +25,9 @@ here; `x~: …`: never. (`ir/parser.py` has the grammar.)
 | key          | value                                                                            |
 |--------------|----------------------------------------------------------------------------------|
 | `format`     | `"minipaddle 2"`                                                                 |
-| `methods`    | for each method `inputs` (name, dtype and shape), `outputs`, `sizes` (the open   |
-|              | ones), `guards` (as text)                                                        |
+| `methods`    | for each method `by_key` (whether inputs that a dict holds come by key),         |
+|              | `inputs` (name, dtype and shape), `outputs`, `sizes` (the open ones), `guards`   |
+|              | (as text)                                                                        |
 | `states`     | for each state `kind` (`parameter`, `buffer`, `transient`: a buffer that         |
 |              | `state_dict` leaves out, `constant`: a tensor of no layer, `random`: the         |
 |              | generator, which is not saved), `spec`, `trainable`, and `paths`: where it       |
@@ -76,13 +77,15 @@ DEEPEST = 50
 @dataclass
 class Method:
     """A program, and how its outputs are nested: `structure` as in `tree.py`, and for each leaf
-    its output (`places`) or, where that is None, its value (`leaves`).
+    its output (`places`) or, where that is None, its value (`leaves`). Inputs that a dict holds come
+    `by_key`; in files of before they come in the order of the dict.
     """
 
     program: Program
     structure: object
     leaves: list
     places: list
+    by_key: bool = True
 
     @cached_property
     def inputs(self) -> list[str]:
@@ -141,7 +144,8 @@ def of_method(method: Method) -> dict:
     found = iter(zip(method.leaves, method.places, strict=True))
     known: set[str] = set()
     open_ = [name for r in program.given for _, name in new_sizes(r.spec, known)]
-    return {
+    order = {"by_key": True} if method.by_key else {}
+    return order | {
         "inputs": [[r.attrs["name"], str(r.spec)] for r in program.inputs],
         "outputs": structure_as_json(method.structure, found),
         "sizes": open_,
@@ -275,7 +279,7 @@ def method_of(program: Program, described: dict) -> Method:
     count = len(program.outputs)
     if any(type(k) is not int or not 0 <= k < count for k in places if k is not None):
         raise Damaged(f"{program.name} has {count} outputs: the file names another one")
-    return Method(program, structure, leaves, places)
+    return Method(program, structure, leaves, places, "by_key" in described)
 
 
 def read_structure(node, leaves: list, places: list, depth: int):

@@ -630,7 +630,9 @@ def test_sides_that_return_different_numbers_of_values():
             return x, x + 1
         return x
 
-    with pytest.raises(Dygraph2StaticException, match="what the function returns is not the same kind"):
+    with pytest.raises(
+        Dygraph2StaticException, match="what the function returns is not the same kind"
+    ):
         f(ones(2))
 
 

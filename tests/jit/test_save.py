@@ -510,6 +510,25 @@ def test_inputs_in_a_dict_stand_by_key(path):
     same(loaded(x, dict(sorted(given.items()))), wanted)
 
 
+def test_a_file_of_before_takes_a_dict_in_its_order(path):
+    """Files of format 2 that do not say `by_key`."""
+
+    def f(given):
+        return given["a"] - given["b"]
+
+    a, b = data(2), data(2, seed=3)
+    static = paddle.jit.to_static(f)
+    static({"a": a, "b": b})
+    paddle.jit.save(static, path)
+    files = {s: Path(path + s).read_bytes() for s in (".pdmodel", ".pdiparams.info", ".pdiparams")}
+    files[".pdiparams.info"] = re.sub(rb'"by_key": true,\s*', b"", files[".pdiparams.info"])
+    Path(path + ".pdiparams.info").write_bytes(files[".pdiparams.info"])
+    Path(path + ".pdmodel").write_bytes(hostile.resigned(files))
+    loaded = paddle.jit.load(path)
+    same(loaded({"a": a, "b": b}), a - b)
+    same(loaded({"b": a, "a": b}), a - b)
+
+
 def test_names_that_mean_something_else(path):
     """Inputs called as keywords of the text are, and a weight called as an input is."""
 
