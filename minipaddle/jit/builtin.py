@@ -24,7 +24,7 @@ from ..engine.ops.gather import take
 from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
-from .growth import bound_of_dtype, note_whole
+from .growth import bound_of_dtype, note_chosen, note_whole
 from .reading import ReadArray, copied, read
 from .sequences import enumerate_, range_, reversed_, zip_
 from .snapshot import Snapshot
@@ -122,7 +122,7 @@ def extreme(function, better, place, size):
             for x in items[1:]:
                 out, x = one(out), one(x)
                 out = one_of(elementwise.where(better(x, out), x, out), x, out)
-        return out
+        return note_chosen(out, *items)
 
     return best
 

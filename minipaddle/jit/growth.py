@@ -10,61 +10,57 @@ a counter reaches the end of 64 bits after 2³² rounds at the earliest.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+import operator
+from collections.abc import Callable
+from typing import NamedTuple
 
-from ..engine.core.dispatch import Recording, current
+from ..engine.core.dispatch import Recording
 from ..engine.core.dtype import float64, int64
 from ..engine.eager.tensor import Tensor, same_value
-from ..engine.eager.tracer import Tracer
-from ..engine.ir.builder import SymbolicArray
 from ..engine.jit.branching import CHOICES, describe_place
 from ..engine.jit.effects import check_held
 from ..engine.jit.looping import KINDS
 from ..engine.jit.refusal import refusal
-from ..engine.ops import elementwise, logic
+from ..engine.ops import elementwise
 
 LIMIT = 2**63
 SMALL = 2**31
-GROWS = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a + b,
-    "multiply": lambda a, b: a * b,
-    "pow": lambda a, b: a**b if b < 64 else LIMIT if a > 1 else a,
-    "bitwise_left_shift": lambda a, b: a << min(b, 64),
-}
-"""Operators whose results may be larger than their operands, and the bound of such a result."""
-KEEPS = {"neg", "abs", "cast", "assign", "reshape", "floor_divide", "remainder"}
-UNBOUNDED = {"multiply": 2, "pow": 2, "add": SMALL, "subtract": SMALL}
-"""Beside a constant below this one an operand without a bound needs no check."""
-
 OVERFLOW = (
     "a whole number of Python that only a run knows leaves 64 bits, where a program would wrap "
     "around: let it be a float, or a tensor from the start"
 )
 
-Tracer.wholes = None
-"""The symbolic arrays that stand for whole numbers of Python, with the bound of each, or None."""
+
+class Whole(Tensor):
+    """A whole number of Python that only a run knows."""
+
+    bound: int | None = None
+    """The greatest absolute value it may have, if that is known."""
 
 
 def note_whole(x: Tensor, bound: int | None = None) -> Tensor:
     """x itself; it stands for a whole number of Python of at most this absolute value."""
-    tracer = current.top
     if x.spec.shape == () and x.spec.dtype == int64.numpy:
-        tracer.wholes = WeakKeyDictionary() if tracer.wholes is None else tracer.wholes
-        tracer.wholes[tracer.lift(x)] = bound
+        x.__class__, x.bound = Whole, bound
     return x
 
 
 def is_whole(x) -> bool:
     """Whether a value is a whole number of Python, or stands for one."""
-    if isinstance(x, Tensor):
-        return type(x.array) is SymbolicArray and x.array in (current.top.wholes or ())
-    return type(x) is int
+    return type(x) in (int, Whole)
 
 
 def bound_of(x) -> int | None:
     """The greatest absolute value of a number, None if it is not known."""
-    return current.top.wholes[x.array] if isinstance(x, Tensor) else abs(x)
+    return x.bound if type(x) is Whole else abs(x)
+
+
+def note_chosen(out, *items):
+    """out itself; if it is one of `items`, and these are whole numbers of Python, it is one too."""
+    if isinstance(out, Tensor) and all(map(is_whole, items)):
+        bounds = [*map(bound_of, items)]
+        note_whole(out, None if None in bounds else max(bounds))
+    return out
 
 
 def bound_of_dtype(dtype) -> int | None:
@@ -72,44 +68,65 @@ def bound_of_dtype(dtype) -> int | None:
     return SMALL if dtype.kind in "iub" and dtype.itemsize < 8 else None
 
 
-apply_unchecked = Tracer.apply
+class Growing(NamedTuple):
+    """An operator of Python whose result may be larger than its operands."""
+
+    compute: Callable
+    bound: Callable  # of the result, from those of the operands
+    small: int  # beside a constant below it an operand without a bound needs no check
 
 
-def apply(tracer, op, inputs, attrs):
-    """`Tracer.apply`; what is computed from whole numbers of Python is one, and is checked."""
-    y = apply_unchecked(tracer, op, inputs, attrs)
-    if tracer.wholes and op.name in KEEPS | GROWS.keys() and all(map(is_whole, inputs)):
-        note_whole(y, check_growth(op, inputs))
-    return y
+def power(a: int, b: int) -> int:
+    return a**b if b < 64 else LIMIT if a > 1 else a
 
 
-Tracer.apply = apply
+GROWS = {
+    "add": Growing(operator.add, operator.add, SMALL),
+    "sub": Growing(operator.sub, operator.add, SMALL),
+    "mul": Growing(operator.mul, operator.mul, 2),
+    "pow": Growing(operator.pow, power, 2),
+    "lshift": Growing(lambda a, b: a * 2.0**b, lambda a, b: a << min(b, 64), 0),
+}
+KEEPS = {"neg": 0, "pos": 0, "abs": 0, "floordiv": 0, "mod": 1}
+"""Other operators, and the operand whose bound the result has."""
 
 
-def check_growth(op, inputs) -> int | None:
+def arithmetic(name: str, rule, turned: bool = False):
+    """The method of an operator; of whole numbers of Python the result is one, and is checked."""
+    method = getattr(Tensor, f"__{'r' * turned}{name}__")
+
+    def compute(self, *other):
+        y, numbers = method(self, *other), (*other, self) if turned else (self, *other)
+        if isinstance(y, Tensor) and all(map(is_whole, numbers)):
+            note_whole(y, bound_of(numbers[rule]) if type(rule) is int else checked(rule, numbers))
+        return y
+
+    return compute
+
+
+for name, rule in (GROWS | KEEPS).items():
+    setattr(Whole, f"__{name}__", arithmetic(name, rule))
+    if hasattr(Tensor, f"__r{name}__"):
+        setattr(Whole, f"__r{name}__", arithmetic(name, rule, turned=True))
+
+
+def checked(rule: Growing, numbers) -> int | None:
     """The bound of a result; the program checks that it has 64 bits if no bound says so."""
-    bounds = [*map(bound_of, inputs)]
-    if op.name in KEEPS:
-        return bounds[0]
+    bounds = [*map(bound_of, numbers)]
     if None not in bounds:
-        bound = GROWS[op.name](*bounds)
+        bound = rule.bound(*bounds)
         if bound < LIMIT:
             return bound
-    elif any(type(x) is int and abs(x) < UNBOUNDED.get(op.name, 0) for x in inputs):
+    elif any(type(x) is int and abs(x) < rule.small for x in numbers):
         return None
-    with Recording(False):
-        check_held(fits(op, inputs), OVERFLOW, OverflowError)
+    with Recording(False):  # computed in double precision
+        result = rule.compute(*map(as_float, numbers))
+        check_held(elementwise.abs(result) < float(LIMIT), OVERFLOW, OverflowError)
     return None
 
 
-def fits(op, inputs) -> Tensor:
-    """Whether the result of an arithmetic operator, computed in double precision, has 64 bits."""
-    a, b = (
-        elementwise.cast(x.detach(), dtype=float64.numpy) if isinstance(x, Tensor) else float(x)
-        for x in inputs
-    )
-    result = a * 2.0**b if op.name == "bitwise_left_shift" else op(a, b)
-    return logic.less_than(elementwise.abs(result), float(LIMIT))
+def as_float(x):
+    return elementwise.cast(x.detach(), dtype=float64.numpy) if type(x) is Whole else float(x)
 
 
 def refuse_long(place, *numbers) -> None:
@@ -134,9 +151,7 @@ class CheckedChoice(CHOICES[-1]):
 
     def merge(self, place, a, b, outs):
         for x, y, out in zip(a.leaves, b.leaves, outs):
-            if isinstance(out, Tensor) and is_whole(x) and is_whole(y):
-                bounds = bound_of(x), bound_of(y)
-                note_whole(out, None if None in bounds else max(bounds))
+            note_chosen(out, x, y)
         return super().merge(place, a, b, outs)
 
 

@@ -77,8 +77,8 @@ DEEPEST = 50
 @dataclass
 class Method:
     """A program, and how its outputs are nested: `structure` as in `tree.py`, and for each leaf
-    its output (`places`) or, where that is None, its value (`leaves`). Inputs that a dict holds come
-    `by_key`; in files of before they come in the order of the dict.
+    its output (`places`) or, where that is None, its value (`leaves`). Inputs that a dict holds
+    come `by_key`; in files of before they come in the order of the dict.
     """
 
     program: Program

@@ -125,6 +125,10 @@ def cast(t):
     return int(t * 2**30) * 2**40
 
 
+def greatest(t):
+    return max(int(t) * 2**40, 3) * 2**30
+
+
 def changed_in_a_loop_by_a_side(t):
     n, i = 1, 0
     while i < t + 8:
@@ -148,7 +152,7 @@ def too_long_from_the_start(t):
     return n
 
 
-LEAVES = [chosen, chosen_by_a_side, powered, cast, changed_in_a_loop_by_a_side,
+LEAVES = [chosen, chosen_by_a_side, powered, cast, greatest, changed_in_a_loop_by_a_side,
           multiplied_after_a_loop]  # fmt: skip
 """Functions whose result has 64 bits for 0 and more for 1."""
 
