@@ -60,7 +60,7 @@ def casting(kind, dtype):
 
 def isinstance_(x, kinds):
     """`isinstance`: a size that may change is an int, as it is in eager mode."""
-    return builtins.isinstance(0 if builtins.isinstance(x, Dim) else x, kinds)
+    return isinstance(x, kinds) or (isinstance(x, Dim) and isinstance(0, kinds))
 
 
 def type_(*args, **kwargs):
