@@ -27,7 +27,7 @@ from ..engine.jit.journal import (
 )
 from ..engine.jit.leaves import State
 from ..engine.jit.refusal import refusal
-from ..engine.jit.tree import unflatten
+from ..engine.jit.tree import flatten, unflatten
 from ..engine.jit.writing import defined
 from . import instrument  # noqa: F401  (converted code notes its reads)
 from .dy2static.utils import mention
@@ -112,7 +112,8 @@ def trace_whole(call, function, arguments) -> tuple:
         for place, before in stores_of(current.top).assigned(current.top.lifted):
             noted.noted.setdefault(place.key, (place, before))
         values = noted.values()
-    rebuilding = Rebuilding(reads.is_outside)
+    old = {id(x) for _, before in noted.noted.values() for x in flatten(before)[0]}
+    rebuilding = Rebuilding(lambda x: id(x) in old or reads.is_outside(x))
     same = [(place, values[key]) for key, (place, before) in noted.noted.items()
             if not place.differs(values[key], before)]  # fmt: skip
     for place in outliving_places(noted, values, returned, known=[]):

@@ -266,6 +266,7 @@ def test_what_launch_becomes(monkeypatch, tmp_path):
     called = {}
     monkeypatch.setattr(os, "execv", lambda path, call: called.update(path=path, call=call))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delitem(sys.modules, "paddle", raising=False)  # another test may run scripts
     monkeypatch.setenv("PADDLE_PG_TIMEOUT", "0")
     launch.main(["--devices", "0,3", "--ips", "a,b", "--timeout", "2", "train.py", "--lr", "1"])
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,3"

@@ -13,6 +13,8 @@ import io
 import itertools
 import logging
 import random
+import subprocess
+import sys
 import warnings
 import weakref
 
@@ -658,3 +660,31 @@ def test_a_rate_that_is_set_in_a_program_is_set_after_each_run():
 
     with pytest.raises(NotImplementedError, match=r"after set_lr\(\)"):
         wrong(paddle.ones([1, 2]))
+
+
+HOLDING = """
+import minipaddle as paddle
+
+class Holder:
+    pass
+
+holder, total = Holder(), 0
+holder.everything = globals()
+
+def f(x):
+    globals()["total"] = x
+    if x.sum() > 0:
+        globals()["total"] = x * 2
+    return total
+
+static = paddle.jit.to_static(f)
+print(static(paddle.ones([1])).item(), static(-paddle.ones([1])).item(), type(holder) is Holder)
+"""
+
+
+def test_an_object_that_holds_the_variables_of_its_module(tmp_path):
+    """The trace did not make it, though nothing that the function names leads to it."""
+    (tmp_path / "holding.py").write_text(HOLDING)
+    run = [sys.executable, str(tmp_path / "holding.py")]
+    out = subprocess.run(run, capture_output=True, text=True)
+    assert out.stdout == "2.0 -1.0 True\n", out.stderr

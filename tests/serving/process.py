@@ -22,12 +22,13 @@ class Process:
         self.headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         command = [sys.executable, "-m", "minipaddle", "serve", str(folder), "--port", "0"]
         self.process = subprocess.Popen(
-            [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [*command, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            bufsize=0,  # readline() takes one line, and leaves the others to communicate()
             env=os.environ | ({} if token is None else {"MINIPADDLE_SERVE_TOKEN": token}),
         )  # fmt: skip
-        self.line = self.process.stdout.readline()
+        self.line = self.process.stdout.readline().decode()
         found = re.search(r"http://127\.0\.0\.1:(\d+)", self.line)
-        assert found, self.line + self.process.stdout.read()
+        assert found, self.line + self.process.stdout.read().decode()
         self.port = int(found[1])
         deadline = time.monotonic() + 60
         while ready and self.get("/v2/health/ready") != 200 and time.monotonic() < deadline:
@@ -69,4 +70,4 @@ class Process:
             text, _ = self.process.communicate(timeout=30)
         finally:
             self.process.kill()
-        return self.process.returncode, text
+        return self.process.returncode, text.decode()
