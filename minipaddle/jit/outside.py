@@ -58,27 +58,27 @@ class SideEffect:
     def leave(self, results: list) -> None:
         """Put the value there, with tensors among the results of a run."""
         if self.state.missing:
-            return self.put(MISSING)
+            return self.write(MISSING)
         leaves = list(self.state.leaves)
         for k, j in enumerate(self.numbers, self.begin):
             leaves[j] = results[k]
-        return self.put(unflatten(self.state.structure, leaves))
+        return self.write(unflatten(self.state.structure, leaves))
 
-    def put(self, value) -> None:
+    def write(self, value) -> None:
         self.place.set(value)
 
 
 class Growth(SideEffect):
     """A list that gets further items."""
 
-    def put(self, value) -> None:
+    def write(self, value) -> None:
         self.place.owner.extend(value)
 
 
 class Items(SideEffect):
     """A dict that gets some items."""
 
-    def put(self, value) -> None:
+    def write(self, value) -> None:
         self.place.owner.update(value)
 
 

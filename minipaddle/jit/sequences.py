@@ -94,7 +94,7 @@ def pick(items, k):
     return one_of(gather.take(whole, k, axis=0), *items)
 
 
-def put(items: list, k, value) -> None:
+def write_item(items: list, k, value) -> None:
     """`items[k] = value` of a Python list whose items are alike, where `k` is a tensor."""
     grown, value = has_grown(items), as_tensor(value)
     parts = [x if type(x) is Rest else as_tensor(x) for x in items]

@@ -83,7 +83,7 @@ def parser() -> argparse.ArgumentParser:
     add("--max-body", type=at_least(1), default=Limits().body, metavar="BYTES")
     add("--max-elements", type=at_least(1), default=Limits().elements)
     add("--connections", type=at_least(1), default=1024, help="requests at the same time")
-    add("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL", type=named,
+    add("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL", type=parse_text,
         help="a model that writes texts")  # fmt: skip
     add("--slots", type=at_least(1), default=8, help="texts written at a time")
     for name, default, what in (
@@ -131,7 +131,7 @@ def allow_connections(most: int) -> int:
     return max(1, min(most, soft - FILES))
 
 
-def named(text: str) -> tuple[str, str, str]:
+def parse_text(text: str) -> tuple[str, str, str]:
     """What argparse reads NAME=FOLDER:MODEL with."""
     name, _, place = text.partition("=")
     folder, _, model = place.rpartition(":")

@@ -12,7 +12,7 @@ from ...engine.jit.templates import runtime
 from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.walking import Rewriter, looks_for
 from ...tensor.sequences import sequence
-from ..sequences import pick, put
+from ..sequences import pick, write_item
 
 
 @slot("jit.subscripts")
@@ -51,7 +51,7 @@ def item(owner, index):
     return owner[index]
 
 
-class Items:
+class WritableList:
     """A list that is about to be written: a tensor may say where."""
 
     def __init__(self, items: list):
@@ -62,7 +62,7 @@ class Items:
 
     def __setitem__(self, k, value):
         if is_static(k):
-            put(self.items, k, value)
+            write_item(self.items, k, value)
         else:
             self.items[k] = value
 
@@ -76,7 +76,7 @@ note_writing = RUNTIME.writing
 def writing(owner, attribute: str | None = None):
     """`owner`, or what writes its items; it is about to be written."""
     note_writing(owner, attribute)
-    return Items(owner) if type(owner) is list and current.top.tracing else owner
+    return WritableList(owner) if type(owner) is list and current.top.tracing else owner
 
 
 RUNTIME.item, RUNTIME.writing = item, writing
