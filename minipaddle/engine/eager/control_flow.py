@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..core.dim import unknown
 from ..core.dispatch import OUT, current, note_refusal
 from ..core.dtype import FLOATS, bool_
-from ..core.errors import line_of, teach, value_error
+from ..core.errors import line_of, not_supported, teach, value_error
 from ..core.grad import filled
 from ..core.record import Record, Spec, mark_written
 from ..core.slots import slot
@@ -357,7 +357,8 @@ def pull_loop(record: Record, g, useful):
     """The derivative of `while_loop`: a loop over the saved iterations, the last one first."""
     if not record.attrs["keep"]:
         what = "the gradient of a loop on a tensor in which a size changes from round to round"
-        raise note_refusal(NotImplementedError(teach(what, hint="call it under paddle.no_grad()")))
+        where = next((r.where for r in record.attrs["body"].records if r.where), None)
+        raise note_refusal(not_supported(what, hint="call it under paddle.no_grad()", where=where))
     n, led = record.attrs["carried"], leading(record, set(g))
     inputs = [current.top.read(record, k) for k in range(len(record.inputs))]
     rounds, *stacks = current.top.read(record, OUT)[n:]

@@ -96,17 +96,13 @@ def stack_iterations(m, kept, k: int, like):
 @while_loop.shape
 def _(*inputs, test, body, carried, keep):
     pairs = [(x.shape, r.shape, r.dtype) for x, r in zip(body.inputs, body.outputs)]
-    specs = tuple(Spec(tuple(map(size_after, a, b)), dtype) for a, b, dtype in pairs)
+    after = lambda a, b: tuple(dims.unknown() if size_changes(n, k) else k for n, k in zip(a, b))
+    specs = tuple(Spec(after(a, b), dtype) for a, b, dtype in pairs)
     if not keep:
         return specs
     rounds = dims.unknown()
     stacks = (Spec((rounds, *s.shape), s.dtype) for s in specs)
     return (*specs, Spec((), int64.numpy), *stacks)
-
-
-def size_after(before, after):
-    """A size after a loop whose iterations turn the size `before` into `after`."""
-    return dims.unknown() if size_changes(before, after) else after
 
 
 def size_changes(before, after) -> bool:
