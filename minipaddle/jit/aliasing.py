@@ -49,6 +49,19 @@ class Strict(aliasing.Aliasing):
             check_made([call], returned, left, self.reachable)
         return returned, lambda: [*guards(), *top.spent], left
 
+    def check_given(self, captured, own: dict) -> None:
+        owners = [each.place.owner for each in captured.left if own]
+        outside = {id(x) for guards in captured.guards if owners for x in guards.containers()}
+        outside.update(id(x) for x in owners if id(x) not in own)
+        given = [*map(id, own.values())]
+        for x in (own.get(id(x), x) for x in owners):
+            if given.count(id(x)) + (id(x) in outside) > 1:
+                raise refusal(
+                    f"{captured.program.name} changes a {type(x).__name__} that it was given, and "
+                    "that it also knows from outside, or that is another argument too",
+                    hint="give it a copy",
+                )
+
     def snapshot(self, functions) -> Snapshot:
         found = Snapshot(functions)
         current.top.start = current.top.start or found

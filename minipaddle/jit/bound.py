@@ -77,7 +77,7 @@ def bound(captured, args) -> list:
     if type(made) is not Executable or not only_c(made) or slots.PLUGGED:
         return []
     unusual = captured.rewrites or captured.copied or captured.computed or captured.hooks
-    if unusual or current_place() is not CPU:
+    if unusual or captured.given or current_place() is not CPU:
         return []
     try:
         stub = Stub(captured, made, args)
@@ -301,7 +301,7 @@ class Stub:
         if self.recorded:
             captured.put_on_tape(inputs, results, [*outputs[captured.residuals :]], {})
         for each in captured.left:
-            each.leave(results)
+            each.leave(results, {})
         return captured.restore(results, {})
 
     # ---- the plan ------------------------------------------------------------------------------

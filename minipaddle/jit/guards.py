@@ -309,6 +309,10 @@ class Guards:
         captured.outer.update({id(storage.tensor): storage for storage in outer})
         return True
 
+    def containers(self) -> list:
+        """The containers that the function knows from outside."""
+        return [x for g in (*self.counted, *self.others) for x in mutable_in(g.last)]
+
     def modes(self) -> list[tuple]:
         """(layer, whether it was in training mode) for each layer."""
         return [(g.place.owner, g.last) for g in self.counted if g.place.name == "training"]

@@ -5,6 +5,7 @@ bound before is another tensor, which stays as it is.
 
 from __future__ import annotations
 
+import copy
 import re
 import warnings
 from types import FunctionType
@@ -55,31 +56,37 @@ class SideEffect:
     def name(self) -> str:
         return getattr(self.place, "attribute", self.place.name)
 
-    def leave(self, results: list) -> None:
-        """Put the value there, with tensors among the results of a run."""
+    def leave(self, results: list, own: dict) -> None:
+        """Put the value there, with tensors among the results of a run. `own` are the containers
+        of this call by the id of those that were traced, for which they stand.
+        """
+        place, owner = self.place, self.place.owner
+        if id(owner) in own:
+            place = copy.copy(place)
+            place.owner = own[id(owner)]
         if self.state.missing:
-            return self.write(MISSING)
-        leaves = list(self.state.leaves)
+            return self.write(place, MISSING)
+        leaves = [own.get(id(x), x) for x in self.state.leaves]
         for k, j in enumerate(self.numbers, self.begin):
             leaves[j] = results[k]
-        return self.write(unflatten(self.state.structure, leaves))
+        return self.write(place, unflatten(self.state.structure, leaves))
 
-    def write(self, value) -> None:
-        self.place.set(value)
+    def write(self, place: Place, value) -> None:
+        place.set(value)
 
 
 class Growth(SideEffect):
     """A list that gets further items."""
 
-    def write(self, value) -> None:
-        self.place.owner.extend(value)
+    def write(self, place, value) -> None:
+        place.owner.extend(value)
 
 
 class Items(SideEffect):
     """A dict that gets some items."""
 
-    def write(self, value) -> None:
-        self.place.owner.update(value)
+    def write(self, place, value) -> None:
+        place.owner.update(value)
 
 
 class whole(journal):
@@ -113,7 +120,7 @@ def trace_whole(call, function, arguments) -> tuple:
             noted.noted.setdefault(place.key, (place, before))
         values = noted.values()
     old = {id(x) for _, before in noted.noted.values() for x in flatten(before)[0]}
-    rebuilding = Rebuilding(lambda x: id(x) in old or reads.is_outside(x))
+    rebuilding = Rebuilding(lambda x: id(x) in old | reads.own or reads.is_outside(x))
     same = [(place, values[key]) for key, (place, before) in noted.noted.items()
             if not place.differs(values[key], before)]  # fmt: skip
     for place in outliving_places(noted, values, returned, known=[]):
@@ -139,36 +146,41 @@ def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:
 
 def side_effects(reads: Reads, place: Place, before, after) -> list[SideEffect]:
     """What each run leaves in a place."""
+    kind, what = SideEffect, after
     if isinstance(place, Contents):
-        reads.kept.add(id(place.owner))
-        if (found := grown(place, before, after)) is not None:
-            return found
-        label = f"a {type(place.owner).__name__} that is changed"
-        reads.note(Held(place.owner, label), place.owner)
-    else:
-        reads.kept.add(id(place.owner))
-    effect = SideEffect(place, after, reads.outside.keys())
-    reads.kept.update(map(id, effect.state.leaves))
+        kind, what = grown(before, after)
+        if kind is SideEffect and id(place.owner) not in reads.own:
+            label = f"a {type(place.owner).__name__} that is changed"
+            reads.note(Held(place.owner, label), place.owner)
+    effect = kind(place, what, reads.outside.keys() | reads.given)
+    reads.kept.update(map(id, (place.owner, *effect.state.leaves)))
     return [effect]
 
 
-def grown(place: Contents, before, after) -> list[SideEffect] | None:
-    """The effects on a list that only grew, or on a dict in which items were only stored."""
-    if isinstance(after, list):
-        begin = len(before)
-        return [Growth(place, after[begin:])] if same_parts(before, after[:begin]) else None
+def grown(before, after) -> tuple:
+    """The kind of effect on a container, and its value: the further items of a list that only
+    grew, the items that were stored in a dict, or all.
+    """
+    if isinstance(after, list) and same_parts(before, after[: len(before)]):
+        return Growth, after[len(before) :]
     if isinstance(after, dict) and [*after][: len(before)] == [*before]:
-        stored = {k: v for k, v in after.items() if k not in before or before[k] is not v}
-        return [Items(place, stored)]
-    return None
+        return Items, {k: v for k, v in after.items() if k not in before or before[k] is not v}
+    return SideEffect, after
 
 
-def update_states(left: list, name: str) -> None:
+def update_states(left: list, name: str, given: list) -> None:
     """Let the program that is traced update a tensor to which the function binds a new one of the
     same kind. Warn of other values that the function leaves behind: a saved program does not.
+    Refuse to change one of the containers that the function was given.
     """
     tracer, updates = current.top, []
     for each in left:
+        if any(each.place.owner is x for x in given):
+            raise refusal(
+                f"{name} changes a {type(each.place.owner).__name__} that it was given, which a "
+                "saved program cannot",
+                hint="return the new value",
+            )
         before, now = each.place.get(), [*each.state.leaves]
         if isinstance(before, Tensor) and each.tensors == now and before.spec == now[0].spec:
             updates.append((before, wrap(tracer.now(tracer.lift(*now)))))

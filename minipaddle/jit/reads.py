@@ -28,7 +28,7 @@ from ..engine.jit.calling import TABLE, converted
 from ..engine.jit.ignore import within
 from ..engine.jit.journal import CONTAINERS, MISSING, Attribute, Global, Variable
 from ..engine.jit.transpile import RUNTIME, conversion
-from ..engine.jit.tree import parts
+from ..engine.jit.tree import containers, parts
 from .guards import CONSTANTS, HELD, Free, Guard, Guards, Held, Read, Stored, is_layer
 from .objects import CONSTANT, library, names_in
 
@@ -54,10 +54,12 @@ class Reads:
         self.reached: dict[int, object] = {}  # what the function reached before the trace
         self.kept: set[int] = set()  # ids of containers that must be the same objects
         self.own: set[int] = set()  # ids of containers among the arguments, which are the trace's
+        self.given: set[int] = set()  # those that can be changed
 
     def start(self, function, arguments, reached: dict) -> None:
         """Note what the traced function is, a function or a method; `reached` is outside."""
         self.reached, self.own = reached, ids_in(arguments)
+        self.given = {*map(id, containers(arguments))}
         while isinstance(function, MethodType | partial):
             if isinstance(function, partial):
                 self.mark([function.args, function.keywords])

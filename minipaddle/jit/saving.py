@@ -225,13 +225,14 @@ def method_of(name: str, function, arguments: tuple) -> Method:
     names, specs = ([given[places.index(k)] for k in order] for given in (names, specs))
     if any(map(iterator, leaves)):
         raise value_error(f"jit.save of {name} with an iterator as argument: its items come once")
-    run, found = tensor_function(getattr(function, "function", function), leaves, structure, order)
+    function = getattr(function, "function", function)
+    run, found = tensor_function(function, leaves, structure, order, apart=True)
 
     def differentiable(*inputs):
         for x in inputs:  # whether a gradient is wanted is for the caller of the program to say
             x.stop_gradient = x.spec.dtype not in FLOATS
         results = run(*map(creation.assign, inputs))  # what is written is no leaf, and ours
-        update_states(found["left"], name)
+        update_states(found["left"], name, found["given"])
         return results[: len(found["leaves"])]
 
     made = trace_apart(differentiable, specs, name=name, names=unique(names))

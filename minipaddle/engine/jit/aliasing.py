@@ -83,6 +83,11 @@ class Aliasing:
         """The items of an iterator, for a loop that a tensor may end."""
         return steps
 
+    def check_given(self, captured, own: dict) -> None:
+        """Refuse a call whose program changes a container that the function knows in two ways;
+        `own` are those among its arguments, by the id of those that were traced.
+        """
+
     def run(self, call, function, arguments) -> tuple:
         """(the result of `call`, a function that gives the guards, the effects), where a function
         is traced: what the program assumes of Python's objects, and what each run leaves in them.

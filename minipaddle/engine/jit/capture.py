@@ -52,6 +52,7 @@ class Captured:
         self.places, self.outer = found.places, found.outer
         self.guards: list = []  # its assumptions about Python's objects
         self.left: list = []  # what a run leaves in Python's objects
+        self.given: list = []  # the containers of the arguments, if it leaves or returns any
         self.hits, self.has_stub = [0, 0], False  # hits in the cache, and the time of the last one
         self.backward: Program | None = None
         if self.walk is not None:
@@ -164,8 +165,6 @@ class Captured:
             for k in self.walk.of:
                 if k in self.same:  # nothing that wants a gradient leads to its new values
                     results[k].record = without_past(results[k])
-        for each in self.left:
-            each.leave(results)
         return results, sizes
 
     def wrap_results(self, inputs, outputs) -> list:

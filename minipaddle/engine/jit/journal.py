@@ -33,7 +33,7 @@ class Place:
 
     def containers(self) -> set[int]:
         """The ids of the containers in its value, which other code may reach too."""
-        return containers(self.get())
+        return {*map(id, containers(self.get()))}
 
     def checked_when_read(self) -> bool:
         """Whether converted code checks at each use that it has a value."""
@@ -111,7 +111,7 @@ class Contents(Place):
         return not same_parts(value, before)
 
     def containers(self) -> set[int]:
-        return containers(self.owner) - {id(self.owner)}
+        return {*map(id, containers(self.owner))} - {id(self.owner)}
 
     def set(self, value) -> None:
         if same_parts(self.owner, value):

@@ -22,7 +22,7 @@ from .cache import Cache, cache_key
 from .capture import Captured
 from .refusal import refusal
 from .transpile import transpile
-from .tree import create_restore, describe, flatten, flatten_call, paths, unflatten
+from .tree import containers, create_restore, flatten, flatten_call, paths, unflatten
 from .user_lines import in_user_lines
 
 CALL_STUBS: list = []
@@ -66,7 +66,7 @@ class StaticFunction:
             return transpile(self.function)(*args, **kwargs)
         try:
             captured, tensors = self.capture_for(args, kwargs)
-            return self.run(captured, tensors, None if kwargs else args)
+            return self.run(captured, tensors, args, kwargs)
         except Exception as error:
             in_user_lines(error)
             raise
@@ -88,15 +88,22 @@ class StaticFunction:
             raise refusal(f"{self.__name__} writes to one of its arguments, given twice")
         return captured, tensors
 
-    def run(self, captured, tensors, args):
+    def run(self, captured, tensors, args, kwargs):
         """Run a program, and build the results as the function returns them."""
+        given = containers((args, kwargs)) if captured.given else ()
+        own = dict(zip(map(id, captured.given), given))  # for each that was traced this call's
+        aliasing.rule.check_given(captured, own)
         results, sizes = captured(tensors)
-        repeated = captured.hits[0] and args is not None
+        repeated = captured.hits[0] and not kwargs
         if repeated and captured.executables.compiled and not captured.has_stub:
             captured.has_stub = True
             for create in CALL_STUBS:
                 self.stubs[:0] = create(captured, args)
             del self.stubs[STUBS:]
+        for each in captured.left:
+            each.leave(results, own)
+        for k, x in enumerate(captured.leaves if own else ()):
+            results[k] = own.get(id(x), results[k])
         return captured.restore(results, sizes)
 
     def find_or_capture(self, leaves, structure, places):
@@ -146,7 +153,8 @@ class StaticFunction:
         own = [names[k] for k in places]
         executables = ExecutableCache(self.backend, self.build_strategy)
         captured = Captured(run, specs, stops, own, self.__name__, executables)
-        captured.restore = create_restore(found["structure"], found["leaves"])
+        captured.leaves, captured.given = found["leaves"], found["given"]
+        captured.restore = create_restore(found["structure"], captured.leaves)
         captured.guards, captured.left = found["guards"](), found["left"]
         constants = [None if isinstance(x, Tensor) else x for x in leaves]
         captured.arguments = constants, structure, places, own, specs
@@ -182,10 +190,11 @@ class StaticFunction:
         return found[-1]
 
 
-def tensor_function(function, leaves, structure, places):
+def tensor_function(function, leaves, structure, places, apart: bool = False):
     """The converted function as a function of its tensors alone, which stand at `places` of the
     `leaves`. It returns a list of results; after these come the tensors that a run leaves outside.
-    The dict beside it receives their structure.
+    The dict beside it receives their structure; a container of the arguments is a leaf in it, or
+    is taken `apart`.
     """
     converted, found = transpile(function), {}
 
@@ -193,36 +202,25 @@ def tensor_function(function, leaves, structure, places):
         inside = list(leaves)
         for k, x in zip(places, tensors, strict=True):
             inside[k] = x
-        args, kwargs = unflatten(structure, inside)
+        args, kwargs = arguments = unflatten(structure, inside)
+        found["given"] = given = containers(arguments)
 
         def call():
-            returned = converted(*args, **kwargs)
-            check_unchanged(function, (args, kwargs), structure, inside)
-            return returned
+            return converted(*args, **kwargs)
 
-        rule, given = aliasing.rule, (function, (args, kwargs))
-        returned, found["guards"], found["left"] = rule.run(call, *given)
-        changed = {id(each.place.owner) for each in found["left"]}  # they are returned themselves
-        results, found["structure"] = flatten(returned, changed)
+        returned, found["guards"], found["left"] = aliasing.rule.run(call, function, arguments)
+        kept = {id(each.place.owner) for each in found["left"]}  # they are returned themselves
+        kept.update(() if apart else map(id, given))
+        results, found["structure"] = flatten(returned, kept)
         found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
+        if not found["left"] and {*map(id, results)}.isdisjoint(map(id, given)):
+            given.clear()
         for each in found["left"]:
             each.begin = len(results)
             results += each.tensors
         return results
 
     return run, found
-
-
-def check_unchanged(function, arguments, structure, leaves) -> None:
-    """Raise an error if the function changed a container among its arguments."""
-    now, found = flatten(arguments)
-    if found != structure or any(a is not b for a, b in zip(now, leaves, strict=True)):
-        raise refusal(
-            f"{function.__name__} changes a list, a dict or an object that it was given: was "
-            f"{describe(structure.children[0])}, is {describe(found.children[0])}",
-            hint="return the new value, or keep it outside: in a list of the function's module or "
-            "an attribute of a layer",
-        )
 
 
 def argument_names(function, structure) -> list[str]:

@@ -95,13 +95,13 @@ def vars_of(value) -> set:
     return {f.name for f in dataclasses.fields(value) if hasattr(value, f.name)}
 
 
-def containers(value) -> set[int]:
-    """The ids of the containers in a value that can be changed."""
+def containers(value) -> list:
+    """The containers in a value that can be changed."""
     inside = parts(value)
     if inside is None:
-        return set()
-    below = set().union(*map(containers, inside[1]))
-    return below if isinstance(value, tuple) else below | {id(value)}
+        return []
+    below = [x for each in inside[1] for x in containers(each)]
+    return below if isinstance(value, tuple) else [value, *below]
 
 
 SPLICED: dict = {}
