@@ -3,9 +3,10 @@
     python -m tests.jit.fuzz_changes --statements 100000 --seed 1
 
 A random function reads and writes objects, a layer, variables of its module and of a function
-around it, lists and dicts. It is called several times, eagerly and as a program, each in a world of
-its own; between the calls both worlds change in the same way. After each call all tensors that
-anybody holds must be equal, and the same ones must be the same object. A failure prints the seed.
+around it, lists and dicts; some it is given. It is called several times, eagerly and as a program,
+each in a world of its own; between the calls both worlds change in the same way. After each call
+all tensors that anybody holds must be equal, and the same ones must be the same object. A failure
+prints the seed.
 """
 
 from __future__ import annotations
@@ -67,12 +68,13 @@ class Net(nn.Layer):
 
 
 o, net, hist, table = Thing(), Net(), [], {"a": 1, "t": paddle.ones([2])}
+a, d = [paddle.ones([2])], {"t": paddle.zeros([2]), "n": 1, "l": []}
 
 
 def make():
     c, ct = 2, paddle.to_tensor([1.0, 2.0])
 
-    def f(x):
+    def f(x, a, d):
         global G, T
         nonlocal c, ct
         v = x * 0.5
@@ -118,6 +120,19 @@ BETWEEN = [
 ]  # fmt: skip
 
 
+GIVEN = [
+    "a.append(V)", "a[0] = V", "a[-1] = V", "a.reverse()", "a.insert(0, V)", "a[:1] = [V, V]",
+    "v = a.pop() if len(a) > 1 else V", "a.extend([V, v])", 'd["t"] = V',
+    'd["n"] = (d["n"] + 1) % 3', 'd["l"].append(V)', 'v = d.pop("new", v)', 'd["new"] = V',
+    "v = a[0] + len(a)", "o.l = a",
+    'v = d["t"] * d["n"]', 'a, d["l"] = d["l"], a', "hist.append(a[-1])", "hist.extend(a)",
+]  # fmt: skip
+"""Statements about a list `a` and a dict `d` that the function is given."""
+GIVEN_RETURNS = ["return a", "return [a[0]]", 'return d["t"], a[-1]', 'return d["l"]', "return v"]
+BETWEEN_GIVEN = ["a.append(t)", "a[:] = [t]", "a = [t, t2]", 'd["t"] = t', 'd["n"] = k',
+                 "a = o.l", 'd["l"] = [t]', 'a = d["l"]']  # fmt: skip
+
+
 class Writer:
     """Writes the body of a function, and what happens between its calls."""
 
@@ -126,6 +141,7 @@ class Writer:
         self.gradients = seed % 3 != 0
         self.chooses = seed % 2 == 0  # whether tensors decide: what they choose is a new tensor
         self.in_place = not (self.gradients or self.chooses)
+        self.given = seed % 7 in (1, 6)  # whether it uses the list and the dict that it is given
 
     def value(self, depth: int = 2) -> str:
         kind = self.random.random()
@@ -165,14 +181,19 @@ class Writer:
             body = self.block(self.random.choice((1, 2)), depth - 1)
             return [head, *(f"    {line}" for line in body)]
         forms = STATEMENTS + IN_PLACE if self.in_place else STATEMENTS
+        if self.given and self.random.random() < 0.5:
+            forms = GIVEN
         return [self.fill(self.random.choice(forms))]
 
     def returned(self) -> str:
+        if self.given:
+            return self.random.choice(GIVEN_RETURNS)
         return "return " + self.fill(self.random.choice(["V", "V", "V, V", "o.h", "v, x", "[o.h]"]))
 
     def changes(self) -> list[tuple]:
         """(statement, its values) for the time between two calls."""
         forms = BETWEEN if self.in_place else [b for b in BETWEEN if "add_" not in b]
+        forms = [*forms, *(BETWEEN_GIVEN * 2 if self.given else [])]
         chosen = self.random.choices([*forms, "c", "ct"], k=self.random.choice((0, 1, 1, 2)))
         return [(what, self.random.randrange(1 << 30)) for what in chosen]
 
@@ -193,13 +214,15 @@ class World:
             draw = np.random.default_rng(seed)
             t, t2 = (paddle.to_tensor(draw.normal(size=2).astype("f4")) for _ in range(2))
             k, kept = int(draw.integers(4)), self.kept[seed % len(self.kept)] if self.kept else t
+            kept = kept if isinstance(kept, paddle.Tensor) else t
             if what in ("c", "ct"):
                 self.change_free(what, k if what == "c" else t)
             else:
                 vars(self.module).update(t=t, t2=t2, k=k, kept=kept)
                 exec(what, vars(self.module))  # the fuzzer's own text
-        x = paddle.to_tensor(x)
-        found = self.call(x)
+        x, m = paddle.to_tensor(x), self.module
+        found = self.call(x, m.a, m.d)
+        self.kept += [found is m.a, found is m.d["l"]]
         self.kept += [x, *(found if isinstance(found, tuple | list) else [found])]
 
     def held(self) -> list:
@@ -207,12 +230,14 @@ class World:
         m = self.module
         values = [m.o.h, m.o.m, m.o.n, *m.o.s, *m.o.l, m.o.o, getattr(m.o, "last", None), m.T, m.G,
                   self.free(), m.net.h, m.net.fc.weight, m.net.fc.bias, m.table["t"], *self.kept,
-                  *m.hist]  # fmt: skip
+                  *m.hist, len(m.a), *m.a, m.d["t"], m.d["n"], len(m.d["l"]), *m.d["l"],
+                  m.d.get("new")]  # fmt: skip
         return values
 
     def gradients(self) -> list:
         """Those of the layer's weights, of a sum over what was returned: zeros if none is there."""
-        losses = [(x * (k + 1)).sum() for k, x in enumerate(self.kept) if not x.stop_gradient]
+        kept = [x for x in self.kept if isinstance(x, paddle.Tensor)]
+        losses = [(x * (k + 1)).sum() for k, x in enumerate(kept) if not x.stop_gradient]
         if losses:
             sum(losses[1:], losses[0]).backward()
         weights = self.module.net.fc.parameters()
@@ -259,7 +284,8 @@ def compare(text: str, writer: Writer, folder: Path, backend: str) -> str:
             with limited(20):
                 static.step(changes, x)
         except REFUSALS as error:
-            return "refused" if str(path) in str(error) else f"refusal without a line: {error}"
+            named = str(path) in str(error) or ", in step" in str(error)  # in it, or where called
+            return "refused" if named else f"refusal without a line: {error}"
         except Exception as error:
             return f"call {call} raises {type(error).__name__}: {error}"
         if found := same(eager.held(), static.held(), identity=not writer.chooses):

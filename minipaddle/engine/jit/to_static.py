@@ -91,7 +91,7 @@ class StaticFunction:
     def run(self, captured, tensors, args, kwargs):
         """Run a program, and build the results as the function returns them."""
         given = containers((args, kwargs)) if captured.given else ()
-        own = dict(zip(map(id, captured.given), given))  # for each that was traced this call's
+        own = dict(zip(map(id, captured.given), given))  # by the id of the traced ones
         aliasing.rule.check_given(captured, own)
         results, sizes = captured(tensors)
         repeated = captured.hits[0] and not kwargs
