@@ -41,13 +41,13 @@ class Strict(aliasing.Aliasing):
     def run(self, call, function, arguments) -> tuple:
         top = current.top
         top.given = flatten(arguments)[0]
-        returned, guards, left = trace_whole(call, function, arguments)
+        returned, guards, left, same = trace_whole(call, function, arguments)
         leaves = chain(flatten(returned)[0], *(each.tensors for each in left))
         if any(type(x) is ReadArray for x in leaves):  # outside it would be a tensor
             raise no_array_error("an array that leaves the function", "return the tensor itself")
         if top.made or top.begun:
             check_made([call], returned, left, self.reachable)
-        return returned, lambda: [*guards(), *top.spent], left
+        return returned, lambda: [*guards(), *top.spent], left, same
 
     def check_given(self, captured, own: dict) -> None:
         owners = [each.place.owner for each in captured.left if own]

@@ -38,8 +38,8 @@ def to_static(
     What the function reads outside (attributes, variables of its module and of functions around it,
     items of containers, parts and numbers of layers) is compared at each call: another value leads
     to another program, another tensor of the same shape and dtype is simply used. What it changes
-    outside, or in lists, dicts and objects that it is given, changes at each call. What code that is
-    not converted reads on its own, a library that looks at a file, the clock or an environment
+    outside, or in lists, dicts and objects that it is given, changes at each call. What code that
+    is not converted reads on its own, a library that looks at a file, the clock or an environment
     variable, is taken as it was when the function was traced.
 
     `backend` says what runs the program. "interpreter": one operator after the other. "native": one

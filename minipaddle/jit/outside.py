@@ -28,7 +28,7 @@ from ..engine.jit.journal import (
 )
 from ..engine.jit.leaves import State
 from ..engine.jit.refusal import refusal
-from ..engine.jit.tree import flatten, unflatten
+from ..engine.jit.tree import containers, flatten, unflatten
 from ..engine.jit.writing import defined
 from . import instrument  # noqa: F401  (converted code notes its reads)
 from .dy2static.utils import mention
@@ -108,7 +108,8 @@ def of_user(function: FunctionType) -> bool:
 
 
 def trace_whole(call, function, arguments) -> tuple:
-    """(what `call` returns, a function that gives the guards, effects), a function being traced.
+    """(what `call` returns, a function that gives the guards, effects, ids of the containers
+    that are the same ones where they are returned), a function being traced.
 
     Its changes outside are undone; each run of its program makes them.
     """
@@ -131,7 +132,9 @@ def trace_whole(call, function, arguments) -> tuple:
             left += side_effects(reads, place, before, rebuilding.take_apart(defined(after)))
     for place, value in same:
         left += unchanged(reads, place, value)
-    return rebuilding.take_apart(returned), reads.close, left
+    outside = {id(x) for x in containers(returned) if reads.is_outside(x)}
+    reads.kept |= outside
+    return rebuilding.take_apart(returned), reads.close, left, outside | reads.given
 
 
 def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:

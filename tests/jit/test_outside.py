@@ -498,6 +498,22 @@ def test_appending_needs_no_further_program():
     assert len(history) == 6
 
 
+def test_a_list_inside_a_dict_that_a_condition_changes_stays_the_same():
+    inside = []
+    table = {"x": 0, "list": inside, "pair": (inside, 1)}
+
+    @paddle.jit.to_static
+    def f(x):
+        if x.sum() > 0:
+            table["x"] = x
+        return table["list"]
+
+    assert f(ones(1)) is inside
+    assert table["list"] is inside
+    assert table["pair"][0] is inside
+    assert table["x"].tolist() == [1.0]
+
+
 def test_a_tensor_that_changes_is_given_once():
     @paddle.jit.to_static
     def g(a, b):

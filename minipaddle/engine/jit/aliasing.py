@@ -25,7 +25,7 @@ from types import FunctionType, ModuleType
 from ..core.record import Record
 from ..ir.builder import SymbolicArray
 from .maybe_undefined import MaybeUndefined
-from .tree import flatten, reachable
+from .tree import containers, flatten, reachable
 
 
 def contents(x):
@@ -89,10 +89,11 @@ class Aliasing:
         """
 
     def run(self, call, function, arguments) -> tuple:
-        """(the result of `call`, a function that gives the guards, the effects), where a function
-        is traced: what the program assumes of Python's objects, and what each run leaves in them.
+        """(the result of `call`, a function that gives the guards, the effects, ids), where a
+        function is traced: what the program assumes of Python's objects, what each run leaves in
+        them, and the containers that are the same ones where they are returned.
         """
-        return call(), list, []
+        return call(), list, [], {*map(id, containers(arguments))}
 
 
 rule = Aliasing()

@@ -136,7 +136,6 @@ class Choice(Retraced):
 
     def attempt(self):
         self.states: list[list[State]] = []
-        self.outer = set().union(*(p.containers() for p in self.live_out)) - self.by_contents
         try:
             results = cond(self.test, lambda: self.trace(0), lambda: self.trace(1))
         except BranchError as error:
@@ -160,6 +159,7 @@ class Choice(Retraced):
             values = noted.values()
         new_places = outliving_places(noted, values, returned, known=[*self.live_out, *self.local])
         self.live_out += new_places
+        self.outer = set().union(*(p.containers() for p in self.live_out)) - self.by_contents
         if new_places and k:
             self.retraces += 1
             retrace(new_places, self.retraces)

@@ -203,15 +203,15 @@ def tensor_function(function, leaves, structure, places, apart: bool = False):
         for k, x in zip(places, tensors, strict=True):
             inside[k] = x
         args, kwargs = arguments = unflatten(structure, inside)
+        rule = aliasing.rule
         found["given"] = given = containers(arguments)
 
         def call():
             return converted(*args, **kwargs)
 
-        returned, found["guards"], found["left"] = aliasing.rule.run(call, function, arguments)
-        kept = {id(each.place.owner) for each in found["left"]}  # they are returned themselves
-        kept.update(() if apart else map(id, given))
-        results, found["structure"] = flatten(returned, kept)
+        returned, found["guards"], found["left"], same = rule.run(call, function, arguments)
+        changed = {id(each.place.owner) for each in found["left"]}
+        results, found["structure"] = flatten(returned, changed if apart else changed | same)
         found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
         if not found["left"] and {*map(id, results)}.isdisjoint(map(id, given)):
             given.clear()
