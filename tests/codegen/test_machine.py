@@ -91,8 +91,8 @@ def test_what_a_processor_lacks_has_names():
     assert machine.lacking(cc, cc.processor, cc.processor) == []
     if machine.macros(cc, "x86-64-v4"):
         assert machine.lacking(cc, "x86-64-v3", "x86-64-v4") == []
-        assert machine.lacking(cc, "x86-64-v4", "x86-64-v3") == [
-            "AVX512BW", "AVX512CD", "AVX512DQ", "AVX512F", "AVX512VL"]  # fmt: skip
+        names = {"AVX512BW", "AVX512CD", "AVX512DQ", "AVX512F", "AVX512VL"}
+        assert names <= {*machine.lacking(cc, "x86-64-v4", "x86-64-v3")}  # newer gccs name more
     with pytest.raises(ValueError, match="no processor is called 'z80'"):
         machine.lacking(cc, "z80")
 

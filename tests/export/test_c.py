@@ -134,6 +134,8 @@ def folder(tmp_path_factory):
 
 
 def make(folder, *words):
+    if shutil.which("make") is None:
+        pytest.skip("there is no make")
     done = subprocess.run(
         ["make", "CFLAGS=-O1 " + " ".join(FLAGS), *words],
         cwd=folder, env=ALONE, capture_output=True, text=True, check=False,
