@@ -1,5 +1,7 @@
 """Branches and loops on a tensor that change a size: a prefix that grows, a choice of lengths."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -214,3 +216,22 @@ def test_another_number_of_axes_is_refused():
 
     with pytest.raises(Dygraph2StaticException, match="`y` is not the same kind of value"):
         paddle.jit.to_static(deeper)(paddle.arange(3), paddle.to_tensor(1))
+
+
+def test_a_size_that_one_branch_knows_is_not_asked_of_the_other():
+    """A return inside two conditions: outside, what it returns is blank."""
+    w = paddle.to_tensor([2.0, 3.0, 4.0])
+
+    def f(x, y):
+        if x.sum() > 0:
+            if y > 0:
+                return w * 2
+            if y > -1:
+                return x[1:]
+        return x * 3
+
+    spec = [InputSpec(["n"], "float32"), InputSpec([], "float32")]
+    g = paddle.jit.to_static(f, input_spec=spec)
+    for x, y in itertools.product(([1.0, 2.0], [-1.0, 0.0, 0.0, 0.5]), (1.0, -0.5, -2.0)):
+        given = paddle.to_tensor(x), paddle.to_tensor(y)
+        assert g(*given).tolist() == f(*given).tolist()

@@ -7,6 +7,7 @@ from __future__ import annotations
 from ..core.dim import Dim
 from ..core.errors import describe, line_of
 from ..core.record import Spec
+from ..core.symbols import UNSEEN, symbols
 from ..eager.control_flow import NUMBERS
 from ..eager.tensor import Tensor
 from ..ir.builder import SymbolicArray
@@ -58,8 +59,10 @@ class State:
         return unflatten(self.structure, leaves)
 
     def blank(self) -> State:
-        """A state of the same structure whose tensors are zeros."""
-        blank = [x if s is None else full(s, 0) for s, x in zip(self.specs, self.leaves)]
+        """A state of the same structure whose tensors are zeros. A size that values decide may be
+        known in another region only.
+        """
+        blank = [x if s is None else full(seen(s), 0) for s, x in zip(self.specs, self.leaves)]
         if self.uncertain:
             blank[-1] = False
         return State(self.rebuilt(blank))
@@ -90,6 +93,12 @@ class State:
 def is_value(leaf) -> bool:
     """Whether a leaf can be a value of the program."""
     return isinstance(leaf, Tensor) or type(leaf) in NUMBERS or isinstance(leaf, Dim)
+
+
+def seen(spec: Spec) -> Spec:
+    """The spec with 1 for each size that values decide."""
+    sizes = [1 if any(map(UNSEEN.match, symbols(n))) else n for n in spec.shape]
+    return Spec(tuple(sizes), spec.dtype)
 
 
 def full(spec: Spec, value):

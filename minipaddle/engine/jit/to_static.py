@@ -203,13 +203,9 @@ def tensor_function(function, leaves, structure, places, apart: bool = False):
         for k, x in zip(places, tensors, strict=True):
             inside[k] = x
         args, kwargs = arguments = unflatten(structure, inside)
-        rule = aliasing.rule
         found["given"] = given = containers(arguments)
-
-        def call():
-            return converted(*args, **kwargs)
-
-        returned, found["guards"], found["left"], same = rule.run(call, function, arguments)
+        traced = aliasing.rule.run(lambda: converted(*args, **kwargs), function, arguments)
+        returned, found["guards"], found["left"], same = traced
         changed = {id(each.place.owner) for each in found["left"]}
         results, found["structure"] = flatten(returned, changed if apart else changed | same)
         found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]

@@ -85,14 +85,9 @@ def parts(value):
     if issubclass(kind, dict):
         return value.keys(), value.values()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        names = [f.name for f in dataclasses.fields(value) if f.name in vars_of(value)]
+        names = [f.name for f in dataclasses.fields(value) if hasattr(value, f.name)]
         return names, [getattr(value, name) for name in names]
     return None
-
-
-def vars_of(value) -> set:
-    """The names of the fields that an instance has."""
-    return {f.name for f in dataclasses.fields(value) if hasattr(value, f.name)}
 
 
 def containers(value) -> list:
