@@ -25,7 +25,7 @@ from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 from .growth import bound_of_dtype, note_chosen, note_whole
-from .reading import ReadArray, copied, read
+from .reading import CREATED, ReadArray, array, copied
 from .sequences import enumerate_, range_, reversed_, zip_
 from .snapshot import Snapshot
 
@@ -84,9 +84,7 @@ def numpy_(x, blocking=True):
     """`Tensor.numpy`: of whole numbers or booleans a tensor, of others one that computes as NumPy's
     array does.
     """
-    if not is_static(x):
-        return Tensor.numpy(x)
-    return copied(x) if x.spec.dtype.kind in "biu" else read(copied(x))
+    return array(copied(x)) if is_static(x) else Tensor.numpy(x)
 
 
 def item(x, *args):
@@ -163,7 +161,7 @@ def quantifier(of_vector, combine, empty: bool):
     return decide
 
 
-TABLE |= {
+TABLE |= CREATED | {
     len: len_,
     int: casting(int, lambda: int64.numpy),
     float: casting(float, default),

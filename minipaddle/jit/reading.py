@@ -2,18 +2,22 @@
 
 What flows on into operators, conditions, indexes and functions of tensors needs no value before the
 program runs. What does is refused: a Python number, a function of NumPy, a method that means
-something else for an array, an array that the function returns or leaves outside.
+something else for an array, an array that the function returns or leaves outside. `numpy.zeros` and
+its like of sizes that only a run knows give such tensors, too.
 """
 
 from __future__ import annotations
 
 import numpy
 
+from ..engine.core.dim import Dim
 from ..engine.core.dispatch import note_refusal
 from ..engine.core.errors import type_error
+from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import Tensor
 from ..engine.ops.creation import assign
 from ..engine.ops.var import Var
+from ..tensor import creation
 
 
 class ReadArray(Tensor):
@@ -38,6 +42,38 @@ def read(x: Tensor) -> ReadArray:
 def copied(x: Tensor) -> Tensor:
     """The values of a tensor now, without its past: later writes do not change them."""
     return assign(x.detach())
+
+
+def array(x: Tensor) -> Tensor:
+    """A tensor in place of an array; of whole numbers and booleans it is an ordinary one."""
+    return x if x.spec.dtype.kind in "biu" else read(x)
+
+
+def creating(create):
+    """`numpy.zeros` or one like it; a tensor where a size is known only when the program runs."""
+
+    def made(*args, **kwargs):
+        sizes, *args = args if args else (kwargs.pop("shape"),)
+        each = sizes if isinstance(sizes, list | tuple) else (sizes,)
+        if not any(is_static(x) or isinstance(x, Dim) for x in each):
+            return create(sizes, *args, **kwargs)
+        one = create(1, *args, **kwargs)  # has the value and the dtype
+        vector = is_static(sizes) and sizes.ndim
+        return array(creation.full(sizes if vector else list(each), one.item(), one.dtype))
+
+    return made
+
+
+def ranging(*args, **kwargs):
+    """`numpy.arange`; a tensor where a whole bound is known only when the program runs."""
+    whole = [isinstance(x, int | Dim) or (is_static(x) and x.spec.dtype.kind in "iu") for x in args]
+    if all(whole) and any(is_static(x) or isinstance(x, Dim) for x in args):
+        return array(creation.arange(*args, dtype=numpy.arange(1, **kwargs).dtype))
+    return numpy.arange(*args, **kwargs)
+
+
+CREATED = {numpy.empty: creating(numpy.zeros), numpy.arange: ranging}
+CREATED |= {create: creating(create) for create in (numpy.zeros, numpy.ones, numpy.full)}
 
 
 def of_one(name: str):

@@ -5,6 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.jit import to_static
+from minipaddle.static import InputSpec
 
 X = np.array([[1.0, 2.0], [3.0, 4.0]], "float32")
 
@@ -64,6 +65,39 @@ def test_it_agrees_with_an_array(function):
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+def repeated(durations):
+    """FastSpeech's length regulator: how often each row counts, as a matrix."""
+    batch, count = paddle.shape(durations)
+    durations = durations.numpy()
+    matrix = np.zeros([batch, np.max(np.sum(durations, -1)), count])
+    for i in range(batch):
+        start = 0
+        for j in range(count):
+            matrix[i, start : start + durations[i, j], j] = 1
+            start += durations[i, j]
+    return paddle.to_tensor(matrix / 3)
+
+
+def created(x):
+    n = paddle.shape(x)[0]
+    found = [np.zeros(n), np.ones((n, 2), "int32"), np.full(shape=[n], fill_value=2.5)]
+    found += [np.zeros(paddle.shape(x)) - 0.1, np.arange(n), np.arange(-1, n, dtype="float32")]
+    found += [np.full((n,), 3), np.ones([n], bool), np.empty([2, n]) * 0, np.zeros([3, x.shape[1]])]
+    return [paddle.to_tensor(y) for y in [*found, np.arange(0, 1, 0.25)]]
+
+
+@pytest.mark.parametrize("function", [repeated, created], ids=lambda f: f.__name__)
+def test_an_array_of_a_size_that_a_run_knows(function):
+    """One program of open sizes gives what NumPy gives, in its dtypes."""
+    converted = to_static(function, input_spec=[InputSpec([None, None], "int64")])
+    for rows in [[1, 2, 1], [3, 0, 1]], [[1, 2, 1], [0, 5, 1], [1, 1, 1]], [[4]]:
+        x = paddle.to_tensor(rows)
+        expected, found = (paddle.utils.flatten(f(x)) for f in (function, converted))
+        for a, b in zip(expected, found, strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
 kept = []
 
 
@@ -73,6 +107,8 @@ kept = []
         (lambda x: x.numpy(), "an array that leaves"),
         (lambda x: [x, {"y": x.numpy()[0] * 2}], "an array that leaves"),
         (lambda x: kept.append(x.numpy()), "an array that leaves"),
+        (lambda x: np.zeros(paddle.shape(x)), "an array that leaves"),
+        (lambda x: np.full(paddle.shape(x), x.sum()), "no value yet"),
         (lambda x: x * x.numpy().std(), r"numpy\(\)\.std\(\): while"),
         (lambda x: x.numpy().sort(), r"numpy\(\)\.sort\(\): while"),
         (lambda x: x * np.linalg.norm(x.numpy()), "no value yet"),
