@@ -62,6 +62,12 @@ class Strict(aliasing.Aliasing):
                     hint="give it a copy",
                 )
 
+    def made_inside(self, journal, written: dict, values) -> list:
+        """The places in objects that the region made; a run of a whole function builds them again,
+        also those in other objects.
+        """
+        return super().made_inside(journal, written, () if isinstance(journal, whole) else values)
+
     def snapshot(self, functions) -> Snapshot:
         found = Snapshot(functions)
         current.top.start = current.top.start or found

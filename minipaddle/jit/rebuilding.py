@@ -1,66 +1,120 @@
-"""Objects that a converted function makes and that outlive the call: each run builds its own, with
-its tensors in their attributes.
+"""Objects and functions that a converted function makes and that outlive the call: each run builds
+its own, with its tensors in their attributes and variables.
 
-To the engine an object is a leaf. Here one that holds tensors of the trace becomes a tuple of what
-it holds, whose type builds the object again when it is given other values.
+To the engine they are leaves. Here one that holds tensors of the trace becomes a tuple of what it
+holds, whose type builds it again when it is given other values.
 """
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-from collections import OrderedDict
-from types import FunctionType, MethodType, ModuleType
+import gc
+from collections import OrderedDict, deque
+from dis import get_instructions
+from functools import partial
+from types import (
+    BuiltinMethodType,
+    CellType,
+    CodeType,
+    FrameType,
+    FunctionType,
+    MethodType,
+    ModuleType,
+)
 
 from ..engine.core.dim import Dim
+from ..engine.core.errors import PACKAGE
+from ..engine.core.record import Record
 from ..engine.eager.tensor import Tensor
 from ..engine.ir.builder import SymbolicArray
+from ..engine.jit.ignore import within
 from ..engine.jit.refusal import refusal
-from ..engine.jit.tree import PLAIN
+from ..engine.jit.tree import LEAF, PLAIN, Node, parts, reachable, unflatten
 from ..nn.layer.layers import Layer
 
-WHOLE = (Tensor, Dim, Layer, type, FunctionType, MethodType, ModuleType)
-"""Objects that stay as they are."""
 CONTAINERS = (OrderedDict, dict, list, tuple)
+BAGS = (set, frozenset, deque)
 
 
 class Rebuilding:
-    """Takes the objects apart that one trace made; `is_outside(x)` says what it did not make."""
+    """Takes the objects apart that the trace of a function made; `is_outside(x)` says what it did
+    not make.
+    """
 
-    def __init__(self, is_outside):
-        self.is_outside = is_outside
+    def __init__(self, function, is_outside):
+        self.traced, self.is_outside = function, is_outside
         self.apart: dict[int, object] = {}  # what was taken apart, by id
+        self.functions: list[FunctionType] = []  # those that are being taken apart
+        self.used: set[int] = set()  # ids of lists and dicts that a function uses
+        self.users: dict[int, FunctionType] = {}  # a function with a variable, by the cell's id
 
     def take_apart(self, value):
-        """The value, with tuples in place of objects that hold something of the trace."""
+        """The value, with tuples in place of what holds something of the trace."""
         kind = type(value)
-        if kind in PLAIN or isinstance(value, WHOLE) or self.is_outside(value):
+        if kind in PLAIN or isinstance(value, Tensor | Dim | ModuleType):
             return value
-        if kind in CONTAINERS or hasattr(kind, "_fields"):
-            items = [*value.values()] if isinstance(value, dict) else [*value]
-            new = [self.take_apart(x) for x in items]
-            if all(a is b for a, b in zip(items, new)):
-                return value
-            if isinstance(value, dict):
-                return kind(zip(value, new))
-            return kind(*new) if hasattr(kind, "_fields") else kind(new)
-        plain = dataclasses.is_dataclass(kind) and not issubclass(kind, CONTAINERS)
-        if plain or not isinstance(getattr(value, "__dict__", None), dict):
-            return value  # the engine takes dataclasses apart
-        return self.object(value)
-
-    def object(self, value):
-        """A tuple of the items and the attributes of an object, or the object."""
-        base = next((k for k in CONTAINERS if isinstance(value, k)), object)
-        if base is tuple or not holds_traced(value, set()):
+        if self.is_outside(value) and kind is not type:
+            return value
+        bare = not isinstance(
+            getattr(value, "__dict__", None), dict
+        )  # or the engine's: a dataclass
+        bare |= dataclasses.is_dataclass(kind) and not issubclass(kind, CONTAINERS)
+        inside = parts(value)
+        if inside and (bare or kind in CONTAINERS or issubclass(kind, tuple)):
+            return self.container(value, *inside)
+        if not self.holds_traced(value):
             return value
         if id(value) in self.apart:
-            raise refusal(
-                f"a {type(value).__name__} that the converted function makes holds its tensors, "
-                "and outlives the call in two places",
-                hint="return it or keep it in one place, or keep its tensors there",
-            )
+            raise self.refusal(value, "in two places", "return it or keep it in one place")
         self.apart[id(value)] = value
+        if kind is FunctionType:
+            return self.function(value)
+        if kind is MethodType:
+            function = value.__func__
+            return self.built([value.__self__], lambda new: MethodType(function, *new), kind)
+        if kind is BuiltinMethodType:
+            name = value.__name__
+            return self.built([value.__self__], lambda new: getattr(*new, name), kind)
+        if kind is partial:
+            return self.partial(value)
+        if kind in BAGS:
+            more = [value.maxlen] if kind is deque else []
+            return self.built(value, lambda new: kind(new, *more), kind)
+        if bare and within(kind.__module__, PACKAGE):  # an optimizer's states
+            return value
+        if bare or isinstance(value, (Layer, type, *BAGS)):
+            raise self.refusal(value, "", "return or keep its tensors themselves")
+        if self.holds_traced(kind):  # a class of the trace, whose methods have tensors
+            raise self.refusal(kind, "", "return or keep its tensors themselves")
+        return self.object(value)
+
+    def built(self, held, build, kind: type) -> tuple:
+        """A tuple of what an object holds, which `build(values)` builds again."""
+        kind = type(kind.__name__, (tuple,), {"__new__": lambda cls, values: build(values)})
+        return tuple.__new__(kind, [self.take_apart(x) for x in held])
+
+    def container(self, value, keys, items):
+        """A container of the engine's kinds, with tuples in place of items."""
+        items = [*items]
+        if not isinstance(value, tuple):
+            twice = id(value) in self.apart and (self.functions or id(value) in self.used)
+            if twice and self.holds_traced(value):
+                raise self.refusal(
+                    value, "in a function and in another place", "keep one of the two"
+                )
+            self.apart[id(value)] = value
+            self.used |= {id(value)} if self.functions else set()
+        new = [self.take_apart(x) for x in items]
+        if all(a is b for a, b in zip(items, new)):
+            return value
+        if type(value) in (list, tuple):
+            return type(value)(new)
+        return unflatten(Node(type(value), tuple(keys), (LEAF,) * len(new), value), new)
+
+    def object(self, value) -> tuple:
+        """A tuple of the items and the attributes of an object."""
+        base = next((k for k in CONTAINERS if isinstance(value, k)), object)
         keys = [*value] if base in CONTAINERS[:2] else []
         items = [*value.values()] if keys else [*value] if base is list else []
         names = [*vars(value)] if vars(value) is not value else []
@@ -68,7 +122,7 @@ class Rebuilding:
         held = {id(x): x for x in flat}  # an item may be an attribute, too
         numbers = [[*held].index(id(x)) for x in flat]
 
-        def build(cls, values):
+        def build(values):
             values = [values[k] for k in numbers]
             new = copy.copy(value) if base is object else base.__new__(type(value))
             for k, x in zip(keys, values):
@@ -80,17 +134,101 @@ class Rebuilding:
             vars(new).update(zip(names, values[len(items) :]))
             return new
 
-        kind = type(type(value).__name__, (tuple,), {"__new__": build})
-        return tuple.__new__(kind, map(self.take_apart, held.values()))
+        return self.built(held.values(), build, type(value))
+
+    def partial(self, value: partial) -> tuple:
+        """A tuple of what `functools.partial` has bound."""
+        names = [*value.keywords]
+
+        def build(values):
+            function, *args = values[: len(values) - len(names)]
+            return partial(function, *args, **dict(zip(names, values[1 + len(args) :])))
+
+        held = [value.func, *value.args, *value.keywords.values()]
+        return self.built(held, build, partial)
+
+    def function(self, function: FunctionType) -> tuple:
+        """A tuple of what a function has in variables around it, in defaults and attributes."""
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        own = {name: cell for name, cell in cells.items() if self.is_own(name, cell, function)}
+        defaults, keywords = function.__defaults__ or (), function.__kwdefaults__ or {}
+        flat = [*(cell.cell_contents for cell in own.values()), *defaults]
+        flat += [*keywords.values(), *vars(function).values()]
+        held = {id(x): x for x in flat if x is not function}  # it may call itself
+
+        def build(values):
+            closure = {**cells, **{name: CellType() for name in own}}
+            new = FunctionType(function.__code__, function.__globals__, function.__name__, None,
+                               tuple(closure.values()))  # fmt: skip
+            made = {**dict(zip(held, values)), id(function): new}
+            values = [made[id(x)] for x in flat]
+            for name in own:
+                closure[name].cell_contents = values.pop(0)
+            new.__defaults__ = tuple(values.pop(0) for _ in defaults) or None
+            new.__kwdefaults__ = {name: values.pop(0) for name in keywords} or None
+            new.__dict__.update(zip(vars(function), values))
+            new.__qualname__, new.__doc__ = function.__qualname__, function.__doc__
+            return new
+
+        self.functions.append(function)
+        found = self.built(held.values(), build, FunctionType)
+        self.functions.pop()
+        return found
+
+    def is_own(self, name: str, cell: CellType, function: FunctionType) -> bool:
+        """Whether a run makes a variable of its own for a function."""
+        held = gc.get_referents(cell)
+        if not held or self.is_outside(cell) or type(held[0]) is ModuleType:
+            return False
+        other = self.users.setdefault(id(cell), function)
+        if other is not function and (writes(other, name) or writes(function, name)):
+            what = f"with a variable `{name}` of another function, which one of them writes"
+            raise self.refusal(function, what, "let one function have it")
+        return True
+
+    def refusal(self, value, where: str, hint: str):
+        """The error for an object that a run cannot build again, with the line that makes it."""
+        name = getattr(value, "__name__", "")
+        traced = getattr(self.traced, "__func__", self.traced)
+        codes = [getattr(x, k, None) for x in (value, traced) for k in ("__code__", "gi_code")]
+        code = next(filter(None, codes), None)
+        return refusal(
+            f"a {type(value).__name__}{f' `{name}`' if name else ''} that the converted function "
+            f"makes holds its tensors, and outlives the call {where}".rstrip(),
+            hint=hint,
+            where=code and (code, next(start for start, _, line in code.co_lines() if line)),
+        )
+
+    def holds_traced(self, value) -> bool:
+        """Whether a value holds a tensor or a size of the program."""
+        return any(map(is_traced, reachable([value], self.contents).values()))
+
+    def contents(self, x):
+        """What an object of the trace holds."""
+        kind = type(x)
+        if kind in PLAIN or isinstance(x, Tensor | Dim | ModuleType | FrameType | Record):
+            return ()
+        if isinstance(x, type):
+            return vars(x).values() if x.__module__ != "builtins" else ()
+        if self.is_outside(x):
+            return ()
+        if kind is FunctionType:
+            return [*(x.__closure__ or ()), *(x.__defaults__ or ()), *vars(x).values(),
+                    *(x.__kwdefaults__ or {}).values()]  # fmt: skip
+        if isinstance(x, Layer):  # which parameters may outlive is checked elsewhere
+            return [y for name, y in vars(x).items() if name != "_parameters"]
+        return gc.get_referents(x)
 
 
-def holds_traced(x, seen: set) -> bool:
-    """Whether a value is, or holds, a tensor or a size of a program."""
-    if isinstance(x, Tensor):
-        return type(x.array) is SymbolicArray
-    if isinstance(x, Dim) or type(x) in PLAIN or isinstance(x, WHOLE) or id(x) in seen:
-        return isinstance(x, Dim)
-    seen.add(id(x))
-    inside = x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ()
-    own = getattr(x, "__dict__", None)
-    return any(holds_traced(y, seen) for y in (*inside, *(own.values() if own else ())))
+def is_traced(x) -> bool:
+    return type(x.array) is SymbolicArray if isinstance(x, Tensor) else isinstance(x, Dim)
+
+
+def writes(function: FunctionType, name: str) -> bool:
+    """Whether a function, or one inside it, writes a variable of an outer function."""
+    for code in (waiting := [function.__code__]):
+        waiting += [c for c in code.co_consts if type(c) is CodeType]
+        if any(x.argval == name and x.opname in ("STORE_DEREF", "DELETE_DEREF")
+               for x in get_instructions(code)):  # fmt: skip
+            return True
+    return False

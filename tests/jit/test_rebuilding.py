@@ -1,6 +1,9 @@
 """Objects that a converted function makes, returns or keeps: each run gives one with its values."""
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass
+from functools import partial, wraps
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,3 +126,203 @@ def test_an_object_without_tensors_stays_as_it_is():
     convert = paddle.jit.to_static(lambda x: (x + 1, made, [made]))
     _, first, (second,) = convert(tensor(1))
     assert first is second is made
+
+
+# ---- functions, and whatever else holds tensors --------------------------------------------------
+
+
+def closure(x):
+    y = x * 2
+    return lambda: y + 1
+
+
+def default(x):
+    def result(*, y=x * 2):
+        return y + 1
+
+    return result
+
+
+def recursive(x):
+    y = x * 2
+
+    def result(n=1):
+        return result(n - 1) + 1 if n else y
+
+    return result
+
+
+def counting(x):
+    y = x * 2
+
+    def result():
+        nonlocal y
+        y = y + 1
+        return y
+
+    return result
+
+
+def decorated(x):
+    def twice(function):
+        @wraps(function)
+        def call():
+            return function() * 2
+
+        return call
+
+    @twice
+    def result():
+        return x + 0.5
+
+    return result
+
+
+def branching(x):
+    def result():
+        y = x * 2
+        if y.sum() > 0:
+            y = y + 1
+        return y
+
+    return result
+
+
+class Method(Result):
+    def result(self):
+        return self.y + 1
+
+
+def held_twice(x):
+    y = x * 2
+    return SimpleNamespace(f=lambda: y, g=lambda: y + 1)
+
+
+@dataclass
+class Data:
+    inner: object
+
+
+def in_place(x):
+    kept = SimpleNamespace(f=None)
+    kept.f = lambda: x * 2 + 1
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("make", "use"),
+    [
+        (closure, lambda f: f()),
+        (default, lambda f: f()),
+        (recursive, lambda f: f()),
+        (counting, lambda f: f()),
+        (decorated, lambda f: f()),
+        (branching, lambda f: f()),
+        (lambda x: Method(y=x * 2).result, lambda f: f()),
+        (lambda x: (x * 2 + 1).clone, lambda f: f()),
+        (lambda x: [x * 2 + 1].copy, lambda f: f()[0]),
+        (lambda x: partial(paddle.add, x * 2, y=x * 0 + 1), lambda f: f()),
+        (lambda x: {"f": [closure(x)]}, lambda r: r["f"][0]()),
+        (held_twice, lambda r: r.g() + r.f() - r.f()),
+        (in_place, lambda r: r.f()),
+        (lambda x: Data(Method(y=x * 2)), lambda r: r.inner.result()),
+        (lambda x: defaultdict(list, a=Method(y=x * 2)), lambda r: r["a"].result()),
+        (lambda x: {x * 2 + 1}, lambda r: next(iter(r))),
+        (lambda x: deque([x, x * 2 + 1], maxlen=1), lambda r: r[0]),
+    ],
+)
+def test_each_call_returns_a_function_of_its_own(make, use):
+    convert = paddle.jit.to_static(make)
+    first, second = convert(tensor(1)), convert(tensor(5))
+    assert use(first).tolist() == use(make(tensor(1))).tolist() == [3]
+    assert use(second).tolist() == [11]
+
+
+def test_a_function_that_is_left_outside():
+    kept = []
+
+    def keep(x):
+        y = x * 2
+        kept.append(lambda z: y + z)
+        return y
+
+    convert = paddle.jit.to_static(keep)
+    for k in (1, 2, 3):
+        convert(tensor(k))
+    assert [f(1.0).tolist() for f in kept] == [[3], [5], [7]]
+
+
+def test_gradients_pass_through_a_returned_function():
+    x = tensor(3)
+    x.stop_gradient = False
+    paddle.jit.to_static(closure)(x)().sum().backward()
+    assert x.grad.tolist() == [2]
+
+
+class Slots:
+    __slots__ = ("y",)
+
+    def __init__(self, y):
+        self.y = y
+
+
+def generator(x):
+    y = x * 2
+
+    def steps():
+        yield y
+
+    return steps()
+
+
+def local_class(x, instance):
+    y = x * 2
+
+    class Local:
+        def result(self):
+            return y
+
+    return Local() if instance else Local
+
+
+def two_that_share(x):
+    y = x * 2
+
+    def get():
+        return y
+
+    def put(new):
+        nonlocal y
+        y = new
+
+    return get, put
+
+
+def list_in_two_places(x):
+    items = [x * 2]
+    return items, lambda: items
+
+
+def layer(x):
+    made = nn.ReLU()
+    made.y = x * 2
+    return made
+
+
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (generator, "a generator `steps` .* outlives the call\n.*in steps"),
+        (lambda x: map(len, [x * 2]), "a map .* outlives the call"),
+        (lambda x: iter([x * 2]), "a list_iterator .* outlives the call"),
+        (lambda x: local_class(x, False), "a type `Local` .* outlives the call"),
+        (lambda x: local_class(x, True), "a type `Local` .* outlives the call"),
+        (lambda x: Slots(x * 2), "a Slots .* outlives the call"),
+        (layer, "a ReLU .* outlives the call\n.*in layer"),
+        (two_that_share, "`put` .* a variable `y` .*one of them writes\n.*in put"),
+        (list_in_two_places, "a list .* in a function and in another place\n.*in list_in_two_pl"),
+    ],
+)
+def test_what_no_run_can_build_is_refused(make, what):
+    with pytest.raises(Dygraph2StaticException, match=what):
+        paddle.jit.to_static(make)(tensor(1))
