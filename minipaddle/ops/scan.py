@@ -72,7 +72,18 @@ def recurrence(m, a, x, *, axis, reverse):
 
     pair = (m.flip(a, axis), m.flip(x, axis)) if reverse else (a, x)
     _, h = doubling(m, pair, axis, combine)
+    if not m.isfinite(h).all():  # a product of factors may be 0 · inf where no step of the line is
+        h = one_by_one(m, *pair, axis)
     return m.flip(h, axis) if reverse else h
+
+
+def one_by_one(m, a, x, axis: int):
+    """The recurrence as it is written."""
+    h = x.copy()
+    a, line = m.moveaxis(a, axis, 0), m.moveaxis(h, axis, 0)
+    for i in range(1, len(line)):
+        line[i] += a[i] * line[i - 1]
+    return h
 
 
 recurrence.shape(lambda a, x, axis, reverse: x)

@@ -5,6 +5,7 @@ MiniPaddle follows: what the two do alike, it does. All executors give the same.
 """
 
 import csv
+import itertools
 import json
 import sys
 from contextlib import suppress
@@ -20,7 +21,7 @@ from minipaddle.engine.core.op import OPS
 from minipaddle.engine.executors.compiler import compiler
 from tests.codegen.cuda_on_cpu import can_emulate_gpu
 from tests.executors import paths
-from tests.ops.edges import REDUCTIONS, answers, edges, reduction, rows
+from tests.ops.edges import INF, NAN, REDUCTIONS, answers, edges, reduction, rows
 from tests.ops.test_operators import CASES, differentiable, floats
 
 DATA = Path(__file__).parent.parent / "data"
@@ -272,12 +273,30 @@ def reductions_of(example):
     """A function of a row that gives what every reduction makes of it, and its derivative."""
     chosen = []
     for key in REDUCTIONS:
-        wrt = () if key == "cumprod" else (0,)  # inf - inf, or not, in the order of the terms
-        function = value_and_slopes(reduction(paddle, key), {}, wrt)
+        function = value_and_slopes(reduction(paddle, key), {}, (0,))
         with suppress(ValueError):  # max of nothing
             function(make(np.zeros_like(example), True))
             chosen.append(function)
     return lambda x: [result for function in chosen for result in function(x)]
+
+
+def scans(x):
+    """What each scan makes of the last axis, and its derivative."""
+    extremes = [lambda x: paddle.cummax(x, -1)[0], lambda x: paddle.cummin(x, -1)[0]]
+    others = [reduction(paddle, name) for name in ("cumprod", "cumsum", "logcumsumexp")]
+    found = [value_and_slopes(f, {}, (0,))(x) for f in (*extremes, *others)]
+    return [y for pair in found for y in pair]
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler")
+@pytest.mark.parametrize("dtype", NEAR)
+@pytest.mark.filterwarnings("ignore")
+def test_executors_agree_on_scans(dtype):
+    values = [NAN, INF, -INF, 0.0, -0.0, 1.0, -2.0, 1e30]
+    x = make(np.array([*itertools.product(values, repeat=4)], dtype), True)
+    both = zip(scans(x), paddle.jit.to_static(scans, backend="native")(x), strict=True)
+    for a, b in both:
+        np.testing.assert_allclose(b.numpy(), a.numpy(), *CLOSE[dtype])
 
 
 @pytest.mark.slow
