@@ -35,6 +35,8 @@ def to_static(
     on tensors that have no values, and what it does is recorded. `input_spec` (InputSpecs, nested
     as the arguments are) leaves sizes open. Python's control flow over tensors is converted.
 
+    A function or a layer's `forward` that `not_to_static` marks stays as it is.
+
     What the function reads outside (attributes, variables of its module and of functions around it,
     items of containers, parts and numbers of layers) is compared at each call: another value leads
     to another program, another tensor of the same shape and dtype is simply used. What it changes
@@ -83,6 +85,8 @@ def to_static(
 
 def layer_to_static(layer, input_spec, build_strategy, backend):
     forward = layer.forward
+    if getattr(forward, MARK, False):
+        return layer
     if isinstance(forward, StaticFunction):
         warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
         forward = forward.function

@@ -169,6 +169,18 @@ def test_a_method_that_stays_python():
         to_static(net)(ones(2))
 
 
+def test_a_layer_whose_forward_stays_python():
+    class Net(nn.Layer):
+        @not_to_static
+        def forward(self, x):
+            seen.append(x.numpy().sum())
+            return x * 2
+
+    seen, net = [], to_static(Net())
+    assert [net(ones(2) * k).tolist() for k in (1, 2)] == [[2, 2], [4, 4]]
+    assert seen == [2, 4]
+
+
 def test_isinstance_and_arguments_of_numpy():
     @to_static
     def f(x, y):
