@@ -14,16 +14,21 @@ some of them. It is refused if the user's code still reaches the iterator.
 
 from __future__ import annotations
 
+from dis import get_instructions
 from itertools import chain
 from operator import length_hint
+from types import CodeType
 
 from ..engine.core.dispatch import current
 from ..engine.core.errors import inside, user_frame
-from ..engine.eager.tracer import trace
+from ..engine.eager.tensor import Tensor
+from ..engine.eager.tracer import Tracer, trace
 from ..engine.jit import aliasing
 from ..engine.jit.journal import CONTAINERS, Contents
+from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import flatten, parts
+from ..engine.jit.truth import not_, truth
 from .made import check_made
 from .objects import CHANCE, everything, named, names_in, sources
 from .once import took
@@ -87,22 +92,25 @@ class Strict(aliasing.Aliasing):
         if not (once and took(current.top, changes)):
             journal.before.check(journal.block, journal.where, CHANCE if once else ())
 
-    def replace(self, old, new, ids: set) -> None:
-        """Note that `new` replaces `old`, for the containers in them whose ids are in `ids`."""
+    def replace(self, old, new) -> None:
+        """Note that `new` may be `old`, and what is in the one what is in the other."""
+        old, new = (x.known if type(x) is MaybeUndefined else x for x in (old, new))
         olds, news = parts(old), parts(new)
-        if old is new or olds is None or news is None:
+        if old is new or not ((olds and news) or isinstance(new, Tensor)):
             return
-        if id(old) in ids:
+        chosen = current.top.chosen = current.top.chosen or {}
+        chosen.setdefault(id(new), [new]).append(old)
+        if olds and news:
             groups = current.top.merged
-            group = groups.get(id(old)) or [old]
-            group += [new]
+            group = groups.get(id(old), [old]) + groups.get(id(new), [new])
             groups |= dict.fromkeys(map(id, group), group)
-        for a, b in zip(olds[1], news[1], strict=False):
-            self.replace(a, b, ids)
+            for a, b in zip(olds[1], news[1], strict=False):
+                self.replace(a, b)
 
     def check_write(self, owner) -> None:
         """Refuse a write to something in an object if only a run knows in which object it is."""
-        others = [x for x in current.top.merged.get(id(owner), ()) if x is not owner]
+        group, mine = current.top.merged.get(id(owner), ()), candidates(owner).keys()
+        others = [x for x in group if x is not owner and not mine.isdisjoint(candidates(x))]
         used = self.reachable([x for _, x in variables_in_use()]) if others else ()
         if any(id(other) in used for other in others):
             kind = type(owner).__name__
@@ -132,14 +140,49 @@ class Strict(aliasing.Aliasing):
             yield item
 
 
+Tracer.chosen = None
+"""What a tensor chose, and what it may be: {id: [it, a value, another value, …]}."""
+
+
+def same_object(a, b):
+    """`a is b`; refuse it if only a run knows."""
+    if a is b or not (current.top.tracing and current.top.chosen):
+        return a is b
+    xs, ys = candidates(a), candidates(b)
+    if xs.keys().isdisjoint(ys):
+        return False
+    if type(b) is bool and all(type(x) is bool or k in current.top.chosen for k, x in xs.items()):
+        return truth(a) if b else not_(truth(a))
+    raise refusal(
+        "`is` asks which of two values a condition or a loop on a tensor chose, which is known "
+        "only when the program runs",
+        hint="keep a number or a boolean that says which, and compare that",
+    )
+
+
+def candidates(x) -> dict:
+    """All objects that a value may be, by id."""
+    chosen = current.top.chosen or {}
+    return aliasing.reachable([x], lambda x: chosen.get(id(x), ()))
+
+
 def variables_in_use():
     """(name, value) of each variable that the user's running functions can read."""
     frame = user_frame()
     while frame is not None and frame.f_code is not trace.__code__:
         if not inside(frame):
             yield from named(names_in(frame.f_code), frame.f_globals, [frame.f_globals])
-            yield from frame.f_locals.items()
+            later = read_later(frame.f_code, frame.f_lasti)
+            yield from ((name, x) for name, x in frame.f_locals.items() if name in later)
         frame = frame.f_back
+
+
+def read_later(code: CodeType, offset: int) -> set:
+    """The variables that code may read after an instruction."""
+    steps = [*get_instructions(code)]
+    back = [step.argval for step in steps if step.offset > offset and "BACKWARD" in step.opname]
+    begin = min([offset, *back])
+    return {x.argval for x in steps if x.offset > begin and x.opname.startswith("LOAD")}
 
 
 # ---- iterators -----------------------------------------------------------------------------------

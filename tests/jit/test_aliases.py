@@ -7,6 +7,7 @@ import inspect
 import pytest
 
 import minipaddle as paddle
+from minipaddle.engine.jit.refusal import Dygraph2StaticException
 from tests.jit.examples import told
 
 
@@ -301,3 +302,144 @@ def test_memory_gets_its_past_in_an_inner_loop():
     spec = paddle.static.InputSpec(["n"])
     open_sizes = paddle.jit.to_static(nested, input_spec=[spec] * 3)
     assert gradient(open_sizes) == gradient(nested) == [9.0, 9.0, 9.0]
+
+
+# ---- lists, and what is the same object ----------------------------------------------------------
+
+
+def a_list_of_two_names(x, n):
+    a, b = [1.0], [2.0]
+    z = a if n > 2 else b
+    z[0] = 5.0  # here
+    return a[0] + x
+
+
+def a_list_that_an_if_binds(x, n):
+    a, b = [x], [x * 2]
+    if n > 2:
+        z = b
+    else:
+        z = a
+    z.append(x)  # here
+    return a[-1] + b[-1]
+
+
+def a_list_whose_choice_is_read(x, n):
+    a, b = [x], [x * 2]
+    z = a if n > 2 else b
+    a[0] = x * 3  # here
+    return z[0]
+
+
+@pytest.mark.parametrize(
+    "function", [a_list_of_two_names, a_list_that_an_if_binds, a_list_whose_choice_is_read]
+)
+def test_a_write_to_a_chosen_list_is_refused_at_its_line(function):
+    lines, first = inspect.getsourcelines(function)
+    line = first + next(k for k, text in enumerate(lines) if "# here" in text)
+    with pytest.raises(
+        Dygraph2StaticException, match="a condition or a loop on a tensor chose"
+    ) as e:
+        paddle.jit.to_static(function)(*tensors(3))
+    assert f":{line}, in {function.__name__}" in str(e.value)
+
+
+def lists_not_used_any_more(x, n):
+    a, b = [x], [x * 2]
+    z = a if n > 2 else b
+    z.append(x)
+    return z[0] + z[1]
+
+
+def another_list(x, n):
+    a, b = [x], [x * 2]
+    z = a if n > 2 else b
+    y = z[0]
+    a[0] = x * 3
+    return b[0] + y
+
+
+def chosen_boolean(x, n):
+    yes = False
+    if n > 2:
+        yes = True
+    return x * 2 if yes is True else x * 3
+
+
+def boolean_of_a_loop(x, n):
+    done = False
+    while n > 2:
+        done, n = True, n - 1
+    return x * 2 if done is not False else x * 3
+
+
+def tensor_is_no_boolean(x, n):
+    return x * 2 if (n > 2) is True else x * 3
+
+
+def two_that_are_not_chosen(x, n):
+    a, b = x * 1, x * 2
+    z = a if n > 2 else b
+    return z * 2 if a is b or a is not x else z * 3
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize(
+    "function",
+    [lists_not_used_any_more, another_list, chosen_boolean, boolean_of_a_loop,
+     tensor_is_no_boolean, two_that_are_not_chosen],
+)  # fmt: skip
+def test_identity_is_as_in_eager_mode(function, n):
+    found = paddle.jit.to_static(function)(*tensors(n))
+    assert found.tolist() == function(*tensors(n)).tolist()
+
+
+def which_tensor(x, n):
+    a, b = x * 1, x * 2
+    z = a if n > 2 else b
+    return x * 2 if z is a else x * 3
+
+
+def which_list(x, n):
+    a, b = [x], [x * 2]
+    z = b
+    if n > 2:
+        z = a
+    return x * 2 if 1 < 2 and z is not b else x * 3
+
+
+def which_after_a_loop(x, n):
+    a = z = x * 1
+    while n > 2:
+        z, n = x * 2, n - 1
+    return x * 2 if z is a else x * 3
+
+
+def which_of_a_loop(x, n):
+    a, z = x * 1, x * 2
+    while n > 2:
+        z, n = a, n - 1
+    return x * 2 if z is a else x * 3
+
+
+def which_in_a_list(x, n):
+    a, b = x * 1, x * 2
+    z = [a] if n > 2 else [b]
+    return x * 2 if z[0] is a else x * 3
+
+
+def number_or_boolean(x, n):
+    z = 1 if n > 2 else True
+    return x * 2 if z is True else x * 3
+
+
+@pytest.mark.parametrize(
+    "function",
+    [which_tensor, which_list, which_after_a_loop, which_of_a_loop, which_in_a_list,
+     number_or_boolean],
+)  # fmt: skip
+def test_identity_that_only_a_run_knows(function):
+    lines, first = inspect.getsourcelines(function)
+    with pytest.raises(Dygraph2StaticException, match="`is` asks which of two values") as e:
+        paddle.jit.to_static(function)(*tensors(3))
+    assert f":{first + len(lines) - 1}, in " in str(e.value)

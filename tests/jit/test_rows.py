@@ -70,6 +70,8 @@ Operators, builtins, attributes
   and/or of tensors and Python: logic.and_of_both_kinds dynamic.AdaptiveTime
   chained comparison: logic.chained_comparison logic.chain_of_both_kinds dynamic.Highway
   in, is None: logic.in_list logic.tensor_in_list logic.is_none
+  is: test_aliases.test_identity_is_as_in_eager_mode
+      test_aliases.test_identity_that_only_a_run_knows
   arithmetic, augmented assignment: containers.augmented_assignments
   int(t), float(t), bool(t): logic.casts dynamic.DynamicDepth
   max, min, sum, any, all of tensors: logic.max_and_min logic.sum_and_abs logic.any_and_all

@@ -73,8 +73,8 @@ class Aliasing:
         outside = self.reachable(leaves) if own else {}
         return [p for p in written.values() if id(p.owner) in own and id(p.owner) not in outside]
 
-    def replace(self, old, new, ids: set) -> None:
-        """`new` replaces `old`; it matters for the containers in them whose ids are in `ids`."""
+    def replace(self, old, new) -> None:
+        """Only a run knows whether `new` is `old`."""
 
     def check_write(self, owner) -> None:
         """Something in an object is about to be written."""

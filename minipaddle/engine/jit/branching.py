@@ -86,12 +86,9 @@ def retrace(places: list, times: int):
 
 
 class Result:
-    """The place of the value that a side returns."""
+    """The place of the value that a side returns; no variable holds it."""
 
-    name, key = "the value", ("result",)
-
-    def set(self, value):
-        """No variable holds it."""
+    name, key, assign = "the value", ("result",), staticmethod(lambda value: None)
 
 
 class Retraced:
@@ -145,10 +142,10 @@ class Choice(Retraced):
         for place, a, b in zip(places, left, right, strict=True):
             results_of_place = [next(outs) for _ in a.leaves]
             values.append(self.merge(place, a, b, results_of_place))
-        for place, a, b, value in zip(self.live_out, left, right, values, strict=False):
+        for place, a, b, value in zip(places, left, right, values, strict=True):
             place.assign(value)
             for state in (a, b):
-                aliasing.rule.replace(state.value, value, self.by_contents)
+                aliasing.rule.replace(state.value, value)
         return values[-1]
 
     def trace(self, k: int) -> list:

@@ -115,7 +115,8 @@ class Loop(Retraced):
         for i, place in enumerate(self.places):
             value = self.fill(i, slots, last[1:], self.after)
             place.assign(value)
-            aliasing.rule.replace(self.before[i].value, value, self.by_contents)
+            for state in (self.before[i], self.after[i]):
+                aliasing.rule.replace(state.value, value)
         self.check_bound()
 
     def run(self, slots, first: list, ends: list) -> list:
@@ -191,7 +192,7 @@ class Loop(Retraced):
     def begin(self, i: int, place, value) -> None:
         """Give a place its value at the start of an iteration."""
         place.set(value)
-        aliasing.rule.replace(self.before[i].value, value, self.by_contents)
+        aliasing.rule.replace(self.before[i].value, value)
 
     def note_after(self, values: dict) -> None:
         """Note the states of the places after an iteration."""

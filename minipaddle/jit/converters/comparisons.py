@@ -1,4 +1,6 @@
-"""Comparisons in a row, each operand evaluated once; `a in b`, where `==` may give a tensor."""
+"""Comparisons in a row, each operand evaluated once; `a in b`, where `==` may give a tensor;
+`a is b`, where a tensor may choose what they are.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,7 @@ from ...engine.jit.truth import and_, not_, truth
 from ...engine.jit.walking import Rewriter, looks_for
 from ...engine.ops import logic as ops
 from ...engine.ops import reduction
+from ..aliasing import same_object
 
 
 def several(node: ast.Compare) -> bool:
@@ -40,17 +43,26 @@ class Chains(Lazy):
 @slot("jit.membership")
 @looks_for(ast.Compare)
 def membership(tree: ast.AST, context) -> ast.AST:
-    """`a in b` -> `_jst.in_(a, b)`, `a not in b` -> `_jst.not_in(a, b)`."""
+    """`a in b` -> `_jst.in_(a, b)`, `a not in b` -> `_jst.not_in(a, b)`; likewise `is`."""
     return Membership().visit(tree)
 
 
 class Membership(Rewriter):
     def visit_Compare(self, node):
         self.generic_visit(node)
-        if several(node) or not isinstance(node.ops[0], ast.In | ast.NotIn):
+        right = node.comparators[0]
+        name = NAMES.get(type(node.ops[0]))
+        if (
+            several(node)
+            or name is None
+            or (isinstance(right, ast.Constant) and right.value is None)
+        ):
             return node
-        name = "in_" if isinstance(node.ops[0], ast.In) else "not_in"
-        return runtime(name, node, node.left, node.comparators[0])
+        return runtime(name, node, node.left, right)
+
+
+NAMES = {ast.In: "in_", ast.NotIn: "not_in", ast.Is: "is_", ast.IsNot: "is_not"}
+"""The functions of the runtime; None is nothing that a tensor chooses."""
 
 
 # ---- at run time ---------------------------------------------------------------------------------
@@ -91,13 +103,25 @@ def not_in(x, container):
     return not_(in_(x, container))
 
 
+@slot("jit.runtime.is_")
+def is_(a, b):
+    """`a is b`."""
+    return same_object(a, b)
+
+
+@slot("jit.runtime.is_not")
+def is_not(a, b):
+    """`a is not b`."""
+    return not_(same_object(a, b))
+
+
 SIGNS = {
     ast.Lt: ("<", operator.lt), ast.LtE: ("<=", operator.le), ast.Gt: (">", operator.gt),
     ast.GtE: (">=", operator.ge), ast.Eq: ("==", operator.eq), ast.NotEq: ("!=", operator.ne),
-    ast.Is: ("is", operator.is_), ast.IsNot: ("is not", operator.is_not),
+    ast.Is: ("is", is_), ast.IsNot: ("is not", is_not),
     ast.In: ("in", in_), ast.NotIn: ("not in", not_in),
 }  # fmt: skip
 COMPARE = dict(SIGNS.values())
 
-for function in (chain, in_, not_in):
+for function in (chain, in_, not_in, is_, is_not):
     setattr(RUNTIME, function.__name__, function)
