@@ -109,7 +109,8 @@ class Strict(aliasing.Aliasing):
 
     def check_write(self, owner) -> None:
         """Refuse a write to something in an object if only a run knows in which object it is."""
-        group, mine = current.top.merged.get(id(owner), ()), candidates(owner).keys()
+        group = current.top.merged.get(id(owner), ())
+        mine = candidates(owner).keys() if group else ()
         others = [x for x in group if x is not owner and not mine.isdisjoint(candidates(x))]
         used = self.reachable([x for _, x in variables_in_use()]) if others else ()
         if any(id(other) in used for other in others):
