@@ -42,7 +42,19 @@ class Instrument(Rewriter):
         node.slice = self.visit(node.slice)
         if key and isinstance(node.ctx, ast.Load):
             return runtime("entry", node, value, node.slice)
-        node.value = value
+        cut = isinstance(node.slice, ast.Slice) and isinstance(node.ctx, ast.Load)
+        node.value = runtime("cut", node, value) if cut else value
+        return node
+
+    def visit_Assign(self, node):
+        """`a, b = x` -> `a, b = _jst.unpacked(x, 2)`."""
+        self.generic_visit(node)
+        for target in node.targets:
+            names = target.elts if isinstance(target, ast.Tuple | ast.List) else ()
+            if names and not any(isinstance(x, ast.Starred) for x in names):
+                count = constant(len(names), node)
+                node.value = runtime("unpacked", node, node.value, count)
+                break
         return node
 
     def visit_AugAssign(self, node):

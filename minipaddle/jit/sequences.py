@@ -106,7 +106,7 @@ def write_item(items: list, k, value) -> None:
             "not all alike",
             expected="tensors of one shape and dtype, or numbers",
         )
-    whole = setitem(stack_items(parts), scalar(k), value)
+    whole = setitem(stack_items(parts), scalar(k) if is_static(k) else k, value)
     found = [one_of(whole[j], x, value) for j, x in enumerate([] if grown else parts)]
     items[:] = found or [Rest(whole)]
 

@@ -68,8 +68,10 @@ def check_ended(rest: Rest) -> bool:
 
 
 def has_grown(x) -> bool:
-    """Whether x is a list that grew in a loop of the program; an error inside that loop."""
-    if not (type(x) is list and current.top.tracing):
+    """Whether x is a list, or a tuple of one, that grew in a loop of the program; an error inside
+    that loop.
+    """
+    if not (type(x) in (list, tuple) and current.top.tracing):
         return False
     rests = [each for each in x if type(each) is Rest]
     return bool(rests) and all(map(check_ended, rests))
@@ -207,11 +209,15 @@ def items_of(rest: Rest) -> list:
 def check_method(function):
     """The method of a list; refuse the methods of a list that has grown which need its items."""
     if function.__name__ not in HARMLESS and has_grown(function.__self__):
-        raise refusal(
-            f"list.{function.__name__} of a list that grew in a loop on a tensor",
-            hint="paddle.stack(items) first",
-        )
+        refuse_of_grown(f"list.{function.__name__}")
     return function
+
+
+def refuse_of_grown(what: str):
+    """Refuse what needs the items of a list whose length only a run knows."""
+    raise refusal(
+        f"{what} of a list that grew in a loop on a tensor", hint="paddle.stack(items) first"
+    )
 
 
 HARMLESS = ("append", "clear", "copy", "extend")

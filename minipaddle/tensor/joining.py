@@ -5,7 +5,7 @@ Pieces share memory with the tensor they were cut from, as in Paddle.
 
 from ..core.checks import require_one_of
 from ..core.prelude import axis_of, number, public, tensors, value_error, whole, whole_numbers
-from ..engine.core.dim import larger, same, smaller
+from ..engine.core.dim import Dim, larger, same, smaller
 from ..engine.ops import movement
 from ..ops import strided
 from . import shaping
@@ -201,11 +201,16 @@ def unbind(input, axis=0):
     """The slices along `axis`, each without that axis, as a list. Source: Paddle API
     `paddle.unbind`.
 
+    In a program whose InputSpec leaves the size open, it is a list as one that a loop fills.
+
     >>> import minipaddle as paddle
     >>> [row.tolist() for row in paddle.unbind(paddle.to_tensor([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]
     """
-    return list(movement.unstack(input, axis=axis_of(axis, input.spec.ndim)))
+    axis = axis_of(axis, input.spec.ndim)
+    if isinstance(input.spec.shape[axis], Dim):  # how many there are only a run knows
+        return [Rest(shaping.moveaxis(input, axis, 0))]
+    return list(movement.unstack(input, axis=axis))
 
 
 def unstack(x, axis=0, num=None):
@@ -215,6 +220,9 @@ def unstack(x, axis=0, num=None):
     >>> [column.tolist() for column in paddle.unstack(paddle.to_tensor([[1, 2], [3, 4]]), axis=1)]
     [[1, 3], [2, 4]]
     """
+    size = x.spec.shape[axis_of(axis, x.spec.ndim)]
+    if num is not None and isinstance(size, Dim) and same(size, num):
+        return [shaping.moveaxis(x, axis, 0)[k] for k in range(num)]
     pieces = unbind(x, axis)
     if num not in (None, len(pieces)):
         raise ValueError(f"unstack of {x.spec} along axis {axis} gives {len(pieces)}, not {num}")

@@ -20,6 +20,7 @@ from ..engine.ops.creation import assign
 from ..ops import angles, arithmetic, gamma, rounding, truth
 from .arranging import diagonal
 from .face import face
+from .growing_lists import has_grown, stack_items
 
 PUBLIC_IN = angles, arithmetic, elementwise, gamma, logic, rounding, special, truth
 SHOWN = {module.__name__ for module in PUBLIC_IN}
@@ -152,6 +153,8 @@ def add_n(inputs, name=None):
     """
     if isinstance(inputs, Var):
         return assign(inputs)
+    if has_grown(inputs):
+        return stack_items(inputs).sum(0)
     if not inputs:
         raise value_error("add_n of an empty list", "one or more tensors")
     return functools.reduce(elementwise.add, inputs)

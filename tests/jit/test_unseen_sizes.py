@@ -7,6 +7,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
+from minipaddle.engine.jit.refusal import Dygraph2StaticException
 from minipaddle.static import InputSpec
 
 rng = np.random.default_rng(0)
@@ -212,3 +213,89 @@ def test_an_open_size_is_an_int_of_the_user(tmp_path):
         return x + 8 if isinstance(n, (str, int)) else x
 
     check(kinds, [open_spec(2)], tmp_path, (draw(2, 3),), (draw(4, 3),))
+
+
+# ---- slices along an open axis -------------------------------------------------------------------
+
+
+def summed(x):
+    total = x[0] * 0
+    for k, row in enumerate(paddle.unstack(x)):
+        total = total + row * k
+    return total
+
+
+def indexed(x):
+    rows, columns = paddle.unstack(x), paddle.unbind(x, axis=1)
+    return rows[0].sum() + rows[-1].max() + columns[1].sum() * len(rows) + len(tuple(columns))
+
+
+def cut(x):
+    rows = paddle.unstack(x)
+    return paddle.stack(rows[::-1] + rows[1:])
+
+
+def written(x):
+    rows = paddle.unstack(x)
+    rows[0] = rows[0] * 5
+    rows[1] += 1
+    rows.append(rows[0])
+    return paddle.stack(rows)
+
+
+def written_after_a_loop(x):
+    rows = []
+    for row in x:
+        rows.append(row)
+    rows[0] = rows[0] * 3
+    return paddle.concat(rows[:2])
+
+
+def added(x):
+    return paddle.add_n(paddle.unstack(x, axis=1))
+
+
+@pytest.mark.parametrize("function", [summed, indexed, cut, written, written_after_a_loop, added])
+def test_slices_of_an_open_axis(function, tmp_path):
+    check(function, [open_spec(2)], tmp_path, (draw(2, 4),), (draw(5, 3),))
+
+
+def unpacked(x):
+    first, second = x
+    third, fourth = paddle.unstack(x)
+    return first * 2 + second - third * fourth
+
+
+def counted(x):
+    return paddle.unstack(x, num=2)[1]
+
+
+@pytest.mark.parametrize("function", [unpacked, counted])
+def test_an_open_axis_that_must_have_a_size(function, tmp_path):
+    check(function, [open_spec(2)], tmp_path, (draw(2, 4),), (draw(2, 3),), wrong=(draw(3, 3),))
+
+
+def test_slices_that_come_back(tmp_path):
+    convert = paddle.jit.to_static(paddle.unstack, input_spec=[open_spec(2)])
+    for x in (draw(2, 4), draw(3, 1)):
+        assert [row.tolist() for row in convert(x)] == x.tolist()
+
+
+def deleted(x):
+    rows = paddle.unstack(x)
+    del rows[0]
+    return rows
+
+
+def slice_written(x):
+    rows = paddle.unstack(x)
+    rows[:1] = [x[0]]
+    return rows
+
+
+@pytest.mark.parametrize("function", [deleted, slice_written])
+def test_what_an_open_axis_cannot_do(function):
+    with pytest.raises(
+        Dygraph2StaticException, match=rf"grew in a loop(.*\n)*.*in {function.__name__}"
+    ):
+        paddle.jit.to_static(function, input_spec=[open_spec(2)])(draw(2, 3))

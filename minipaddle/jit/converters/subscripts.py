@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 
+from ...engine.core.dim import Dim, same
 from ...engine.core.dispatch import current
+from ...engine.core.errors import value_error
 from ...engine.core.slots import slot
 from ...engine.eager.control_flow import is_static
 from ...engine.jit.scope import Names
 from ...engine.jit.templates import runtime
 from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.walking import Rewriter, looks_for
+from ...tensor.growing_lists import Rest, has_grown, refuse_of_grown, stack_items
 from ...tensor.sequences import sequence
 from ..sequences import pick, write_item
 
@@ -61,13 +64,43 @@ class WritableList:
         return item(self.items, k)
 
     def __setitem__(self, k, value):
-        if is_static(k):
+        grown = has_grown(self.items)
+        if grown and isinstance(k, slice):
+            refuse_of_grown("a write to a slice")
+        if grown or is_static(k):
             write_item(self.items, k, value)
         else:
             self.items[k] = value
 
     def __delitem__(self, k):
+        if has_grown(self.items):
+            refuse_of_grown("del of an item")
         del self.items[k]
+
+
+class Cut:
+    """A list whose length only a run knows, for slices of it."""
+
+    def __init__(self, items: list):
+        self.items = items
+
+    def __getitem__(self, key):
+        return type(self.items)([Rest(stack_items(self.items)[key])])
+
+
+def cut(owner):
+    """`owner`, or what gives slices of it."""
+    return Cut(owner) if has_grown(owner) else owner
+
+
+def unpacked(value, n: int):
+    """`value`, which is about to be assigned to n variables; the program checks that it fits."""
+    known = sequence(value) if current.top.tracing else None
+    if known is None or not isinstance(known.length, Dim):
+        return value
+    if not same(known.length, n):
+        raise value_error(f"a tensor with {known.length} rows is assigned to {n} variables")
+    return [known.at(k) for k in range(n)]
 
 
 note_writing = RUNTIME.writing
@@ -79,4 +112,4 @@ def writing(owner, attribute: str | None = None):
     return WritableList(owner) if type(owner) is list and current.top.tracing else owner
 
 
-RUNTIME.item, RUNTIME.writing = item, writing
+RUNTIME.item, RUNTIME.writing, RUNTIME.cut, RUNTIME.unpacked = item, writing, cut, unpacked
