@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from functools import lru_cache, partial, reduce, update_wrapper
 from gc import get_referents
 from types import CellType, FunctionType
@@ -17,13 +18,14 @@ from ..engine.jit import aliasing
 from ..engine.jit.calling import LIST_METHODS, SPECIAL, TABLE, UNCONVERTED, call
 from ..engine.jit.ignore import MARK
 from ..engine.jit.leaves import scalar
-from ..engine.jit.truth import and_, or_, truth
+from ..engine.jit.truth import and_, not_, or_, truth
 from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
 from ..engine.ops.gather import take
 from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
+from .aliasing import same_object
 from .growth import bound_of_dtype, note_chosen, note_whole
 from .reading import CREATED, ReadArray, array, copied
 from .sequences import enumerate_, range_, reversed_, zip_
@@ -166,6 +168,10 @@ TABLE |= CREATED | {
     int: casting(int, lambda: int64.numpy),
     float: casting(float, default),
     bool: bool_,
+    operator.truth: bool_,
+    operator.not_: not_,
+    operator.is_: same_object,
+    operator.is_not: lambda a, b: not_(same_object(a, b)),
     isinstance: isinstance_,
     type: type_,
     max: extreme(max, logic.greater_than, reductions.argmax, larger),

@@ -3,6 +3,7 @@ or refused at the user's line before anything runs.
 """
 
 import inspect
+import operator
 
 import pytest
 
@@ -377,6 +378,13 @@ def tensor_is_no_boolean(x, n):
     return x * 2 if (n > 2) is True else x * 3
 
 
+def chosen_boolean_by_functions(x, n):
+    yes = False
+    if n > 2:
+        yes = True
+    return x * 2 if operator.is_(yes, True) and operator.truth(x[0]) else x * 3
+
+
 def two_that_are_not_chosen(x, n):
     a, b = x * 1, x * 2
     z = a if n > 2 else b
@@ -387,7 +395,7 @@ def two_that_are_not_chosen(x, n):
 @pytest.mark.parametrize(
     "function",
     [lists_not_used_any_more, another_list, chosen_boolean, boolean_of_a_loop,
-     tensor_is_no_boolean, two_that_are_not_chosen],
+     tensor_is_no_boolean, two_that_are_not_chosen, chosen_boolean_by_functions],
 )  # fmt: skip
 def test_identity_is_as_in_eager_mode(function, n):
     found = paddle.jit.to_static(function)(*tensors(n))
