@@ -1,5 +1,8 @@
 """What Paddle's tensors can do beyond the engine's. Importing this gives `Tensor` its methods."""
 
-from . import custom, gpu, hosting, layer_changes, methods, placed, printing, sizes
+from . import custom, gpu, hosting, layer_changes, methods, numbers, placed, printing, sizes
 
-__all__ = ["custom", "gpu", "hosting", "layer_changes", "methods", "placed", "printing", "sizes"]
+__all__ = [
+    "custom", "gpu", "hosting", "layer_changes", "methods", "numbers", "placed", "printing",
+    "sizes",
+]  # fmt: skip

@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+import operator
 from copy import deepcopy
 
-from ..engine.core.errors import teach, type_error
+from ..engine.core.dim import Dim
+from ..engine.core.dispatch import current
+from ..engine.core.errors import teach, type_error, value_error
 from ..engine.core.record import owner, writes
 from ..engine.eager.pylayer import PyLayerContext
 from ..engine.eager.tensor import Parameter, Tensor, numbers
+from ..engine.eager.values import Values
 from ..engine.ops import reduction
 from ..engine.ops.creation import assign
 from ..tensor.methods import own_members
+
+
+def place_in_index(k: int, n):
+    """Number k of an index, as an int or as what only a run knows."""
+    later = isinstance(n, Tensor) and current.top.tracing and n.spec.dtype.kind in "iu"
+    if later or isinstance(n, Dim):
+        return n
+    try:
+        return operator.index(n)
+    except TypeError:
+        message = f"item(): argument (position {k}) must be long, but got {type(n).__name__}"
+        raise type_error(message) from None
+
+
+def element(x: Tensor, index: tuple) -> Tensor:
+    """An element as a 0-D tensor: its place in row-major order, or its index along each axis."""
+    index = tuple(map(place_in_index, range(1, len(index) + 1), index))
+    x = x.detach()
+    if len(index) == 1:
+        x = x.flatten()
+        where = f"size {x.spec.size}"
+    elif len(index) != x.spec.ndim:
+        raise value_error(
+            f"item(): incorrect number of indices for Tensor: {len(index)} of {x.spec}",
+            expected=f"one, or {x.spec.ndim}",
+        )
+    for axis, (n, size) in enumerate(zip(index, x.spec.shape, strict=True)):
+        if not isinstance(n, Tensor) and not -size <= n < size:
+            at = where if len(index) == 1 else f"axis {axis} with size {size}"
+            raise value_error(f"item(): index {n} is out of bounds for {at}")
+    return x[index]
 
 
 class Further:
@@ -52,6 +87,19 @@ class Further:
         """Forget the past. Source: Paddle API `Tensor.detach_`."""
         self.record, self.stop_gradient = None, True
         return self
+
+    def item(self, *args):
+        """The single value as a Python number: the only one, number `k` in row-major order
+        (`item(k)`), or the one at an index (`item(i, j)`).
+
+        Raises ValueError if there is no such element. Source: Paddle API `Tensor.item`.
+
+        >>> import minipaddle as paddle
+        >>> x = paddle.to_tensor([[1.5, 2.5]])
+        >>> x.item(1), x.item(0, 0), paddle.to_tensor([[2.5]]).item()
+        (2.5, 1.5, 2.5)
+        """
+        return Values.item(element(self, args) if args else self)
 
     def value(self) -> Tensor:
         """Itself. Source: Paddle API `Tensor.value`."""

@@ -14,7 +14,7 @@ import numpy
 from ..core.axes import without_fraction
 from ..engine.core import dim as dims
 from ..engine.core.dispatch import Recording, current, note_refusal
-from ..engine.core.dtype import default, float32, float64
+from ..engine.core.dtype import float32, float64
 from ..engine.core.errors import teach, type_error
 from ..engine.core.polynomial import Polynomial
 from ..engine.core.record import Record
@@ -27,6 +27,7 @@ from ..engine.ir.program import ITEM, NUMBER
 from ..engine.ops import creation, elementwise, movement
 from ..engine.ops.gather import extent
 from ..tensor.methods import own_members
+from .numbers import Number, as_float, plain
 
 for op in (
     movement.reshape, movement.slice_, movement.broadcast_to, movement.concat, movement.unstack,
@@ -136,9 +137,10 @@ def stack_symbolic(data, beside: bool = False) -> Tensor:
     As in eager mode numbers `beside` tensors are not rounded to the default dtype.
     """
     if isinstance(data, Tensor):
-        return creation.assign(data)
+        wide = beside and isinstance(data, Number)
+        return creation.assign(plain(data) if wide else data)
     if isinstance(data, list | tuple):
-        beside = beside or any(isinstance(x, Tensor) for x in data)
+        beside = beside or any(isinstance(x, Tensor) and not isinstance(x, Number) for x in data)
         return movement.stack(*(stack_symbolic(x, beside) for x in data), axis=0)
     wide = beside and type(data) is float
     dtype = float64.numpy if wide else scalar_dtype(data)
@@ -150,7 +152,7 @@ def constant(tracer, data, dtype=None, place=None) -> Tensor:
     if not has_symbolic(data):
         return constant_of_numbers(tracer, data, dtype, place)
     with Recording(False):
-        out = stack_symbolic(data)
+        out = stack_symbolic(data, beside=dtype is not None)
         return out.astype(dtype) if dtype is not None else out
 
 
@@ -188,10 +190,10 @@ class Arithmetic:
         return dims.larger(self, -self)
 
     def as_float(self):
-        """A tensor of the program with this value, for results that are no whole numbers."""
+        """This size as a float that only a run knows."""
         if not current.top.tracing:
             raise self.unknown_yet()
-        return current.top.constant(self, default())
+        return as_float(current.top.constant(self))
 
 
 for _name, _member in own_members(Arithmetic).items():

@@ -19,6 +19,7 @@ from itertools import chain
 from operator import length_hint
 from types import CodeType
 
+from ..eager.numbers import Number
 from ..engine.core.dispatch import current
 from ..engine.core.errors import inside, user_frame
 from ..engine.eager.tensor import Tensor
@@ -35,6 +36,7 @@ from .once import took
 from .outside import trace_whole, whole
 from .reading import ReadArray, no_array_error
 from .snapshot import Snapshot, put_back, shared
+from .texts import check_shown
 
 
 class Strict(aliasing.Aliasing):
@@ -47,11 +49,16 @@ class Strict(aliasing.Aliasing):
         top = current.top
         top.given = flatten(arguments)[0]
         returned, guards, left, same = trace_whole(call, function, arguments)
-        leaves = chain(flatten(returned)[0], *(each.tensors for each in left))
+        leaves = [*chain(flatten(returned)[0], *(each.state.leaves for each in left))]
         if any(type(x) is ReadArray for x in leaves):  # outside it would be a tensor
             raise no_array_error("an array that leaves the function", "return the tensor itself")
         if top.made or top.begun:
             check_made([call], returned, left, self.reachable)
+        for x in leaves:
+            if isinstance(x, Number):
+                x.leave()
+        if top.texts:
+            check_shown(top, leaves)
         return returned, lambda: [*guards(), *top.spent], left, same
 
     def check_given(self, captured, own: dict) -> None:

@@ -8,9 +8,20 @@ from functools import lru_cache, partial, reduce, update_wrapper
 from gc import get_referents
 from types import CellType, FunctionType
 
+from ..eager.methods import element
+from ..eager.numbers import (
+    Number,
+    as_float,
+    as_int,
+    as_tensor,
+    boolean,
+    is_number,
+    kind_of,
+    number,
+    widest,
+)
 from ..engine.core.dim import Dim, larger, smaller
 from ..engine.core.dispatch import Recording, current
-from ..engine.core.dtype import default, int64
 from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import Tensor
@@ -18,6 +29,7 @@ from ..engine.jit import aliasing
 from ..engine.jit.calling import LIST_METHODS, SPECIAL, TABLE, UNCONVERTED, call
 from ..engine.jit.ignore import MARK
 from ..engine.jit.leaves import scalar
+from ..engine.jit.transpile import RUNTIME
 from ..engine.jit.truth import and_, not_, or_, truth
 from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
@@ -26,8 +38,8 @@ from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 from .aliasing import same_object
-from .growth import bound_of_dtype, note_chosen, note_whole
-from .reading import CREATED, ReadArray, array, copied
+from .numbers import note_chosen
+from .reading import CREATED, array, copied
 from .sequences import enumerate_, range_, reversed_, zip_
 from .snapshot import Snapshot
 
@@ -41,45 +53,39 @@ def len_(x):
     return x.length if isinstance(x, Sequence) else builtins.len(x)
 
 
-def casting(kind, dtype):
-    """`int` or `float`: of a tensor with one element a 0-D tensor of that dtype, of a size the size
-    itself or such a tensor. Who reads an array (`x.numpy()`) wants Python's number: refused.
+def casting(kind, convert):
+    """`int` or `float`: of a tensor with one element a number that only a run knows, of a size the
+    size itself or such a number.
     """
 
     def cast(*args, **kwargs):
         if args and isinstance(args[0], Dim):
             return args[0] if kind is int else args[0].as_float()
-        if len(args) != 1 or not is_static(args[0]) or type(args[0]) is ReadArray:
+        if len(args) != 1 or not is_static(args[0]):
             return kind(*args, **kwargs)
-        x = args[0]
-        if x.spec.size != 1:
-            x.item()  # raises the error of eager mode
-        found = elementwise.cast(scalar(x.detach()), dtype=dtype())
-        return note_whole(found, bound_of_dtype(x.spec.dtype)) if kind is int else found
+        return convert(only_element(args[0]))
 
     return cast
 
 
+def only_element(x):
+    """A tensor with one element as a 0-D tensor with no past; eager mode's error for others."""
+    if x.spec.size != 1:
+        x.item()
+    return scalar(x.detach())
+
+
 def isinstance_(x, kinds):
-    """`isinstance`: a size that may change is an int, as it is in eager mode."""
-    return isinstance(x, kinds) or (isinstance(x, Dim) and isinstance(0, kinds))
+    """`isinstance`: a number that only a run knows is what it is in eager mode."""
+    if isinstance(x, Number | Dim):
+        return isinstance(kind_of(x)(), kinds)
+    return isinstance(x, kinds)
 
 
 def type_(*args, **kwargs):
-    """`type`: of a size that may change it is int."""
-    return int if len(args) == 1 and isinstance(args[0], Dim) else type(*args, **kwargs)
-
-
-def reading(method, convert):
-    """`item` or `tolist`: of whole numbers or booleans of a program a tensor of it, which
-    serves as an index, a size or a condition; the values of others are refused.
-    """
-
-    def _read(x, *args):  # errors name the method
-        whole = is_static(x) and x.spec.dtype.kind in "biu"
-        return convert(x, *args) if whole else method(x, *args)
-
-    return _read
+    """`type`: of a number that only a run knows that of eager mode."""
+    of_number = len(args) == 1 and isinstance(args[0], Number | Dim)
+    return kind_of(args[0]) if of_number else type(*args, **kwargs)
 
 
 def numpy_(x, blocking=True):
@@ -90,19 +96,32 @@ def numpy_(x, blocking=True):
 
 
 def item(x, *args):
-    """`Tensor.item`: a 0-D tensor."""
-    x = x.flatten()[args[0]] if len(args) == 1 else x[args] if args else x
-    return bool_(x) if x.spec.dtype.kind == "b" else casting(int, lambda: int64.numpy)(x)
+    """`Tensor.item`: a number that only a run knows."""
+    if not is_static(x):
+        return Tensor.item(x, *args)
+    return of_element(element(x, args) if args else only_element(x))
+
+
+def of_element(x):
+    """What a 0-D tensor holds, as a number."""
+    return as_int(x) if x.spec.dtype.kind in "iu" else number(x)
 
 
 def tolist(x):
-    """`Tensor.tolist`: lists of 0-D tensors."""
-    return item(x) if not x.spec.shape else [tolist(row) for row in x]
+    """`Tensor.tolist`: lists of numbers that only a run knows."""
+    if not is_static(x) or (x.spec.size > MOST and x.spec.dtype.kind not in "biu"):
+        return Tensor.tolist(x)
+    x = x.detach()
+    return [tolist(row) for row in x] if x.spec.shape else of_element(x)
+
+
+MOST = 1000
+"""How many floats `tolist` gives at most: each is computed on its own."""
 
 
 def bool_(*args):
     """`bool`."""
-    return truth(*args) if len(args) == 1 else builtins.bool(*args)
+    return boolean(truth)(*args) if len(args) == 1 else builtins.bool(*args)
 
 
 def extreme(function, better, place, size):
@@ -113,18 +132,27 @@ def extreme(function, better, place, size):
         if is_static(items) and items.ndim == 1 and not kwargs:
             return take(items, place(items, axis=0, keepdim=False), axis=0)
         items = list(items)
+        wanted = kwargs.get("key") is not None
+        if items and not wanted and all(map(is_number, items)) and any(map(is_static, items)):
+            kind = widest(map(kind_of, items))
+            best = reduce(choosing(better), [as_tensor(x, kind) for x in items])
+            return note_chosen(best, *items)
         if items and not kwargs and all(isinstance(x, int | Dim) for x in items):
             return reduce(size, items)
-        if kwargs.get("key") is not None or not any(map(is_static, items)):
+        if wanted or not any(map(is_static, items)):
             return function(items, **kwargs)
         out = items[0]
         with Recording(current.top.differentiable):  # Python picks one, it computes nothing
             for x in items[1:]:
-                out, x = one(out), one(x)
-                out = one_of(elementwise.where(better(x, out), x, out), x, out)
-        return note_chosen(out, *items)
+                out = choosing(better)(one(out), one(x))
+        return out
 
     return best
+
+
+def choosing(better):
+    """The function (out, x) that picks x if it is better."""
+    return lambda out, x: one_of(elementwise.where(better(x, out), x, out), x, out)
 
 
 def one(x):
@@ -150,12 +178,12 @@ def quantifier(of_vector, combine, empty: bool):
 
     def decide(items):
         if is_static(items) and items.ndim == 1:
-            return of_vector(items.astype("bool"), axis=(0,), keepdim=False)
+            return number(of_vector(items.astype("bool"), axis=(0,), keepdim=False))
         out, items = empty, iter(items)
         for x in items:
             out = step(out, x)
             if is_static(out):
-                return reduce(step, aliasing.rule.items(items), out)
+                return bool_(reduce(step, aliasing.rule.items(items), out))
             if out is not empty:
                 break
         return out
@@ -163,15 +191,16 @@ def quantifier(of_vector, combine, empty: bool):
     return decide
 
 
+RUNTIME.not_ = boolean(not_)
 TABLE |= CREATED | {
     len: len_,
-    int: casting(int, lambda: int64.numpy),
-    float: casting(float, default),
+    int: casting(int, as_int),
+    float: casting(float, as_float),
     bool: bool_,
     operator.truth: bool_,
-    operator.not_: not_,
+    operator.not_: RUNTIME.not_,
     operator.is_: same_object,
-    operator.is_not: lambda a, b: not_(same_object(a, b)),
+    operator.is_not: lambda a, b: RUNTIME.not_(same_object(a, b)),
     isinstance: isinstance_,
     type: type_,
     max: extreme(max, logic.greater_than, reductions.argmax, larger),
@@ -183,9 +212,9 @@ TABLE |= CREATED | {
     enumerate: enumerate_,
     zip: zip_,
     reversed: reversed_,
-    Tensor.item: reading(Tensor.item, item),
+    Tensor.item: item,
     Tensor.numpy: numpy_,
-    Tensor.tolist: reading(Tensor.tolist, tolist),
+    Tensor.tolist: tolist,
     setattr: lambda owner, name, value: builtins.setattr(writing(owner, name), name, value),
     delattr: lambda owner, name: builtins.delattr(writing(owner, name), name),
 }

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import builtins
 
+from ..eager.numbers import Number, plain
 from ..engine.core.dispatch import current
 from ..engine.core.dtype import bool_
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
-from ..engine.eager.tensor import Tensor, wrap
+from ..engine.eager.tensor import Tensor
 from ..engine.jit.calling import CHECKS, TABLE
 from ..engine.jit.refusal import refusal
+from .texts import Text, pieces, text, write_pieces
 
 
 @opaque
 def show(m, *values, parts, sep, end):
-    """Print `parts` while the program runs; for each value one says its `stop_gradient`."""
+    """Print `parts` while the program runs: texts, the `stop_gradient` of a tensor among the
+    values, pieces of a text (see `texts.py`).
+    """
     waiting = iter(values)
-    texts = [part if isinstance(part, str) else format_array(next(waiting), part) for part in parts]
-    builtins.print(*texts, sep=sep, end=end)
+    builtins.print(*[format_part(waiting, part) for part in parts], sep=sep, end=end)
     return m.asarray(True)
 
 
-def format_array(array, stop_gradient: bool) -> str:
-    """An array as `print` shows a tensor."""
-    x = wrap(array)
-    x.stop_gradient = stop_gradient
-    return repr(x)
+def format_part(arrays, part) -> str:
+    """A text, the pieces of one, or the next array as `print` shows a tensor."""
+    if isinstance(part, str):
+        return part
+    return write_pieces(part if isinstance(part, tuple) else ((part, ord("s"), ""),), arrays)
 
 
 @show.shape
@@ -48,10 +51,22 @@ def print_(*args, sep=" ", end="\n", file=None, flush=False) -> None:
     if file is not None or not current.top.tracing:
         builtins.print(*args, sep=sep, end=end, file=file, flush=flush)
         return
-    tensors = [x for x in args if isinstance(x, Tensor)]
-    parts = tuple(x.stop_gradient if isinstance(x, Tensor) else str(x) for x in args)
+    values, parts = [], []
+    for x in args:
+        x = text((x, ord("s"), "")) if isinstance(x, Number) else x
+        if isinstance(x, Tensor):
+            own, part = [x], x.stop_gradient
+        else:
+            own, part = pieces(x) if type(x) is Text else ([], str(x))
+        values += own
+        parts.append(part)
     sep, end = " " if sep is None else sep, "\n" if end is None else end
-    show(*tensors, parts=parts, sep=sep, end=end)
+    show(*map(plain_value, values), parts=tuple(parts), sep=sep, end=end)
+
+
+def plain_value(x):
+    """A value as `show` takes it: a float in double precision."""
+    return plain(x) if isinstance(x, Number) else x
 
 
 LEVELS = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log"}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy
 
+from ..eager.numbers import Number
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import note_refusal
 from ..engine.core.errors import type_error
@@ -92,6 +93,9 @@ def of_two(name: str):
 
     def compute(self, other):
         array = isinstance(other, ReadArray)
+        if isinstance(other, Number):
+            wide = numpy.result_type(self.spec.dtype, other.kind())
+            return read(function(Var.astype(self, wide), other))
         if not array and not isinstance(other, bool | int | float | numpy.ndarray | numpy.generic):
             return function(self, other)
         wide = numpy.result_type(self.spec.dtype, other.spec.dtype if array else other)

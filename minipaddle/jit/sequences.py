@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from functools import reduce
 
+from ..eager.numbers import as_tensor, is_number, kind_of, number
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
 from ..engine.core.errors import type_error
@@ -84,20 +85,20 @@ def pick(items, k):
     if known is not None:
         return known.at(k)
     count = len(items)
-    specs = {x.spec if hasattr(x, "spec") else type(x) for x in items}
-    if len(specs) != 1 or not count:
+    specs = {kind_of(x) if is_number(x) else x.spec if is_static(x) else None for x in items}
+    if len(specs) != 1 or None in specs:
         raise refusal(
             f"a list of {count} items that are not all alike, indexed by a tensor",
             expected="tensors of one shape and dtype, or numbers",
         )
-    whole = movement.stack(*map(as_tensor, items), axis=0)
-    return one_of(gather.take(whole, k, axis=0), *items)
+    found = gather.take(movement.stack(*map(as_item, items), axis=0), k, axis=0)
+    return number(found) if all(map(is_number, items)) else one_of(found, *items)
 
 
 def write_item(items: list, k, value) -> None:
     """`items[k] = value` of a Python list whose items are alike, where `k` is a tensor."""
-    grown, value = has_grown(items), as_tensor(value)
-    parts = [x if type(x) is Rest else as_tensor(x) for x in items]
+    grown, numbers = has_grown(items), all(map(is_number, [*items, value]))
+    value, parts = as_item(value), [x if type(x) is Rest else as_item(x) for x in items]
     specs = [x.stack.spec if type(x) is Rest else x.spec for x in parts]
     specs = [s._replace(shape=s.shape[1:]) if type(x) is Rest else s for x, s in zip(parts, specs)]
     if {*specs} != {value.spec}:
@@ -108,8 +109,12 @@ def write_item(items: list, k, value) -> None:
         )
     whole = setitem(stack_items(parts), scalar(k) if is_static(k) else k, value)
     found = [one_of(whole[j], x, value) for j, x in enumerate([] if grown else parts)]
+    found = [*map(number, found)] if numbers else found
     items[:] = found or [Rest(whole)]
 
 
-def as_tensor(x):
+def as_item(x):
+    """An item of a list as a tensor."""
+    if is_number(x):
+        return as_tensor(x, kind_of(x))
     return x if hasattr(x, "spec") else current.top.constant(x)

@@ -148,7 +148,7 @@ def no_value_error(what: str) -> Exception:
 
     It names the function of ours that was called, or else `what`.
     """
-    what = called().rpartition(".")[2] or what
+    what = called(2).rpartition(".")[2] or what
     return note_refusal(
         type_error(
             f"{what}: while a program is traced a tensor has no value yet",

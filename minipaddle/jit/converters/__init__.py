@@ -10,6 +10,7 @@ from .comparisons import chains, membership
 from .matches import matches
 from .subscripts import subscripts
 from .supers import supers
+from .texts import texts
 from .tries import tries
 from .walrus import walrus
 
@@ -20,5 +21,6 @@ insert(tries, before=writes)  # try: A                try: with _jst.trying(…)
 insert(assertions, before=conditional)  # assert test, text     _jst.assert_(test, lambda: text)
 insert(chains, before=calls)  # a < b < c             _jst.chain(a, "<", lambda: b, …)
 insert(membership, before=calls)  # a in b                _jst.in_(a, b)
+insert(texts, before=calls)  # f"a {x}"              _jst.text("a ", (x, -1, ""))
 insert(subscripts, before=calls)  # x[i]                  _jst.item(x, i)
 insert(walrus)  # y := x, in a lambda   _jst_set_y(x)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import ast
 import operator
 
+from ...eager.numbers import boolean
 from ...engine.core.slots import slot
 from ...engine.eager.control_flow import is_static
 from ...engine.jit.converters.lazy import Lazy
@@ -79,6 +80,7 @@ def chain(left, sign, right, *rest):
 
 
 @slot("jit.runtime.in_")
+@boolean
 def in_(x, container):
     """`x in container`: the program compares tensors."""
     if is_static(container):
@@ -98,6 +100,7 @@ def in_(x, container):
 
 
 @slot("jit.runtime.not_in")
+@boolean
 def not_in(x, container):
     """`x not in container`."""
     return not_(in_(x, container))

@@ -1,0 +1,191 @@
+"""Texts that hold values which only a run knows: `f"loss {x.item():.3f}"`. `print` takes them, and
+the program shows them when it runs. Any other use is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import count
+from string import Formatter
+
+from ..eager.numbers import Number
+from ..engine.core.dispatch import current, note_refusal
+from ..engine.core.errors import caller, teach, type_error
+from ..engine.eager.control_flow import is_static
+from ..engine.eager.tensor import wrap
+from ..engine.eager.tracer import Tracer
+from ..engine.jit.calling import TABLE
+from ..engine.jit.transpile import RUNTIME
+
+CONVERSIONS = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii}
+"""What `!s`, `!r` and `!a` mean, by the number that Python's syntax tree has for them."""
+
+
+class Text:
+    """A text of a program. Its `parts` are strings and (value, conversion, format)."""
+
+    __slots__ = ("parts", "shown", "where")
+
+    def __init__(self, parts):
+        self.parts, self.where, self.shown = parts, caller(), False
+        current.top.texts = [*current.top.texts, self]
+
+    def __add__(self, other):
+        return (
+            text((self, -1, ""), (other, -1, ""))
+            if isinstance(other, str | Text)
+            else self.refuse()
+        )
+
+    def __radd__(self, other):
+        return text((other, -1, ""), (self, -1, "")) if isinstance(other, str) else self.refuse()
+
+    def refuse(self, *args):
+        message = "a text with a value: while a program is traced a tensor has no value yet"
+        hint = "print the text: that is done when the program runs"
+        raise note_refusal(TypeError(teach(message, hint=hint, where=self.where)))
+
+    __str__ = __repr__ = __format__ = __hash__ = __eq__ = __ne__ = __lt__ = __gt__ = refuse
+    __le__ = __ge__ = __len__ = __bool__ = __iter__ = __contains__ = __getitem__ = refuse
+    __mul__ = __rmul__ = __mod__ = __rmod__ = __getattr__ = __call__ = refuse
+
+
+def joined(a, b) -> Text:
+    """`a + b` of texts."""
+    for x in (a, b):
+        if not isinstance(x, str | Text):
+            raise type_error(f"a text + {type(x).__name__}", expected="two texts")
+    return text((a, -1, ""), (b, -1, ""))
+
+
+def is_later(x) -> bool:
+    """Whether only a run knows how a value is written."""
+    return current.top.tracing and (type(x) is Text or is_static(x))
+
+
+def text(*parts):
+    """The text of strings and (value, conversion, format) in a row."""
+    found = []
+    for part in parts:
+        if type(part) is str:
+            found.append(part)
+            continue
+        value, conversion, spec = part
+        if type(spec) is Text:
+            spec.refuse()
+        if type(value) is Text and conversion in (-1, ord("s")) and spec == "":
+            found += value.parts
+            value.shown = True
+        elif is_later(value) and type(value) is not Text:
+            found.append(part)
+        else:
+            found.append(written(value, conversion, spec))
+    return "".join(found) if all(type(x) is str for x in found) else Text(found)
+
+
+def written(value, conversion, spec: str) -> str:
+    """One value as Python writes it; a conversion may be a format of `%`."""
+    if type(conversion) is str:
+        return conversion % (value,)
+    return format(CONVERSIONS[conversion](value), spec)
+
+
+def format_text(template: str, *args, **kwargs):
+    """`template.format(*args, **kwargs)`."""
+    if not any(map(is_later, [*args, *kwargs.values()])):
+        return template.format(*args, **kwargs)
+    parts, numbers = [], count()
+    for before, field, spec, conversion in Formatter().parse(template):
+        parts.append(before)
+        if field is not None:
+            name = re.match(r"[^.\[]*", field)[0]
+            value, _ = Formatter().get_field(
+                field if name else f"{next(numbers)}{field}", args, kwargs
+            )
+            spec = format_text(spec, *args, **kwargs) if spec else ""
+            parts.append((value, ord(conversion) if conversion else -1, spec))
+    return text(*parts)
+
+
+PERCENT, MISSING = "%", object()
+FIELD = re.compile(r"%(?:\((\w+)\))?[#0\- +]*\d*(?:\.\d+)?[hlL]?([diouxXeEfFgGcrsa%])")
+"""A place of a value in a format of `%`."""
+
+
+def percent(template: str, values):
+    """`template % values`."""
+    given = values if isinstance(values, tuple) else (values,)
+    named = isinstance(values, dict)
+    if not any(map(is_later, values.values() if named else given)):
+        return template % values
+    parts, rest, end = [], [*given], 0
+    for field in FIELD.finditer(template):
+        parts.append(template[end : field.start()])
+        end = field.end()
+        if field[2] == "%":
+            parts.append(PERCENT)
+        else:
+            value = values[field[1]] if named else rest.pop(0) if rest else MISSING
+            parts.append((value, field[0].replace(f"({field[1]})", ""), ""))
+    parts.append(template[end:])
+    unread = any("%" in x for x in parts if type(x) is str and x is not PERCENT)
+    if unread or len(rest) > named or any(x[0] is MISSING for x in parts if type(x) is tuple):
+        return template % values  # a format that is not read here, or an error
+    return text(*parts)
+
+
+def replacement(function, conversion: int):
+    """What is called in place of `str` or `repr`."""
+
+    def convert(*args, **kwargs):
+        if len(args) == 1 and not kwargs and is_later(args[0]):
+            return text((args[0], conversion, ""))
+        return function(*args, **kwargs)
+
+    return convert
+
+
+def pieces(x) -> tuple[list, tuple]:
+    """The values in a text, and its parts as an attribute of a program: strings and (whether a
+    tensor has stop_gradient, or None for a number; conversion; format).
+    """
+    x.shown = True
+    values = [part[0] for part in x.parts if type(part) is tuple]
+    parts = tuple(
+        part
+        if type(part) is str
+        else (None if isinstance(part[0], Number) else part[0].stop_gradient, *part[1:])
+        for part in x.parts
+    )
+    return values, parts
+
+
+def write_pieces(parts: tuple, arrays) -> str:
+    """The text, once the values are there."""
+    return "".join(x if type(x) is str else write_piece(next(arrays), *x) for x in parts)
+
+
+def write_piece(array, stop_gradient, conversion, spec) -> str:
+    if stop_gradient is None:
+        return written(array.item(), conversion, spec)
+    x = wrap(array)
+    x.stop_gradient = stop_gradient
+    return written(x, conversion, spec)
+
+
+def check_shown(tracer, left) -> None:
+    """Refuse the texts that nothing has printed, and those among what the function leaves."""
+    for x in [*left, *tracer.texts]:
+        if type(x) is Text and (not x.shown or any(x is each for each in left)):
+            x.refuse()
+
+
+Tracer.texts = ()
+"""The texts that the trace has made."""
+
+TABLE |= {
+    str: replacement(str, ord("s")),
+    repr: replacement(repr, ord("r")),
+    format: lambda x, spec="": text((x, -1, spec)) if is_later(x) else format(x, spec),
+}
+RUNTIME.text, RUNTIME.format_text, RUNTIME.percent = text, format_text, percent
