@@ -1,8 +1,19 @@
 """What Paddle's tensors can do beyond the engine's. Importing this gives `Tensor` its methods."""
 
-from . import custom, gpu, hosting, layer_changes, methods, numbers, placed, printing, sizes
+from . import (
+    custom,
+    gpu,
+    hosting,
+    layer_changes,
+    methods,
+    number_operators,
+    numbers,
+    placed,
+    printing,
+    sizes,
+)
 
 __all__ = [
-    "custom", "gpu", "hosting", "layer_changes", "methods", "numbers", "placed", "printing",
-    "sizes",
+    "custom", "gpu", "hosting", "layer_changes", "methods", "number_operators", "numbers",
+    "placed", "printing", "sizes",
 ]  # fmt: skip

@@ -1,35 +1,25 @@
 """Numbers of Python that only a run knows: what `int(t)`, `float(t)`, `bool(t)` and `t.item()` of a
 tensor give in a trace, what a condition on a tensor chooses from numbers, what a loop carries.
 
-Among themselves and with Python's numbers they compute as Python does: floats in double precision,
-`/` gives a float, division by zero is an error, which the program raises when it runs. With a
-tensor they do what a Python number of their kind does: the tensor's dtype stays.
-
-A whole number has 64 bits. Where one leaves these the program raises OverflowError, because it
-would wrap around and Python would not. For each number the trace knows a bound or None. Nothing is
-checked where the bounds show that a result fits, or where a small constant is added to a number
-without a bound: a counter reaches the end of 64 bits after 2³² rounds at the earliest.
+With a tensor they do what a Python number of their kind does: the tensor's dtype stays. Among
+themselves they compute as Python does, see `number_operators.py`.
 """
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import NamedTuple
 
 import numpy
 
 from ..engine.core.dim import Dim
-from ..engine.core.dispatch import Recording, current
+from ..engine.core.dispatch import current
 from ..engine.core.dtype import FLOATS, HALVES, bool_, float32, float64, int64
-from ..engine.core.errors import type_error
 from ..engine.core.op import OPS
 from ..engine.core.spec import promote, scalar_dtype
 from ..engine.eager.tensor import Tensor, wrap
 from ..engine.ir.builder import no_value_error
 from ..engine.jit.effects import check_held
+from ..engine.jit.refusal import refusal
 from ..engine.ops import creation, elementwise, logic
 
 LIMIT = 2**63
@@ -50,6 +40,9 @@ class Number(Tensor):
 
     bound: int | None = None
     """The greatest absolute value that a whole number may have, if that is known."""
+
+    mixed = False
+    """Whether only a run knows if it is an int or a float. It is held as a float then."""
 
     def astype(self, dtype):
         """The number as a tensor of a dtype."""
@@ -94,6 +87,12 @@ def kind_of(x) -> type:
     return x.kind if isinstance(x, Number) else int if isinstance(x, Dim) else type(x)
 
 
+def is_mixed(numbers) -> bool:
+    """Whether only a run knows if one of the numbers, or their sum, is an int or a float."""
+    floats = [x for x in numbers if kind_of(x) is float]
+    return bool(floats) and all(getattr(x, "mixed", False) for x in floats)
+
+
 def is_number(x) -> bool:
     """Whether a value is a number of Python, or stands for one."""
     return type(x) in DTYPES or isinstance(x, Number | Dim)
@@ -104,7 +103,7 @@ def widest(kinds) -> type:
     return max(kinds, key=[*DTYPES].index)
 
 
-def number(x: Tensor, bound: int | None = None) -> Number:
+def number(x: Tensor, bound: int | None = None, mixed: bool = False) -> Number:
     """What a tensor without axes holds, as a number. It has at most this absolute value."""
     top = current.top
     if not isinstance(top, CombiningNumbers):
@@ -112,7 +111,7 @@ def number(x: Tensor, bound: int | None = None) -> Number:
     kind = kind_of_dtype(x.spec.dtype)
     now = wrap(top.now(top.lift(x)))  # later writes do not change it
     found = now.astype(DTYPES[kind])
-    found.__class__, found.kind, found.bound = Number, kind, bound
+    found.__class__, found.kind, found.bound, found.mixed = Number, kind, bound, mixed
     return found
 
 
@@ -182,6 +181,10 @@ class CombiningNumbers:
             return super().apply(op, inputs, attrs)
         examples = [x.kind() if isinstance(x, Number) else getattr(x, "spec", x) for x in inputs]
         dtypes, result = dtypes_beside(op, examples, attrs)
+        if any(isinstance(x, Number) and x.mixed for x in inputs):
+            whole = [0 if getattr(x, "mixed", False) else y for x, y in zip(inputs, examples)]
+            if dtypes_beside(op, whole, attrs) != (dtypes, result):
+                raise mixed_error()
         apply = super().apply
         if result in HALVES and not any(getattr(x, "shape", ()) for x in examples):
             inputs = [x.astype(float32) if isinstance(x, Tensor) else x for x in inputs]
@@ -190,6 +193,14 @@ class CombiningNumbers:
         inputs = [x.astype(d) if isinstance(x, Number) else x for x, d in zip(inputs, dtypes)]
         y = apply(op, inputs, attrs)
         return y if result is None or y.spec.dtype == result else y.astype(result)
+
+
+def mixed_error() -> Exception:
+    return refusal(
+        "a number of which only a run knows whether it is an int or a float, where that says what "
+        "dtype or what text there is",
+        hint="float(x) or int(x) makes it one of them; or choose between numbers of one kind",
+    )
 
 
 @lru_cache
@@ -225,153 +236,3 @@ def check_fits(x, dtype) -> None:
         n = plain(x)
         held = logic.bitwise_and(n >= int(least), n <= int(most))
         check_held(held, f"a whole number of Python is out of bounds for {dtype}", ValueError)
-
-
-# ---- among numbers -------------------------------------------------------------------------------
-
-
-class Growing(NamedTuple):
-    """An operator of Python whose result may be larger than its operands."""
-
-    compute: Callable
-    bound: Callable  # of the result, from those of the operands
-    small: int  # beside a constant below it an operand without a bound needs no check
-
-
-def power(a: int, b: int) -> int:
-    return a**b if b < 64 else LIMIT if a > 1 else a
-
-
-GROWS = {
-    "add": Growing(operator.add, operator.add, SMALL),
-    "sub": Growing(operator.sub, operator.add, SMALL),
-    "mul": Growing(operator.mul, operator.mul, 2),
-    "pow": Growing(operator.pow, power, 2),
-    "lshift": Growing(lambda a, b: a * 2.0**b, lambda a, b: a << min(b, 64), 0),
-}
-KEEPS = {"neg": 0, "pos": 0, "abs": 0, "floordiv": 0, "mod": 1, "rshift": 0}
-"""Other operators, and the operand whose bound the result has."""
-
-
-def bound_of(x) -> int | None:
-    """The greatest absolute value of a whole number, None if it is not known."""
-    if kind_of(x) is bool:
-        return 1
-    return x.bound if isinstance(x, Number) else None if isinstance(x, Dim) else abs(x)
-
-
-def bound_of_result(name: str, numbers) -> int | None:
-    """The bound of a result; the program checks that it has 64 bits if no bound says so."""
-    if name in KEEPS:
-        return bound_of(numbers[KEEPS[name]])
-    rule, bounds = GROWS.get(name), [*map(bound_of, numbers)]
-    if rule is None:
-        return None
-    if None not in bounds:
-        bound = rule.bound(*bounds)
-        if bound < LIMIT:
-            return bound
-    elif any(type(x) is int and abs(x) < rule.small for x in numbers):
-        return None
-    result = rule.compute(*(converted(x, float) for x in numbers))
-    check_held(elementwise.abs(result) < float(LIMIT), OVERFLOW, OverflowError)
-    return None
-
-
-def held_unless(x, safe: Callable, text: str, error: type) -> None:
-    """Let the program raise an error unless `safe(x)`."""
-    if isinstance(x, Tensor | Dim) or not safe(x):
-        check_held(safe(as_tensor(x, kind_of(x))), text, error)
-
-
-def nonzero(x):
-    return x != 0
-
-
-def not_negative(x):
-    return x >= 0
-
-
-def whole_kind(name: str, kinds) -> type:
-    """The kind of `a & b` and `a << b`."""
-    if float in kinds:
-        raise type_error(f"`{name}` of a float", expected="whole numbers or booleans")
-    return bool if name in ("and", "or", "xor") and {*kinds} == {bool} else int
-
-
-def compute(name: str, *numbers):
-    """An operator of Python on numbers, of which at least one is a Number."""
-    kinds = [*map(kind_of, numbers)]
-    kind = widest(kinds)
-    if name in ("truediv", "floordiv", "mod"):
-        held_unless(numbers[1], nonzero, "division by zero", ZeroDivisionError)
-    if name in ("and", "or", "xor", "lshift", "rshift", "invert"):
-        kind = whole_kind(name, kinds)
-    elif name not in COMPARISONS:
-        kind = float if name == "truediv" else widest([kind, int])
-    if name == "pow":
-        negative = type(numbers[1]) is int and numbers[1] < 0
-        if kind is float or negative:
-            return float_power(*numbers)
-        text = "a whole number to a power that is negative in this run: in Python it is a float"
-        held_unless(numbers[1], not_negative, text, NotImplementedError)
-    if "shift" in name:
-        held_unless(numbers[1], not_negative, "negative shift count", ValueError)
-    bound = bound_of_result(name, numbers) if kind is int and name not in COMPARISONS else None
-    if "shift" in name:
-        numbers = (as_tensor(numbers[0], int), elementwise.minimum(as_tensor(numbers[1], int), 63))
-    function = getattr(operator, f"{name}_" if name in ("and", "or") else name)
-    return number(function(*(converted(x, kind) for x in numbers)), bound)
-
-
-def float_power(a, b) -> Number:
-    """`a ** b` in double precision; raises Python's errors, and one where Python has complex."""
-    a, b = as_tensor(a, float), as_tensor(b, float) if isinstance(b, Number | Dim) else float(b)
-    zero = logic.bitwise_or(a != 0, b >= 0) if isinstance(b, Tensor) else None
-    if zero is not None or b < 0:
-        text = "0.0 cannot be raised to a negative power"
-        check_held(a != 0 if zero is None else zero, text, ZeroDivisionError)
-    y = a**b
-    finite = elementwise.abs(a) < math.inf
-    if isinstance(b, Tensor):
-        finite = logic.bitwise_and(finite, elementwise.abs(b) < math.inf)
-    infinite = logic.bitwise_not(finite)
-    if isinstance(b, Tensor) or not b.is_integer():
-        text = "a negative number to a fractional power: in Python it is a complex number"
-        check_held(logic.bitwise_or(y == y, infinite), text, NotImplementedError)
-    held = logic.bitwise_or(elementwise.abs(y) < math.inf, infinite)
-    check_held(
-        logic.bitwise_or(held, y != y), "(34, 'Numerical result out of range')", OverflowError
-    )
-    return number(y)
-
-
-COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
-ONE = ("neg", "pos", "abs", "invert")
-TWO = (*GROWS, "truediv", "floordiv", "mod", "rshift", "and", "or", "xor")
-
-
-def method(name: str, turned: bool = False):
-    """The method of an operator: Python's on numbers; beside a tensor it is the tensor's."""
-    dunder = f"__{'r' * turned}{name}__"
-
-    @Recording(False)
-    def among_numbers(*numbers):
-        return compute(name, *numbers)
-
-    def apply(self, *others):
-        if all(map(is_number, others)):
-            return among_numbers(*others, self) if turned else among_numbers(self, *others)
-        return getattr(Tensor, dunder, unknown)(self, *others)
-
-    return apply
-
-
-def unknown(*operands):
-    return NotImplemented
-
-
-for name in (*ONE, *TWO, *COMPARISONS):
-    setattr(Number, f"__{name}__", method(name))
-for name in TWO:
-    setattr(Number, f"__r{name}__", method(name, turned=True))

@@ -17,6 +17,7 @@ from ..eager.numbers import (
     boolean,
     is_number,
     kind_of,
+    mixed_error,
     number,
     widest,
 )
@@ -77,15 +78,21 @@ def only_element(x):
 
 def isinstance_(x, kinds):
     """`isinstance`: a number that only a run knows is what it is in eager mode."""
-    if isinstance(x, Number | Dim):
-        return isinstance(kind_of(x)(), kinds)
-    return isinstance(x, kinds)
+    if not isinstance(x, Number | Dim):
+        return isinstance(x, kinds)
+    found = isinstance(kind_of(x)(), kinds)
+    if getattr(x, "mixed", False) and isinstance(0, kinds) is not found:
+        raise mixed_error()
+    return found
 
 
 def type_(*args, **kwargs):
     """`type`: of a number that only a run knows that of eager mode."""
-    of_number = len(args) == 1 and isinstance(args[0], Number | Dim)
-    return kind_of(args[0]) if of_number else type(*args, **kwargs)
+    if len(args) != 1 or not isinstance(args[0], Number | Dim):
+        return type(*args, **kwargs)
+    if getattr(args[0], "mixed", False):
+        raise mixed_error()
+    return kind_of(args[0])
 
 
 def numpy_(x, blocking=True):

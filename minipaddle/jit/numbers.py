@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
+from ..eager.number_operators import bound_of
 from ..eager.numbers import (
     DTYPES,
     LIMIT,
     Number,
     as_tensor,
-    bound_of,
     is_number,
     kind_of,
     number,
@@ -28,8 +28,14 @@ def note_chosen(out, *items):
     """out itself; as a number, if it is one of `items` and these are numbers."""
     if not (isinstance(out, Tensor) and all(map(is_number, items))):
         return out
-    bounds = [bound_of(x) for x in items if kind_of(x) is not float]
-    return number(out, None if len(bounds) < len(items) or None in bounds else max(bounds))
+    bounds = [None if kind_of(x) is float else bound_of(x) for x in items]
+    return number(out, None if None in bounds else max(bounds), chooses_kind(*items))
+
+
+def chooses_kind(*items) -> bool:
+    """Whether a choice between numbers decides if there is an int or a float."""
+    kinds = {*map(kind_of, items)}
+    return float in kinds and (len(kinds) > 1 or any(getattr(x, "mixed", False) for x in items))
 
 
 def refuse_long(place, *numbers) -> None:
@@ -122,6 +128,7 @@ class NumberLoop(KINDS[-1]):
     def __init__(self, *args):
         super().__init__(*args)
         self.tensors: set = set()  # (key of the place, number of the leaf): a number at first only
+        self.mixed: set = set()  # likewise: ints in some iterations, floats in others
 
     def is_number(self, i: int, j: int) -> bool:
         """Whether leaf j of place i is a number in all iterations."""
@@ -152,7 +159,10 @@ class NumberLoop(KINDS[-1]):
 
     def noted(self, slots, values) -> list:
         """The carried values, with numbers as numbers."""
-        return [number(x) if self.is_number(i, j) else x for (i, j), x in zip(slots, values)]
+        return [
+            number(x, mixed=(self.places[i].key, j) in self.mixed) if self.is_number(i, j) else x
+            for (i, j), x in zip(slots, values)
+        ]
 
     def out(self, i, j, before):
         leaf, name = self.after[i].leaves[j], (self.places[i].key, j)
@@ -163,6 +173,9 @@ class NumberLoop(KINDS[-1]):
             return y
         kind = kind_of(leaf)
         if self.is_number(i, j):
+            first = self.before[i].leaves[j]
+            if name not in self.mixed and chooses_kind(first, leaf):
+                learn(self.mixed, {name})
             return as_tensor(leaf, widest([kind, kind_of(before)]))
         dtype = promote("a loop", [before.spec, kind()])
         if isinstance(leaf, Number):

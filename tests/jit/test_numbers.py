@@ -201,6 +201,32 @@ def test_what_needs_the_value_is_refused(function):
         to_static(function)(tensor(2.0, "float64"))
 
 
+def mixed_in_a_loop(x):
+    total, i = 0, 0
+    while i < x:
+        total, i = total + x.item(), i + 1
+    return total
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: max(x.item(), 0), lambda x: x.item() if x > 0 else 1, mixed_in_a_loop]
+)
+def test_an_int_or_a_float_is_refused_where_it_matters_which(make):
+    x, eight = tensor(2.5, "float64"), paddle.to_tensor(8)
+    agrees(lambda x: [make(x) * ONE, make(x) / 3 * ONE, (make(x) + 0.5) * eight, float(make(x))], x)
+    agrees(lambda x: [make(x) > 2, int(make(x)) * eight, isinstance(make(x), int | float)], x)
+    for use in (
+        lambda x: make(x) * eight,
+        lambda x: eight < -make(x),
+        lambda x: paddle.to_tensor(make(x) + 1),
+        lambda x: eight if isinstance(make(x) % 5, int) else x,
+        lambda x: type(make(x)) is int,
+        lambda x: print(make(x)),
+    ):
+        with pytest.raises(Exception, match="whether it is an int or a float"):
+            to_static(use)(x)
+
+
 # ---- item ----------------------------------------------------------------------------------------
 
 
