@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from functools import lru_cache, wraps
 
-import numpy
-
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
 from ..engine.core.dtype import FLOATS, HALVES, bool_, float32, float64, int64
@@ -184,7 +182,7 @@ class CombiningNumbers:
         if any(isinstance(x, Number) and x.mixed for x in inputs):
             whole = [0 if getattr(x, "mixed", False) else y for x, y in zip(inputs, examples)]
             if dtypes_beside(op, whole, attrs) != (dtypes, result):
-                raise mixed_error()
+                refuse_mixed(*inputs)
         apply = super().apply
         if result in HALVES and not any(getattr(x, "shape", ()) for x in examples):
             inputs = [x.astype(float32) if isinstance(x, Tensor) else x for x in inputs]
@@ -195,12 +193,14 @@ class CombiningNumbers:
         return y if result is None or y.spec.dtype == result else y.astype(result)
 
 
-def mixed_error() -> Exception:
-    return refusal(
-        "a number of which only a run knows whether it is an int or a float, where that says what "
-        "dtype or what text there is",
-        hint="float(x) or int(x) makes it one of them; or choose between numbers of one kind",
-    )
+def refuse_mixed(*values) -> None:
+    """Refuse a number that may be an int or a float where it matters which."""
+    if any(getattr(x, "mixed", False) for x in values):
+        raise refusal(
+            "a number of which only a run knows whether it is an int or a float, where that says "
+            "what dtype or what text there is",
+            hint="float(x) or int(x) makes it one of them; or choose between numbers of one kind",
+        )
 
 
 @lru_cache
@@ -231,8 +231,9 @@ def check_fits(x, dtype) -> None:
     """Let the program check that a whole number is one of the tensor's dtype, as NumPy does."""
     if not isinstance(x, Number) or x.kind is not int or dtype.kind not in "iu":
         return
-    least, most = numpy.iinfo(dtype).min, numpy.iinfo(dtype).max
-    if dtype.itemsize < 8 and (x.bound is None or least == 0 or x.bound > most):
+    bits, signed = 8 * dtype.itemsize, dtype.kind == "i"
+    most = 2 ** (bits - signed) - 1
+    if bits < 64 and (x.bound is None or not signed or x.bound > most):
         n = plain(x)
-        held = logic.bitwise_and(n >= int(least), n <= int(most))
+        held = logic.bitwise_and(n >= (-most - 1 if signed else 0), n <= most)
         check_held(held, f"a whole number of Python is out of bounds for {dtype}", ValueError)

@@ -17,7 +17,6 @@ from ..eager.numbers import (
     boolean,
     is_number,
     kind_of,
-    mixed_error,
     number,
     widest,
 )
@@ -81,8 +80,8 @@ def isinstance_(x, kinds):
     if not isinstance(x, Number | Dim):
         return isinstance(x, kinds)
     found = isinstance(kind_of(x)(), kinds)
-    if getattr(x, "mixed", False) and isinstance(0, kinds) is not found:
-        raise mixed_error()
+    if isinstance(0, kinds) is not found:
+        refuse_mixed(x)
     return found
 
 
@@ -90,8 +89,7 @@ def type_(*args, **kwargs):
     """`type`: of a number that only a run knows that of eager mode."""
     if len(args) != 1 or not isinstance(args[0], Number | Dim):
         return type(*args, **kwargs)
-    if getattr(args[0], "mixed", False):
-        raise mixed_error()
+    refuse_mixed(*args)
     return kind_of(args[0])
 
 

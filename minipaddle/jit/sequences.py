@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from functools import reduce
 
-from ..eager.numbers import as_tensor, is_number, kind_of, number
+from ..eager.numbers import as_int, as_tensor, is_number, kind_of, number
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
 from ..engine.core.errors import type_error
@@ -35,18 +35,24 @@ def range_(*limits):
     """`range(start, stop, step)`; any of these may be a tensor."""
     if not any(is_static(x) or isinstance(x, Dim) for x in limits):
         return builtins.range(*limits)
-    limits = [scalar(whole(x)) if is_static(x) else x for x in limits]
+    limits = [scalar(whole(x)).detach() if is_static(x) else x for x in limits]
     start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
+    first, by = map(as_index, (start, step))
     if type(step) is int and step == 1:
-        return Sequence(stop - start, lambda k: start + k, "range() of a tensor")
+        return Sequence(stop - start, lambda k: first + k, "range() of a tensor")
     sign = elementwise.sign(step) if type(step) is not int else 1 if step > 0 else -1
     length = (stop - start + step - sign) // step
-    return Sequence(length, lambda k: start + k * step, "range() of a tensor")
+    return Sequence(length, lambda k: first + k * by, "range() of a tensor")
+
+
+def as_index(x):
+    """A number of Python; of a tensor one that only a run knows."""
+    return as_int(x) if is_static(x) else x
 
 
 def enumerate_(items, start=0):
     """`enumerate`."""
-    known = sequence(items)
+    known, start = sequence(items), as_index(start)
     if known is not None:
         return Sequence(known.length, lambda k: (start + k, known.at(k)))
     if is_static(start):

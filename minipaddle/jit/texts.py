@@ -8,7 +8,7 @@ import re
 from itertools import count
 from string import Formatter
 
-from ..eager.numbers import Number, mixed_error
+from ..eager.numbers import Number, refuse_mixed
 from ..engine.core.dispatch import current, note_refusal
 from ..engine.core.errors import caller, teach, type_error
 from ..engine.eager.control_flow import is_static
@@ -77,8 +77,8 @@ def text(*parts):
             found += value.parts
             value.shown = True
         elif is_later(value) and type(value) is not Text:
-            if getattr(value, "mixed", False) and f"{conversion}{spec}"[-1] not in "eEfFgG%":
-                raise mixed_error()
+            if f"{conversion}{spec}"[-1] not in "eEfFgG%":
+                refuse_mixed(value)
             found.append(part)
         else:
             found.append(written(value, conversion, spec))

@@ -56,6 +56,9 @@ def converted(name, text, **context):
         ("negation", "not a, -a", "(_jst.not_(a), -a)"),
         ("chains", "a < b <= c; a < b",
          "_jst.chain(a, '<', lambda: b, '<=', lambda: c)\na < b"),
+        ("texts", "f'a {x!r:{n}}', '{}'.format(x, *a, k=1), '%d' % x, f'a', x % '%d', x.format(1)",
+         "(_jst.text('a ', (x, 114, _jst.text((n, -1, '')))), _jst.format_text('{}', x, *a, k=1), "
+         "_jst.percent('%d', x), f'a', x % '%d', x.format(1))"),
         ("membership", "a in b, a not in b, a < b", "(_jst.in_(a, b), _jst.not_in(a, b), a < b)"),
         ("assertions", "assert a, b", "_jst.assert_(a, lambda: b)"),
         ("assertions", "assert a", "_jst.assert_(a)"),

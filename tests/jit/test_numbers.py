@@ -284,6 +284,19 @@ def as_limits_of_a_loop(x):
     return total, total * count, count / 7 * ONE.astype("float64")
 
 
+def as_items_of_a_loop(x):
+    total = paddle.zeros([], "int32")
+    for i in range(x, 3 * x + 1, x):
+        total = total * 2 + i
+    for i in range(x - 5, x):
+        total = total * 2 - i
+    for i, y in enumerate(ONE, x):
+        total = total * 2 + i * y.item()
+    for i in range(2):
+        total = total.astype("int32") * 3 + i
+    return total
+
+
 def chosen(x):
     n = 0.1 if x > 1 else 0.3
     m = x.item() if x > 5 else 2
@@ -361,7 +374,7 @@ def written(x):
     return y, z[1] * ONE.astype("int32"), z[2] * ONE.astype("int32")
 
 
-FLOWS = [as_sizes, as_limits_of_a_loop, chosen, chosen_by_a_function, carried,
+FLOWS = [as_sizes, as_limits_of_a_loop, as_items_of_a_loop, chosen, chosen_by_a_function, carried,
          a_number_that_becomes_a_tensor, a_whole_number_that_becomes_a_float, counted, built_in,
          in_functions, read_before_a_write, written]  # fmt: skip
 

@@ -85,7 +85,14 @@ Operators, builtins, attributes
   t.item(), t.numpy() of whole numbers: logic.item_as_a_size logic.item_as_a_number
       logic.numpy_and_tolist_of_whole_numbers
   t.numpy() of others: test_reading.test_it_agrees_with_an_array
-  t.item() of others: test_calls.test_values_are_not_there_yet!
+  t.item(), t.item(i, j) of others: test_numbers.test_item_at_an_index
+      test_numbers.test_they_flow_on_as_pythons_do
+  numbers of a run, among themselves: test_numbers.test_among_numbers_they_compute_as_python_does
+      test_numbers.test_errors_are_pythons
+  numbers of a run, beside tensors: test_numbers.test_beside_tensors_they_are_weak
+  functions of math: test_numbers.test_functions_of_one_number
+  texts with a tensor's value, printed: test_texts.test_it_prints_when_it_runs
+  texts with a tensor's value, used otherwise: test_texts.test_other_uses_are_refused!
   seeds of NumPy and Python: test_once.test_a_seed_acts_in_each_call
   numbers drawn by NumPy and Python: test_once.test_a_draw_is_taken_once
   NumPy on a tensor: test_calls.test_values_are_not_there_yet!
