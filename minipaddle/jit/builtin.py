@@ -18,6 +18,7 @@ from ..eager.numbers import (
     is_number,
     kind_of,
     number,
+    refuse_mixed,
     widest,
 )
 from ..engine.core.dim import Dim, larger, smaller

@@ -517,13 +517,13 @@ def test_a_probe_of_an_object_is_no_refusal():
 
 
 TRACING = ["engine/ir/builder", "engine/eager/aliases", "engine/eager/control_flow",
-           "eager/custom", "eager/hosting", "eager/sizes", "engine/eager/tracer",
+           "eager/custom", "eager/hosting", "eager/numbers", "eager/sizes", "engine/eager/tracer",
            "engine/core/polynomial", "engine/core/dim",
            *(f"engine/jit/{name}" for name in ("aliasing", "branching", "calling", "effects",
              "journal", "leaves", "looping", "maybe_undefined", "truth",
              "writing")),
-           *(f"jit/{name}" for name in ("aliasing", "builtin", "outside", "peeling", "printing",
-             "raising", "reading", "sequences", "snapshot")),
+           *(f"jit/{name}" for name in ("aliasing", "builtin", "numbers", "outside", "peeling",
+             "printing", "raising", "reading", "sequences", "snapshot", "texts")),
            "jit/converters/assertions", "tensor/growing_lists", "tensor/sequences"]  # fmt: skip
 """The modules that work only while a program is traced."""
 NOTING = {"note_refusal", "refusal", "unsupported", "no_value_error", "unknown_yet", "mismatch",
@@ -539,6 +539,7 @@ EAGER_TOO = {
     ("control_flow", "ValueError"): "a body's mistake",
     ("polynomial", "ZeroDivisionError"): "a size divided by 0",
     ("sequences", "type_error"): "range() of a float tensor",
+    ("texts", "type_error"): "a text + a number",
     ("maybe_undefined", "UnboundLocalError"): "the variable has no value for certain",
     ("assertions", "AssertionError"): "the user's assertion on a Python value",
     ("raising", "raised.error"): "the user's error in an iteration that runs for certain",
