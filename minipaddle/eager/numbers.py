@@ -188,9 +188,21 @@ class CombiningNumbers:
             inputs = [x.astype(float32) if isinstance(x, Tensor) else x for x in inputs]
         for x, dtype in zip(inputs, dtypes, strict=True):
             check_fits(x, dtype)
+        if casts_itself(op, inputs, attrs, dtypes, result):
+            inputs = [plain(x) if isinstance(x, Number) else x for x in inputs]
         inputs = [x.astype(d) if isinstance(x, Number) else x for x, d in zip(inputs, dtypes)]
         y = apply(op, inputs, attrs)
         return y if result is None or y.spec.dtype == result else y.astype(result)
+
+
+def casts_itself(op, inputs, attrs, dtypes, result) -> bool:
+    """Whether an operator brings whole numbers into its dtype as a cast before it would."""
+    kinds = [x.kind for x in inputs if isinstance(x, Number)]
+    if result is None or result in HALVES or float in kinds:
+        return False
+    specs = [getattr(x, "spec", x) for x in inputs]
+    dtype = next(d for d in dtypes if d is not None)
+    return dtype in FLOATS and op.dtypes(specs, attrs) == (dtype, result)
 
 
 def refuse_mixed(*values) -> None:
