@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 from copy import deepcopy
 from itertools import zip_longest
 from operator import attrgetter
 from types import MethodType
+from typing import NamedTuple
 
-from ..engine.core.errors import teach
+from numpy import ndarray
+
+from ..engine.core.errors import teach, value_error
+from ..engine.eager.tensor import Tensor, same_value
 from ..engine.jit.cache import Cache, cache_key
 from ..engine.jit.capture import Captured
 from ..engine.jit.to_static import StaticFunction
 from ..engine.jit.transpile import code_text
-from ..engine.jit.tree import flatten
+from ..engine.jit.tree import flatten, flatten_call
 from ..engine.jit.user_lines import in_user_lines
 from ..ir.input_spec import InputSpec
 from ..tensor.methods import own_members
@@ -39,7 +44,7 @@ class Inspection:
     @property
     def concrete_program(self):
         """The program written last; before the first call that of the input_spec. Raises
-        RuntimeError if there is neither.
+        ValueError if there is neither.
 
         Source: Paddle `StaticFunction.concrete_program`.
         """
@@ -47,15 +52,47 @@ class Inspection:
             self.trace_spec()
         return written_last(self)
 
-    def trace_spec(self) -> None:
-        """Write the program of the input_spec."""
-        leaves, structure = flatten((tuple(self.input_spec), {}))
-        places = [k for k, x in enumerate(leaves) if isinstance(x, InputSpec)]
-        found = [(leaves[k].spec(n), leaves[k].stop_gradient) for n, k in enumerate(places)]
-        specs = [(spec.shape, spec.dtype, stop) for spec, stop in found]
+    def trace_spec(self) -> Captured:
+        """The program of the input_spec."""
+        return self.program_of(tuple(self.input_spec), {})
+
+    def get_concrete_program(self, *args, **kwargs) -> ConcreteProgram:
+        """The program of a call, and what runs it; nothing runs yet.
+
+        InputSpecs stand for tensors. Each kind of call has one program: arguments that are equal to
+        their defaults need not be given. Raises ValueError where a parameter has no value.
+        Source: Paddle `StaticFunction.get_concrete_program`.
+
+        >>> import minipaddle as paddle
+        >>> double = paddle.jit.to_static(lambda x: x * 2)
+        >>> program, run = double.get_concrete_program(paddle.static.InputSpec([3]))
+        >>> program.inputs[0].name, run([paddle.ones([3])]).tolist()
+        ('x', [2.0, 2.0, 2.0])
+        """
+        own, signature = f"get_concrete_program of {self.__name__}", inspect.signature(self.function)
+        given = signature.bind_partial(*args, **kwargs)
+        for name, each in signature.parameters.items():
+            optional = each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+            if name not in given.arguments and not optional and each.default is each.empty:
+                raise value_error(f"{own}: nothing is given for {name!r}", hint="an InputSpec")
+            if name in given.arguments and same_value(given.arguments[name], each.default):
+                del given.arguments[name]
+        captured = self.program_of(given.args, given.kwargs)
+        return ConcreteProgram(captured, Runner(captured))
+
+    def program_of(self, args: tuple, kwargs: dict) -> Captured:
+        """The program of a call, from the cache or written now."""
+        leaves, structure = flatten_call(args, kwargs)
+        leaves = [Tensor(x) if isinstance(x, ndarray) else x for x in leaves]
+        places = [k for k, x in enumerate(leaves) if isinstance(x, InputSpec | Tensor)]
+        each = [x.spec(n) if isinstance(x, InputSpec) else x.spec
+                for n, x in enumerate(leaves[k] for k in places)]  # fmt: skip
+        stops = [leaves[k].stop_gradient for k in places]
+        specs = [(spec.shape, spec.dtype, stop) for spec, stop in zip(each, stops, strict=True)]
         try:
             key = cache_key(leaves, structure, places, specs)
-            self.capture(key, leaves, structure, places, {})
+            found = self.cache.find(key, {})
+            return found or self.capture(key, leaves, structure, places, {})
         except Exception as error:
             in_user_lines(error)
             raise
@@ -109,13 +146,7 @@ class Inspection:
 
         Source: Paddle `StaticFunction.inputs`.
         """
-        found, wanted = self.concrete_program, flatten(tuple(self.input_spec or ()))[0]
-        wanted = [x for x in wanted if isinstance(x, InputSpec)][: len(found.stops)]
-        given = zip_longest(found.program.inputs, found.stops, wanted)
-        return [
-            InputSpec(w.shape if w else r.shape, r.dtype, (w and w.name) or r.attrs["name"], s)
-            for r, s, w in given
-        ]
+        return inputs_of(self.concrete_program, flatten(tuple(self.input_spec or ()))[0])
 
     @property
     def outputs(self) -> list:
@@ -130,8 +161,8 @@ class Inspection:
         return getattr(self.function, "__self__", None)
 
     def train(self) -> None:
-        """Does nothing; raises RuntimeError if the layer evaluates, because the layer sets its
-           mode.
+        """Note that the function trains; raises RuntimeError if its layer evaluates, because the
+        layer sets its mode.
 
         Source: Paddle `StaticFunction.train`.
         """
@@ -147,6 +178,7 @@ class Inspection:
             raise RuntimeError(
                 teach(f"{how}() of a layer's {self.__name__}", hint=f"layer.{how}() sets the mode")
             )
+        self._training = training
 
     def explain(self) -> str:
         """Why each program was written, in order."""
@@ -162,7 +194,12 @@ class Inspection:
         return self.function
 
     def __deepcopy__(self, memo) -> StaticFunction:
-        """A converted function of its own; of a method that of the copied object."""
+        """The function as it was written; of a method the converted one of the copied object.
+
+        Source: Paddle `StaticFunction.__deepcopy__`.
+        """
+        if self.class_instance is None:
+            return self.function
         function, given = deepcopy(self.function, memo), (self.build_strategy, self.backend)
         made = StaticFunction(function, self.input_spec, *given)
         made.is_property = self.is_property
@@ -181,9 +218,52 @@ class Inspection:
         return found
 
 
+class ConcreteProgram(NamedTuple):
+    """A program, and what runs it."""
+
+    program: Captured
+    run: Runner
+
+
+class Runner(NamedTuple):
+    """Runs a program: `runner(tensors)` gives what the function returns."""
+
+    captured: Captured
+
+    def __call__(self, inputs: list):
+        return self.captured.restore(*self.captured(inputs))
+
+
+def inputs_of(captured: Captured, wanted: list) -> list[InputSpec]:
+    """The inputs of a program as InputSpecs; those that are `wanted` have names and open sizes."""
+    wanted = [x for x in wanted if isinstance(x, InputSpec)][: len(captured.stops)]
+    given = zip_longest(captured.program.inputs, captured.stops, wanted)
+    return [
+        InputSpec(
+            w.shape if w else [n if isinstance(n, int) else -1 for n in r.shape],
+            r.dtype,
+            (w and w.name) or r.attrs["name"],
+            stop,
+        )
+        for r, stop, w in given
+    ]
+
+
+def concrete_programs(cache: Cache) -> list:
+    """The programs that are kept. Source: Paddle `ProgramCache.concrete_programs`."""
+    return [each for entries in cache.entries.values() for each in entries]
+
+
+def last(cache: Cache):
+    """The program that was used last. Source: Paddle `ProgramCache.last`."""
+    return max(concrete_programs(cache), key=lambda captured: captured.hits[1])
+
+
 written_last = StaticFunction.concrete_program.fget
 
 for name, member in own_members(Inspection).items():
     setattr(StaticFunction, name, member)
 
 Captured.main_program = property(attrgetter("program"))  # as Paddle's ConcreteProgram has it
+Captured.inputs = property(lambda captured: inputs_of(captured, captured.arguments[0]))
+Cache.concrete_programs, Cache.last = concrete_programs, last

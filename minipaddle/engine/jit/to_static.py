@@ -6,6 +6,7 @@ import inspect
 import re
 import threading
 import warnings
+from collections import Counter
 from functools import update_wrapper
 from time import perf_counter
 
@@ -13,7 +14,7 @@ from numpy import ndarray
 
 from ..core.dim import with_hints
 from ..core.dispatch import current
-from ..core.errors import teach
+from ..core.errors import value_error
 from ..core.record import Spec
 from ..eager.tensor import Tensor
 from ..executors.executable_cache import ExecutableCache, backend_named
@@ -181,12 +182,10 @@ class StaticFunction:
 
     @property
     def concrete_program(self):
-        """The program written last. Raises RuntimeError if there is none yet."""
+        """The program written last. Raises ValueError if there is none yet."""
         found = self.captured_programs()
         if not found:
-            raise RuntimeError(
-                teach(f"{self.__name__} has no program yet", hint="call it once, or jit.save it")
-            )
+            raise value_error(f"{self.__name__} has no program yet", hint="call it, or jit.save it")
         return found[-1]
 
 
@@ -220,7 +219,9 @@ def tensor_function(function, leaves, structure, places, apart: bool = False):
 
 
 def argument_names(function, structure) -> list[str]:
-    """A name for each leaf of the arguments (args, kwargs): `x`, `states_0`, `mask`."""
+    """A name for each leaf of the arguments (args, kwargs): `x`, `states_0`, `mask`; in a dict its
+    key alone, as in Paddle, unless two leaves would have that name.
+    """
     parameters = inspect.signature(function).parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "x")
@@ -231,5 +232,7 @@ def argument_names(function, structure) -> list[str]:
         *zip(named, args.children, strict=False),
         *zip(kwargs.keys, kwargs.children, strict=True),
     ):
-        found += [re.sub(r"\W+", "_", f"{name}{path}").strip("_") for path in paths(inside)]
-    return found
+        found += [(f"{name}{path}", path.rpartition("['")[2]) for path in paths(inside)]
+    pairs = [tuple(re.sub(r"\W+", "_", text).strip("_") for text in each) for each in found]
+    known = Counter(key for _, key in pairs)
+    return [key if key.isidentifier() and known[key] == 1 else whole for whole, key in pairs]
