@@ -287,6 +287,7 @@ class Stub:
         self.after = [a for a in captured.after if type(a) is not Gradient or a.outputs]
         self.recorded = captured.backward is not None and self.now[0]
         more = self.writers or self.after or self.recorded or captured.left or captured.same
+        more = more or captured.wanting
         if captured.restore is alone and len(captured.program.outputs) == 1 and not more:
             self.plan.tensor = id(Tensor)  # then C wraps the result
 

@@ -8,6 +8,7 @@ import warnings
 from ..engine.core.errors import teach
 from ..engine.jit.ignore import MARK
 from ..engine.jit.to_static import StaticFunction, Switch
+from .ignoring import Unconverted
 
 
 def enable_to_static(enable_to_static_bool: bool) -> None:
@@ -66,8 +67,6 @@ def to_static(
         raise TypeError(teach(f"to_static takes no argument {unknown.pop()!r}"))
 
     def decorate(target):
-        if getattr(target, MARK, False):
-            return target
         if hasattr(target, "forward") and not inspect.isclass(target):
             return layer_to_static(target, input_spec, build_strategy, backend)
         if isinstance(target, StaticFunction):
@@ -76,7 +75,7 @@ def to_static(
             raise TypeError(
                 teach(f"to_static was given {target!r:.60}", expected="a function or a Layer")
             )
-        static = StaticFunction(target, input_spec, build_strategy, backend)
+        static = converted(target, input_spec, build_strategy, backend)
         static.is_property = kwargs.get("property", False)
         return static
 
@@ -90,5 +89,9 @@ def layer_to_static(layer, input_spec, build_strategy, backend):
     if isinstance(forward, StaticFunction):
         warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
         forward = forward.function
-    layer.forward = StaticFunction(forward, input_spec, build_strategy, backend)
+    layer.forward = converted(forward, input_spec, build_strategy, backend)
     return layer
+
+
+def converted(function, *settings) -> StaticFunction:
+    return (Unconverted if getattr(function, MARK, False) else StaticFunction)(function, *settings)

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+from textwrap import dedent
 from types import ModuleType
 
 from ..engine.core.errors import teach
 from ..engine.jit import ignore
+from ..engine.jit.to_static import StaticFunction
+
+
+class Unconverted(StaticFunction):
+    """What `to_static` gives for a function that `not_to_static` excludes: calls run it as it is."""
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+    @property
+    def code(self) -> str:
+        """The source, as it is written. Source: Paddle `StaticFunction.code`."""
+        return dedent(inspect.getsource(self.function))
 
 
 def not_to_static(func=None):

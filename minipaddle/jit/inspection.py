@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from copy import deepcopy
 from itertools import zip_longest
 from operator import attrgetter
@@ -17,7 +18,7 @@ from ..engine.jit.cache import Cache, cache_key
 from ..engine.jit.capture import Captured
 from ..engine.jit.to_static import StaticFunction
 from ..engine.jit.transpile import code_text
-from ..engine.jit.tree import flatten, flatten_call
+from ..engine.jit.tree import flatten, flatten_call, unflatten
 from ..engine.jit.user_lines import in_user_lines
 from ..ir.input_spec import InputSpec
 from ..tensor.methods import own_members
@@ -69,7 +70,10 @@ class Inspection:
         >>> program.inputs[0].name, run([paddle.ones([3])]).tolist()
         ('x', [2.0, 2.0, 2.0])
         """
-        own, signature = f"get_concrete_program of {self.__name__}", inspect.signature(self.function)
+        own, signature = (
+            f"get_concrete_program of {self.__name__}",
+            inspect.signature(self.function),
+        )
         given = signature.bind_partial(*args, **kwargs)
         for name, each in signature.parameters.items():
             optional = each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
@@ -78,7 +82,18 @@ class Inspection:
             if name in given.arguments and same_value(given.arguments[name], each.default):
                 del given.arguments[name]
         captured = self.program_of(given.args, given.kwargs)
-        return ConcreteProgram(captured, Runner(captured))
+        return ConcreteProgram(captured, Runner(self, captured))
+
+    def specs(self, leaves, structure, places) -> tuple[list, dict]:
+        """What the input_spec makes of the tensors. A call that it does not fit is taken as it is,
+        and a warning says so: that call has a program of its own.
+        """
+        try:
+            return open_specs(self, leaves, structure, places)
+        except ValueError as error:
+            warnings.warn(f"{self.__name__} gets another program: {error}", stacklevel=5)
+            given = [leaves[k] for k in places]
+            return [(x.array.shape, x.array.dtype, x.stop_gradient) for x in given], {}
 
     def program_of(self, args: tuple, kwargs: dict) -> Captured:
         """The program of a call, from the cache or written now."""
@@ -201,7 +216,7 @@ class Inspection:
         if self.class_instance is None:
             return self.function
         function, given = deepcopy(self.function, memo), (self.build_strategy, self.backend)
-        made = StaticFunction(function, self.input_spec, *given)
+        made = type(self)(function, self.input_spec, *given)
         made.is_property = self.is_property
         return made
 
@@ -212,7 +227,7 @@ class Inspection:
         found = self.bound.get(id(owner))
         if found is None or found.function.__self__ is not owner:
             method = MethodType(self.function, owner)
-            found = StaticFunction(method, self.input_spec, self.build_strategy, self.backend)
+            found = type(self)(method, self.input_spec, self.build_strategy, self.backend)
             found.is_property = self.is_property
             self.bound[id(owner)] = found
         return found
@@ -226,12 +241,16 @@ class ConcreteProgram(NamedTuple):
 
 
 class Runner(NamedTuple):
-    """Runs a program: `runner(tensors)` gives what the function returns."""
+    """Calls a function with the tensors of a program: `runner(tensors)` is what it returns."""
 
-    captured: Captured
+    function: StaticFunction
+    program: Captured
 
     def __call__(self, inputs: list):
-        return self.captured.restore(*self.captured(inputs))
+        constants, structure, places, *_ = self.program.arguments
+        given = dict(zip(places, inputs, strict=True))
+        args, kwargs = unflatten(structure, [given.get(k, x) for k, x in enumerate(constants)])
+        return self.function(*args, **kwargs)
 
 
 def inputs_of(captured: Captured, wanted: list) -> list[InputSpec]:
@@ -259,6 +278,7 @@ def last(cache: Cache):
     return max(concrete_programs(cache), key=lambda captured: captured.hits[1])
 
 
+open_specs = StaticFunction.specs
 written_last = StaticFunction.concrete_program.fget
 
 for name, member in own_members(Inspection).items():

@@ -71,6 +71,10 @@ class Further:
         """The same in place. Source: Paddle API `Tensor.fill_diagonal_tensor_`."""
         return self.become(self.fill_diagonal_tensor(y, offset, dim1, dim2))
 
+    def _inplace_assign(self, other):
+        """Become a copy of `other`, whatever its shape. Source: Paddle `Tensor._inplace_assign`."""
+        return self.become(creation.assign(other), reshaped=True)
+
     def is_same_shape(self, y) -> bool:
         """Has `y` the same shape? Source: Paddle API `Tensor.is_same_shape`."""
         return self.spec.shape == y.spec.shape

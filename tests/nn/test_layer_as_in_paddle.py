@@ -99,7 +99,7 @@ def test_a_static_function_shows_its_inputs_and_checks_its_mode():
         return x * y, x.sum()
 
     static = paddle.jit.to_static(scaled)
-    with pytest.raises(RuntimeError, match="has no program yet"):
+    with pytest.raises(ValueError, match="has no program yet"):
         static.inputs  # noqa: B018
     static(paddle.ones([8]))
     assert [(s.name, s.shape) for s in static.inputs] == [("x", (8,))]

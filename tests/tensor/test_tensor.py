@@ -463,3 +463,12 @@ def test_a_list_of_tensors_is_no_operand(operand):
             with pytest.raises(TypeError, match=r"of tensors(.|\n)*paddle.stack"):
                 function(x)
     assert (x + operand([1.0, 2.0, 3.0])).tolist() == [2.0, 3.0, 4.0]
+
+
+def test_inplace_assign_takes_another_shape_and_its_gradient():
+    x = paddle.to_tensor([1.0], stop_gradient=False)
+    a, b = x * 1, paddle.concat([x * 2, x * 3])
+    assert a._inplace_assign(b) is a
+    assert a.tolist() == [2.0, 3.0]
+    a.sum().backward()
+    assert x.grad.tolist() == [5.0]

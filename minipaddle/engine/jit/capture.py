@@ -92,6 +92,13 @@ class Captured:
                if which is RESULT or id(results[k]) not in changed}  # fmt: skip
         tensors = [(k, y) for k, y in enumerate(results) if isinstance(y, Tensor) and k not in old]
         of = [k for k, y in tensors if not (y.stop_gradient or walked(y))]
+        self.fresh = {
+            current.top.storage(y): k
+            for k, y in tensors
+            if id(y) in current.top.lifted and k not in self.same
+        }  # leaves made here
+        self.wanting = [k for k in of if k not in self.same]  # results that want a gradient
+        of = [k for k in of if k not in self.fresh.values()]
         if of and current.top.recording:
             results += self.walk_back(current.top, inputs, starts, results, of)
         return results
@@ -106,10 +113,9 @@ class Captured:
         with Recording(False), as_leaves(ends):
             found = pull_back(seeds, set(ends))
         place = {id(x): k for k, x in enumerate(inputs)}
-        by_input = {place[id(ends[r])]: g for r, g in found.items() if id(ends[r]) in place}
-        by_outer = {
-            tracer.storage(ends[r]): g for r, g in found.items() if id(ends[r]) not in place
-        }
+        pairs = [(ends[r], g) for r, g in found.items()]
+        by_input = {place[id(x)]: g for x, g in pairs if id(x) in place}
+        by_outer = {tracer.storage(x): g for x, g in pairs if id(x) not in place}
         self.walk = WalkBack(of, [*by_input], [*by_outer])
         return [*by_input.values(), *by_outer.values()]
 
@@ -138,10 +144,8 @@ class Captured:
 
     def violation(self) -> tuple | None:
         """The first (outer tensor, condition) that does not hold; None if all do."""
-        for storage, condition in self.conditions:
-            if not holds[condition](storage.tensor):
-                return storage.tensor, condition
-        return None
+        broken = ((s.tensor, name) for s, name in self.conditions if not holds[name](s.tensor))
+        return next(broken, None)
 
     def __call__(self, inputs: list[Tensor]) -> tuple[list, dict]:
         """The results of the function for these inputs, None where it gave no tensor, and the
@@ -162,14 +166,15 @@ class Captured:
             residuals = outputs[self.residuals : len(self.program.outputs)]
             self.put_on_tape(inputs, results, residuals, sizes, before)
         elif self.walk is not None and current.top.recording:
-            for k in self.walk.of:
-                if k in self.same:  # nothing that wants a gradient leads to its new values
-                    results[k].record = without_past(results[k])
+            for k in self.same.keys() & self.walk.of:  # no gradient flows from its new values
+                results[k].record = without_past(results[k])
         return results, sizes
 
     def wrap_results(self, inputs, outputs) -> list:
         """The results of the function as tensors, None where it gave none."""
         results = [None if k is None else wrap(outputs[k]) for k in self.places]
+        for k in self.wanting:
+            results[k].stop_gradient = False
         for j, (which, k) in self.same.items():
             results[j] = k.tensor if which is OUTER else (inputs if which is INPUT else results)[k]
         return results
@@ -198,7 +203,9 @@ class Captured:
 
     def put_on_tape(self, inputs, results, residuals, sizes, before=None) -> None:
         """One record for all results; its operator is this function."""
-        ends = [*(inputs[k] for k in self.walk.inputs), *(s.tensor for s in self.walk.outer)]
+        fresh = {storage: results[k] for storage, k in self.fresh.items()}
+        outer = (fresh.get(s, s.tensor) for s in self.walk.outer)
+        ends = [*(inputs[k] for k in self.walk.inputs), *outer]
         made = [results[k] for k in self.walk.of]
         specs = tuple(y.spec for y in made)
         record = Record(CapturedOp(self), [*map(get_edge, ends)], {}, specs, None)

@@ -6,7 +6,6 @@ import inspect
 import re
 import threading
 import warnings
-from collections import Counter
 from functools import update_wrapper
 from time import perf_counter
 
@@ -139,8 +138,7 @@ class StaticFunction:
                         here = ", ".join(f"{name} = {n}" for name, n in sizes.items())
                         error.add_note(f"  where: {here}")
                     raise
-                spent = perf_counter() - begun
-                self.cache.add(key, captured, names, spent)
+                self.cache.add(key, captured, names, perf_counter() - begun)
                 if len(self.cache) == MANY + 1:
                     self.warn()
             return captured
@@ -183,10 +181,9 @@ class StaticFunction:
     @property
     def concrete_program(self):
         """The program written last. Raises ValueError if there is none yet."""
-        found = self.captured_programs()
-        if not found:
-            raise value_error(f"{self.__name__} has no program yet", hint="call it, or jit.save it")
-        return found[-1]
+        for captured in reversed(self.captured_programs()):
+            return captured
+        raise value_error(f"{self.__name__} has no program yet", hint="call it, or jit.save it")
 
 
 def tensor_function(function, leaves, structure, places, apart: bool = False):
@@ -227,12 +224,10 @@ def argument_names(function, structure) -> list[str]:
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "x")
     args, kwargs = structure.children
     named = [*(p.name for p in positional), *(f"{rest}_{k}" for k in range(len(args.children)))]
-    found = []
-    for name, inside in (
-        *zip(named, args.children, strict=False),
-        *zip(kwargs.keys, kwargs.children, strict=True),
-    ):
-        found += [(f"{name}{path}", path.rpartition("['")[2]) for path in paths(inside)]
-    pairs = [tuple(re.sub(r"\W+", "_", text).strip("_") for text in each) for each in found]
-    known = Counter(key for _, key in pairs)
-    return [key if key.isidentifier() and known[key] == 1 else whole for whole, key in pairs]
+    pairs = [
+        [re.sub(r"\W+", "_", text).strip("_") for text in (name + path, path.rpartition("['")[2])]
+        for name, inside in [*zip(named, args.children), *zip(kwargs.keys, kwargs.children)]
+        for path in paths(inside)
+    ]
+    keys = [key for _, key in pairs]
+    return [key if key.isidentifier() and keys.count(key) == 1 else whole for whole, key in pairs]
