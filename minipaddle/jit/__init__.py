@@ -9,6 +9,7 @@ from . import (
     builtin,
     converters,
     dy2static,
+    either,
     inspection,
     marking,
     mathematics,

@@ -39,6 +39,7 @@ from ..ops import reductions
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 from .aliasing import same_object
+from .either import Either, one_of_both
 from .numbers import note_chosen
 from .reading import CREATED, array, copied
 from .sequences import enumerate_, range_, reversed_, zip_
@@ -78,6 +79,7 @@ def only_element(x):
 
 def isinstance_(x, kinds):
     """`isinstance`: a number that only a run knows is what it is in eager mode."""
+    x = one_of_both(x) if type(x) is Either else x
     if not isinstance(x, Number | Dim):
         return isinstance(x, kinds)
     found = isinstance(kind_of(x)(), kinds)
@@ -88,6 +90,8 @@ def isinstance_(x, kinds):
 
 def type_(*args, **kwargs):
     """`type`: of a number that only a run knows that of eager mode."""
+    if len(args) == 1 and type(*args) is Either:
+        args = (one_of_both(*args),)
     if len(args) != 1 or not isinstance(args[0], Number | Dim):
         return type(*args, **kwargs)
     refuse_mixed(*args)

@@ -12,7 +12,7 @@ from ..engine.jit.to_static import StaticFunction
 
 
 class Unconverted(StaticFunction):
-    """What `to_static` gives for a function that `not_to_static` excludes: calls run it as it is."""
+    """A function that `not_to_static` excludes, after `to_static`: calls run it as it is."""
 
     def __call__(self, *args, **kwargs):
         return self.function(*args, **kwargs)

@@ -84,16 +84,20 @@ class Inspection:
         captured = self.program_of(given.args, given.kwargs)
         return ConcreteProgram(captured, Runner(self, captured))
 
-    def specs(self, leaves, structure, places) -> tuple[list, dict]:
-        """What the input_spec makes of the tensors. A call that it does not fit is taken as it is,
-        and a warning says so: that call has a program of its own.
+    def open_specs(self, given: list, found: list) -> tuple[list, dict]:
+        """What the input_spec makes of the specs `found` of the tensors `given`; see `specs`.
+
+        A call that it does not fit is taken as it is, with a program of its own, and a warning.
         """
+        opened, sizes = [*found], {}
         try:
-            return open_specs(self, leaves, structure, places)
+            for k, (spec, x) in enumerate(zip(flatten(self.input_spec)[0], given, strict=False)):
+                if hasattr(spec, "open_shape"):
+                    opened[k] = (*spec.open_shape(x, k, sizes), x.stop_gradient)
         except ValueError as error:
-            warnings.warn(f"{self.__name__} gets another program: {error}", stacklevel=5)
-            given = [leaves[k] for k in places]
-            return [(x.array.shape, x.array.dtype, x.stop_gradient) for x in given], {}
+            warnings.warn(f"{self.__name__} gets another program: {error}", stacklevel=6)
+            return found, {}
+        return opened, sizes
 
     def program_of(self, args: tuple, kwargs: dict) -> Captured:
         """The program of a call, from the cache or written now."""
@@ -278,7 +282,6 @@ def last(cache: Cache):
     return max(concrete_programs(cache), key=lambda captured: captured.hits[1])
 
 
-open_specs = StaticFunction.specs
 written_last = StaticFunction.concrete_program.fget
 
 for name, member in own_members(Inspection).items():

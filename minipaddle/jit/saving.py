@@ -20,7 +20,7 @@ from ..engine.eager.tracer import trace
 from ..engine.ir.printer import plain
 from ..engine.ir.program import Program
 from ..engine.jit.to_static import StaticFunction, Switch, argument_names, tensor_function
-from ..engine.jit.tree import flatten
+from ..engine.jit.tree import LEAF, flatten
 from ..engine.ops import creation
 from ..io.serialization import encode
 from ..ir.input_spec import BATCH, InputSpec, with_own_batch
@@ -28,6 +28,7 @@ from ..ir.parser import parse_all
 from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage
 from .dropping import drop_saved_iterations, with_outputs
+from .either import Either
 from .formats import export
 from .loading import TranslatedLayer
 from .objects import iterator
@@ -236,11 +237,24 @@ def method_of(name: str, function, arguments: tuple) -> Method:
         return results[: len(found["leaves"])]
 
     made = trace_apart(differentiable, specs, name=name, names=unique(names))
+    check_kinds(found["structure"], name)
     check_side_effects(made.after, made.program)
     program = made.program
     program.outputs = program.outputs[: sum(k is not None for k in made.places)]
     drop_copies(program)
     return Method(drop_saved_iterations(program), found["structure"], found["leaves"], made.places)
+
+
+def check_kinds(structure, name: str) -> None:
+    """Raise ValueError if a result is of one kind or of another."""
+    if structure is not LEAF:
+        if structure.kind is Either:
+            raise value_error(
+                f"{name} returns tensors of two kinds, which a saved program cannot:\n"
+                f"{structure.like.reason}"
+            )
+        for child in structure.children:
+            check_kinds(child, name)
 
 
 def trace_apart(function, specs, **names) -> Trace:

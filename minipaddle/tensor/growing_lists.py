@@ -26,8 +26,26 @@ PENDING = type("Pending", (), {"spec": "known when it ends"})()
 """The stack of a Rest while the loop that appends to the list is traced."""
 
 
+class Refusing:
+    """What stands for a value that only a run knows: `refuse` raises the error for using it."""
+
+    def __getattr__(self, name: str):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.refuse()
+
+    def use(self, *args):
+        self.refuse()
+
+    __getitem__ = __iter__ = __len__ = __call__ = __bool__ = __int__ = __float__ = use
+    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = use
+    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = use
+    __matmul__ = __rmatmul__ = __neg__ = __abs__ = __invert__ = use
+    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = use
+
+
 @dataclass(eq=False, repr=False)
-class Rest:
+class Rest(Refusing):
     """Stands in a list for the tensors that a loop of a program appended to it: their stack."""
 
     stack: Var
@@ -38,7 +56,7 @@ class Rest:
     def __repr__(self) -> str:
         return f"as many tensors as the loop has iterations: {self.stack.spec}"
 
-    def refuse(self, *args):
+    def refuse(self):
         """Refuse what Python would do with one item, because these are many."""
         check_ended(self)
         message = teach(
@@ -47,12 +65,6 @@ class Rest:
             hint="paddle.stack(items), len(items), items[k], `for item in items:`",
         )
         raise note_refusal(NotImplementedError(message))
-
-    __getattr__ = __getitem__ = __iter__ = __len__ = __call__ = refuse
-    __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = refuse
-    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = refuse
-    __matmul__ = __rmatmul__ = __neg__ = __abs__ = __invert__ = refuse
-    __lt__ = __le__ = __gt__ = __ge__ = __and__ = __or__ = __xor__ = refuse
 
 
 def check_ended(rest: Rest) -> bool:

@@ -33,7 +33,7 @@ def wrong_shapes(x):
         y = x
     else:
         y = x.sum()
-    return y
+    return y * 2
 
 
 def failure(function, *args):
@@ -72,7 +72,7 @@ def test_the_lines_of_a_disagreement():
     assert re.search(r"if: +float32\[2\].*test_errors.py:\d+, in wrong_shapes", text)
     assert re.search(r"else: float32\[\].*test_errors.py:\d+, in wrong_shapes", text)
     assert "<--- HERE" in text
-    assert "if x.sum() > 0:" in text
+    assert "return y * 2" in text
 
 
 def test_told_once():

@@ -92,11 +92,8 @@ class Captured:
                if which is RESULT or id(results[k]) not in changed}  # fmt: skip
         tensors = [(k, y) for k, y in enumerate(results) if isinstance(y, Tensor) and k not in old]
         of = [k for k, y in tensors if not (y.stop_gradient or walked(y))]
-        self.fresh = {
-            current.top.storage(y): k
-            for k, y in tensors
-            if id(y) in current.top.lifted and k not in self.same
-        }  # leaves made here
+        new = (k for k, y in tensors if id(y) in current.top.lifted and k not in self.same)
+        self.fresh = {current.top.storage(results[k]): k for k in new}  # leaves made here
         self.wanting = [k for k in of if k not in self.same]  # results that want a gradient
         of = [k for k in of if k not in self.fresh.values()]
         if of and current.top.recording:

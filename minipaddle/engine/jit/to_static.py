@@ -118,12 +118,7 @@ class StaticFunction:
         """
         given = [leaves[k] for k in places]
         found = [(x.array.shape, x.array.dtype, x.stop_gradient) for x in given]
-        sizes: dict[str, int] = {}
-        wanted = () if self.input_spec is None else flatten(self.input_spec)[0]
-        for k, (spec, x) in enumerate(zip(wanted, given, strict=False)):
-            if hasattr(spec, "open_shape"):
-                found[k] = (*spec.open_shape(x, k, sizes), x.stop_gradient)
-        return found, sizes
+        return (found, {}) if self.input_spec is None else self.open_specs(given, found)
 
     def capture(self, key, leaves, structure, places, sizes):
         """Write the program for these arguments."""

@@ -65,10 +65,7 @@ def structure_of_plain(n: int):
 
 
 def structure(value, leaves: list, kept):
-    if type(value) in PLAIN:
-        leaves.append(value)
-        return LEAF
-    inside = None if id(value) in kept else parts(value)
+    inside = None if type(value) in PLAIN or id(value) in kept else parts(value)
     if inside is None:
         leaves.append(value)
         return LEAF
@@ -101,6 +98,10 @@ def containers(value) -> list:
 
 SPLICED: dict = {}
 """By the type of an item of a list: a function that gives the items for which it stands."""
+
+
+FINISHED: dict = {}
+"""By the type of a container: a function that gives the value for which a built one stands."""
 
 
 def reachable(roots, contents) -> dict[int, object]:
@@ -163,7 +164,7 @@ def build(structure, leaves):
     else:
         for name, value in zip(keys, values):
             object.__setattr__(new, name, value)
-    return new
+    return FINISHED[kind](new) if kind in FINISHED else new
 
 
 def paths(structure, prefix: str = "") -> list[str]:

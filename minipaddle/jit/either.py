@@ -1,0 +1,140 @@
+"""Values that are of one kind or of another: the sides of a condition on a tensor leave tensors of
+other numbers of axes, or of other dtypes.
+
+No operator can take such a value, but it can be kept and returned: the program computes both, a
+boolean says which one there is, and once the program has run the value is that one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..engine.core.dispatch import current, note_refusal
+from ..engine.eager.tensor import Tensor
+from ..engine.jit.branching import CHOICES, Result, learn
+from ..engine.jit.leaves import Spec, State, full
+from ..engine.jit.refusal import Dygraph2StaticException
+from ..engine.jit.tree import FINISHED, paths, unflatten
+from ..tensor.growing_lists import Refusing
+
+LEFT, RIGHT = "._jst_left", "._jst_right"
+"""Where an `Either` has its two values, as `paths` writes it."""
+
+
+@dataclass(eq=False, repr=False, init=False)
+class Either(Refusing):
+    """The left value if `_jst_held` is true, else the right one; using it raises a refusal."""
+
+    _jst_left: Tensor
+    _jst_right: Tensor
+    _jst_held: Tensor | bool
+
+    def __init__(self, left, right, held, reason: str):
+        self._jst_left, self._jst_right, self._jst_held = left, right, held
+        self.reason = reason
+
+    def __copy__(self) -> Either:
+        return Either(self._jst_left, self._jst_right, self._jst_held, self.reason)
+
+    __eq__ = __ne__ = __str__ = __format__ = Refusing.use
+    __hash__ = object.__hash__
+
+    def refuse(self):
+        """Refuse to use the value: which kind it is, only a run knows."""
+        raise note_refusal(Dygraph2StaticException(self.reason))
+
+
+def finish(value: Either):
+    """The value that there is, once the program has run; before that the `Either` itself."""
+    if current.top.tracing:
+        return value
+    return value._jst_left if value._jst_held else value._jst_right
+
+
+def one_of_both(x: Either) -> Tensor:
+    """One of the two values, which are both tensors."""
+    return one_of_both(x._jst_left) if type(x._jst_left) is Either else x._jst_left
+
+
+class Kinds(NamedTuple):
+    """The two kinds of a value, and the refusal of what uses it."""
+
+    left: Spec
+    right: Spec
+    reason: str
+
+    def either(self, x: Tensor) -> Either:
+        """The tensor x, which is of one kind, as a value of both."""
+        if (len(x.spec.shape), x.spec.dtype) == (len(self.left.shape), self.left.dtype):
+            return Either(x, full(self.right, 0), True, self.reason)
+        return Either(full(self.left, 0), x, False, self.reason)
+
+
+class EitherChoice(CHOICES[-1]):
+    """A choice whose sides may leave tensors of two kinds."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.kinds: dict = {}  # by place and path: the kinds of a tensor there
+
+    def fit(self, place, i: int, k: int) -> State:
+        self.states[k][i] = self.widen(place, self.states[k][i])
+        return super().fit(place, i, k)
+
+    def widen(self, place, state: State) -> State:
+        """The state with an `Either` for each tensor that is of another kind on the other side."""
+        while not (state.missing or state.uncertain):
+            known = [self.kinds.get((place.key, path)) for path in paths(state.structure)]
+            pairs = [*zip(known, state.leaves, strict=True)]
+            if not any(kinds and isinstance(x, Tensor) for kinds, x in pairs):
+                break
+            leaves = [
+                kinds.either(x) if kinds and isinstance(x, Tensor) else x for kinds, x in pairs
+            ]
+            state = State(unflatten(state.structure, leaves), self.outer)
+        return state
+
+    def disagreement(self, error):
+        k = error.k
+        for place, state in zip([*self.live_out, Result], self.states[0], strict=True):
+            if 0 <= k < len(state.leaves):
+                specs = error.left.spec, error.right.spec
+                if all(specs) and not state.uncertain:
+                    reason = str(quietly(super().disagreement, error))
+                    self.learn(place, paths(state.structure)[k], Kinds(*specs, reason))
+                break
+            k -= len(state.leaves)
+        return super().disagreement(error)
+
+    def check(self, place, a: State, b: State) -> None:
+        if a.structure != b.structure and not (a.uncertain or b.uncertain):
+            self.learn_kinds(place, a, b)
+            self.learn_kinds(place, b, a)
+        super().check(place, a, b)
+
+    def learn_kinds(self, place, a: State, b: State) -> None:
+        """Learn where one state has an `Either` and the other, `b`, a tensor."""
+        specs = dict(zip(paths(a.structure), a.specs, strict=True))
+        for path, x in zip(paths(b.structure), b.leaves, strict=True):
+            kinds = specs.get(path + LEFT), specs.get(path + RIGHT)
+            if isinstance(x, Tensor) and all(kinds):
+                reason = quietly(self.mismatch, place, path, str(a), str(b))
+                self.learn(place, path, Kinds(*kinds, str(reason)))
+
+    def learn(self, place, path: str, kinds: Kinds) -> None:
+        if (place.key, path) not in self.kinds:
+            learn(self.kinds, {(place.key, path): kinds})
+
+
+def quietly(create, *args) -> Exception:
+    """A refusal that is not noted, because it may never be raised."""
+    before = current.top.refusal
+    try:
+        return create(*args)
+    finally:
+        current.top.refusal = before
+
+
+CHOICES.append(EitherChoice)
+FINISHED[Either] = finish
