@@ -10,9 +10,8 @@ from operator import attrgetter
 from types import MethodType
 from typing import NamedTuple
 
-from numpy import ndarray
-
 from ..engine.core.errors import teach, value_error
+from ..engine.eager.device import NUMPY
 from ..engine.eager.tensor import Tensor, same_value
 from ..engine.jit.cache import Cache, cache_key
 from ..engine.jit.capture import Captured
@@ -102,7 +101,7 @@ class Inspection:
     def program_of(self, args: tuple, kwargs: dict) -> Captured:
         """The program of a call, from the cache or written now."""
         leaves, structure = flatten_call(args, kwargs)
-        leaves = [Tensor(x) if isinstance(x, ndarray) else x for x in leaves]
+        leaves = [Tensor(x) if isinstance(x, NUMPY.ndarray) else x for x in leaves]
         places = [k for k, x in enumerate(leaves) if isinstance(x, InputSpec | Tensor)]
         each = [x.spec(n) if isinstance(x, InputSpec) else x.spec
                 for n, x in enumerate(leaves[k] for k in places)]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import numpy as np
 import pytest
 
 import minipaddle as paddle
@@ -20,6 +21,7 @@ def test_the_program_of_a_call_that_is_not_made():
     assert f.get_concrete_program(*spec, 1, d=2) == (program, run)
     assert f.get_concrete_program(*spec, c=2) != (program, run)
     assert len(f.program_cache) == 2
+    assert len(f.get_concrete_program(np.ones([2, 3], "float32"), spec[1]).program.inputs) == 2
     a, b = paddle.ones([2, 3]), paddle.full([3], 4.0)
     a.stop_gradient = b.stop_gradient = False
     assert run([a, b]).tolist() == [[5.0] * 3] * 2
