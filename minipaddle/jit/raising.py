@@ -14,7 +14,7 @@ from ..engine.core.errors import PACKAGE, inside
 from ..engine.eager.control_flow import as_bool, is_static
 from ..engine.eager.tape import LeafError
 from ..engine.eager.tensor import Parameter, Tensor
-from ..engine.jit.branching import CHOICES
+from ..engine.jit.branching import CHOICES, Choice
 from ..engine.jit.effects import check_held
 from ..engine.jit.looping import KINDS
 from ..engine.jit.tree import flatten
@@ -111,14 +111,14 @@ class RaisingChoice(CHOICES[-1]):
     unless, guard = (Raised,), staticmethod(note_raised)
 
     def disagreement(self, error):
-        earlier = current.top.refusal
-        refused = super().disagreement(error)
         specs = [getattr(side, "spec", None) for side in (error.left, error.right)]
         if not all(s and prod(s.shape) == 1 and s.dtype == specs[0].dtype for s in specs):
-            return refused
+            return super().disagreement(error)
         ranks = [s.ndim for s in specs]
         if min(ranks):
-            return refused
+            return super().disagreement(error)
+        earlier = current.top.refusal
+        refused = Choice.disagreement(self, error)
         current.top.refusal = earlier  # this trace goes on
         return Raised(ranks.index(max(ranks)), refused)
 

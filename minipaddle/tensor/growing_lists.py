@@ -29,15 +29,10 @@ PENDING = type("Pending", (), {"spec": "known when it ends"})()
 class Refusing:
     """What stands for a value that only a run knows: `refuse` raises the error for using it."""
 
-    def __getattr__(self, name: str):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self.refuse()
-
     def use(self, *args):
         self.refuse()
 
-    __getitem__ = __iter__ = __len__ = __call__ = __bool__ = __int__ = __float__ = use
+    __getattr__ = __getitem__ = __iter__ = __len__ = __call__ = __bool__ = __int__ = __float__ = use
     __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = use
     __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = use
     __matmul__ = __rmatmul__ = __neg__ = __abs__ = __invert__ = use

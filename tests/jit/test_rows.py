@@ -169,7 +169,7 @@ InputSpec
   None and -1, names, equality, batch, unbatch: test_calls.test_specs_are_values
   one program for all sizes: test_calls.test_open_sizes_share_a_program
   nesting: test_calls.test_specs_follow_the_nesting_of_arguments
-  an input that does not fit: test_calls.test_what_does_not_fit_is_refused!
+  an input that does not fit: test_calls.test_a_call_that_the_spec_does_not_fit_has_its_own_program
   a spec in the decorator and another in save: test_save.test_the_decorators_spec_wins
 Saving and loading
   layers: test_save.test_values test_save.test_gradients

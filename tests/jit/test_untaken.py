@@ -522,8 +522,8 @@ TRACING = ["engine/ir/builder", "engine/eager/aliases", "engine/eager/control_fl
            *(f"engine/jit/{name}" for name in ("aliasing", "branching", "calling", "effects",
              "journal", "leaves", "looping", "maybe_undefined", "truth",
              "writing")),
-           *(f"jit/{name}" for name in ("aliasing", "builtin", "numbers", "outside", "peeling",
-             "printing", "raising", "reading", "sequences", "snapshot", "texts")),
+           *(f"jit/{name}" for name in ("aliasing", "builtin", "either", "numbers", "outside",
+             "peeling", "printing", "raising", "reading", "sequences", "snapshot", "texts")),
            "jit/converters/assertions", "tensor/growing_lists", "tensor/sequences"]  # fmt: skip
 """The modules that work only while a program is traced."""
 NOTING = {"note_refusal", "refusal", "unsupported", "no_value_error", "unknown_yet", "mismatch",
@@ -652,7 +652,7 @@ def test_a_number_with_an_axis_on_one_side(function):
 
 def test_other_shapes_of_one_element_are_refused_at_once():
     def corner(x, n):
-        return x[:1] if n > 0 else paddle.zeros([1, 1])
+        return (x[:1] if n > 0 else paddle.zeros([1, 1])) + 1
 
     with pytest.raises(Dygraph2StaticException, match=r"float32\[1, 1\]"):
         paddle.jit.to_static(corner)(*tensors(2.0))
