@@ -121,9 +121,7 @@ def trace_whole(call, function, arguments) -> tuple:
             noted.noted.setdefault(place.key, (place, before))
         values = noted.values()
     old = {id(x) for _, before in noted.noted.values() for x in flatten(before)[0]}
-    rebuilding = Rebuilding(
-        function, lambda x: id(x) in old | reads.own or reads.is_outside(x)
-    )
+    rebuilding = Rebuilding(function, lambda x: id(x) in old | reads.own or reads.is_outside(x))
     same = [(place, values[key]) for key, (place, before) in noted.noted.items()
             if not place.differs(values[key], before)]  # fmt: skip
     for place in outliving_places(noted, values, returned, known=[]):
