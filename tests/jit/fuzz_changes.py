@@ -206,7 +206,7 @@ class World:
         self.module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self.module)
         self.function, self.change_free, self.free = self.module.make()
-        self.call, self.kept = convert(self.function), []
+        self.call, self.kept, self.own = convert(self.function), [], []
 
     def step(self, changes, x: np.ndarray) -> None:
         """Change the world, then call the function."""
@@ -222,7 +222,7 @@ class World:
                 exec(what, vars(self.module))  # the fuzzer's own text
         x, m = paddle.to_tensor(x), self.module
         found = self.call(x, m.a, m.d)
-        self.kept += [found is m.a, found is m.d["l"]]
+        self.own += [found is m.a, found is m.d["l"]]
         self.kept += [x, *(found if isinstance(found, tuple | list) else [found])]
 
     def held(self) -> list:
@@ -288,7 +288,9 @@ def compare(text: str, writer: Writer, folder: Path, backend: str) -> str:
             return "refused" if named else f"refusal without a line: {error}"
         except Exception as error:
             return f"call {call} raises {type(error).__name__}: {error}"
-        if found := same(eager.held(), static.held(), identity=not writer.chooses):
+        identity = not writer.chooses  # what tensors choose from two lists is a new one, too
+        held = [world.held() + world.own * identity for world in (eager, static)]
+        if found := same(*held, identity=identity):
             return f"after call {call} and {changes}: {found}"
     if not writer.gradients:
         return ""

@@ -13,6 +13,7 @@ import numpy as np
 import minipaddle as paddle
 from minipaddle.engine.eager.control_flow import BranchError, CarriedError
 from minipaddle.engine.eager.device import QUIET
+from minipaddle.engine.eager.tape import LeafError
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from tests.jit import fuzz_world as world
 
@@ -182,6 +183,8 @@ def compare(eager: Outcome, traced: Outcome, function) -> None:
     error = traced.error
     later = world.Kind.open and "known only when the program runs" in str(error)
     value = "while a program is traced a tensor has no value yet" in str(error)
+    if isinstance(error, LeafError) and eager.error is None:  # eager mode has caught it
+        raise Refused(error)
     if isinstance(error, REFUSALS) or later or value:  # Python takes it, or an open size, apart
         if not any(name in str(error) for name in (function.__code__.co_filename, world.__file__)):
             raise Difference("refusal without a line", repr(error)) from error
