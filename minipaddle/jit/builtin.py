@@ -36,13 +36,14 @@ from ..engine.jit.writing import writing
 from ..engine.ops import elementwise, logic, reduction
 from ..engine.ops.gather import take
 from ..ops import reductions
+from ..tensor.array import array_read, array_write
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 from .aliasing import same_object
 from .either import Either, one_of_both
 from .numbers import note_chosen
 from .reading import CREATED, array, copied
-from .sequences import enumerate_, range_, reversed_, zip_
+from .sequences import enumerate_, range_, read_array, reversed_, write_array, zip_
 from .snapshot import Snapshot
 
 
@@ -222,6 +223,8 @@ TABLE |= CREATED | {
     enumerate: enumerate_,
     zip: zip_,
     reversed: reversed_,
+    array_read: read_array,
+    array_write: write_array,
     Tensor.item: item,
     Tensor.numpy: numpy_,
     Tensor.tolist: tolist,

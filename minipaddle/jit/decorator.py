@@ -84,8 +84,6 @@ def to_static(
 
 def layer_to_static(layer, input_spec, build_strategy, backend):
     forward = layer.forward
-    if getattr(forward, MARK, False):
-        return layer
     if isinstance(forward, StaticFunction):
         warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
         forward = forward.function

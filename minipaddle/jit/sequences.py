@@ -12,10 +12,12 @@ from ..engine.core.errors import type_error
 from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
 from ..engine.jit import aliasing
+from ..engine.jit.effects import check_held
 from ..engine.jit.leaves import scalar
 from ..engine.jit.refusal import refusal
 from ..engine.ops import elementwise, gather, movement
 from ..engine.ops.subscripts import setitem
+from ..tensor.array import array_read, array_write
 from ..tensor.growing_lists import Rest, has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 
@@ -117,6 +119,20 @@ def write_item(items: list, k, value) -> None:
     found = [one_of(whole[j], x, value) for j, x in enumerate([] if grown else parts)]
     found = [*map(number, found)] if numbers else found
     items[:] = found or [Rest(whole)]
+
+
+def read_array(array: list, i):
+    """`paddle.tensor.array_read`."""
+    return pick(array, i) if is_static(i) else array_read(array, i)
+
+
+def write_array(x, i, array: list | None = None) -> list:
+    """`paddle.tensor.array_write`; a place that only a run knows is 0 in an empty list."""
+    if is_static(i) and not array:
+        held = scalar(i) == 0
+        check_held(held, "array_write behind the end of an empty list", ValueError)
+        i = 0
+    return array_write(x, i, array)
 
 
 def as_item(x):

@@ -457,7 +457,7 @@ def test_dtypes_that_differ():
             y = x
         else:
             y = x.astype("int64")
-        return y
+        return y + 1
 
     with pytest.raises(
         Dygraph2StaticException, match=r"(?s)`y` is not the same kind.*float32.*int64"

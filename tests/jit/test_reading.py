@@ -132,3 +132,18 @@ def test_what_needs_a_value_is_refused(use, named):
     with pytest.raises(TypeError, match=named):
         to_static(use)(paddle.to_tensor(X))
     assert not kept
+
+
+def test_lists_read_and_written_at_a_place_that_a_tensor_holds():
+    x, y = paddle.ones([2]), paddle.zeros([2])
+
+    def f(i, j):
+        array = paddle.tensor.array_write(x, i)
+        array = paddle.tensor.array_write(y, 1, array)
+        return paddle.tensor.array_read(array, j), paddle.tensor.array_length(array)
+
+    g, number = paddle.jit.to_static(f), lambda n: paddle.to_tensor([n])
+    for j in (0, 1):
+        assert g(number(0), number(j))[0].tolist() == f(number(0), number(j))[0].tolist()
+    with pytest.raises(ValueError, match="array_write behind the end of an empty list"):
+        g(number(1), number(0))

@@ -289,5 +289,5 @@ def test_what_is_no_program_is_refused():
     with pytest.raises(TypeError, match=r"viz\.tape draws") as caught:
         viz.program(paddle.tanh)
     assert "expected: a Program" in str(caught.value)
-    with pytest.raises(RuntimeError, match="no program yet"):
+    with pytest.raises(ValueError, match="no program yet"):
         viz.program(paddle.jit.to_static(cases.halves))
