@@ -81,7 +81,7 @@ def only_element(x):
 def isinstance_(x, kinds):
     """`isinstance`: a number that only a run knows is what it is in eager mode."""
     x = one_of_both(x) if type(x) is Either else x
-    if not isinstance(x, Number | Dim):
+    if not isinstance(x, Number | Dim) or (isinstance(x, Dim) and isinstance(x, kinds)):
         return isinstance(x, kinds)
     found = isinstance(kind_of(x)(), kinds)
     if isinstance(0, kinds) is not found:

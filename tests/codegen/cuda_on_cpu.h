@@ -16,6 +16,7 @@
 struct Three { unsigned x, y, z; };
 static Three threadIdx, blockIdx, blockDim, gridDim;
 
+#ifdef __F16C__
 /* F16C by GCC's builtins: to parse immintrin.h takes four times as long as all the rest */
 typedef float floats4 __attribute__((vector_size(16)));
 typedef short shorts8 __attribute__((vector_size(16)));
@@ -29,6 +30,37 @@ static inline float float_of_half(uint16_t bits)
 {
     return __builtin_ia32_vcvtph2ps(shorts8{(short)bits})[0];
 }
+#else
+static inline uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float of_bits(uint32_t bits)
+{
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline uint16_t half_of_float(float x)
+{
+    const uint32_t sign = bits_of(x) >> 16 & 0x8000, a = bits_of(x) & 0x7fffffff;
+    if (a > 0x7f800000) return sign | 0x7e00 | (a >> 13 & 0x3ff); /* NaN */
+    if (a >= 0x477ff000) return sign | 0x7c00; /* 65520 and more round to infinity */
+    if (a < 0x38800000) return sign | (bits_of(of_bits(a) + 0.5f) - bits_of(0.5f)); /* subnormal */
+    return sign | (a - 0x38000000 + 0xfff + (a >> 13 & 1)) >> 13; /* the nearest, or even */
+}
+
+static inline float float_of_half(uint16_t bits)
+{
+    const uint32_t sign = (bits & 0x8000u) << 16, a = bits & 0x7fff;
+    if (a < 0x400) return of_bits(sign | bits_of(a * 0x1p-24f));
+    return of_bits(sign | (a << 13) + (a < 0x7c00 ? 0x38000000 : 0x70000000));
+}
+#endif
 
 enum { STACK = 1 << 16, MOST = 1024 };
 struct Thread { jmp_buf at; ucontext_t first; bool begun, done; };

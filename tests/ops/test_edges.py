@@ -196,7 +196,9 @@ def test_what_the_two_do_alike_is_done_and_the_rest_is_in_the_table(key, dtype):
 @pytest.mark.filterwarnings("ignore")
 def test_every_row_of_the_table_is_a_difference_and_has_a_reason():
     for (key, what), row in table().items():
-        assert what in differences(key) or what in differences(key, "float32"), (key, what)
+        decided = "rounding decides" in row["why"]  # it may, on a processor without FMA
+        found = {*differences(key), *differences(key, "float32")}
+        assert what in found or decided, (key, what)
         assert row["follows"] in FOLLOWED
         assert row["why"]
 
