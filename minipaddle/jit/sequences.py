@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from functools import reduce
 
-from ..eager.numbers import as_int, as_tensor, is_number, kind_of, number
+from ..eager.numbers import as_tensor, is_number, kind_of, number
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
 from ..engine.core.errors import type_error
@@ -23,7 +23,7 @@ from ..tensor.sequences import Sequence, sequence
 
 
 def whole(x):
-    """x, a limit of `range`; raises TypeError if it is no whole number."""
+    """x, which counts; raises TypeError if it is no whole number."""
     if x.spec.dtype.kind not in "iub":
         raise type_error(f"range() of {x.spec}", expected="whole numbers", hint="int(x)")
     return x
@@ -39,26 +39,29 @@ def range_(*limits):
         return builtins.range(*limits)
     limits = [scalar(whole(x)).detach() if is_static(x) else x for x in limits]
     start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
-    first, by = map(as_index, (start, step))
     if type(step) is int and step == 1:
-        return Sequence(stop - start, lambda k: first + k, "range() of a tensor")
+        return Sequence(stop - start, lambda k: counted(start, k), "range() of a tensor")
     sign = elementwise.sign(step) if type(step) is not int else 1 if step > 0 else -1
     length = (stop - start + step - sign) // step
-    return Sequence(length, lambda k: first + k * by, "range() of a tensor")
+    return Sequence(length, lambda k: counted(start, k, step), "range() of a tensor")
 
 
-def as_index(x):
-    """A number of Python; of a tensor one that only a run knows."""
-    return as_int(x) if is_static(x) else x
+def counted(start, k, step=1):
+    """`start + k * step`, a number of Python; it lies between others, so that it has 64 bits."""
+    numbers = start, k, step
+    if not any(map(is_static, numbers)):
+        return start + k * step
+    start, k, step = (as_tensor(x, int) if is_static(x) else x for x in numbers)
+    return number(start + (k if type(step) is int and step == 1 else k * step))
 
 
 def enumerate_(items, start=0):
     """`enumerate`."""
-    known, start = sequence(items), as_index(start)
+    known, start = sequence(items), whole(start) if is_static(start) else start
     if known is not None:
-        return Sequence(known.length, lambda k: (start + k, known.at(k)))
+        return Sequence(known.length, lambda k: (counted(start, k), known.at(k)))
     if is_static(start):
-        return ((start + k, item) for k, item in builtins.enumerate(items))
+        return ((counted(start, k), item) for k, item in builtins.enumerate(items))
     return builtins.enumerate(items, start)
 
 

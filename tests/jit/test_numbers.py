@@ -444,3 +444,24 @@ def test_a_size_that_varies_divided():
     f = to_static(lambda x: x * (x.shape[0] / 3), input_spec=[spec])
     for n in (2, 5):
         assert f(paddle.ones([n], "float64"))[0].item() == n / 3
+
+
+def test_a_count_needs_no_check_of_its_size():
+    """So a loop may stand in a `try` that would catch OverflowError."""
+
+    def f(x, n):
+        try:
+            for i in range(0, n, 2):
+                x = x + i
+            for i in range(n, 9):
+                x = x * 2 - i
+            for i, y in enumerate([x, x], n):
+                x = x + i * y
+        except Exception:
+            pass
+        return x
+
+    g = paddle.jit.to_static(f)
+    for n in (0, 3, 8):
+        given = paddle.ones([1]), paddle.to_tensor(n)
+        assert g(*given).tolist() == f(*given).tolist()
