@@ -56,9 +56,7 @@ class Rebuilding:
             return value
         if self.is_outside(value) and kind is not type:
             return value
-        bare = not isinstance(
-            getattr(value, "__dict__", None), dict
-        )  # or the engine's: a dataclass
+        bare = not isinstance(getattr(value, "__dict__", None), dict)
         bare |= dataclasses.is_dataclass(kind) and not issubclass(kind, CONTAINERS)
         inside = parts(value)
         if inside and (bare or kind in CONTAINERS or issubclass(kind, tuple)):

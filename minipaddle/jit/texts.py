@@ -81,11 +81,11 @@ def text(*parts):
                 refuse_mixed(value)
             found.append(part)
         else:
-            found.append(written(value, conversion, spec))
+            found.append(write_value(value, conversion, spec))
     return "".join(found) if all(type(x) is str for x in found) else Text(found)
 
 
-def written(value, conversion, spec: str) -> str:
+def write_value(value, conversion, spec: str) -> str:
     """One value as Python writes it; a conversion may be a format of `%`."""
     if type(conversion) is str:
         return conversion % (value,)
@@ -147,7 +147,7 @@ def replacement(function, conversion: int):
     return convert
 
 
-def pieces(x) -> tuple[list, tuple]:
+def take_apart(x) -> tuple[list, tuple]:
     """The values in a text, and its parts as an attribute of a program: strings and (whether a
     tensor has stop_gradient, or None for a number; conversion; format).
     """
@@ -162,17 +162,17 @@ def pieces(x) -> tuple[list, tuple]:
     return values, parts
 
 
-def write_pieces(parts: tuple, arrays) -> str:
+def join_parts(parts: tuple, arrays) -> str:
     """The text, once the values are there."""
-    return "".join(x if type(x) is str else write_piece(next(arrays), *x) for x in parts)
+    return "".join(x if type(x) is str else write_array(next(arrays), *x) for x in parts)
 
 
-def write_piece(array, stop_gradient, conversion, spec) -> str:
+def write_array(array, stop_gradient, conversion, spec) -> str:
     if stop_gradient is None:
-        return written(array.item(), conversion, spec)
+        return write_value(array.item(), conversion, spec)
     x = wrap(array)
     x.stop_gradient = stop_gradient
-    return written(x, conversion, spec)
+    return write_value(x, conversion, spec)
 
 
 def check_shown(tracer, left) -> None:
