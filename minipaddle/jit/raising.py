@@ -16,6 +16,7 @@ from ..engine.eager.tape import LeafError
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.jit.branching import CHOICES, Choice
 from ..engine.jit.effects import check_held
+from ..engine.jit.ignore import within
 from ..engine.jit.looping import KINDS
 from ..engine.jit.tree import flatten
 from ..engine.ops.logic import logical_not
@@ -48,8 +49,9 @@ def note_raised(side: int):
 def raised_eagerly(error: Exception) -> bool:
     """Whether eager mode would raise this error too: then it does not refuse the trace.
 
-    That holds for what `raise` and `assert` raise outside this package, for Python's own errors,
-    and for the errors of our operators if all sizes are known.
+    That holds for what `raise` and `assert` raise outside this package, for Python's own errors
+    (also about an attribute that an object of the user's lacks), and for the errors of our
+    operators if all sizes are known.
     """
     kind, (*_, last) = type(error), traceback_steps(error.__traceback__)
     frame, pythons = last.tb_frame, getattr(builtins, kind.__name__, None) is kind
@@ -60,7 +62,8 @@ def raised_eagerly(error: Exception) -> bool:
         return raises or (pythons and not issubclass(kind, REFUSING))
     runtimes = "jit" in frame.f_globals["__package__"].split(".") and not raises
     sure = pythons and issubclass(kind, MISTAKES) and (runtimes or not current.top.open_sizes())
-    return sure or kind is LeafError
+    users = kind is AttributeError and not within(type(error.obj).__module__, PACKAGE)
+    return sure or users or kind is LeafError
 
 
 RAISE = dis.opmap["RAISE_VARARGS"]

@@ -24,11 +24,15 @@ from ..engine.core.errors import PACKAGE
 from ..engine.eager.device import NUMPY
 from ..engine.eager.side_effects import is_symbolic
 from ..engine.eager.tensor import Tensor
+from ..engine.jit.branching import if_exp
 from ..engine.jit.calling import TABLE, converted
 from ..engine.jit.ignore import within
 from ..engine.jit.journal import CONTAINERS, MISSING, Attribute, Global, Variable
+from ..engine.jit.leaves import Undefined
+from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.transpile import RUNTIME, conversion
-from ..engine.jit.tree import containers, parts
+from ..engine.jit.tree import containers, flatten, parts
+from ..engine.jit.writing import defined
 from .guards import CONSTANTS, HELD, Free, Guard, Guards, Held, Read, Stored, is_layer
 from .objects import CONSTANT, library, names_in
 
@@ -38,6 +42,9 @@ LAYER = ("_parameters", "_sub_layers", "_forward_pre_hooks", "_forward_post_hook
 
 FIELDS = {"array", "record", "stop_gradient"}
 """What the engine keeps in a tensor, besides names that begin with _."""
+
+UNSURE = {Undefined, MaybeUndefined}
+"""Types of what stands where a tensor decides whether there is a value."""
 
 PLAIN = {"__init__", "__new__", "__repr__", "__str__", "__call__", "__getattr__", "__setattr__",
          "__delattr__", "__init_subclass__", "__class_getitem__", "__post_init__"}  # fmt: skip
@@ -60,6 +67,9 @@ class Reads:
         """Note what the traced function is, a function or a method; `reached` is outside."""
         self.reached, self.own = reached, ids_in(arguments)
         self.given = {*map(id, containers(arguments))}
+        for x in flatten(arguments)[0]:
+            if isinstance(x, Tensor) and not is_symbolic(x):  # it is known from outside, too
+                self.note(Held(x, "an argument"), x)
         while isinstance(function, MethodType | partial):
             if isinstance(function, partial):
                 self.mark([function.args, function.keywords])
@@ -80,10 +90,10 @@ class Reads:
         """Note that a place of the outside was read."""
         if isinstance(value, Tensor) and not self.has(value):
             return  # the trace has put it there
-        known = self.found.get(place.key)
+        known, same = self.found.get(place.key), (place, value)
         if known is not None:
             known[1] |= whole
-        elif not any(place.key in noted for noted in current.top.journals):
+        elif all(noted.get(place.key, same)[1] is value for noted in current.top.journals):
             self.found[place.key] = [place, whole]
             self.mark(value)
 
@@ -145,6 +155,8 @@ class Reads:
 
     def has(self, x: Tensor) -> bool:
         """Whether a tensor is outside."""
+        if type(x) is MaybeUndefined:
+            return False
         return not is_symbolic(x) or id(x) in self.tracer.lifted
 
     def of_tensor(self, x: Tensor, name: str) -> None:
@@ -308,6 +320,12 @@ def is_of_library(kind: type) -> bool:
 
 def attr(owner, name: str, whole: bool = True):
     """`owner.name`; the getter of a property is converted."""
+    value = found(owner, name, whole)
+    return defined(value) if type(value) in UNSURE else value
+
+
+def found(owner, name: str, whole: bool = True):
+    """`owner.name`; a `MaybeUndefined` if only a run knows whether it is there."""
     kind = type(owner)
     if kind is super:  # the classes after its own, in the order in which it asks them
         order, owner_ = owner.__self_class__.__mro__, owner.__self__
@@ -344,22 +362,25 @@ def entry(owner, key):
 def getattr_(owner, name: str, *default):
     """`getattr`."""
     try:
-        return attr(owner, name)
+        value = found(owner, name)
     except AttributeError:
         note_missing(owner, name)
         if not default:
             raise
         return default[0]
+    if type(value) is MaybeUndefined and default:
+        return if_exp(value.held, lambda: value.known, lambda: default[0])
+    return defined(value)
 
 
 def hasattr_(owner, name: str) -> bool:
     """`hasattr`."""
     try:
-        attr(owner, name)
+        value = found(owner, name)
     except AttributeError:
         note_missing(owner, name)
         return False
-    return True
+    return value.held if type(value) is MaybeUndefined else True
 
 
 def note_missing(owner, name: str) -> None:

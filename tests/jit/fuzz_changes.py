@@ -130,7 +130,8 @@ GIVEN = [
 """Statements about a list `a` and a dict `d` that the function is given."""
 GIVEN_RETURNS = ["return a", "return [a[0]]", 'return d["t"], a[-1]', 'return d["l"]', "return v"]
 BETWEEN_GIVEN = ["a.append(t)", "a[:] = [t]", "a = [t, t2]", 'd["t"] = t', 'd["n"] = k',
-                 "a = o.l", 'd["l"] = [t]', 'a = d["l"]']  # fmt: skip
+                 'd["l"] = [t]']  # fmt: skip
+SHARED = ["a = o.l", 'a = d["l"]']  # no question where tensors decide which list o.l is
 
 
 class Writer:
@@ -193,7 +194,8 @@ class Writer:
     def changes(self) -> list[tuple]:
         """(statement, its values) for the time between two calls."""
         forms = BETWEEN if self.in_place else [b for b in BETWEEN if "add_" not in b]
-        forms = [*forms, *(BETWEEN_GIVEN * 2 if self.given else [])]
+        given = BETWEEN_GIVEN if self.chooses else BETWEEN_GIVEN + SHARED
+        forms = [*forms, *(given * 2 if self.given else [])]
         chosen = self.random.choices([*forms, "c", "ct"], k=self.random.choice((0, 1, 1, 2)))
         return [(what, self.random.randrange(1 << 30)) for what in chosen]
 

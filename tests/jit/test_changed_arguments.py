@@ -242,3 +242,26 @@ def test_a_saved_program_changes_no_argument(tmp_path):
     spec = paddle.static.InputSpec([2])
     with pytest.raises(Dygraph2StaticException, match="changes a list that it was given"):
         paddle.jit.save(f, str(tmp_path / "f"), input_spec=[spec, [spec]])
+
+
+def test_a_tensor_of_an_argument_that_an_attribute_had_before():
+    """The third program takes the tensor from `own.h`; in the next call it is elsewhere."""
+
+    class Pair:
+        def __init__(self):
+            self.h, self.other = number(0), number(5)
+
+    def swap(own, items, x):
+        own.h, own.other = own.other, own.h
+        return x * 2, items[-1]
+
+    def calls(function):
+        own, items, found = Pair(), [number(1)], []
+        for k in range(5):
+            if k == 2:
+                own.h = items[0]
+            returned = function(own, items, number(k))
+            found += [plain(returned), returned[1] is items[0], plain([own.h, own.other])]
+        return found
+
+    assert calls(paddle.jit.to_static(swap)) == calls(swap)

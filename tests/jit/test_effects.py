@@ -581,45 +581,6 @@ def test_the_own_dict_of_a_class_is_never_written(root):
     assert not Snapshot([root]).knows(own)
 
 
-class Bare:
-    """Has attributes that a test gives it."""
-
-
-def bind_attribute(owner):
-    owner.fresh = 1
-
-
-def bind_global(owner):
-    global fresh_of_effects
-    fresh_of_effects = 1
-
-
-def delete_attribute(owner):
-    del owner.there
-
-
-@pytest.mark.parametrize("bind", [bind_attribute, bind_global, delete_attribute])
-def test_what_only_one_side_binds_outside_is_refused(bind):
-    """After a run the object would have the attribute or not: no tensor says which."""
-    owner = Bare()
-    owner.there = 2
-    static = paddle.jit.to_static(functools.partial(branch, change=lambda: bind(owner)))
-    with pytest.raises(Dygraph2StaticException, match="may be undefined here"):
-        static(paddle.ones([3]))
-    assert vars(owner) == {"there": 2}
-    assert "fresh_of_effects" not in globals()
-
-
-def test_what_a_loop_binds_outside_needs_a_round():
-    owner = Bare()
-    static = paddle.jit.to_static(functools.partial(loop, change=lambda: bind_attribute(owner)))
-    static(paddle.ones([3]))
-    assert owner.fresh == 1
-    del owner.fresh
-    with pytest.raises(AttributeError, match="the loop that binds it ran no iteration"):
-        static(-paddle.ones([3]))
-
-
 LAYER = paddle.nn.Linear(2, 2)
 SGD = paddle.optimizer.SGD(0.1, parameters=LAYER.parameters())
 SETTINGS = {

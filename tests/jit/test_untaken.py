@@ -540,7 +540,7 @@ EAGER_TOO = {
     ("polynomial", "ZeroDivisionError"): "a size divided by 0",
     ("sequences", "type_error"): "range() of a float tensor",
     ("texts", "type_error"): "a text + a number",
-    ("maybe_undefined", "UnboundLocalError"): "the variable has no value for certain",
+    ("maybe_undefined", "kind"): "the variable has no value for certain",
     ("assertions", "AssertionError"): "the user's assertion on a Python value",
     ("raising", "raised.error"): "the user's error in an iteration that runs for certain",
     ("effects", "getattr"): "the user's error, when the program runs",
@@ -668,7 +668,7 @@ class Holder:
 
 
 @pytest.mark.parametrize("n", [2, 3])
-def test_what_is_no_variable_is_checked_after_the_loop(n):
+def test_what_is_no_variable_is_checked_where_it_is_used(n):
     def attribute(x, n):
         holder = Holder()
         while n > 1:

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import NoReturn
 
 from ..core.dispatch import note_refusal
-from ..core.errors import line_of
+from ..core.errors import caller, line_of
 from ..core.slots import slot
 from ..eager.control_flow import BranchError, cond, is_static
 from ..eager.tensor import same_value
@@ -89,6 +89,7 @@ class Result:
     """The place of the value that a side returns; no variable holds it."""
 
     name, key, assign = "the value", ("result",), staticmethod(lambda value: None)
+    outlives = False
 
 
 class Retraced:
@@ -178,12 +179,12 @@ class Choice(Retraced):
             if mine.missing and place.key in self.learned:
                 mine = self.blank(place, self.learned[place.key])
             doubt = place.key in self.uncertain_places
-            return mine.maybe_undefined(place, True, "") if doubt else mine
+            return mine.maybe_undefined(place, True, self.blame(place)) if doubt else mine
         other = self.states[0][i]
         if mine.missing and other.missing:
             return mine
         if mine.missing or other.missing:
-            if not self.lenient:
+            if not (self.lenient or place.outlives):
                 learn(self.undefined, {place.key})
             if other.missing:
                 learn(self.learned, {place.key: mine})
@@ -191,7 +192,7 @@ class Choice(Retraced):
         if place.key in self.learned and mine.structure == other.structure:  # nobody reads it
             other.leaves = [x if is_value(x) else y for x, y in zip(other.leaves, mine.leaves)]
         if other.uncertain:
-            mine = mine.maybe_undefined(place, True, "")
+            mine = mine.maybe_undefined(place, True, self.blame(place))
         elif mine.uncertain:
             learn(self.uncertain_places, {place.key})
         if mine.value is not other.value:
@@ -200,7 +201,8 @@ class Choice(Retraced):
 
     def blank(self, place, known: State) -> State:
         """A state for a side that leaves a place undefined; the other side's is `known`."""
-        if known.uncertain or not (place.checked_when_read() and known.plain() and known.specs[0]):
+        checked = place.checked_when_read() and known.plain() and known.specs[0]
+        if known.uncertain or not (checked or place.outlives):
             return known.blank()
         return known.blank().maybe_undefined(place, False, self.blame(place))
 
@@ -220,7 +222,7 @@ class Choice(Retraced):
         if place.key in self.undefined:
             return Undefined(place.name, self.blame(place))
         if a.missing or a.value is b.value:
-            return a.value
+            return b.value if a.value is MISSING else a.value
         pairs = zip(a.leaves, b.leaves, outs, strict=True)
         leaves = [x if is_plain(x) and same_value(x, y) else out for x, y, out in pairs]
         # each side has a container of its own, even if both hold the same: make a new one
@@ -231,12 +233,11 @@ class Choice(Retraced):
     def blame(self, place) -> str:
         """Which side leaves a place undefined."""
         bound = [binding_of(side, place.name) for side in self.sides]
-        then = self.sides[0].__code__
-        which = "else" if bound[0] else "if"
-        line = line_of(bound[0] or bound[1] or (then, 0))
+        which = f"the `{'else' if bound[0] else 'if'}`" if any(bound) else "one"
+        line = line_of(bound[0] or bound[1] or caller())
         return (
-            f"the `{which}` side of a condition on a tensor leaves it undefined: only the other "
-            f"side binds it ({line})"
+            f"{which} side of a condition on a tensor leaves it undefined: only the other side "
+            f"binds it ({line})"
         )
 
     def mismatch(self, place, path: str, left: str, right: str):

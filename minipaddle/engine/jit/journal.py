@@ -21,6 +21,7 @@ class Place:
     """A variable, an attribute, or the contents of a container; `key` identifies it."""
 
     owner = None  # the object it is a part of: code sees a change only if it reaches that
+    outlives = False  # whether it outlives the function, so that a run may leave it undefined
 
     def assign(self, value) -> None:
         """Write the value; the journal of the region around notes it."""
@@ -37,11 +38,16 @@ class Place:
 
     def checked_when_read(self) -> bool:
         """Whether converted code checks at each use that it has a value."""
-        return False
+        return self.outlives
 
 
 class Variable(Place):
     """A variable of a function, by its cell."""
+
+    unbound = (
+        UnboundLocalError,
+        ("cannot access local variable {!r} where it is not associated with a value"),
+    )
 
     def __init__(self, name: str, cell: CellType):
         self.name, self.owner, self.key = name, cell, ("cell", id(cell))
@@ -65,6 +71,8 @@ class Variable(Place):
 class Global(Place):
     """A variable of a module."""
 
+    outlives, unbound = True, (NameError, "name {!r} is not defined")
+
     def __init__(self, name: str, space: dict):
         self.name, self.space, self.key = name, space, ("global", id(space), name)
 
@@ -80,6 +88,8 @@ class Global(Place):
 
 class Attribute(Place):
     """An attribute of an object."""
+
+    outlives, unbound = True, (AttributeError, "`{}` has no value")
 
     def __init__(self, owner, name: str):
         self.owner, self.attribute, self.key = owner, name, ("attribute", id(owner), name)

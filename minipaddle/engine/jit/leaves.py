@@ -70,10 +70,10 @@ class State:
         return State(self.rebuilt(blank))
 
     def maybe_undefined(self, place, held, reason: str) -> State:
-        """The state of a variable that has this value only if `held` is true."""
+        """The state of a place that has this value only if `held` is true."""
         if self.uncertain or self.missing:
             return self
-        return State(MaybeUndefined(self.value, held, place.name, reason))
+        return State(MaybeUndefined(self.value, held, place, reason))
 
     def plain(self) -> bool:
         """Whether the value is one tensor or number, not in a container."""

@@ -20,8 +20,7 @@ from .branching import (
     learn_replaced,
     nothing,
 )
-from .effects import check_held
-from .journal import Attribute, Global, journal, outliving_places, variables
+from .journal import journal, outliving_places, variables
 from .leaves import NUMBERS, Spec, State, as_condition, full, is_value
 from .refusal import refusal
 from .tree import paths
@@ -76,9 +75,6 @@ def unroll(going, steps, body, groups, flags) -> None:
         going = none([flag.get() for flag in flags])
 
 
-UNBOUND = {Global: NameError, Attribute: AttributeError}
-
-
 class Loop(Retraced):
     """A loop on a tensor: the program carries the values of its variables from one iteration to
     the next.
@@ -117,22 +113,12 @@ class Loop(Retraced):
             place.assign(value)
             for state in (self.before[i], self.after[i]):
                 aliasing.rule.replace(state.value, value)
-        self.check_bound()
 
     def run(self, slots, first: list, ends: list) -> list:
         """The carried values after the loop, the condition first."""
         return program_loop(
             lambda go, *_: go, lambda _, *now: self.iteration(slots, now), first, last=ends
         )
-
-    def check_bound(self) -> None:
-        """Check attributes and globals that the first iteration binds; variables are checked when
-        they are read.
-        """
-        for place in self.live_out:
-            if place.key in self.initial and isinstance(place, Global | Attribute):
-                message = f"{describe_place(place)} has no value: {self.reason()}"
-                check_held(as_bool(self.go), message, UNBOUND[type(place)])
 
     def reason(self) -> str:
         """Why a name that the iterations bind may have no value."""

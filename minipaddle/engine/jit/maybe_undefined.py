@@ -14,10 +14,10 @@ from .effects import check_held
 
 
 class MaybeUndefined(Tensor):
-    """The variable `name`: it has the value `known` if `held` is true, otherwise none."""
+    """A place of the user's: it has the value `known` if `held` is true, otherwise none."""
 
-    def __init__(self, known, held, name: str, reason: str):
-        self.known, self.held, self.variable, self.reason = known, held, name, reason
+    def __init__(self, known, held, variable, reason: str):
+        self.known, self.held, self.variable, self.reason = known, held, variable, reason
         self.checked: WeakSet = WeakSet()  # the regions that have checked it
         if isinstance(known, Tensor):
             self.record, self.stop_gradient = known.record, known.stop_gradient
@@ -32,19 +32,17 @@ class MaybeUndefined(Tensor):
         self.known.array = array
 
     def use(self):
-        """The value; the program raises UnboundLocalError if there is none."""
-        message = (
-            f"cannot access local variable {self.variable!r} where it is not associated with a "
-        )
-        message += f"value: {self.reason}"
+        """The value; the program raises Python's error if there is none."""
+        kind, text = self.variable.unbound
+        message = f"{text.format(self.variable.name)}: {self.reason}"
         if self.held is False:
-            raise UnboundLocalError(message)
+            raise kind(message)
         builder = current.top.builder
         if self.held is not True and self.checked.isdisjoint(builder.enclosing()):
             self.checked.add(builder)
-            check_held(self.held, message, UnboundLocalError)
+            check_held(self.held, message, kind)
         return self.known
 
     def like(self, known, held):
-        """The same variable with another value; the value itself if it is certain to have one."""
+        """The same place with another value; the value itself if it is certain to have one."""
         return known if held is True else MaybeUndefined(known, held, self.variable, self.reason)
