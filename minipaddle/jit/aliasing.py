@@ -109,16 +109,18 @@ class Strict(aliasing.Aliasing):
         chosen.setdefault(id(new), [new]).append(old)
         if olds and news:
             groups = current.top.merged
-            group = groups.get(id(old), [old]) + groups.get(id(new), [new])
-            groups |= dict.fromkeys(map(id, group), group)
+            group = {id(x): x for each in (old, new)
+                     for x in groups.get(id(each), {0: each}).values()}  # fmt: skip
+            groups |= dict.fromkeys(group, group)
             for a, b in zip(olds[1], news[1], strict=False):
                 self.replace(a, b)
 
     def check_write(self, owner) -> None:
         """Refuse a write to something in an object if only a run knows in which object it is."""
-        group = current.top.merged.get(id(owner), ())
+        group = current.top.merged.get(id(owner), {})
         mine = candidates(owner).keys() if group else ()
-        others = [x for x in group if x is not owner and not mine.isdisjoint(candidates(x))]
+        others = [x for x in group.values()
+                  if x is not owner and not mine.isdisjoint(candidates(x))]  # fmt: skip
         used = self.reachable([x for _, x in variables_in_use()]) if others else ()
         if any(id(other) in used for other in others):
             kind = type(owner).__name__

@@ -8,7 +8,9 @@ import operator
 import pytest
 
 import minipaddle as paddle
+from minipaddle.engine.core.dispatch import current
 from minipaddle.engine.jit.refusal import Dygraph2StaticException
+from minipaddle.jit.aliasing import Strict
 from tests.jit.examples import told
 
 
@@ -451,3 +453,25 @@ def test_identity_that_only_a_run_knows(function):
     with pytest.raises(Dygraph2StaticException, match="`is` asks which of two values") as e:
         paddle.jit.to_static(function)(*tensors(3))
     assert f":{first + len(lines) - 1}, in " in str(e.value)
+
+
+def test_a_list_that_many_conditions_choose_is_noted_once(monkeypatch):
+    """(Each condition doubled what was noted: after twenty, tracing did not end.)"""
+    replace, noted = Strict.replace, []
+
+    def spy(self, old, new):
+        replace(self, old, new)
+        noted.append(max(map(len, current.top.merged.values()), default=0))
+
+    monkeypatch.setattr(Strict, "replace", spy)
+
+    @paddle.jit.to_static
+    def chosen(x):
+        a, b = [x], [-x]
+        for k in range(8):
+            if x.sum() > k:
+                a, b = b, a
+        return a[0]
+
+    assert chosen(paddle.to_tensor([2.5])).tolist() == [-2.5]
+    assert 0 < max(noted) < 40

@@ -53,7 +53,7 @@ class Tracer(Eager):
         self.builder = self.root = builder or Builder(name, place=current_place())
         self.below = current.top
         self.journals: list[dict] = []
-        self.merged: dict[int, list] = {}  # id of a container -> it and those that it may be
+        self.merged: dict[int, dict] = {}  # id of a container -> it and those that it may be
         self.handlers: list = []
         self.calls: list[tuple] = []  # (tensors, function: their output numbers -> side effect)
         self.changes: list = []  # of other objects: each has `undo`
