@@ -103,6 +103,7 @@ STATEMENTS = [
     "hist.append(V)", 'table["t"] = V', "net.h = V", "T = V", "ct = V", "o.o = o.h", "o.o = V",
     "o.h, net.h = net.h, o.h", "o.m = None", "h, c_ = o.s; o.s = (c_, h + V)",
     "G = (G + 1) % 2", "o.l = [t * 0.5 for t in o.l]", "v = T = V", "o.last = v",
+    "o.last = V", 'if hasattr(o, "last"): del o.last', 'v = getattr(o, "last", V)',
 ]  # fmt: skip
 TESTS = ["o.n > 1", "o.m is None", "G == c", "net.training", "len(hist) > 2",
          "table['a'] > 1"]  # fmt: skip
@@ -116,7 +117,7 @@ BETWEEN = [
     "G = k", "T = t", "T = kept", "net.h = t", "net.p = k", "net.fc = linear(k)", "net.eval()",
     "net.train()", "Thing.limit = k", "o.limit = k", "o.q = k", "o.h = o.o", "o.o = t",
     "net.more.append(nn.Sigmoid())", "net.more[0] = nn.ReLU()", "hist.clear()", "kept.add_(t)",
-    "o.h = net.h", "net.h = T",
+    "o.h = net.h", "net.h = T", "o.last = t", 'vars(o).pop("last", None)',
 ]  # fmt: skip
 
 
