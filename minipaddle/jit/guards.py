@@ -48,7 +48,7 @@ class Stored(Outside):
         self.store, self.name, self.key = store, name, (what, id(owner), name)
         self.owner = owner  # its id is taken as long as the place is there
         self.of_layer = is_layer(owner)
-        self.label = f"{label_of(owner)}.{name}" if what == "attribute" else str(name)
+        self.label = str(name) if what in ("global", "item") else f"{label_of(owner)}.{name}"
 
     def get(self):
         return self.store.get(self.name, MISSING)

@@ -27,10 +27,8 @@ from ..engine.jit.journal import (
     same_parts,
 )
 from ..engine.jit.leaves import State
-from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import containers, flatten, unflatten
-from ..engine.jit.writing import defined
 from . import instrument  # noqa: F401  (converted code notes its reads)
 from .dy2static.utils import mention
 from .guards import Held
@@ -48,9 +46,6 @@ class SideEffect:
 
     def __init__(self, place: Place, value, outside=frozenset()):
         self.place, self.state = place, State(value, outside)
-        self.structure = self.state.structure
-        if self.state.uncertain:
-            self.structure, _ = self.structure.children
         if any(isinstance(leaf, Dim) for leaf in self.state.leaves):
             raise refusal(f"{place.name} is to keep a size that varies from call to call")
         self.numbers = [j for j, x in enumerate(self.state.leaves) if isinstance(x, Tensor)]
@@ -68,12 +63,12 @@ class SideEffect:
         if id(owner) in own:
             place = copy.copy(place)
             place.owner = own[id(owner)]
+        if self.state.missing:
+            return self.write(place, MISSING)
         leaves = [own.get(id(x), x) for x in self.state.leaves]
         for k, j in enumerate(self.numbers, self.begin):
             leaves[j] = results[k]
-        if self.state.missing or (self.state.uncertain and not leaves.pop()):
-            return self.write(place, MISSING)
-        return self.write(place, unflatten(self.structure, leaves))
+        return self.write(place, unflatten(self.state.structure, leaves))
 
     def write(self, place: Place, value) -> None:
         place.set(value)
@@ -133,19 +128,12 @@ def trace_whole(call, function, arguments) -> tuple:
         if is_static(place.owner) and id(place.owner) not in current.top.lifted:
             place.set(after)  # a tensor of the program itself
         else:
-            left += side_effects(reads, place, before, taken_apart(rebuilding, after))
+            left += side_effects(reads, place, before, rebuilding.take_apart(after))
     for place, value in same:
         left += unchanged(reads, place, value)
     outside = {id(x) for x in containers(returned) if reads.is_outside(x)}
     reads.kept |= outside
     return rebuilding.take_apart(returned), reads.close, left, outside | reads.given
-
-
-def taken_apart(rebuilding: Rebuilding, value):
-    """What a run leaves in a place, which it may leave undefined."""
-    if type(value) is not MaybeUndefined:
-        return rebuilding.take_apart(defined(value))
-    return value.like(rebuilding.take_apart(value.known), value.held)
 
 
 def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:

@@ -179,7 +179,7 @@ class Reads:
         if callable(member) or value is MISSING:
             self.note(Stored(own, name, owner, "attribute"), MISSING)
             for part in PARTS if value is MISSING and "_buffers" in own else ():
-                self.note(Absent(own[part], name, owner, part), MISSING)
+                self.note(Stored(own[part], name, owner, part), MISSING)
         else:
             self.note(Read(owner, name, of_layer=member is not MISSING), value, whole)
         self.member(kind, name, whole)
@@ -252,14 +252,6 @@ class Reads:
         for storage in self.tracer.storages.values():
             groups.setdefault(id(storage.tensor.array), []).append(storage)
         return [group for group in groups.values() if len(group) > 1]
-
-
-class Absent(Stored):
-    """That a layer has no part of this name."""
-
-    def __init__(self, store: dict, name: str, owner, what: str):
-        super().__init__(store, name, owner, what)
-        self.label = f"{type(owner).__name__}.{name}"
 
 
 def ids_in(value) -> set[int]:
@@ -335,7 +327,7 @@ def found(owner, name: str, whole: bool = True):
         member, owner_ = getattr(kind, name, None), owner
     if isinstance(member, property) and type(member.fget) is FunctionType:
         return converted(member.fget)(owner_)
-    value = getattr(owner, name)
+    value = getattr(owner, name) if name != "__dict__" else vars_(owner)
     if current.top.reads is not None:
         current.top.reads.attribute(owner, name, value, whole)
     return value
@@ -389,9 +381,11 @@ def note_missing(owner, name: str) -> None:
 
 
 def vars_(*owner):
-    """`vars`."""
+    """`vars`; it shows an attribute that may be missing only if it is there."""
     if owner and current.top.reads is not None and current.top.reads.is_outside(*owner):
         current.top.reads.note(Held(vars(*owner), f"vars({type(*owner).__name__})"), MISSING)
+    for x in builtins.vars(*owner).values() if owner else ():
+        defined(x)
     return builtins.vars(*owner)
 
 

@@ -29,8 +29,11 @@ from ..engine.core.record import Record
 from ..engine.eager.tensor import Tensor
 from ..engine.ir.builder import SymbolicArray
 from ..engine.jit.ignore import within
+from ..engine.jit.journal import MISSING
+from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import LEAF, PLAIN, Node, parts, reachable, unflatten
+from ..engine.jit.writing import defined
 from ..nn.layer.layers import Layer
 
 CONTAINERS = (OrderedDict, dict, list, tuple)
@@ -52,12 +55,16 @@ class Rebuilding:
     def take_apart(self, value):
         """The value, with tuples in place of what holds something of the trace."""
         kind = type(value)
-        if kind in PLAIN or isinstance(value, Tensor | Dim | ModuleType):
+        if kind is MaybeUndefined:  # an attribute that a run may leave undefined
+            held = [value.known, value.held]
+            return self.built(held, lambda new: new[0] if new[1] else MISSING, kind)
+        if kind in PLAIN or isinstance(defined(value), Tensor | Dim | ModuleType):
             return value
         if self.is_outside(value) and kind is not type:
             return value
         bare = not isinstance(getattr(value, "__dict__", None), dict)
-        bare |= dataclasses.is_dataclass(kind) and not issubclass(kind, CONTAINERS)
+        if dataclasses.is_dataclass(kind) and not issubclass(kind, CONTAINERS):
+            bare |= MaybeUndefined not in map(type, getattr(value, "__dict__", {}).values())
         inside = parts(value)
         if inside and (bare or kind in CONTAINERS or issubclass(kind, tuple)):
             return self.container(value, *inside)
@@ -130,6 +137,8 @@ class Rebuilding:
             if vars(value) is value:
                 new.__dict__ = new
             vars(new).update(zip(names, values[len(items) :]))
+            for name in [name for name, x in vars(new).items() if x is MISSING]:
+                del vars(new)[name]
             return new
 
         return self.built(held.values(), build, type(value))
@@ -219,6 +228,8 @@ class Rebuilding:
 
 
 def is_traced(x) -> bool:
+    if type(x) is MaybeUndefined:
+        return True
     return type(x.array) is SymbolicArray if isinstance(x, Tensor) else isinstance(x, Dim)
 
 

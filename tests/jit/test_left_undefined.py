@@ -1,5 +1,7 @@
 """Attributes and globals that a function binds or deletes only if a tensor says so."""
 
+from dataclasses import dataclass
+
 import pytest
 
 import minipaddle as paddle
@@ -10,6 +12,11 @@ SPACE = globals()
 
 class Thing:
     pass
+
+
+@dataclass
+class Record:
+    number: int = 1
 
 
 def one_side(o, x):
@@ -101,7 +108,25 @@ def with_a_default(o, x):
     return getattr(o, "last", x * 5)
 
 
+def of_an_object_that_it_makes(o, x):
+    o.inner = Thing()
+    o.inner.thing = Thing()
+    if x.sum() > 0:
+        o.inner.thing.last = [x]
+    else:
+        o.inner.other = 3
+    return x
+
+
+def of_a_dataclass_that_it_returns(o, x):
+    record = Record()
+    if x.sum() > 0:
+        record.last = [x]
+    return {"record": record}
+
+
 def plain(value):
+    value = vars(value) if isinstance(value, Thing | Record) else value
     if isinstance(value, list | tuple | dict):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         return {k: plain(x) for k, x in items}
@@ -126,7 +151,8 @@ def history(function, calls) -> list:
 @pytest.mark.parametrize(
     "function",
     [one_side, nested, behind_a_return, behind_a_break, in_a_loop, in_a_condition_of_a_loop,
-     in_a_layer, containers, deleted, of_the_module, asked, with_a_default],
+     in_a_layer, containers, deleted, of_the_module, asked, with_a_default,
+     of_an_object_that_it_makes, of_a_dataclass_that_it_returns],
 )  # fmt: skip
 @pytest.mark.parametrize("calls", [[UP, DOWN, [3.0, 4.0]], [DOWN, [-3.0, 0.5], UP, DOWN]])
 def test_it_is_there_after_a_run_as_after_a_call(function, calls, backend):
@@ -143,6 +169,17 @@ def test_a_use_where_it_is_not_there_names_it():
     assert used(Thing(), paddle.to_tensor(UP)).tolist() == [2, 3]
     with pytest.raises(AttributeError, match=r"`Thing.last` has no value: one side of .*, in one_"):
         used(Thing(), paddle.to_tensor(DOWN))
+
+
+def test_all_attributes_together_show_it_if_it_is_there():
+    @paddle.jit.to_static
+    def names(o, x):
+        one_side(o, x)
+        return x * len(vars(o))
+
+    assert names(Thing(), paddle.to_tensor(UP)).tolist() == UP
+    with pytest.raises(AttributeError, match="has no value"):
+        names(Thing(), paddle.to_tensor(DOWN))
 
 
 def test_a_saved_program_leaves_none(tmp_path):
