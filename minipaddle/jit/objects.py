@@ -156,12 +156,15 @@ def library(module: str, filename: str) -> bool:
     return module.partition(".")[0] in sys.stdlib_module_names or installed(filename)
 
 
+def library_class(kind: type) -> bool:
+    """Whether a class belongs to Python or to an installed library."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    return library(kind.__module__, file)
+
+
 def class_state(kind: type):
     """The attributes of a user's class; other classes do not change."""
-    if kind.__module__ == "builtins" or within(kind.__module__, PACKAGE):
-        return None
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    if library(kind.__module__, file):
+    if kind.__module__ == "builtins" or within(kind.__module__, PACKAGE) or library_class(kind):
         return None
     own = {k: v for k, v in vars(kind).items() if k[:1] != "_" or callable(v)}
     return [*own, ""], [*own.values(), kind.__mro__[1:]]

@@ -27,14 +27,14 @@ from ..engine.eager.tensor import Tensor
 from ..engine.jit.branching import if_exp
 from ..engine.jit.calling import TABLE, converted
 from ..engine.jit.ignore import within
-from ..engine.jit.journal import CONTAINERS, MISSING, Attribute, Global, Variable
+from ..engine.jit.journal import CONTAINERS, MISSING, Attribute, Contents, Global, Variable
 from ..engine.jit.leaves import Undefined
 from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.transpile import RUNTIME, conversion
 from ..engine.jit.tree import containers, flatten, parts
 from ..engine.jit.writing import defined
 from .guards import CONSTANTS, HELD, Free, Guard, Guards, Held, Read, Stored, is_layer
-from .objects import CONSTANT, library, names_in
+from .objects import CONSTANT, library, library_class, names_in
 
 PARTS = ("_parameters", "_sub_layers", "_buffers")
 LAYER = ("_parameters", "_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
@@ -229,8 +229,10 @@ class Reads:
     def item(self, container: dict, key) -> None:
         """Note that one item of a dict was read."""
         if self.is_outside(container):
-            value = container.get(key, MISSING)
-            self.note(Stored(container, key, container, "item"), value)
+            value, whole = container.get(key, MISSING), Contents(container).key
+            noted = [each[whole][1] for each in current.top.journals if whole in each]
+            if all(before.get(key, MISSING) is value for before in noted):  # not the trace's own
+                self.note(Stored(container, key, container, "item"), value)
 
     # ---- the end -------------------------------------------------------------------------------
 
@@ -297,14 +299,9 @@ def ignorable(value) -> bool:
 
 def has_special_methods(kind: type) -> bool:
     """Whether a user's class says what operators, loops and `with` make of its objects."""
-    own = [name for base in kind.__mro__ if users(base) and not is_of_library(base)
+    own = [name for base in kind.__mro__ if users(base) and not library_class(base)
            for name, x in vars(base).items() if type(x) is FunctionType]  # fmt: skip
     return any(name[:2] == name[-2:] == "__" and name not in PLAIN for name in own)
-
-
-def is_of_library(kind: type) -> bool:
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
-    return library(kind.__module__, file)
 
 
 # ---- what converted code calls -------------------------------------------------------------------

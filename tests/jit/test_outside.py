@@ -408,6 +408,26 @@ def things_of_its_own(convert):
     return convert(f)(ones(2)).tolist()
 
 
+def stored_then_changed(convert):
+    table, other = {"old": [ones(1)]}, {}
+
+    def f(x):
+        table["new"] = []
+        table["new"].append(x)
+        other["deep"] = {"list": []}
+        other["deep"]["list"].append(x + 1)
+        other["deep"]["number"] = len(table["new"])
+        table["old"].append(x * 2)
+        table["old"] = [*table["old"][-2:]]
+        return len(table["old"])
+
+    f, found = convert(f), []
+    for k in range(4):
+        found += [f(ones(1) * k), [x.item() for x in [*table["new"], *table["old"]]]]
+        found += [other["deep"]["list"][0].item(), other["deep"]["number"]]
+    return found
+
+
 def changed_and_returned(convert):
     history, table, record = [], {"last": paddle.zeros([])}, Record(paddle.zeros([]))
 
@@ -427,8 +447,9 @@ def changed_and_returned(convert):
 
 @pytest.mark.parametrize(
     "case",
-    [changed_and_returned, attributes_exchanged, attribute_of_an_object, number_of_an_object,
-     attribute_in_a_branch, nonlocal_variables, list_outside, list_that_is_read, dict_outside,
+    [changed_and_returned, stored_then_changed, attributes_exchanged, attribute_of_an_object,
+     number_of_an_object, attribute_in_a_branch, nonlocal_variables, list_outside,
+     list_that_is_read, dict_outside,
      table_made_once, hidden_state, things_of_its_own, objects_let_go,
      containers_made_in_a_branch, containers_made_in_a_loop],
     ids=lambda case: case.__name__,
