@@ -186,7 +186,8 @@ def compare(eager: Outcome, traced: Outcome, function) -> None:
     if isinstance(error, LeafError) and eager.error is None:  # eager mode has caught it
         raise Refused(error)
     if isinstance(error, REFUSALS) or later or value:  # Python takes it, or an open size, apart
-        if not any(name in str(error) for name in (function.__code__.co_filename, world.__file__)):
+        told = "\n".join([str(error), *getattr(error, "__notes__", ())])
+        if not any(name in told for name in (function.__code__.co_filename, world.__file__)):
             raise Difference("refusal without a line", repr(error)) from error
         raise Refused(error)
     if eager.error is not None:

@@ -207,3 +207,13 @@ def test_the_line_of_an_error_in_a_derivative():
 
 def wrong_if_short(x):
     return x.reshape([2, 2])
+
+
+def test_a_library_between_the_users_line_and_an_operator_is_no_line_of_the_user():
+    @paddle.jit.to_static
+    def f(x):
+        return paddle.no_grad()(paddle.tanh)(x)
+
+    f(paddle.ones([2]))
+    wheres = [record.where for record in f.concrete_program.program.records]
+    assert [code.co_filename for code, _ in wheres] == [__file__]

@@ -27,9 +27,13 @@ def line_number(where) -> int:
     return next((n for start, end, n in code.co_lines() if start <= offset < end and n), 0)
 
 
+BETWEEN = {PACKAGE, "contextlib"}
+"""Modules that stand between the user's line and an operator: `contextlib` around a decorator."""
+
+
 def inside(frame) -> bool:
-    """Whether a frame belongs to this package."""
-    return frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
+    """Whether a frame belongs to this package, or to what stands between it and the user."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN
 
 
 def user_frame():
