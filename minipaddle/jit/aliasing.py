@@ -34,6 +34,7 @@ from .made import check_made
 from .objects import CHANCE, everything, named, names_in, sources
 from .once import took
 from .outside import trace_whole, whole
+from .picked import picked
 from .reading import ReadArray, no_array_error
 from .snapshot import Snapshot, put_back, shared
 from .texts import check_shown
@@ -117,6 +118,8 @@ class Strict(aliasing.Aliasing):
 
     def check_write(self, owner) -> None:
         """Refuse a write to something in an object if only a run knows in which object it is."""
+        if found := picked(owner):
+            found.changed = True
         group = current.top.merged.get(id(owner), {})
         mine = candidates(owner).keys() if group else ()
         others = [x for x in group.values()

@@ -43,8 +43,9 @@ def to_static(
     to another program, another tensor of the same shape and dtype is simply used. What it changes
     outside, or in lists, dicts and objects that it is given, changes at each call. What code that
     is not converted reads on its own, a library that looks at a file, the clock or an environment
-    variable, is taken as it was when the function was traced. Where a tensor decides whether a name
-    has one list or another, it holds a third one after the call, with the items of the right one.
+    variable, is taken as it was when the function was traced. Where a condition inside another one
+    or in a loop, on a tensor, decides whether a name has one list or another, it holds a third one
+    after the call, with the items of the right one.
 
     `backend` says what runs the program. "interpreter": one operator after the other. "native": one
     compiled C function, or on a GPU one CUDA graph ("cuda" insists on that). "auto", the default:

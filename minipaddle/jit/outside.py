@@ -63,15 +63,28 @@ class SideEffect:
         if id(owner) in own:
             place = copy.copy(place)
             place.owner = own[id(owner)]
-        if self.state.missing:
-            return self.write(place, MISSING)
+        self.write(place, MISSING if self.state.missing else self.value(results, own))
+
+    def value(self, results: list, own: dict):
+        """The value of this run."""
         leaves = [own.get(id(x), x) for x in self.state.leaves]
         for k, j in enumerate(self.numbers, self.begin):
             leaves[j] = results[k]
-        return self.write(place, unflatten(self.state.structure, leaves))
+        return unflatten(self.state.structure, leaves)
 
     def write(self, place: Place, value) -> None:
         place.set(value)
+
+
+class Shared(SideEffect):
+    """A container that stands in two places of what a run leaves and returns."""
+
+    def __init__(self, container, kept: set):
+        super().__init__(Place(), container, kept - {id(container)})
+        self.container = container
+
+    def leave(self, results, own) -> None:
+        own[id(self.container)] = self.value(results, own)
 
 
 class Growth(SideEffect):
@@ -112,7 +125,7 @@ def trace_whole(call, function, arguments) -> tuple:
 
     Its changes outside are undone; each run of its program makes them.
     """
-    reads, left = Reads(current.top), []
+    reads, after = Reads(current.top), []
     with setting(current.top, reads=reads), whole([], [call]) as noted:
         reads.start(function, arguments, noted.before.reached)
         returned = call()
@@ -124,16 +137,22 @@ def trace_whole(call, function, arguments) -> tuple:
     same = [(place, values[key]) for key, (place, before) in noted.noted.items()
             if not place.differs(values[key], before)]  # fmt: skip
     for place in outliving_places(noted, values, returned, known=[]):
-        before, after = noted.noted[place.key][1], values[place.key]
+        before, value = noted.noted[place.key][1], values[place.key]
         if is_static(place.owner) and id(place.owner) not in current.top.lifted:
-            place.set(after)  # a tensor of the program itself
+            place.set(value)  # a tensor of the program itself
         else:
-            left += side_effects(reads, place, before, rebuilding.take_apart(after))
-    for place, value in same:
-        left += unchanged(reads, place, value)
+            after.append((place, before, rebuilding.take_apart(value)))
+    returned = rebuilding.take_apart(returned)
     outside = {id(x) for x in containers(returned) if reads.is_outside(x)}
     reads.kept |= outside
-    return rebuilding.take_apart(returned), reads.close, left, outside | reads.given
+    shared = rebuilding.common([returned, *(value for *_, value in after)])
+    reads.given.update(map(id, shared))
+    left = [Shared(x, reads.outside.keys() | reads.given) for x in shared]
+    for each in after:
+        left += side_effects(reads, *each)
+    for place, value in same:
+        left += unchanged(reads, place, value)
+    return returned, reads.close, left, outside | reads.given
 
 
 def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:
@@ -177,6 +196,8 @@ def update_states(left: list, name: str, given: list) -> None:
     """
     tracer, updates = current.top, []
     for each in left:
+        if type(each) is Shared:
+            continue
         if any(each.place.owner is x for x in given):
             raise refusal(
                 f"{name} changes a {type(each.place.owner).__name__} that it was given, which a "

@@ -61,7 +61,7 @@ class Reads:
         self.reached: dict[int, object] = {}  # what the function reached before the trace
         self.kept: set[int] = set()  # ids of containers that must be the same objects
         self.own: set[int] = set()  # ids of containers among the arguments, which are the trace's
-        self.given: set[int] = set()  # those that can be changed
+        self.given: set[int] = set()  # those that can be changed, and what a run builds once
 
     def start(self, function, arguments, reached: dict) -> None:
         """Note what the traced function is, a function or a method; `reached` is outside."""

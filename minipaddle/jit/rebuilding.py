@@ -24,6 +24,7 @@ from types import (
 )
 
 from ..engine.core.dim import Dim
+from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE
 from ..engine.core.record import Record
 from ..engine.eager.tensor import Tensor
@@ -35,7 +36,9 @@ from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import LEAF, PLAIN, Node, parts, reachable, unflatten
 from ..engine.jit.writing import defined
 from ..nn.layer.layers import Layer
+from .picked import picked
 
+BUSY = object()
 CONTAINERS = (OrderedDict, dict, list, tuple)
 BAGS = (set, frozenset, deque)
 
@@ -47,9 +50,7 @@ class Rebuilding:
 
     def __init__(self, function, is_outside):
         self.traced, self.is_outside = function, is_outside
-        self.apart: dict[int, object] = {}  # what was taken apart, by id
-        self.functions: list[FunctionType] = []  # those that are being taken apart
-        self.used: set[int] = set()  # ids of lists and dicts that a function uses
+        self.apart: dict[int, tuple] = {}  # by id: what was taken apart, and what it became
         self.users: dict[int, FunctionType] = {}  # a function with a variable, by the cell's id
 
     def take_apart(self, value):
@@ -62,6 +63,31 @@ class Rebuilding:
             return value
         if self.is_outside(value) and kind is not type:
             return value
+        if id(value) not in self.apart:
+            self.apart[id(value)] = value, BUSY
+            self.apart[id(value)] = value, self.take_apart_first(value, kind)
+        elif self.apart[id(value)][1] is BUSY:
+            raise self.refusal(value, "and holds itself", "return or keep its tensors themselves")
+        return self.apart[id(value)][1]
+
+    def take_apart_first(self, value, kind: type):
+        """The same of a value that is met for the first time."""
+        new, found = self.take_apart_new(value, kind), picked(value)
+        if found is None or not self.may_be_outside(value):
+            return new
+        both = found.left, found.right
+        either = [self.take_apart(x) if self.may_be_outside(x) else new for x in both]
+        return apart([found.test, *either, new], found.of_run, kind)
+
+    def may_be_outside(self, value) -> bool:
+        """Whether a value is outside, or may be one that is."""
+        found = picked(value)
+        if found is None:
+            return self.is_outside(value)
+        return self.may_be_outside(found.left) or self.may_be_outside(found.right)
+
+    def take_apart_new(self, value, kind: type):
+        """The same of a value that the trace made."""
         bare = not isinstance(getattr(value, "__dict__", None), dict)
         if dataclasses.is_dataclass(kind) and not issubclass(kind, CONTAINERS):
             bare |= MaybeUndefined not in map(type, getattr(value, "__dict__", {}).values())
@@ -70,9 +96,6 @@ class Rebuilding:
             return self.container(value, *inside)
         if not self.holds_traced(value):
             return value
-        if id(value) in self.apart:
-            raise self.refusal(value, "in two places", "return it or keep it in one place")
-        self.apart[id(value)] = value
         if kind is FunctionType:
             return self.function(value)
         if kind is MethodType:
@@ -96,20 +119,35 @@ class Rebuilding:
 
     def built(self, held, build, kind: type) -> tuple:
         """A tuple of what an object holds, which `build(values)` builds again."""
-        kind = type(kind.__name__, (tuple,), {"__new__": lambda cls, values: build(values)})
-        return tuple.__new__(kind, [self.take_apart(x) for x in held])
+        return apart([self.take_apart(x) for x in held], build, kind)
+
+    def common(self, values) -> list:
+        """The containers and objects that a run builds once, those inside others first: what stands
+        in two places of what was taken apart, and what was picked and then changed.
+        """
+        changed = [x.value for x in (current.top.picked or {}).values() if x.changed]
+        changed = [self.take_apart(x) for x in changed if self.may_be_outside(x)]
+        met, again, order = {}, {*map(id, changed)}, []
+
+        def meet(x):
+            inside = parts(x)
+            if inside is None or self.is_outside(x):
+                return
+            if id(x) in met:
+                again.add(id(x))
+                return
+            met[id(x)] = x
+            for each in inside[1]:
+                meet(each)
+            order.append(x)
+
+        for x in (*values, *changed):
+            meet(x)
+        return [x for x in order if id(x) in again and (isinstance(x, Apart) or mutable(x))]
 
     def container(self, value, keys, items):
         """A container of the engine's kinds, with tuples in place of items."""
         items = [*items]
-        if not isinstance(value, tuple):
-            twice = id(value) in self.apart and (self.functions or id(value) in self.used)
-            if twice and self.holds_traced(value):
-                raise self.refusal(
-                    value, "in a function and in another place", "keep one of the two"
-                )
-            self.apart[id(value)] = value
-            self.used |= {id(value)} if self.functions else set()
         new = [self.take_apart(x) for x in items]
         if all(a is b for a, b in zip(items, new)):
             return value
@@ -177,10 +215,7 @@ class Rebuilding:
             new.__qualname__, new.__doc__ = function.__qualname__, function.__doc__
             return new
 
-        self.functions.append(function)
-        found = self.built(held.values(), build, FunctionType)
-        self.functions.pop()
-        return found
+        return self.built(held.values(), build, FunctionType)
 
     def is_own(self, name: str, cell: CellType, function: FunctionType) -> bool:
         """Whether a run makes a variable of its own for a function."""
@@ -225,6 +260,22 @@ class Rebuilding:
         if isinstance(x, Layer):  # which parameters may outlive is checked elsewhere
             return [y for name, y in vars(x).items() if name != "_parameters"]
         return gc.get_referents(x)
+
+
+class Apart(tuple):
+    """What an object held that was taken apart."""
+
+    __slots__ = ()
+
+
+def apart(held: list, build, kind: type) -> Apart:
+    """What an object holds, as a tuple whose type builds the object from other values."""
+    kind = type(kind.__name__, (Apart,), {"__new__": lambda cls, values: build(values)})
+    return tuple.__new__(kind, held)
+
+
+def mutable(x) -> bool:
+    return not isinstance(x, tuple)
 
 
 def is_traced(x) -> bool:

@@ -167,6 +167,16 @@ class Captured:
                 results[k].record = without_past(results[k])
         return results, sizes
 
+    def deliver(self, results: list, sizes: dict, own: dict):
+        """Leave the side effects, and build what the function returns. `own` are containers of this
+        call by the id of the traced ones.
+        """
+        for each in self.left:
+            each.leave(results, own)
+        for k, x in enumerate(self.leaves if own else ()):
+            results[k] = own.get(id(x), results[k])
+        return self.restore(results, sizes)
+
     def wrap_results(self, inputs, outputs) -> list:
         """The results of the function as tensors, None where it gave none."""
         results = [None if k is None else wrap(outputs[k]) for k in self.places]

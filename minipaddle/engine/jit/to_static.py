@@ -100,11 +100,7 @@ class StaticFunction:
             for create in CALL_STUBS:
                 self.stubs[:0] = create(captured, args)
             del self.stubs[STUBS:]
-        for each in captured.left:
-            each.leave(results, own)
-        for k, x in enumerate(captured.leaves if own else ()):
-            results[k] = own.get(id(x), results[k])
-        return captured.restore(results, sizes)
+        return captured.deliver(results, sizes, own)
 
     def find_or_capture(self, leaves, structure, places):
         """The captured function for arguments like these; the tensors at `places` vary."""

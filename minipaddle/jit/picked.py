@@ -1,0 +1,75 @@
+"""A list, a dict or a dataclass that a condition on a tensor picks out of two, one of which is
+outside: after the run the name has that very object, or the new one.
+
+While a function is traced, a third object stands for both, which holds what the right one holds.
+What is written to it is written to the right one. The condition must be one of the function itself,
+not one inside another condition or a loop: there the third object stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..engine.core.dispatch import Interpreter, current
+from ..engine.eager.control_flow import as_bool
+from ..engine.eager.tensor import Tensor
+from ..engine.jit.branching import CHOICES
+from ..engine.jit.journal import Contents
+from ..engine.jit.tree import parts
+
+
+@dataclass(eq=False)
+class Picked:
+    """The `value` stands for `left` if `test` is true, else for `right`."""
+
+    value: object
+    test: Tensor
+    left: object
+    right: object
+    changed: bool = False
+
+    def of_run(self, new: list):
+        """The right one in a run: of [its test, its left and right one, what the value holds]."""
+        test, left, right, held = new
+        found = left if test else right
+        if self.changed and found is not held:
+            if isinstance(found, list | dict | set):
+                Contents(found).set(held)
+            else:
+                vars(found).update(vars(held))
+        return found
+
+
+class PickingChoice(CHOICES[-1]):
+    """A choice that notes which of two containers a place has."""
+
+    def merge(self, place, a, b, outs):
+        value = super().merge(place, a, b, outs)
+        if len(current.top.journals) == 1 and not (a.missing or b.missing):
+            note(value, as_bool(self.test), a.value, b.value)
+        return value
+
+
+def note(value, test, left, right) -> None:
+    """Note that a value is `left` if `test` is true, else `right`; and so for all that it holds."""
+    inside = parts(value)
+    if inside is None or value is left or value is right:
+        return
+    if not isinstance(value, tuple):
+        current.top.picked = current.top.picked or {}
+        current.top.picked[id(value)] = Picked(value, test, left, right)
+    pairs = [parts(left), parts(right)]
+    if all(pairs):
+        for x, a, b in zip(inside[1], pairs[0][1], pairs[1][1], strict=False):
+            note(x, test, a, b)
+
+
+def picked(value) -> Picked | None:
+    """What is noted of a value that a condition picked."""
+    return (current.top.picked or {}).get(id(value))
+
+
+Interpreter.picked = None
+"""What conditions of the traced function picked, by the id of the third object."""
+
+CHOICES.append(PickingChoice)
