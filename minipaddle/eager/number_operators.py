@@ -27,9 +27,9 @@ from .numbers import (
     Number,
     as_tensor,
     converted,
-    is_mixed,
     is_number,
     kind_of,
+    kind_of_result,
     number,
     widest,
 )
@@ -126,13 +126,14 @@ def compute(name: str, *numbers):
     if "shift" in name:
         numbers = (as_tensor(numbers[0], int), elementwise.minimum(as_tensor(numbers[1], int), 63))
     function = getattr(operator, f"{name}_" if name in ("and", "or") else name)
-    mixed = kind is float and name != "truediv" and is_mixed(numbers)
-    return number(function(*(converted(x, kind) for x in numbers)), bound, mixed)
+    keeps = kind is float and name not in ("truediv", *COMPARISONS)
+    unsure = keeps and kind_of_result(numbers)
+    return number(function(*(converted(x, kind) for x in numbers)), bound, unsure)
 
 
 def float_power(a, b) -> Number:
     """`a ** b` in double precision; raises Python's errors, and one where Python has complex."""
-    mixed = is_mixed((a, b))
+    unsure = kind_of_result((a, b))
     a, b = as_tensor(a, float), as_tensor(b, float) if isinstance(b, Number | Dim) else float(b)
     zero = logic.bitwise_or(a != 0, b >= 0) if isinstance(b, Tensor) else None
     if zero is not None or b < 0:
@@ -150,7 +151,7 @@ def float_power(a, b) -> Number:
     check_held(
         logic.bitwise_or(held, y != y), "(34, 'Numerical result out of range')", OverflowError
     )
-    return number(y, mixed=mixed)
+    return number(y, unsure=unsure)
 
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")

@@ -7,7 +7,8 @@ themselves they compute as Python does, see `number_operators.py`.
 
 from __future__ import annotations
 
-from functools import lru_cache, wraps
+from collections.abc import Callable
+from functools import lru_cache, reduce, wraps
 
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current
@@ -39,8 +40,14 @@ class Number(Tensor):
     bound: int | None = None
     """The greatest absolute value that a whole number may have, if that is known."""
 
-    mixed = False
-    """Whether only a run knows if it is an int or a float. It is held as a float then."""
+    unsure: bool | Callable = False
+    """Whether only a run knows its type; or a function that gives a tensor with the place of the
+    type in `DTYPES`. The kind then is the widest of them."""
+
+    @property
+    def mixed(self) -> bool:
+        """Whether only a run knows if it is a float. It is held as one then."""
+        return self.unsure is not False and self.kind is float
 
     def astype(self, dtype):
         """The number as a tensor of a dtype."""
@@ -91,6 +98,29 @@ def is_mixed(numbers) -> bool:
     return bool(floats) and all(getattr(x, "mixed", False) for x in floats)
 
 
+def sure_place(x) -> int | None:
+    """The place of a number's type in `DTYPES`; None if only a run knows it."""
+    return [*DTYPES].index(kind_of(x)) if getattr(x, "unsure", False) is False else None
+
+
+def chosen_kind(test: Tensor, a, b) -> bool | Callable:
+    """What `unsure` is of a number that is `a` if `test`, and else `b`."""
+    k, n = map(sure_place, (a, b))
+    if k is None or n is None or k == n:
+        return k is None or n is None
+    return lambda: as_tensor(test, int) * (k - n) + n
+
+
+def kind_of_result(numbers) -> bool | Callable:
+    """What `unsure` is of a result that is a float if one of the numbers is, and else an int."""
+    if not is_mixed(numbers):
+        return False
+    given = [x.unsure for x in numbers if kind_of(x) is float]
+    if any(each is True for each in given):
+        return True
+    return lambda: reduce(elementwise.maximum, (each() for each in given), 1)
+
+
 def is_number(x) -> bool:
     """Whether a value is a number of Python, or stands for one."""
     return type(x) in DTYPES or isinstance(x, Number | Dim)
@@ -101,7 +131,7 @@ def widest(kinds) -> type:
     return max(kinds, key=[*DTYPES].index)
 
 
-def number(x: Tensor, bound: int | None = None, mixed: bool = False) -> Number:
+def number(x: Tensor, bound: int | None = None, unsure: bool | Callable = False) -> Number:
     """What a tensor without axes holds, as a number. It has at most this absolute value."""
     top = current.top
     if not isinstance(top, CombiningNumbers):
@@ -109,7 +139,7 @@ def number(x: Tensor, bound: int | None = None, mixed: bool = False) -> Number:
     kind = kind_of_dtype(x.spec.dtype)
     now = wrap(top.now(top.lift(x)))  # later writes do not change it
     found = now.astype(DTYPES[kind])
-    found.__class__, found.kind, found.bound, found.mixed = Number, kind, bound, mixed
+    found.__class__, found.kind, found.bound, found.unsure = Number, kind, bound, unsure
     return found
 
 
@@ -207,12 +237,17 @@ def casts_itself(op, inputs, attrs, dtypes, result) -> bool:
 
 def refuse_mixed(*values) -> None:
     """Refuse a number that may be an int or a float where it matters which."""
-    if any(getattr(x, "mixed", False) for x in values):
-        raise refusal(
-            "a number of which only a run knows whether it is an int or a float, where that says "
-            "what dtype or what text there is",
-            hint="float(x) or int(x) makes it one of them; or choose between numbers of one kind",
-        )
+    if any(getattr(x, "unsure", False) is not False for x in values):
+        refuse_unsure(", where that says what dtype or what text there is")
+
+
+def refuse_unsure(where: str, line=None) -> None:
+    """Refuse a number whose type matters, and only a run knows it."""
+    raise refusal(
+        f"a number of which only a run knows whether it is an int or a float{where}",
+        hint="float(x) or int(x) makes it one of them; or choose between numbers of one kind",
+        where=line,
+    )
 
 
 @lru_cache

@@ -145,9 +145,7 @@ def extreme(function, better, place, size):
         items = list(items)
         wanted = kwargs.get("key") is not None
         if items and not wanted and all(map(is_number, items)) and any(map(is_static, items)):
-            kind = widest(map(kind_of, items))
-            best = reduce(choosing(better), [as_tensor(x, kind) for x in items])
-            return note_chosen(best, *items)
+            return reduce(partial(better_number, better, widest(map(kind_of, items))), items)
         if items and not kwargs and all(isinstance(x, int | Dim) for x in items):
             return reduce(size, items)
         if wanted or not any(map(is_static, items)):
@@ -164,6 +162,13 @@ def extreme(function, better, place, size):
 def choosing(better):
     """The function (out, x) that picks x if it is better."""
     return lambda out, x: one_of(elementwise.where(better(x, out), x, out), x, out)
+
+
+def better_number(better, kind: type, out, x) -> Number:
+    """The better one of two numbers, which are compared as numbers of a kind."""
+    a, b = as_tensor(x, kind), as_tensor(out, kind)
+    held = better(a, b)
+    return note_chosen(held, x, out, elementwise.where(held, a, b))
 
 
 def one(x):

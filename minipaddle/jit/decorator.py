@@ -4,11 +4,41 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from contextlib import contextmanager
 
+from ..engine.core.dispatch import setting
 from ..engine.core.errors import teach
 from ..engine.jit.ignore import MARK
 from ..engine.jit.to_static import StaticFunction, Switch
 from .ignoring import Unconverted
+from .rebuilding import leaving_tensors
+
+
+class Mode:
+    """What `to_static` takes for `full_graph` where nothing is said."""
+
+    full_graph = False
+
+
+mode = Mode()
+
+
+class FullGraph(StaticFunction):
+    """A function whose results are those of its program: see `full_graph` of `to_static`."""
+
+    def trace_program(self, *args):
+        with leaving_tensors():
+            return super().trace_program(*args)
+
+
+@contextmanager
+def sot_mode_guard(value: bool):
+    """A block in which `to_static` without `full_graph` makes what `full_graph=not value` makes.
+
+    Source: Paddle `paddle.jit.api.sot_mode_guard`.
+    """
+    with setting(mode, full_graph=not value):
+        yield
 
 
 def enable_to_static(enable_to_static_bool: bool) -> None:
@@ -35,6 +65,11 @@ def to_static(
     Arguments of new shapes, dtypes or Python values lead to a new program: the function runs once
     on tensors that have no values, and what it does is recorded. `input_spec` (InputSpecs, nested
     as the arguments are) leaves sizes open. Python's control flow over tensors is converted.
+
+    A number of Python that only a run knows (`x.item()`, `int(x)`, what a condition on a tensor
+    chooses from numbers) is returned, and left in attributes and lists, as an int, a float or a
+    bool, as in eager mode. With `full_graph=True` it is a tensor without axes there, as in Paddle
+    and in a program that `jit.save` writes.
 
     A function or a layer's `forward` that `not_to_static` marks stays as it is.
 
@@ -67,31 +102,34 @@ def to_static(
     unknown = kwargs.keys() - {"full_graph", "property"}
     if unknown:
         raise TypeError(teach(f"to_static takes no argument {unknown.pop()!r}"))
+    full_graph = kwargs.get("full_graph")
+    full_graph = mode.full_graph if full_graph is None else full_graph
+    kind = FullGraph if full_graph else StaticFunction
 
     def decorate(target):
         if hasattr(target, "forward") and not inspect.isclass(target):
-            return layer_to_static(target, input_spec, build_strategy, backend)
+            return layer_to_static(target, kind, input_spec, build_strategy, backend)
         if isinstance(target, StaticFunction):
             target = target.function
         if not callable(target) or inspect.isclass(target):
             raise TypeError(
                 teach(f"to_static was given {target!r:.60}", expected="a function or a Layer")
             )
-        static = converted(target, input_spec, build_strategy, backend)
+        static = converted(target, kind, input_spec, build_strategy, backend)
         static.is_property = kwargs.get("property", False)
         return static
 
     return decorate if function is None else decorate(function)
 
 
-def layer_to_static(layer, input_spec, build_strategy, backend):
+def layer_to_static(layer, kind, *settings):
     forward = layer.forward
     if isinstance(forward, StaticFunction):
         warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
         forward = forward.function
-    layer.forward = converted(forward, input_spec, build_strategy, backend)
+    layer.forward = converted(forward, kind, *settings)
     return layer
 
 
-def converted(function, *settings) -> StaticFunction:
-    return (Unconverted if getattr(function, MARK, False) else StaticFunction)(function, *settings)
+def converted(function, kind, *settings) -> StaticFunction:
+    return (Unconverted if getattr(function, MARK, False) else kind)(function, *settings)

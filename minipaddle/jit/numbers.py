@@ -4,32 +4,37 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..eager.number_operators import bound_of
 from ..eager.numbers import (
     DTYPES,
     LIMIT,
     Number,
     as_tensor,
+    chosen_kind,
     is_number,
     kind_of,
     number,
     widest,
 )
+from ..engine.core.dispatch import current
 from ..engine.core.record import Spec
 from ..engine.core.spec import promote
-from ..engine.eager.tensor import Tensor, same_value
+from ..engine.eager.control_flow import as_bool, is_static
+from ..engine.eager.tensor import Tensor, same_value, wrap
 from ..engine.jit.branching import CHOICES, Result, describe_place, learn
-from ..engine.jit.leaves import State, full
+from ..engine.jit.leaves import State, as_condition, full
 from ..engine.jit.looping import KINDS
 from ..engine.jit.refusal import refusal
 
 
-def note_chosen(out, *items):
-    """out itself; as a number, if it is one of `items` and these are numbers."""
-    if not (isinstance(out, Tensor) and all(map(is_number, items))):
+def note_chosen(test, a, b, out):
+    """out itself; as a number, if it is `a` where `test` is true, else `b`, and these are numbers."""
+    if not (isinstance(out, Tensor) and is_number(a) and is_number(b)):
         return out
-    bounds = [None if kind_of(x) is float else bound_of(x) for x in items]
-    return number(out, None if None in bounds else max(bounds), chooses_kind(*items))
+    bounds = [None if kind_of(x) is float else bound_of(x) for x in (a, b)]
+    return number(out, None if None in bounds else max(bounds), chosen_kind(test, a, b))
 
 
 def chooses_kind(*items) -> bool:
@@ -80,6 +85,10 @@ class NumberChoice(CHOICES[-1]):
         super().__init__(*args, **kwargs)
         self.dtypes: dict = {}  # by (key of the place, number of the leaf): of the number there
 
+    def attempt(self):
+        self.held = as_it_is(self.test)
+        return super().attempt()
+
     def check(self, place, a, b):
         super().check(place, a, b)
         for x, y in zip(a.leaves, b.leaves):
@@ -113,8 +122,14 @@ class NumberChoice(CHOICES[-1]):
         return as_tensor(x, kind_of(x)).astype(self.dtypes[name])
 
     def merge(self, place, a, b, outs):
-        outs = [note_chosen(out, x, y) for x, y, out in zip(a.leaves, b.leaves, outs)]
+        outs = [*map(partial(note_chosen, self.held), a.leaves, b.leaves, outs)]
         return super().merge(place, a, b, outs)
+
+
+def as_it_is(test):
+    """The value that a condition has now: later writes do not change it."""
+    test = as_condition(test)
+    return wrap(current.top.now(current.top.lift(as_bool(test)))) if is_static(test) else test
 
 
 def differs(x, dtype) -> bool:
@@ -151,8 +166,13 @@ class NumberLoop(KINDS[-1]):
         return leaf if (self.places[i].key, j) not in self.widened else super().first(i, j)
 
     def run(self, slots, first, ends):
+        began = as_it_is(self.go)  # if it is false, there is no iteration
         last = super().run(slots, first, ends)
-        return [last[0], *self.noted(slots, last[1:])]
+        found = self.noted(slots, last[1:])
+        for (i, j), x in zip(slots, found):
+            if isinstance(x, Number):
+                x.unsure = chosen_kind(began, self.after[i].leaves[j], self.before[i].leaves[j])
+        return [last[0], *found]
 
     def iteration(self, slots, now):
         return super().iteration(slots, self.noted(slots, now))
@@ -160,7 +180,7 @@ class NumberLoop(KINDS[-1]):
     def noted(self, slots, values) -> list:
         """The carried values, with numbers as numbers."""
         return [
-            number(x, mixed=(self.places[i].key, j) in self.mixed) if self.is_number(i, j) else x
+            number(x, unsure=(self.places[i].key, j) in self.mixed) if self.is_number(i, j) else x
             for (i, j), x in zip(slots, values)
         ]
 

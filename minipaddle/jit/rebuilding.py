@@ -1,5 +1,6 @@
 """Objects and functions that a converted function makes and that outlive the call: each run builds
-its own, with its tensors in their attributes and variables.
+its own, with its tensors in their attributes and variables. Numbers of Python that only a run knows
+leave it as numbers.
 
 To the engine they are leaves. Here one that holds tensors of the trace becomes a tuple of what it
 holds, whose type builds it again when it is given other values.
@@ -23,9 +24,10 @@ from types import (
     ModuleType,
 )
 
+from ..eager.numbers import DTYPES, OVERFLOW, Number, plain, refuse_unsure
 from ..engine.core.dim import Dim
-from ..engine.core.dispatch import current
-from ..engine.core.errors import PACKAGE
+from ..engine.core.dispatch import Interpreter, current, setting
+from ..engine.core.errors import PACKAGE, teach
 from ..engine.core.record import Record
 from ..engine.eager.tensor import Tensor
 from ..engine.ir.builder import SymbolicArray
@@ -41,6 +43,18 @@ from .picked import picked
 BUSY = object()
 CONTAINERS = (OrderedDict, dict, list, tuple)
 BAGS = (set, frozenset, deque)
+EXACT = 2**53
+"""Up to here a float holds each whole number."""
+
+Interpreter.tensors_leave = False
+"""Whether what a function traced on top of it leaves are tensors, where eager mode has numbers."""
+
+
+def leaving_tensors():
+    """A block that traces functions which leave tensors in place of numbers that only a run knows:
+    a program that is saved, or that Paddle makes of a whole function, has nothing else.
+    """
+    return setting(current.top, tensors_leave=True)
 
 
 class Rebuilding:
@@ -56,6 +70,8 @@ class Rebuilding:
     def take_apart(self, value):
         """The value, with tuples in place of what holds something of the trace."""
         kind = type(value)
+        if kind is Number and not current.top.below.tensors_leave:
+            return self.number(value)
         if kind is MaybeUndefined:  # an attribute that a run may leave undefined
             held = [value.known, value.held]
             return self.built(held, lambda new: new[0] if new[1] else MISSING, kind)
@@ -145,6 +161,15 @@ class Rebuilding:
             meet(x)
         return [x for x in order if id(x) in again and (isinstance(x, Apart) or mutable(x))]
 
+    def number(self, value: Number) -> tuple:
+        """A tuple of the tensor that holds a number, as exactly as Python has it."""
+        kind, unsure = value.kind, value.unsure
+        if unsure is True:
+            refuse_unsure(" leaves the converted function", first_line(self.traced))
+        if unsure is False:
+            return self.built([plain(value)], lambda new: kind(new[0].item()), kind)
+        return self.built([plain(value), unsure()], of_kind, kind)
+
     def container(self, value, keys, items):
         """A container of the engine's kinds, with tuples in place of items."""
         items = [*items]
@@ -231,14 +256,11 @@ class Rebuilding:
     def refusal(self, value, where: str, hint: str):
         """The error for an object that a run cannot build again, with the line that makes it."""
         name = getattr(value, "__name__", "")
-        traced = getattr(self.traced, "__func__", self.traced)
-        codes = [getattr(x, k, None) for x in (value, traced) for k in ("__code__", "gi_code")]
-        code = next(filter(None, codes), None)
         return refusal(
             f"a {type(value).__name__}{f' `{name}`' if name else ''} that the converted function "
             f"makes holds its tensors, and outlives the call {where}".rstrip(),
             hint=hint,
-            where=code and (code, next(start for start, _, line in code.co_lines() if line)),
+            where=first_line(value, self.traced),
         )
 
     def holds_traced(self, value) -> bool:
@@ -276,6 +298,23 @@ def apart(held: list, build, kind: type) -> Apart:
 
 def mutable(x) -> bool:
     return not isinstance(x, tuple)
+
+
+def first_line(*objects) -> tuple | None:
+    """Where the first of these functions, methods and generators that has code begins."""
+    objects = [getattr(x, "__func__", x) for x in objects]
+    codes = [getattr(x, k, None) for x in objects for k in ("__code__", "gi_code")]
+    code = next(filter(None, codes), None)
+    return code and (code, next(start for start, _, line in code.co_lines() if line))
+
+
+def of_kind(given: list):
+    """A number of the type whose place in `DTYPES` comes second."""
+    value, k = (x.item() for x in given)
+    kind = [*DTYPES][k]
+    if kind is int and type(value) is float and abs(value) > EXACT:
+        raise OverflowError(teach(OVERFLOW))
+    return kind(value)
 
 
 def is_traced(x) -> bool:

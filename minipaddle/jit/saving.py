@@ -33,6 +33,7 @@ from .formats import export
 from .loading import TranslatedLayer
 from .objects import iterator
 from .outside import update_states
+from .rebuilding import leaving_tensors
 from .saved import Kept, Method, Saved, check_names, checked, in_order, signed, texts
 
 CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra", "output_spec"}
@@ -236,7 +237,8 @@ def method_of(name: str, function, arguments: tuple) -> Method:
         update_states(found["left"], name, found["given"])
         return results[: len(found["leaves"])]
 
-    made = trace_apart(differentiable, specs, name=name, names=unique(names))
+    with leaving_tensors():
+        made = trace_apart(differentiable, specs, name=name, names=unique(names))
     check_kinds(found["structure"], name)
     check_side_effects(made.after, made.program)
     program = made.program

@@ -8,6 +8,7 @@ from itertools import count
 
 from ...core.prelude import current, dt, not_supported, note_refusal, teach, type_error
 from ...eager.layer_changes import Parts, changes, stores_of
+from ...eager.numbers import Number
 from ...engine.eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
@@ -230,9 +231,10 @@ class Layer(Tree, State):
         if isinstance(value, Tensor):
             if name == "training":
                 raise note_refusal(TypeError(NOT_BOOL))
-            self._adopt("_buffers", name, value)
-            self._non_persistable_buffer_names_set.add(name)
-            return
+            if not isinstance(value, Number):
+                self._adopt("_buffers", name, value)
+                self._non_persistable_buffer_names_set.add(name)
+                return
         name = public_name(self, name) or name
         if own.get(name, own) is not value:
             changes.note()
