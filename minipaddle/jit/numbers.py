@@ -30,7 +30,7 @@ from ..engine.jit.refusal import refusal
 
 
 def note_chosen(test, a, b, out):
-    """out itself; as a number, if it is `a` where `test` is true, else `b`, and these are numbers."""
+    """out itself; as a number, if it is `a` where `test` is true, else `b`, two numbers."""
     if not (isinstance(out, Tensor) and is_number(a) and is_number(b)):
         return out
     bounds = [None if kind_of(x) is float else bound_of(x) for x in (a, b)]

@@ -1,6 +1,6 @@
 """Objects and functions that a converted function makes and that outlive the call: each run builds
-its own, with its tensors in their attributes and variables. Numbers of Python that only a run knows
-leave it as numbers.
+its own, with its tensors in their attributes and variables. Numbers and texts of Python that only a
+run knows leave it as such.
 
 To the engine they are leaves. Here one that holds tensors of the trace becomes a tuple of what it
 holds, whose type builds it again when it is given other values.
@@ -38,7 +38,9 @@ from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import LEAF, PLAIN, Node, parts, reachable, unflatten
 from ..engine.jit.writing import defined
 from ..nn.layer.layers import Layer
+from . import texts
 from .picked import picked
+from .texts import Text
 
 BUSY = object()
 CONTAINERS = (OrderedDict, dict, list, tuple)
@@ -51,8 +53,9 @@ Interpreter.tensors_leave = False
 
 
 def leaving_tensors():
-    """A block that traces functions which leave tensors in place of numbers that only a run knows:
-    a program that is saved, or that Paddle makes of a whole function, has nothing else.
+    """A block that traces functions which leave tensors in place of numbers that only a run knows,
+    and no such texts: a program that is saved, or that Paddle makes of a whole function, has no
+    more.
     """
     return setting(current.top, tensors_leave=True)
 
@@ -70,8 +73,8 @@ class Rebuilding:
     def take_apart(self, value):
         """The value, with tuples in place of what holds something of the trace."""
         kind = type(value)
-        if kind is Number and not current.top.below.tensors_leave:
-            return self.number(value)
+        if kind in (Number, Text) and not current.top.below.tensors_leave:
+            return self.number(value) if kind is Number else self.text(value)
         if kind is MaybeUndefined:  # an attribute that a run may leave undefined
             held = [value.known, value.held]
             return self.built(held, lambda new: new[0] if new[1] else MISSING, kind)
@@ -169,6 +172,12 @@ class Rebuilding:
         if unsure is False:
             return self.built([plain(value)], lambda new: kind(new[0].item()), kind)
         return self.built([plain(value), unsure()], of_kind, kind)
+
+    def text(self, value: Text) -> tuple:
+        """A tuple of the tensors that hold the values in a text."""
+        values, parts = texts.take_apart(value)
+        held = [plain(x) if isinstance(x, Number) else x for x in values]
+        return self.built(held, lambda new: texts.join_parts(parts, (x.array for x in new)), str)
 
     def container(self, value, keys, items):
         """A container of the engine's kinds, with tuples in place of items."""

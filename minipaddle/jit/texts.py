@@ -1,5 +1,5 @@
 """Texts that hold values which only a run knows: `f"loss {x.item():.3f}"`. `print` takes them, and
-the program shows them when it runs. Any other use is refused.
+the program shows them when it runs; a function returns and keeps them. Any other use is refused.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import re
 from itertools import count
 from string import Formatter
 
-from ..eager.numbers import Number, refuse_mixed
+from ..eager.numbers import Number, kind_of_dtype, refuse_mixed
 from ..engine.core.dispatch import current, note_refusal
 from ..engine.core.errors import caller, teach, type_error
 from ..engine.eager.control_flow import is_static
@@ -17,8 +17,9 @@ from ..engine.eager.tracer import Tracer
 from ..engine.jit.calling import TABLE
 from ..engine.jit.transpile import RUNTIME
 
-CONVERSIONS = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii}
-"""What `!s`, `!r` and `!a` mean, by the number that Python's syntax tree has for them."""
+CHARACTER = ord("c")
+CONVERSIONS = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii, CHARACTER: chr}
+"""What `!s`, `!r` and `!a` mean, by the number that Python's syntax tree has for them; and `chr`."""
 
 
 class Text:
@@ -42,7 +43,7 @@ class Text:
 
     def refuse(self, *args):
         message = "a text with a value: while a program is traced a tensor has no value yet"
-        hint = "print the text: that is done when the program runs"
+        hint = "print the text or return it: that is done when the program runs"
         raise note_refusal(TypeError(teach(message, hint=hint, where=self.where)))
 
     __str__ = __repr__ = __format__ = __hash__ = __eq__ = __ne__ = __lt__ = __gt__ = refuse
@@ -79,10 +80,27 @@ def text(*parts):
         elif is_later(value) and type(value) is not Text:
             if f"{conversion}{spec}"[-1] not in "eEfFgG%":
                 refuse_mixed(value)
-            found.append(part)
+            found.append((as_it_is(value), conversion, spec))
         else:
             found.append(write_value(value, conversion, spec))
     return "".join(found) if all(type(x) is str for x in found) else Text(found)
+
+
+def as_it_is(x):
+    """The value that a tensor has now: later writes do not change it."""
+    if isinstance(x, Number):
+        return x
+    found = wrap(current.top.now(current.top.lift(x)))
+    found.stop_gradient = x.stop_gradient
+    return found
+
+
+def character(x):
+    """`chr`."""
+    if not is_later(x) or type(x) is Text:
+        return chr(x)
+    kind = x.kind if isinstance(x, Number) else kind_of_dtype(x.spec.dtype)
+    return text((TABLE[int](x) if kind is not float else chr(0.0), CHARACTER, ""))
 
 
 def write_value(value, conversion, spec: str) -> str:
@@ -188,6 +206,7 @@ Tracer.texts = ()
 TABLE |= {
     str: replacement(str, ord("s")),
     repr: replacement(repr, ord("r")),
+    chr: character,
     format: lambda x, spec="": text((x, -1, spec)) if is_later(x) else format(x, spec),
 }
 RUNTIME.text, RUNTIME.format_text, RUNTIME.percent = text, format_text, percent

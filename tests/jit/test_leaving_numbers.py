@@ -12,7 +12,6 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.jit import to_static
-from minipaddle.jit.api import sot_mode_guard
 
 Pair = namedtuple("Pair", "n y")
 VALUES = 2.7, -1.5, 0.0
@@ -108,6 +107,13 @@ def an_int_or_a_float(x):
     )
 
 
+def of_texts(x):
+    y = x + 0
+    text, number = f"{y}, {int(x):3d}", str(x.item())
+    y.add_(x * x)
+    return text, {"a": ["%.2f" % x.item() + "!", chr(66 + int(x))]}, Held(number), number, y
+
+
 def a_bool_or_an_int(x):
     n = True if x > 0 else 0
     return n, n + 1, (False if x > 0 else 1.0)
@@ -122,7 +128,7 @@ def a_sum_that_may_be_empty(x):
 
 FUNCTIONS = [in_containers, in_objects, from_a_condition, from_a_return, from_a_loop,
              from_a_loop_over_a_range, of_numbers, lists_of_numbers, an_int_or_a_float,
-             a_bool_or_an_int, a_sum_that_may_be_empty]  # fmt: skip
+             a_bool_or_an_int, of_texts, a_sum_that_may_be_empty]  # fmt: skip
 
 
 @pytest.mark.parametrize("backend", ["interpreter", "native"])
@@ -252,7 +258,8 @@ def test_lists_and_dicts_that_are_given_get_numbers():
     items, named = [], {}
     for value in VALUES:
         f(paddle.to_tensor(value), items, named)
-        assert named == {"n": int(value)} and type(named["n"]) is int
+        assert named == {"n": int(value)}
+        assert type(named["n"]) is int
         named.clear()
     assert items == [paddle.to_tensor(value).item() for value in VALUES]
 
@@ -263,7 +270,8 @@ def test_a_number_that_is_only_written_needs_no_further_program():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert [step(paddle.to_tensor(k)) for k in range(12)] == [*range(12)]
-    assert len(step.program_cache) == 1 and counter.log[-3] == counter.n == 11
+    assert len(step.program_cache) == 1
+    assert counter.log[-3] == counter.n == 11
 
 
 def test_a_number_that_is_read_again_is_right_and_there_is_a_warning():
@@ -312,12 +320,14 @@ def test_with_full_graph_tensors_are_left():
     for value in (2.7, 3.5):
         log.append(static(paddle.to_tensor(value)))
     assert {*map(type, (counter.n, *counter.log, *log))} == {paddle.Tensor}
-    assert [x.tolist() for x in log] == [2, 3] and counter.n.item() == 3
+    assert [x.tolist() for x in log] == [2, 3]
+    assert counter.n.item() == 3
     net = Net()
     net.forward = to_static(net.forward, full_graph=True)
     for value in (1.0, 2.0):
         net(paddle.full([2], value))
-        assert type(net.n) is paddle.Tensor and net.n.item() == 2 * value
+        assert type(net.n) is paddle.Tensor
+        assert net.n.item() == 2 * value
 
 
 def test_methods_of_a_class_have_the_mode_of_their_decorator():
@@ -331,17 +341,18 @@ def test_methods_of_a_class_have_the_mode_of_their_decorator():
             return x.item()
 
     x, both = paddle.to_tensor(2.5), Both()
-    assert both.plain(x) == 2.5 and type(both.whole(x)) is paddle.Tensor
+    assert both.plain(x) == 2.5
+    assert type(both.whole(x)) is paddle.Tensor
 
 
 @pytest.mark.parametrize("full", [False, True])
 def test_sot_mode_guard_says_what_is_taken_where_nothing_is_said(full):
     x = paddle.to_tensor(2.5)
-    with sot_mode_guard(not full):
+    with paddle.jit.api.sot_mode_guard(not full):
         kinds = [type(to_static(lambda x: x.item(), **given)(x))
                  for given in ({}, {"full_graph": True}, {"full_graph": False})]  # fmt: skip
     assert kinds == [paddle.Tensor if full else float, paddle.Tensor, float]
-    with contextlib.suppress(KeyError), sot_mode_guard(False):
+    with contextlib.suppress(KeyError), paddle.jit.api.sot_mode_guard(False):
         raise KeyError
     assert to_static(lambda x: x.item())(x) == 2.5
 

@@ -1,4 +1,6 @@
-"""`print` shows texts with values of a program when it runs; any other use of them is refused."""
+"""`print` shows texts with values of a program when it runs, and functions return and keep them (see
+`test_leaving_numbers.py`); any other use of them is refused.
+"""
 
 # ruff: noqa: UP030, UP031, UP032, F507
 import pytest
@@ -46,15 +48,9 @@ def test_it_prints_when_it_runs(function, backend, capsys):
         assert capsys.readouterr().out == expected
 
 
-kept = []
-
-
 @pytest.mark.parametrize(
     "use",
     [
-        lambda x: f"{x.item()}",
-        lambda x: [x, {"a": "%d" % x.item()}],
-        lambda x: kept.append("{}".format(x)),
         lambda x: x * len(f"{x.item()}"),
         lambda x: x if f"{x.item()}" == "1.0" else -x,
         lambda x: {str(x.item()): 1},
@@ -68,7 +64,47 @@ kept = []
 def test_other_uses_are_refused(use):
     with pytest.raises(TypeError, match="no value yet"):
         to_static(use)(paddle.to_tensor(1.0))
+
+
+kept = []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: f"{x.item()}",
+        lambda x: [x, {"a": "%d" % x.item()}],
+        lambda x: kept.append("{}".format(x)),
+    ],
+)
+def test_a_program_of_tensors_alone_leaves_no_texts(use, tmp_path):
+    with pytest.raises(TypeError, match="no value yet"):
+        to_static(use, full_graph=True)(paddle.to_tensor(1.0))
+    with pytest.raises(TypeError, match="no value yet"):
+        paddle.jit.save(to_static(use), str(tmp_path / "f"), [paddle.static.InputSpec([])])
     assert not kept
+
+
+def test_a_text_has_the_value_of_its_time(capsys):
+    def f(x):
+        y = x + 0
+        text = f"{y}"
+        y.add_(x)
+        print(text)
+
+    for function in (f, to_static(f)):
+        function(paddle.ones([]))
+        assert capsys.readouterr().out.count("1.") == 1
+
+
+@pytest.mark.parametrize("x", [1.0, [65, 66], -1])
+def test_chr_raises_the_error_of_eager_mode(x):
+    found = []
+    for function in (chr, to_static(lambda x: chr(x))):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            function(paddle.to_tensor(x))
+        found.append(caught.type)
+    assert found[0] is found[1]
 
 
 def test_no_handler_ends_a_refusal():
