@@ -48,6 +48,7 @@ from .call_stub import (
     fast_calls,
 )
 from .guards import container, mutable_in
+from .outside import depends
 
 SMALL = 1 << 16
 """Bytes of a result that is used again if by the next call nobody holds it."""
@@ -77,7 +78,7 @@ def bound(captured, args) -> list:
     if type(made) is not Executable or not only_c(made) or slots.PLUGGED:
         return []
     unusual = captured.rewrites or captured.copied or captured.computed or captured.hooks
-    if unusual or captured.given or current_place() is not CPU:
+    if unusual or captured.given or depends(captured) or current_place() is not CPU:
         return []
     try:
         stub = Stub(captured, made, args)

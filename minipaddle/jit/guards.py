@@ -14,6 +14,7 @@ from collections import deque
 from types import NoneType
 
 from ..eager.layer_changes import changes
+from ..engine.core.dispatch import Interpreter, current
 from ..engine.core.errors import describe
 from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import real_array
@@ -24,6 +25,12 @@ from ..engine.jit.tree import LEAF, Node, parts
 
 CONSTANTS = {int, float, bool, complex, str, bytes, NoneType, range, slice, type(...)}
 """Types of values that are compared by value."""
+
+FIELDS = {"array", "record", "stop_gradient"}
+"""What the engine keeps in a tensor, besides names that begin with _."""
+
+DATA = {"name", "persistable", "is_parameter"}
+"""What each tensor has besides, which does not depend on its values."""
 
 HELD = {set: set, frozenset: set, deque: list, bytearray: bytes}
 """Types of objects whose contents are compared, and what has a copy of these."""
@@ -98,6 +105,38 @@ class Held(Outside):
 
     def get(self):
         return self.container
+
+
+Interpreter.call = ()
+"""The leaves of the arguments of the call for which a program is traced, looked for or run."""
+
+
+class Given(Outside):
+    """An attribute of a tensor that is given, by its number among the leaves of the arguments;
+    see `arguments.py`.
+    """
+
+    def __init__(self, x: Tensor, number: int, name: str):
+        self.number, self.name, self.key = number, name, ("attribute", id(x), name)
+        self.label = f"Tensor.{name}"
+
+    def get(self):
+        given = current.top.call[self.number : self.number + 1]
+        return getattr(*given, self.name, MISSING) if given else MISSING
+
+    def set(self, value) -> None:
+        owner = current.top.call[self.number]
+        if value is not MISSING:
+            setattr(owner, self.name, value)
+        elif self.get() is not MISSING:
+            delattr(owner, self.name)
+
+
+def is_data(owner, name: str) -> bool:
+    """Whether an attribute of a tensor is Python's data, which no value of it decides."""
+    if not isinstance(owner, Tensor):
+        return False
+    return name in DATA or not (name[:1] == "_" or name in FIELDS or hasattr(Tensor, name))
 
 
 def is_layer(x) -> bool:

@@ -21,6 +21,7 @@ from ..engine.jit.tree import flatten, flatten_call, unflatten
 from ..engine.jit.user_lines import in_user_lines
 from ..ir.input_spec import InputSpec
 from ..tensor.methods import own_members
+from .outside import knowing_the_call
 
 
 class Inspection:
@@ -98,6 +99,7 @@ class Inspection:
             return found, {}
         return opened, sizes
 
+    @knowing_the_call
     def program_of(self, args: tuple, kwargs: dict) -> Captured:
         """The program of a call, from the cache or written now."""
         leaves, structure = flatten_call(args, kwargs)

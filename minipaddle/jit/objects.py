@@ -44,6 +44,10 @@ CONSTANT = {Tensor, Parameter, int, float, bool, complex, str, bytes, NoneType, 
 """Types of objects that do not change; the tracer watches tensors."""
 
 
+PLAIN = {"__init__", "__new__", "__repr__", "__str__", "__call__", "__getattr__", "__setattr__",
+         "__delattr__", "__init_subclass__", "__class_getitem__", "__post_init__"}  # fmt: skip
+"""Special methods that are converted, or that tell nothing of an object's state."""
+
 ENGINE = f"{PACKAGE}.engine"
 DICTS = (dict, OrderedDict, defaultdict)
 CHANCE = (random.Random, numpy.random.RandomState, numpy.random.Generator)
@@ -168,6 +172,44 @@ def class_state(kind: type):
         return None
     own = {k: v for k, v in vars(kind).items() if k[:1] != "_" or callable(v)}
     return [*own, ""], [*own.values(), kind.__mro__[1:]]
+
+
+def dict_of(kind: type) -> dict | None:
+    """The dict behind the attributes of a class; None where Python hides it."""
+    held = gc.get_referents(vars(kind))
+    return held[0] if held and type(held[0]) is dict else None
+
+
+def of_library(module: ModuleType) -> bool:
+    """Whether a module belongs to Python, to an installed library or to this package."""
+    name = module.__name__
+    return within(name, PACKAGE) or library(name, getattr(module, "__file__", None) or "")
+
+
+def users(kind: type) -> bool:
+    """Whether a class is the user's."""
+    return kind.__module__ != "builtins" and not within(kind.__module__, PACKAGE)
+
+
+def is_users(kind: type) -> bool:
+    """Whether objects of a class may have attributes of the user's."""
+    return any(users(base) for base in kind.__mro__)
+
+
+def ignorable(value) -> bool:
+    """Whether a module's variable does not change: a module, a function or a class of a library."""
+    if isinstance(value, ModuleType):
+        return True
+    if not isinstance(value, type | FunctionType):
+        return False
+    return within(value.__module__ or "", PACKAGE)
+
+
+def has_special_methods(kind: type) -> bool:
+    """Whether a user's class says what operators, loops and `with` make of its objects."""
+    own = [name for base in kind.__mro__ if users(base) and not library_class(base)
+           for name, x in vars(base).items() if type(x) is FunctionType]  # fmt: skip
+    return any(name[:2] == name[-2:] == "__" and name not in PLAIN for name in own)
 
 
 @cache

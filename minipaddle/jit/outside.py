@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import re
 import warnings
+from itertools import chain
 from types import FunctionType
 
 from ..eager.layer_changes import stores_of
@@ -19,6 +20,7 @@ from ..engine.eager.tensor import Tensor, wrap
 from ..engine.jit.ignore import within
 from ..engine.jit.journal import (
     MISSING,
+    Attribute,
     Contents,
     Global,
     Place,
@@ -28,10 +30,11 @@ from ..engine.jit.journal import (
 )
 from ..engine.jit.leaves import State
 from ..engine.jit.refusal import refusal
-from ..engine.jit.tree import containers, flatten, unflatten
+from ..engine.jit.to_static import StaticFunction
+from ..engine.jit.tree import containers, flatten, flatten_call, unflatten
 from . import instrument  # noqa: F401  (converted code notes its reads)
 from .dy2static.utils import mention
-from .guards import Held
+from .guards import Given, Held, is_data
 from .objects import library
 from .reads import Reads
 from .rebuilding import Rebuilding
@@ -138,7 +141,11 @@ def trace_whole(call, function, arguments) -> tuple:
             if not place.differs(values[key], before)]  # fmt: skip
     for place in outliving_places(noted, values, returned, known=[]):
         before, value = noted.noted[place.key][1], values[place.key]
-        if is_static(place.owner) and id(place.owner) not in current.top.lifted:
+        data = type(place) is Attribute and is_data(place.owner, place.attribute)
+        real = reads.tensors.place(place.owner, place.attribute) if data else None
+        if real is not None:
+            after.append((real, before, rebuilding.take_apart(value)))
+        elif is_static(place.owner) and id(place.owner) not in current.top.lifted:
             place.set(value)  # a tensor of the program itself
         else:
             after.append((place, before, rebuilding.take_apart(value)))
@@ -214,3 +221,39 @@ def update_states(left: list, name: str, given: list) -> None:
             )
     for before, now in updates:
         tracer.write(before, now)
+
+
+# ---- data of the arguments, see arguments.py -----------------------------------------------------
+
+StaticFunction.by_argument = False
+"""Whether one of its programs depends on Python's data of its arguments, or changes it."""
+
+
+def depends(captured) -> bool:
+    """Whether a program depends on such data, or changes it."""
+    guards = (guard for each in captured.guards for guard in getattr(each, "others", ()))
+    return any(type(each.place) is Given for each in chain(guards, captured.left))
+
+
+def knowing_the_call(method):
+    """A method of a converted function, which knows the arguments of the call if that matters."""
+
+    def run(self, *given):
+        if not self.by_argument:
+            return method(self, *given)
+        with setting(current.top, call=flatten_call(*given[-2:])[0]):
+            return method(self, *given)
+
+    return run
+
+
+def trace_program(self, key, leaves, *more):
+    with setting(current.top, call=leaves):
+        captured = traced(self, key, leaves, *more)
+    self.by_argument |= depends(captured)
+    return captured
+
+
+traced, StaticFunction.trace_program = StaticFunction.trace_program, trace_program
+StaticFunction.capture_for = knowing_the_call(StaticFunction.capture_for)
+StaticFunction.run = knowing_the_call(StaticFunction.run)

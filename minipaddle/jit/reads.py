@@ -12,11 +12,10 @@ noted with its parts, hooks and mode, and an object with special methods with al
 from __future__ import annotations
 
 import builtins
-import gc
 import os
 import sys
 import threading
-from functools import partial
+from functools import cached_property, partial
 from types import FunctionType, MethodType, ModuleType
 
 from ..engine.core.dispatch import current
@@ -33,22 +32,37 @@ from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.transpile import RUNTIME, conversion
 from ..engine.jit.tree import containers, flatten, parts
 from ..engine.jit.writing import defined
-from .guards import CONSTANTS, HELD, Free, Guard, Guards, Held, Read, Stored, is_layer
-from .objects import CONSTANT, library, library_class, names_in
+from .arguments import GivenTensors
+from .guards import (
+    CONSTANTS,
+    FIELDS,
+    HELD,
+    Free,
+    Guard,
+    Guards,
+    Held,
+    Read,
+    Stored,
+    is_data,
+    is_layer,
+)
+from .objects import (
+    CONSTANT,
+    dict_of,
+    has_special_methods,
+    ignorable,
+    is_users,
+    names_in,
+    of_library,
+    users,
+)
 
 PARTS = ("_parameters", "_sub_layers", "_buffers")
 LAYER = ("_parameters", "_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
 """What every layer is noted with. A buffer is noted where it is read."""
 
-FIELDS = {"array", "record", "stop_gradient"}
-"""What the engine keeps in a tensor, besides names that begin with _."""
-
 UNSURE = {Undefined, MaybeUndefined}
 """Types of what stands where a tensor decides whether there is a value."""
-
-PLAIN = {"__init__", "__new__", "__repr__", "__str__", "__call__", "__getattr__", "__setattr__",
-         "__delattr__", "__init_subclass__", "__class_getitem__", "__post_init__"}  # fmt: skip
-"""Special methods that are converted, or that tell nothing of an object's state."""
 
 
 class Reads:
@@ -70,6 +84,7 @@ class Reads:
         for x in flatten(arguments)[0]:
             if isinstance(x, Tensor) and not is_symbolic(x):  # it is known from outside, too
                 self.note(Held(x, "an argument"), x)
+        self.arguments = arguments
         while isinstance(function, MethodType | partial):
             if isinstance(function, partial):
                 self.mark([function.args, function.keywords])
@@ -160,9 +175,14 @@ class Reads:
         return not is_symbolic(x) or id(x) in self.tracer.lifted
 
     def of_tensor(self, x: Tensor, name: str) -> None:
-        """Note an attribute that the user gave a tensor of the outside."""
+        """Note an attribute that the user gave a tensor of the outside; see `arguments.py`."""
         if self.has(x) and name in vars(x) and not hasattr(type(x), name) and name not in FIELDS:
             self.note(Stored(vars(x), name, x, "attribute"), vars(x)[name])
+
+    @cached_property
+    def tensors(self) -> GivenTensors:
+        """The tensors that the function was given."""
+        return GivenTensors(self, self.arguments)
 
     def instance(self, owner, kind: type, name: str, value, whole: bool) -> None:
         """Note an attribute of an object: where it is, or that it is not where it could be."""
@@ -218,6 +238,8 @@ class Reads:
     def place(self, place) -> None:
         """Note a place that is about to be written, or not."""
         if isinstance(place, Attribute):
+            if is_data(place.owner, place.attribute):
+                self.tensors.give(place.owner, place.attribute)
             self.attribute(place.owner, place.attribute, place.get())
         elif isinstance(place, Global):
             self.note(Stored(place.space, place.name, place.space, "global"), place.get())
@@ -266,44 +288,6 @@ def vars_of(x):
     return getattr(x, "__dict__", None)
 
 
-def dict_of(kind: type) -> dict | None:
-    """The dict behind the attributes of a class; None where Python hides it."""
-    held = gc.get_referents(vars(kind))
-    return held[0] if held and type(held[0]) is dict else None
-
-
-def of_library(module: ModuleType) -> bool:
-    """Whether a module belongs to Python, to an installed library or to this package."""
-    name = module.__name__
-    return within(name, PACKAGE) or library(name, getattr(module, "__file__", None) or "")
-
-
-def users(kind: type) -> bool:
-    """Whether a class is the user's."""
-    return kind.__module__ != "builtins" and not within(kind.__module__, PACKAGE)
-
-
-def is_users(kind: type) -> bool:
-    """Whether objects of a class may have attributes of the user's."""
-    return any(users(base) for base in kind.__mro__)
-
-
-def ignorable(value) -> bool:
-    """Whether a module's variable does not change: a module, a function or a class of a library."""
-    if isinstance(value, ModuleType):
-        return True
-    if not isinstance(value, type | FunctionType):
-        return False
-    return within(value.__module__ or "", PACKAGE)
-
-
-def has_special_methods(kind: type) -> bool:
-    """Whether a user's class says what operators, loops and `with` make of its objects."""
-    own = [name for base in kind.__mro__ if users(base) and not library_class(base)
-           for name, x in vars(base).items() if type(x) is FunctionType]  # fmt: skip
-    return any(name[:2] == name[-2:] == "__" and name not in PLAIN for name in own)
-
-
 # ---- what converted code calls -------------------------------------------------------------------
 
 
@@ -316,6 +300,8 @@ def attr(owner, name: str, whole: bool = True):
 def found(owner, name: str, whole: bool = True):
     """`owner.name`; a `MaybeUndefined` if only a run knows whether it is there."""
     kind = type(owner)
+    if current.top.reads is not None and is_data(owner, name):
+        current.top.reads.tensors.give(owner, name)
     if kind is super:  # the classes after its own, in the order in which it asks them
         order, owner_ = owner.__self_class__.__mro__, owner.__self__
         later = order[order.index(owner.__thisclass__) + 1 :]

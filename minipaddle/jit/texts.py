@@ -19,7 +19,7 @@ from ..engine.jit.transpile import RUNTIME
 
 CHARACTER = ord("c")
 CONVERSIONS = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii, CHARACTER: chr}
-"""What `!s`, `!r` and `!a` mean, by the number that Python's syntax tree has for them; and `chr`."""
+"""What `!s`, `!r`, `!a` mean, by the number that Python's syntax tree has for them; and `chr`."""
 
 
 class Text:

@@ -111,7 +111,7 @@ def of_texts(x):
     y = x + 0
     text, number = f"{y}, {int(x):3d}", str(x.item())
     y.add_(x * x)
-    return text, {"a": ["%.2f" % x.item() + "!", chr(66 + int(x))]}, Held(number), number, y
+    return text, {"a": [f"n{x.item():.2f}", chr(66 + int(x))]}, Held(number), number, y
 
 
 def a_bool_or_an_int(x):

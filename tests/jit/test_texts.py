@@ -1,5 +1,5 @@
-"""`print` shows texts with values of a program when it runs, and functions return and keep them (see
-`test_leaving_numbers.py`); any other use of them is refused.
+"""`print` shows texts with values of a program when it runs, and functions return and keep them,
+see `test_leaving_numbers.py`; any other use of them is refused.
 """
 
 # ruff: noqa: UP030, UP031, UP032, F507
