@@ -37,6 +37,7 @@ from .guards import (
     CONSTANTS,
     FIELDS,
     HELD,
+    Absent,
     Free,
     Guard,
     Guards,

@@ -16,6 +16,7 @@ from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import Tracer
 from ..engine.jit.calling import TABLE
 from ..engine.jit.transpile import RUNTIME
+from .reading import ReadArray, no_array_error
 
 CHARACTER = ord("c")
 CONVERSIONS = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii, CHARACTER: chr}
@@ -90,6 +91,8 @@ def as_it_is(x):
     """The value that a tensor has now: later writes do not change it."""
     if isinstance(x, Number):
         return x
+    if type(x) is ReadArray:
+        raise no_array_error("the text of an array", "use the tensor itself")
     found = wrap(current.top.now(current.top.lift(x)))
     found.stop_gradient = x.stop_gradient
     return found
