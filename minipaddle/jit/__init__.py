@@ -10,6 +10,7 @@ from . import (
     converters,
     dy2static,
     either,
+    hooks,
     inspection,
     marking,
     mathematics,

@@ -150,7 +150,7 @@ def test_refused():
     def hooked(x):
         y = x * 2
         if y.sum() > 0:
-            y.register_hook(lambda g: g * 2)
+            y.register_hook(lambda g: g * 2)  # y is not made in the branch
         return y
 
     seen, x = paddle.zeros([2]), paddle.to_tensor([1.0, 2.0], stop_gradient=False)

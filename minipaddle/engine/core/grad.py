@@ -75,7 +75,7 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
                 continue
             top.passing = record
             if record.hooks:
-                g = through_hooks(record.hooks, g)
+                g = through_hooks([*record.hooks], g)
             if record in wanted:
                 found[record] = g
             if record.inputs:

@@ -74,7 +74,9 @@ class Record:
     def copy(self, inputs, attrs=None, spec=None) -> Record:
         """The same operator applied to other inputs, at the same line of the same layer."""
         attrs = self.attrs if attrs is None else attrs
-        return self.derive(self.op, inputs, attrs, spec or (self.shape, self.dtype), self.saved)
+        new = self.derive(self.op, inputs, attrs, spec or (self.shape, self.dtype), self.saved)
+        new.hooks = self.hooks
+        return new
 
     def derive(self, op, inputs, attrs, spec, saved=None) -> Record:
         """A record of another operator, at the line and in the layer of this one.

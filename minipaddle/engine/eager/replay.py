@@ -44,6 +44,8 @@ def replay(program: Program, inputs: list[Tensor], sizes: dict | None = None) ->
                 error.record = getattr(error, "record", record)  # the one that the error is about
                 raise
         values[record] = y
+        for hook in (record.hooks or ()) if isinstance(y, Tensor) and not y.stop_gradient else ():
+            y.register_hook(hook)
         if record.dtype is not None:
             sizes |= {name: y.spec.shape[axis] for axis, name in new_sizes(record.spec, known)}
     return [value(r) for r in program.results]

@@ -71,7 +71,7 @@ class HookHandle:
         hooks = self.record.hooks or []
         if self.hook not in hooks:
             return False
-        self.record.hooks = [h for h in hooks if h is not self.hook]
+        hooks.remove(self.hook)
         return True
 
 

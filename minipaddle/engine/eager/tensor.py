@@ -206,9 +206,11 @@ class Tensor(Indexing, Values, Var):
                 hint="set x.stop_gradient = False before using it",
             )
         if current.top.tracing:
-            current.top.hooked()
+            hook = current.top.hooked(self, hook)
         record = self.record or get_leaf(self)
-        record.hooks = [*(record.hooks or ()), hook]
+        if record.hooks is None:
+            record.hooks = []
+        record.hooks.append(hook)
         return HookHandle(record, hook)
 
     # ---- in place ----------------------------------------------------------------------------

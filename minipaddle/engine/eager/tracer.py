@@ -236,14 +236,15 @@ class Tracer(Eager):
         take_past(x, result)
         return x
 
-    def hooked(self) -> None:
-        """Refuse a hook registered in a region: the region's tape does not outlive it."""
+    def hooked(self, x=None, hook=None):
+        """What to register as the hook of x; refuse it in a region, whose tape ends with it."""
         if self.builder is not self.root:
             raise unsupported(
                 "a hook is registered inside a branch or a loop that depends on a tensor",
                 hint="register it outside; what a hook does to a gradient, the backward of a "
                 "PyLayer does too",
             )
+        return hook
 
     # ---- regions -----------------------------------------------------------------------------
 

@@ -1,0 +1,64 @@
+"""Hooks of tensors in a program: its derivative calls them, also that of a branch or a loop.
+
+A derivative computes a region again, and a program where it will be differentiated once more. So
+the program's record of a tensor knows the tensor's hooks, as the record of the tape does.
+"""
+
+from __future__ import annotations
+
+from ..engine.core.dispatch import current
+from ..engine.eager.tape import get_leaf
+from ..engine.eager.tracer import Tracer
+from ..engine.ir.program import INPUT
+from ..engine.jit.calling import call
+from ..engine.jit.journal import journal, outliving_places
+from ..engine.jit.refusal import refusal
+
+
+class Hook:
+    """A hook that a program calls while its derivative is traced."""
+
+    def __init__(self, hook):
+        self.hook = hook
+
+    def __call__(self, g):
+        top = current.top
+        if not top.tracing:
+            return self.hook(g)
+        if top.journals and top.builder is top.root:  # in a function that does its own backward
+            return call(self.hook)(g)
+        with alone([], [self.hook]) as noted:
+            found = call(self.hook)(g)
+            outliving_places(noted, noted.values(), found, known=[])
+        if noted.noted:
+            (place, _), *_ = noted.noted.values()
+            raise refusal(
+                f"a hook that changes {place.name}: the derivative of a program calls it once, "
+                "while it is written",
+                hint="register it on an argument or on a parameter, outside of the program",
+            )
+        return found
+
+
+class alone(journal):
+    """The journal of a hook."""
+
+    block = "by a hook whose tensor a program computes"
+
+
+def hooked(tracer, x=None, hook=None):
+    """What to register as the hook of x. The program's record of x knows it too, if the region
+    that is traced computes x; elsewhere it is refused in a region, where x is another tensor.
+    """
+    record = None if x is None else tracer.builder.value(tracer.lift(x))
+    if record is None or record.op is INPUT:
+        return refuse(tracer, x, hook)
+    hook = hook if isinstance(hook, Hook) else Hook(hook)
+    own = x.record or get_leaf(x)
+    if own.hooks is None:
+        own.hooks = []
+    record.hooks = own.hooks  # one list: a hook that is removed leaves both
+    return hook
+
+
+refuse, Tracer.hooked = Tracer.hooked, hooked
