@@ -13,9 +13,9 @@
 
 from ..engine.core import dtype as dt
 from ..engine.core.dim import Dim, as_guarded, larger, same, same_shape
-from ..engine.core.dispatch import Recording, current, note_refusal
+from ..engine.core.dispatch import Recording, current, describe, note_refusal
 from ..engine.core.dtype import FLOATS, int32, int64
-from ..engine.core.errors import describe, not_supported, teach, type_error, value_error
+from ..engine.core.errors import not_supported, teach, type_error, value_error
 from ..engine.core.op import OPS
 from ..engine.core.rank import per_rank
 from ..engine.core.record import Spec

@@ -6,7 +6,7 @@ import inspect
 import warnings
 from contextlib import contextmanager
 
-from ..engine.core.dispatch import setting
+from ..engine.core.dispatch import describe, setting
 from ..engine.core.errors import teach
 from ..engine.jit.ignore import MARK
 from ..engine.jit.to_static import StaticFunction, Switch
@@ -113,7 +113,9 @@ def to_static(
             target = target.function
         if not callable(target) or inspect.isclass(target):
             raise TypeError(
-                teach(f"to_static was given {target!r:.60}", expected="a function or a Layer")
+                teach(
+                    f"to_static was given {describe(target):.60}", expected="a function or a Layer"
+                )
             )
         static = converted(target, kind, input_spec, build_strategy, backend)
         static.is_property = kwargs.get("property", False)

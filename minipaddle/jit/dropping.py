@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core import dim as dims
+from ..engine.core.dispatch import describe
 from ..engine.core.errors import value_error
 from ..engine.ir.control import while_loop
 from ..engine.ir.cut import pruned
@@ -20,7 +21,7 @@ def with_outputs(method: Method, chosen) -> Method:
     known = [names.index(x.name) if getattr(x, "name", None) in names else x for x in chosen]
     if not known or any(type(k) is not int or k not in range(len(places)) for k in known):
         raise value_error(
-            f"jit.save was given {chosen!r:.80} in output_spec",
+            f"jit.save was given {describe(chosen):.80} in output_spec",
             expected=f"places from 0 to {len(places) - 1}, or some of the function's outputs",
         )
     program = method.program

@@ -14,8 +14,7 @@ from collections import deque
 from types import NoneType
 
 from ..eager.layer_changes import changes
-from ..engine.core.dispatch import Interpreter, current
-from ..engine.core.errors import describe
+from ..engine.core.dispatch import Interpreter, current, describe
 from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import real_array
 from ..engine.eager.tensor import Tensor

@@ -6,6 +6,7 @@ import inspect
 from textwrap import dedent
 from types import ModuleType
 
+from ..engine.core.dispatch import describe
 from ..engine.core.errors import teach
 from ..engine.jit import ignore
 from ..engine.jit.to_static import StaticFunction
@@ -51,5 +52,7 @@ def ignore_module(modules: list) -> None:
     modules = modules if isinstance(modules, list | tuple) else [modules]
     for module in modules:
         if not isinstance(module, ModuleType):
-            raise TypeError(teach(f"ignore_module was given {module!r}", expected="modules"))
+            raise TypeError(
+                teach(f"ignore_module was given {describe(module)}", expected="modules")
+            )
         ignore.ignored.add(module.__name__)

@@ -14,7 +14,7 @@ from types import MethodType
 
 from ..core.casting import casting
 from ..core.files import require_file, waiting
-from ..engine.core.dispatch import Recording, current
+from ..engine.core.dispatch import Recording, current, describe
 from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.device import QUIET, current_place
 from ..engine.eager.replay import replay
@@ -285,7 +285,7 @@ def arguments(method, inputs: tuple, named: dict) -> list[Tensor]:
     values = [found.get(name) for name in method.inputs]
     for name, x in zip(method.inputs, values, strict=True):
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
-            raise type_error(f"{name} is {x!r:.60}", expected=expected(method))
+            raise type_error(f"{name} is {describe(x):.60}", expected=expected(method))
     return [x if isinstance(x, Tensor) else Tensor(x) for x in values]
 
 

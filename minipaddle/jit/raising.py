@@ -9,7 +9,7 @@ import dis
 from contextlib import contextmanager
 from math import prod
 
-from ..engine.core.dispatch import current
+from ..engine.core.dispatch import current, describe
 from ..engine.core.errors import PACKAGE, inside
 from ..engine.eager.control_flow import as_bool, is_static
 from ..engine.eager.tape import LeafError
@@ -74,14 +74,14 @@ REFUSING = (NotImplementedError, RecursionError, MemoryError)
 def check_raised(held, error: Exception) -> None:
     """Make the program raise an error like this one if `held` is false."""
     its, text = type(error), error.args[0] if error.args else ""
-    text = text if isinstance(text, str) else str(error)
+    text = text if isinstance(text, str) else describe(error, str)
     kind = next(k for k in its.__mro__ if getattr(builtins, k.__name__, None) is k)
     try:
         kind(text)
     except TypeError:  # it takes more than a text
         kind = RuntimeError
     if kind is not its and its.__module__.partition(".")[0] != PACKAGE:
-        text = f"{its.__name__}: {error}"
+        text = f"{its.__name__}: {describe(error, str)}"
     where, plain = raised_at(error), CONSTANT - {Tensor, Parameter}
     own = plain.issuperset(map(type, flatten((error.args, vars(error)))[0]))
     held = check_held(held, text, kind, error, own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+from ..engine.core import dispatch
 from ..engine.jit.cache import REASONS, Cache, Key
 from ..engine.jit.tree import LEAF, describe
 
@@ -49,7 +50,7 @@ def differences(key: Key, other: Key, names) -> list[str]:
     others = [name for k, name in enumerate(names) if k not in key.places]
     for name, x, y in zip(others, key.values, other.values, strict=False):
         if x != y:
-            found.append(f"{name} is {x[1]!r}, was {y[1]!r}")
+            found.append(f"{name} is {dispatch.describe(x[1])}, was {dispatch.describe(y[1])}")
     for what, x, y in zip(SETTINGS, key.settings, other.settings, strict=False):
         if x != y:
             found.append(f"{what} is {x}, was {y}")

@@ -52,6 +52,7 @@ from functools import cached_property
 from itertools import chain
 
 from ..engine.core import dim as dims
+from ..engine.core.dispatch import describe
 from ..engine.core.dtype import int64
 from ..engine.core.errors import type_error
 from ..engine.core.record import Spec
@@ -193,7 +194,7 @@ def structure_as_json(structure, found):
                 hint="return a copy of it",
             )
         raise type_error(
-            f"the function returns {leaf!r:.80}, which cannot be saved",
+            f"the function returns {describe(leaf):.80}, which cannot be saved",
             expected="tensors, numbers, strings, None, and lists, tuples and dicts of them",
         )
     inside = [structure_as_json(child, found) for child in structure.children]

@@ -11,6 +11,7 @@ from itertools import count
 from ..core.files import replace
 from ..eager.hosting import Call
 from ..engine.core.dim import HINT, assuming, symbol, with_equalities
+from ..engine.core.dispatch import describe
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.side_effects import Trace
@@ -123,7 +124,9 @@ def parts_of(target, configs: dict) -> tuple:
     """(the layer or None, its methods by name, its properties) of what is to be saved."""
     if not isinstance(target, Layer):
         if not callable(target) or inspect.isclass(target):
-            raise type_error(f"jit.save was given {target!r:.60}", expected="a Layer or a function")
+            raise type_error(
+                f"jit.save was given {describe(target):.60}", expected="a Layer or a function"
+            )
         owner = getattr(getattr(target, "function", target), "__self__", None)
         return owner if isinstance(owner, Layer) else None, {"forward": target}, {}
     functions, properties = {}, {}
@@ -172,7 +175,9 @@ def arguments_of(function, input_spec) -> tuple:
     if input_spec is None:
         return last_call(function)
     if not isinstance(input_spec, list | tuple):
-        raise type_error(f"input_spec is {input_spec!r:.80}", expected="a list of InputSpecs")
+        raise type_error(
+            f"input_spec is {describe(input_spec):.80}", expected="a list of InputSpecs"
+        )
     leaves, structure = flatten((tuple(input_spec), {}))
     names = argument_names(getattr(function, "function", function), structure)
     places = [k for k, x in enumerate(leaves) if has_spec(x)]

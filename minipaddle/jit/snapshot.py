@@ -16,6 +16,7 @@ from types import FunctionType, MethodType, ModuleType
 
 import numpy
 
+from ..engine.core.dispatch import describe
 from ..engine.core.rank import NAMED
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.refusal import refusal
@@ -101,9 +102,9 @@ class Snapshot:
                     if key == "":
                         return holder, ""
                     if kind in (FunctionType, ModuleType):
-                        return None, str(key)
+                        return None, key if type(key) is str else describe(key)
                     item = issubclass(kind, dict) or type(key) is int
-                    return holder, f"[{key!r}]" if item else f".{key}"
+                    return holder, f"[{describe(key)}]" if item else f".{key}"
         return None, ""
 
 

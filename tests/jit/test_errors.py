@@ -9,6 +9,7 @@ from minipaddle.engine.eager.replay import replay
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.jit.transpile import transpile
 from minipaddle.engine.jit.user_lines import in_user_lines, report
+from minipaddle.jit import to_static
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from tests.jit.examples import told
 
@@ -217,3 +218,68 @@ def test_a_library_between_the_users_line_and_an_operator_is_no_line_of_the_user
     f(paddle.ones([2]))
     wheres = [record.where for record in f.concrete_program.program.records]
     assert [code.co_filename for code, _ in wheres] == [__file__]
+
+
+class Speechless:
+    """Its repr fails; `how` says by what."""
+
+    def __init__(self, x, how="raises"):
+        self.x, self.how = x, how
+
+    def __repr__(self):
+        if self.how == "raises":
+            raise RuntimeError("no text")
+        return f"{float((self.x * 2).sum()):.3f} {self.x.numpy()}"
+
+    __str__ = __repr__
+
+
+class SpeechlessError(ValueError):
+    __str__ = Speechless.__repr__
+    how = "raises"
+
+
+def as_a_leaf(x, how):
+    return Speechless(x, how) if x.sum() > 0 else Speechless(x, how)
+
+
+def in_a_list(x, how):
+    return [Speechless(x, how)] if x.sum() > 0 else x
+
+
+def as_a_key(x, how):
+    key = Speechless(x, how)
+    return {key: x} if x.sum() > 0 else {key: [x]}
+
+
+def in_a_loop(x, how):
+    y = Speechless(x, how)
+    while x.sum() < 9:
+        x = x + 1
+        y = Speechless(x, how)
+    return y
+
+
+@pytest.mark.parametrize("how", ["raises", "computes"])
+@pytest.mark.parametrize("function", [as_a_leaf, in_a_list, as_a_key, in_a_loop])
+def test_a_repr_of_the_users_hides_no_refusal(function, how):
+    with pytest.raises(Dygraph2StaticException, match="is not the same kind of value"):
+        to_static(function)(paddle.ones([2]), how)
+
+
+def test_a_repr_of_the_users_hides_no_other_error():
+    argument = Speechless(None)
+    static = to_static(lambda x, y: x)
+    for y in argument, Speechless(None):
+        static(paddle.ones([2]), y)
+    assert "y is a value of the type Speechless" in static.explain()
+    with pytest.raises(TypeError, match="to_static was given a value of the type Speechless"):
+        to_static(argument)
+
+    def raises(x):
+        if x.sum() > 0:
+            raise SpeechlessError(1)
+        return x
+
+    with pytest.raises(ValueError):  # noqa: PT011  (it has no text)
+        to_static(raises)(paddle.ones([2]))

@@ -61,9 +61,7 @@ def nested(x):
     return z
 
 
-@pytest.mark.parametrize(
-    "function", [at_the_root, on_one_side, used_afterwards, in_a_loop, nested]
-)
+@pytest.mark.parametrize("function", [at_the_root, on_one_side, used_afterwards, in_a_loop, nested])
 def test_first_and_second_derivatives_pass_through_the_hooks(function):
     static = to_static(function)
     for value in VALUES:

@@ -102,6 +102,18 @@ def interpreter(new: Interpreter):
         yield new
 
 
+def describe(x, show=repr) -> str:
+    """`float32[2, 3]` for anything that has a spec, else its repr, or its type where that fails:
+    a repr of the user's adds nothing to a program, and hides no error.
+    """
+    spec = getattr(x, "spec", None)
+    try:
+        with interpreter(current.bottom() if spec is None else current.top):
+            return show(x) if spec is None else str(spec)
+    except Exception:
+        return f"a value of the type {type(x).__name__}"
+
+
 def note_refusal(error: Exception) -> Exception:
     """Note an error that eager mode would not raise: the running trace ends with the first one,
     even if the user's code catches it (`raise_refusal`).

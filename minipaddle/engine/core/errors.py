@@ -60,12 +60,6 @@ def called(depth: int = 1) -> str:
     return name
 
 
-def describe(x) -> str:
-    """`float32[2, 3]` for anything that has a spec, the value itself for a Python scalar."""
-    spec = getattr(x, "spec", None)
-    return str(spec) if spec is not None else repr(x)
-
-
 def teach(what: str, expected: str = "", *, hint: str = "", where=None) -> str:
     """Lay out one error message: the fact, then what was expected, the line, and what to try.
 

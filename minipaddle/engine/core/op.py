@@ -16,8 +16,8 @@ import inspect
 from functools import partial
 
 from . import dtype as dt
-from .dispatch import OUT, current
-from .errors import describe, teach
+from .dispatch import OUT, current, describe
+from .errors import teach
 from .record import Spec
 from .slots import OPS
 from .spec import broadcast_shapes, promote

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..core.dim import unknown
-from ..core.dispatch import OUT, current, note_refusal
+from ..core.dispatch import OUT, current, describe, note_refusal
 from ..core.dtype import FLOATS, bool_
 from ..core.errors import line_of, not_supported, teach, value_error
 from ..core.grad import filled
@@ -104,7 +104,7 @@ class Result(NamedTuple):
     where: str
 
     def __str__(self) -> str:
-        return f"{self.spec}{self.where}" if self.spec else repr(self.value)
+        return f"{self.spec}{self.where}" if self.spec else describe(self.value)
 
 
 def result(x) -> Result:

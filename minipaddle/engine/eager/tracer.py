@@ -241,8 +241,7 @@ class Tracer(Eager):
         if self.builder is not self.root:
             raise unsupported(
                 "a hook is registered inside a branch or a loop that depends on a tensor",
-                hint="register it outside; what a hook does to a gradient, the backward of a "
-                "PyLayer does too",
+                hint="register it where the tensor is made",
             )
         return hook
 

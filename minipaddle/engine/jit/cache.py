@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..core import dtype as dt
 from ..core import slots
 from ..core.dim import COMPARE, at, symbols
-from ..core.dispatch import current
+from ..core.dispatch import current, describe
 from ..core.slots import slot
 from ..eager.backward import AVERAGING
 from ..eager.device import Place
@@ -68,7 +68,7 @@ class Itself:
         return id(self.value)
 
     def __repr__(self) -> str:
-        return repr(self.value)
+        return describe(self.value)
 
 
 @slot("jit.cache_settings")

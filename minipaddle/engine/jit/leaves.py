@@ -5,7 +5,8 @@ program; anything else must stay what it is.
 from __future__ import annotations
 
 from ..core.dim import Dim
-from ..core.errors import describe, line_of
+from ..core.dispatch import describe
+from ..core.errors import line_of
 from ..core.record import Spec
 from ..core.symbols import UNSEEN, symbols
 from ..eager.control_flow import NUMBERS

@@ -11,15 +11,7 @@ from ..eager.control_flow import CarriedError, as_bool, is_static, scalar_spec
 from ..eager.control_flow import while_loop as program_loop
 from ..eager.tensor import Tensor, same_value
 from . import aliasing
-from .branching import (
-    CHOICES,
-    Retrace,
-    Retraced,
-    describe_place,
-    learn,
-    learn_replaced,
-    nothing,
-)
+from .branching import CHOICES, Retrace, Retraced, describe_place, learn, learn_replaced, nothing
 from .journal import journal, outliving_places, variables
 from .leaves import NUMBERS, Spec, State, as_condition, full, is_value
 from .refusal import refusal

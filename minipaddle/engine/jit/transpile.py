@@ -16,8 +16,8 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 from ..core import slots
-from ..core.dispatch import current
-from ..core.errors import teach
+from ..core.dispatch import current, describe
+from ..core.errors import type_error
 from ..core.slots import PLUGGED
 from .converters import CONVERTERS, Context
 from .source import Source, source_of
@@ -65,7 +65,7 @@ def transpile(function: Callable) -> Callable:
     if isinstance(function, partial):
         return partial(transpile(function.func), *function.args, **function.keywords)
     if not isinstance(function, FunctionType):
-        raise TypeError(teach(f"transpile was given {function!r}", expected="a Python function"))
+        raise type_error(f"transpile was given {describe(function)}", expected="a Python function")
     code, *_, names = conversion(function)
     if current.top.reads is not None:
         current.top.reads.function(function, names)

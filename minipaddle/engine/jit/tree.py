@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..core.dim import at
+from ..core.dispatch import describe as shown
 from ..eager.tensor import Parameter, Tensor
 
 
@@ -174,7 +175,7 @@ def paths(structure, prefix: str = "") -> list[str]:
     found = []
     for key, child in zip(structure.keys, structure.children):
         attribute = hasattr(structure.kind, "_fields") or dataclasses.is_dataclass(structure.kind)
-        found += paths(child, f"{prefix}.{key}" if attribute else f"{prefix}[{key!r}]")
+        found += paths(child, f"{prefix}.{key}" if attribute else f"{prefix}[{shown(key)}]")
     return found
 
 
@@ -190,6 +191,6 @@ def describe(structure, signs=None) -> str:
     if structure.kind is tuple:
         return f"({', '.join(inside)}{',' * (len(inside) == 1)})"
     if issubclass(structure.kind, dict):
-        return "{" + ", ".join(f"{k!r}: {v}" for k, v in zip(structure.keys, inside)) + "}"
+        return "{" + ", ".join(f"{shown(k)}: {v}" for k, v in zip(structure.keys, inside)) + "}"
     fields = ", ".join(f"{k}={v}" for k, v in zip(structure.keys, inside))
     return f"{structure.kind.__name__}({fields})"

@@ -330,11 +330,7 @@ class Nest:
         return node
 
 
-KINDS = {
-    "elementwise": Nest.elementwise,
-    "reduction": Nest.reduction,
-    "movement": Nest.movement,
-}
+KINDS = {"elementwise": Nest.elementwise, "reduction": Nest.reduction, "movement": Nest.movement}
 """How a nest computes a record, by its operator's kind; `Nest.joined` is for those with parts."""
 
 

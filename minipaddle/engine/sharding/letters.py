@@ -256,11 +256,7 @@ def within(rest, unit: int) -> bool:
 TAKES_NOTHING = {linalg.matmul}
 """Opaque operators that take pieces without a row; `minipaddle.ops` adds some."""
 
-DERIVED = {
-    "elementwise": broadcast_rule,
-    "reduction": reduction_rule,
-    "movement": movement_rule,
-}
+DERIVED = {"elementwise": broadcast_rule, "reduction": reduction_rule, "movement": movement_rule}
 
 
 # ---- attributes that hold sizes ------------------------------------------------------------------
