@@ -19,9 +19,12 @@ from itertools import chain
 from operator import length_hint
 from types import CodeType
 
+from numpy import ndarray
+
 from ..eager.numbers import Number
 from ..engine.core.dispatch import current
 from ..engine.core.errors import inside, user_frame
+from ..engine.eager.storage import Written
 from ..engine.eager.tensor import Tensor
 from ..engine.eager.tracer import Tracer, trace
 from ..engine.jit import aliasing
@@ -74,6 +77,22 @@ class Strict(aliasing.Aliasing):
                     "that it also knows from outside, or that is another argument too",
                     hint="give it a copy",
                 )
+
+    def with_arrays(self, captured, tensors, arguments, results) -> list:
+        """The results as a run leaves them in objects: an array that was given stays that array,
+        and receives what the run wrote to the tensor that stood for it.
+        """
+        if not (captured.left or captured.writes):
+            return results
+        given = {id(x): x for x in flatten(arguments)[0]}
+        arrays = [x for x in given.values() if isinstance(x, ndarray)]
+        stood = dict.fromkeys(x for x in tensors if id(x) not in given) if arrays else ()
+        pairs = {id(x): (x, array) for x, array in zip(stood, arrays, strict=False)}
+        for k in (each.k for each in captured.after if type(each) is Written):
+            if id(tensors[k]) in pairs:
+                x, array = pairs[id(tensors[k])]
+                array[...] = x.numpy()
+        return [pairs[id(x)][1] if id(x) in pairs else x for x in results]
 
     def made_inside(self, journal, written: dict, values) -> list:
         """The places in objects that the region made; a run of a whole function builds them again,

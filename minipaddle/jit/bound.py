@@ -302,7 +302,7 @@ class Stub:
         results = captured.wrap_results(inputs, outputs)
         if self.recorded:
             captured.put_on_tape(inputs, results, [*outputs[captured.residuals :]], {})
-        return captured.deliver(results, {}, {})
+        return captured.deliver(results, {}, {}, results)
 
     # ---- the plan ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.core import missing
 from minipaddle.engine.core import errors, record
-from minipaddle.engine.core.dispatch import OUT, Interpreter, current, interpreter
+from minipaddle.engine.core.dispatch import OUT, Interpreter, current, describe, interpreter
 from minipaddle.engine.core.op import NOTHING, OPS, elementwise, movement, opaque, reduction
 from minipaddle.engine.core.record import Record, Spec, last_write, mark_written, owner, writes
 from minipaddle.engine.eager.execution import Eager
@@ -545,8 +545,8 @@ def test_a_line_that_no_instruction_has():
 
 
 def test_describe_and_teach():
-    assert errors.describe(paddle.ones([2, 3], "int64")) == "int64[2, 3]"
-    assert errors.describe(2.5) == "2.5"
+    assert describe(paddle.ones([2, 3], "int64")) == "int64[2, 3]"
+    assert describe(2.5) == "2.5"
     assert errors.teach("what").startswith(f"what\n  at: {__file__}:")
     where = (here.__code__, 0)
     message = errors.teach("what", expected="this", hint="that", where=where).split("\n")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy
 import pytest
 
 import minipaddle as paddle
@@ -28,7 +29,7 @@ def plain(value):
         return {key: plain(x) for key, x in value.items()}
     if isinstance(value, Box):
         return plain(vars(value))
-    return value.tolist() if isinstance(value, paddle.Tensor) else value
+    return value.tolist() if isinstance(value, paddle.Tensor | numpy.ndarray) else value
 
 
 def inside(value) -> list:
@@ -265,3 +266,55 @@ def test_a_tensor_of_an_argument_that_an_attribute_had_before():
         return found
 
     assert calls(paddle.jit.to_static(swap)) == calls(swap)
+
+
+def reorder(found, x):
+    found.append(found.pop(0))
+    found[0] = x
+
+
+def write_an_element(found, x):
+    found[0][0] = 7.0
+    found.append(x)
+
+
+def repeat(found, x):
+    found += [found[1], x]
+    return found[0] + x
+
+
+@pytest.mark.parametrize("function", [append, insert, reverse, delete, reorder, repeat])
+def test_arrays_in_a_list_stay_the_callers_arrays(function):
+    changed = []
+    for call in (function, paddle.jit.to_static(function)):
+        for n in (1, 2):
+            arrays = [numpy.array([n, 2.0], "float32"), numpy.array([3, 4])]
+            found = [*arrays]
+            call(found, number(n))
+            same = [next((k for k, a in enumerate(arrays) if a is x), None) for x in found]
+            changed.append((plain(found), same, [a.tolist() for a in arrays]))
+    assert changed[:2] == changed[2:]
+
+
+def test_arrays_in_a_dict_stay_the_callers_arrays():
+    static, array = paddle.jit.to_static(update), numpy.ones(2)
+    options = {"a": array, "b": array}
+    static(options, number(1))
+    assert options["a"] is array
+    assert plain(options) == {"a": [1, 1], "c": [[1]], "d": {"e": [1]}}
+
+
+def test_a_write_to_an_element_reaches_the_callers_array():
+    for call in (write_an_element, paddle.jit.to_static(write_an_element)):
+        array = numpy.ones(2, "float32")
+        found = [array]
+        call(found, number(1))
+        assert found[0] is array
+        assert array.tolist() == [7, 1]
+
+
+def test_a_write_to_an_array_given_twice_is_refused():
+    with pytest.raises(
+        Dygraph2StaticException, match="writes to one of its arguments, given twice"
+    ):
+        paddle.jit.to_static(write_an_element)([array := numpy.ones(2), array], number(1))

@@ -240,7 +240,7 @@ class SpeechlessError(ValueError):
 
 
 def as_a_leaf(x, how):
-    return Speechless(x, how) if x.sum() > 0 else Speechless(x, how)
+    return Speechless(x, how) if x.sum() > 0 else Speechless(x * 2, how)
 
 
 def in_a_list(x, how):

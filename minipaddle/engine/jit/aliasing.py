@@ -88,6 +88,10 @@ class Aliasing:
         `own` are those among its arguments, by the id of those that were traced.
         """
 
+    def with_arrays(self, captured, tensors, arguments, results) -> list:
+        """The results as a run leaves them in objects: an array that was given stays an array."""
+        return results
+
     def run(self, call, function, arguments) -> tuple:
         """(the result of `call`, a function that gives the guards, the effects, ids), where a
         function is traced: what the program assumes of Python's objects, what each run leaves in

@@ -167,12 +167,12 @@ class Captured:
                 results[k].record = without_past(results[k])
         return results, sizes
 
-    def deliver(self, results: list, sizes: dict, own: dict):
-        """Leave the side effects, and build what the function returns. `own` are containers of this
-        call by the id of the traced ones.
+    def deliver(self, results: list, sizes: dict, own: dict, left: list):
+        """Leave the side effects, with the tensors `left`, and build what the function returns.
+        `own` are containers of this call by the id of the traced ones.
         """
         for each in self.left:
-            each.leave(results, own)
+            each.leave(left, own)
         for k, x in enumerate(self.leaves if own else ()):
             results[k] = own.get(id(x), results[k])
         return self.restore(results, sizes)

@@ -74,7 +74,8 @@ class StaticFunction:
     def capture_for(self, args, kwargs) -> tuple:
         """The captured function for these arguments, and the tensors that it takes."""
         leaves, structure = flatten_call(args, kwargs)
-        leaves = [Tensor(x) if isinstance(x, ndarray) else x for x in leaves]
+        arrays = {id(x): Tensor(x) for x in leaves if isinstance(x, ndarray)}
+        leaves = [arrays.get(id(x), x) for x in leaves]
         places = [k for k, x in enumerate(leaves) if isinstance(x, Tensor)]
         captured = self.find_or_capture(leaves, structure, places)
         if any(id(leaves[k]) in captured.outer for k in places):
@@ -100,7 +101,8 @@ class StaticFunction:
             for create in CALL_STUBS:
                 self.stubs[:0] = create(captured, args)
             del self.stubs[STUBS:]
-        return captured.deliver(results, sizes, own)
+        left = aliasing.rule.with_arrays(captured, tensors, (args, kwargs), results)
+        return captured.deliver(results, sizes, own, left)
 
     def find_or_capture(self, leaves, structure, places):
         """The captured function for arguments like these; the tensors at `places` vary."""
