@@ -40,7 +40,7 @@ from ..tensor.array import array_read, array_write
 from ..tensor.growing_lists import has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 from .aliasing import same_object
-from .either import Either, one_of_both
+from .either import Either, one_of_both, with_either
 from .numbers import note_chosen
 from .reading import CREATED, array, copied
 from .sequences import enumerate_, range_, read_array, reversed_, write_array, zip_
@@ -275,7 +275,7 @@ def rewrapped(wrapper: FunctionType) -> FunctionType:
     return update_wrapper(made, wrapper)
 
 
-UNCONVERTED.append(rewrapped)
+UNCONVERTED.append(lambda function: with_either(rewrapped(function)))
 
 
 def index_by_identity(function):

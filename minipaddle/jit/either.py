@@ -1,16 +1,22 @@
 """Values that are of one kind or of another: the sides of a condition on a tensor leave tensors of
 other numbers of axes, or of other dtypes.
 
-No operator can take such a value, but it can be kept and returned: the program computes both, a
-boolean says which one there is, and once the program has run the value is that one.
+Such a value can be kept and returned: the program computes both, a boolean says which one there is,
+and once the program has run the value is that one. What is done with it is done with the one that
+there is: an operator, a method, or a function of the library is a condition on that boolean, whose
+sides may agree again. What Python itself would have to know of it (its truth, its length) is
+refused.
 """
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from typing import NamedTuple
 
 from ..engine.core.dispatch import current, note_refusal
+from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.branching import CHOICES, Result, learn
 from ..engine.jit.leaves import Spec, State, full
@@ -24,7 +30,9 @@ LEFT, RIGHT = "._jst_left", "._jst_right"
 
 @dataclass(eq=False, repr=False, init=False)
 class Either(Refusing):
-    """The left value if `_jst_held` is true, else the right one; using it raises a refusal."""
+    """The left value if `_jst_held` is true, else the right one. A name that a tensor has is that of
+    the value.
+    """
 
     _jst_left: Tensor
     _jst_right: Tensor
@@ -33,16 +41,108 @@ class Either(Refusing):
     def __init__(self, left, right, held, reason: str):
         self._jst_left, self._jst_right, self._jst_held = left, right, held
         self.reason = reason
+        if current.top.tracing and not isinstance(current.top, Choosing):
+            current.top.__class__ = choosing(type(current.top))
 
     def __copy__(self) -> Either:
         return Either(self._jst_left, self._jst_right, self._jst_held, self.reason)
 
-    __eq__ = __ne__ = __str__ = __format__ = Refusing.use
+    __str__ = __format__ = __setitem__ = Refusing.use
     __hash__ = object.__hash__
 
     def refuse(self):
         """Refuse to use the value: which kind it is, only a run knows."""
         raise note_refusal(Dygraph2StaticException(self.reason))
+
+    def _jst_apply(self, function):
+        """What the function gives for the value that there is."""
+        sides = [lambda x=x: function(x) for x in (self._jst_left, self._jst_right)]
+        if not is_static(self._jst_held):
+            return sides[not self._jst_held]()
+        choice = CHOICES[-1](self._jst_held, *sides)
+        choice.mismatch = lambda *_: Dygraph2StaticException(self.reason)
+        return choice.write()
+
+    def __getattr__(self, name: str):
+        if name.startswith("_"):
+            self.refuse()
+        if not callable(getattr(Tensor, name, None)):
+            return self._jst_apply(lambda x: getattr(x, name))
+
+        def method(*args, **kwargs):
+            if name == "backward":  # of one element, whichever it is
+                return self._jst_apply(lambda x: x.reshape([])).backward(*args, **kwargs)
+            return self._jst_apply(lambda x: getattr(x, name)(*args, **kwargs))
+
+        return method
+
+
+def forward_operator(name: str):
+    function = getattr(operator, name)
+    return lambda self, *args: self._jst_apply(lambda x: function(x, *args))
+
+
+def reflected_operator(name: str):
+    function = getattr(operator, name)
+    return lambda self, other: self._jst_apply(lambda x: function(other, x))
+
+
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
+OTHERS = ["lt", "le", "gt", "ge", "eq", "ne", "neg", "abs", "invert", "getitem"]
+
+for each in (*BINARY, *OTHERS):
+    setattr(Either, f"__{each}__", forward_operator(f"__{each}__"))
+for each in BINARY:
+    setattr(Either, f"__r{each}__", reflected_operator(f"__{each}__"))
+
+
+class Choosing:
+    """What a tracer does besides, as soon as there is a value of two kinds in the trace."""
+
+    def apply(self, op, inputs, attrs):
+        found = next((x for x in inputs if type(x) is Either), None)
+        if found is None:
+            return super().apply(op, inputs, attrs)
+        return found._jst_apply(lambda x: self.apply(op, put([*inputs], found, x), attrs))
+
+
+@lru_cache
+def choosing(kind: type) -> type:
+    """The class of tracers that do so, besides what `kind` does."""
+    return type(kind.__name__, (Choosing, kind), {})
+
+
+def with_either(function):
+    """A function of the library, which is applied to the one that there is of an `Either`."""
+    if not isinstance(current.top, Choosing):
+        return function
+
+    @wraps(function)
+    def applied(*args, **kwargs):
+        found = next(eithers([*args, *kwargs.values()]), None)
+        if found is None:
+            return function(*args, **kwargs)
+        return found._jst_apply(lambda x: applied(*put(args, found, x), **put(kwargs, found, x)))
+
+    return applied
+
+
+def eithers(value):
+    """The values of two kinds in lists, tuples and dicts."""
+    if type(value) is Either:
+        yield value
+    elif type(value) in (list, tuple, dict):
+        for x in value.values() if type(value) is dict else value:
+            yield from eithers(x)
+
+
+def put(value, either: Either, x):
+    """The value with x in place of a value of two kinds."""
+    if type(value) in (list, tuple):
+        return type(value)(put(each, either, x) for each in value)
+    if type(value) is dict:
+        return {key: put(each, either, x) for key, each in value.items()}
+    return x if value is either else value
 
 
 def finish(value: Either):

@@ -7,14 +7,13 @@ from __future__ import annotations
 import builtins
 import dis
 from contextlib import contextmanager
-from math import prod
 
 from ..engine.core.dispatch import current, describe
 from ..engine.core.errors import PACKAGE, inside
 from ..engine.eager.control_flow import as_bool, is_static
 from ..engine.eager.tape import LeafError
 from ..engine.eager.tensor import Parameter, Tensor
-from ..engine.jit.branching import CHOICES, Choice
+from ..engine.jit.branching import CHOICES
 from ..engine.jit.effects import check_held
 from ..engine.jit.ignore import within
 from ..engine.jit.looping import KINDS
@@ -104,26 +103,9 @@ def traceback_steps(traceback):
 
 
 class RaisingChoice(CHOICES[-1]):
-    """An `if` whose sides may raise.
-
-    One number may be 0-D on one side and have axes of size 1 on the other: in older programs
-    `paddle.zeros([1])` stands for a loss that is not there. A program has one shape for both. It
-    has the 0-D one, and refuses when it runs if the other side is taken.
-    """
+    """An `if` whose sides may raise."""
 
     unless, guard = (Raised,), staticmethod(note_raised)
-
-    def disagreement(self, error):
-        specs = [getattr(side, "spec", None) for side in (error.left, error.right)]
-        if not all(s and prod(s.shape) == 1 and s.dtype == specs[0].dtype for s in specs):
-            return super().disagreement(error)
-        ranks = [s.ndim for s in specs]
-        if min(ranks):
-            return super().disagreement(error)
-        earlier = current.top.refusal
-        refused = Choice.disagreement(self, error)
-        current.top.refusal = earlier  # this trace goes on
-        return Raised(ranks.index(max(ranks)), refused)
 
     def end(self, raised: Raised):
         """One side raises: let the program check that it is not taken, and run the other side."""

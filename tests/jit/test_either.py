@@ -1,5 +1,7 @@
 """What the sides of a condition on a tensor leave may be tensors of two kinds."""
 
+import operator
+
 import pytest
 
 import minipaddle as paddle
@@ -113,22 +115,99 @@ def test_an_attribute_may_be_of_two_kinds():
         assert net.last[0].tolist() == bound(x).tolist()
 
 
-USES = {
-    "an operator": lambda y, x: x + y,
-    "a function": lambda y, x: paddle.stack([y, y]),
+def loss(x):
+    return (x * x).sum() if x.sum() > 0 else paddle.zeros([1]) + x.sum()
+
+
+def in_operators(x):
+    y = loss(x)
+    return {"a": 2 * y + 1, "b": x / y, "c": -y, "d": y**2 - x, "e": y < x, "f": y == x}
+
+
+def in_methods(x):
+    y = x * 2 if x.sum() > 0 else (x * 3).reshape([1, 2])
+    return y.sum(), y.reshape([-1]), y.T, y[0]
+
+
+def in_functions(x):
+    y = loss(x)
+    return paddle.mean(y), paddle.stack([y, y]), paddle.nn.functional.relu(x * y), net(y)
+
+
+def net(y):
+    return sum([y, y, 1])
+
+
+def of_two_conditions(x):
+    y = loss(x)
+    z = x if x.max() > 1 else x.sum()
+    return y * z, (y + z).sum()
+
+
+def in_a_condition(x):
+    y = loss(x)
+    if x.max() > 0.5:
+        y = y * 3
+    return y + 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [in_operators, in_methods, in_functions, of_two_conditions, in_a_condition],
+    ids=lambda f: f.__name__,
+)
+def test_what_uses_the_value_uses_the_one_there_is(function):
+    test_the_value_is_the_one_there_is(function)
+
+
+def test_a_step_walks_back_from_a_loss_of_two_kinds():
+    def step(x):
+        total = loss(x) * 2 + x.max() * 0.5
+        total.backward()
+        return total, x.grad
+
+    static = to_static(step)
+    for value in VALUES:
+        found = []
+        for call in (step, static):
+            total, grad = call(paddle.to_tensor(value, stop_gradient=False))
+            found.append((total.tolist(), grad.tolist()))
+        assert found[0] == found[1]
+
+
+def test_a_value_that_two_layers_take():
+    """A detector's loss where nothing is found, in a layer's forward."""
+
+    class Head(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.last = paddle.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.last(x if x.sum() > 0 else x.reshape([1, 2])) * loss(x)
+
+    head = Head()
+    static = to_static(Head())
+    static.set_state_dict(head.state_dict())
+    for value in VALUES:
+        x = paddle.to_tensor(value)
+        assert static(x).tolist() == head(x).tolist()
+        assert static(x).shape == head(x).shape
+
+
+REFUSED = {
     "an attribute": lambda y, x: y.shape,
-    "a method": lambda y, x: y.tolist(),
-    "equality": lambda y, x: x if y == x else -x,
     "a condition": lambda y, x: x if y else -x,
     "a text": lambda y, x: f"{y}",
     "a number": lambda y, x: float(y),
     "items": lambda y, x: [each + 1 for each in y],
-    "an index": lambda y, x: x[y],
+    "its length": lambda y, x: len(y),
+    "an item that is written": lambda y, x: operator.setitem(y, 0, 1),
 }
 
 
-@pytest.mark.parametrize("use", USES.values(), ids=USES.keys())
-def test_what_uses_such_a_value_is_refused(use):
+@pytest.mark.parametrize("use", REFUSED.values(), ids=REFUSED.keys())
+def test_what_python_would_have_to_know_is_refused(use):
     def f(x):
         try:
             return use(bound(x), x)
