@@ -30,8 +30,8 @@ LEFT, RIGHT = "._jst_left", "._jst_right"
 
 @dataclass(eq=False, repr=False, init=False)
 class Either(Refusing):
-    """The left value if `_jst_held` is true, else the right one. A name that a tensor has is that of
-    the value.
+    """The left value if `_jst_held` is true, else the right one. Names that a tensor has are those
+    of the value.
     """
 
     _jst_left: Tensor

@@ -6,7 +6,12 @@ the program's record of a tensor knows the tensor's hooks, as the record of the 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from ..eager.layer_changes import stores_of
 from ..engine.core.dispatch import current
+from ..engine.core.record import Record
+from ..engine.eager.storage import TensorStorage
 from ..engine.eager.tape import get_leaf
 from ..engine.eager.tracer import Tracer
 from ..engine.ir.program import INPUT
@@ -46,13 +51,45 @@ class alone(journal):
     block = "by a hook whose tensor a program computes"
 
 
+class Registered(NamedTuple):
+    """A run registers a hook on a tensor of the outside."""
+
+    storage: TensorStorage
+    hook: object
+    outputs: tuple
+
+    def leave(self, inputs) -> None:
+        if self.hook is not None:
+            self.storage.tensor.register_hook(self.hook)
+
+
+class Before(NamedTuple):
+    """The hooks that a record had before the trace."""
+
+    record: Record
+    hooks: list | None
+
+    def undo(self) -> None:
+        self.record.hooks = self.hooks
+
+
 def hooked(tracer, x=None, hook=None):
     """What to register as the hook of x. The program's record of x knows it too, if the region
-    that is traced computes x; elsewhere it is refused in a region, where x is another tensor.
+    that is traced computes x; each run registers it on a tensor of the outside. In a region it is
+    refused for another tensor than the region's.
     """
     record = None if x is None else tracer.builder.value(tracer.lift(x))
     if record is None or record.op is INPUT:
-        return refuse(tracer, x, hook)
+        refuse(tracer)
+        if id(x) not in tracer.lifted:
+            return hook
+        own, storage, inside = x.record or get_leaf(x), tracer.storage(x), Hook(hook)
+        stores_of(tracer)  # the first of the changes
+        if all(type(c) is not Before or c.record is not own for c in tracer.changes):
+            tracer.changes.append(Before(own, own.hooks and [*own.hooks]))
+        tracer.calls.append(((), lambda outputs: Registered(
+            storage, hook if inside in own.hooks else None, outputs)))  # fmt: skip
+        return inside
     hook = hook if isinstance(hook, Hook) else Hook(hook)
     own = x.record or get_leaf(x)
     if own.hooks is None:

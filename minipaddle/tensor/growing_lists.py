@@ -16,6 +16,7 @@ from ..engine.eager.control_flow import while_loop as program_loop
 from ..engine.jit import looping
 from ..engine.jit.branching import describe_place, learn
 from ..engine.jit.calling import LIST_METHODS
+from ..engine.jit.effects import check_held
 from ..engine.jit.journal import Contents
 from ..engine.jit.leaves import full
 from ..engine.jit.refusal import refusal
@@ -215,9 +216,27 @@ def items_of(rest: Rest) -> list:
 
 def check_method(function):
     """The method of a list; refuse the methods of a list that has grown which need its items."""
-    if function.__name__ not in HARMLESS and has_grown(function.__self__):
-        refuse_of_grown(f"list.{function.__name__}")
-    return function
+    items, name = function.__self__, function.__name__
+    if name in HARMLESS or not has_grown(items):
+        return function
+    if name != "pop":
+        refuse_of_grown(f"list.{name}")
+    return lambda k=-1: pop(items, k)
+
+
+def pop(items: list, k: int) -> Tensor:
+    """`items.pop(k)` of a list that grew."""
+    if type(k) is int and k == -1 and type(items[-1]) is not Rest:
+        return items.pop()
+    if type(k) is not int:
+        refuse_of_grown("list.pop at a place that a tensor says")
+    stack = stack_items(items)
+    count = stack.spec.shape[0]
+    held = current.top.constant(count) > (k if k >= 0 else -k - 1)
+    check_held(held, "pop index out of range" if k != -1 else "pop from empty list", IndexError)
+    rest = stack[:k] if k == -1 else movement.concat(stack[:k], stack[k + 1 :], axis=0)
+    items[:] = [Rest(rest)]
+    return stack[k]
 
 
 def refuse_of_grown(what: str):

@@ -434,12 +434,40 @@ def grown_in_two_loops(n, x):
     return paddle.stack(items)
 
 
-@example((I(3), X), refused="list.pop of a list that grew")
+@example((I(3), X))
 def grown_and_popped(n, x):
+    items = [x * 5]
+    for i in range(n):
+        items.append(x + i)
+    items.append(x * 7)
+    return items.pop(), items.pop(), items.pop(0), items.pop(1), items
+
+
+@example((I(3), X), (I(5), X))
+def grown_and_popped_in_a_loop(n, x):
+    items, last = [], x
+    for i in range(n):
+        items.append(x + i)
+    for _ in range(n - 1):
+        last = items.pop()
+    return items[0], last, items
+
+
+@example((I(3), X), refused="list.insert of a list that grew")
+def grown_and_inserted(n, x):
     items = []
     for i in range(n):
         items.append(x + i)
-    return items.pop()
+    items.insert(1, x)
+    return items
+
+
+@example((I(3), X), refused="list.pop at a place that a tensor says of a list that grew")
+def grown_and_popped_at_a_tensor(n, x):
+    items = []
+    for i in range(n):
+        items.append(x + i)
+    return items.pop(n - 1)
 
 
 @example((I(3), X), refused="not the same kind")

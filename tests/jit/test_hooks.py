@@ -135,3 +135,43 @@ def test_a_hook_that_removes_itself_leaves_the_others():
     for _ in range(2):
         (x * 2).backward()
     assert calls == ["once", "each time", "each time"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_each_call_registers_a_hook_of_a_parameter(kept):
+    class Net(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.linear = paddle.nn.Linear(2, 1, bias_attr=False)
+
+        def forward(self, x):
+            y = self.linear(x)  # used before
+            handle = self.linear.weight.register_hook(lambda g: g * 2)
+            if not kept:
+                handle.remove()
+            return y
+
+    found = []
+    for net in (Net(), to_static(Net())):
+        for _ in range(3):
+            net(paddle.to_tensor([[1.0, 3.0]])).backward()
+            found.append(net.linear.weight.grad.tolist())
+            net.linear.weight.clear_gradient()
+    assert found[:3] == found[3:]
+    assert (found[2] == [[8.0], [24.0]]) is kept
+
+
+def test_a_step_uses_the_hook_that_it_registers_on_a_parameter():
+    def step(net, x):
+        net.weight.register_hook(lambda g: g * 2 if g.sum() > 3 else g)
+        net.weight.register_hook(lambda g: g + 1)
+        net(x).sum().backward()
+
+    found = []
+    for call in (step, to_static(step)):
+        net = paddle.nn.Linear(2, 1)
+        for value in ([1.0, 1.0], [1.0, 3.0]):
+            call(net, paddle.to_tensor([value]))
+            found.append(net.weight.grad.tolist())
+            net.weight.clear_gradient()
+    assert found[:2] == found[2:]
