@@ -19,11 +19,10 @@ from itertools import chain
 from operator import length_hint
 from types import CodeType
 
-from numpy import ndarray
-
 from ..eager.numbers import Number
 from ..engine.core.dispatch import current
 from ..engine.core.errors import inside, user_frame
+from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import Written
 from ..engine.eager.tensor import Tensor
 from ..engine.eager.tracer import Tracer, trace
@@ -85,7 +84,7 @@ class Strict(aliasing.Aliasing):
         if not (captured.left or captured.writes):
             return results
         given = {id(x): x for x in flatten(arguments)[0]}
-        arrays = [x for x in given.values() if isinstance(x, ndarray)]
+        arrays = [x for x in given.values() if isinstance(x, NUMPY.ndarray)]
         stood = dict.fromkeys(x for x in tensors if id(x) not in given) if arrays else ()
         pairs = {id(x): (x, array) for x, array in zip(stood, arrays, strict=False)}
         for k in (each.k for each in captured.after if type(each) is Written):

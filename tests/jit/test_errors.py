@@ -34,7 +34,7 @@ def wrong_shapes(x):
         y = x
     else:
         y = x.sum()
-    return y * 2
+    return y.shape
 
 
 def failure(function, *args):
@@ -73,7 +73,7 @@ def test_the_lines_of_a_disagreement():
     assert re.search(r"if: +float32\[2\].*test_errors.py:\d+, in wrong_shapes", text)
     assert re.search(r"else: float32\[\].*test_errors.py:\d+, in wrong_shapes", text)
     assert "<--- HERE" in text
-    assert "return y * 2" in text
+    assert "return y.shape" in text
 
 
 def test_told_once():
