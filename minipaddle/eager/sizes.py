@@ -26,6 +26,7 @@ from ..engine.ir.interpreter import holds_size
 from ..engine.ir.program import ITEM, NUMBER
 from ..engine.ops import creation, elementwise, movement
 from ..engine.ops.gather import extent
+from ..tensor.growing_lists import Rest, RestOfNumbers, has_grown, kind_of_rest, stack_items
 from ..tensor.methods import own_members
 from .numbers import Number, as_float, plain
 
@@ -128,7 +129,7 @@ def has_symbolic(data) -> bool:
     """Whether data is, or contains, a tensor or a size that only the program knows."""
     if isinstance(data, list | tuple):
         return any(map(has_symbolic, data))
-    return isinstance(data, dims.Dim | Tensor)
+    return isinstance(data, dims.Dim | Tensor | Rest)
 
 
 def stack_symbolic(data, beside: bool = False) -> Tensor:
@@ -139,6 +140,10 @@ def stack_symbolic(data, beside: bool = False) -> Tensor:
     if isinstance(data, Tensor):
         wide = beside and isinstance(data, Number)
         return creation.assign(plain(data) if wide else data)
+    if has_grown(data):
+        whole = stack_items(data)
+        narrow = kind_of_rest(data) is RestOfNumbers and not beside
+        return whole.astype(scalar_dtype(0.0)) if narrow and whole.spec.dtype.kind == "f" else whole
     if isinstance(data, list | tuple):
         beside = beside or any(isinstance(x, Tensor) and not isinstance(x, Number) for x in data)
         return movement.stack(*(stack_symbolic(x, beside) for x in data), axis=0)

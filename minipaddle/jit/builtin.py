@@ -37,7 +37,13 @@ from ..engine.ops import elementwise, logic, reduction
 from ..engine.ops.gather import take
 from ..ops import reductions
 from ..tensor.array import array_read, array_write
-from ..tensor.growing_lists import has_grown, stack_items
+from ..tensor.growing_lists import (
+    RestOfNumbers,
+    has_grown,
+    kind_of_rest,
+    refuse_of_grown,
+    stack_items,
+)
 from ..tensor.sequences import Sequence, sequence
 from .aliasing import same_object
 from .either import Either, one_of_both, with_either
@@ -140,8 +146,11 @@ def extreme(function, better, place, size):
 
     def best(*args, **kwargs):
         items = args[0] if len(args) == 1 else args
+        grown = has_grown(items) and kind_of_rest(items)
+        items = stack_items(items) if grown else items
         if is_static(items) and items.ndim == 1 and not kwargs:
-            return take(items, place(items, axis=0, keepdim=False), axis=0)
+            found = take(items, place(items, axis=0, keepdim=False), axis=0)
+            return number(found) if grown is RestOfNumbers else found
         items = list(items)
         wanted = kwargs.get("key") is not None
         if items and not wanted and all(map(is_number, items)) and any(map(is_static, items)):
@@ -178,12 +187,25 @@ def one(x):
 
 def sum_(items, /, start=0):
     """`sum`."""
-    known = sequence(items)
-    if known is not None and is_static(items):
-        return reduction.sum(items, axis=(0,), keepdim=False) + start
+    grown = has_grown(items) and kind_of_rest(items)
+    known = stack_items(items) if grown else items
+    if is_static(known) and sequence(known) is not None:
+        total = reduction.sum(known, axis=(0,), keepdim=False)
+        return (number(total) if grown is RestOfNumbers else total) + start
     for x in items:
         start = start + x
     return start
+
+
+def taking_items(function):
+    """`function`, which takes items one by one; refuse lists whose length only a run knows."""
+
+    def run(*args, **kwargs):
+        if any(map(has_grown, args)):
+            refuse_of_grown(f"{function.__name__}()")
+        return function(*args, **kwargs)
+
+    return run
 
 
 def quantifier(of_vector, combine, empty: bool):
@@ -193,6 +215,7 @@ def quantifier(of_vector, combine, empty: bool):
         return combine(out, partial(truth, x))
 
     def decide(items):
+        items = stack_items(items) if has_grown(items) else items
         if is_static(items) and items.ndim == 1:
             return number(of_vector(items.astype("bool"), axis=(0,), keepdim=False))
         out, items = empty, iter(items)
@@ -222,6 +245,11 @@ TABLE |= CREATED | {
     max: extreme(max, logic.greater_than, reductions.argmax, larger),
     min: extreme(min, logic.less_than, reductions.argmin, smaller),
     sum: sum_,
+    sorted: taking_items(sorted),
+    set: taking_items(set),
+    reduce: taking_items(reduce),
+    map: taking_items(map),
+    filter: taking_items(filter),
     any: quantifier(reduction.any, or_, False),
     all: quantifier(reduction.all, and_, True),
     range: range_,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 from functools import reduce
 
-from ..eager.numbers import as_tensor, is_number, kind_of, number
-from ..engine.core.dim import Dim
+from ..eager.numbers import Number, as_tensor, is_number, kind_of, number
+from ..engine.core.dim import Dim, larger, smaller
 from ..engine.core.dispatch import current
 from ..engine.core.errors import type_error
 from ..engine.eager.aliases import one_of
@@ -15,10 +15,11 @@ from ..engine.jit import aliasing
 from ..engine.jit.effects import check_held
 from ..engine.jit.leaves import scalar
 from ..engine.jit.refusal import refusal
-from ..engine.ops import elementwise, gather, movement
+from ..engine.ops import elementwise, gather, movement, subscripts
 from ..engine.ops.subscripts import setitem
+from ..tensor.arranging import tile
 from ..tensor.array import array_read, array_write
-from ..tensor.growing_lists import Rest, has_grown, stack_items
+from ..tensor.growing_lists import NUMBERS, Rest, RestOfNumbers, has_grown, stack_items
 from ..tensor.sequences import Sequence, sequence
 
 
@@ -30,7 +31,7 @@ def whole(x):
 
 
 def least(a, b):
-    return elementwise.minimum(a, b) if is_static(a) or is_static(b) else min(a, b)
+    return elementwise.minimum(a, b) if is_static(a) or is_static(b) else smaller(a, b)
 
 
 def range_(*limits):
@@ -95,23 +96,38 @@ def pick(items, k):
     known, k = sequence(items), scalar(k) if is_static(k) else k
     if known is not None:
         return known.at(k)
-    count = len(items)
-    specs = {kind_of(x) if is_number(x) else x.spec if is_static(x) else None for x in items}
-    if len(specs) != 1 or None in specs:
-        raise refusal(
-            f"a list of {count} items that are not all alike, indexed by a tensor",
-            expected="tensors of one shape and dtype, or numbers",
-        )
+    check_alike(items, "indexed by a tensor")
     found = gather.take(movement.stack(*map(as_item, items), axis=0), k, axis=0)
     return number(found) if all(map(is_number, items)) else one_of(found, *items)
 
 
+def check_alike(items, use: str) -> None:
+    """Refuse items that are not all of one kind, and therefore no rows of one tensor."""
+    specs = {kind_of(x) if is_number(x) else x.spec if is_static(x) else None for x in items}
+    if len(specs) != 1 or None in specs:
+        raise refusal(
+            f"a list of {len(items)} items that are not all alike, {use}",
+            expected="tensors of one shape and dtype, or numbers",
+        )
+
+
+def repeat_items(items: list, n) -> list:
+    """`items * n`, where only a run knows n."""
+    check_alike(items, "times a number that only a run knows")
+    rows = movement.stack(*map(as_item, items), axis=0)
+    rest = RestOfNumbers if is_number(items[0]) else Rest
+    return [rest(tile(rows, [larger(subscripts.whole(n), 0), *[1] * (rows.spec.ndim - 1)]))]
+
+
 def write_item(items: list, k, value) -> None:
     """`items[k] = value` of a Python list whose items are alike, where `k` is a tensor."""
-    grown, numbers = has_grown(items), all(map(is_number, [*items, value]))
-    value, parts = as_item(value), [x if type(x) is Rest else as_item(x) for x in items]
-    specs = [x.stack.spec if type(x) is Rest else x.spec for x in parts]
-    specs = [s._replace(shape=s.shape[1:]) if type(x) is Rest else s for x, s in zip(parts, specs)]
+    grown = has_grown(items)
+    numbers = all(is_number(x) or type(x) is RestOfNumbers for x in [*items, value])
+    value, parts = as_item(value), [x if isinstance(x, Rest) else as_item(x) for x in items]
+    specs = [x.stack.spec if isinstance(x, Rest) else x.spec for x in parts]
+    specs = [
+        s._replace(shape=s.shape[1:]) if isinstance(x, Rest) else s for x, s in zip(parts, specs)
+    ]
     if {*specs} != {value.spec}:
         raise refusal(
             f"a list of {len(items)} items, written where a tensor says: they and the new item are "
@@ -121,7 +137,7 @@ def write_item(items: list, k, value) -> None:
     whole = setitem(stack_items(parts), scalar(k) if is_static(k) else k, value)
     found = [one_of(whole[j], x, value) for j, x in enumerate([] if grown else parts)]
     found = [*map(number, found)] if numbers else found
-    items[:] = found or [Rest(whole)]
+    items[:] = found or [RestOfNumbers(whole) if numbers else Rest(whole)]
 
 
 def read_array(array: list, i):
@@ -143,3 +159,6 @@ def as_item(x):
     if is_number(x):
         return as_tensor(x, kind_of(x))
     return x if hasattr(x, "spec") else current.top.constant(x)
+
+
+NUMBERS[Number] = number

@@ -86,7 +86,7 @@ def diagonal(m, x, *, offset, axis1, axis2):
 
 def diagonal_length(rows: int, columns: int, offset: int) -> int:
     """The length of the diagonal `offset`."""
-    return larger(smaller(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    return larger(smaller(rows + smaller(offset, 0), columns - larger(offset, 0)), 0)
 
 
 @diagonal.shape
@@ -97,7 +97,7 @@ def _(x, *, offset, axis1, axis2):
 
 @diagonal.index
 def _(i, x, *, offset, axis1, axis2):
-    places = {axis1: i[-1] + max(-offset, 0), axis2: i[-1] + max(offset, 0)}
+    places = {axis1: i[-1] + larger(-offset, 0), axis2: i[-1] + larger(offset, 0)}
     rest = iter(i)
     return [places[d] if d in places else next(rest) for d in range(x.ndim)]
 
@@ -113,7 +113,7 @@ def embed_diagonal(m, x, *, shape, offset, axis1, axis2, fill):
     """`fill` everywhere but on the diagonals of the planes (axis1, axis2), which are x."""
     y = m.full(shape, fill, dtype=x.dtype)
     k = m.arange(x.shape[-1])
-    m.moveaxis(y, (axis1, axis2), (-2, -1))[..., k + max(-offset, 0), k + max(offset, 0)] = x
+    m.moveaxis(y, (axis1, axis2), (-2, -1))[..., k + larger(-offset, 0), k + larger(offset, 0)] = x
     return y
 
 
@@ -146,8 +146,8 @@ def triangle(i, x, low: int, high: int):
     return 0, [(0, i, [(i[-1] - i[-2], low, high)])]
 
 
-tril.joins(lambda i, x, diagonal: triangle(i, x, -max(x.shape), diagonal + 1))
-triu.joins(lambda i, x, diagonal: triangle(i, x, diagonal, max(x.shape)))
+tril.joins(lambda i, x, diagonal: triangle(i, x, -x.shape[-2], diagonal + 1))
+triu.joins(lambda i, x, diagonal: triangle(i, x, diagonal, x.shape[-1]))
 tril.vjp(lambda g, diagonal: tril(g, diagonal=diagonal))
 triu.vjp(lambda g, diagonal: triu(g, diagonal=diagonal))
 

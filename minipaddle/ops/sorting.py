@@ -72,8 +72,10 @@ def topk_index(m, x, *, k, axis, largest):
 
 @topk_index.shape
 def _(x, *, k, axis, largest):
-    if not 1 <= k <= x.shape[axis]:
+    if dims.never(k, ">=", 1) or dims.never(k, "<=", x.shape[axis]):
         raise ValueError(f"k={k} elements of the {x.shape[axis]} along axis {axis} of {x}")
+    dims.suppose(k, ">=", 1)
+    dims.suppose(k, "<=", x.shape[axis])
     return places(x, axis, k)
 
 

@@ -9,6 +9,7 @@ from ..core.prelude import (
     movement,
     public,
     value_error,
+    whole,
 )
 from ..ops import arrangement
 from ..ops.scatter import repeated
@@ -231,7 +232,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1, name=None):
     a, b = axis_of(axis1, x.spec.ndim), axis_of(axis2, x.spec.ndim)
     if a == b:
         raise ValueError(f"diagonal with axis1={axis1} and axis2={axis2}: they must differ")
-    return arrangement.diagonal(x, offset=offset, axis1=a, axis2=b)
+    return arrangement.diagonal(x, offset=whole(offset), axis1=a, axis2=b)
 
 
 def tril(x, diagonal=0, name=None):
@@ -241,7 +242,7 @@ def tril(x, diagonal=0, name=None):
     >>> paddle.tril(paddle.ones([2, 2])).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
-    return arrangement.tril(matrices(x, "tril"), diagonal=diagonal)
+    return arrangement.tril(matrices(x, "tril"), diagonal=whole(diagonal))
 
 
 def triu(x, diagonal=0, name=None):
@@ -251,7 +252,7 @@ def triu(x, diagonal=0, name=None):
     >>> paddle.triu(paddle.ones([2, 2])).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    return arrangement.triu(matrices(x, "triu"), diagonal=diagonal)
+    return arrangement.triu(matrices(x, "triu"), diagonal=whole(diagonal))
 
 
 def matrices(x, what: str):

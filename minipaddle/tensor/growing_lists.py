@@ -21,7 +21,7 @@ from ..engine.jit.journal import Contents
 from ..engine.jit.leaves import full
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import SPLICED
-from .sequences import SEQUENCES, rows
+from .sequences import SEQUENCES, Sequence, rows
 
 PENDING = type("Pending", (), {"spec": "known when it ends"})()
 """The stack of a Rest while the loop that appends to the list is traced."""
@@ -46,8 +46,8 @@ class Rest(Refusing):
 
     stack: Var
 
-    def __copy__(self) -> Rest:
-        return Rest(self.stack)
+    def __copy__(self):
+        return type(self)(self.stack)
 
     def __repr__(self) -> str:
         return f"as many tensors as the loop has iterations: {self.stack.spec}"
@@ -61,6 +61,20 @@ class Rest(Refusing):
             hint="paddle.stack(items), len(items), items[k], `for item in items:`",
         )
         raise note_refusal(NotImplementedError(message))
+
+
+class RestOfNumbers(Rest):
+    """Stands for numbers of Python that a loop of a program appended to a list."""
+
+
+NUMBERS: dict = {}
+"""By class of the numbers that only a run knows: the function that makes one of a tensor."""
+
+
+def kind_of_rest(items) -> type:
+    """What stands in a list for items like these."""
+    numbers = all(type(x) in NUMBERS or type(x) is RestOfNumbers for x in items)
+    return RestOfNumbers if numbers else Rest
 
 
 def check_ended(rest: Rest) -> bool:
@@ -81,13 +95,13 @@ def has_grown(x) -> bool:
     """
     if not (type(x) in (list, tuple) and current.top.tracing):
         return False
-    rests = [each for each in x if type(each) is Rest]
+    rests = [each for each in x if isinstance(each, Rest)]
     return bool(rests) and all(map(check_ended, rests))
 
 
 def stack_items(items, axis: int = 0) -> Var:
     """The tensors of a list, and those of the rests in it, stacked along a new axis."""
-    parts = [x.stack if type(x) is Rest else movement.stack(x, axis=0) for x in items]
+    parts = [x.stack if isinstance(x, Rest) else movement.stack(x, axis=0) for x in items]
     whole = parts[0] if len(parts) == 1 else movement.concat(*parts, axis=0)
     return (
         whole if axis == 0 else movement.transpose(whole, perm=first_axis_at(whole.spec.ndim, axis))
@@ -96,7 +110,7 @@ def stack_items(items, axis: int = 0) -> Var:
 
 def concat_items(items, axis: int) -> Var:
     """The tensors of a list, and those of the rests in it, one after the other along `axis`."""
-    parts = [merge_first_axis(x.stack, axis) if type(x) is Rest else x for x in items]
+    parts = [merge_first_axis(x.stack, axis) if isinstance(x, Rest) else x for x in items]
     return parts[0] if len(parts) == 1 else movement.concat(*parts, axis=axis)
 
 
@@ -120,6 +134,7 @@ class GrowingLoop(looping.Loop):
     def __init__(self, *args):
         super().__init__(*args)
         self.growth: dict = {}  # by place: the specs of what an iteration appends to a list
+        self.kinds: dict = {}  # by place: what stands for that
 
     def run(self, slots, first: list, ends: list) -> list:
         self.rests: dict = {}  # by place: what the loop appended
@@ -153,12 +168,14 @@ class GrowingLoop(looping.Loop):
             if len(parts) > 1:
                 n, m, *inner = whole.spec.shape
                 whole = movement.reshape(whole, shape=(n * m, *inner))
-            rests[key] = Rest(whole)
+            rests[key] = self.kinds[key](whole)
         return rests
 
     def fill(self, i: int, slots, values, states):
         value, key = super().fill(i, slots, values, states), self.places[i].key
-        return [*value, self.rests.get(key, Rest(PENDING))] if key in self.growth else value
+        if key not in self.growth:
+            return value
+        return [*value, self.rests.get(key, self.kinds[key](PENDING))]
 
     def iteration(self, slots, now) -> list:
         self.at_start: dict = {}
@@ -179,6 +196,7 @@ class GrowingLoop(looping.Loop):
         new, values[place.key] = now[len(given) :], given[:-1]
         specs = [Spec(x.spec.shape, x.spec.dtype) for x in new if isinstance(x, Tensor)]
         same = len(now) >= len(given) and all(map(is_, given, now))
+        same = same and kind_of_rest(new) is self.kinds[place.key]
         if not same or specs != self.growth[place.key] or len(specs) < len(new):
             raise refusal(
                 f"{describe_place(place)} grows by other items in another iteration of a loop on "
@@ -200,17 +218,26 @@ class GrowingLoop(looping.Loop):
         same = len(now) > len(given) and all(map(is_, given, now))
         specs = [x.spec for x in new if isinstance(x, Tensor)]
         if same and len(specs) == len(new) and len(set(specs)) == 1:
+            self.kinds[place.key] = kind_of_rest(new)
             learn(self.growth, {place.key: specs})
 
 
 def find_sequence(items):
     """The sequence of the items of a list that has grown; None for anything else."""
-    return rows(stack_items(items)) if has_grown(items) else None
+    if not has_grown(items):
+        return None
+    found = rows(stack_items(items))
+    if kind_of_rest(items) is RestOfNumbers:
+        (make,) = NUMBERS.values()
+        return Sequence(found.length, lambda k: make(found.at(k)), found.what)
+    return found
 
 
 def items_of(rest: Rest) -> list:
     """The items, once the program has run; before that the rest itself."""
     known = isinstance(rest.stack, Tensor) and not is_static(rest.stack)
+    if known and type(rest) is RestOfNumbers:
+        return rest.stack.tolist()
     return movement.unstack(rest.stack, axis=0) if known else [rest]
 
 
@@ -250,5 +277,5 @@ HARMLESS = ("append", "clear", "copy", "extend")
 
 looping.KINDS.append(GrowingLoop)
 SEQUENCES.append(find_sequence)
-SPLICED[Rest] = items_of
+SPLICED[Rest] = SPLICED[RestOfNumbers] = items_of
 LIST_METHODS.append(check_method)

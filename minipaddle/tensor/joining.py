@@ -5,7 +5,7 @@ Pieces share memory with the tensor they were cut from, as in Paddle.
 
 from ..core.checks import require_one_of
 from ..core.prelude import axis_of, number, public, tensors, value_error, whole, whole_numbers
-from ..engine.core.dim import Dim, larger, same, smaller
+from ..engine.core.dim import Dim, larger, never, same, smaller, suppose
 from ..engine.ops import movement
 from ..ops import strided
 from . import shaping
@@ -44,7 +44,7 @@ def stack(x, axis=0, name=None):
 
 def ndim_of(x) -> int:
     """The number of axes of a tensor of a list, or of those that a rest stands for."""
-    return x.stack.spec.ndim - 1 if type(x) is Rest else x.spec.ndim
+    return x.stack.spec.ndim - 1 if isinstance(x, Rest) else x.spec.ndim
 
 
 def hstack(x, name=None):
@@ -123,12 +123,14 @@ def split(x, num_or_sections, axis=0, name=None):
     else:
         parts = number(num_or_sections, "num_or_sections")
         sizes = (size // parts,) * parts if parts > 0 and same(size % parts, 0) else ()
-    if not same(sum(sizes), size) or any(n < 0 for n in sizes):
+    if not same(sum(sizes), size) or any(never(n, ">=", 0) for n in sizes):
         raise value_error(
             f"split of axis {axis} of {x.spec} into {num_or_sections}",
             f"a number of parts that divides {size}, or sizes that add up to it",
             hint="paddle.tensor_split makes unequal parts",
         )
+    for n in sizes:
+        suppose(n, ">=", 0)
     return list(movement.split(x, sizes=sizes, axis=axis))
 
 

@@ -1,9 +1,9 @@
 """Random tensors. Every draw takes the next stream of the generator: see `ops/random.py`."""
 
 from math import pi, prod
-from operator import index as whole
 
-from ..core.prelude import Var, broadcast_shapes, current, dt, public, value_error
+from ..core.prelude import Var, broadcast_shapes, current, dt, public, value_error, whole
+from ..engine.core.dim import never, suppose
 from ..engine.ops import creation, elementwise, movement
 from ..ops import angles, rounding
 from ..ops import random as ops
@@ -133,10 +133,12 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
     True
     """
     low, high = (0, low) if high is None else (low, high)
-    if low >= high:
+    low, high = whole(low), whole(high)
+    if never(low, "<", high):
         raise value_error(f"randint from low={low} to high={high}", "low < high")
+    suppose(low, "<", high)
     dtype = dt.resolve("int64" if dtype is None else dtype)
-    return sample(ops.random_integers, dims(shape), low=whole(low), high=whole(high), dtype=dtype)
+    return sample(ops.random_integers, dims(shape), low=low, high=high, dtype=dtype)
 
 
 def rand_like(input, name=None, *, dtype=None):

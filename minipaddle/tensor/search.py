@@ -3,10 +3,8 @@
 Orders are stable: equal elements stay in the order they came in; nan counts as the largest.
 """
 
-from operator import index
-
 from ..core.missing import public
-from ..core.prelude import axis_of, dt, elementwise, movement, type_error, value_error
+from ..core.prelude import axis_of, dt, elementwise, movement, type_error, value_error, whole
 from ..engine.ops.var import Var
 from ..ops import index_arrays, sorting
 from ..ops.scatter import take_along
@@ -100,7 +98,7 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):
     """
     x, back = with_axis(x)
     axis = axis_of(-1 if axis is None else axis, x.spec.ndim)
-    places = sorting.topk_index(x, k=index(k), axis=axis, largest=largest)
+    places = sorting.topk_index(x, k=whole(k), axis=axis, largest=largest)
     return back(take_along(x, places, axis)), back(places)
 
 
@@ -116,7 +114,7 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):
     """
     x, back = with_axis(x)
     axis = axis_of(-1 if axis is None else axis, x.spec.ndim)
-    places = sorting.topk_index(x, k=index(k), axis=axis, largest=False)
+    places = sorting.topk_index(x, k=whole(k), axis=axis, largest=False)
     return choose(x, movement.slice_(places, index=last(axis, k)), axis, keepdim, back)
 
 

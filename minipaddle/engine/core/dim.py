@@ -141,6 +141,7 @@ COMPARE = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<="}
 
 
 class Assumptions:
@@ -160,6 +161,7 @@ class Assumptions:
     def learn(self, a, sign: str, b, answer: bool) -> None:
         """From now on the answer to `a sign b` is this one."""
         self.answers[str(a - b), sign] = answer
+        self.answers[str(a - b), OPPOSITE.get(sign)] = not answer
         if sign == "==" and answer:
             self.answers[str(b - a), sign] = answer
             self.equate(a, b)

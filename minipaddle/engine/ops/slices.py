@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.dim import UNSEEN, Dim, as_guarded, decide, larger, smaller, suppose, symbols
+from ..core.dim import UNSEEN, Dim, as_guarded, decide, larger, never, smaller, suppose, symbols
 
 
 def as_key(index) -> tuple:
@@ -49,6 +49,8 @@ def slice_size(n, start, stop, step):
 
 def from_front(n, place, forward: bool):
     """A place among n, counted from where a slice begins."""
+    if isinstance(place, Dim) and depends_on_values(place) and not never(place, ">", 0):
+        suppose(place, ">=", 0)  # `x[: len(x) - n]`, with a value for n
     if decide(as_guarded(place, True), 0, "<"):
         return n + place if forward else -1 - place
     return place if forward else n - 1 - place

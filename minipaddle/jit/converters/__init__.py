@@ -7,6 +7,7 @@ from ...engine.jit.converters.choices import conditional
 from ...engine.jit.converters.jumps import jumps
 from .assertions import assertions, size_checks
 from .comparisons import chains, membership
+from .comprehensions import comprehensions, repetitions
 from .matches import matches
 from .subscripts import subscripts
 from .supers import supers
@@ -23,4 +24,6 @@ insert(chains, before=calls)  # a < b < c             _jst.chain(a, "<", lambda:
 insert(membership, before=calls)  # a in b                _jst.in_(a, b)
 insert(texts, before=calls)  # f"a {x}"              _jst.text("a ", (x, -1, ""))
 insert(subscripts, before=calls)  # x[i]                  _jst.item(x, i)
+insert(comprehensions, before=calls)  # [f(x) for x in y]   _jst.collect(y, lambda z: …)
+insert(repetitions, before=calls)  # [x] * n              _jst.repeat([x], n)
 insert(walrus)  # y := x, in a lambda   _jst_set_y(x)

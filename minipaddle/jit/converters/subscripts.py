@@ -13,7 +13,7 @@ from ...engine.jit.scope import Names
 from ...engine.jit.templates import runtime
 from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.walking import Rewriter, looks_for
-from ...tensor.growing_lists import Rest, has_grown, refuse_of_grown, stack_items
+from ...tensor.growing_lists import has_grown, kind_of_rest, refuse_of_grown, stack_items
 from ...tensor.sequences import sequence
 from ..sequences import pick, write_item
 
@@ -85,7 +85,7 @@ class Cut:
         self.items = items
 
     def __getitem__(self, key):
-        return type(self.items)([Rest(stack_items(self.items)[key])])
+        return type(self.items)([kind_of_rest(self.items)(stack_items(self.items)[key])])
 
 
 def cut(owner):

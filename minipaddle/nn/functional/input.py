@@ -17,9 +17,10 @@ def one_hot(x, num_classes=-1, name=None):
     """
     if x.spec.dtype.kind not in "iu":
         raise type_error(f"one_hot was given {x.spec}", "whole numbers")
-    if num_classes == -1:
-        num_classes = whole(x.max()) + 1 if x.spec.size else 0
-    attrs = {"classes": whole(num_classes), "dtype": dt.default()}
+    classes = whole(num_classes)
+    if classes == -1:
+        classes = whole(x.max()) + 1 if x.spec.size else 0
+    attrs = {"classes": classes, "dtype": dt.default()}
     return current.top.apply(labels.one_hot, (x,), attrs)
 
 

@@ -2,6 +2,7 @@
 
 from ...core.checks import require_one_of
 from ...core.prelude import FLOATS, Dim, creation, elementwise, int64, movement, value_error
+from ...engine.core.dim import has_unseen_hint, never, suppose
 from ...engine.ops import gather as indexing
 from ...ops import arrangement
 from ...ops import resample as ops
@@ -74,6 +75,9 @@ def never_any(n) -> bool:
 
 def with_border(x, pairs, value):
     """x with (before, after) elements of `value` on each axis; negative numbers cut off."""
+    for p in {p for pair in pairs for p in pair if not never_any(p)}:
+        if has_unseen_hint(p) and not never(p, ">", 0):
+            suppose(p, ">=", 0)  # what is to be filled up: `longest - n`
     if any(p < 0 for pair in pairs for p in pair):
         shape = x.spec.shape
         cut = tuple((max(-a, 0), n - max(-b, 0), 1) for n, (a, b) in zip(shape, pairs))

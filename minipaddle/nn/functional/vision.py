@@ -14,6 +14,7 @@ from ...core.prelude import (
     not_supported,
     value_error,
 )  # fmt: skip
+from ...engine.core.dim import never, suppose
 from ...engine.ops import gather as indexing
 from ...ops import resample as ops
 from ...tensor import manipulation
@@ -44,8 +45,10 @@ def target_sizes(x, n, size, scale_factor, *, recompute) -> list:
     before = x.spec.shape[2:]
     if size is not None:
         after = whole_numbers(size)
-        if len(after) != n or min(after) < 1:
+        if len(after) != n or any(never(o, ">=", 1) for o in after):
             raise value_error(f"size={after} for {x.spec}", f"{n} positive numbers")
+        for o in after:
+            suppose(o, ">=", 1)
         return [(o, ratio(m, o)) for m, o in zip(before, after)]
     if hasattr(scale_factor, "spec"):
         scale_factor = scale_factor.tolist()
