@@ -1,5 +1,7 @@
 """Devices. Source: Paddle API `paddle.device`."""
 
+from contextlib import contextmanager
+
 from .core.missing import namespace as _namespace
 from .eager import cuda
 from .eager.cuda import (
@@ -62,6 +64,21 @@ def is_compiled_with_distribute() -> bool:
     True
     """
     return True
+
+
+@contextmanager
+def device(device=None):
+    """Make new tensors on a device inside the block: "cpu", a place, the number of a GPU, or None,
+    which changes nothing. Source: Paddle API `paddle.device.device`.
+
+    >>> import minipaddle as paddle
+    >>> with paddle.device.device("cpu"):
+    ...     paddle.device.get_device()
+    'cpu'
+    """
+    device = get_device() if device is None else device
+    with device_guard(f"gpu:{device}" if isinstance(device, int) else device):
+        yield
 
 
 def is_available() -> bool:

@@ -16,6 +16,7 @@ from functools import wraps
 from pathlib import Path
 
 from ..core.casting import governor, watching
+from ..core.flags import SETTERS
 from ..core.missing import namespace
 from ..core.prelude import (
     Recording,
@@ -254,6 +255,17 @@ def disable_tensor_checker() -> None:
     """Check nothing any more. Source: Paddle API `paddle.amp.debugging.disable_tensor_checker`."""
     if entered.leave("tensor checker"):
         del current.top.lines
+
+
+def check_nan_inf(on: bool) -> None:
+    """What `paddle.set_flags({"FLAGS_check_nan_inf": on})` does."""
+    if on:
+        enable_tensor_checker(TensorCheckerConfig(True))
+    else:
+        disable_tensor_checker()
+
+
+SETTERS["FLAGS_check_nan_inf"] = check_nan_inf
 
 
 def check_layer_numerics(func):

@@ -1,9 +1,10 @@
-"""Paddle's flags: hints about speed and memory, which change no result beyond rounding."""
+"""Paddle's flags: hints about speed and memory, which change no result beyond rounding; checks."""
 
 from ..engine.core.errors import value_error
 
 FLAGS = {
     "FLAGS_allocator_strategy": "auto_growth",
+    "FLAGS_check_nan_inf": False,
     "FLAGS_conv_workspace_size_limit": 512,
     "FLAGS_cudnn_batchnorm_spatial_persistent": False,
     "FLAGS_cudnn_deterministic": True,
@@ -17,15 +18,20 @@ FLAGS = {
     "FLAGS_reallocate_gpu_memory_in_mb": 0,
     "FLAGS_use_stride_kernel": True,
 }
-"""Only `FLAGS_eager_kernels` is ours and does something: see `eager_kernels.py` and `tapes.py` in
-`executors`."""
+"""`FLAGS_eager_kernels` is ours: see `eager_kernels.py` and `tapes.py` in `executors`. Besides it
+and those of `SETTERS` none does anything.
+"""
+
+SETTERS: dict = {}
+"""By flag: a function that is called with each new value."""
 
 
 def set_flags(flags: dict) -> None:
     """Set flags by name; raises ValueError for one that MiniPaddle does not have.
 
     "FLAGS_eager_kernels" says whether eager mode computes large arrays by kernels in C, and the
-    derivatives of tapes that it walks often by programs in C.
+    derivatives of tapes that it walks often by programs in C. "FLAGS_check_nan_inf" lets NaN and
+    infinity be errors where they begin, as `paddle.amp.debugging.enable_tensor_checker` does.
     Source: Paddle API `paddle.set_flags`.
 
     >>> import minipaddle as paddle
@@ -33,6 +39,8 @@ def set_flags(flags: dict) -> None:
     """
     for name, value in flags.items():
         get_flags(name)
+        if FLAGS[name] != value and name in SETTERS:
+            SETTERS[name](value)
         FLAGS[name] = value
 
 

@@ -36,6 +36,8 @@ here; `x~: …`: never. (`ir/parser.py` has the grammar.)
 
 `outputs` is how a method nests its results: `{"tensor": k}` (output k of the program),
 `{"size": "2*batch"}`, `{"value": 3}`, `{"list": […]}`, `{"tuple": […]}`, `{"dict": [[key, …], …]}`.
+In a list `{"items": [{"tensor": k}]}` stands for the rows of a tensor, `"numbers"` for those of a
+vector as numbers.
 
 A file is material, never an instruction: lengths are looked at before anything is read, names
 before they are used, and what stands in two places must agree, or there is a ValueError.
@@ -64,6 +66,7 @@ from ..engine.ir.program import NUMBER, Program, new_sizes, regions
 from ..engine.jit.tree import LEAF, Node, parts
 from ..ir.parser import ParseError, Reader
 from ..nn import Layer
+from ..tensor.growing_lists import Rest, RestOfNumbers
 
 VERSION = 2
 FORMAT = f"minipaddle {VERSION}"
@@ -176,6 +179,10 @@ def in_order(structure, numbers) -> list[int]:
     return [*chain.from_iterable(inside)]
 
 
+CONTAINERS = {"list": list, "tuple": tuple, "numbers": RestOfNumbers, "items": Rest}
+"""Containers by their name in a file, each after those that are more special."""
+
+
 def structure_as_json(structure, found):
     """A structure as JSON; `found` gives (leaf, place) for each leaf."""
     if structure is LEAF:
@@ -198,9 +205,9 @@ def structure_as_json(structure, found):
             expected="tensors, numbers, strings, None, and lists, tuples and dicts of them",
         )
     inside = [structure_as_json(child, found) for child in structure.children]
-    for kind in (list, tuple):
+    for name, kind in CONTAINERS.items():
         if issubclass(structure.kind, kind):
-            return {kind.__name__: inside}
+            return {name: inside}
     return {"dict": [list(pair) for pair in zip(structure.keys, inside, strict=True)]}
 
 
@@ -293,7 +300,12 @@ def read_structure(node, leaves: list, places: list, depth: int):
         leaves.append(Reader().size(value) if kind == "size" else leaf)
         places.append(value if kind == "tensor" else None)
         return LEAF
-    if kind == "dict":
+    if kind in ("items", "numbers"):
+        ((inner, _),) = [pair for child in value for pair in child.items()]
+        if inner != "tensor":
+            raise Damaged(f"{kind} of a {inner}")
+        keys, inside, like = ["stack"], value, CONTAINERS[kind](None)
+    elif kind == "dict":
         keys, inside, like = [plain(k) for k, _ in value], [v for _, v in value], {}
     else:
         like = {"list": [], "tuple": ()}[kind]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import is_
 
 from ..core.prelude import Spec, Tensor, Var, current, movement, note_refusal, teach
+from ..engine.core.spec import scalar_dtype
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.control_flow import while_loop as program_loop
 from ..engine.jit import looping
@@ -73,7 +74,8 @@ NUMBERS: dict = {}
 
 def kind_of_rest(items) -> type:
     """What stands in a list for items like these."""
-    numbers = all(type(x) in NUMBERS or type(x) is RestOfNumbers for x in items)
+    kinds = {*NUMBERS, RestOfNumbers, bool, int, float}
+    numbers = all(type(x) in kinds for x in items)
     return RestOfNumbers if numbers else Rest
 
 
@@ -101,11 +103,24 @@ def has_grown(x) -> bool:
 
 def stack_items(items, axis: int = 0) -> Var:
     """The tensors of a list, and those of the rests in it, stacked along a new axis."""
-    parts = [x.stack if isinstance(x, Rest) else movement.stack(x, axis=0) for x in items]
+    (dtype, *_) = {x.stack.spec.dtype for x in items if isinstance(x, Rest)} or (None,)
+    parts = [x.stack if isinstance(x, Rest) else as_row(x, dtype) for x in items]
     whole = parts[0] if len(parts) == 1 else movement.concat(*parts, axis=0)
     return (
         whole if axis == 0 else movement.transpose(whole, perm=first_axis_at(whole.spec.ndim, axis))
     )
+
+
+def as_row(x, dtype) -> Var:
+    """An item of a list as a stack of one; a number of Python has the dtype of a rest."""
+    if not isinstance(x, Var):
+        if scalar_dtype(x).kind != dtype.kind:
+            raise refusal(
+                f"{x!r:.60} in a list that grew in a loop on a tensor, beside items of {dtype}",
+                expected="tensors of one shape and dtype, or numbers of one kind",
+            )
+        x = current.top.constant(x, dtype)
+    return movement.stack(x, axis=0)
 
 
 def concat_items(items, axis: int) -> Var:

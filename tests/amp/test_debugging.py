@@ -158,3 +158,14 @@ def test_disabled_in_another_block(check, capsys):
     disable_tensor_checker()
     assert math.isinf(paddle.log(paddle.zeros([1])).item())
     assert "log" not in capsys.readouterr().out
+
+
+def test_a_flag_lets_nan_be_an_error():
+    paddle.set_flags({"FLAGS_check_nan_inf": True})
+    try:
+        with pytest.raises(FloatingPointError, match="log"):
+            paddle.log(paddle.zeros([1]))
+    finally:
+        paddle.set_flags({"FLAGS_check_nan_inf": False})
+    assert paddle.get_flags("FLAGS_check_nan_inf") == {"FLAGS_check_nan_inf": False}
+    assert paddle.log(paddle.zeros([1])).item() == -math.inf

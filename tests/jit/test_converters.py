@@ -53,6 +53,12 @@ def converted(name, text, **context):
         ("conditional", "lambda: (y := a) if t else b", "lambda: (y := a) if t else b"),
         ("logic", "a and b and c", "_jst.and_value(a, lambda: b, lambda: c)"),
         ("logic", "a or b and c", "_jst.or_value(a, lambda: _jst.and_value(b, lambda: c))"),
+        ("comprehensions", "[f(x) for x in a if x], (x for x in b)",
+         "(_jst.collect(a, lambda _jst_items: [f(x) for x in _jst_items if x]),"
+         " _jst.collect(b, lambda _jst_items: (x for x in _jst_items)))"),
+        ("comprehensions", "[(y := x) for x in a], {x for x in a}",
+         "([(y := x) for x in a], {x for x in _jst.known(a)})"),
+        ("repetitions", "[a] * n, a * [n]", "(_jst.repeat([a], n), a * [n])"),
         ("negation", "not a, -a", "(_jst.not_(a), -a)"),
         ("chains", "a < b <= c; a < b",
          "_jst.chain(a, '<', lambda: b, '<=', lambda: c)\na < b"),

@@ -505,6 +505,26 @@ def nested_comprehensions(x, n):
 
 
 @row
+def comprehension_of_a_list(x, n):
+    out = [x[i] for i in range(int(n))]
+    return [each * 2 for each in out], [i * 3 for i in range(int(n))]
+
+
+@row
+def numbers_behind_others(x, n):
+    out = [1]
+    for i in range(int(n)):
+        out.append(i * 2)
+    return out, paddle.to_tensor([*out, 7])
+
+
+@refused("a set or a dict of a list that grew")
+def set_of_a_list(x, n):
+    out = [x[i] for i in range(int(n))]
+    return {each * 2 for each in out}
+
+
+@row
 def tensor_of_a_list(x, n):
     return paddle.to_tensor([i * 2 for i in range(int(n))])
 
@@ -588,3 +608,56 @@ def test_a_refusal_names_what_is_missing(name):
     function, pattern = REFUSED[name]
     with pytest.raises((Dygraph2StaticException, TypeError, ValueError), match=pattern):
         agree(paddle.jit.to_static(function, input_spec=SPECS), function)
+
+
+def wrong(function, x, n):
+    with pytest.raises(ValueError, match=r"the program assumes|a size of -1|k=9 elements"):
+        paddle.jit.to_static(function)(x, paddle.to_tensor(n))
+
+
+def test_what_sizes_must_be_is_checked_in_each_run():
+    x = CALLS[0][0]
+    wrong(topk, x, 9)
+    wrong(split, x, 9)
+    wrong(triangle_of_a_tensor, x, -1)
+    wrong(lambda x, n: x[: x.shape[0] - n], x, 9)
+    wrong(lambda x, n: F.pad(x, [0, 4 - int(n)]), x, 9)
+
+
+def squares_of_states(x, n):
+    out, h = [], paddle.zeros([4])
+    for t in range(int(n)):
+        h = paddle.tanh(h * 0.5 + x[t] * x[t])
+        out.append(h)
+    return paddle.stack(out)
+
+
+def squares_of_rows(x, n):
+    return paddle.concat([line * line for line in x])
+
+
+def list_of_squares(x, n):
+    return [x[i] * x[i] * i for i in range(int(n))]
+
+
+def gradients(execution, x, n, of_function):
+    x = paddle.to_tensor(x.numpy(), stop_gradient=False)
+    y = execution(x, n)
+    y = paddle.stack(y) if isinstance(y, list) else y
+    if of_function:
+        (g,) = paddle.grad(y.sum(), x, create_graph=True)
+        (g * g).sum().backward()
+    else:
+        (y * y).sum().backward()
+    return x.grad.numpy()
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("function", [squares_of_states, squares_of_rows, list_of_squares])
+def test_gradients_pass_through_a_list_that_grew(function, again):
+    execution = paddle.jit.to_static(function)
+    for x, n in CALLS:
+        expected = gradients(function, x, n, again)
+        np.testing.assert_allclose(
+            gradients(execution, x, n, again), expected, rtol=1e-4, atol=1e-6
+        )

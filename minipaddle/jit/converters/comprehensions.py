@@ -12,6 +12,7 @@ from ...engine.jit.looping import for_loop
 from ...engine.jit.templates import fill_expr, runtime
 from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.walking import Rewriter, looks_for
+from ...tensor.growing_lists import has_grown, refuse_of_grown
 from ...tensor.sequences import sequence
 from ..sequences import repeat_items
 
@@ -39,6 +40,14 @@ class Comprehensions(Rewriter):
 
     visit_GeneratorExp = visit_ListComp
 
+    def visit_SetComp(self, node):
+        self.generic_visit(node)
+        first = node.generators[0]
+        first.iter = runtime("known", first.iter, first.iter)
+        return node
+
+    visit_DictComp = visit_SetComp
+
 
 @slot("jit.runtime.collect")
 def collect(iterable, part):
@@ -52,6 +61,13 @@ def collect(iterable, part):
 
     for_loop(iterable, body)
     return items
+
+
+def known(iterable):
+    """The items of a set or a dict; refused where only a run knows how many."""
+    if has_grown(iterable):
+        refuse_of_grown("a set or a dict")
+    return iterable
 
 
 @slot("jit.repetitions")
@@ -75,4 +91,4 @@ def repeat(items: list, n):
     return repeat_items(items, n) if isinstance(n, Number | Dim) else items * n
 
 
-RUNTIME.collect, RUNTIME.repeat = collect, repeat
+RUNTIME.collect, RUNTIME.known, RUNTIME.repeat = collect, known, repeat
