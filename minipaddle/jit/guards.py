@@ -63,14 +63,6 @@ class Stored(Outside):
         return "item", self.store, self.name
 
 
-class Absent(Stored):
-    """That a layer has no part of this name."""
-
-    def __init__(self, store: dict, name: str, owner, what: str):
-        super().__init__(store, name, owner, what)
-        self.label = f"{type(owner).__name__}.{name}"
-
-
 class Read(Outside):
     """An attribute as Python finds it: of a class, in a slot, by `__getattr__`."""
 

@@ -37,7 +37,6 @@ from .guards import (
     CONSTANTS,
     FIELDS,
     HELD,
-    Absent,
     Free,
     Guard,
     Guards,
