@@ -131,10 +131,8 @@ class Given(Outside):
             delattr(owner, self.name)
 
 
-def is_data(owner, name: str) -> bool:
+def is_data(name: str) -> bool:
     """Whether an attribute of a tensor is Python's data, which no value of it decides."""
-    if not isinstance(owner, Tensor):
-        return False
     return name in DATA or not (name[:1] == "_" or name in FIELDS or hasattr(Tensor, name))
 
 

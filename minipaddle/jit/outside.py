@@ -141,7 +141,8 @@ def trace_whole(call, function, arguments) -> tuple:
             if not place.differs(values[key], before)]  # fmt: skip
     for place in outliving_places(noted, values, returned, known=[]):
         before, value = noted.noted[place.key][1], values[place.key]
-        data = type(place) is Attribute and is_data(place.owner, place.attribute)
+        data = isinstance(place.owner, Tensor) and type(place) is Attribute
+        data = data and is_data(place.attribute)
         real = reads.tensors.place(place.owner, place.attribute) if data else None
         if real is not None:
             after.append((real, before, rebuilding.take_apart(value)))

@@ -30,7 +30,7 @@ from ..engine.jit.journal import CONTAINERS, MISSING, Attribute, Contents, Globa
 from ..engine.jit.leaves import Undefined
 from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.transpile import RUNTIME, conversion
-from ..engine.jit.tree import containers, flatten, parts
+from ..engine.jit.tree import containers, parts
 from ..engine.jit.writing import defined
 from .arguments import GivenTensors
 from .guards import (
@@ -81,7 +81,7 @@ class Reads:
         """Note what the traced function is, a function or a method; `reached` is outside."""
         self.reached, self.own = reached, ids_in(arguments)
         self.given = {*map(id, containers(arguments))}
-        for x in flatten(arguments)[0]:
+        for x in current.top.given:
             if isinstance(x, Tensor) and not is_symbolic(x):  # it is known from outside, too
                 self.note(Held(x, "an argument"), x)
         self.arguments = arguments
@@ -238,7 +238,7 @@ class Reads:
     def place(self, place) -> None:
         """Note a place that is about to be written, or not."""
         if isinstance(place, Attribute):
-            if is_data(place.owner, place.attribute):
+            if isinstance(place.owner, Tensor) and is_data(place.attribute):
                 self.tensors.give(place.owner, place.attribute)
             self.attribute(place.owner, place.attribute, place.get())
         elif isinstance(place, Global):
@@ -300,7 +300,7 @@ def attr(owner, name: str, whole: bool = True):
 def found(owner, name: str, whole: bool = True):
     """`owner.name`; a `MaybeUndefined` if only a run knows whether it is there."""
     kind = type(owner)
-    if current.top.reads is not None and is_data(owner, name):
+    if isinstance(owner, Tensor) and is_data(name) and current.top.reads is not None:
         current.top.reads.tensors.give(owner, name)
     if kind is super:  # the classes after its own, in the order in which it asks them
         order, owner_ = owner.__self_class__.__mro__, owner.__self__

@@ -88,8 +88,7 @@ def retrace(places: list, times: int):
 class Result:
     """The place of the value that a side returns; no variable holds it."""
 
-    name, key, assign = "the value", ("result",), staticmethod(lambda value: None)
-    outlives = False
+    name, key, assign, outlives = "the value", ("result",), staticmethod(lambda value: None), False
 
 
 class Retraced:

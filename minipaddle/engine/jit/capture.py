@@ -173,8 +173,7 @@ class Captured:
         """
         for each in self.left:
             each.leave(left, own)
-        for k, x in enumerate(self.leaves if own else ()):
-            results[k] = own.get(id(x), results[k])
+        results = [own.get(id(x), y) for x, y in zip(self.leaves, results)] if own else results
         return self.restore(results, sizes)
 
     def wrap_results(self, inputs, outputs) -> list:
