@@ -46,7 +46,7 @@ from ..tensor.growing_lists import (
 )
 from ..tensor.sequences import Sequence, sequence
 from .aliasing import same_object
-from .either import Either, one_of_both, with_either
+from .either import Choosing, Either, one_of_both, with_either
 from .numbers import note_chosen
 from .reading import CREATED, array, copied
 from .sequences import enumerate_, range_, read_array, reversed_, write_array, zip_
@@ -303,7 +303,13 @@ def rewrapped(wrapper: FunctionType) -> FunctionType:
     return update_wrapper(made, wrapper)
 
 
-UNCONVERTED.append(lambda function: with_either(rewrapped(function)))
+def of_library(function):
+    """A function of the library as converted code calls it."""
+    found = rewrapped(function)
+    return with_either(found) if isinstance(current.top, Choosing) else found
+
+
+UNCONVERTED.append(of_library)
 
 
 def index_by_identity(function):

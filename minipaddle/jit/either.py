@@ -114,8 +114,6 @@ def choosing(kind: type) -> type:
 
 def with_either(function):
     """A function of the library, which is applied to the one that there is of an `Either`."""
-    if not isinstance(current.top, Choosing):
-        return function
 
     @wraps(function)
     def applied(*args, **kwargs):
