@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..engine.core.dispatch import Interpreter, current
-from ..engine.eager.control_flow import as_bool
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.branching import CHOICES
 from ..engine.jit.journal import Contents
 from ..engine.jit.tree import parts
+from .numbers import NumberChoice
 
 
 @dataclass(eq=False)
@@ -40,13 +40,13 @@ class Picked:
         return found
 
 
-class PickingChoice(CHOICES[-1]):
+class PickingChoice(NumberChoice):
     """A choice that notes which of two containers a place has."""
 
     def merge(self, place, a, b, outs):
         value = super().merge(place, a, b, outs)
         if len(current.top.journals) == 1 and not (a.missing or b.missing):
-            note(value, as_bool(self.test), a.value, b.value)
+            note(value, self.held, a.value, b.value)
         return value
 
 
