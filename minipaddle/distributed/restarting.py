@@ -25,7 +25,8 @@ ELASTIC_EXIT_CODE = 101
 """A script that ends with this code asks to be started again."""
 
 LOST = re.compile(rf"rank (\d+) {KILLED} (\w.*)".encode())
-"""What a keeper prints of a rank that was killed."""
+"""What a keeper prints of a rank that was killed: the end of a line, which another rank may have
+begun, for errors are printed in pieces."""
 
 FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"}
 """The signals that a program brings upon itself."""
@@ -122,27 +123,29 @@ def answers(call: list[str], seconds: float, again: bool = True) -> bool:
 
 def run_once(call: list[str]) -> End:
     """Run a command, and pass on what it prints as errors."""
-    asked, lost, rest, stepped = [], {}, b"", False
+    job, asked, lost, rest, stepped = None, [], {}, b"", False
     if_alone, around = partial(die_with_parent, signal.SIGTERM), os.environ | {LISTENS: "1"}
-    with subprocess.Popen(call, stderr=subprocess.PIPE, preexec_fn=if_alone, env=around) as job:
 
-        def stop(number, frame):
-            asked.append(number)
+    def stop(number, frame):
+        asked.append(number)
+        if job is not None:
             job.send_signal(number)
 
-        before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
-        try:
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with subprocess.Popen(call, stderr=subprocess.PIPE, preexec_fn=if_alone, env=around) as job:
+            for number in asked:  # before there was a job
+                job.send_signal(number)
             while chunk := os.read(job.stderr.fileno(), 1 << 16):
                 stepped |= STEP in chunk
                 sys.stderr.buffer.write(chunk := chunk.replace(STEP, b""))
                 sys.stderr.flush()
                 *lines, rest = (rest + chunk).split(b"\n")
-                for match in filter(None, map(LOST.fullmatch, lines)):
+                for match in filter(None, map(LOST.search, lines)):
                     lost[int(match[1])] = match[2].decode()
-            job.wait()
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
     return End(job.returncode, lost, stepped, bool(asked))
 
 

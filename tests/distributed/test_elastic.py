@@ -10,9 +10,11 @@ import sys
 import threading
 import time
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import minipaddle as paddle
@@ -264,6 +266,14 @@ def test_a_job_goes_on_with_the_ranks_that_are_left(capfd):
     assert worlds(capfd, ends, level=1)[1] == [4, 4, 4]
 
 
+def test_the_line_of_a_keeper_may_have_been_begun_by_another_rank(capfd):
+    """A rank that fails prints its error in pieces, and the keeper of the one that died between."""
+    torn = '  File "train.py", line ' + KILLED.format(2).removeprefix("noise\n")
+    _, sizes, said = worlds(capfd, [(torn, 9), ("", 0)])
+    assert sizes == [4, 3]
+    assert said[0].startswith("launch: rank 2 of 4 was killed by SIGKILL; starting again with 3")
+
+
 def test_restarts_are_used_up(capfd):
     code, sizes, said = worlds(capfd, [(STEPPED, 7)] * 3)
     assert (code, sizes) == (7, [4, 4, 4])
@@ -365,6 +375,21 @@ def test_who_stops_launch_stops_the_job():
     assert time.monotonic() - began < 30
 
 
+def test_a_signal_while_the_job_starts_stops_it(monkeypatch):
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        end = restarting.run_once([sys.executable, "-ISc", "import time; time.sleep(60)"])
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert end == (-signal.SIGTERM, {}, False, True)
+
+
 def test_whether_a_machine_answers(tmp_path):
     assert restarting.answers(["true"], 5.0)
     assert not restarting.answers(["false"], 0.2)
@@ -438,15 +463,15 @@ class Job:
 
 
 def process_of(token: str, rank: int) -> int:
-    """The number of the process of a rank: not that of its keeper."""
-    wanted = {f"TOKEN={token}", f"PMI_RANK={rank}"}
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = {*(place / "environ").read_text(errors="replace").split("\0")}
-            if wanted <= environment and "keeper.py" not in (place / "cmdline").read_text():
-                return int(place.name)
-        except OSError:
-            continue
+    """The number of the process of a rank: the child of its keeper. What a rank has started (the
+    witness, a compiler) has its environment, and until it is another program its command.
+    """
+    wanted = {"TOKEN": token, "PMI_RANK": str(rank)}
+    for each in psutil.process_iter():
+        with suppress(psutil.Error):  # it has ended, or is another user's
+            is_rank = wanted.items() <= each.environ().items() and "mpi4py" in each.cmdline()
+            if is_rank and any(word.endswith("keeper.py") for word in each.parent().cmdline()):
+                return each.pid
     raise AssertionError(f"no process of rank {rank}")
 
 
@@ -466,12 +491,12 @@ def test_ranks_killed_by_force_and_the_checkpoint_goes_on_alone(tmp_path, capfd)
     assert code != 0
     assert not kills
     told = "launch: rank 2 of 4 was killed by SIGKILL; starting again with 3 ranks (restart 1 of 1)"
-    assert told in said
+    assert told in said, said
     assert re.search(
         r"elastic: goes on from step [36] of 24; ranks: 3 now, 4 when it was saved", said
     )
     told = "launch: rank 0 of 3 was killed by SIGKILL, and --max_restart 1 is used up: the job has"
-    assert told in said
+    assert told in said, said
     losses = {step: loss for step, (loss, _) in job.curve.items()}
     assert {ranks for _, ranks in job.curve.values()} == {3, 4}
     rest = alone(tmp_path / "run", capfd)
@@ -502,9 +527,9 @@ def test_a_planned_job_in_stages_survives_a_kill_and_goes_on_alone(tmp_path, cap
             os.kill(process_of(token, rank), signal.SIGKILL)
     code, said = job.end()
     assert code == 0, said
-    assert said.count("plan      pipe 2 × model 2; ") == 2
-    assert "launch: rank 2 of 4 was killed by SIGKILL; starting again with 4 ranks" in said
-    assert re.search(r"elastic: goes on from step [36] of 9; ranks: 4 now, 4 when", said)
+    assert said.count("plan      pipe 2 × model 2; ") == 2, said
+    assert "launch: rank 2 of 4 was killed by SIGKILL; starting again with 4 ranks" in said, said
+    assert re.search(r"elastic: goes on from step [36] of 9; ranks: 4 now, 4 when", said), said
     losses = {step: loss for step, (loss, ranks) in job.curve.items() if ranks == 4}
     rest = alone(tmp_path / "run", capfd, *PLANNED)
     assert [*rest] == [9, 10, 11]

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -26,13 +27,29 @@ class Process:
             bufsize=0,  # readline() takes one line, and leaves the others to communicate()
             env=os.environ | ({} if token is None else {"MINIPADDLE_SERVE_TOKEN": token}),
         )  # fmt: skip
-        self.line = self.process.stdout.readline().decode()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.line)
-        assert found, self.line + self.process.stdout.read().decode()
-        self.port = int(found[1])
+        self.said = ""
+        """What it printed before its address."""
+        self.port = self.read_port()
         deadline = time.monotonic() + 60
         while ready and self.get("/v2/health/ready") != 200 and time.monotonic() < deadline:
             time.sleep(0.05)
+
+    def read_port(self) -> int:
+        """The port that it prints: perhaps not first, for a model may have failed by then. A server
+        that prints none in a minute is killed.
+        """
+        too_late = threading.Timer(60, self.process.kill)
+        too_late.start()
+        try:
+            for line in map(bytes.decode, self.process.stdout):
+                if found := re.search(r"serving .* on http://127\.0\.0\.1:(\d+)\n?", line):
+                    self.said += line.replace(found[0], "")
+                    return int(found[1])
+                self.said += line
+        finally:
+            too_late.cancel()
+        self.process.stdout.close()
+        raise AssertionError(f"no address, exit status {self.process.wait()}:\n{self.said}")
 
     def open(self, path, body=None, headers=None):
         headers = self.headers if headers is None else headers
@@ -70,4 +87,4 @@ class Process:
             text, _ = self.process.communicate(timeout=30)
         finally:
             self.process.kill()
-        return self.process.returncode, text.decode()
+        return self.process.returncode, self.said + text.decode()

@@ -1,5 +1,6 @@
 """The command as a process: sockets, real clients, signals."""
 
+import re
 import signal
 import socket
 import threading
@@ -81,6 +82,20 @@ def test_bytes_that_are_no_http(process):
         )
         assert b" 413 " in connection.recv(100)
     assert process.infer([1, 2]) == [3, 5]
+
+
+def test_the_address_need_not_be_what_a_server_prints_first(folder):
+    """As a text model does that fails to load while the server starts."""
+    process = Process(folder, "--connections", str(10**12))
+    assert process.infer([1, 2]) == [3, 5]
+    status, text = process.end()
+    assert status == 0
+    assert re.fullmatch(r"note: few files may be open: \d+ connections\n", text)
+
+
+def test_a_server_without_an_address_says_why(tmp_path):
+    with pytest.raises(AssertionError, match=r"(?s)no address, exit status 2:.*error: "):
+        Process(tmp_path / "nothing")
 
 
 def test_sigterm_answers_what_waits(folder):
