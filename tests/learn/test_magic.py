@@ -16,10 +16,19 @@ RIGHT = "def double(x):\n    return x + x"
 WRONG = "def double(x):\n    return x"
 
 
+@pytest.fixture(autouse=True)
+def main():
+    """Every test leaves the module of the program: a process that is started asks for it."""
+    before = sys.modules["__main__"]
+    yield
+    assert sys.modules["__main__"] is before
+
+
 @pytest.fixture
 def shell(course, at_once, monkeypatch):
     """IPython with the extension loaded, as in a fresh kernel."""
     monkeypatch.setattr(sys, "displayhook", sys.displayhook)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # a shell is one itself
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance()
     shell.run_line_magic("load_ext", "minipaddle.learn")
