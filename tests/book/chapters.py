@@ -21,7 +21,11 @@ WORKSPACE = "MINIPADDLE_EXERCISES"
 AVX2 = __cpu_features__.get("X86_V3", __cpu_features__.get("AVX2"))  # since NumPy 2.4, before
 SAME = settings("x86-64-v3") if AVX2 else {}
 """Libraries round as the instructions do that they choose for a processor, and so do programs that
-are compiled for it. With these, which nearly all can run, chapters say the same on all of them."""
+are compiled for it. With these, which nearly all can run, chapters say the same on all of them;
+where they cannot run, `alike` leaves room for rounding."""
+
+FIGURE = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?|-?\de[+-]\d+|[▁▂▃▄▅▆▇█]")
+"""What rounding may change: a number with a point or an exponent, a bar of a small curve."""
 
 # What may differ from run to run, and what it is compared as.
 VOLATILE = [
@@ -93,6 +97,24 @@ def transcript(notebook) -> list[tuple[str, str]]:
         for cell in notebook.cells
         if cell.cell_type == "code"
     ]
+
+
+def alike(old: str, new: str) -> bool:
+    """Whether two texts say the same. A processor without AVX2 rounds otherwise than all others:
+    there a number may differ by a tenth or by two of its last digit, and a bar of a curve at all.
+    """
+    if SAME or old == new:
+        return old == new
+    pairs = zip(FIGURE.findall(old), FIGURE.findall(new))
+    return FIGURE.sub("#", old) == FIGURE.sub("#", new) and all(near(a, b) for a, b in pairs)
+
+
+def near(a: str, b: str) -> bool:
+    if len(a) == len(b) == 1:
+        return True
+    digits, _, exponent = a.partition("e")
+    last = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+    return abs(float(a) - float(b)) <= max(2.001 * last, 0.1 * abs(float(a)))
 
 
 def volatile(cell) -> bool:

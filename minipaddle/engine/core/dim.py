@@ -267,6 +267,8 @@ def never(a, sign: str, b) -> bool:
 
 def suppose(a, sign: str, b) -> None:
     """Assume `a sign b`, whatever the hints say. The program fails in a run where it is false."""
+    if known(a - b, sign):
+        return
     difference = with_equalities(a - b)
     if isinstance(difference, int) or certain(*bounds(difference), sign) is None:
         note_decision(a, sign, b, True)
