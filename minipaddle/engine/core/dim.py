@@ -267,10 +267,7 @@ def never(a, sign: str, b) -> bool:
 
 def suppose(a, sign: str, b) -> None:
     """Assume `a sign b`, whatever the hints say. The program fails in a run where it is false."""
-    if known(a - b, sign):
-        return
-    difference = with_equalities(a - b)
-    if isinstance(difference, int) or certain(*bounds(difference), sign) is None:
+    if not known(a - b, sign):
         note_decision(a, sign, b, True)
 
 

@@ -40,7 +40,7 @@ def call(function):
 
 
 TABLE: dict = {}
-"""What is called in place of a builtin, by the builtin."""
+"""What is called in place of a builtin while a program is traced, by the builtin."""
 
 SPECIAL: dict = {}
 """By type of a callable object: a function that gives what is called in its place."""
@@ -76,7 +76,7 @@ def builtin(function):
                 return found
         return function
     try:
-        return TABLE.get(function, function)
+        return TABLE.get(function, function) if current.top.tracing else function
     except TypeError:  # a method of something that has no hash
         return function
 

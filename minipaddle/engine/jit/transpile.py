@@ -150,7 +150,7 @@ def compile_factory(tree: ast.Module, source: Source, code: CodeType) -> CodeTyp
 
 def rename_code(code: CodeType, name: str, factory: str, qualname: str) -> CodeType:
     """Blocks bear the name of their function, so that a traceback shows it."""
-    block = code.co_name.startswith("_jst_")
+    block = any(n.startswith("_jst_") for n in (code.co_name, *code.co_varnames[:1]))
     name = name if block else code.co_name
     consts = tuple(
         rename_code(c, name, factory, qualname) if isinstance(c, CodeType) else c
