@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import is_
 
 from ..core.prelude import Spec, Tensor, Var, current, movement, note_refusal, teach
+from ..engine.core.dim import Dim
 from ..engine.core.spec import scalar_dtype
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.control_flow import while_loop as program_loop
@@ -146,6 +147,9 @@ def first_axis_at(ndim: int, axis: int) -> tuple:
 class GrowingLoop(looping.Loop):
     """A loop that may append to lists: it is traced again with what an iteration appends."""
 
+    iterations: Dim | None = None
+    """How many there are, if that is a size that is known before it."""
+
     def __init__(self, *args):
         super().__init__(*args)
         self.growth: dict = {}  # by place: the specs of what an iteration appends to a list
@@ -180,9 +184,10 @@ class GrowingLoop(looping.Loop):
         for key, specs in self.growth.items():
             parts = [next(stacks) for _ in specs]
             whole = movement.stack(*parts, axis=1) if len(parts) > 1 else parts[0]
-            if len(parts) > 1:
-                n, m, *inner = whole.spec.shape
-                whole = movement.reshape(whole, shape=(n * m, *inner))
+            if len(parts) > 1 or self.iterations is not None:
+                n, *inner = parts[0].spec.shape
+                count = n if self.iterations is None else self.iterations
+                whole = movement.reshape(whole, shape=(count * len(parts), *inner))
             rests[key] = self.kinds[key](whole)
         return rests
 

@@ -81,6 +81,7 @@ def loop_by_index(items, body, groups, flags) -> None:
 
     live_out, loop_carried, local = groups
     loop = KINDS[-1](stopped_test(), stopped_test, step, live_out, [*loop_carried, k], local)
+    loop.iterations = items.length if isinstance(items.length, Dim) and not flags else None
     loop.write()
 
 

@@ -661,3 +661,39 @@ def test_gradients_pass_through_a_list_that_grew(function, again):
         np.testing.assert_allclose(
             gradients(execution, x, n, again), expected, rtol=1e-4, atol=1e-6
         )
+
+
+def grown(x) -> list:
+    items = []
+    for row in x:
+        items += [row, row * 2]
+    return items
+
+
+def asked_in_a_comprehension(x):
+    for k in range(len([row * 2 for row in x]) % 4):
+        x = x + k
+    return x
+
+
+def asked_in_a_condition(x):
+    return x * 2 if len(grown(x)) % 4 > 0 else x
+
+
+def asked_of_a_difference(x):
+    for k in range(len(grown(x)) - 6):
+        x = x + k
+    return x
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+@pytest.mark.parametrize(
+    "function", [asked_in_a_comprehension, asked_in_a_condition, asked_of_a_difference]
+)
+def test_a_list_grows_by_as_many_items_as_a_loop_without_a_break_has(function, backend):
+    """Its length is that size, not one of its own: a call with another answer is traced anew."""
+    spec = paddle.static.InputSpec([None], "float32", "x")
+    static = paddle.jit.to_static(function, input_spec=[spec], backend=backend)
+    for n in (4, 3, 5, 8, 2):
+        x = paddle.arange(n, dtype="float32")
+        assert static(x).tolist() == function(x).tolist()
