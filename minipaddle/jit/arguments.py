@@ -25,7 +25,7 @@ class GivenTensors:
             if isinstance(x, Tensor) and isinstance(real, Tensor) and x is not real:
                 self.known[id(x)] = k, real
 
-    def place(self, x, name: str) -> Given | None:
+    def place_of(self, x, name: str) -> Given | None:
         """The place of such data of a tensor of the trace; None for other tensors."""
         return Given(x, self.known[id(x)][0], name) if id(x) in self.known else None
 
@@ -33,7 +33,7 @@ class GivenTensors:
         """Let a tensor of the trace have an attribute of that for which it stands, and note that it
         was read, unless code has written it before.
         """
-        place = self.place(x, name)
+        place = self.place_of(x, name)
         if place is None or any(place.key in noted for noted in current.top.journals):
             return
         value = getattr(self.known[id(x)][1], name, MISSING)

@@ -103,7 +103,9 @@ class Choosing:
         found = next((x for x in inputs if type(x) is Either), None)
         if found is None:
             return super().apply(op, inputs, attrs)
-        return found._jst_apply(lambda x: self.apply(op, put([*inputs], found, x), attrs))
+        return found._jst_apply(
+            lambda x: self.apply(op, replace_either([*inputs], found, x), attrs)
+        )
 
 
 @lru_cache
@@ -120,7 +122,9 @@ def with_either(function):
         found = next(eithers([*args, *kwargs.values()]), None)
         if found is None:
             return function(*args, **kwargs)
-        return found._jst_apply(lambda x: applied(*put(args, found, x), **put(kwargs, found, x)))
+        return found._jst_apply(
+            lambda x: applied(*replace_either(args, found, x), **replace_either(kwargs, found, x))
+        )
 
     return applied
 
@@ -134,12 +138,12 @@ def eithers(value):
             yield from eithers(x)
 
 
-def put(value, either: Either, x):
+def replace_either(value, either: Either, x):
     """The value with x in place of a value of two kinds."""
     if type(value) in (list, tuple):
-        return type(value)(put(each, either, x) for each in value)
+        return type(value)(replace_either(each, either, x) for each in value)
     if type(value) is dict:
-        return {key: put(each, either, x) for key, each in value.items()}
+        return {key: replace_either(each, either, x) for key, each in value.items()}
     return x if value is either else value
 
 

@@ -143,7 +143,7 @@ def trace_whole(call, function, arguments) -> tuple:
         before, value = noted.noted[place.key][1], values[place.key]
         data = isinstance(place.owner, Tensor) and type(place) is Attribute
         data = data and is_data(place.attribute)
-        real = reads.tensors.place(place.owner, place.attribute) if data else None
+        real = reads.tensors.place_of(place.owner, place.attribute) if data else None
         if real is not None:
             after.append((real, before, rebuilding.take_apart(value)))
         elif is_static(place.owner) and id(place.owner) not in current.top.lifted:

@@ -29,15 +29,15 @@ class Picked:
     changed: bool = False
 
     def of_run(self, new: list):
-        """The right one in a run: of [its test, its left and right one, what the value holds]."""
-        test, left, right, held = new
-        found = left if test else right
-        if self.changed and found is not held:
-            if isinstance(found, list | dict | set):
-                Contents(found).set(held)
+        """The right one in a run: of [its test, its left and right one, the third object]."""
+        test, left, right, third = new
+        right_one = left if test else right
+        if self.changed and right_one is not third:
+            if isinstance(right_one, list | dict | set):
+                Contents(right_one).set(third)
             else:
-                vars(found).update(vars(held))
-        return found
+                vars(right_one).update(vars(third))
+        return right_one
 
 
 class PickingChoice(NumberChoice):

@@ -293,11 +293,11 @@ def vars_of(x):
 
 def attr(owner, name: str, whole: bool = True):
     """`owner.name`; the getter of a property is converted."""
-    value = found(owner, name, whole)
+    value = find_attribute(owner, name, whole)
     return defined(value) if type(value) in UNSURE else value
 
 
-def found(owner, name: str, whole: bool = True):
+def find_attribute(owner, name: str, whole: bool = True):
     """`owner.name`; a `MaybeUndefined` if only a run knows whether it is there."""
     kind = type(owner)
     if isinstance(owner, Tensor) and is_data(name) and current.top.reads is not None:
@@ -337,7 +337,7 @@ def entry(owner, key):
 def getattr_(owner, name: str, *default):
     """`getattr`."""
     try:
-        value = found(owner, name)
+        value = find_attribute(owner, name)
     except AttributeError:
         note_missing(owner, name)
         if not default:
@@ -351,7 +351,7 @@ def getattr_(owner, name: str, *default):
 def hasattr_(owner, name: str) -> bool:
     """`hasattr`."""
     try:
-        value = found(owner, name)
+        value = find_attribute(owner, name)
     except AttributeError:
         note_missing(owner, name)
         return False

@@ -162,7 +162,11 @@ class Rebuilding:
 
         for x in (*values, *changed):
             meet(x)
-        return [x for x in order if id(x) in again and (isinstance(x, Apart) or mutable(x))]
+        return [
+            x
+            for x in order
+            if id(x) in again and (isinstance(x, Apart) or not isinstance(x, tuple))
+        ]
 
     def number(self, value: Number) -> tuple:
         """A tuple of the tensor that holds a number, as exactly as Python has it."""
@@ -303,10 +307,6 @@ def apart(held: list, build, kind: type) -> Apart:
     """What an object holds, as a tuple whose type builds the object from other values."""
     kind = type(kind.__name__, (Apart,), {"__new__": lambda cls, values: build(values)})
     return tuple.__new__(kind, held)
-
-
-def mutable(x) -> bool:
-    return not isinstance(x, tuple)
 
 
 def first_line(*objects) -> tuple | None:
