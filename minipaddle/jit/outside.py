@@ -90,6 +90,16 @@ class Shared(SideEffect):
         own[id(self.container)] = self.value(results, own)
 
 
+class Writing(SideEffect):
+    """A write to the one that a condition picked; it comes after those to both."""
+
+    def __init__(self, write, kept: set):
+        super().__init__(Place(), write, kept)
+
+    def leave(self, results, own) -> None:
+        self.value(results, own)
+
+
 class Growth(SideEffect):
     """A list that gets further items."""
 
@@ -153,13 +163,15 @@ def trace_whole(call, function, arguments) -> tuple:
     returned = rebuilding.take_apart(returned)
     outside = {id(x) for x in containers(returned) if reads.is_outside(x)}
     reads.kept |= outside
-    shared = rebuilding.common([returned, *(value for *_, value in after)])
+    writes = rebuilding.writes_to_picked()
+    shared = rebuilding.common([returned, *(value for *_, value in after), *writes])
     reads.given.update(map(id, shared))
     left = [Shared(x, reads.outside.keys() | reads.given) for x in shared]
     for each in after:
         left += side_effects(reads, *each)
     for place, value in same:
         left += unchanged(reads, place, value)
+    left += [Writing(x, reads.outside.keys() | reads.given) for x in writes]
     return returned, reads.close, left, outside | reads.given
 
 

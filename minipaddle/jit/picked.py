@@ -30,14 +30,18 @@ class Picked:
 
     def of_run(self, new: list):
         """The right one in a run: of [its test, its left and right one, the third object]."""
-        test, left, right, third = new
-        right_one = left if test else right
-        if self.changed and right_one is not third:
-            if isinstance(right_one, list | dict | set):
-                Contents(right_one).set(third)
-            else:
-                vars(right_one).update(vars(third))
-        return right_one
+        test, left, right, _ = new
+        return left if test else right
+
+    def write(self, new: list) -> None:
+        """Write to the right one what was written to the third object."""
+        right_one, third = self.of_run(new), new[3]
+        if right_one is third:
+            return
+        if isinstance(right_one, list | dict | set):
+            Contents(right_one).set(third)
+        else:
+            vars(right_one).update(vars(third))
 
 
 class PickingChoice(NumberChoice):

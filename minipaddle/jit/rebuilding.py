@@ -39,7 +39,7 @@ from ..engine.jit.tree import LEAF, PLAIN, Node, parts, reachable, unflatten
 from ..engine.jit.writing import defined
 from ..nn.layer.layers import Layer
 from . import texts
-from .picked import picked
+from .picked import Picked, picked
 from .texts import Text
 
 BUSY = object()
@@ -140,13 +140,17 @@ class Rebuilding:
         """A tuple of what an object holds, which `build(values)` builds again."""
         return apart([self.take_apart(x) for x in held], build, kind)
 
+    def writes_to_picked(self) -> list:
+        """For each object that was picked and then changed, what writes to the right one."""
+        changed = [x for x in (current.top.picked or {}).values() if x.changed]
+        changed = [x for x in changed if self.may_be_outside(x.value)]
+        return [apart([*self.take_apart(x.value)], x.write, Picked) for x in changed]
+
     def common(self, values) -> list:
-        """The containers and objects that a run builds once, those inside others first: what stands
-        in two places of what was taken apart, and what was picked and then changed.
+        """The containers and objects that stand in two places of what was taken apart, which a run
+        builds once, those inside others first.
         """
-        changed = [x.value for x in (current.top.picked or {}).values() if x.changed]
-        changed = [self.take_apart(x) for x in changed if self.may_be_outside(x)]
-        met, again, order = {}, {*map(id, changed)}, []
+        met, again, order = {}, set(), []
 
         def meet(x):
             inside = parts(x)
@@ -160,7 +164,7 @@ class Rebuilding:
                 meet(each)
             order.append(x)
 
-        for x in (*values, *changed):
+        for x in values:
             meet(x)
         return [
             x

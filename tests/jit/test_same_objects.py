@@ -198,8 +198,60 @@ def record_changed(o, x):
     o.r.items = [x * 2]
 
 
-@pytest.mark.parametrize("function", [changed, grown_and_dropped, changed_inside, record_changed])
-@pytest.mark.parametrize("call", [UP, DOWN])
+def changed_before(o, x):
+    if x[0] > 0:
+        o.l = [x]
+    else:
+        o.l[0] = x * 5
+    o.l[0] = o.l[0] + x
+
+
+def changed_before_under_a_condition(o, x):
+    if x[0] > 0:
+        o.l[0] = x * 5
+    else:
+        o.l = [t * 0.5 for t in o.l]
+    if x[1] < 3:
+        o.l[0] = o.l[0] + x
+
+
+def grown_before(o, x):
+    o.l.append(x)
+    if x[0] > 0:
+        o.l = [x, x * 3]
+    o.l.append(x * 2)
+
+
+def stored_before(o, x):
+    o.d["c"] = x
+    if x[0] > 0:
+        o.d = {"a": o.l, "b": o.l, "c": x * 2}
+    o.d["c"] = o.d["c"] * 2
+
+
+def record_changed_before(o, x):
+    o.r.items = [x * 3]
+    if x[0] > 0:
+        o.r = Record([x])
+    o.r.items = [x + o.r.items[0]]
+
+
+def changed_between_two_choices(o, x):
+    if x[0] > 0:
+        o.l = [x]
+    o.l[0] = o.l[0] + x
+    if x[1] > 0:
+        o.l = [x * 7]
+    o.l[0] = o.l[0] * 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [changed, grown_and_dropped, changed_inside, record_changed, changed_before,
+     changed_before_under_a_condition, grown_before, stored_before, record_changed_before,
+     changed_between_two_choices],
+)  # fmt: skip
+@pytest.mark.parametrize("call", [UP, DOWN, [1.0, -1.0], [-1.0, 1.0]])
 def test_a_write_to_what_was_picked_is_one_to_the_right_one(function, call):
     found = []
     for called in (function, paddle.jit.to_static(function)):
