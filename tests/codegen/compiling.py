@@ -32,7 +32,8 @@ HERE = os.environ.get("MINIPADDLE_PROCESSOR", "native")
 FLAGS = (*GCC_EFFORT, f"-march={HERE}", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-parameter",
           "-Wno-type-limits", "-Wno-tautological-compare", "-Wno-aggressive-loop-optimizations",
-          "-Wno-unused-variable", "-Wno-unused-but-set-variable")  # fmt: skip
+          "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-psabi")  # fmt: skip
+"""(psabi: static functions may return vectors that the processor does not have.)"""
 GUARD = 256
 """Bytes before and after every buffer that must stay as they are."""
 
