@@ -10,6 +10,7 @@ import re
 import warnings
 from itertools import chain
 from types import FunctionType
+from typing import ClassVar
 
 from ..eager.layer_changes import stores_of
 from ..engine.core.dim import Dim
@@ -58,6 +59,11 @@ class SideEffect:
     def name(self) -> str:
         return getattr(self.place, "attribute", self.place.name)
 
+    @property
+    def owners(self) -> list:
+        """The objects that it may change."""
+        return [self.place.owner]
+
     def leave(self, results: list, own: dict) -> None:
         """Put the value there, with tensors among the results of a run. `own` are the containers
         of this call by the id of those that were traced, for which they stand.
@@ -91,10 +97,14 @@ class Shared(SideEffect):
 
 
 class Writing(SideEffect):
-    """A write to the one that a condition picked; it comes after those to both."""
+    """A write to one of the `owners`, which a condition picks; it comes after those to all."""
 
-    def __init__(self, write, kept: set):
+    name = "what a condition picks"
+    owners: ClassVar[list] = []
+
+    def __init__(self, owners: list, write, kept: set):
         super().__init__(Place(), write, kept)
+        self.owners = owners
 
     def leave(self, results, own) -> None:
         self.value(results, own)
@@ -164,14 +174,15 @@ def trace_whole(call, function, arguments) -> tuple:
     outside = {id(x) for x in containers(returned) if reads.is_outside(x)}
     reads.kept |= outside
     writes = rebuilding.writes_to_picked()
-    shared = rebuilding.common([returned, *(value for *_, value in after), *writes])
+    inside = [returned, *(value for *_, value in after), *(write for _, write in writes)]
+    shared = rebuilding.common(inside)
     reads.given.update(map(id, shared))
     left = [Shared(x, reads.outside.keys() | reads.given) for x in shared]
     for each in after:
         left += side_effects(reads, *each)
     for place, value in same:
         left += unchanged(reads, place, value)
-    left += [Writing(x, reads.outside.keys() | reads.given) for x in writes]
+    left += [Writing(*each, reads.outside.keys() | reads.given) for each in writes]
     return returned, reads.close, left, outside | reads.given
 
 
@@ -218,13 +229,15 @@ def update_states(left: list, name: str, given: list) -> None:
     for each in left:
         if type(each) is Shared:
             continue
-        if any(each.place.owner is x for x in given):
+        changed = next((x for x in given if any(x is owner for owner in each.owners)), None)
+        if changed is not None:
             raise refusal(
-                f"{name} changes a {type(each.place.owner).__name__} that it was given, which a "
-                "saved program cannot",
+                f"{name} changes a {type(changed).__name__} that it was given, which a saved "
+                "program cannot",
                 hint="return the new value",
             )
-        before, now = each.place.get(), [*each.state.leaves]
+        before = None if type(each) is Writing else each.place.get()
+        now = [*each.state.leaves]
         if isinstance(before, Tensor) and each.tensors == now and before.spec == now[0].spec:
             updates.append((before, wrap(tracer.now(tracer.lift(*now)))))
         else:

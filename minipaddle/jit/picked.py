@@ -33,6 +33,11 @@ class Picked:
         test, left, right, _ = new
         return left if test else right
 
+    def all(self) -> list:
+        """The objects that the value may be, also by earlier conditions."""
+        pairs = [(x, picked(x)) for x in (self.left, self.right)]
+        return [y for x, found in pairs for y in (found.all() if found else [x])]
+
     def write(self, new: list) -> None:
         """Write to the right one what was written to the third object."""
         right_one, third = self.of_run(new), new[3]

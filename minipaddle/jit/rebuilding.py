@@ -141,10 +141,12 @@ class Rebuilding:
         return apart([self.take_apart(x) for x in held], build, kind)
 
     def writes_to_picked(self) -> list:
-        """For each object that was picked and then changed, what writes to the right one."""
+        """For each object that was picked and then changed: those that it may be, and what writes
+        to the right one.
+        """
         changed = [x for x in (current.top.picked or {}).values() if x.changed]
         changed = [x for x in changed if self.may_be_outside(x.value)]
-        return [apart([*self.take_apart(x.value)], x.write, Picked) for x in changed]
+        return [(x.all(), apart([*self.take_apart(x.value)], x.write, Picked)) for x in changed]
 
     def common(self, values) -> list:
         """The containers and objects that stand in two places of what was taken apart, which a run
@@ -166,11 +168,8 @@ class Rebuilding:
 
         for x in values:
             meet(x)
-        return [
-            x
-            for x in order
-            if id(x) in again and (isinstance(x, Apart) or not isinstance(x, tuple))
-        ]
+        plain = {id(x) for x in order if isinstance(x, tuple) and not isinstance(x, Apart)}
+        return [x for x in order if id(x) in again - plain]
 
     def number(self, value: Number) -> tuple:
         """A tuple of the tensor that holds a number, as exactly as Python has it."""

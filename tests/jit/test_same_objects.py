@@ -264,6 +264,38 @@ def test_a_write_to_what_was_picked_is_one_to_the_right_one(function, call):
     assert found[0] == found[1]
 
 
+def test_a_saved_program_warns_of_a_write_to_what_was_picked(tmp_path):
+    class Net(paddle.nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.l = [paddle.ones([2])]
+
+        def forward(self, x):
+            if x[0] > 0:
+                self.l = [x]
+            self.l[0] = x * 3
+            return x * 2
+
+    spec = [paddle.static.InputSpec([2], "float32")]
+    with pytest.warns(UserWarning, match="a saved program does not") as told:
+        paddle.jit.save(Net(), str(tmp_path / "net"), input_spec=spec)
+    assert any("what a condition picks, which outlives it" in str(x.message) for x in told)
+    x = paddle.to_tensor(UP)
+    assert paddle.jit.load(str(tmp_path / "net"))(x).tolist() == (x * 2).tolist()
+
+
+def test_a_saved_program_cannot_write_to_an_argument_that_was_picked(tmp_path):
+    class Net(paddle.nn.Layer):
+        def forward(self, x, items):
+            chosen = [x] if x[0] > 0 else items
+            chosen[0] = x * 3
+            return chosen[0]
+
+    spec = paddle.static.InputSpec([2], "float32")
+    with pytest.raises(Exception, match="changes a list that it was given"):
+        paddle.jit.save(Net(), str(tmp_path / "net"), input_spec=[spec, [spec]])
+
+
 def test_a_saved_program_returns_both(tmp_path):
     class Net(paddle.nn.Layer):
         def forward(self, x):
