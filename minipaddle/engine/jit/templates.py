@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import textwrap
 from functools import cache
+from operator import attrgetter
 
 from .walking import INSIDE
 
@@ -33,8 +34,7 @@ def fill_expr(template: str, at: ast.AST, **holes) -> ast.expr:
 def place(at: ast.AST) -> dict:
     """Where a node stands: of a statement with a body, its head."""
     head = HEADS.get(type(at))
-    held = vars(at if head is None else getattr(at, head))
-    return {part: held[part] for part in PLACE}
+    return dict(zip(PLACE, attrgetter(*PLACE)(at if head is None else getattr(at, head))))
 
 
 def stand(node: ast.AST, at: ast.AST) -> ast.AST:
