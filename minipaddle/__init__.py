@@ -1,4 +1,8 @@
-"""MiniPaddle: the deep-learning framework to learn from. `import minipaddle as paddle`."""
+"""MiniPaddle: the deep-learning framework to learn from. `import minipaddle as paddle`.
+
+Every example in a docstring starts after that line. The source of a public name is the name in
+Paddle's API unless its docstring names another.
+"""
 
 from importlib import import_module as _import
 from math import e, inf, nan, pi

@@ -27,9 +27,6 @@ def absent(question: str, answer):
     ask.__name__ = ask.__qualname__ = question
     ask.__doc__ = f"""{answer!r}: MiniPaddle computes on the CPU and on NVIDIA's GPUs.
 
-    Source: Paddle API `paddle.device.{question}`.
-
-    >>> import minipaddle as paddle
     >>> paddle.device.{question}()
     {"" if answer is None else answer}
     """
@@ -46,9 +43,8 @@ globals().update(QUESTIONS)
 
 
 def is_compiled_with_custom_device(device_type: str) -> bool:
-    """False. Source: Paddle API `paddle.device.is_compiled_with_custom_device`.
+    """False.
 
-    >>> import minipaddle as paddle
     >>> paddle.device.is_compiled_with_custom_device("npu")
     False
     """
@@ -56,10 +52,8 @@ def is_compiled_with_custom_device(device_type: str) -> bool:
 
 
 def is_compiled_with_distribute() -> bool:
-    """True: `paddle.distributed` is there. Source: Paddle API
-    `paddle.device.is_compiled_with_distribute`.
+    """True: `paddle.distributed` is there.
 
-    >>> import minipaddle as paddle
     >>> paddle.device.is_compiled_with_distribute()
     True
     """
@@ -69,9 +63,8 @@ def is_compiled_with_distribute() -> bool:
 @contextmanager
 def device(device=None):
     """Make new tensors on a device inside the block: "cpu", a place, the number of a GPU, or None,
-    which changes nothing. Source: Paddle API `paddle.device.device`.
+    which changes nothing.
 
-    >>> import minipaddle as paddle
     >>> with paddle.device.device("cpu"):
     ...     paddle.device.get_device()
     'cpu'
@@ -82,9 +75,8 @@ def device(device=None):
 
 
 def is_available() -> bool:
-    """Is there a GPU that works? Source: Paddle API `paddle.device.is_available`.
+    """Is there a GPU that works?
 
-    >>> import minipaddle as paddle
     >>> paddle.device.is_available() == paddle.is_compiled_with_cuda()
     True
     """
@@ -94,9 +86,6 @@ def is_available() -> bool:
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """Does the GPU compute in bfloat16 (from compute capability 8 on)? Emulated, every one does.
 
-    Source: Paddle API `paddle.device.is_bf16_supported`.
-
-    >>> import minipaddle as paddle
     >>> paddle.device.is_bf16_supported() == paddle.is_compiled_with_cuda()
     True
     """
@@ -104,10 +93,8 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def get_all_device_type() -> list[str]:
-    """The kinds of device that can be used here. Source: Paddle API
-    `paddle.device.get_all_device_type`.
+    """The kinds of device that can be used here.
 
-    >>> import minipaddle as paddle
     >>> "cpu" in paddle.device.get_all_device_type()
     True
     """
@@ -115,10 +102,8 @@ def get_all_device_type() -> list[str]:
 
 
 def get_available_device() -> list[str]:
-    """Every device that can be used here. Source: Paddle API
-    `paddle.device.get_available_device`.
+    """Every device that can be used here.
 
-    >>> import minipaddle as paddle
     >>> paddle.device.get_available_device()[0]
     'cpu'
     """

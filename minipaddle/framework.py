@@ -28,9 +28,8 @@ class Limits:
 
 
 class iinfo(Limits, _namedtuple("iinfo", "min max bits dtype")):
-    """The limits of a whole-number dtype. Source: Paddle API `paddle.iinfo`.
+    """The limits of a whole-number dtype.
 
-    >>> import minipaddle as paddle
     >>> paddle.iinfo("int8")
     paddle.iinfo(min=-128, max=127, bits=8, dtype=int8)
     """
@@ -47,9 +46,8 @@ NUMBERS = ("min", "max", "eps", "resolution", "smallest_normal", "tiny")
 
 
 class finfo(Limits, _namedtuple("finfo", [*NUMBERS, "bits", "dtype"])):
-    """The limits of a floating dtype. Source: Paddle API `paddle.finfo`.
+    """The limits of a floating dtype.
 
-    >>> import minipaddle as paddle
     >>> paddle.finfo(paddle.float32).eps
     1.1920928955078125e-07
     """
@@ -66,9 +64,6 @@ class finfo(Limits, _namedtuple("finfo", [*NUMBERS, "bits", "dtype"])):
 def disable_signal_handler() -> None:
     """Nothing is to be done: MiniPaddle catches no signals of the system.
 
-    Source: Paddle API `paddle.disable_signal_handler`.
-
-    >>> import minipaddle as paddle
     >>> paddle.disable_signal_handler()
     """
 

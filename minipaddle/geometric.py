@@ -9,7 +9,7 @@ et al., "Inductive representation learning on large graphs", 2017, for the sampl
 
 import math
 
-from .core.missing import namespace, public
+from .core.missing import namespace
 from .core.prelude import creation, e, indexing, require_one_of, value_error, whole
 from .eager.modes import no_grad
 from .engine.ops.movement import broadcast_to, reshape
@@ -33,9 +33,7 @@ def send_u_recv(x, src_index, dst_index, reduce_op="sum", out_size=None, name=No
     """For each node the sum (mean, max, min) of the rows of x that its edges bring, else 0.
 
     [nodes, …] to [out_size, …]; without `out_size`, or with 0, as many rows as x has.
-    Source: Paddle API `paddle.geometric.send_u_recv`.
 
-    >>> import minipaddle as paddle
     >>> x, begin, end = paddle.to_tensor([[1.0], [2.0], [4.0]]), [0, 1, 2], [1, 2, 1]
     >>> begin, end = paddle.to_tensor(begin), paddle.to_tensor(end)
     >>> paddle.geometric.send_u_recv(x, begin, end, "sum").tolist()
@@ -52,9 +50,7 @@ def send_ue_recv(
     """`send_u_recv`, where an edge adds its row of y to what it carries (sub, mul, div).
 
     The rows of x and y broadcast; of vectors they have one column.
-    Source: Paddle API `paddle.geometric.send_ue_recv`.
 
-    >>> import minipaddle as paddle
     >>> x, y = paddle.to_tensor([[1.0], [2.0]]), paddle.to_tensor([3.0, 5.0])
     >>> begin, end = paddle.to_tensor([0, 1]), paddle.to_tensor([1, 1])
     >>> paddle.geometric.send_ue_recv(x, y, begin, end, "mul", "sum").tolist()
@@ -71,9 +67,6 @@ def send_ue_recv(
 def send_uv(x, y, src_index, dst_index, message_op="add", name=None):
     """For each edge the row of x where it begins + (sub, mul, div) the row of y where it ends.
 
-    Source: Paddle API `paddle.geometric.send_uv`.
-
-    >>> import minipaddle as paddle
     >>> x, y = paddle.to_tensor([[1.0], [2.0]]), paddle.to_tensor([[10.0], [20.0]])
     >>> begin, end = paddle.to_tensor([0, 1, 1]), paddle.to_tensor([1, 1, 0])
     >>> paddle.geometric.send_uv(x, y, begin, end, "add").tolist()
@@ -139,9 +132,6 @@ def require_vector(name: str, x) -> None:
 def segment_sum(data, segment_ids, name=None):
     """The sums of the rows with one number: row k of the result is that of segment k.
 
-    Source: Paddle API `paddle.geometric.segment_sum`.
-
-    >>> import minipaddle as paddle
     >>> data, ids = paddle.to_tensor([[1.0], [2.0], [4.0]]), paddle.to_tensor([0, 0, 1])
     >>> paddle.geometric.segment_sum(data, ids).tolist()
     [[3.0], [4.0]]
@@ -152,9 +142,6 @@ def segment_sum(data, segment_ids, name=None):
 def segment_mean(data, segment_ids, name=None):
     """The means of the rows with one number; 0 of a segment without rows.
 
-    Source: Paddle API `paddle.geometric.segment_mean`.
-
-    >>> import minipaddle as paddle
     >>> data, ids = paddle.to_tensor([[1.0], [2.0], [4.0]]), paddle.to_tensor([0, 0, 2])
     >>> paddle.geometric.segment_mean(data, ids).tolist()
     [[1.5], [0.0], [4.0]]
@@ -165,9 +152,6 @@ def segment_mean(data, segment_ids, name=None):
 def segment_max(data, segment_ids, name=None):
     """The largest of the rows with one number, column by column; 0 of a segment without rows.
 
-    Source: Paddle API `paddle.geometric.segment_max`.
-
-    >>> import minipaddle as paddle
     >>> data, ids = paddle.to_tensor([[1.0], [2.0], [4.0]]), paddle.to_tensor([0, 0, 1])
     >>> paddle.geometric.segment_max(data, ids).tolist()
     [[2.0], [4.0]]
@@ -178,9 +162,6 @@ def segment_max(data, segment_ids, name=None):
 def segment_min(data, segment_ids, name=None):
     """The smallest of the rows with one number, column by column; 0 of a segment without rows.
 
-    Source: Paddle API `paddle.geometric.segment_min`.
-
-    >>> import minipaddle as paddle
     >>> data, ids = paddle.to_tensor([[1.0], [2.0], [4.0]]), paddle.to_tensor([0, 0, 1])
     >>> paddle.geometric.segment_min(data, ids).tolist()
     [[1.0], [4.0]]
@@ -196,9 +177,7 @@ def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, nam
 
     `neighbors` lists those of each node in turn, `count` [len(x)] how many each has. Nodes x come
     first, then the others as they appear; edge k leads from begins[k] to ends[k].
-    Source: Paddle API `paddle.geometric.reindex_graph`.
 
-    >>> import minipaddle as paddle
     >>> x, count = paddle.to_tensor([7, 3]), paddle.to_tensor([2, 1])
     >>> neighbors = paddle.to_tensor([3, 9, 7])
     >>> [t.tolist() for t in paddle.geometric.reindex_graph(x, neighbors, count)]
@@ -210,9 +189,6 @@ def reindex_graph(x, neighbors, count, value_buffer=None, index_buffer=None, nam
 def reindex_heter_graph(x, neighbors, count, value_buffer=None, index_buffer=None, name=None):
     """`reindex_graph` of edges of several kinds: lists of neighbours and of counts, one a kind.
 
-    Source: Paddle API `paddle.geometric.reindex_heter_graph`.
-
-    >>> import minipaddle as paddle
     >>> x, one = paddle.to_tensor([7]), paddle.to_tensor([1])
     >>> near, far = paddle.to_tensor([9]), paddle.to_tensor([5])
     >>> found = paddle.geometric.reindex_heter_graph(x, [near, far], [one, one])
@@ -237,11 +213,9 @@ def sample_neighbors(
     """At most `sample_size` neighbours (-1: all) of each node: (neighbours, how many each has).
 
     The graph is in compressed columns: those of node v are row[colptr[v] : colptr[v + 1]]. They are
-    drawn without replacement, all equally likely, by `paddle.seed`'s generator. With
-    `return_eids`, the third result has `eids` of the edges drawn.
-    Source: Paddle API `paddle.geometric.sample_neighbors`.
+    drawn without replacement, all equally likely, by `paddle.seed`'s generator. With `return_eids`,
+    the third result has `eids` of the edges drawn.
 
-    >>> import minipaddle as paddle
     >>> row, colptr = paddle.to_tensor([3, 7, 0, 9]), paddle.to_tensor([0, 2, 4])
     >>> found, count = paddle.geometric.sample_neighbors(row, colptr, paddle.to_tensor([1, 0]))
     >>> found.tolist(), count.tolist()
@@ -255,10 +229,9 @@ def weighted_sample_neighbors(
 ):  # fmt: skip
     """`sample_neighbors`, where an edge of twice the weight is twice as likely to be drawn first.
 
-    Source: Paddle API `paddle.geometric.weighted_sample_neighbors`; Efraimidis and Spirakis,
-    "Weighted random sampling with a reservoir", 2006: those with the largest u^(1 / weight) stay.
+    Source: Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006: those with
+    the largest u^(1 / weight) stay.
 
-    >>> import minipaddle as paddle
     >>> row, colptr = paddle.to_tensor([3, 7]), paddle.to_tensor([0, 2])
     >>> weight, node = paddle.to_tensor([1.0, 1e9]), paddle.to_tensor([0])
     >>> draw = paddle.geometric.weighted_sample_neighbors
@@ -293,5 +266,9 @@ def draw_edges(row, colptr, nodes, most: int, eids, return_eids: bool, weights=N
         return (*found, flatten(eids)[edges]) if return_eids else found
 
 
-__all__ = public(globals())
+__all__ = [
+    "reindex_graph", "reindex_heter_graph", "sample_neighbors", "segment_max", "segment_mean",
+    "segment_min", "segment_sum", "send_u_recv", "send_ue_recv", "send_uv",
+    "weighted_sample_neighbors",
+]  # fmt: skip
 __getattr__ = namespace("paddle.geometric", globals())

@@ -42,7 +42,6 @@ def list(repo_dir: str, source: str = "github", force_reload: bool = False) -> l
     (`main` if there is no branch), which is kept in `~/.cache/minipaddle/hub`, or `$HUB_HOME`
     force_reload: download it again
 
-    >>> import minipaddle as paddle
     >>> paddle.hub.list("hub", source="local")
     ['char_gpt', 'lenet_digits']
     """
@@ -52,7 +51,6 @@ def list(repo_dir: str, source: str = "github", force_reload: bool = False) -> l
 def help(repo_dir: str, model: str, source: str = "github", force_reload: bool = False) -> str:
     """What a model is, in the words of its function's docstring.
 
-    >>> import minipaddle as paddle
     >>> print(paddle.hub.help("hub", "lenet_digits", source="local").splitlines()[0])
     LeNet for images of digits, 8 x 8: float32 [n, 1, 8, 8] from 0 to 1, scores [n, 10].
     """
@@ -62,7 +60,6 @@ def help(repo_dir: str, model: str, source: str = "github", force_reload: bool =
 def load(repo_dir: str, model: str, source: str = "github", force_reload: bool = False, **kwargs):
     """The model that a function of `hubconf.py` makes, called with `kwargs`.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.hub.load("hub", "lenet_digits", source="local", pretrained=True)
     >>> image, digit = paddle.vision.datasets.Digits(mode="test")[0]
     >>> int(net(paddle.to_tensor(image).reshape([1, 1, 8, 8])).argmax()) == int(digit)

@@ -25,9 +25,6 @@ class ComposeNotAligned(ValueError):
 def batch(reader, batch_size: int, drop_last: bool = False):
     """A reader of lists of `batch_size` samples; the last may be shorter, or is left out.
 
-    Source: Paddle API `paddle.batch`.
-
-    >>> import minipaddle as paddle
     >>> list(paddle.batch(lambda: iter(range(5)), 2)())
     [[0, 1], [2, 3], [4]]
     """
@@ -62,7 +59,6 @@ def shuffle(reader, buf_size: int):
 def chain(*readers):
     """A reader of the samples of one reader after the other.
 
-    >>> import minipaddle as paddle
     >>> list(paddle.reader.chain(lambda: iter("ab"), lambda: iter("c"))())
     ['a', 'b', 'c']
     """
@@ -74,7 +70,6 @@ def compose(*readers, check_alignment: bool = True):
 
     Raises ComposeNotAligned where one ends before another; without the check the shortest ends it.
 
-    >>> import minipaddle as paddle
     >>> list(paddle.reader.compose(lambda: iter([1, 2]), lambda: iter([(3, 4), (5, 6)]))())
     [(1, 3, 4), (2, 5, 6)]
     """

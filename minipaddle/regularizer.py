@@ -22,9 +22,6 @@ class WeightDecayRegularizer:
 class L1Decay(WeightDecayRegularizer):
     """coeff · Σ|p|: it pulls every weight towards zero at the same speed.
 
-    Source: Paddle API `paddle.regularizer.L1Decay`.
-
-    >>> import minipaddle as paddle
     >>> paddle.regularizer.L1Decay(0.5).gradient(paddle.to_tensor([3.0, -4.0])).tolist()
     [0.5, -0.5]
     """
@@ -36,9 +33,6 @@ class L1Decay(WeightDecayRegularizer):
 class L2Decay(WeightDecayRegularizer):
     """coeff/2 · Σp²: it pulls every weight towards zero in proportion to its size.
 
-    Source: Paddle API `paddle.regularizer.L2Decay`.
-
-    >>> import minipaddle as paddle
     >>> paddle.regularizer.L2Decay(0.5).gradient(paddle.to_tensor([3.0, -4.0])).tolist()
     [1.5, -2.0]
     """

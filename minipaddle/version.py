@@ -19,7 +19,7 @@ is_tagged = True
 
 
 def cuda() -> str | bool:
-    """The version of CUDA that CuPy uses, or False. Source: Paddle API `paddle.version.cuda`."""
+    """The version of CUDA that CuPy uses, or False."""
     if not is_compiled_with_cuda():
         return False
     version = gpu().cuda.runtime.runtimeGetVersion()
@@ -27,12 +27,12 @@ def cuda() -> str | bool:
 
 
 def cudnn() -> bool:
-    """False: cuDNN is not used. Source: Paddle API `paddle.version.cudnn`."""
+    """False: cuDNN is not used."""
     return False
 
 
 def show() -> None:
-    """Print the versions. Source: Paddle API `paddle.version.show`."""
+    """Print the versions."""
     print(f"full_version: {full_version}\nminipaddle: {minipaddle}")
     print(f"cuda: {cuda()}\ncudnn: {cudnn()}")
 

@@ -22,10 +22,8 @@ def auto_cast(
     resizing stay in float32; without `use_promote` all that is not listed computes in `dtype`.
     "OD": products in `dtype`, all else in float32. "O0": nothing is cast. The custom lists (names
     of operators, Paddle's or ours) come first. Backward computes as forward did: leave the block
-    before. Source: Paddle API `paddle.amp.auto_cast`; Micikevicius et al., "Mixed Precision
-    Training", 2018.
+    before. Source: Micikevicius et al., "Mixed Precision Training", 2018.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.ones([2, 2])
     >>> with paddle.amp.auto_cast(dtype="bfloat16"):
     ...     (x @ x).dtype, (x @ x).sum().dtype

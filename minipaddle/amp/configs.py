@@ -20,7 +20,6 @@ def mixed_precision(network, optimizer, configs) -> tuple:
     `configs` is a level, or {"level": ..., and arguments of `auto_cast` and of `GradScaler`}. At
     level "O2" the network and the optimizer are decorated. Raises ValueError for what there is not.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.amp.configs import mixed_precision
     >>> net = paddle.nn.Linear(2, 1)
     >>> block, scaler = mixed_precision(net, None, {"level": "O1", "dtype": "bfloat16"})

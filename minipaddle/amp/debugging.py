@@ -36,10 +36,7 @@ __getattr__ = namespace("paddle.amp.debugging", globals())
 
 
 class DebugMode(Enum):
-    """What a checker does about a value that is not finite.
-
-    Source: Paddle API `paddle.amp.debugging.DebugMode`.
-    """
+    """What a checker does about a value that is not finite."""
 
     CHECK_NAN_INF_AND_ABORT = 0  # raise an error
     CHECK_NAN_INF = 1  # print a line
@@ -57,9 +54,8 @@ def check_numerics(
     """([how many are NaN, infinite, zero], [largest, smallest, mean]) of a floating tensor.
 
     NaN or infinity is an error (FloatingPointError), or printed, as `debug_mode` says; in a
-    captured program, after each run. Source: Paddle API `paddle.amp.debugging.check_numerics`.
+    captured program, after each run.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.amp.debugging import DebugMode, check_numerics
     >>> x = paddle.to_tensor([1.0, 0.0, float("inf")])
     >>> counts, values = check_numerics(x, "divide", "x", DebugMode.CHECK_NAN_INF)
@@ -117,9 +113,7 @@ class TensorCheckerConfig:
     (a step is counted by `update_and_check_step_id`). With `output_dir` lines go to a file there.
 
     `stack_height_limit` is accepted: the line of the user's code is named.
-    Source: Paddle API `paddle.amp.debugging.TensorCheckerConfig`.
 
-    >>> import minipaddle as paddle
     >>> config = paddle.amp.debugging.TensorCheckerConfig(True, checked_op_list=["divide"])
     >>> config.wants("divide"), config.wants("add")
     (True, False)
@@ -236,9 +230,6 @@ def enable_tensor_checker(checker_config: TensorCheckerConfig) -> None:
     """From now on check results, forward and backward: where a number that is not finite began is
     an error (FloatingPointError) or a line, with the line of your code.
 
-    Source: Paddle API `paddle.amp.debugging.enable_tensor_checker`.
-
-    >>> import minipaddle as paddle
     >>> from minipaddle.amp.debugging import *
     >>> config = TensorCheckerConfig(True, DebugMode.CHECK_NAN_INF)
     >>> enable_tensor_checker(config)
@@ -252,7 +243,7 @@ def enable_tensor_checker(checker_config: TensorCheckerConfig) -> None:
 
 
 def disable_tensor_checker() -> None:
-    """Check nothing any more. Source: Paddle API `paddle.amp.debugging.disable_tensor_checker`."""
+    """Check nothing any more."""
     if entered.leave("tensor checker"):
         del current.top.lines
 
@@ -270,10 +261,8 @@ SETTERS["FLAGS_check_nan_inf"] = check_nan_inf
 
 def check_layer_numerics(func):
     """Decorator of a layer's `forward`: its results, those of its layers, and its first input are
-    checked; NaN or infinity is an error. Source: Paddle API
-    `paddle.amp.debugging.check_layer_numerics`.
+    checked; NaN or infinity is an error.
 
-    >>> import minipaddle as paddle
     >>> class Root(paddle.nn.Layer):
     ...     @paddle.amp.debugging.check_layer_numerics
     ...     def forward(self, x):
@@ -325,17 +314,12 @@ class Statistics:
 
 
 def enable_operator_stats_collection() -> None:
-    """From now on count operators by dtype, forward and backward.
-
-    Source: Paddle API `paddle.amp.debugging.enable_operator_stats_collection`.
-    """
+    """From now on count operators by dtype, forward and backward."""
     entered.enter("collection of operator statistics", Statistics())
 
 
 def disable_operator_stats_collection() -> None:
-    """End the count, and print a table. Source: Paddle API
-    `paddle.amp.debugging.disable_operator_stats_collection`.
-    """
+    """End the count, and print a table."""
     found = entered.leave("collection of operator statistics")
     if found is not None:
         print(found.table())
@@ -345,9 +329,6 @@ def disable_operator_stats_collection() -> None:
 def collect_operator_stats() -> Iterator[None]:
     """A block whose operators are counted by dtype; at its end a table is printed.
 
-    Source: Paddle API `paddle.amp.debugging.collect_operator_stats`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.ones([2, 2])
     >>> with paddle.amp.debugging.collect_operator_stats():
     ...     with paddle.amp.auto_cast(dtype="bfloat16"):

@@ -23,9 +23,7 @@ def decorate(
     the models gives weights in `save_dtype`. Models and optimizers are single or lists, and come
     back as they were given: the models, or a pair. Raises TypeError for anything else, ValueError
     for another level or dtype, RuntimeError for a model that is in a `DataParallel` already.
-    Source: Paddle API `paddle.amp.decorate`.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.nn.Sequential(paddle.nn.Linear(2, 2), paddle.nn.BatchNorm1D(2))
     >>> net = paddle.amp.decorate(net, level="O2", dtype="bfloat16")
     >>> net[0].weight.dtype, net[1].weight.dtype

@@ -36,9 +36,8 @@ class GradScaler:
     The scale begins at `init_loss_scaling`. After `incr_every_n_steps` good steps in a row it is
     multiplied by `incr_ratio`, after `decr_every_n_nan_or_inf` bad ones by `decr_ratio`, if
     `use_dynamic_loss_scaling`. Scale, counts and verdict are states of a captured step, which is
-    one program. Not enabled it changes nothing. Source: Paddle API `paddle.amp.GradScaler`.
+    one program. Not enabled it changes nothing.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> sgd = paddle.optimizer.SGD(1.0, parameters=[w])
     >>> scaler = paddle.amp.GradScaler(init_loss_scaling=8.0)

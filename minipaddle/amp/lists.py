@@ -83,8 +83,7 @@ def names(op) -> frozenset[str]:
 
 
 def white_list() -> dict:
-    """The names computed in few bits: {dtype: {level: set}}. Source: Paddle API
-    `paddle.amp.white_list`.
+    """The names computed in few bits: {dtype: {level: set}}.
 
     >>> from minipaddle.amp import white_list
     >>> "matmul" in white_list()["bfloat16"]["O1"]
@@ -97,8 +96,7 @@ def white_list() -> dict:
 
 
 def black_list() -> dict:
-    """The names computed in float32: {dtype: {level: set}}. Source: Paddle API
-    `paddle.amp.black_list`.
+    """The names computed in float32: {dtype: {level: set}}.
 
     >>> from minipaddle.amp import black_list
     >>> "softmax" in black_list()["float16"]["O1"], "softmax" in black_list()["float16"]["O2"]

@@ -12,9 +12,6 @@ from .auto_cast import auto_cast
 def is_float16_supported(device: str | None = None) -> bool:
     """Whether a device computes on float16 values: all do, in float32.
 
-    Source: Paddle API `paddle.amp.is_float16_supported`.
-
-    >>> import minipaddle as paddle
     >>> paddle.amp.is_float16_supported("cpu")
     True
     """
@@ -24,9 +21,6 @@ def is_float16_supported(device: str | None = None) -> bool:
 def is_bfloat16_supported(device: str | None = None) -> bool:
     """Whether a device computes on bfloat16 values: the CPU with the package ml_dtypes, a GPU not.
 
-    Source: Paddle API `paddle.amp.is_bfloat16_supported`.
-
-    >>> import minipaddle as paddle
     >>> paddle.amp.is_bfloat16_supported("cpu")
     True
     """
@@ -47,9 +41,8 @@ def autocast(
     device_type: str, dtype="float16", enabled: bool = True, cache_enabled: bool = True
 ) -> AbstractContextManager:
     """`auto_cast(enabled, dtype=dtype)`: one block serves every device, and a program computes
-    equal casts once. Source: Paddle API `paddle.autocast`.
+    equal casts once.
 
-    >>> import minipaddle as paddle
     >>> with paddle.autocast("cpu", dtype="bfloat16"):
     ...     paddle.is_autocast_enabled(), paddle.get_autocast_dtype()
     (True, paddle.bfloat16)
@@ -58,10 +51,8 @@ def autocast(
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether a block of mixed precision is on. Source: Paddle API
-    `paddle.is_autocast_enabled`.
+    """Whether a block of mixed precision is on.
 
-    >>> import minipaddle as paddle
     >>> paddle.is_autocast_enabled()
     False
     """
@@ -71,9 +62,6 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 def get_autocast_dtype(device_type: str | None = None) -> dt.DType:
     """The dtype of the block of mixed precision; outside of one that of `auto_cast()`, float16.
 
-    Source: Paddle API `paddle.get_autocast_dtype`.
-
-    >>> import minipaddle as paddle
     >>> paddle.get_autocast_dtype()
     paddle.float16
     """

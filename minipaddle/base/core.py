@@ -19,7 +19,6 @@ eager = _Namespace(Tensor=_Tensor)
 class VarDesc:
     """`VarDesc.VarType.FP32` is `paddle.float32`.
 
-    >>> import minipaddle as paddle
     >>> paddle.base.core.VarDesc.VarType.INT64
     paddle.int64
     """

@@ -9,7 +9,6 @@ __all__ = ["check_dtype", "check_type", "check_variable_and_dtype", "convert_dty
 def convert_dtype(dtype) -> str:
     """The name of a dtype. Raises TypeError for anything else.
 
-    >>> import minipaddle as paddle
     >>> paddle.base.data_feeder.convert_dtype(paddle.float32)
     'float32'
     """
@@ -39,7 +38,6 @@ def check_variable_and_dtype(
 ) -> None:
     """Raise TypeError unless `input` is a tensor of one of these dtypes.
 
-    >>> import minipaddle as paddle
     >>> check = paddle.base.data_feeder.check_variable_and_dtype
     >>> check(paddle.ones([1]), "x", ["float32", "float64"], "my_function")
     """

@@ -11,7 +11,6 @@ __all__ = ["LayerHelper"]
 class LayerHelper:
     """What functions of programs make first and use in static mode alone, where it refuses.
 
-    >>> import minipaddle as paddle
     >>> helper = paddle.base.layer_helper.LayerHelper("scale", x=paddle.ones([2]))
     >>> helper.input_dtype("x")
     paddle.float32

@@ -8,9 +8,6 @@ from ..engine.core.dtype import DEFAULT, FLOATS, public, resolve
 def set_default_dtype(d) -> None:
     """Make `d` the dtype of Python floats, of fresh parameters and of `paddle.ones([2])`.
 
-    Source: Paddle API `paddle.set_default_dtype`.
-
-    >>> import minipaddle as paddle
     >>> paddle.set_default_dtype("float64")
     >>> paddle.ones([1]).dtype
     paddle.float64
@@ -23,9 +20,8 @@ def set_default_dtype(d) -> None:
 
 
 def get_default_dtype() -> str:
-    """The name of the default floating dtype. Source: Paddle API `paddle.get_default_dtype`.
+    """The name of the default floating dtype.
 
-    >>> import minipaddle as paddle
     >>> paddle.get_default_dtype()
     'float32'
     """

@@ -58,7 +58,6 @@ def find(name: str):
 class StandIn(type):
     """A class that can be imported, inherited from and asked about, and says why it is not used.
 
-    >>> import minipaddle as paddle
     >>> class Reader(paddle.distributed.fleet.MultiSlotDataGenerator):
     ...     pass
     >>> Reader()  # doctest: +ELLIPSIS

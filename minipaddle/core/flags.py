@@ -32,9 +32,7 @@ def set_flags(flags: dict) -> None:
     "FLAGS_eager_kernels" says whether eager mode computes large arrays by kernels in C, and the
     derivatives of tapes that it walks often by programs in C. "FLAGS_check_nan_inf" lets NaN and
     infinity be errors where they begin, as `paddle.amp.debugging.enable_tensor_checker` does.
-    Source: Paddle API `paddle.set_flags`.
 
-    >>> import minipaddle as paddle
     >>> paddle.set_flags({"FLAGS_cudnn_exhaustive_search": False})
     """
     for name, value in flags.items():
@@ -45,9 +43,8 @@ def set_flags(flags: dict) -> None:
 
 
 def get_flags(flags) -> dict:
-    """The values of a flag or of several. Source: Paddle API `paddle.get_flags`.
+    """The values of a flag or of several.
 
-    >>> import minipaddle as paddle
     >>> paddle.get_flags("FLAGS_cudnn_deterministic")
     {'FLAGS_cudnn_deterministic': True}
     """

@@ -154,14 +154,3 @@ def namespace(space: str, names: dict):
         raise missing(name, space, names.keys)
 
     return __getattr__
-
-
-def public(names: dict) -> list[str]:
-    """A module's `__all__`: `__all__ = public(globals())`.
-
-    What a module defines for Paddle's users says so in its docstring, whose source is its name in
-    Paddle: "Paddle API `paddle.nn.ReLU`". Everything else is a helper.
-    """
-    module = names["__name__"]
-    defined = {name: x for name, x in names.items() if getattr(x, "__module__", None) == module}
-    return [name for name, x in defined.items() if f".{name}`" in (x.__doc__ or "")]

@@ -8,7 +8,7 @@
 - `value_error`, `type_error`, `not_supported`, `teach`: errors of what was given and expected;
   `require_one_of`, `require_floats`, `require_ndim`, `refuse_unsupported` raise them.
 - `as_operator` marks a function that is one operator of Paddle's, for mixed precision.
-- `slot` a place for a reader's own code; `public` the names of a module that are Paddle's.
+- `slot` a place for a reader's own code.
 """
 
 from ..engine.core import dtype as dt
@@ -32,4 +32,3 @@ from ..engine.ops.var import Var
 from .axes import axis_of, no_out, number, tensors, whole, whole_numbers
 from .casting import as_operator
 from .checks import refuse_unsupported, require_floats, require_ndim, require_one_of
-from .missing import public

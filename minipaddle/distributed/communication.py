@@ -34,9 +34,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):
     """Let `tensor` be the sum (op=ReduceOp.MAX: the maximum, …) of those of all ranks.
 
     Returns a task; with `sync_op=False` the tensor is ready after its `wait()`.
-    Source: Paddle API `paddle.distributed.all_reduce`.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.to_tensor([1.0, dist.get_rank()])
@@ -49,9 +47,8 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):
 
 
 def broadcast(tensor, src, group=None, sync_op=True):
-    """Let `tensor` be that of the rank `src`. Source: Paddle API `paddle.distributed.broadcast`.
+    """Let `tensor` be that of the rank `src`.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.to_tensor([float(dist.get_rank())])
@@ -66,9 +63,6 @@ def broadcast(tensor, src, group=None, sync_op=True):
 def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True):
     """`all_reduce`, for the rank `dst` alone; the tensors of the others stay.
 
-    Source: Paddle API `paddle.distributed.reduce`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.to_tensor([1.0])
@@ -84,9 +78,6 @@ def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True):
 def all_gather(tensor_list, tensor, group=None, sync_op=True):
     """Fill `tensor_list` with the tensors of all ranks; an empty list is extended.
 
-    Source: Paddle API `paddle.distributed.all_gather`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     found = []
@@ -101,9 +92,6 @@ def all_gather(tensor_list, tensor, group=None, sync_op=True):
 def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
     """`all_gather`, for the rank `dst` alone; the lists of the others stay.
 
-    Source: Paddle API `paddle.distributed.gather`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     found = []
@@ -121,9 +109,6 @@ def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
 def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=True):
     """Let `tensor` be the sum over the ranks of number `rank` of their lists.
 
-    Source: Paddle API `paddle.distributed.reduce_scatter`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.zeros([1])
@@ -140,9 +125,6 @@ def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=Tru
 def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True):
     """Let `tensor` be number `rank` of the list that the rank `src` gives.
 
-    Source: Paddle API `paddle.distributed.scatter`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x, parts = paddle.zeros([1]), [paddle.ones([1]), paddle.ones([1]) * 2]
@@ -164,9 +146,6 @@ def alltoall(out_tensor_list, in_tensor_list, group=None, sync_op=True):
     """Send number k of `in_tensor_list` to rank k; what came from rank k is number k of the other
     list, which is extended if it is empty.
 
-    Source: Paddle API `paddle.distributed.alltoall`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mine, found = 10 * dist.get_rank(), []
@@ -191,9 +170,6 @@ def alltoall_single(
 ):
     """`alltoall` of the rows of one tensor: as many for and from each rank as the sizes say.
 
-    Source: Paddle API `paddle.distributed.alltoall_single`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x, y = paddle.to_tensor([0, 1]) + 10 * dist.get_rank(), paddle.zeros([2], "int64")
@@ -210,9 +186,6 @@ def alltoall_single(
 def send(tensor, dst=0, group=None, sync_op=True):
     """Send `tensor` to the rank `dst`, which calls `recv`.
 
-    Source: Paddle API `paddle.distributed.send`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.ones([1]) * dist.get_rank()
@@ -234,9 +207,8 @@ def send(tensor, dst=0, group=None, sync_op=True):
 
 
 def recv(tensor, src=0, group=None, sync_op=True):
-    """Let `tensor` be what the rank `src` sends. Source: Paddle API `paddle.distributed.recv`.
+    """Let `tensor` be what the rank `src` sends.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.ones([1]) * dist.get_rank()
@@ -261,9 +233,8 @@ def recv(tensor, src=0, group=None, sync_op=True):
 
 
 def isend(tensor, dst, group=None):
-    """`send` that does not wait. Source: Paddle API `paddle.distributed.isend`.
+    """`send` that does not wait.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x, other = paddle.ones([1]) * dist.get_rank(), 1 - dist.get_rank()
@@ -281,9 +252,6 @@ def isend(tensor, dst, group=None):
 def irecv(tensor, src=None, group=None):
     """`recv` that does not wait: the tensor is ready after `wait()` of the task it returns.
 
-    Source: Paddle API `paddle.distributed.irecv`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.ones([1]) * dist.get_rank()
@@ -301,9 +269,6 @@ def irecv(tensor, src=None, group=None):
 class P2POp:
     """A send or receive to come: `op` is `isend` or `irecv`, `peer` the other rank.
 
-    Source: Paddle API `paddle.distributed.P2POp`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> dist.P2POp(dist.isend, paddle.ones([1]), peer=1).peer
     1
@@ -316,10 +281,8 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list) -> list[Work]:
-    """Begin several sends and receives; their tasks. Source: Paddle API
-    `paddle.distributed.batch_isend_irecv`.
+    """Begin several sends and receives; their tasks.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x, y, other = paddle.ones([1]), paddle.zeros([1]), 1 - dist.get_rank()
@@ -335,9 +298,8 @@ def batch_isend_irecv(p2p_op_list) -> list[Work]:
 
 
 def barrier(group=None) -> None:
-    """Wait until all ranks are here. Source: Paddle API `paddle.distributed.barrier`.
+    """Wait until all ranks are here.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.barrier()
     """
     here = group_of(group)
@@ -349,9 +311,7 @@ def wait(tensor, group=None, use_calc_stream=True) -> None:
     """Wait until `tensor` can be used: it can, where the task of what fills it was waited for.
 
     There is one queue of work for all groups: `group` and `use_calc_stream` change nothing.
-    Source: Paddle API `paddle.distributed.wait`.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.wait(paddle.ones([1]))
     """
     if tensor.place.is_gpu_place():

@@ -21,10 +21,8 @@ class DataParallel(Layer):
     comm_buffer_size: the MB of gradients that travel together
     last_comm_buffer_size: those of the last ones, which nothing is computed beside
     find_unused_parameters: may a backward leave parameters without a gradient?
-    `strategy` is Paddle's older way of saying so, and not used. Source: Paddle API
-    `paddle.DataParallel`.
+    `strategy` is Paddle's older way of saying so, and not used.
 
-    >>> import minipaddle as paddle
     >>> def work():
     ...     net = paddle.DataParallel(paddle.nn.Linear(1, 1, bias_attr=False))
     ...     net(paddle.to_tensor([[1.0 + paddle.distributed.get_rank()]])).backward()
@@ -57,7 +55,7 @@ class DataParallel(Layer):
     @contextmanager
     def no_sync(self):
         """Gradients stay local inside the block, and are averaged with those of the next
-        backward after it. Source: Paddle API `paddle.DataParallel.no_sync`.
+        backward after it.
         """
         before, AVERAGING.now = AVERAGING.now, False
         try:
@@ -66,15 +64,11 @@ class DataParallel(Layer):
             AVERAGING.now = before
 
     def scale_loss(self, loss):
-        """The loss itself: gradients are averaged, not added. Source: Paddle API
-        `paddle.DataParallel.scale_loss`.
-        """
+        """The loss itself: gradients are averaged, not added."""
         return loss
 
     def apply_collective_grads(self) -> None:
-        """Average the gradients that are there now. Source: Paddle API
-        `paddle.DataParallel.apply_collective_grads`.
-        """
+        """Average the gradients that are there now."""
         average_gradients(self._layers.parameters(), self.group)
 
     def state_dict(self, *args, **kwargs):

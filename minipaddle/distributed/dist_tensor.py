@@ -22,7 +22,7 @@ from .same import require_same, values_of
 
 class ReduceType:
     """How the terms of a `Partial` are combined. `kRedAll` and `kRedAny` of truth values are their
-    minimum and maximum. Source: Paddle API `paddle.distributed.ReduceType`.
+    minimum and maximum.
 
     >>> import minipaddle.distributed as dist
     >>> dist.Partial(dist.ReduceType.kRedMax)
@@ -98,10 +98,8 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     """The tensor `data`, of which all ranks have the same values, in pieces on a mesh.
 
     A parameter becomes one in pieces itself. All ranks of the mesh call it; ValueError on all of
-    them if shape, dtype or placements differ. Source: Paddle API
-    `paddle.distributed.shard_tensor`.
+    them if shape, dtype or placements differ.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
@@ -135,10 +133,8 @@ def cut_tensor(given: Tensor, mesh, placements, stop_gradient=None) -> Tensor:
 
 
 def reshard(dist_tensor, mesh, placements):
-    """The same tensor where it lies otherwise; gradients flow back. Source: Paddle API
-    `paddle.distributed.reshard`.
+    """The same tensor where it lies otherwise; gradients flow back.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
@@ -161,10 +157,8 @@ def reshard(dist_tensor, mesh, placements):
 
 
 def unshard_dtensor(dist_tensor):
-    """The tensor as each rank has it whole, off its mesh. Source: Paddle API
-    `paddle.distributed.unshard_dtensor`.
+    """The tensor as each rank has it whole, off its mesh.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh = dist.ProcessMesh([0, 1])
@@ -186,9 +180,8 @@ class Pieces:
     """Methods and properties that `Tensor` gets."""
 
     def is_dist(self) -> bool:
-        """Whether it lies in pieces on a mesh. Source: Paddle API `Tensor.is_dist`.
+        """Whether it lies in pieces on a mesh.
 
-        >>> import minipaddle as paddle
         >>> paddle.ones([2]).is_dist()
         False
         """
@@ -196,21 +189,19 @@ class Pieces:
 
     @property
     def placements(self) -> list | None:
-        """How it lies on each axis of its mesh. Source: Paddle API `Tensor.placements`."""
+        """How it lies on each axis of its mesh."""
         array = current.top.held(self)
         return [*array.placements] if sharded(array) else None
 
     @property
     def process_mesh(self) -> ProcessMesh | None:
-        """The mesh that it lies on. Source: Paddle API `Tensor.process_mesh`."""
+        """The mesh that it lies on."""
         array = current.top.held(self)
         return array.view.mesh if sharded(array) else None
 
     @property
     def num_shard(self) -> int | None:
-        """The number of its pieces, None if it does not lie in pieces. Source: Paddle API
-        `Tensor.num_shard`.
-        """
+        """The number of its pieces, None if it does not lie in pieces."""
         array = current.top.held(self)
         if not sharded(array):
             return None

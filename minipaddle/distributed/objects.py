@@ -46,9 +46,6 @@ def receive_object(here, src: int, tag: int):
 def all_gather_object(object_list, obj, group=None) -> None:
     """Extend `object_list` by the objects of all ranks.
 
-    Source: Paddle API `paddle.distributed.all_gather_object`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     found = []
@@ -75,9 +72,6 @@ def all_gather_object(object_list, obj, group=None) -> None:
 def broadcast_object_list(object_list, src, group=None) -> None:
     """Let the objects of the list be those of the rank `src`.
 
-    Source: Paddle API `paddle.distributed.broadcast_object_list`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     found = ["a", 1] if dist.get_rank() == 0 else [None, None]
@@ -99,9 +93,6 @@ def broadcast_object_list(object_list, src, group=None) -> None:
 def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None) -> None:
     """Let `out_object_list` hold number `rank` of the list that the rank `src` gives.
 
-    Source: Paddle API `paddle.distributed.scatter_object_list`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     found = []
@@ -123,8 +114,6 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
 def send_object_list(object_list, dst=None, group=None, dst_in_group=None) -> None:
     """Send a list of objects to the rank `dst`, which calls `recv_object_list`.
 
-    Source: Paddle API `paddle.distributed.send_object_list`.
-
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     found, right = [None, None], dist.get_rank() == 1
@@ -143,9 +132,6 @@ def send_object_list(object_list, dst=None, group=None, dst_in_group=None) -> No
 def recv_object_list(object_list, src=None, group=None, src_in_group=None) -> None:
     """Let the objects of the list be those that the rank `src` sends.
 
-    Source: Paddle API `paddle.distributed.recv_object_list`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     found = [None]

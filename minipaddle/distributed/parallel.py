@@ -23,10 +23,8 @@ def init_parallel_env(nccl_config=None) -> ProcessGroup:
     They are the ranks of `spawn`, or the processes that `mpiexec` or `launch` has started; if there
     are none, this is a world of one. With `set_device("gpu")` before, each rank takes a GPU of its
     own and they talk by NCCL. `PADDLE_PG_TIMEOUT` says for how many milliseconds a rank waits for
-    the others. `nccl_config` changes nothing here. Source: Paddle API
-    `paddle.distributed.init_parallel_env`.
+    the others. `nccl_config` changes nothing here.
 
-    >>> import minipaddle as paddle
     >>> def work():
     ...     return paddle.distributed.init_parallel_env()
     >>> paddle.distributed.spawn(work, nprocs=2).results[1]
@@ -57,9 +55,6 @@ def gpus() -> int:
 class ReduceOp:
     """How values of several ranks become one: SUM, MAX, MIN, PROD, or AVG, the mean.
 
-    Source: Paddle API `paddle.distributed.ReduceOp`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.to_tensor([1.0 + 2 * dist.get_rank()])
@@ -73,9 +68,8 @@ class ReduceOp:
 
 
 class ParallelEnv:
-    """What a rank knows of itself. Source: Paddle API `paddle.distributed.ParallelEnv`.
+    """What a rank knows of itself.
 
-    >>> import minipaddle as paddle
     >>> env = paddle.distributed.ParallelEnv()
     >>> env.rank, env.world_size
     (0, 1)
@@ -102,9 +96,6 @@ class ParallelEnv:
 def get_rank(group: ProcessGroup | None = None) -> int:
     """The number of this rank, among all or in a group (-1 if it is not of it).
 
-    Source: Paddle API `paddle.distributed.get_rank`.
-
-    >>> import minipaddle as paddle
     >>> paddle.distributed.get_rank()
     0
     """
@@ -112,9 +103,8 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 
 
 def get_world_size(group: ProcessGroup | None = None) -> int:
-    """How many ranks there are. Source: Paddle API `paddle.distributed.get_world_size`.
+    """How many ranks there are.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.get_world_size()
     1
     """
@@ -122,10 +112,8 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 
 def is_available() -> bool:
-    """Can ranks talk to each other here? Always: as threads. Source: Paddle API
-    `paddle.distributed.is_available`.
+    """Can ranks talk to each other here? Always: as threads.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.is_available()
     True
     """
@@ -133,10 +121,8 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Was `init_parallel_env` called, or is this a rank of `spawn`? Source: Paddle API
-    `paddle.distributed.is_initialized`.
+    """Was `init_parallel_env` called, or is this a rank of `spawn`?
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.is_initialized()
     False
     """
@@ -144,10 +130,8 @@ def is_initialized() -> bool:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """What carries the bytes: "THREADS", "MPI" or "NCCL". Source: Paddle API
-    `paddle.distributed.get_backend`.
+    """What carries the bytes: "THREADS", "MPI" or "NCCL".
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.get_backend()
     'THREADS'
     """
@@ -155,9 +139,8 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 
 
 def get_group(id: int = 0) -> ProcessGroup:
-    """The group number `id`. Source: Paddle API `paddle.distributed.get_group`.
+    """The group number `id`.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.get_group().ranks
     [0]
     """
@@ -170,10 +153,8 @@ def new_group(
     """A group of some ranks; None: of all. Every rank calls it, also those that are not in it.
 
     For these the group has no rank (-1) and cannot be talked in. `backend` must be that of the
-    world. `nccl_comm_init_option` and `nccl_config` change nothing here. Source: Paddle API
-    `paddle.distributed.new_group`.
+    world. `nccl_comm_init_option` and `nccl_config` change nothing here.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.new_group([0])
     <threads group 1: rank 0 of 1, [0]>
     """
@@ -227,9 +208,6 @@ class Outside:
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """Let go of a group; None: of all groups, and be alone again.
 
-    Source: Paddle API `paddle.distributed.destroy_process_group`.
-
-    >>> import minipaddle as paddle
     >>> paddle.distributed.destroy_process_group()
     """
     here = known()

@@ -21,15 +21,13 @@ from .same import parameters_of, require_same
 def parallelize(model, optimizer=None, mesh=None, config=None):
     """The model and the optimizer on a mesh, by default that of `fleet.init`; no code is changed.
 
-    config: `mp_config`, {"parallelize_plan": {name: plan or plans}}; a name is that of a layer
-    (`*` stands for any text) or of its `.weight` or `.bias`, and the mesh has an axis mp;
-    `dp_config`, {"sharding_level": 0}: from 1 to 3, the optimizer in `ShardingStage1`, `2` or `3`
-    along the mesh's axis dp; `pp_config`, {"split_spec": where}: the stages along its axis pp, by a
-    dict of layers' names and `SplitPoint`s, or by the name of a list of layers; `dist.to_static`
-    makes the model that trains in stages. What no plan cuts lies whole in each rank, as rank 0 has
-    it. Source: Paddle API `paddle.distributed.parallelize`.
+    config: `mp_config`, {"parallelize_plan": {name: plan or plans}}; a name is that of a layer (`*`
+    stands for any text) or of its `.weight` or `.bias`, and the mesh has an axis mp; `dp_config`,
+    {"sharding_level": 0}: from 1 to 3, the optimizer in `ShardingStage1`, `2` or `3` along the
+    mesh's axis dp; `pp_config`, {"split_spec": where}: the stages along its axis pp, by a dict of
+    layers' names and `SplitPoint`s, or by the name of a list of layers; `dist.to_static` makes the
+    model that trains in stages. What no plan cuts lies whole in each rank, as rank 0 has it.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.Linear(8, 4))
@@ -99,10 +97,8 @@ def to_distributed(model, optimizer, dataloader, device_num, node_num=1, config=
     `parallelize` does, with a plan.)
 
     device_num, node_num: the ranks on each machine, and the machines; ValueError if these are not
-        all ranks. A `config` with `sequence_parallel` is refused.
-    Source: Paddle API `paddle.distributed.to_distributed`.
+    all ranks. A `config` with `sequence_parallel` is refused.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     net = paddle.nn.Linear(2, 1)

@@ -39,7 +39,7 @@ class Plan:
 
 class ColWiseParallel(Plan):
     """Columns of the weight, and the bias, in pieces; with `gather_output` each rank gets all of
-    the result. Source: Paddle API `paddle.distributed.ColWiseParallel`.
+    the result.
 
     >>> import minipaddle.distributed as dist
     >>> dist.ColWiseParallel().gather_output
@@ -62,7 +62,7 @@ class ColWiseParallel(Plan):
 
 class RowWiseParallel(Plan):
     """Rows of the weight in pieces. With `is_input_parallel=False` the input is cut along its last
-    axis first. Source: Paddle API `paddle.distributed.RowWiseParallel`.
+    axis first.
 
     >>> import minipaddle.distributed as dist
     >>> dist.RowWiseParallel().is_input_parallel
@@ -84,8 +84,7 @@ class RowWiseParallel(Plan):
 
 
 class PrepareLayerInput(Plan):
-    """`fn(process_mesh)` is a hook before `forward`. Source: Paddle API
-    `paddle.distributed.PrepareLayerInput`.
+    """`fn(process_mesh)` is a hook before `forward`.
 
     >>> import minipaddle.distributed as dist
     >>> plan = dist.PrepareLayerInput(lambda mesh: lambda layer, inputs: inputs)
@@ -101,8 +100,7 @@ class PrepareLayerInput(Plan):
 
 
 class PrepareLayerOutput(PrepareLayerInput):
-    """`fn(process_mesh)` is a hook after `forward`. Source: Paddle API
-    `paddle.distributed.PrepareLayerOutput`.
+    """`fn(process_mesh)` is a hook after `forward`.
 
     >>> import minipaddle.distributed as dist
     >>> plan = dist.PrepareLayerOutput(lambda mesh: lambda layer, inputs, outputs: outputs)
@@ -138,8 +136,7 @@ class Sequence(Plan):
 
 
 class SequenceParallelBegin(Sequence):
-    """The result of a layer, the last before a range in sequence parallel, in pieces. Source:
-    Paddle API `paddle.distributed.SequenceParallelBegin`.
+    """The result of a layer, the last before a range in sequence parallel, in pieces.
 
     >>> import minipaddle.distributed as dist
     >>> dist.SequenceParallelBegin().need_transpose
@@ -155,8 +152,7 @@ class SequenceParallelBegin(Sequence):
 
 
 class SequenceParallelEnd(Sequence):
-    """The input of a layer, the first after a range in sequence parallel, whole. Source: Paddle
-    API `paddle.distributed.SequenceParallelEnd`.
+    """The input of a layer, the first after a range in sequence parallel, whole.
 
     >>> import minipaddle.distributed as dist
     >>> dist.SequenceParallelEnd(need_transpose=False).need_transpose
@@ -173,7 +169,6 @@ class SequenceParallelEnd(Sequence):
 
 class SequenceParallelEnable(Sequence):
     """A layer that computes on pieces of the sequence; what goes in is [batch, sequence, width].
-    Source: Paddle API `paddle.distributed.SequenceParallelEnable`.
 
     >>> import minipaddle.distributed as dist
     >>> plan = dist.SequenceParallelEnable()
@@ -196,8 +191,7 @@ class SequenceParallelEnable(Sequence):
 
 
 class SequenceParallelDisable(Sequence):
-    """A layer in a range in sequence parallel that takes whole sequences. Source: Paddle API
-    `paddle.distributed.SequenceParallelDisable`.
+    """A layer in a range in sequence parallel that takes whole sequences.
 
     >>> import minipaddle.distributed as dist
     >>> dist.SequenceParallelDisable().need_transpose

@@ -110,9 +110,6 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     returned in each. Raises the error of the first rank that failed. Threads end with the process,
     whatever `daemon` says.
 
-    Source: Paddle API `paddle.distributed.spawn`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     x = paddle.to_tensor([1.0 + dist.get_rank()])

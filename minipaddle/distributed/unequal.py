@@ -15,7 +15,6 @@ def joined_mean(loss, count: int, group=None):
     The average of these over the ranks is the mean loss of the joined batch, and so with gradients.
     All ranks call it. Ranks that have no sample give a loss of zero and count=0.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.unequal import joined_mean
     >>> def work():
     ...     x = [[2.0, 4.0, 6.0], [8.0]][paddle.distributed.get_rank()]

@@ -20,9 +20,6 @@ def parameters(*values):
 class Distribution:
     """The base: a density `log_prob(value)` and a way to draw, `rsample(shape)`.
 
-    Source: Paddle API `paddle.distribution.Distribution`.
-
-    >>> import minipaddle as paddle
     >>> paddle.distribution.Normal([0.0, 1.0], 1.0).sample([3]).shape
     [3, 2]
     """
@@ -101,9 +98,6 @@ class Distribution:
 class Independent(Distribution):
     """The last `reinterpreted_batch_rank` axes of a batch as one event: densities are summed.
 
-    Source: Paddle API `paddle.distribution.Independent`.
-
-    >>> import minipaddle as paddle
     >>> base = paddle.distribution.Normal(paddle.zeros([2, 3]), paddle.ones([2, 3]))
     >>> paddle.distribution.Independent(base, 1).entropy().shape
     [2]
@@ -143,9 +137,7 @@ DIVERGENCES = {}
 
 
 def register_kl(cls_p, cls_q):
-    """Decorator: the divergence of two classes. Source: Paddle API
-    `paddle.distribution.register_kl`.
-    """
+    """Decorator: the divergence of two classes."""
 
     def register(function):
         DIVERGENCES[cls_p, cls_q] = function
@@ -157,9 +149,6 @@ def register_kl(cls_p, cls_q):
 def kl_divergence(p, q):
     """∫ p log(p / q): the extra nats to encode draws from p with the code for q.
 
-    Source: Paddle API `paddle.distribution.kl_divergence`.
-
-    >>> import minipaddle as paddle
     >>> p, q = paddle.distribution.Normal(0.0, 1.0), paddle.distribution.Normal(1.0, 1.0)
     >>> paddle.distribution.kl_divergence(p, q).item()
     0.5

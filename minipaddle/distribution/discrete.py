@@ -17,9 +17,6 @@ __all__ = ["Bernoulli", "Categorical"]
 class Bernoulli(Distribution):
     """1 with probability `probs`, else 0. Probabilities are kept off 0 and 1, as in Paddle.
 
-    Source: Paddle API `paddle.distribution.Bernoulli`.
-
-    >>> import minipaddle as paddle
     >>> paddle.distribution.Bernoulli(0.5).prob(paddle.to_tensor([0.0, 1.0])).tolist()
     [0.5, 0.5]
     """
@@ -60,10 +57,8 @@ class Categorical(Distribution):
 
     As in Paddle, `probs` and `log_prob` take `logits` for weights and divide them by their sum;
     `sample`, `entropy` and `kl_divergence` take them for logarithms. Logarithms of probabilities
-    (log_softmax) are what the second expect, probabilities what the first do. Source: Paddle API
-    `paddle.distribution.Categorical`.
+    (log_softmax) are what the second expect, probabilities what the first do.
 
-    >>> import minipaddle as paddle
     >>> dice = paddle.distribution.Categorical(paddle.ones([6]))
     >>> round(dice.probs(paddle.to_tensor([2])).item(), 4), round(dice.entropy().item(), 4)
     (0.1667, 1.7918)

@@ -23,10 +23,8 @@ class Transform:
     `_forward_log_det_jacobian`, log |dy/dx|.
 
     Called with a tensor it is `forward`; with a distribution it gives that of y; with another
-    transform, the chain that begins with that one. Source: Paddle API
-    `paddle.distribution.Transform`.
+    transform, the chain that begins with that one.
 
-    >>> import minipaddle as paddle
     >>> square = paddle.distribution.ChainTransform(
     ...     [paddle.distribution.PowerTransform(paddle.to_tensor(2.0))])
     >>> square.inverse(square(paddle.to_tensor([3.0]))).tolist()
@@ -81,10 +79,7 @@ def tensor_of(transform, x):
 
 
 class AbsTransform(Transform):
-    """y = |x|, whose inverse is the pair (-y, y); it has no density.
-
-    Source: Paddle API `paddle.distribution.AbsTransform`.
-    """
+    """y = |x|, whose inverse is the pair (-y, y); it has no density."""
 
     def _forward(self, x):
         return e.abs(x)
@@ -98,9 +93,8 @@ class AbsTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """y = loc + scale · x. Source: Paddle API `paddle.distribution.AffineTransform`.
+    """y = loc + scale · x.
 
-    >>> import minipaddle as paddle
     >>> f = paddle.distribution.AffineTransform(paddle.to_tensor(1.0), paddle.to_tensor(2.0))
     >>> f.forward(paddle.to_tensor([3.0])).tolist(), f.inverse(paddle.to_tensor([7.0])).tolist()
     ([7.0], [3.0])
@@ -121,9 +115,8 @@ class AffineTransform(Transform):
 
 
 class ExpTransform(Transform):
-    """y = eˣ. Source: Paddle API `paddle.distribution.ExpTransform`.
+    """y = eˣ.
 
-    >>> import minipaddle as paddle
     >>> paddle.distribution.ExpTransform().inverse(paddle.to_tensor([1.0])).tolist()
     [0.0]
     """
@@ -139,7 +132,7 @@ class ExpTransform(Transform):
 
 
 class PowerTransform(Transform):
-    """y = x^power, for positive x. Source: Paddle API `paddle.distribution.PowerTransform`."""
+    """y = x^power, for positive x."""
 
     def __init__(self, power):
         super().__init__()
@@ -156,7 +149,7 @@ class PowerTransform(Transform):
 
 
 class SigmoidTransform(Transform):
-    """y = 1 / (1 + e⁻ˣ). Source: Paddle API `paddle.distribution.SigmoidTransform`."""
+    """y = 1 / (1 + e⁻ˣ)."""
 
     def _forward(self, x):
         return sigmoid(x)
@@ -169,7 +162,7 @@ class SigmoidTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """y = tanh x. Source: Paddle API `paddle.distribution.TanhTransform`."""
+    """y = tanh x."""
 
     def _forward(self, x):
         return tanh(x)
@@ -182,10 +175,7 @@ class TanhTransform(Transform):
 
 
 class ChainTransform(Transform):
-    """One transform after the other, the first one first.
-
-    Source: Paddle API `paddle.distribution.ChainTransform`.
-    """
+    """One transform after the other, the first one first."""
 
     def __init__(self, transforms):
         super().__init__()
@@ -205,10 +195,8 @@ class ChainTransform(Transform):
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of transformed draws. Source: Paddle API
-    `paddle.distribution.TransformedDistribution`.
+    """The distribution of transformed draws.
 
-    >>> import minipaddle as paddle
     >>> D = paddle.distribution
     >>> lognormal = D.TransformedDistribution(D.Normal(0.0, 1.0), [D.ExpTransform()])
     >>> one = paddle.to_tensor(2.0)

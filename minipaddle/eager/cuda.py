@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.missing import namespace, public
+from ..core.missing import namespace
 from ..engine.eager.device import as_place
 from .devices import is_compiled_with_cuda
 from .devices import synchronize as wait
@@ -12,9 +12,8 @@ from .gpu import CUDAPlace, gpu
 
 
 def device_count() -> int:
-    """How many GPUs can be used. Source: Paddle API `paddle.device.cuda.device_count`.
+    """How many GPUs can be used.
 
-    >>> import minipaddle as paddle
     >>> paddle.device.cuda.device_count() >= 0
     True
     """
@@ -22,14 +21,12 @@ def device_count() -> int:
 
 
 def synchronize(device=None) -> None:
-    """Wait until the GPU has done all work given to it. Source: Paddle API
-    `paddle.device.cuda.synchronize`.
-    """
+    """Wait until the GPU has done all work given to it."""
     wait("gpu" if device is None else device)
 
 
 def get_device_name(device=None) -> str:
-    """What the GPU calls itself. Source: Paddle API `paddle.device.cuda.get_device_name`."""
+    """What the GPU calls itself."""
     return get_device_properties(device).name
 
 
@@ -44,10 +41,7 @@ class Properties(NamedTuple):
 
 
 def get_device_properties(device=None) -> Properties:
-    """Name, compute capability and sizes of a GPU; RuntimeError with the reason without one.
-
-    Source: Paddle API `paddle.device.cuda.get_device_properties`.
-    """
+    """Name, compute capability and sizes of a GPU; RuntimeError with the reason without one."""
     device = 0 if device is None else device
     place = as_place(f"gpu:{device}" if isinstance(device, int) else device)
     found = place.module.cuda.runtime.getDeviceProperties(place.index)
@@ -56,9 +50,7 @@ def get_device_properties(device=None) -> Properties:
 
 
 def get_device_capability(device=None) -> tuple[int, int]:
-    """The compute capability (major, minor) of a GPU. Source: Paddle API
-    `paddle.device.cuda.get_device_capability`.
-    """
+    """The compute capability (major, minor) of a GPU."""
     return get_device_properties(device)[1:3]
 
 
@@ -68,16 +60,12 @@ def pool():
 
 
 def memory_allocated(device=None) -> int:
-    """Bytes that arrays hold on the GPU. Source: Paddle API
-    `paddle.device.cuda.memory_allocated`.
-    """
+    """Bytes that arrays hold on the GPU."""
     return pool().used_bytes()
 
 
 def memory_reserved(device=None) -> int:
-    """Bytes that CuPy's pool has taken from the driver. Source: Paddle API
-    `paddle.device.cuda.memory_reserved`.
-    """
+    """Bytes that CuPy's pool has taken from the driver."""
     return pool().total_bytes()
 
 
@@ -87,19 +75,21 @@ peak_before = [0]
 
 def max_memory_reserved(device=None) -> int:
     """The most bytes that CuPy's pool has taken from the driver so far; as `memory_reserved`, with
-    RuntimeError without a GPU. Source: Paddle API `paddle.device.cuda.max_memory_reserved`.
+    RuntimeError without a GPU.
     """
     return max(*peak_before, memory_reserved(device))
 
 
 def empty_cache() -> None:
-    """Give the memory that no array holds back to the driver. Source: Paddle API
-    `paddle.device.cuda.empty_cache`.
-    """
+    """Give the memory that no array holds back to the driver."""
     if is_compiled_with_cuda():
         peak_before[0] = max_memory_reserved()
         pool().free_all_blocks()
 
 
-__all__ = public(globals())
+__all__ = [
+    "device_count", "empty_cache", "get_device_capability", "get_device_name",
+    "get_device_properties", "max_memory_reserved", "memory_allocated", "memory_reserved",
+    "synchronize",
+]  # fmt: skip
 __getattr__ = namespace("paddle.device.cuda", globals())

@@ -23,7 +23,6 @@ def hessian_vector(y, xs, vectors) -> list:
     The Hessian itself is never made. Row i of it is the gradient of the slope ∂y/∂xᵢ, so its
     product with v is the gradient of the one number Σ vᵢ ∂y/∂xᵢ.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     >>> (hv,) = paddle.autograd.hessian_vector((x**3).sum(), [x], [paddle.ones([2])])
     >>> hv.tolist()
@@ -39,9 +38,8 @@ def jacobian(ys, xs, batch_axis=None):
 
     Of several `ys` or `xs` (lists or tuples) every pair gives one: a tuple for several `xs`, in a
     tuple for several `ys`. All are computed at once and can be differentiated again. Raises
-    NotImplementedError for a `batch_axis`. Source: Paddle API `paddle.autograd.jacobian`.
+    NotImplementedError for a `batch_axis`.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     >>> paddle.autograd.jacobian(x * x, x).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
@@ -59,11 +57,9 @@ def hessian(ys, xs, batch_axis=None):
     """∂²y/∂xᵢ∂xⱼ of one number y, as a tensor of the shape of `xs` twice over.
 
     For several `xs` (a list or tuple) a tuple of tuples, the block of every pair. Row after row is
-    a product with a unit vector, and can be differentiated again. Raises ValueError if `ys` is
-    more than one number, NotImplementedError for a `batch_axis`. Source: Paddle API
-    `paddle.autograd.hessian`.
+    a product with a unit vector, and can be differentiated again. Raises ValueError if `ys` is more
+    than one number, NotImplementedError for a `batch_axis`.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     >>> paddle.autograd.hessian(x[0] * x[0] * x[1], x).tolist()
     [[4.0, 2.0], [2.0, 0.0]]

@@ -16,9 +16,8 @@ Place.get_device_id = Place.gpu_device_id = lambda self: self.index
 class CUDAPinnedPlace(Place):
     """Page-locked memory of the host: no tensor lives there, so `isinstance` is always False.
 
-    Raises RuntimeError when it is called. Source: Paddle API `paddle.CUDAPinnedPlace`.
+    Raises RuntimeError when it is called.
 
-    >>> import minipaddle as paddle
     >>> isinstance(paddle.ones([1]).place, paddle.CUDAPinnedPlace)
     False
     """
@@ -35,9 +34,6 @@ class CUDAPinnedPlace(Place):
 def get_device(input=None) -> str:
     """The current device, or that of a tensor, such as "cpu" or "gpu:0".
 
-    Source: Paddle API `paddle.device.get_device`.
-
-    >>> import minipaddle as paddle
     >>> paddle.get_device(paddle.ones([1]).cpu())
     'cpu'
     """
@@ -45,9 +41,8 @@ def get_device(input=None) -> str:
 
 
 def is_compiled_with_cuda() -> bool:
-    """Is there a GPU that works? Source: Paddle API `paddle.is_compiled_with_cuda`.
+    """Is there a GPU that works?
 
-    >>> import minipaddle as paddle
     >>> paddle.is_compiled_with_cuda() in (True, False)
     True
     """
@@ -57,7 +52,6 @@ def is_compiled_with_cuda() -> bool:
 def synchronize(device=None) -> None:
     """Wait until a GPU has done all work given to it; nothing to wait for on the CPU.
 
-    >>> import minipaddle as paddle
     >>> paddle.device.synchronize()
     """
     place = chosen.now if device is None else as_place(device)

@@ -29,10 +29,8 @@ class Capsule:
 def from_dlpack(dlpack, *, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another framework's (anything with `__dlpack__`), or a capsule.
 
-    Writing in place to one changes the other, unless `copy` is True. Source: Paddle API
-    `paddle.from_dlpack`.
+    Writing in place to one changes the other, unless `copy` is True.
 
-    >>> import minipaddle as paddle
     >>> import numpy
     >>> paddle.from_dlpack(numpy.arange(3)).tolist()
     [0, 1, 2]
@@ -47,9 +45,6 @@ def from_dlpack(dlpack, *, copy: bool | None = None) -> Tensor:
 def to_dlpack(x):
     """The tensor's memory as a capsule, which another framework can take over once.
 
-    Source: Paddle API `paddle.utils.dlpack.to_dlpack`.
-
-    >>> import minipaddle as paddle
     >>> paddle.from_dlpack(paddle.to_dlpack(paddle.ones([2]))).tolist()
     [1.0, 1.0]
     """

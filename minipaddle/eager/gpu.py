@@ -24,9 +24,8 @@ def gpu() -> ArrayModule | str:
 
 
 class CUDAPlace(Place):
-    """GPU number `id`. Source: Paddle API `paddle.CUDAPlace`.
+    """GPU number `id`.
 
-    >>> import minipaddle as paddle
     >>> paddle.CUDAPlace(1)
     Place(gpu:1)
     """

@@ -53,19 +53,17 @@ class Further:
 
     @property
     def type(self) -> str:
-        """What kind of tensor: always dense. Source: Paddle API `Tensor.type`."""
+        """What kind of tensor: always dense."""
         return "DENSE_TENSOR"
 
     @property
     def inplace_version(self) -> int:
-        """How often its memory was written in place. Source: Paddle API
-        `Tensor.inplace_version`.
-        """
+        """How often its memory was written in place."""
         return writes(id(owner(self.array)))[1]
 
     @property
     def requires_grad(self) -> bool:
-        """The opposite of `stop_gradient`. Source: Paddle API `Tensor.requires_grad`."""
+        """The opposite of `stop_gradient`."""
         return not self.stop_gradient
 
     @requires_grad.setter
@@ -73,9 +71,8 @@ class Further:
         self.stop_gradient = not value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad`; returns itself. Source: Paddle API `Tensor.requires_grad_`.
+        """Set `requires_grad`; returns itself.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.ones([2])
         >>> x.requires_grad_().stop_gradient
         False
@@ -84,7 +81,7 @@ class Further:
         return self
 
     def detach_(self) -> Tensor:
-        """Forget the past. Source: Paddle API `Tensor.detach_`."""
+        """Forget the past."""
         self.record, self.stop_gradient = None, True
         return self
 
@@ -92,9 +89,8 @@ class Further:
         """The single value as a Python number: the only one, number `k` in row-major order
         (`item(k)`), or the one at an index (`item(i, j)`).
 
-        Raises ValueError if there is no such element. Source: Paddle API `Tensor.item`.
+        Raises ValueError if there is no such element.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.to_tensor([[1.5, 2.5]])
         >>> x.item(1), x.item(0, 0), paddle.to_tensor([[2.5]]).item()
         (2.5, 1.5, 2.5)
@@ -102,16 +98,14 @@ class Further:
         return Values.item(element(self, args) if args else self)
 
     def value(self) -> Tensor:
-        """Itself. Source: Paddle API `Tensor.value`."""
+        """Itself."""
         return self
 
     get_tensor = value
 
     @property
     def data(self) -> Tensor:
-        """Itself; assigning another tensor takes over its memory. Source: Paddle API
-        `Tensor.data`.
-        """
+        """Itself; assigning another tensor takes over its memory."""
         return self
 
     @data.setter
@@ -121,7 +115,6 @@ class Further:
     def retain_grads(self) -> None:
         """Keep `.grad` of a computed tensor too.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.to_tensor([3.0], stop_gradient=False)
         >>> y = x * 2
         >>> y.retain_grads()
@@ -135,9 +128,6 @@ class Further:
     def apply(self, func) -> Tensor:
         """`func` of this tensor. Raises RuntimeError if it wants a gradient.
 
-        Source: Paddle API `Tensor.apply`.
-
-        >>> import minipaddle as paddle
         >>> x = paddle.ones([2])
         >>> x.apply(lambda t: t * 3).tolist()
         [3.0, 3.0]
@@ -149,9 +139,8 @@ class Further:
         return func(self)
 
     def apply_(self, func) -> Tensor:
-        """`apply` in place. Source: Paddle API `Tensor.apply_`.
+        """`apply` in place.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.ones([2])
         >>> x.apply_(lambda t: t * 3).tolist()
         [3.0, 3.0]
@@ -186,9 +175,8 @@ class Further:
         )
 
     def gradient(self):
-        """`.grad` as a NumPy array. Source: Paddle API `Tensor.gradient`.
+        """`.grad` as a NumPy array.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.to_tensor([3.0], stop_gradient=False)
         >>> (x * x).backward()
         >>> x.gradient().tolist()
@@ -210,7 +198,7 @@ class Further:
     # ---- memory ------------------------------------------------------------------------------
 
     def data_ptr(self) -> int:
-        """The address of the first element. Source: Paddle API `Tensor.data_ptr`."""
+        """The address of the first element."""
         pointer = getattr(self.array, "ctypes", None) or self.array.data
         return getattr(pointer, "data", None) or pointer.ptr
 
@@ -220,24 +208,20 @@ class Further:
         return [s // self.array.itemsize for s in self.array.strides]
 
     def stride(self, dim: int | None = None):
-        """`strides`, or that of one axis. Source: Paddle API `Tensor.stride`.
+        """`strides`, or that of one axis.
 
-        >>> import minipaddle as paddle
         >>> paddle.ones([2, 3]).stride()
         [3, 1]
         """
         return self.strides if dim is None else self.strides[dim]
 
     def get_strides(self) -> list[int]:
-        """`strides` as a method. Source: Paddle API `Tensor.get_strides`."""
+        """`strides` as a method."""
         return self.strides
 
     def is_contiguous(self) -> bool:
         """Do the elements lie in row-major order without gaps?
 
-        Source: Paddle API `Tensor.is_contiguous`.
-
-        >>> import minipaddle as paddle
         >>> paddle.ones([2, 3]).T.is_contiguous()
         False
         """
@@ -246,16 +230,13 @@ class Further:
     def contiguous(self):
         """In row-major order without gaps: itself if it is so already, else a copy.
 
-        Source: Paddle API `Tensor.contiguous`.
-
-        >>> import minipaddle as paddle
         >>> paddle.ones([2, 3]).T.contiguous().is_contiguous()
         True
         """
         return self if self.is_contiguous() else assign(self)
 
     def copy_(self, other, blocking: bool = True):
-        """`set_value`, returning the tensor. Source: Paddle API `Tensor.copy_`."""
+        """`set_value`, returning the tensor."""
         self.set_value(other)
         return self
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from ..core.missing import public
 from ..engine.core.dispatch import Recording, current
 
 
 def no_grad(func=None):
     """Keep no tape: `with paddle.no_grad(): ...`, `@paddle.no_grad()`, or `paddle.no_grad(f)`.
 
-    Source: Paddle API `paddle.no_grad`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.ones([1]).requires_grad_()
     >>> with paddle.no_grad():
     ...     y = x * 2
@@ -22,9 +18,8 @@ def no_grad(func=None):
 
 
 def enable_grad(func=None):
-    """Keep a tape again, inside `no_grad`. Source: Paddle API `paddle.enable_grad`.
+    """Keep a tape again, inside `no_grad`.
 
-    >>> import minipaddle as paddle
     >>> with paddle.no_grad(), paddle.enable_grad():
     ...     paddle.is_grad_enabled()
     True
@@ -35,9 +30,6 @@ def enable_grad(func=None):
 class set_grad_enabled(Recording):
     """Keep a tape from now on, or none; as a context, until the block ends.
 
-    Source: Paddle API `paddle.set_grad_enabled`.
-
-    >>> import minipaddle as paddle
     >>> with paddle.set_grad_enabled(False):
     ...     paddle.is_grad_enabled()
     False
@@ -52,13 +44,12 @@ class set_grad_enabled(Recording):
 
 
 def is_grad_enabled() -> bool:
-    """Is a tape kept? Source: Paddle API `paddle.is_grad_enabled`.
+    """Is a tape kept?
 
-    >>> import minipaddle as paddle
     >>> paddle.is_grad_enabled()
     True
     """
     return current.top.recording
 
 
-__all__ = public(globals())
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]

@@ -11,10 +11,8 @@ from ..engine.eager.tensor import wrap
 class saved_tensors_hooks:
     """While the block runs, keep `pack_hook(tensor)` for backward instead of the tensor itself.
 
-    `unpack_hook` turns it into a tensor again. Source: Paddle API
-    `paddle.autograd.saved_tensors_hooks`.
+    `unpack_hook` turns it into a tensor again.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([3.0], stop_gradient=False)
     >>> with paddle.autograd.saved_tensors_hooks(lambda t: t.numpy(), paddle.to_tensor):
     ...     y = x * x

@@ -30,9 +30,8 @@ class Placed:
         """On another device, in another dtype, or as another tensor is; gradients flow back.
 
         `x.to("gpu")`, `x.to("float64")`, `x.to("cpu", "int32")`, `x.to(other)`; by keyword
-        `device`, `dtype`, `other`, `blocking`. Source: Paddle API `Tensor.to`.
+        `device`, `dtype`, `other`, `blocking`.
 
-        >>> import minipaddle as paddle
         >>> paddle.ones([2]).to("cpu", dtype="int64").dtype
         paddle.int64
         """
@@ -41,9 +40,8 @@ class Placed:
         return out if place is None or place == out.place else move_to(out, place)
 
     def cpu(self) -> Var:
-        """On the CPU. Source: Paddle API `Tensor.cpu`.
+        """On the CPU.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.ones([2])
         >>> x.cpu().place
         Place(cpu)
@@ -51,11 +49,11 @@ class Placed:
         return self.to("cpu")
 
     def cuda(self, device_id: int | None = None, blocking: bool = True) -> Var:
-        """On a GPU. Source: Paddle API `Tensor.cuda`."""
+        """On a GPU."""
         return self.to(f"gpu:{device_id or 0}")
 
     def pin_memory(self, blocking: bool = True) -> Var:
-        """Itself: CuPy copies from ordinary memory. Source: Paddle API `Tensor.pin_memory`."""
+        """Itself: CuPy copies from ordinary memory."""
         return self
 
 

@@ -28,9 +28,6 @@ options = Options()
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):
     """How tensors are printed; what is not given stays as it was.
 
-    Source: Paddle API `paddle.set_printoptions`.
-
-    >>> import minipaddle as paddle
     >>> paddle.set_printoptions(precision=2)
     >>> paddle.to_tensor([0.5, 1.0])
     Tensor(shape=[2], dtype=float32, place=Place(cpu), stop_gradient=True,

@@ -27,11 +27,9 @@ def recompute(function, *args, **kwargs):
     """What `function(*args)` returns; instead of its intermediate values the arguments are kept.
 
     A backward computes the function again, with the same random numbers. `preserve_rng_state`
-    (True) and `use_reentrant` (either way is the same here) are taken out of `kwargs`.
-    Source: Paddle API `paddle.distributed.fleet.utils.recompute`; Chen et al., "Training Deep Nets
-    with Sublinear Memory Cost", 2016.
+    (True) and `use_reentrant` (either way is the same here) are taken out of `kwargs`. Source: Chen
+    et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.fleet.utils import recompute
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     >>> recompute(lambda x: paddle.exp(x).sum(), x).backward()

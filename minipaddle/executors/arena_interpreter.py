@@ -29,7 +29,7 @@ class OverwrittenError(AssertionError):
 class ArenaRun:
     """Runs programs like `ir.interpreter.Run`, in the memory of their plans.
 
-    >>> import numpy, minipaddle as paddle
+    >>> import numpy
     >>> from minipaddle.executors.arena_interpreter import ArenaRun
     >>> from minipaddle.ir.parser import parse
     >>> double = parse("program p(x: float32[2]) { v1 = add(x, x) : float32[2] return v1 }")

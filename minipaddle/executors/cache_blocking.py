@@ -293,7 +293,7 @@ def cut(region: Program) -> Blocks | None:
 class BlockedRun(Run):
     """Runs programs like the interpreter, with large groups in blocks.
 
-    >>> import numpy, minipaddle as paddle
+    >>> import numpy
     >>> from minipaddle.executors.cache_blocking import BlockedRun
     >>> from minipaddle.engine.passes.manager import optimized
     >>> @paddle.jit.to_static

@@ -26,7 +26,7 @@ PASSES = {
 class Interpreted:
     """A program after the passes. A call runs it like `ir.interpreter.Run`.
 
-    >>> import numpy, minipaddle as paddle
+    >>> import numpy
     >>> from minipaddle.executors.interpreted import Interpreted
     >>> @paddle.jit.to_static
     ... def f(x):

@@ -44,7 +44,6 @@ def write(
     an unknown processor or method.
 
     >>> import os, tempfile
-    >>> import minipaddle as paddle
     >>> folder = tempfile.mkdtemp()
     >>> spec = [paddle.static.InputSpec([1, 4])]
     >>> paddle.jit.save(paddle.nn.Linear(4, 2), folder, spec, format="c", processor="x86-64-v3")

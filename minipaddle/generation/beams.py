@@ -18,7 +18,6 @@ def search_beams(decoder: Decoder, prompt, n: int, end=None, penalty: float = 0.
 
     Each slot of the decoder holds a beam.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.generation import Decoder, search_beams
     >>> net = paddle.text.GPT(5, width=8, layers=1, heads=2, context=8)
     >>> len(search_beams(Decoder(net, slots=3), [1, 2], 4))

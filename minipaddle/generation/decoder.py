@@ -18,7 +18,6 @@ class Decoder:
     cache that `net.make_cache(slots, context)` gave. It is put into evaluation mode. Programs are
     made for lengths and reaches that are powers of two, so there are few of them.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.generation import Decoder
     >>> net = paddle.text.GPT(5, width=8, layers=1, heads=2, context=8)
     >>> decoder = Decoder(net, slots=2)

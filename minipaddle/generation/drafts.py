@@ -35,7 +35,6 @@ def write_with_draft(
 ) -> list[int]:  # fmt: skip
     """The n tokens that follow a prompt, or those before the token `end`; `ahead` drafts a run.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.generation import Decoder, Sampler, write_with_draft
     >>> large = Decoder(paddle.text.GPT(5, width=8, layers=2, heads=2, context=8))
     >>> small = Decoder(paddle.text.GPT(5, width=4, layers=1, heads=1, context=8))

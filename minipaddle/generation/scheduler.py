@@ -56,7 +56,6 @@ class Slot:
 class Scheduler:
     """Writes the texts of all requests that were submitted, `decoder.slots` at a time.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.generation import Decoder, Request, Sampler, Scheduler
     >>> net = paddle.text.GPT(5, width=8, layers=1, heads=2, context=8)
     >>> scheduler = Scheduler(Decoder(net, slots=2))

@@ -13,9 +13,6 @@ __all__ = ["Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgB
 class Callback:
     """The base: define the methods you need; `self.model` and `self.params` are set before.
 
-    Source: Paddle API `paddle.callbacks.Callback`.
-
-    >>> import minipaddle as paddle
     >>> class Counting(paddle.callbacks.Callback):
     ...     steps = 0
     ...     def on_train_batch_end(self, step, logs=None):
@@ -95,10 +92,7 @@ class Callbacks:
 
 
 class ProgBarLogger(Callback):
-    """Tell how it goes: nothing (verbose=0), a bar (1), or a line every `log_freq` batches (2).
-
-    Source: Paddle API `paddle.callbacks.ProgBarLogger`.
-    """
+    """Tell how it goes: nothing (verbose=0), a bar (1), or a line every `log_freq` batches (2)."""
 
     def __init__(self, log_freq: int = 1, verbose: int = 2):
         super().__init__()
@@ -169,10 +163,7 @@ class ProgBarLogger(Callback):
 
 
 class LRScheduler(Callback):
-    """Step the optimizer's schedule after every batch, or after every epoch.
-
-    Source: Paddle API `paddle.callbacks.LRScheduler`.
-    """
+    """Step the optimizer's schedule after every batch, or after every epoch."""
 
     def __init__(self, by_step: bool = True, by_epoch: bool = False):
         super().__init__()
@@ -195,10 +186,7 @@ class LRScheduler(Callback):
 
 
 class ModelCheckpoint(Callback):
-    """Save the model every `save_freq` epochs under `save_dir`, and at the end as `final`.
-
-    Source: Paddle API `paddle.callbacks.ModelCheckpoint`.
-    """
+    """Save the model every `save_freq` epochs under `save_dir`, and at the end as `final`."""
 
     def __init__(self, save_freq: int = 1, save_dir: str | None = None):
         super().__init__()
@@ -221,9 +209,8 @@ class ModelCheckpoint(Callback):
 class EarlyStopping(Callback):
     """Stop when the evaluation's `monitor` has not improved by `min_delta` `patience` times.
 
-    `mode` "min" or "max" says which way is better ("auto": max for what is called acc…);
-    the first value must beat `baseline`. The best model is saved as `best_model` in
-    `fit`'s save_dir. Source: Paddle API `paddle.callbacks.EarlyStopping`.
+    `mode` "min" or "max" says which way is better ("auto": max for what is called acc…); the first
+    value must beat `baseline`. The best model is saved as `best_model` in `fit`'s save_dir.
     """
 
     def __init__(

@@ -63,9 +63,8 @@ def flops(net, input_size, custom_ops=None, print_detail=False):
     in `custom_ops`: {class: f(layer, inputs, output)}, where f adds to `layer.total_ops`. A layer
     without a formula is named and counts as 0, as does arithmetic outside of layers. With
     `print_detail` a table shows every layer. The numbers are Paddle's; norms other than BatchNorm,
-    which Paddle takes for 0, count like BatchNorm. Source: Paddle API `paddle.flops`.
+    which Paddle takes for 0, count like BatchNorm.
 
-    >>> import minipaddle as paddle
     >>> paddle.flops(paddle.nn.Linear(4, 3), [2, 4])  # doctest: +ELLIPSIS
     <class '...Linear'>'s flops has been counted
     Total Flops: 24     Total Params: 15

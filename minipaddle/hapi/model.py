@@ -35,9 +35,7 @@ class Model:
 
     A batch is a list: first what `network.forward` takes, then the labels. `inputs` and `labels`
     (specs or example tensors) say how many of each, where the signature of forward does not.
-    Source: Paddle API `paddle.Model`.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.nn.Linear(2, 1)
     >>> model = paddle.Model(net)
     >>> model.prepare(paddle.optimizer.SGD(0.1, parameters=net.parameters()), paddle.nn.MSELoss())

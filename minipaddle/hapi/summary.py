@@ -36,9 +36,7 @@ def summary(net, input_size=None, dtypes=None, input=None):
     is None or -1; `dtypes` is one dtype or one for each input, float32 if absent. Returns
     {"total_params", "trainable_params"}, which count every parameter of `net` once; Paddle's counts
     leave out what the network itself holds beside its layers, and count shared parameters again.
-    Source: Paddle API `paddle.summary`.
 
-    >>> import minipaddle as paddle
     >>> counts = paddle.summary(paddle.nn.Sequential(paddle.nn.Linear(4, 3)), (1, 4))
     ... # doctest: +ELLIPSIS
     -------...

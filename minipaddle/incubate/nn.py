@@ -10,9 +10,6 @@ __all__ = ["FusedLinear"]
 class FusedLinear(Linear):
     """`paddle.nn.Linear`; with `transpose_weight` the weight is [out_features, in_features].
 
-    Source: Paddle API `paddle.incubate.nn.FusedLinear`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.incubate.nn.FusedLinear(2, 3, transpose_weight=True)
     >>> layer.weight.shape, layer(paddle.ones([4, 2])).shape
     ([3, 2], [4, 3])

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 
-from ..core.prelude import not_supported, public, value_error
+from ..core.prelude import not_supported, value_error
 from ..engine.executors.executable_cache import backend_named
 from ..engine.executors.native import threads
 from ..passes import PASSES
@@ -23,7 +23,7 @@ ENDINGS = (".pdmodel", ".pdiparams", ".json")
 
 
 class PrecisionType(enum.Enum):
-    """The precision of a computation. Source: Paddle API `inference.PrecisionType`."""
+    """The precision of a computation."""
 
     Float32, Int8, Half, Bfloat16 = range(4)
 
@@ -31,11 +31,9 @@ class PrecisionType(enum.Enum):
 class Config:
     """The files of a model that `jit.save` wrote, and how to run it.
 
-    Config(prefix), Config(folder) with one model in it, or Config(file, file of weights).
-    Members of Paddle's Config that have no meaning here raise NotImplementedError with the reason.
-    Source: Paddle API `inference.Config`.
+    Config(prefix), Config(folder) with one model in it, or Config(file, file of weights). Members
+    of Paddle's Config that have no meaning here raise NotImplementedError with the reason.
 
-    >>> import minipaddle as paddle
     >>> config = paddle.inference.Config("net.pdmodel", "net.pdiparams")
     >>> config.set_cpu_math_library_num_threads(2)
     >>> config.prog_file(), config.cpu_math_library_num_threads()
@@ -288,4 +286,4 @@ for _name, _row in OTHERS.items():
     _value = ast.literal_eval(_row["value"] or "None")
     setattr(Config, _name, other_member(_name, _row["kind"], _value, _row["why"]))
 
-__all__ = public(globals())
+__all__ = ["Config", "PrecisionType"]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.prelude import Tensor as EagerTensor
-from ..core.prelude import not_supported, public, type_error, value_error
+from ..core.prelude import not_supported, type_error, value_error
 from ..engine.core.dim import at
 from ..engine.core.dtype import resolve
 from ..engine.eager.tensor import wrap
@@ -25,7 +25,7 @@ BINDINGS = 16
 
 
 class DataType(enum.Enum):
-    """The dtype of a handle. Source: Paddle API `inference.DataType`."""
+    """The dtype of a handle."""
 
     FLOAT64, FLOAT32, FLOAT16, INT64, INT32, INT8, UINT8, BOOL, BFLOAT16 = (
         "float64", "float32", "float16", "int64", "int32", "int8", "uint8", "bool", "bfloat16",
@@ -33,13 +33,13 @@ class DataType(enum.Enum):
 
 
 class PlaceType(enum.Enum):
-    """A kind of device. Source: Paddle API `inference.PlaceType`."""
+    """A kind of device."""
 
     UNK, CPU, GPU, XPU, CUSTOM = -1, 0, 1, 2, 4
 
 
 class Tensor:
-    """The handle of an input or an output. Source: Paddle API `inference.Tensor`."""
+    """The handle of an input or an output."""
 
     def __init__(self, predictor: Predictor, name: str, k: int, is_input: bool):
         self.predictor, self.is_input = predictor, is_input
@@ -148,10 +148,7 @@ class Tensor:
 
 
 class Predictor:
-    """Runs a model; one thread at a time may use it, `clone()` gives another thread its own.
-
-    Source: Paddle API `inference.Predictor`.
-    """
+    """Runs a model; one thread at a time may use it, `clone()` gives another thread its own."""
 
     def __init__(self, config: Config, model: Model | None = None):
         self.config = Config(config)
@@ -326,11 +323,9 @@ def named(handles: dict, name: str, what: str) -> Tensor:
 
 
 class PredictorPool:
-    """A predictor and clones of it, one for each thread. Source: Paddle API
-    `inference.PredictorPool`.
+    """A predictor and clones of it, one for each thread.
 
     >>> import os, tempfile
-    >>> import minipaddle as paddle
     >>> prefix = os.path.join(tempfile.mkdtemp(), "double")
     >>> x = paddle.static.InputSpec([2], "float32", "x")
     >>> paddle.jit.save(lambda x: x * 2, prefix, input_spec=[x])
@@ -356,11 +351,8 @@ def create_predictor(config: Config) -> Predictor:
     """The predictor of a model. Raises FileNotFoundError if there is none, ValueError if its files
     are damaged.
 
-    Source: Paddle API `inference.create_predictor`.
-
     >>> import os, tempfile
     >>> import numpy as np
-    >>> import minipaddle as paddle
     >>> prefix = os.path.join(tempfile.mkdtemp(), "double")
     >>> x = paddle.static.InputSpec([None, 2], "float32", "x")
     >>> paddle.jit.save(lambda x: x * 2, prefix, input_spec=[x])
@@ -374,13 +366,15 @@ def create_predictor(config: Config) -> Predictor:
 
 
 def get_num_bytes_of_data_type(dtype: DataType) -> int:
-    """The bytes of a number. Source: Paddle API `inference.get_num_bytes_of_data_type`.
+    """The bytes of a number.
 
-    >>> import minipaddle as paddle
     >>> paddle.inference.get_num_bytes_of_data_type(paddle.inference.DataType.FLOAT16)
     2
     """
     return resolve(dtype.value).itemsize
 
 
-__all__ = public(globals())
+__all__ = [
+    "DataType", "PlaceType", "Predictor", "PredictorPool", "Tensor", "create_predictor",
+    "get_num_bytes_of_data_type",
+]  # fmt: skip

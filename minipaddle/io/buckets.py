@@ -23,7 +23,6 @@ def bucketed(dataset, batch_size=1, *, buckets=None, pad=0, shuffle=False, **opt
     Further options are DataLoader's. The last batch of each bucket may be smaller; with
     `drop_last=True` it is left out, and `to_static` meets one shape per bucket.
 
-    >>> import minipaddle as paddle
     >>> words = [[1, 2, 3], [4], [5, 6], [7, 8, 9]]
     >>> [batch.shape for batch in paddle.io.bucketed(words, batch_size=2, buckets=[2, 4])]
     [[2, 2], [2, 4]]

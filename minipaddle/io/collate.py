@@ -20,7 +20,6 @@ def default_collate_fn(batch: list):
     are stacked, strings and bytes stay a list. Raises ValueError when shapes or fields differ,
     TypeError for anything else. Source: Paddle API `paddle.io.DataLoader`.
 
-    >>> import minipaddle as paddle
     >>> x, y = paddle.io.default_collate_fn([([1.0, 2.0], 7), ([3.0, 4.0], 8)])
     >>> y.tolist()
     [7, 8]

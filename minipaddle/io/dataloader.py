@@ -19,9 +19,7 @@ class DataLoader:
     traceback; `timeout` (seconds, 0 for none) limits the wait for a batch. `batch_size=None` hands
     out single samples. `use_shared_memory`, `use_buffer_reader` and `reader_buffer_size` change
     only how Paddle moves data: they are accepted and do nothing.
-    Source: Paddle API `paddle.io.DataLoader`.
 
-    >>> import minipaddle as paddle
     >>> data = paddle.io.TensorDataset([paddle.arange(5)])
     >>> [x.tolist() for (x,) in paddle.io.DataLoader(data, batch_size=2)]
     [[0, 1], [2, 3], [4]]

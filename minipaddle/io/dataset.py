@@ -10,9 +10,6 @@ from ..tensor.random import randperm
 class Dataset:
     """Samples by number: define `__getitem__(index)` and `__len__()`.
 
-    Source: Paddle API `paddle.io.Dataset`.
-
-    >>> import minipaddle as paddle
     >>> class Squares(paddle.io.Dataset):
     ...     def __getitem__(self, index):
     ...         return index, index**2
@@ -33,9 +30,7 @@ class IterableDataset(Dataset):
     """Samples as a stream: define `__iter__()`.
 
     With several workers each has its own copy: use `get_worker_info()` to take a part of it.
-    Source: Paddle API `paddle.io.IterableDataset`.
 
-    >>> import minipaddle as paddle
     >>> class Count(paddle.io.IterableDataset):
     ...     def __iter__(self):
     ...         yield from range(3)
@@ -54,9 +49,8 @@ class IterableDataset(Dataset):
 
 
 class TensorDataset(Dataset):
-    """Row `i` of each of several tensors. Source: Paddle API `paddle.io.TensorDataset`.
+    """Row `i` of each of several tensors.
 
-    >>> import minipaddle as paddle
     >>> data = paddle.io.TensorDataset([paddle.ones([4, 2]), paddle.arange(4)])
     >>> len(data), data[3][1].item()
     (4, 3)
@@ -89,9 +83,6 @@ def not_streams(name: str, datasets) -> list:
 class ComposeDataset(Dataset):
     """Sample `i` of each data set, their fields side by side.
 
-    Source: Paddle API `paddle.io.ComposeDataset`.
-
-    >>> import minipaddle as paddle
     >>> paddle.io.ComposeDataset([["a", "b"], [(1, 2), (3, 4)]])[1]
     ('b', 3, 4)
     """
@@ -112,7 +103,7 @@ class ComposeDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """Streams one after the other. Source: Paddle API `paddle.io.ChainDataset`."""
+    """Streams one after the other."""
 
     def __init__(self, datasets):
         self.datasets = list(datasets)
@@ -126,9 +117,8 @@ class ChainDataset(IterableDataset):
 
 
 class ConcatDataset(Dataset):
-    """Data sets one after the other. Source: Paddle API `paddle.io.ConcatDataset`.
+    """Data sets one after the other.
 
-    >>> import minipaddle as paddle
     >>> paddle.io.ConcatDataset([["a", "b"], ["c"]])[2]
     'c'
     """
@@ -149,9 +139,8 @@ class ConcatDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The samples of a data set at `indices`. Source: Paddle API `paddle.io.Subset`.
+    """The samples of a data set at `indices`.
 
-    >>> import minipaddle as paddle
     >>> paddle.io.Subset(["a", "b", "c"], [2, 0])[0]
     'c'
     """
@@ -170,9 +159,7 @@ def random_split(dataset, lengths, generator=None) -> list[Subset]:
     """Parts of a data set in random order; `lengths` are numbers of samples, or shares of 1.
 
     `generator` is a `numpy.random.Generator`; without it the order follows `paddle.seed`.
-    Source: Paddle API `paddle.io.random_split`.
 
-    >>> import minipaddle as paddle
     >>> [len(part) for part in paddle.io.random_split(range(10), [0.75, 0.25])]
     [8, 2]
     """

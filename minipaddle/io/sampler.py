@@ -17,7 +17,6 @@ from ..tensor.creation import to_tensor
 class Sampler:
     """The base: define `__iter__`, giving numbers of samples. Source: Paddle API.
 
-    >>> import minipaddle as paddle
     >>> class Reversed(paddle.io.Sampler):
     ...     def __iter__(self):
     ...         return iter(range(len(self.data_source) - 1, -1, -1))
@@ -33,7 +32,7 @@ class Sampler:
 
 
 class SequenceSampler(Sampler):
-    """0, 1, 2, … Source: Paddle API `paddle.io.SequenceSampler`."""
+    """0, 1, 2, …"""
 
     def __iter__(self):
         return iter(range(len(self.data_source)))
@@ -46,9 +45,7 @@ class RandomSampler(Sampler):
     """Every number once in random order, or with `replacement` any number each time.
 
     `num_samples` are taken, all if None; `generator` is an iterable of numbers used instead.
-    Source: Paddle API `paddle.io.RandomSampler`.
 
-    >>> import minipaddle as paddle
     >>> sorted(paddle.io.RandomSampler("abc"))
     [0, 1, 2]
     """
@@ -76,7 +73,7 @@ class RandomSampler(Sampler):
 
 
 class SubsetRandomSampler(Sampler):
-    """The given numbers in random order. Source: Paddle API `paddle.io.SubsetRandomSampler`."""
+    """The given numbers in random order."""
 
     def __init__(self, indices):
         super().__init__()
@@ -94,9 +91,6 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """Number i with a chance in proportion to weights[i].
 
-    Source: Paddle API `paddle.io.WeightedRandomSampler`.
-
-    >>> import minipaddle as paddle
     >>> list(paddle.io.WeightedRandomSampler([0.0, 1.0], num_samples=3))
     [1, 1, 1]
     """
@@ -125,9 +119,6 @@ class WeightedRandomSampler(Sampler):
 class BatchSampler(Sampler):
     """Lists of `batch_size` numbers, from a data set (in order or shuffled) or from a sampler.
 
-    Source: Paddle API `paddle.io.BatchSampler`.
-
-    >>> import minipaddle as paddle
     >>> list(paddle.io.BatchSampler("abcde", batch_size=2))
     [[0, 1], [2, 3], [4]]
     """
@@ -165,11 +156,9 @@ class DistributedBatchSampler(BatchSampler):
     """The batches of one process among `num_replicas`, which take batches in turn.
 
     By default it is this rank among all ranks (`paddle.distributed`). The data is padded (from its
-    start) so that every process gets equally many samples. Shuffling
-    depends on `set_epoch` alone, so that all processes agree.
-    Source: Paddle API `paddle.io.DistributedBatchSampler`.
+    start) so that every process gets equally many samples. Shuffling depends on `set_epoch` alone,
+    so that all processes agree.
 
-    >>> import minipaddle as paddle
     >>> list(paddle.io.DistributedBatchSampler("abcdef", batch_size=2, num_replicas=2, rank=1))
     [[2, 3], [5]]
     """

@@ -33,12 +33,10 @@ def save(obj, path, protocol: int = 4, **configs) -> None:
     """Write tensors, arrays, numbers, strings, None, and lists, tuples and dicts of them.
 
     `path` is a file name or a binary file object. A file appears whole or not at all: a process
-    killed while saving leaves the old file as it was. `protocol` is Paddle's pickle version and
-    has no meaning here. Raises TypeError that says where in `obj` a value cannot be saved.
-    Source: Paddle API `paddle.save`.
+    killed while saving leaves the old file as it was. `protocol` is Paddle's pickle version and has
+    no meaning here. Raises TypeError that says where in `obj` a value cannot be saved.
 
     >>> import io
-    >>> import minipaddle as paddle
     >>> file = io.BytesIO()
     >>> paddle.save({"w": paddle.ones([2]), "epoch": 3}, file)
     >>> paddle.load(io.BytesIO(file.getvalue()))["epoch"]
@@ -105,10 +103,8 @@ def load(path, return_numpy: bool = False):
     other origin becomes a dict of its tensors. Raises ValueError that names the tensor whose bytes
     have changed, or says what else is wrong with a damaged file, a FIFO or another format;
     FileNotFoundError if there is no file.
-    Source: Paddle API `paddle.load`.
 
     >>> import io
-    >>> import minipaddle as paddle
     >>> file = io.BytesIO()
     >>> paddle.save([paddle.ones([2])], file)
     >>> paddle.load(io.BytesIO(file.getvalue()))[0].tolist()

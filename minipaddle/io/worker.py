@@ -92,9 +92,6 @@ _fetcher: Fetcher | None = None
 def get_worker_info() -> WorkerInfo | None:
     """The facts of this worker process; None in the main process.
 
-    Source: Paddle API `paddle.io.get_worker_info`.
-
-    >>> import minipaddle as paddle
     >>> paddle.io.get_worker_info() is None
     True
     """

@@ -51,9 +51,7 @@ class InputSpec:
     Open first sizes are called batch, and are one where they are equal in a call, or where a saved
     program needs it. Other open sizes are each their own; a name ("length") instead of None says
     which are equal.
-    Source: Paddle API `paddle.static.InputSpec`.
 
-    >>> import minipaddle as paddle
     >>> paddle.static.InputSpec([None, 784], "float32", "x")
     InputSpec(shape=(-1, 784), dtype=paddle.float32, name=x, stop_gradient=False)
     """
@@ -92,21 +90,21 @@ class InputSpec:
 
     @classmethod
     def from_tensor(cls, tensor, name=None) -> InputSpec:
-        """The spec of a tensor. Source: Paddle API `InputSpec.from_tensor`."""
+        """The spec of a tensor."""
         return cls(tensor.shape, tensor.dtype, name or tensor.name, tensor.stop_gradient)
 
     @classmethod
     def from_numpy(cls, ndarray, name=None) -> InputSpec:
-        """The spec of an array. Source: Paddle API `InputSpec.from_numpy`."""
+        """The spec of an array."""
         return cls(ndarray.shape, ndarray.dtype, name)
 
     def batch(self, batch_size) -> InputSpec:
-        """With another size in front. Source: Paddle API `InputSpec.batch`."""
+        """With another size in front."""
         self.shape = (-1 if batch_size is None else batch_size, *self.shape)
         return self
 
     def unbatch(self) -> InputSpec:
-        """Without the first size. Source: Paddle API `InputSpec.unbatch`."""
+        """Without the first size."""
         if not self.shape:
             raise value_error("unbatch of an InputSpec without sizes")
         self.shape = self.shape[1:]

@@ -44,9 +44,6 @@ def sot_mode_guard(value: bool):
 def enable_to_static(enable_to_static_bool: bool) -> None:
     """False: converted functions run eagerly, as they are written; a debugger stops in them.
 
-    Source: Paddle API `paddle.jit.enable_to_static`.
-
-    >>> import minipaddle as paddle
     >>> paddle.jit.enable_to_static(False)
     >>> paddle.jit.enable_to_static(True)
     """
@@ -88,9 +85,7 @@ def to_static(
     the first call after that uses what it made (`wait_compiled` waits for it). The two agree to
     rounding. A strategy's `build_cinn_pass` and the environment variable MINIPADDLE_BACKEND change
     the default. Where no compiler works there is one warning, and the interpreter stays.
-    Source: Paddle API `paddle.jit.to_static`.
 
-    >>> import minipaddle as paddle
     >>> @paddle.jit.to_static
     ... def absolute(x):
     ...     if x.sum() > 0:

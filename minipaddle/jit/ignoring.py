@@ -27,9 +27,6 @@ class Unconverted(StaticFunction):
 def not_to_static(func=None):
     """Decorator: call a function as it is, its control flow staying Python's.
 
-    Source: Paddle API `paddle.jit.not_to_static`.
-
-    >>> import minipaddle as paddle
     >>> @paddle.jit.not_to_static
     ... def log(x):
     ...     return x
@@ -43,9 +40,6 @@ def not_to_static(func=None):
 def ignore_module(modules: list) -> None:
     """Call the functions of these modules as they are.
 
-    Source: Paddle API `paddle.jit.ignore_module`.
-
-    >>> import minipaddle as paddle
     >>> import json
     >>> paddle.jit.ignore_module([json])
     """

@@ -64,7 +64,6 @@ class Inspection:
         their defaults need not be given. Raises ValueError where a parameter has no value.
         Source: Paddle `StaticFunction.get_concrete_program`.
 
-        >>> import minipaddle as paddle
         >>> double = paddle.jit.to_static(lambda x: x * 2)
         >>> program, run = double.get_concrete_program(paddle.static.InputSpec([3]))
         >>> program.inputs[0].name, run([paddle.ones([3])]).tolist()
@@ -140,7 +139,6 @@ class Inspection:
         """Wait until the programs that were called are compiled, if the backend is "auto"; their
         next calls use the executables.
 
-        >>> import minipaddle as paddle
         >>> @paddle.jit.to_static(backend="auto")
         ... def double(x):
         ...     return x * 2

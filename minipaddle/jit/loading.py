@@ -56,10 +56,8 @@ def load(path, **configs) -> TranslatedLayer:
     compiled in the background, as `to_static` does it, unless MINIPADDLE_BACKEND says otherwise.
     Raises ValueError that says what is wrong with a file that is damaged, FileNotFoundError if
     there is none.
-    Source: Paddle API `paddle.jit.load`.
 
     >>> import os, tempfile
-    >>> import minipaddle as paddle
     >>> path = os.path.join(tempfile.mkdtemp(), "double")
     >>> paddle.jit.save(lambda x: x * 2, path, input_spec=[paddle.static.InputSpec([None])])
     >>> paddle.jit.load(path)(paddle.ones([3])).tolist()
@@ -185,7 +183,6 @@ class TranslatedLayer(Layer):
 
     Modes are frozen: dropout and batch norm do what they did when it was saved. A method that was
     saved beside `forward` is a method here, a property an attribute.
-    Source: Paddle API `paddle.jit.TranslatedLayer`.
     """
 
     def __init__(self, programs: dict, persistable_vars: dict):
@@ -207,7 +204,7 @@ class TranslatedLayer(Layer):
         return self._run("forward", inputs, named)
 
     def program(self, method_name: str = "forward") -> Program:
-        """The program of a method. Source: Paddle API `TranslatedLayer.program`."""
+        """The program of a method."""
         if method_name not in self._methods:
             raise value_error(
                 f"there is no program {method_name!r}", expected=f"one of {[*self._methods]}"

@@ -52,10 +52,9 @@ def save(layer, path, input_spec=None, **configs) -> None:
     `jit/formats.py`, writes a form that runs without Python instead; options of the format are
     keywords here. The files change together or not at all, even if another process saves or loads
     them meanwhile. Raises ValueError if there is nothing to trace, TypeError for what is no layer.
-    Source: Paddle API `paddle.jit.save`; the format is described in `jit/saved.py`.
+    Source: the format is described in `jit/saved.py`.
 
     >>> import os, tempfile
-    >>> import minipaddle as paddle
     >>> path = os.path.join(tempfile.mkdtemp(), "net")
     >>> net = paddle.nn.Linear(4, 2)
     >>> paddle.jit.save(net, path, input_spec=[paddle.static.InputSpec([None, 4])])

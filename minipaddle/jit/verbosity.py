@@ -23,9 +23,6 @@ class Levels:
 def set_code_level(level: int = FINAL, also_to_stdout: bool = False) -> None:
     """Print each converted function's code after converter number `level`; 100 is the last.
 
-    Source: Paddle API `paddle.jit.set_code_level`.
-
-    >>> import minipaddle as paddle
     >>> paddle.jit.set_code_level(-1)
     """
     Levels.code, Levels.stdout = level, also_to_stdout
@@ -35,9 +32,6 @@ def set_code_level(level: int = FINAL, also_to_stdout: bool = False) -> None:
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
     """Say what is converted: 0 nothing, 1 the function, 2 its source too, 3 after every converter.
 
-    Source: Paddle API `paddle.jit.set_verbosity`.
-
-    >>> import minipaddle as paddle
     >>> paddle.jit.set_verbosity(0)
     """
     Levels.verbosity, Levels.stdout = level, also_to_stdout

@@ -42,7 +42,6 @@ def scoreboard(step, *, rounds: int = 15, **contenders) -> "Scoreboard":
     solved, as in `learn.mine`. The engine as it is takes part as `reference`. Seconds are medians.
     Raises RuntimeError if the step has no native program.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import learn
     >>> @paddle.jit.to_static(backend="native")
     ... def step(x):

@@ -25,7 +25,6 @@ class Metric:
     """The base: define `reset`, `update`, `accumulate` and `name`.
 
     `update` receives what `compute(outputs…, labels…)` returned, which by default is all of it.
-    Source: Paddle API `paddle.metric.Metric`.
     """
 
     def __init_subclass__(cls, **kwargs):
@@ -68,9 +67,7 @@ class Accuracy(Metric):
     """The share of samples whose label is among the k best scores, for each k of `topk`.
 
     Scores are [N, …, C]; labels are numbers [N, …] or [N, …, 1], or one-hot [N, …, C].
-    Source: Paddle API `paddle.metric.Accuracy`.
 
-    >>> import minipaddle as paddle
     >>> acc = paddle.metric.Accuracy()
     >>> scores = paddle.to_tensor([[0.1, 0.9], [0.8, 0.2]])
     >>> acc.update(acc.compute(scores, paddle.to_tensor([[1], [1]])))
@@ -153,7 +150,6 @@ class Share(Metric):
 class Precision(Share):
     """Of those predicted yes, the share that is yes. Source: Paddle API of the same name.
 
-    >>> import minipaddle as paddle
     >>> precision = paddle.metric.Precision()
     >>> precision.update(paddle.to_tensor([0.9, 0.6, 0.2]), paddle.to_tensor([1, 0, 1]))
     >>> precision.accumulate()
@@ -170,7 +166,6 @@ class Precision(Share):
 class Recall(Share):
     """Of those that are yes, the share predicted yes. Source: Paddle API of the same name.
 
-    >>> import minipaddle as paddle
     >>> recall = paddle.metric.Recall()
     >>> recall.update(paddle.to_tensor([0.9, 0.6, 0.2]), paddle.to_tensor([1, 0, 1]))
     >>> recall.accumulate()
@@ -188,10 +183,8 @@ class Auc(Metric):
     """Area under the curve of true against false positives, from a histogram of probabilities.
 
     Predictions are [N, 2] (the second column counts), labels 0 or 1. Only `curve="ROC"`.
-    Source: Paddle API `paddle.metric.Auc`.
 
     >>> import numpy as np
-    >>> import minipaddle as paddle
     >>> auc = paddle.metric.Auc()
     >>> auc.update(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0], [1]]))
     >>> auc.accumulate()
@@ -236,9 +229,7 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
     """The share of rows of [N, C] whose label ([N, 1]) is among the k largest, as a 0-D tensor.
 
     `correct` and `total` are outputs of static graphs and must be None.
-    Source: Paddle API `paddle.metric.accuracy`.
 
-    >>> import minipaddle as paddle
     >>> scores = paddle.to_tensor([[0.1, 0.9], [0.8, 0.2]])
     >>> paddle.metric.accuracy(scores, paddle.to_tensor([[1], [1]])).item()
     0.5

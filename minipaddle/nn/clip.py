@@ -32,9 +32,6 @@ class ClipGrad:
 class ClipGradByValue(ClipGrad):
     """Every element cut to [min, max]; `min` is -max if absent.
 
-    Source: Paddle API `paddle.nn.ClipGradByValue`.
-
-    >>> import minipaddle as paddle
     >>> clip = paddle.nn.ClipGradByValue(1.0)
     >>> w = paddle.zeros([2])
     >>> clip([(w, paddle.to_tensor([-3.0, 0.5]))])[0][1].tolist()
@@ -76,9 +73,6 @@ def clipped_by_global_norm(grads, limit: float):
 class ClipGradByNorm(ClipGrad):
     """Each gradient scaled down so that its 2-norm is at most `clip_norm`.
 
-    Source: Paddle API `paddle.nn.ClipGradByNorm`.
-
-    >>> import minipaddle as paddle
     >>> clip, w = paddle.nn.ClipGradByNorm(2.5), paddle.zeros([2])
     >>> clip([(w, paddle.to_tensor([3.0, 4.0]))])[0][1].tolist()
     [1.5, 2.0]
@@ -95,9 +89,8 @@ class ClipGradByGlobalNorm(ClipGrad):
     """All gradients scaled by one factor, so that their common 2-norm is at most `clip_norm`.
 
     `group_name` and `auto_skip_clip` steer Paddle's distributed training and change nothing here.
-    Source: Paddle API `paddle.nn.ClipGradByGlobalNorm`; Pascanu et al. 2013.
+    Source: Pascanu et al. 2013.
 
-    >>> import minipaddle as paddle
     >>> clip, w = paddle.nn.ClipGradByGlobalNorm(2.5), paddle.zeros([1])
     >>> [g.item() for _, g in clip([(w, paddle.full([1], 3.0)), (w, paddle.full([1], 4.0))])]
     [1.5, 2.0]

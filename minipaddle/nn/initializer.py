@@ -6,7 +6,7 @@ Source: Paddle API `paddle.nn.initializer`; Glorot and Bengio 2010 (Xavier), He 
 
 import math
 
-from ..core.missing import namespace, public
+from ..core.missing import namespace
 from ..core.prelude import Parameter, Tensor, abs, require_one_of, sign, slot, value_error
 from ..ops.gamma import erfinv
 from ..tensor import creation, random
@@ -16,9 +16,6 @@ from ..tensor.decompositions import qr
 class Initializer:
     """The base of initializers: `draw(shape, dtype)` returns values; a call fills a parameter.
 
-    Source: Paddle API `paddle.nn.initializer.Initializer`.
-
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([2], "float32")
     >>> paddle.nn.initializer.Constant(3.0)(w)
     >>> w.tolist()
@@ -52,9 +49,6 @@ def values_of(initializer, shape: tuple, dtype):
 class Constant(Initializer):
     """Every element is `value`.
 
-    Source: Paddle API `paddle.nn.initializer.Constant`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.Linear(1, 1, weight_attr=paddle.nn.initializer.Constant(2.0)).weight.item()
     2.0
     """
@@ -69,9 +63,6 @@ class Constant(Initializer):
 class Uniform(Initializer):
     """Uniform in [low, high).
 
-    Source: Paddle API `paddle.nn.initializer.Uniform`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(9, 9, weight_attr=paddle.nn.initializer.Uniform())
     >>> layer.weight.abs().max().item() <= 1
     True
@@ -89,9 +80,6 @@ class Uniform(Initializer):
 class Normal(Initializer):
     """Gaussian of this mean and standard deviation.
 
-    Source: Paddle API `paddle.nn.initializer.Normal`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.Linear(1, 1, weight_attr=paddle.nn.initializer.Normal(5.0, 0.0)).weight.item()
     5.0
     """
@@ -106,9 +94,6 @@ class Normal(Initializer):
 class TruncatedNormal(Initializer):
     """Gaussian, cut off outside [a, b]; drawn by inverting its distribution function.
 
-    Source: Paddle API `paddle.nn.initializer.TruncatedNormal`.
-
-    >>> import minipaddle as paddle
     >>> draw = paddle.nn.initializer.TruncatedNormal(a=-1.0, b=1.0)
     >>> paddle.nn.Linear(9, 9, weight_attr=draw).weight.abs().max().item() <= 1
     True
@@ -180,9 +165,6 @@ class Xavier(ByFan):
 class XavierUniform(Xavier):
     """Uniform with Xavier's variance; the default of `Linear`.
 
-    Source: Paddle API `paddle.nn.initializer.XavierUniform`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(3, 3, weight_attr=paddle.nn.initializer.XavierUniform())
     >>> layer.weight.abs().max().item() <= 1  # √(6 / (3 + 3))
     True
@@ -194,9 +176,6 @@ class XavierUniform(Xavier):
 class XavierNormal(Xavier):
     """Gaussian with Xavier's variance.
 
-    Source: Paddle API `paddle.nn.initializer.XavierNormal`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.Linear(3, 3, weight_attr=paddle.nn.initializer.XavierNormal()).weight.shape
     [3, 3]
     """
@@ -219,9 +198,6 @@ class Kaiming(ByFan):
 class KaimingUniform(Kaiming):
     """Uniform with Kaiming's variance.
 
-    Source: Paddle API `paddle.nn.initializer.KaimingUniform`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(6, 3, weight_attr=paddle.nn.initializer.KaimingUniform())
     >>> layer.weight.abs().max().item() <= 1  # √(6 / 6)
     True
@@ -233,9 +209,6 @@ class KaimingUniform(Kaiming):
 class KaimingNormal(Kaiming):
     """Gaussian with Kaiming's variance.
 
-    Source: Paddle API `paddle.nn.initializer.KaimingNormal`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.Linear(6, 3, weight_attr=paddle.nn.initializer.KaimingNormal()).weight.shape
     [6, 3]
     """
@@ -244,9 +217,6 @@ class KaimingNormal(Kaiming):
 class Assign(Initializer):
     """The given values: an array, a tensor or a nested list of the parameter's shape.
 
-    Source: Paddle API `paddle.nn.initializer.Assign`.
-
-    >>> import minipaddle as paddle
     >>> given = paddle.nn.initializer.Assign([[3.0], [4.0]])
     >>> paddle.nn.Linear(2, 1, weight_attr=given).weight.tolist()
     [[3.0], [4.0]]
@@ -265,9 +235,6 @@ class Assign(Initializer):
 class Orthogonal(Initializer):
     """Orthonormal rows or columns, whichever are fewer, of the weight as a matrix [first, rest].
 
-    Source: Paddle API `paddle.nn.initializer.Orthogonal`.
-
-    >>> import minipaddle as paddle
     >>> w = paddle.nn.Linear(2, 2, weight_attr=paddle.nn.initializer.Orthogonal()).weight
     >>> paddle.allclose(w @ w.t(), paddle.eye(2), atol=1e-5).item()
     True
@@ -290,9 +257,6 @@ class Orthogonal(Initializer):
 class Dirac(Initializer):
     """A convolution kernel that passes its input through, channel by channel within each group.
 
-    Source: Paddle API `paddle.nn.initializer.Dirac`.
-
-    >>> import minipaddle as paddle
     >>> keep = paddle.nn.initializer.Dirac()
     >>> conv = paddle.nn.Conv1D(2, 2, 3, padding=1, weight_attr=keep)
     >>> conv(paddle.ones([1, 2, 4])).tolist()
@@ -320,9 +284,6 @@ class Dirac(Initializer):
 class Bilinear(Initializer):
     """The kernel with which a transposed convolution interpolates bilinearly: [out, in, h, w].
 
-    Source: Paddle API `paddle.nn.initializer.Bilinear`.
-
-    >>> import minipaddle as paddle
     >>> smooth = paddle.nn.initializer.Bilinear()
     >>> paddle.nn.Conv2DTranspose(1, 1, 4, weight_attr=smooth).weight[0, 0, 0].tolist()
     [0.0625, 0.1875, 0.1875, 0.0625]
@@ -351,9 +312,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """By how much a weight before this nonlinearity should be larger than one before none.
 
     `param` is the slope of `leaky_relu`, 0.01 if absent.
-    Source: Paddle API `paddle.nn.initializer.calculate_gain`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.initializer.calculate_gain("leaky_relu", 1.0)
     1.0
     """
@@ -372,9 +331,6 @@ defaults: dict[str, Initializer | None] = {"weight": None, "bias": None}
 def set_global_initializer(weight_init, bias_init=None) -> None:
     """Use these initializers for every parameter whose `ParamAttr` names none; None resets them.
 
-    Source: Paddle API `paddle.nn.initializer.set_global_initializer`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.initializer.set_global_initializer(paddle.nn.initializer.Constant(1.0))
     >>> weight = paddle.nn.Linear(1, 1).weight
     >>> paddle.nn.initializer.set_global_initializer(None)
@@ -387,5 +343,9 @@ def set_global_initializer(weight_init, bias_init=None) -> None:
     defaults.update(weight=weight_init, bias=bias_init)
 
 
-__all__ = public(globals())
+__all__ = [
+    "Assign", "Bilinear", "Constant", "Dirac", "Initializer", "KaimingNormal", "KaimingUniform",
+    "Normal", "Orthogonal", "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform",
+    "calculate_gain", "set_global_initializer",
+]  # fmt: skip
 __getattr__ = namespace("paddle.nn.initializer", globals())

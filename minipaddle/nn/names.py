@@ -42,9 +42,7 @@ def switch(new_generator: Names | None = None, new_para_name_checker=None) -> tu
     """Count from zero, or on with what a former `switch` returned; returns what counted before.
 
     The checker of Paddle's names is handed through: a name that two parameters have is no error.
-    Source: Paddle API `paddle.utils.unique_name.switch`.
 
-    >>> import minipaddle as paddle
     >>> before, checker = paddle.utils.unique_name.switch()
     >>> paddle.utils.unique_name.generate("fc")
     'fc_0'
@@ -58,9 +56,8 @@ def switch(new_generator: Names | None = None, new_para_name_checker=None) -> tu
 def guard(new_generator: Names | str | bytes | None = None):
     """Count from zero inside the block: two models built alike get the same names.
 
-    A string is put before each name. Source: Paddle API `paddle.utils.unique_name.guard`.
+    A string is put before each name.
 
-    >>> import minipaddle as paddle
     >>> with paddle.utils.unique_name.guard("teacher_"):
     ...     paddle.utils.unique_name.generate("fc")
     'teacher_fc_0'

@@ -15,9 +15,8 @@ class ParamAttr:
     """Name, initializer, learning-rate factor, regularizer, trainability of a parameter.
 
     `learning_rate` multiplies the optimizer's; `need_clip=False` exempts the parameter from
-    gradient clipping. Source: Paddle API `paddle.ParamAttr`.
+    gradient clipping.
 
-    >>> import minipaddle as paddle
     >>> frozen = paddle.ParamAttr(initializer=paddle.nn.initializer.Constant(2.0), trainable=False)
     >>> layer = paddle.nn.Linear(1, 1, weight_attr=frozen)
     >>> layer.weight.item(), layer.weight.stop_gradient
@@ -93,16 +92,13 @@ class LazyParameter(Parameter):
         return deepcopy(self, memo)
 
     def initialize(self) -> None:
-        """Draw the values now. Source: Paddle API `Parameter.initialize`."""
+        """Draw the values now."""
         self.array  # noqa: B018
 
 
 class LazyGuard:
     """Layers made inside draw the values of their parameters when these are first needed.
 
-    Source: Paddle API `paddle.LazyGuard`.
-
-    >>> import minipaddle as paddle
     >>> with paddle.LazyGuard():
     ...     layer = paddle.nn.Linear(2, 3)
     >>> layer.weight.shape
@@ -151,9 +147,8 @@ def make_parameter(shape, dtype, attr, is_bias: bool, default_initializer, prefi
 def create_parameter(
     shape, dtype, name=None, attr=None, is_bias=False, default_initializer=None
 ) -> Parameter:
-    """A parameter outside any layer. Source: Paddle API `paddle.create_parameter`.
+    """A parameter outside any layer.
 
-    >>> import minipaddle as paddle
     >>> paddle.create_parameter([2], "float32", is_bias=True).tolist()
     [0.0, 0.0]
     """

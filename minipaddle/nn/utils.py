@@ -2,7 +2,7 @@
 
 import math
 
-from ..core.missing import namespace, public
+from ..core.missing import namespace
 from ..core.prelude import Parameter, Recording, e, movement, same_shape, teach, value_error
 from ..tensor import creation, random
 from ..tensor.norms import vector_norm
@@ -15,9 +15,6 @@ from .names import unique
 def parameters_to_vector(parameters, name=None):
     """All parameters, flattened and concatenated.
 
-    Source: Paddle API `paddle.nn.utils.parameters_to_vector`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(2, 3)
     >>> paddle.nn.utils.parameters_to_vector(layer.parameters()).shape
     [9]
@@ -28,9 +25,6 @@ def parameters_to_vector(parameters, name=None):
 def vector_to_parameters(vec, parameters, name=None) -> None:
     """Write the pieces of a vector into the parameters: undoes `parameters_to_vector`.
 
-    Source: Paddle API `paddle.nn.utils.vector_to_parameters`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(2, 1)
     >>> paddle.nn.utils.vector_to_parameters(paddle.arange(3.0), layer.parameters())
     >>> layer.bias.tolist()
@@ -58,9 +52,8 @@ def with_gradients(parameters) -> list:
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
     """Scale all `.grad` by one factor so that their common norm is at most `max_norm`; gives the
-    norm there was. Source: Paddle API `paddle.nn.utils.clip_grad_norm_`.
+    norm there was.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(1, 1)
     >>> layer(paddle.full([1, 1], 0.75)).backward()
     >>> paddle.nn.utils.clip_grad_norm_(layer.parameters(), 1.0).item()
@@ -89,9 +82,6 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 def clip_grad_value_(parameters, clip_value) -> None:
     """Cut the elements of all `.grad` to [-clip_value, clip_value].
 
-    Source: Paddle API `paddle.nn.utils.clip_grad_value_`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(1, 1)
     >>> layer(paddle.full([1, 1], 7.0)).backward()
     >>> paddle.nn.utils.clip_grad_value_(layer.parameters(), 0.5)
@@ -164,9 +154,8 @@ def weight_norm(layer, name="weight", dim=0):
     """Learn a weight's length (`weight_g`, one per index of axis `dim`) and direction (`weight_v`)
     apart. `dim=None` gives one length for all.
 
-    Source: Paddle API `paddle.nn.utils.weight_norm`; Salimans and Kingma 2016.
+    Source: Salimans and Kingma 2016.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 3))
     >>> [name for name, _ in layer.named_parameters()]
     ['bias', 'weight_v', 'weight_g']
@@ -178,9 +167,6 @@ def weight_norm(layer, name="weight", dim=0):
 def remove_weight_norm(layer, name="weight"):
     """Make the weight a parameter again.
 
-    Source: Paddle API `paddle.nn.utils.remove_weight_norm`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.utils.weight_norm(paddle.nn.Linear(2, 3))
     >>> list(paddle.nn.utils.remove_weight_norm(layer).state_dict())
     ['bias', 'weight']
@@ -228,9 +214,8 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
     """Divide a weight by its largest singular value, tracked by power iteration while training.
 
     `dim` is the axis of the outputs: 1 for `Linear` and transposed convolutions, 0 for others.
-    Source: Paddle API `paddle.nn.utils.spectral_norm`; Miyato et al. 2018.
+    Source: Miyato et al. 2018.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.utils.spectral_norm(paddle.nn.Linear(2, 3))
     >>> list(layer.state_dict())
     ['bias', 'weight_orig', 'weight_u', 'weight_v']
@@ -242,5 +227,8 @@ def spectral_norm(layer, name="weight", n_power_iterations=1, eps=1e-12, dim=Non
     return layer
 
 
-__all__ = public(globals())
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "remove_weight_norm",
+    "spectral_norm", "vector_to_parameters", "weight_norm",
+]  # fmt: skip
 __getattr__ = namespace("paddle.nn.utils", globals())

@@ -33,10 +33,8 @@ def export(layer, path, input_spec=None, opset_version=9, **configs) -> None:
 
     Raises NotImplementedError that names an operator without ONNX form and the line it stands at,
     ValueError for a layer in training mode.
-    Source: Paddle API `paddle.onnx.export`.
 
     >>> import os, tempfile
-    >>> import minipaddle as paddle
     >>> path = os.path.join(tempfile.mkdtemp(), "net")
     >>> net = paddle.nn.Linear(4, 2).eval()
     >>> paddle.onnx.export(net, path, input_spec=[paddle.static.InputSpec([None, 4])])

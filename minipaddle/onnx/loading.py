@@ -41,7 +41,6 @@ def load(path) -> TranslatedLayer:
     be read; FileNotFoundError if there is no file.
 
     >>> import os, tempfile
-    >>> import minipaddle as paddle
     >>> path = os.path.join(tempfile.mkdtemp(), "net.onnx")
     >>> net = paddle.nn.Sequential(paddle.nn.Linear(4, 2), paddle.nn.ReLU()).eval()
     >>> paddle.onnx.export(net, path, input_spec=[paddle.static.InputSpec([None, 4])])

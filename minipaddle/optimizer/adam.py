@@ -75,7 +75,6 @@ class Adam(Optimizer):
     `weight_decay` is added to the gradient; for the decoupled kind see `AdamW`.
     Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> adam = paddle.optimizer.Adam(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
@@ -106,7 +105,6 @@ class AdamW(Adam):
     on the learning rate. Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization",
     2019.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> adamw = paddle.optimizer.AdamW(0.5, parameters=[w], weight_decay=0.1)
     >>> (2 * w).sum().backward()
@@ -152,7 +150,6 @@ class Adamax(Optimizer):
 
     Source: Kingma and Ba, "Adam", 2015, section 7.1.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> adamax = paddle.optimizer.Adamax(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
@@ -185,7 +182,6 @@ class Lamb(Optimizer):
     scaled either, unless `always_adapt`.
     Source: You et al., "Large Batch Optimization for Deep Learning", 2020.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> lamb = paddle.optimizer.Lamb(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()

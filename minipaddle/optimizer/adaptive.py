@@ -11,7 +11,6 @@ class Adagrad(Optimizer):
 
     Source: Duchi, Hazan and Singer, "Adaptive Subgradient Methods", 2011.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> adagrad = paddle.optimizer.Adagrad(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
@@ -41,7 +40,6 @@ class Adadelta(Optimizer):
 
     Source: Zeiler, "ADADELTA: An Adaptive Learning Rate Method", 2012.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> adadelta = paddle.optimizer.Adadelta(learning_rate=1.0, parameters=[w])
     >>> (2 * w).sum().backward()
@@ -73,7 +71,6 @@ class RMSProp(Optimizer):
     With `centered`, E[g²] - E[g]², the variance, stands for E[g²] under the root.
     Source: Hinton, "Neural Networks for Machine Learning", lecture 6e, 2012.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> rmsprop = paddle.optimizer.RMSProp(learning_rate=0.5, rho=0.75, parameters=[w])
     >>> (2 * w).sum().backward()

@@ -18,9 +18,7 @@ class LBFGS(Optimizer):
     loss, call backward and return the loss. `line_search_fn` is None (steps of learning_rate) or
     "strong_wolfe". It stops early when no element of the gradient exceeds `tolerance_grad`, or
     nothing changes by more than `tolerance_change`. For few parameters and full batches.
-    Source: Paddle API `paddle.optimizer.LBFGS`.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([2], "float32", is_bias=True)
     >>> lbfgs = paddle.optimizer.LBFGS(parameters=[w], line_search_fn="strong_wolfe")
     >>> def closure():

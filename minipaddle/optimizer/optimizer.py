@@ -54,9 +54,7 @@ class Optimizer:
     on the rate, "weight_decay": ..., "grad_clip": ..., and any hyperparameter of the optimizer}.
     `weight_decay` is a number (L2) or a `paddle.regularizer`; a parameter's own regularizer comes
     first. Gradients are clipped, then decayed, then given to the rule.
-    Source: Paddle API `paddle.optimizer.Optimizer`.
 
-    >>> import minipaddle as paddle
     >>> class SignDescent(paddle.optimizer.Optimizer):
     ...     @staticmethod
     ...     def rule(o, p, g, lr):

@@ -12,7 +12,6 @@ class NAdam(Optimizer):
 
     Source: Dozat, "Incorporating Nesterov Momentum into Adam", 2016.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> nadam = paddle.optimizer.NAdam(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
@@ -53,7 +52,6 @@ class RAdam(Optimizer):
 
     Source: Liu et al., "On the Variance of the Adaptive Learning Rate and Beyond", 2020.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> radam = paddle.optimizer.RAdam(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
@@ -102,7 +100,6 @@ class Rprop(Optimizer):
     `learning_rate_range`. For full batches.
     Source: Riedmiller and Braun, "A direct adaptive method for faster backpropagation", 1993.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> rprop = paddle.optimizer.Rprop(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
@@ -145,7 +142,6 @@ class ASGD(Optimizer):
     Source: Schmidt, Le Roux and Bach, "Minimizing Finite Sums with the Stochastic Average
     Gradient", 2017; Paddle API `paddle.optimizer.ASGD`.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> asgd = paddle.optimizer.ASGD(learning_rate=0.5, batch_num=2, parameters=[w])
     >>> (2 * w).sum().backward()

@@ -46,7 +46,6 @@ class SGD(Optimizer):
 
     Source: Robbins and Monro, 1951; Paddle API `paddle.optimizer.SGD`.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> sgd = paddle.optimizer.SGD(learning_rate=0.5, parameters=[w])
     >>> (2 * w).sum().backward()
@@ -74,7 +73,6 @@ class Momentum(Optimizer):
     other numbers: it changes nothing here.
     Source: Sutskever et al., "On the importance of initialization and momentum", 2013.
 
-    >>> import minipaddle as paddle
     >>> w = paddle.create_parameter([1], "float32", is_bias=True)
     >>> optimizer = paddle.optimizer.Momentum(0.5, momentum=0.5, parameters=[w])
     >>> for _ in range(2):

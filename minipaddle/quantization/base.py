@@ -6,10 +6,7 @@ from ..nn import Layer
 
 
 class BaseQuanter(Layer, ABC):
-    """A layer that rounds its input in `forward`, and says by which scales.
-
-    Source: Paddle API `paddle.quantization.BaseQuanter`.
-    """
+    """A layer that rounds its input in `forward`, and says by which scales."""
 
     def __init__(self):
         super().__init__()
@@ -36,10 +33,7 @@ class BaseQuanter(Layer, ABC):
 
 
 class BaseObserver(BaseQuanter, ABC):
-    """A quanter that passes its input on, and looks at it: what `PTQ` needs.
-
-    Source: Paddle API `paddle.quantization.BaseObserver`.
-    """
+    """A quanter that passes its input on, and looks at it: what `PTQ` needs."""
 
     def __init__(self):
         super().__init__()

@@ -15,7 +15,6 @@ def sensitivity(net: nn.Layer, score: Callable, choices: Sequence[int] = (8, 4, 
     One layer's weight is rounded at a time, with a scale for each output; afterwards it is what it
     was. `score(net)` is a number that is small where the network is good, such as its loss.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization.bits import sensitivity
     >>> net = paddle.nn.Sequential(paddle.nn.Linear(2, 1, bias_attr=False))
     >>> net[0].weight.set_value([[1.0], [0.4]])

@@ -37,7 +37,7 @@ class QuantConfig:
 
     The two given here are for all layers. A layer's type, its full name, and the layer itself come
     before, in this order: see `add_type_config`, `add_name_config`, `add_layer_config`; what holds
-    for a layer holds for those in it. Source: Paddle API `paddle.quantization.QuantConfig`.
+    for a layer holds for those in it.
 
     >>> from minipaddle.quantization import QuantConfig
     >>> from minipaddle.quantization.quanters import FakeQuanterWithAbsMaxObserver
@@ -64,46 +64,31 @@ class QuantConfig:
     # ---- saying it ---------------------------------------------------------------------------
 
     def add_layer_config(self, layer, activation=None, weight=None):
-        """The factories for a layer, or for a list of layers.
-
-        Source: Paddle API `QuantConfig.add_layer_config`.
-        """
+        """The factories for a layer, or for a list of layers."""
         for each in listed(layer):
             self.add_name_config(each.full_name(), activation, weight)
 
     def add_name_config(self, layer_name, activation=None, weight=None):
-        """The factories for the layer with a `full_name()`, or for a list of names.
-
-        Source: Paddle API `QuantConfig.add_name_config`.
-        """
+        """The factories for the layer with a `full_name()`, or for a list of names."""
         check_factory("activation", activation), check_factory("weight", weight)
         config = SingleLayerConfig(activation, weight)
         self._prefix2config.update(dict.fromkeys(listed(layer_name), config))
 
     def add_type_config(self, layer_type, activation=None, weight=None):
-        """The factories for all layers of a type, or of a list of types.
-
-        Source: Paddle API `QuantConfig.add_type_config`.
-        """
+        """The factories for all layers of a type, or of a list of types."""
         check_factory("activation", activation), check_factory("weight", weight)
         for each in listed(layer_type):
             require_kind("add_type_config", each)
             self._type2config[each] = SingleLayerConfig(activation, weight)
 
     def add_qat_layer_mapping(self, source, target):
-        """Let `target(layer, config)` take the place of layers of the type `source`.
-
-        Source: Paddle API `QuantConfig.add_qat_layer_mapping`.
-        """
+        """Let `target(layer, config)` take the place of layers of the type `source`."""
         require_kind("add_qat_layer_mapping", source)
         require_kind("add_qat_layer_mapping", target)
         self._qat_layer_mapping[source] = target
 
     def add_customized_leaf(self, layer_type):
-        """Take layers of a type as one, whatever is in them.
-
-        Source: Paddle API `QuantConfig.add_customized_leaf`.
-        """
+        """Take layers of a type as one, whatever is in them."""
         self._customized_leaves.append(layer_type)
 
     customized_leaves = property(lambda self: self._customized_leaves)
@@ -153,10 +138,7 @@ class QuantConfig:
     # ---- showing -----------------------------------------------------------------------------
 
     def details(self) -> str:
-        """The layers of the model that is quantized, each with what was said for it.
-
-        Source: Paddle API `QuantConfig.details`.
-        """
+        """The layers of the model that is quantized, each with what was said for it."""
         return str(self) if self._model is None else self._details_of(self._model)
 
     def _details_of(self, layer) -> str:

@@ -4,10 +4,7 @@ import sys
 
 
 class QuanterFactory:
-    """Makes quanters of one kind with the same arguments.
-
-    Source: Paddle API `paddle.quantization.factory.QuanterFactory`.
-    """
+    """Makes quanters of one kind with the same arguments."""
 
     kind: type | None = None
     """The class of the quanters; a subclass may override `_get_class` instead."""
@@ -35,8 +32,6 @@ ObserverFactory = QuanterFactory
 
 def quanter(class_name):
     """Decorator for a quanter's class: its factory, called `class_name`, appears in its module.
-
-    Source: Paddle API `paddle.quantization.quanter`.
 
     >>> from minipaddle.quantization import BaseQuanter, QuantConfig, quanter
     >>> @quanter("Signs")

@@ -215,9 +215,6 @@ class GroupWiseWeightObserverLayer(OfWeight):
 class AbsmaxObserver(ObserverFactory):
     """The scale is the largest magnitude of all.
 
-    Source: Paddle API `paddle.quantization.observers.AbsmaxObserver`.
-
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization.observers import AbsmaxObserver
     >>> observer = AbsmaxObserver(quant_bits=8)._instance(None)
     >>> y = observer(paddle.to_tensor([1.0, -3.0])), observer(paddle.to_tensor([2.0]))
@@ -301,9 +298,7 @@ class GroupWiseWeightObserver(ObserverFactory):
     """A scale for each group of `group_size` inputs of each output of a matrix [in, out].
 
     Paddle's takes 64 or 128, and forgets the argument.
-    Source: Paddle API `paddle.quantization.observers.GroupWiseWeightObserver`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization.observers import GroupWiseWeightObserver
     >>> observer = GroupWiseWeightObserver(quant_bits=4, group_size=2)._instance(None)
     >>> y = observer(paddle.to_tensor([[1.0], [-3.0], [0.5], [0.2]]))

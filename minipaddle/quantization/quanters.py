@@ -93,9 +93,8 @@ class FakeQuanterWithAbsMaxObserver(QuanterFactory):
 
     state = rate · state + 1, accum = rate · accum + max|x|, scale = accum / state; state and accum
     start at 1 and move in training alone. The derivative is that of the identity, where values are
-    clipped too. Source: Paddle API `paddle.quantization.quanters.FakeQuanterWithAbsMaxObserver`.
+    clipped too.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization.quanters import FakeQuanterWithAbsMaxObserver
     >>> rounding = FakeQuanterWithAbsMaxObserver(bit_length=2)._instance(None)
     >>> for _ in range(100):
@@ -142,7 +141,6 @@ class FakeQuanterChannelWiseAbsMax(QuanterFactory):
     """Rounds a weight to `bit_length` bits; each output has a scale of its own, the largest
     magnitude that it holds now.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization.quanters import FakeQuanterChannelWiseAbsMax
     >>> layer = paddle.nn.Linear(2, 2)
     >>> layer.weight.set_value([[3.0, 30.0], [1.2, -9.0]])

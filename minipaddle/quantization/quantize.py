@@ -46,7 +46,6 @@ class Quantization:
 
         `remain_weight` leaves weights as floats, which are rounded at every run. A layer that saw
         no data stays as it is, with a warning.
-        Source: Paddle API `paddle.quantization.PTQ.convert`.
         """
         model = model if inplace else deepcopy(model)
         for name, child in [*model.named_children()]:
@@ -81,9 +80,6 @@ def has_seen(layer: ConvertibleQuantedLayer, name: str) -> bool:
 class PTQ(Quantization):
     """Quantization after training: observers look at what a network computes on some data.
 
-    Source: Paddle API `paddle.quantization.PTQ`.
-
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization import PTQ, QuantConfig
     >>> from minipaddle.quantization.observers import AbsmaxObserver
     >>> net = paddle.nn.Sequential(paddle.nn.Linear(2, 3)).eval()
@@ -98,7 +94,7 @@ class PTQ(Quantization):
         """The model with observers, to be run on data that is like what it will meet.
 
         A copy in evaluation mode, unless `inplace`; then the model must be in it. Raises ValueError
-        if it is not. Source: Paddle API `paddle.quantization.PTQ.quantize`.
+        if it is not.
         """
         model = model if inplace else deepcopy(model).eval()
         if model.training:
@@ -111,9 +107,6 @@ class PTQ(Quantization):
 class QAT(Quantization):
     """Training with rounded weights and inputs, to which the network adapts.
 
-    Source: Paddle API `paddle.quantization.QAT`.
-
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization import QAT, QuantConfig
     >>> from minipaddle.quantization.quanters import FakeQuanterWithAbsMaxObserver
     >>> q = FakeQuanterWithAbsMaxObserver(bit_length=4)
@@ -128,7 +121,6 @@ class QAT(Quantization):
         """The model with quanters, to be trained on. A copy, unless `inplace`.
 
         Raises ValueError if it is not in training mode.
-        Source: Paddle API `paddle.quantization.QAT.quantize`.
         """
         if not model.training:
             raise value_error(

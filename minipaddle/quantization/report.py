@@ -93,7 +93,6 @@ def report(model) -> Report:
     costs are fitted to measured networks. A layer whose input is not rounded is left out: it
     multiplies floats. Ask before `convert`: small networks become slower.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization import PTQ, QuantConfig, report
     >>> from minipaddle.quantization.observers import AbsmaxObserver
     >>> net = paddle.nn.Sequential(paddle.nn.Linear(64, 8)).eval()

@@ -4,10 +4,7 @@ from ..nn import Layer
 
 
 class ObserveWrapper(Layer):
-    """A layer whose inputs (or results, without `observe_input`) go through an observer or quanter.
-
-    Source: Paddle API `paddle.quantization.wrapper.ObserveWrapper`.
-    """
+    """A layer whose inputs (results without `observe_input`) go through an observer or quanter."""
 
     def __init__(self, observer, observed, observe_input=True):
         super().__init__()

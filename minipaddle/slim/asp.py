@@ -24,10 +24,8 @@ SUPPORTED: dict = {Linear: None, Conv2D: None}
 
 
 def calculate_density(x) -> float:
-    """The part of an array that is not zero. Source: Paddle API
-    `paddle.incubate.asp.calculate_density`.
+    """The part of an array that is not zero.
 
-    >>> import minipaddle as paddle
     >>> paddle.incubate.asp.calculate_density(paddle.to_tensor([0.0, 1.0, 3.0, 0.0]).numpy())
     0.5
     """
@@ -35,15 +33,12 @@ def calculate_density(x) -> float:
 
 
 def set_excluded_layers(param_names, main_program=None) -> None:
-    """Leave these parameters dense, or all of the layers of these names (`layer.full_name()`).
-
-    Source: Paddle API `paddle.incubate.asp.set_excluded_layers`.
-    """
+    """Leave these parameters dense, or all of the layers of these names (`layer.full_name()`)."""
     EXCLUDED.update(param_names)
 
 
 def reset_excluded_layers(main_program=None) -> None:
-    """Exclude nothing any more. Source: Paddle API `paddle.incubate.asp.reset_excluded_layers`."""
+    """Exclude nothing any more."""
     EXCLUDED.clear()
 
 
@@ -51,7 +46,6 @@ def add_supported_layer(layer, pruning_func=None) -> None:
     """Prune further layers: of a class, or those of which `full_name()` begins with a name.
 
     `pruning_func(weight, n, m, mask_algo, param_name)` gives (pruned weight, mask) of arrays.
-    Source: Paddle API `paddle.incubate.asp.add_supported_layer`.
     """
     SUPPORTED[layer] = pruning_func
 
@@ -59,8 +53,7 @@ def add_supported_layer(layer, pruning_func=None) -> None:
 def decorate(optimizer):
     """The optimizer, which keeps the zeros of pruned weights in all its steps, captured ones too.
 
-    It is the same object, before or after `prune_model`. Source: Paddle API
-    `paddle.incubate.asp.decorate`.
+    It is the same object, before or after `prune_model`.
     """
     return keep_masks(optimizer)
 
@@ -71,9 +64,7 @@ def prune_model(model, n=2, m=4, mask_algo="mask_1d", with_mask=True) -> dict:
     Groups run along the axis that is summed over; weights with fewer than m there stay dense.
     `mask_algo` is mask_1d (n of m in a line), mask_2d_greedy or mask_2d_best (of m lines of m too).
     Without `with_mask` the zeros are not kept in training. Raises ValueError for other algorithms.
-    Source: Paddle API `paddle.incubate.asp.prune_model`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.incubate import asp
     >>> net = paddle.nn.Linear(8, 4)
     >>> adam = asp.decorate(paddle.optimizer.Adam(0.1, parameters=net.parameters()))

@@ -23,7 +23,6 @@ def soft_label(teacher, student, teacher_temperature=1.0, student_temperature=1.
     Its gradient falls as 1 / T²: multiply by T² beside a loss on labels (Hinton et al., section 2).
     Source: PaddleSlim `paddleslim.dist.soft_label`.
 
-    >>> import minipaddle as paddle
     >>> t = paddle.to_tensor([[2.0, 0.0]])
     >>> round(paddle.slim.dist.soft_label(t, t, 2.0, 2.0).item(), 4)
     0.5822
@@ -38,7 +37,6 @@ def l2(teacher, student):
     Raises ValueError for other shapes: a `ShapeAlign` of the student goes first. Source: PaddleSlim
     `paddleslim.dist.l2`; for features FitNets.
 
-    >>> import minipaddle as paddle
     >>> paddle.slim.dist.l2(paddle.ones([2, 3]), paddle.zeros([2, 3])).item()
     1.0
     """
@@ -56,7 +54,6 @@ def attention_transfer(teacher, student):
     """The mean square of the difference of maps: where, over height and width, features [batch,
     channels, height, width] are large. Channels may differ in number.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.arange(8.0).reshape([1, 2, 2, 2])
     >>> paddle.slim.dist.attention_transfer(x, 3 * x).item() < 1e-12
     True
@@ -75,7 +72,6 @@ class ShapeAlign(nn.Layer):
     `align_type` is "linear", "1x1conv" or "3x3conv", with "+bn" a batch norm follows. Source:
     PaddleSlim `ShapeAlign`; Romero et al. (2015) call it a regressor.
 
-    >>> import minipaddle as paddle
     >>> paddle.slim.dist.ShapeAlign("1x1conv", 8, 32)(paddle.ones([2, 8, 4, 4])).shape
     [2, 32, 4, 4]
     """
@@ -106,7 +102,6 @@ class Features:
 
     Raises ValueError for a name that no layer has.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.vision.models.LeNet()
     >>> features = paddle.slim.dist.Features(net, ["features.3"])
     >>> scores = net(paddle.ones([2, 1, 28, 28]))

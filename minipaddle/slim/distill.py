@@ -52,7 +52,6 @@ class Distill(nn.Layer):
     and alignments. Raises ValueError for a name that no model or layer has, NotImplementedError for
     other settings and for files. Source: PaddleSlim `paddleslim.dygraph.dist.Distill`.
 
-    >>> import minipaddle as paddle
     >>> student, teacher = paddle.vision.models.LeNet(), paddle.vision.models.LeNet()
     >>> layers = [{"layers_name": ["features.3", "features.3"], "loss_function": "DistanceLoss"}]
     >>> distill = paddle.slim.Distill([{"layers": layers}], student, teacher)
@@ -132,7 +131,6 @@ class DML(nn.Layer):
     others' probabilities, which are constants, from its own. Sources: PaddleSlim
     `paddleslim.dist.DML`; Zhang et al., "Deep mutual learning" (2018).
 
-    >>> import minipaddle as paddle
     >>> nets = [paddle.nn.Linear(4, 3), paddle.nn.Linear(4, 3)]
     >>> dml = paddle.slim.DML(nets)
     >>> sgds = dml.opt([paddle.optimizer.SGD(0.5, parameters=net.parameters()) for net in nets])

@@ -248,7 +248,6 @@ class FilterPruner:
 class L1NormFilterPruner(FilterPruner):
     """Removes the filters of the least sum of absolute values. Source: PaddleSlim.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.vision.models.LeNet()
     >>> pruner = paddle.slim.L1NormFilterPruner(net, [1, 1, 28, 28])
     >>> plan = pruner.prune_vars({net.features[3].weight.name: 0.5}, axis=0)

@@ -36,7 +36,6 @@ class Supernet(Layer):
     Channels of least absolute weights are left out first. Gradients reach the common weights.
     Sources: PaddleSlim `supernet`, `OFA`.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.slim.Supernet(paddle.vision.models.LeNet(), [1, 1, 28, 28], (0.5, 1.0))
     >>> small = {name: 0.5 for name in net.get_current_config()}
     >>> net.set_net_config(small)

@@ -34,7 +34,6 @@ class UnstructuredPruner:
     has the ratio, else all together. `prune_params_type`
     "conv1x1_only" takes convolutions of size 1 alone. Source: PaddleSlim.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.slim import UnstructuredPruner
     >>> net = paddle.nn.Linear(10, 10)
     >>> pruner = UnstructuredPruner(net, "ratio", ratio=0.75)
@@ -144,7 +143,6 @@ class GMPUnstructuredPruner(UnstructuredPruner):
     training goes on. Call `step()` in each. Raises ValueError where `configs` lack a number.
     Sources: PaddleSlim; Zhu and Gupta (2017).
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.slim import GMPUnstructuredPruner
     >>> how = {"pruning_iterations": 40, "pruning_steps": 4, "initial_ratio": 0.0}
     >>> pruner = GMPUnstructuredPruner(paddle.nn.Linear(10, 10), ratio=0.8, configs=how)

@@ -8,9 +8,6 @@ from ..core.missing import namespace as _namespace
 def fp16_guard() -> nullcontext:
     """A block whose operators mixed precision may compute in half; without it nothing changes.
 
-    Source: Paddle API `paddle.static.amp.fp16_guard`.
-
-    >>> import minipaddle as paddle
     >>> with paddle.static.amp.fp16_guard():
     ...     paddle.ones([1]).dtype
     paddle.float32

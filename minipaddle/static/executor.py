@@ -17,9 +17,8 @@ from .program import Program, in_mode
 
 
 class Executor:
-    """Runs programs. Source: Paddle API `static.Executor`.
+    """Runs programs.
 
-    >>> import minipaddle as paddle
     >>> paddle.enable_static()
     >>> main = paddle.static.Program()
     >>> with paddle.static.program_guard(main):
@@ -44,7 +43,6 @@ class Executor:
         update needs may be left out. Raises ValueError that names data that is missing or does not
         fit. A program that runs again is compiled in the background, as `to_static` does it, unless
         a CompiledProgram's strategy or the environment variable MINIPADDLE_BACKEND says otherwise.
-        Source: Paddle API `Executor.run`.
         """
         strategy = getattr(program, "build_strategy", None)
         program = getattr(program, "program", program)
@@ -93,7 +91,7 @@ class Executor:
         return results[: len(fetched)]
 
     def close(self) -> None:
-        """Nothing is held. Source: Paddle API `Executor.close`."""
+        """Nothing is held."""
 
 
 def compile_(program: ir.Program, feed: list, fetched: list[Record]) -> ir.Program:
@@ -128,9 +126,8 @@ def input_array(record: Record, data, sizes: dict):
 
 
 class CompiledProgram:
-    """A program with a strategy for running it. Source: Paddle API `static.CompiledProgram`.
+    """A program with a strategy for running it.
 
-    >>> import minipaddle as paddle
     >>> main = paddle.static.Program()
     >>> paddle.static.CompiledProgram(main).program is main
     True

@@ -21,9 +21,7 @@ def data(name: str, shape, dtype=None, lod_level=0):
 
     Open first sizes are all the same, the batch; one that is not has a name in the place of None.
     Its dtype is the default dtype unless one is given.
-    Source: Paddle API `static.data`.
 
-    >>> import minipaddle as paddle
     >>> paddle.enable_static()
     >>> with paddle.static.program_guard(paddle.static.Program()):
     ...     paddle.static.data("x", [None, 3]).shape
@@ -36,9 +34,6 @@ def data(name: str, shape, dtype=None, lod_level=0):
 def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, name=None):
     """A tensor full of `value` that keeps what runs of the program write into it.
 
-    Source: Paddle API `paddle.static.create_global_var`.
-
-    >>> import minipaddle as paddle
     >>> paddle.enable_static()
     >>> with paddle.static.program_guard(paddle.static.Program()):
     ...     count = paddle.static.create_global_var([1], 0, "int64", persistable=True, name="count")
@@ -60,15 +55,12 @@ def append_backward(
     loss, parameter_list=None, no_grad_set=None, callbacks=None, checkpoints=None,
     distop_context=None,
 ):  # fmt: skip
-    """Write the walk back from `loss`; pairs (parameter, gradient).
-
-    Source: Paddle API `static.append_backward`.
-    """
+    """Write the walk back from `loss`; pairs (parameter, gradient)."""
     return writing("append_backward").append_backward(loss, parameter_list, no_grad_set)
 
 
 def gradients(targets, inputs, target_gradients=None, no_grad_set=None) -> list:
-    """The gradients of `inputs`, None where there is none. Source: Paddle API `static.gradients`.
+    """The gradients of `inputs`, None where there is none.
 
     Data stops gradients unless its `stop_gradient` was set to False.
     """
@@ -84,9 +76,8 @@ def as_list(x) -> list:
 
 @contextmanager
 def name_scope(prefix=None):
-    """A part of a program, in name only. Source: Paddle API `static.name_scope`.
+    """A part of a program, in name only.
 
-    >>> import minipaddle as paddle
     >>> with paddle.static.name_scope("encoder"):
     ...     y = paddle.ones([1])
     """
@@ -94,9 +85,8 @@ def name_scope(prefix=None):
 
 
 def cpu_places(device_count=None) -> list:
-    """As many CPU places. Source: Paddle API `static.cpu_places`.
+    """As many CPU places.
 
-    >>> import minipaddle as paddle
     >>> paddle.static.cpu_places(2)
     [Place(cpu), Place(cpu)]
     """
@@ -127,9 +117,8 @@ SCOPE = Scope()
 
 
 def global_scope() -> Scope:
-    """The scope of all programs. Source: Paddle API `static.global_scope`.
+    """The scope of all programs.
 
-    >>> import minipaddle as paddle
     >>> paddle.static.global_scope().find_var("nothing") is None
     True
     """

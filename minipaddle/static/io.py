@@ -22,20 +22,14 @@ __all__ = [
 
 
 def save(program: Program, model_path: str, protocol=4, **configs) -> None:
-    """Write the states of a program to `model_path`.pdparams and .pdopt.
-
-    Source: Paddle API `static.save`.
-    """
+    """Write the states of a program to `model_path`.pdparams and .pdopt."""
     with outside():
         save_tensors(program.state_dict("param"), f"{model_path}.pdparams")
         save_tensors(program.state_dict("opt"), f"{model_path}.pdopt")
 
 
 def load(program: Program, model_path: str, executor=None, var_list=None) -> None:
-    """Load the files of `static.save` into the states of a program; ValueError if one is missing.
-
-    Source: Paddle API `static.load`.
-    """
+    """Load the files of `static.save` into a program's states; ValueError if one is missing."""
     with outside():
         for mode, ending in (("param", "pdparams"), ("opt", "pdopt")):
             tensors = load_tensors(f"{model_path}.{ending}")
@@ -46,10 +40,7 @@ def load(program: Program, model_path: str, executor=None, var_list=None) -> Non
 
 
 def load_program_state(model_path: str, var_list=None) -> dict:
-    """The arrays in the files of `static.save`, by name; of `var_list` alone, if given.
-
-    Source: Paddle API `paddle.static.load_program_state`.
-    """
+    """The arrays in the files of `static.save`, by name; of `var_list` alone, if given."""
     found = {}
     with outside():
         for ending in ("pdparams", "pdopt"):
@@ -64,8 +55,7 @@ def load_program_state(model_path: str, var_list=None) -> dict:
 def set_program_state(program: Program, state_dict: dict) -> None:
     """Give the states of a program the arrays of their names; the others keep theirs.
 
-    Warns of arrays that no state has the name of. Source: Paddle API
-    `paddle.static.set_program_state`.
+    Warns of arrays that no state has the name of.
     """
     with outside():
         own = program.state_dict()
@@ -79,7 +69,7 @@ def set_program_state(program: Program, state_dict: dict) -> None:
 def save_inference_model(path_prefix: str, feed_vars, fetch_vars, executor, **kwargs) -> None:
     """Write the part of a program that computes `fetch_vars` from `feed_vars`, in test mode.
 
-    `jit.load` reads it too. Source: Paddle API `static.save_inference_model`.
+    `jit.load` reads it too.
     """
     program = (kwargs.get("program") or Mode.main).clone(for_test=True)
     view = program.view()
@@ -104,10 +94,7 @@ def save_inference_model(path_prefix: str, feed_vars, fetch_vars, executor, **kw
 
 
 def load_inference_model(path_prefix: str, executor, **kwargs) -> list:
-    """[program, names of its data, its results]: `Executor.run` runs it.
-
-    Source: Paddle API `static.load_inference_model`.
-    """
+    """[program, names of its data, its results]: `Executor.run` runs it."""
     with outside():
         program = Loaded(loading.load(path_prefix))
     return [program, program.names, program.results]

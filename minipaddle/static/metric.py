@@ -16,8 +16,7 @@ def auc(
     `input` [N, 2] holds probabilities, of which the second counts, `label` [N, 1] is 0 or 1. Each
     is taken to one of `num_thresholds` + 1 steps. The second area is that of the last `slide_steps`
     runs (0: of all). The states are the counts by step of the positive and the negative, of the
-    last runs and of all. Source: Paddle API `paddle.static.auc`; `paddle.metric.Auc` does it in
-    eager mode.
+    last runs and of all. Source: `paddle.metric.Auc` does it in eager mode.
     """
     require_one_of("static.auc", ("ROC",), curve=curve)
     refuse_unsupported("static.auc", ins_tag_weight=ins_tag_weight)

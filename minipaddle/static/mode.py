@@ -21,9 +21,8 @@ class Mode:
 
 def enable_static() -> None:
     """From now on calls are written into `static.default_main_program()`; a `static.Executor` runs
-    it. Source: Paddle API `paddle.enable_static`.
+    it.
 
-    >>> import minipaddle as paddle
     >>> paddle.enable_static()
     >>> x = paddle.static.data("x", [None, 2])
     >>> y = (x * 2).sum()
@@ -40,9 +39,6 @@ def enable_static() -> None:
 def disable_static(place=None) -> None:
     """Return to eager mode, where calls are computed at once.
 
-    Source: Paddle API `paddle.disable_static`.
-
-    >>> import minipaddle as paddle
     >>> paddle.disable_static()
     """
     if Mode.on:
@@ -51,9 +47,8 @@ def disable_static(place=None) -> None:
 
 
 def in_dynamic_mode() -> bool:
-    """Whether calls are computed at once. Source: Paddle API `paddle.in_dynamic_mode`.
+    """Whether calls are computed at once.
 
-    >>> import minipaddle as paddle
     >>> paddle.in_dynamic_mode()
     True
     """
@@ -61,9 +56,8 @@ def in_dynamic_mode() -> bool:
 
 
 def in_static_mode() -> bool:
-    """Whether calls are written into a program. Source: Paddle API `paddle.in_static_mode`.
+    """Whether calls are written into a program.
 
-    >>> import minipaddle as paddle
     >>> paddle.in_static_mode()
     False
     """
@@ -71,9 +65,8 @@ def in_static_mode() -> bool:
 
 
 def default_main_program() -> Program:
-    """The program that is being written. Source: Paddle API `static.default_main_program`.
+    """The program that is being written.
 
-    >>> import minipaddle as paddle
     >>> isinstance(paddle.static.default_main_program(), paddle.static.Program)
     True
     """
@@ -83,9 +76,6 @@ def default_main_program() -> Program:
 def default_startup_program() -> Program:
     """The program that gives parameters their first values.
 
-    Source: Paddle API `static.default_startup_program`.
-
-    >>> import minipaddle as paddle
     >>> isinstance(paddle.static.default_startup_program(), paddle.static.Program)
     True
     """
@@ -94,11 +84,10 @@ def default_startup_program() -> Program:
 
 @contextmanager
 def program_guard(main_program: Program, startup_program: Program | None = None):
-    """Write into `main_program` while the block runs. Source: Paddle API `static.program_guard`.
+    """Write into `main_program` while the block runs.
 
     Raises RuntimeError in eager mode.
 
-    >>> import minipaddle as paddle
     >>> paddle.enable_static()
     >>> main = paddle.static.Program()
     >>> with paddle.static.program_guard(main):

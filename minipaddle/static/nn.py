@@ -26,10 +26,7 @@ def activate(y, name: str | None):
 def fc(
     x, size, num_flatten_dims=1, weight_attr=None, bias_attr=None, activation=None, name=None
 ):  # fmt: skip
-    """A linear layer over the axes from `num_flatten_dims` on, taken as one.
-
-    Source: Paddle API `static.nn.fc`.
-    """
+    """A linear layer over the axes from `num_flatten_dims` on, taken as one."""
     shape = x.spec.shape
     lead = num_flatten_dims if num_flatten_dims >= 0 else len(shape) + num_flatten_dims
     rows = shaping.flatten(x, lead) if lead < len(shape) - 1 else x
@@ -41,7 +38,7 @@ def conv2d(
     input, num_filters, filter_size, stride=1, padding=0, dilation=1, groups=None, param_attr=None,
     bias_attr=None, use_cudnn=True, act=None, name=None, data_format="NCHW",
 ):  # fmt: skip
-    """A convolution of [N, C, H, W]. Source: Paddle API `static.nn.conv2d`."""
+    """A convolution of [N, C, H, W]."""
     channels = input.spec.shape[1 if data_format == "NCHW" else -1]
     layer = conv.Conv2D(
         channels, num_filters, filter_size, stride, padding, dilation, groups or 1,
@@ -55,10 +52,7 @@ def batch_norm(
     data_layout="NCHW", in_place=False, name=None, moving_mean_name=None,
     moving_variance_name=None, do_model_average_for_mean_and_var=True, use_global_stats=False,
 ):  # fmt: skip
-    """Batch normalisation; a clone for testing takes the running statistics.
-
-    Source: Paddle API `static.nn.batch_norm`.
-    """
+    """Batch normalisation; a clone for testing takes the running statistics."""
     channels = input.spec.shape[1 if data_layout == "NCHW" else -1]
     layer = norms.BatchNorm(
         channels, act, is_test, momentum, epsilon, param_attr, bias_attr,
@@ -72,10 +66,7 @@ def layer_norm(
     input, scale=True, shift=True, begin_norm_axis=1, epsilon=1e-05, param_attr=None,
     bias_attr=None, act=None, name=None,
 ):  # fmt: skip
-    """Layer normalisation over the axes from `begin_norm_axis` on.
-
-    Source: Paddle API `static.nn.layer_norm`.
-    """
+    """Layer normalisation over the axes from `begin_norm_axis` on."""
     layer = norm.LayerNorm(
         list(input.spec.shape[begin_norm_axis:]), epsilon=epsilon,
         weight_attr=param_attr if scale else False, bias_attr=bias_attr if shift else False,
@@ -87,7 +78,7 @@ def embedding(
     input, size, is_sparse=False, is_distributed=False, padding_idx=None, param_attr=None,
     dtype="float32",
 ):  # fmt: skip
-    """Rows of a table of `size` [rows, columns]. Source: Paddle API `static.nn.embedding`."""
+    """Rows of a table of `size` [rows, columns]."""
     given = {"padding_idx": padding_idx, "dtype": dtype, "weight_attr": param_attr}
     return common.Embedding(*size, **given)(input)
 
@@ -98,9 +89,6 @@ def embedding(
 def cond(pred, true_fn=None, false_fn=None, name=None, return_names=None):
     """The result of `true_fn()` if `pred` holds, else of `false_fn()`, nested alike.
 
-    Source: Paddle API `static.nn.cond`.
-
-    >>> import minipaddle as paddle
     >>> paddle.static.nn.cond(paddle.to_tensor(True), lambda: 1, lambda: 2)
     1
     """
@@ -121,10 +109,8 @@ def cond(pred, true_fn=None, false_fn=None, name=None, return_names=None):
 
 
 def while_loop(cond, body, loop_vars, is_test=False, name=None) -> list:
-    """`loop_vars`, sent through `body` while `cond` holds. Source: Paddle API
-    `static.nn.while_loop`.
+    """`loop_vars`, sent through `body` while `cond` holds.
 
-    >>> import minipaddle as paddle
     >>> i = paddle.to_tensor(0)
     >>> [int(x) for x in paddle.static.nn.while_loop(lambda i: i < 5, lambda i: [i + 2], [i])]
     [6]
@@ -143,9 +129,6 @@ def while_loop(cond, body, loop_vars, is_test=False, name=None) -> list:
 def case(pred_fn_pairs, default=None, name=None):
     """The result of the first function whose condition holds; of the last one, or `default`.
 
-    Source: Paddle API `static.nn.case`.
-
-    >>> import minipaddle as paddle
     >>> no, yes = paddle.to_tensor(False), paddle.to_tensor(True)
     >>> paddle.static.nn.case([(no, lambda: 1), (yes, lambda: 2)], lambda: 3)
     2
@@ -161,9 +144,6 @@ def case(pred_fn_pairs, default=None, name=None):
 def switch_case(branch_index, branch_fns, default=None, name=None):
     """The result of the function number `branch_index`; of the last one, or `default`.
 
-    Source: Paddle API `static.nn.switch_case`.
-
-    >>> import minipaddle as paddle
     >>> paddle.static.nn.switch_case(paddle.to_tensor(1), [lambda: 5, lambda: 6])
     6
     """

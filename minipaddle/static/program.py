@@ -20,9 +20,8 @@ class View(NamedTuple):
 
 
 class Program:
-    """A program that is defined by calls in static mode. Source: Paddle API `static.Program`.
+    """A program that is defined by calls in static mode.
 
-    >>> import minipaddle as paddle
     >>> paddle.enable_static()
     >>> main = paddle.static.Program()
     >>> with paddle.static.program_guard(main):
@@ -70,7 +69,6 @@ class Program:
     def clone(self, for_test: bool = False) -> "Program":
         """A copy as the program is now; for a test one that learns nothing: dropout lets all pass,
         batch norm takes its running statistics, no state changes.
-        Source: Paddle API `static.Program.clone`.
         """
         copy, view = Program(self.tracer.root.program.name), self.view()
         remote = self.tracer.remote
@@ -100,7 +98,7 @@ class Program:
     # ---- looking -----------------------------------------------------------------------------
 
     def global_block(self) -> "Block":
-        """Its operators and variables. Source: Paddle API `Program.global_block`."""
+        """Its operators and variables."""
         return Block(self)
 
     def list_vars(self) -> list[Tensor]:
@@ -108,14 +106,11 @@ class Program:
         return [*self.view().tensors.values()]
 
     def all_parameters(self) -> list[Parameter]:
-        """Its parameters. Source: Paddle API `Program.all_parameters`."""
+        """Its parameters."""
         return [x for x in self.list_vars() if isinstance(x, Parameter)]
 
     def state_dict(self, mode: str = "all", scope=None) -> dict[str, Tensor]:
-        """Its states by name: parameters ("param"), optimizer states and the rest ("opt"), all.
-
-        Source: Paddle API `Program.state_dict`.
-        """
+        """Its states by name: parameters ("param"), optimizer states and the rest ("opt"), all."""
         cells = [(s.name, getattr(s.storage, "tensor", None)) for s in self.view().program.states]
         tensors = {name: x for name, x in cells if x is not None and name}
         kinds = {"all": (True, False), "param": (True,), "opt": (False,)}
@@ -128,7 +123,7 @@ class Program:
 
 
 class Block:
-    """A program as Paddle's code looks at it: `ops`, `vars`. Source: Paddle API `static.Block`."""
+    """A program as Paddle's code looks at it: `ops`, `vars`."""
 
     def __init__(self, program: Program):
         self.program = program

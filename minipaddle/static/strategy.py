@@ -85,9 +85,7 @@ class BuildStrategy(Strategy):
     does (`*`: set); `passes.manager.optimized(program, strategy).report()` shows its effect. Raises
     AttributeError for an unknown name, and with the reason for a switch of Paddle that switches
     nothing here; TypeError for a value that is no switch.
-    Source: Paddle API `static.BuildStrategy`.
 
-    >>> import minipaddle as paddle
     >>> strategy = paddle.static.BuildStrategy()
     >>> strategy.enable_inplace = False
     >>> print(*[line for line in str(strategy).splitlines() if "inplace" in line])
@@ -121,9 +119,8 @@ class BuildStrategy(Strategy):
 
 
 class ExecutionStrategy(Strategy):
-    """How a program is run. Source: Paddle API `static.ExecutionStrategy`.
+    """How a program is run.
 
-    >>> import minipaddle as paddle
     >>> paddle.static.ExecutionStrategy().num_threads
     0
     """

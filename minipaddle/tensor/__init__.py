@@ -43,10 +43,8 @@ from .methods import MODULES
 
 
 def fill_constant(shape, dtype, value, force_cpu=False, out=None, place=None, name=None):
-    """`paddle.full`, with the dtype before the value. Source: Paddle API
-    `paddle.tensor.fill_constant`.
+    """`paddle.full`, with the dtype before the value.
 
-    >>> import minipaddle as paddle
     >>> paddle.tensor.fill_constant([2], "int64", 3).tolist()
     [3, 3]
     """

@@ -3,7 +3,7 @@
 import math
 
 from ..core.checks import require_one_of
-from ..core.prelude import Spec, Var, axis_of, broadcast_shapes, indexing, public, same, value_error
+from ..core.prelude import Spec, Var, axis_of, broadcast_shapes, indexing, same, value_error
 from ..engine.ops import creation, elementwise, movement
 from ..ops.scatter import along_index, scatter_max, scatter_min, scatter_prod, take_along
 from .shaping import flatten
@@ -15,9 +15,8 @@ def take_along_axis(arr, indices, axis, broadcast=True):
     """`arr[i]` with `i[axis]` replaced by `indices[i]`.
 
     With `broadcast` the other axes of `indices` are expanded to those of `arr`; without, they may
-    be shorter. Source: Paddle API `paddle.take_along_axis`.
+    be shorter.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[1, 2, 3], [4, 5, 6]])
     >>> paddle.take_along_axis(x, paddle.to_tensor([[2], [0]]), 1).tolist()
     [[3], [4]]
@@ -62,9 +61,7 @@ def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=Tru
 
     `reduce` is "assign" (the last value stays), "add", "mul" ("multiply"), "mean", "amin" or
     "amax"; without `include_self`, what stood there before does not count.
-    Source: Paddle API `paddle.put_along_axis`.
 
-    >>> import minipaddle as paddle
     >>> x, i = paddle.to_tensor([[1.0, 2.0]]), paddle.to_tensor([[0, 0]])
     >>> paddle.put_along_axis(x, i, paddle.to_tensor([[4.0, 5.0]]), 1, "add").tolist()
     [[10.0, 2.0]]
@@ -119,9 +116,8 @@ REDUCTIONS = {"sum": "add", "prod": "mul", "mean": "mean", "amax": "amax", "amin
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     """`input` with `src[i]` folded in at `i`, its place along `dim` replaced by `index[i]`.
 
-    `reduce` is sum, prod, mean, amax or amin. Source: Paddle API `paddle.scatter_reduce`.
+    `reduce` is sum, prod, mean, amax or amin.
 
-    >>> import minipaddle as paddle
     >>> x, i = paddle.zeros([2]), paddle.to_tensor([0, 0, 1])
     >>> paddle.scatter_reduce(x, 0, i, paddle.to_tensor([1.0, 2.0, 3.0]), "sum").tolist()
     [3.0, 3.0]
@@ -133,9 +129,8 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
 
 
 def scatter_add(input, dim, index, src):
-    """`scatter_reduce` by "sum". Source: Paddle API `paddle.scatter_add`.
+    """`scatter_reduce` by "sum".
 
-    >>> import minipaddle as paddle
     >>> i = paddle.to_tensor([1, 1])
     >>> paddle.scatter_add(paddle.ones([2]), 0, i, paddle.ones([2])).tolist()
     [1.0, 3.0]
@@ -144,9 +139,8 @@ def scatter_add(input, dim, index, src):
 
 
 def index_sample(x, index):
-    """`x[i, index[i, j]]` for two matrices. Source: Paddle API `paddle.index_sample`.
+    """`x[i, index[i, j]]` for two matrices.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[1, 2, 3], [4, 5, 6]])
     >>> paddle.index_sample(x, paddle.to_tensor([[0, 2], [1, 1]])).tolist()
     [[1, 3], [5, 5]]
@@ -160,10 +154,9 @@ def index_sample(x, index):
 def take(x, index, mode="raise", name=None):
     """The elements of x at row-major positions `index`.
 
-    `mode` says what a position outside does: "raise" an error, "wrap" around, or "clip" to the
-    ends (then negative ones too). Source: Paddle API `paddle.take`.
+    `mode` says what a position outside does: "raise" an error, "wrap" around, or "clip" to the ends
+    (then negative ones too).
 
-    >>> import minipaddle as paddle
     >>> paddle.take(paddle.arange(6).reshape([2, 3]), paddle.to_tensor([0, -1])).tolist()
     [0, 5]
     """
@@ -177,4 +170,6 @@ def take(x, index, mode="raise", name=None):
     return indexing.take(flatten(x), index, axis=0)
 
 
-__all__ = public(globals())
+__all__ = [
+    "index_sample", "put_along_axis", "scatter_add", "scatter_reduce", "take", "take_along_axis",
+]  # fmt: skip

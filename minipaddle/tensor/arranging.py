@@ -7,7 +7,6 @@ from ..core.prelude import (
     broadcast_shapes,
     indexing,
     movement,
-    public,
     value_error,
     whole,
 )
@@ -19,9 +18,8 @@ from .shaping import exchange_axes, flatten
 
 
 def flip(x, axis, name=None):
-    """x back to front along each of the axes. Source: Paddle API `paddle.flip`.
+    """x back to front along each of the axes.
 
-    >>> import minipaddle as paddle
     >>> paddle.flip(paddle.arange(4), [0]).tolist()
     [3, 2, 1, 0]
     """
@@ -31,9 +29,6 @@ def flip(x, axis, name=None):
 def roll(x, shifts, axis=None, name=None):
     """x moved on by `shifts` along the axes, in a circle; without `axis`, in row-major order.
 
-    Source: Paddle API `paddle.roll`.
-
-    >>> import minipaddle as paddle
     >>> paddle.roll(paddle.arange(4), 1).tolist()
     [3, 0, 1, 2]
     """
@@ -50,9 +45,6 @@ def roll(x, shifts, axis=None, name=None):
 def rot90(x, k=1, axes=[0, 1], name=None):  # noqa: B006 - Paddle's signature; nobody writes it
     """x turned `k` times by 90° in the plane of two axes, from the first towards the second.
 
-    Source: Paddle API `paddle.rot90`.
-
-    >>> import minipaddle as paddle
     >>> paddle.rot90(paddle.arange(4).reshape([2, 2])).tolist()
     [[1, 3], [0, 2]]
     """
@@ -72,9 +64,8 @@ def rot90(x, k=1, axes=[0, 1], name=None):  # noqa: B006 - Paddle's signature; n
 def tile(x, repeat_times, name=None):
     """x laid side by side with itself, `repeat_times[d]` times along axis `d`.
 
-    The shorter of shape and list gets ones in front. Source: Paddle API `paddle.tile`.
+    The shorter of shape and list gets ones in front.
 
-    >>> import minipaddle as paddle
     >>> paddle.tile(paddle.to_tensor([1, 2]), [2, 2]).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
@@ -88,9 +79,8 @@ def tile(x, repeat_times, name=None):
 def expand(x, shape, name=None):
     """x repeated along new leading axes and along axes of size 1; -1 keeps a size.
 
-    The copies share memory. Source: Paddle API `paddle.expand`.
+    The copies share memory.
 
-    >>> import minipaddle as paddle
     >>> paddle.expand(paddle.to_tensor([[1], [2]]), [-1, 3]).tolist()
     [[1, 1, 1], [2, 2, 2]]
     """
@@ -101,9 +91,8 @@ def expand(x, shape, name=None):
 
 
 def broadcast_to(x, shape, name=None):
-    """`expand` under NumPy's name. Source: Paddle API `paddle.broadcast_to`.
+    """`expand` under NumPy's name.
 
-    >>> import minipaddle as paddle
     >>> paddle.broadcast_to(paddle.to_tensor([1, 2]), [2, 2]).tolist()
     [[1, 2], [1, 2]]
     """
@@ -111,9 +100,8 @@ def broadcast_to(x, shape, name=None):
 
 
 def expand_as(x, y, name=None):
-    """x expanded to the shape of y. Source: Paddle API `paddle.expand_as`.
+    """x expanded to the shape of y.
 
-    >>> import minipaddle as paddle
     >>> paddle.expand_as(paddle.to_tensor([1, 2]), paddle.ones([2, 2])).tolist()
     [[1, 2], [1, 2]]
     """
@@ -121,10 +109,8 @@ def expand_as(x, y, name=None):
 
 
 def broadcast_tensors(input, name=None):
-    """Tensors expanded to the shape they have together. Source: Paddle API
-    `paddle.broadcast_tensors`.
+    """Tensors expanded to the shape they have together.
 
-    >>> import minipaddle as paddle
     >>> [x.shape for x in paddle.broadcast_tensors([paddle.ones([3]), paddle.ones([2, 1])])]
     [[2, 3], [2, 3]]
     """
@@ -133,9 +119,8 @@ def broadcast_tensors(input, name=None):
 
 
 def broadcast_shape(x_shape, y_shape):
-    """The shape of x + y, as a list. Source: Paddle API `paddle.broadcast_shape`.
+    """The shape of x + y, as a list.
 
-    >>> import minipaddle as paddle
     >>> paddle.broadcast_shape([2, 1], [3])
     [2, 3]
     """
@@ -147,9 +132,7 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
 
     With a tensor of counts, one for each place or one for all, a program knows the shape when it
     runs.
-    Source: Paddle API `paddle.repeat_interleave`.
 
-    >>> import minipaddle as paddle
     >>> paddle.repeat_interleave(paddle.to_tensor([1, 2]), 2).tolist()
     [1, 1, 2, 2]
     """
@@ -171,9 +154,7 @@ def diag(x, offset=0, padding_value=0, name=None):
     """A square matrix with the vector x on a diagonal, or that diagonal of a matrix x.
 
     `offset` > 0 lies above the main diagonal; `padding_value` fills the rest of the new matrix.
-    Source: Paddle API `paddle.diag`.
 
-    >>> import minipaddle as paddle
     >>> paddle.diag(paddle.to_tensor([1, 2]), offset=1).tolist()
     [[0, 1, 0], [0, 0, 2], [0, 0, 0]]
     """
@@ -195,9 +176,8 @@ def embed_diagonals(x, offset: int, axis1: int, axis2: int, fill=0):
 
 
 def diagflat(x, offset=0, name=None):
-    """A square matrix with all elements of x on a diagonal. Source: Paddle API `paddle.diagflat`.
+    """A square matrix with all elements of x on a diagonal.
 
-    >>> import minipaddle as paddle
     >>> paddle.diagflat(paddle.to_tensor([[1, 2]])).tolist()
     [[1, 0], [0, 2]]
     """
@@ -207,9 +187,6 @@ def diagflat(x, offset=0, name=None):
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """The last axis of x on the diagonals of square matrices with the axes `dim1` and `dim2`.
 
-    Source: Paddle API `paddle.diag_embed`.
-
-    >>> import minipaddle as paddle
     >>> paddle.diag_embed(paddle.to_tensor([[1, 2], [3, 4]])).tolist()
     [[[1, 0], [0, 2]], [[3, 0], [0, 4]]]
     """
@@ -223,9 +200,6 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 def diagonal(x, offset=0, axis1=0, axis2=1, name=None):
     """The diagonals of the planes (axis1, axis2), as the last axis.
 
-    Source: Paddle API `paddle.diagonal`.
-
-    >>> import minipaddle as paddle
     >>> paddle.diagonal(paddle.to_tensor([[1, 2], [3, 4]])).tolist()
     [1, 4]
     """
@@ -236,9 +210,8 @@ def diagonal(x, offset=0, axis1=0, axis2=1, name=None):
 
 
 def tril(x, diagonal=0, name=None):
-    """The lower triangles: zeros above the diagonal. Source: Paddle API `paddle.tril`.
+    """The lower triangles: zeros above the diagonal.
 
-    >>> import minipaddle as paddle
     >>> paddle.tril(paddle.ones([2, 2])).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
@@ -246,9 +219,8 @@ def tril(x, diagonal=0, name=None):
 
 
 def triu(x, diagonal=0, name=None):
-    """The upper triangles: zeros below the diagonal. Source: Paddle API `paddle.triu`.
+    """The upper triangles: zeros below the diagonal.
 
-    >>> import minipaddle as paddle
     >>> paddle.triu(paddle.ones([2, 2])).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
@@ -262,4 +234,8 @@ def matrices(x, what: str):
     return x
 
 
-__all__ = public(globals())
+__all__ = [
+    "broadcast_shape", "broadcast_tensors", "broadcast_to", "diag", "diag_embed", "diagflat",
+    "diagonal", "expand", "expand_as", "flip", "repeat_interleave", "roll", "rot90", "tile", "tril",
+    "triu",
+]  # fmt: skip

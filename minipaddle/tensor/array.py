@@ -3,16 +3,12 @@
 Source: Paddle API `paddle.tensor`.
 """
 
-from ..core.missing import public
 from ..core.prelude import Var, type_error, value_error
 
 
 def create_array(dtype="float32", initialized_list=None) -> list:
     """A list of tensors: a copy of `initialized_list`, or an empty one.
 
-    Source: Paddle API `paddle.tensor.create_array`.
-
-    >>> import minipaddle as paddle
     >>> paddle.tensor.create_array("float32")
     []
     """
@@ -24,9 +20,8 @@ def create_array(dtype="float32", initialized_list=None) -> list:
 
 
 def array_length(array: list) -> int:
-    """How many tensors a list has. Source: Paddle API `paddle.tensor.array_length`.
+    """How many tensors a list has.
 
-    >>> import minipaddle as paddle
     >>> paddle.tensor.array_length([paddle.ones([1])])
     1
     """
@@ -34,9 +29,8 @@ def array_length(array: list) -> int:
 
 
 def array_read(array: list, i):
-    """The tensor at place i. Source: Paddle API `paddle.tensor.array_read`.
+    """The tensor at place i.
 
-    >>> import minipaddle as paddle
     >>> paddle.tensor.array_read([paddle.ones([1])], paddle.to_tensor([0])).tolist()
     [1.0]
     """
@@ -46,9 +40,6 @@ def array_read(array: list, i):
 def array_write(x, i, array: list | None = None) -> list:
     """The list with x at place i, which is at most its length; a new list without one.
 
-    Source: Paddle API `paddle.tensor.array_write`.
-
-    >>> import minipaddle as paddle
     >>> array = paddle.tensor.array_write(paddle.ones([1]), paddle.to_tensor([0]))
     >>> paddle.tensor.array_write(paddle.zeros([1]), paddle.to_tensor([1]), array) is array
     True
@@ -62,4 +53,4 @@ def array_write(x, i, array: list | None = None) -> list:
     return array
 
 
-__all__ = public(globals())
+__all__ = ["array_length", "array_read", "array_write", "create_array"]

@@ -1,6 +1,6 @@
 """Questions about a tensor: its shape, its dtype, whether it is a tensor."""
 
-from ..core.prelude import Var, axis_of, current, dt, public, transpose, type_error, value_error
+from ..core.prelude import Var, axis_of, current, dt, transpose, type_error, value_error
 from ..engine.ops.nn import softmax
 
 
@@ -12,9 +12,6 @@ def constant(value, dtype):
 def shape(input):
     """The shape as a 1-D int64 tensor; `x.shape` is the same as a list.
 
-    Source: Paddle API `paddle.shape`.
-
-    >>> import minipaddle as paddle
     >>> paddle.shape(paddle.ones([2, 3])).tolist()
     [2, 3]
     """
@@ -22,9 +19,8 @@ def shape(input):
 
 
 def rank(input):
-    """The number of dimensions as a 0-D int32 tensor. Source: Paddle API `paddle.rank`.
+    """The number of dimensions as a 0-D int32 tensor.
 
-    >>> import minipaddle as paddle
     >>> paddle.rank(paddle.ones([2, 3])).item()
     2
     """
@@ -32,9 +28,8 @@ def rank(input):
 
 
 def numel(x, name=None):
-    """The number of elements as a 0-D int64 tensor. Source: Paddle API `paddle.numel`.
+    """The number of elements as a 0-D int64 tensor.
 
-    >>> import minipaddle as paddle
     >>> paddle.numel(paddle.ones([2, 3])).item()
     6
     """
@@ -42,9 +37,8 @@ def numel(x, name=None):
 
 
 def is_tensor(x):
-    """Is `x` a tensor? Source: Paddle API `paddle.is_tensor`.
+    """Is `x` a tensor?
 
-    >>> import minipaddle as paddle
     >>> paddle.is_tensor(paddle.ones([1])), paddle.is_tensor([1])
     (True, False)
     """
@@ -52,10 +46,8 @@ def is_tensor(x):
 
 
 def is_floating_point(x):
-    """Is its dtype float16, bfloat16, float32 or float64? Source: Paddle API
-    `paddle.is_floating_point`.
+    """Is its dtype float16, bfloat16, float32 or float64?
 
-    >>> import minipaddle as paddle
     >>> paddle.is_floating_point(paddle.ones([1]))
     True
     """
@@ -63,9 +55,8 @@ def is_floating_point(x):
 
 
 def is_integer(x):
-    """Is its dtype uint8, int8, int16, int32 or int64? Source: Paddle API `paddle.is_integer`.
+    """Is its dtype uint8, int8, int16, int32 or int64?
 
-    >>> import minipaddle as paddle
     >>> paddle.is_integer(paddle.arange(3))
     True
     """
@@ -73,9 +64,8 @@ def is_integer(x):
 
 
 def is_complex(x):
-    """False: MiniPaddle has no complex tensors. Source: Paddle API `paddle.is_complex`.
+    """False: MiniPaddle has no complex tensors.
 
-    >>> import minipaddle as paddle
     >>> paddle.is_complex(paddle.ones([2]))
     False
     """
@@ -85,9 +75,8 @@ def is_complex(x):
 
 
 def is_empty(x, name=None):
-    """Has it no elements? A 0-D bool tensor. Source: Paddle API `paddle.is_empty`.
+    """Has it no elements? A 0-D bool tensor.
 
-    >>> import minipaddle as paddle
     >>> paddle.is_empty(paddle.ones([2, 0])).item()
     True
     """
@@ -95,9 +84,8 @@ def is_empty(x, name=None):
 
 
 def real(x, name=None):
-    """The real part: of a real tensor, itself. Source: Paddle API `paddle.real`.
+    """The real part: of a real tensor, itself.
 
-    >>> import minipaddle as paddle
     >>> paddle.real(paddle.ones([2])).tolist()
     [1.0, 1.0]
     """
@@ -105,9 +93,8 @@ def real(x, name=None):
 
 
 def imag(x, name=None):
-    """The imaginary part: of a real tensor, zeros. Source: Paddle API `paddle.imag`.
+    """The imaginary part: of a real tensor, zeros.
 
-    >>> import minipaddle as paddle
     >>> paddle.imag(paddle.ones([2])).tolist()
     [0.0, 0.0]
     """
@@ -115,9 +102,8 @@ def imag(x, name=None):
 
 
 def conj(x, name=None):
-    """The complex conjugate: of a real tensor, itself. Source: Paddle API `paddle.conj`.
+    """The complex conjugate: of a real tensor, itself.
 
-    >>> import minipaddle as paddle
     >>> paddle.conj(paddle.ones([2])).tolist()
     [1.0, 1.0]
     """
@@ -125,9 +111,8 @@ def conj(x, name=None):
 
 
 def tolist(x):
-    """The values as nested lists of Python numbers. Source: Paddle API `paddle.tolist`.
+    """The values as nested lists of Python numbers.
 
-    >>> import minipaddle as paddle
     >>> paddle.tolist(paddle.ones([2, 1]))
     [[1.0], [1.0]]
     """
@@ -138,18 +123,18 @@ class Attributes:
     """Attributes that follow from shape and dtype alone, so that symbolic tensors have them too."""
 
     def dim(self) -> int:
-        """The number of dimensions. Source: Paddle API `Tensor.dim`."""
+        """The number of dimensions."""
         return self.spec.ndim
 
     ndimension = dim
 
     @property
     def itemsize(self) -> int:
-        """Bytes per element. Source: Paddle API `Tensor.itemsize`."""
+        """Bytes per element."""
         return self.spec.dtype.itemsize
 
     def element_size(self) -> int:
-        """Bytes per element. Source: Paddle API `Tensor.element_size`."""
+        """Bytes per element."""
         return self.spec.dtype.itemsize
 
     @property
@@ -159,27 +144,24 @@ class Attributes:
 
     @property
     def T(self):
-        """The axes in reverse order. Source: Paddle API `Tensor.T`."""
+        """The axes in reverse order."""
         return transpose(self, perm=tuple(reversed(range(self.spec.ndim))))
 
     @property
     def mT(self):
-        """The last two axes exchanged. Source: Paddle API `Tensor.mT`."""
+        """The last two axes exchanged."""
         n = self.spec.ndim
         if n < 2:
             raise value_error(f".mT of {self.spec}", "at least two dimensions")
         return transpose(self, perm=(*range(n - 2), n - 1, n - 2))
 
     def softmax(self, axis=-1, dtype=None, name=None, *, dim=None):
-        """`nn.functional.softmax` as a method; `dim` is another name of `axis`.
-
-        Source: Paddle API `Tensor.softmax`.
-        """
+        """`nn.functional.softmax` as a method; `dim` is another name of `axis`."""
         x = self if dtype is None else self.astype(dtype)
         return softmax(x, axis=axis_of(axis if dim is None else dim, x.spec.ndim))
 
     def type_as(self, other):
-        """In the dtype of `other`. Source: Paddle API `Tensor.type_as`."""
+        """In the dtype of `other`."""
         return self.astype(other.spec.dtype)
 
 
@@ -203,4 +185,7 @@ for method, target in (SHORTHANDS | {name: name for name in dt.NAMES}).items():
     setattr(Attributes, method, shorthand(target))
 
 
-__all__ = public(globals())
+__all__ = [
+    "conj", "imag", "is_complex", "is_empty", "is_floating_point", "is_integer", "is_tensor",
+    "numel", "rank", "real", "shape", "tolist",
+]  # fmt: skip

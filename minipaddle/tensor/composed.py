@@ -2,7 +2,7 @@
 
 import itertools
 
-from ..core.prelude import axis_of, e, indexing, movement, public, type_error, value_error
+from ..core.prelude import axis_of, e, indexing, movement, type_error, value_error
 from ..engine.core.spec import broadcast_shapes as common_shape
 from ..engine.ops.logic import logical_not
 from ..ops import arrangement
@@ -34,9 +34,8 @@ globals().update(ALIASES)
 
 
 def as_tensor(data, dtype=None):
-    """`to_tensor`. Source: Paddle API `paddle.as_tensor`.
+    """`to_tensor`.
 
-    >>> import minipaddle as paddle
     >>> paddle.as_tensor([1, 2]).tolist()
     [1, 2]
     """
@@ -46,9 +45,6 @@ def as_tensor(data, dtype=None):
 def asarray(obj, *, dtype=None, copy=None):
     """`to_tensor`; the same tensor if `obj` is one and `copy` is not True.
 
-    Source: Paddle API `paddle.asarray`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.ones([2])
     >>> paddle.asarray(x) is x
     True
@@ -59,9 +55,8 @@ def asarray(obj, *, dtype=None, copy=None):
 
 
 def from_numpy(ndarray):
-    """A tensor with a copy of an array. Source: Paddle API `paddle.from_numpy`.
+    """A tensor with a copy of an array.
 
-    >>> import minipaddle as paddle
     >>> paddle.from_numpy(paddle.ones([2]).numpy()).tolist()
     [1.0, 1.0]
     """
@@ -71,9 +66,6 @@ def from_numpy(ndarray):
 def tril_indices(row, col, offset=0, dtype="int64"):
     """The rows and the columns of a matrix's lower triangle: [2, count].
 
-    Source: Paddle API `paddle.tril_indices`.
-
-    >>> import minipaddle as paddle
     >>> paddle.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
@@ -84,9 +76,6 @@ def tril_indices(row, col, offset=0, dtype="int64"):
 def triu_indices(row, col=None, offset=0, dtype="int64"):
     """The rows and the columns of a matrix's upper triangle: [2, count].
 
-    Source: Paddle API `paddle.triu_indices`.
-
-    >>> import minipaddle as paddle
     >>> paddle.triu_indices(2).tolist()
     [[0, 0, 1], [0, 1, 1]]
     """
@@ -99,9 +88,8 @@ def two_rows(pairs: list, dtype):
 
 
 def broadcast_shapes(*shapes):
-    """The shape of a sum of tensors of these shapes. Source: Paddle API `paddle.broadcast_shapes`.
+    """The shape of a sum of tensors of these shapes.
 
-    >>> import minipaddle as paddle
     >>> paddle.broadcast_shapes([2, 1], [3], [1, 1])
     [2, 3]
     """
@@ -112,9 +100,8 @@ def broadcast_shapes(*shapes):
 
 
 def true_divide(input, other):
-    """input / other. Source: Paddle API `paddle.true_divide`.
+    """input / other.
 
-    >>> import minipaddle as paddle
     >>> paddle.true_divide(paddle.to_tensor([1, 2]), 2).tolist()
     [0.5, 1.0]
     """
@@ -122,9 +109,8 @@ def true_divide(input, other):
 
 
 def positive(x, name=None):
-    """x itself. Source: Paddle API `paddle.positive`.
+    """x itself.
 
-    >>> import minipaddle as paddle
     >>> paddle.positive(paddle.to_tensor([-1.0])).tolist()
     [-1.0]
     """
@@ -136,9 +122,8 @@ def positive(x, name=None):
 def frexp(x, name=None):
     """(mantissa, exponent), both in x's dtype: x = mantissa · 2^exponent, 0.5 ≤ |mantissa| < 1.
 
-    Of 0, ∞ and NaN the mantissa is x and the exponent 0. Source: Paddle API `paddle.frexp`.
+    Of 0, ∞ and NaN the mantissa is x and the exponent 0.
 
-    >>> import minipaddle as paddle
     >>> [part.tolist() for part in paddle.frexp(paddle.to_tensor([8.0, -0.75]))]
     [[0.5, -0.75], [4.0, 0.0]]
     """
@@ -156,9 +141,6 @@ def frexp(x, name=None):
 def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None):
     """`trapezoid` from the beginning up to each place but the first.
 
-    Source: Paddle API `paddle.cumulative_trapezoid`.
-
-    >>> import minipaddle as paddle
     >>> paddle.cumulative_trapezoid(paddle.to_tensor([1.0, 2.0, 3.0])).tolist()
     [1.5, 4.0]
     """
@@ -168,9 +150,6 @@ def cumulative_trapezoid(y, x=None, dx=None, axis=-1, name=None):
 def reduce_as(x, target, name=None):
     """x summed over the axes along which `target` would be broadcast to it.
 
-    Source: Paddle API `paddle.reduce_as`.
-
-    >>> import minipaddle as paddle
     >>> paddle.reduce_as(paddle.ones([2, 3]), paddle.ones([3])).tolist()
     [2.0, 2.0, 2.0]
     """
@@ -184,10 +163,8 @@ def reduce_as(x, target, name=None):
 
 
 def argwhere(input):
-    """The index of each element that is not zero: [count, ndim]. Source: Paddle API
-    `paddle.argwhere`.
+    """The index of each element that is not zero: [count, ndim].
 
-    >>> import minipaddle as paddle
     >>> paddle.argwhere(paddle.to_tensor([0, 5])).tolist()
     [[1]]
     """
@@ -195,9 +172,8 @@ def argwhere(input):
 
 
 def msort(input):
-    """Sorted along the first axis. Source: Paddle API `paddle.msort`.
+    """Sorted along the first axis.
 
-    >>> import minipaddle as paddle
     >>> paddle.msort(paddle.to_tensor([2, 1])).tolist()
     [1, 2]
     """
@@ -207,9 +183,6 @@ def msort(input):
 def isin(x, test_x, assume_unique=False, invert=False, name=None):
     """For each element of x, whether it is one of `test_x` (or is none, with `invert`).
 
-    Source: Paddle API `paddle.isin`.
-
-    >>> import minipaddle as paddle
     >>> paddle.isin(paddle.to_tensor([1, 2, 3]), paddle.to_tensor([3, 1])).tolist()
     [True, False, True]
     """
@@ -227,9 +200,8 @@ def isin(x, test_x, assume_unique=False, invert=False, name=None):
 
 
 def ravel(input):
-    """All elements in one axis. Source: Paddle API `paddle.ravel`.
+    """All elements in one axis.
 
-    >>> import minipaddle as paddle
     >>> paddle.ravel(paddle.ones([2, 3])).shape
     [6]
     """
@@ -237,9 +209,8 @@ def ravel(input):
 
 
 def narrow(input, dim, start, length):
-    """`length` places along `dim`, from `start` on. Source: Paddle API `paddle.narrow`.
+    """`length` places along `dim`, from `start` on.
 
-    >>> import minipaddle as paddle
     >>> paddle.narrow(paddle.arange(5), 0, 1, 3).tolist()
     [1, 2, 3]
     """
@@ -255,9 +226,8 @@ def narrow(input, dim, start, length):
 
 
 def column_stack(x, name=None):
-    """Joined side by side, vectors as columns. Source: Paddle API `paddle.column_stack`.
+    """Joined side by side, vectors as columns.
 
-    >>> import minipaddle as paddle
     >>> paddle.column_stack([paddle.zeros([2]), paddle.ones([2])]).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
@@ -267,9 +237,6 @@ def column_stack(x, name=None):
 def block_diag(inputs, name=None):
     """One matrix with the matrices of a list along its diagonal, zeros elsewhere.
 
-    Source: Paddle API `paddle.block_diag`.
-
-    >>> import minipaddle as paddle
     >>> paddle.block_diag([paddle.ones([1, 1]), paddle.ones([1, 2])]).tolist()
     [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]
     """
@@ -285,9 +252,6 @@ def block_diag(inputs, name=None):
 def cartesian_prod(x, name=None):
     """Each choice of one element of every vector in a list, as a row.
 
-    Source: Paddle API `paddle.cartesian_prod`.
-
-    >>> import minipaddle as paddle
     >>> paddle.cartesian_prod([paddle.to_tensor([1, 2]), paddle.to_tensor([3, 4])]).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
@@ -299,9 +263,6 @@ def cartesian_prod(x, name=None):
 def combinations(x, r=2, with_replacement=False, name=None):
     """Each choice of r elements of a vector, in order, as a row.
 
-    Source: Paddle API `paddle.combinations`.
-
-    >>> import minipaddle as paddle
     >>> paddle.combinations(paddle.to_tensor([1, 2, 3])).tolist()
     [[1, 2], [1, 3], [2, 3]]
     """
@@ -318,9 +279,8 @@ def combinations(x, r=2, with_replacement=False, name=None):
 
 
 def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
-    """x with y in the place of its diagonal. Source: Paddle API `paddle.diagonal_scatter`.
+    """x with y in the place of its diagonal.
 
-    >>> import minipaddle as paddle
     >>> paddle.diagonal_scatter(paddle.zeros([2, 2]), paddle.ones([2])).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -334,9 +294,8 @@ def diagonal_scatter(x, y, offset=0, axis1=0, axis2=1, name=None):
 
 
 def select_scatter(x, values, axis, index, name=None):
-    """x with `values` at one place along an axis. Source: Paddle API `paddle.select_scatter`.
+    """x with `values` at one place along an axis.
 
-    >>> import minipaddle as paddle
     >>> paddle.select_scatter(paddle.zeros([2, 2]), paddle.ones([2]), 0, 1).tolist()
     [[0.0, 0.0], [1.0, 1.0]]
     """
@@ -344,9 +303,8 @@ def select_scatter(x, values, axis, index, name=None):
 
 
 def slice_scatter(x, value, axes, starts, ends, strides, name=None):
-    """x with `value` in the place of a slice. Source: Paddle API `paddle.slice_scatter`.
+    """x with `value` in the place of a slice.
 
-    >>> import minipaddle as paddle
     >>> paddle.slice_scatter(paddle.zeros([4]), paddle.ones([2]), [0], [0], [4], [2]).tolist()
     [1.0, 0.0, 1.0, 0.0]
     """
@@ -361,4 +319,9 @@ def put_at(x, value, places: dict):
     return y
 
 
-__all__ = [*ALIASES, *public(globals())]
+__all__ = [
+    *ALIASES, "argwhere", "as_tensor", "asarray", "block_diag", "broadcast_shapes",
+    "cartesian_prod", "column_stack", "combinations", "cumulative_trapezoid", "diagonal_scatter",
+    "frexp", "from_numpy", "isin", "msort", "narrow", "positive", "ravel", "reduce_as",
+    "select_scatter", "slice_scatter", "tril_indices", "triu_indices", "true_divide",
+]  # fmt: skip

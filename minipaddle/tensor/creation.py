@@ -6,7 +6,7 @@ A shape is a number, a list or tuple of numbers (0-D tensors among them), or a 1
 import math
 
 from ..core.axes import whole, whole_numbers, without_fraction
-from ..core.prelude import Dim, Var, current, dt, elementwise, larger, public, reshape, value_error
+from ..core.prelude import Dim, Var, current, dt, elementwise, larger, reshape, value_error
 from ..engine.core.dim import same_shape
 from ..engine.core.spec import leaves
 from ..engine.ops import creation as ops
@@ -18,9 +18,8 @@ def to_tensor(data, dtype=None, place=None, stop_gradient=True):
 
     Whole numbers become int64, Python floats the default dtype; an array keeps its own. Raises
     TypeError for values that no dtype can hold (strings, complex numbers), ValueError for ragged
-    lists. Source: Paddle API `paddle.to_tensor`.
+    lists.
 
-    >>> import minipaddle as paddle
     >>> paddle.to_tensor([[1, 2], [3, 4]])
     Tensor(shape=[2, 2], dtype=int64, place=Place(cpu), stop_gradient=True,
            [[1, 2],
@@ -58,9 +57,7 @@ def full(shape, fill_value, dtype=None, name=None):
     """A tensor of `shape` with `fill_value` in every place.
 
     Without a dtype it is the default one; bool for True and False.
-    Source: Paddle API `paddle.full`.
 
-    >>> import minipaddle as paddle
     >>> paddle.full([2, 2], 7, "int64").tolist()
     [[7, 7], [7, 7]]
     """
@@ -75,9 +72,8 @@ def full(shape, fill_value, dtype=None, name=None):
 
 
 def zeros(shape, dtype=None, name=None):
-    """A tensor of zeros. Source: Paddle API `paddle.zeros`.
+    """A tensor of zeros.
 
-    >>> import minipaddle as paddle
     >>> paddle.zeros([3]).tolist()
     [0.0, 0.0, 0.0]
     """
@@ -85,9 +81,8 @@ def zeros(shape, dtype=None, name=None):
 
 
 def ones(shape, dtype=None, name=None):
-    """A tensor of ones. Source: Paddle API `paddle.ones`.
+    """A tensor of ones.
 
-    >>> import minipaddle as paddle
     >>> paddle.ones([2], dtype="int32").tolist()
     [1, 1]
     """
@@ -97,9 +92,6 @@ def ones(shape, dtype=None, name=None):
 def empty(shape, dtype=None, name=None):
     """A tensor whose values do not matter: here they are zeros, the same in every run.
 
-    Source: Paddle API `paddle.empty`.
-
-    >>> import minipaddle as paddle
     >>> paddle.empty([2, 3]).shape
     [2, 3]
     """
@@ -107,9 +99,8 @@ def empty(shape, dtype=None, name=None):
 
 
 def full_like(x, fill_value, dtype=None, name=None):
-    """A tensor of x's shape, and dtype if none is given. Source: Paddle API `paddle.full_like`.
+    """A tensor of x's shape, and dtype if none is given.
 
-    >>> import minipaddle as paddle
     >>> paddle.full_like(paddle.ones([2]), 0.5).tolist()
     [0.5, 0.5]
     """
@@ -117,9 +108,8 @@ def full_like(x, fill_value, dtype=None, name=None):
 
 
 def zeros_like(x, dtype=None, name=None):
-    """Zeros in x's shape, and dtype if none is given. Source: Paddle API `paddle.zeros_like`.
+    """Zeros in x's shape, and dtype if none is given.
 
-    >>> import minipaddle as paddle
     >>> paddle.zeros_like(paddle.ones([2])).tolist()
     [0.0, 0.0]
     """
@@ -127,9 +117,8 @@ def zeros_like(x, dtype=None, name=None):
 
 
 def ones_like(x, dtype=None, name=None):
-    """Ones in x's shape, and dtype if none is given. Source: Paddle API `paddle.ones_like`.
+    """Ones in x's shape, and dtype if none is given.
 
-    >>> import minipaddle as paddle
     >>> paddle.ones_like(paddle.zeros([2]), "int64").tolist()
     [1, 1]
     """
@@ -137,9 +126,8 @@ def ones_like(x, dtype=None, name=None):
 
 
 def empty_like(x, dtype=None, name=None):
-    """`empty` in x's shape, and dtype if none is given. Source: Paddle API `paddle.empty_like`.
+    """`empty` in x's shape, and dtype if none is given.
 
-    >>> import minipaddle as paddle
     >>> paddle.empty_like(paddle.ones([2, 3])).shape
     [2, 3]
     """
@@ -149,9 +137,6 @@ def empty_like(x, dtype=None, name=None):
 def eye(num_rows, num_columns=None, dtype=None, name=None):
     """Ones on the diagonal, zeros elsewhere; square without `num_columns`.
 
-    Source: Paddle API `paddle.eye`.
-
-    >>> import minipaddle as paddle
     >>> paddle.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -163,9 +148,7 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
     """start, start + step, … as long as it stays before `end`; `arange(n)` starts at 0.
 
     Without a dtype: int64 for whole numbers, else the default. Raises ValueError for step 0.
-    Source: Paddle API `paddle.arange`.
 
-    >>> import minipaddle as paddle
     >>> paddle.arange(1, 2, 0.25).tolist()
     [1.0, 1.25, 1.5, 1.75]
     """
@@ -191,7 +174,6 @@ def range(start=0, end=None, step=1, dtype=None, *, name=None):
 
     Source: Paddle API `paddle.range`, an older function than `arange`.
 
-    >>> import minipaddle as paddle
     >>> paddle.range(1, 3).tolist()
     [1.0, 2.0, 3.0]
     """
@@ -205,9 +187,8 @@ def range(start=0, end=None, step=1, dtype=None, *, name=None):
 def linspace(start, stop, num, dtype=None, name=None):
     """`num` numbers from `start` to `stop`, both included, in equal steps.
 
-    Whole dtypes cut the fraction off. Source: Paddle API `paddle.linspace`.
+    Whole dtypes cut the fraction off.
 
-    >>> import minipaddle as paddle
     >>> paddle.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
@@ -224,10 +205,8 @@ def linspace(start, stop, num, dtype=None, name=None):
 
 
 def logspace(start, stop, num, base=10.0, dtype=None, name=None):
-    """base to the powers that `linspace(start, stop, num)` gives. Source: Paddle API
-    `paddle.logspace`.
+    """base to the powers that `linspace(start, stop, num)` gives.
 
-    >>> import minipaddle as paddle
     >>> paddle.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
@@ -239,9 +218,7 @@ def assign(x, output=None):
 
     With `output` the values go there, and that tensor, which takes their shape and dtype, is
     returned. Numbers outside of tensors become float64, int64 or bool, a single one of shape [1].
-    Source: Paddle API `paddle.assign`.
 
-    >>> import minipaddle as paddle
     >>> paddle.assign(paddle.ones([2])).tolist()
     [1.0, 1.0]
     """
@@ -257,9 +234,8 @@ def assign(x, output=None):
 
 
 def clone(x, name=None):
-    """A copy of `x` through which gradients flow. Source: Paddle API `paddle.clone`.
+    """A copy of `x` through which gradients flow.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.ones([2])
     >>> y = x.clone()
     >>> y[0] = 5.0
@@ -272,9 +248,6 @@ def clone(x, name=None):
 def vander(x, n=None, increasing=False, name=None):
     """The powers of a vector as columns, the highest first unless `increasing`; `n` of them.
 
-    Source: Paddle API `paddle.vander`.
-
-    >>> import minipaddle as paddle
     >>> paddle.vander(paddle.to_tensor([1, 2, 3]), 2).tolist()
     [[1, 1], [2, 1], [3, 1]]
     """
@@ -285,4 +258,7 @@ def vander(x, n=None, increasing=False, name=None):
     return reshape(x, shape=(size, 1)) ** powers
 
 
-__all__ = public(globals())
+__all__ = [
+    "arange", "assign", "clone", "empty", "empty_like", "eye", "full", "full_like", "linspace",
+    "logspace", "ones", "ones_like", "range", "to_tensor", "vander", "zeros", "zeros_like",
+]  # fmt: skip

@@ -1,6 +1,6 @@
 """Factorizations of matrices: the last two axes; the others are a stack of them."""
 
-from ..core.prelude import creation, int32, public, require_floats, require_one_of, value_error
+from ..core.prelude import creation, int32, require_floats, require_one_of, value_error
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
 from ..ops import decompositions as ops
@@ -11,9 +11,8 @@ from .norms import singular_values
 def cholesky(x, upper=False, name=None):
     """The triangular L with L @ Lᵀ = x (or Lᵀ @ L, if `upper`) of positive definite matrices.
 
-    Raises ValueError if one is not. Source: Paddle API `paddle.linalg.cholesky`.
+    Raises ValueError if one is not.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.cholesky(paddle.to_tensor([[4.0, 2.0], [2.0, 2.0]])).tolist()
     [[2.0, 0.0], [1.0, 1.0]]
     """
@@ -24,9 +23,8 @@ def cholesky(x, upper=False, name=None):
 def lu(x, pivot=True, get_infos=False, name=None):
     """Gaussian elimination: L and U in one matrix, and with which row (from 1) each was exchanged.
 
-    With `get_infos` a zero for each matrix comes third. Source: Paddle API `paddle.linalg.lu`.
+    With `get_infos` a zero for each matrix comes third.
 
-    >>> import minipaddle as paddle
     >>> packed, pivots = paddle.linalg.lu(paddle.to_tensor([[1.0, 2.0], [2.0, 6.0]]))
     >>> packed.tolist(), pivots.tolist()
     ([[2.0, 6.0], [0.5, -1.0]], [2, 2])
@@ -43,9 +41,6 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
     """P, L and U with P @ L @ U the matrix that `lu` made x and y of; None for the parts that are
     not requested.
 
-    Source: Paddle API `paddle.linalg.lu_unpack`.
-
-    >>> import minipaddle as paddle
     >>> p, l, u = paddle.linalg.lu_unpack(*paddle.linalg.lu(paddle.to_tensor([[0.0, 2], [2, 0]])))
     >>> p.tolist(), u.tolist()
     ([[0.0, 1.0], [1.0, 0.0]], [[2.0, 0.0], [0.0, 2.0]])
@@ -63,9 +58,8 @@ def lu_unpack(x, y, unpack_ludata=True, unpack_pivots=True, name=None):
 def qr(x, mode="reduced", name=None):
     """q with orthonormal columns and upper triangular r with q @ r = x; r alone in mode "r".
 
-    "complete" fills q up to a square matrix. Source: Paddle API `paddle.linalg.qr`.
+    "complete" fills q up to a square matrix.
 
-    >>> import minipaddle as paddle
     >>> q, r = paddle.linalg.qr(paddle.ones([3, 2]))
     >>> q.shape, r.shape
     ([3, 2], [2, 2])
@@ -79,10 +73,8 @@ def qr(x, mode="reduced", name=None):
 def svd(x, full_matrices=False, name=None):
     """u, s and vᵀ with u @ diag(s) @ vᵀ = x, the singular values s falling.
 
-    Gradients reach x from u and v where the singular values differ. Source: Paddle API
-    `paddle.linalg.svd`.
+    Gradients reach x from u and v where the singular values differ.
 
-    >>> import minipaddle as paddle
     >>> u, s, vh = paddle.linalg.svd(paddle.to_tensor([[3.0, 0.0], [0.0, 2.0]]))
     >>> s.tolist()
     [3.0, 2.0]
@@ -92,9 +84,8 @@ def svd(x, full_matrices=False, name=None):
 
 
 def svdvals(x, name=None):
-    """The singular values, falling. Source: Paddle API `paddle.linalg.svdvals`.
+    """The singular values, falling.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.svdvals(paddle.to_tensor([[3.0, 0.0], [0.0, 2.0]])).tolist()
     [3.0, 2.0]
     """
@@ -105,9 +96,6 @@ def svdvals(x, name=None):
 def eigh(x, UPLO="L", name=None):
     """Eigenvalues (rising) and eigenvectors of symmetric matrices, of which one triangle is read.
 
-    Source: Paddle API `paddle.linalg.eigh`.
-
-    >>> import minipaddle as paddle
     >>> w, v = paddle.linalg.eigh(paddle.to_tensor([[2.0, 0.0], [0.0, 1.0]]))
     >>> w.tolist()
     [1.0, 2.0]
@@ -119,9 +107,8 @@ def eigh(x, UPLO="L", name=None):
 
 
 def eigvalsh(x, UPLO="L", name=None):
-    """The eigenvalues of symmetric matrices, rising. Source: Paddle API `paddle.linalg.eigvalsh`.
+    """The eigenvalues of symmetric matrices, rising.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.eigvalsh(paddle.to_tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
     """
@@ -131,9 +118,8 @@ def eigvalsh(x, UPLO="L", name=None):
 def eig(x, name=None):
     """Eigenvalues and eigenvectors of square matrices; ValueError where they are not real.
 
-    Paddle's are always complex; here they are real. Source: Paddle API `paddle.linalg.eig`.
+    Paddle's are always complex; here they are real.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.eig(paddle.to_tensor([[2.0, 1.0], [0.0, 1.0]]))[0].tolist()
     [2.0, 1.0]
     """
@@ -144,9 +130,6 @@ def eig(x, name=None):
 def eigvals(x, name=None):
     """The eigenvalues of square matrices; ValueError where they are not real.
 
-    Source: Paddle API `paddle.linalg.eigvals`.
-
-    >>> import minipaddle as paddle
     >>> paddle.linalg.eigvals(paddle.to_tensor([[2.0, 1.0], [0.0, 1.0]])).tolist()
     [2.0, 1.0]
     """
@@ -156,9 +139,8 @@ def eigvals(x, name=None):
 def householder_product(x, tau, name=None):
     """The product of the reflections 1 - tau[i]·v vᵀ, v the column i of x with v[i] = 1, v[:i] = 0.
 
-    Its first columns, as many as x has. Source: Paddle API `paddle.linalg.householder_product`.
+    Its first columns, as many as x has.
 
-    >>> import minipaddle as paddle
     >>> x, tau = paddle.to_tensor([[1.0], [1.0]]), paddle.to_tensor([1.0])
     >>> paddle.linalg.householder_product(x, tau).tolist()
     [[0.0], [-1.0]]
@@ -183,9 +165,6 @@ def apply_reflections(x, tau, y):
 def ormqr(x, tau, y, left=True, transpose=False, name=None):
     """Q @ y for the square Q of `householder_product`; Qᵀ @ y, y @ Q, y @ Qᵀ by the two switches.
 
-    Source: Paddle API `paddle.linalg.ormqr`.
-
-    >>> import minipaddle as paddle
     >>> x, tau = paddle.to_tensor([[1.0], [1.0]]), paddle.to_tensor([1.0])
     >>> paddle.linalg.ormqr(x, tau, paddle.eye(2)).tolist()
     [[0.0, -1.0], [-1.0, 0.0]]
@@ -196,4 +175,7 @@ def ormqr(x, tau, y, left=True, transpose=False, name=None):
     return matmul(q, y) if left else matmul(y, q)
 
 
-__all__ = public(globals())
+__all__ = [
+    "cholesky", "eig", "eigh", "eigvals", "eigvalsh", "householder_product", "lu", "lu_unpack",
+    "ormqr", "qr", "svd", "svdvals",
+]  # fmt: skip

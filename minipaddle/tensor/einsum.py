@@ -20,12 +20,10 @@ DOTS = "".join(map(chr, range(0x2460, 0x2474)))
 def einsum(equation, *operands):
     """Sum of products over labelled axes: "ij,jk->ik" is a matrix product.
 
-    A label that is not in the result is summed over; one that an operand has twice is its
-    diagonal; "..." stands for any axes and broadcasts. Without "->" the result has the labels that
-    occur once, in alphabetical order. Raises ValueError when labels and shapes do not fit.
-    Source: Paddle API `paddle.einsum`.
+    A label that is not in the result is summed over; one that an operand has twice is its diagonal;
+    "..." stands for any axes and broadcasts. Without "->" the result has the labels that occur
+    once, in alphabetical order. Raises ValueError when labels and shapes do not fit.
 
-    >>> import minipaddle as paddle
     >>> paddle.einsum("ij,jk->ik", paddle.ones([2, 3]), paddle.ones([3, 2])).tolist()
     [[3.0, 3.0], [3.0, 3.0]]
     >>> paddle.einsum("ii", paddle.eye(4)).item()

@@ -5,7 +5,6 @@ Nothing here changes x: each `scatter` gives a new tensor.
 
 import math
 
-from ..core.missing import public
 from ..core.prelude import (
     Dim,
     as_operator,
@@ -28,9 +27,6 @@ from .shaping import flatten
 def gather(x, index, axis=None, name=None):
     """The slices of x at the places `index` (0-D, 1-D, or one column) along `axis`, 0 if None.
 
-    Source: Paddle API `paddle.gather`.
-
-    >>> import minipaddle as paddle
     >>> paddle.gather(paddle.to_tensor([[1, 2], [3, 4], [5, 6]]), paddle.to_tensor([0, 2])).tolist()
     [[1, 2], [5, 6]]
     """
@@ -51,9 +47,6 @@ def row(index):
 def index_select(x, index, axis=0, name=None):
     """The slices of x at the places `index` (1-D) along `axis`.
 
-    Source: Paddle API `paddle.index_select`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[1, 2, 3], [4, 5, 6]])
     >>> paddle.index_select(x, paddle.to_tensor([2, 0]), axis=1).tolist()
     [[3, 1], [6, 4]]
@@ -68,9 +61,6 @@ def index_select(x, index, axis=0, name=None):
 def index_add(x, index, axis, value, alpha=1, name=None):
     """x with the slices of alpha · `value` added at the places `index` along `axis`.
 
-    Source: Paddle API `paddle.index_add`.
-
-    >>> import minipaddle as paddle
     >>> i = paddle.to_tensor([0, 0])
     >>> paddle.index_add(paddle.zeros([3]), i, 0, paddle.to_tensor([1.0, 2.0])).tolist()
     [3.0, 0.0, 0.0]
@@ -81,9 +71,8 @@ def index_add(x, index, axis, value, alpha=1, name=None):
 
 
 def index_fill(x, index, axis, value, name=None):
-    """x with `value` in the slices `index` along `axis`. Source: Paddle API `paddle.index_fill`.
+    """x with `value` in the slices `index` along `axis`.
 
-    >>> import minipaddle as paddle
     >>> paddle.index_fill(paddle.zeros([3]), paddle.to_tensor([0, 2]), 0, 7).tolist()
     [7.0, 0.0, 7.0]
     """
@@ -95,9 +84,7 @@ def scatter(x, index, updates, overwrite=True, name=None):
     """x with its rows `index` replaced by those of `updates`.
 
     Of rows named twice the last one stays; with `overwrite=False` they are added up instead.
-    Source: Paddle API `paddle.scatter`.
 
-    >>> import minipaddle as paddle
     >>> i, updates = paddle.to_tensor([1, 1]), paddle.to_tensor([2.0, 3.0])
     >>> paddle.scatter(paddle.ones([3]), i, updates).tolist()
     [1.0, 3.0, 1.0]
@@ -129,9 +116,6 @@ def nd_index(index, shape: tuple):
 def gather_nd(x, index, name=None):
     """`x[i, j, …]` for each vector (i, j, …) in the last axis of `index`.
 
-    Source: Paddle API `paddle.gather_nd`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[1, 2], [3, 4]])
     >>> paddle.gather_nd(x, paddle.to_tensor([[0, 1], [1, 0]])).tolist()
     [2, 3]
@@ -147,9 +131,6 @@ def gather_nd(x, index, name=None):
 def scatter_nd(index, updates, shape, name=None):
     """Zeros of `shape` with `updates` added at the places of the vectors in `index`.
 
-    Source: Paddle API `paddle.scatter_nd`.
-
-    >>> import minipaddle as paddle
     >>> i = paddle.to_tensor([[1], [1]])
     >>> paddle.scatter_nd(i, paddle.to_tensor([2.0, 3.0]), [3]).tolist()
     [0.0, 5.0, 0.0]
@@ -163,9 +144,6 @@ def scatter_nd(index, updates, shape, name=None):
 def scatter_nd_add(x, index, updates, name=None):
     """x with `updates` added at the places of the vectors in `index`.
 
-    Source: Paddle API `paddle.scatter_nd_add`.
-
-    >>> import minipaddle as paddle
     >>> i = paddle.to_tensor([[1], [1]])
     >>> paddle.scatter_nd_add(paddle.ones([3]), i, paddle.to_tensor([2.0, 3.0])).tolist()
     [1.0, 6.0, 1.0]
@@ -174,9 +152,8 @@ def scatter_nd_add(x, index, updates, name=None):
 
 
 def index_put(x, indices, value, accumulate=False, name=None):
-    """x with `value` at `x[indices]`, or added there. Source: Paddle API `paddle.index_put`.
+    """x with `value` at `x[indices]`, or added there.
 
-    >>> import minipaddle as paddle
     >>> i = paddle.to_tensor([0, 1])
     >>> paddle.index_put(paddle.zeros([2, 2]), (i, i), paddle.to_tensor(5.0)).tolist()
     [[5.0, 0.0], [0.0, 5.0]]
@@ -200,9 +177,8 @@ def index_put(x, indices, value, accumulate=False, name=None):
 def masked_select(x, mask, name=None):
     """The elements of x where the mask holds, in row-major order; both broadcast.
 
-    A program knows the shape when it runs. Source: Paddle API `paddle.masked_select`.
+    A program knows the shape when it runs.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1, 2, 3])
     >>> paddle.masked_select(x, x > 1).tolist()
     [2, 3]
@@ -219,10 +195,8 @@ def broadcast_mask(x, mask):
 
 
 def masked_fill(x, mask, value, name=None):
-    """x with `value` where the mask holds; both broadcast. Source: Paddle API
-    `paddle.masked_fill`.
+    """x with `value` where the mask holds; both broadcast.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0, 3.0])
     >>> paddle.masked_fill(x, x > 1, 0.0).tolist()
     [1.0, 0.0, 0.0]
@@ -233,9 +207,6 @@ def masked_fill(x, mask, value, name=None):
 def masked_scatter(x, mask, value, name=None):
     """x with the elements of `value`, in order, where the mask holds.
 
-    Source: Paddle API `paddle.masked_scatter`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1, 2, 3])
     >>> paddle.masked_scatter(x, x > 1, paddle.to_tensor([7, 8, 9])).tolist()
     [1, 7, 8]
@@ -256,9 +227,8 @@ def masked_scatter(x, mask, value, name=None):
 def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     """Whole numbers below `index_num`, split into `nshards` blocks, as numbers within their block.
 
-    Numbers of another shard become `ignore_value`. Source: Paddle API `paddle.shard_index`.
+    Numbers of another shard become `ignore_value`.
 
-    >>> import minipaddle as paddle
     >>> paddle.shard_index(paddle.to_tensor([[16], [1]]), 20, 2, 0).tolist()
     [[-1], [1]]
     """
@@ -268,4 +238,7 @@ def shard_index(input, index_num, nshards, shard_id, ignore_value=-1):
     return elementwise.where(input // size == shard_id, input % size, ignore_value)
 
 
-__all__ = public(globals())
+__all__ = [
+    "gather", "gather_nd", "index_add", "index_fill", "index_put", "index_select", "masked_fill",
+    "masked_scatter", "masked_select", "scatter", "scatter_nd", "scatter_nd_add", "shard_index",
+]  # fmt: skip

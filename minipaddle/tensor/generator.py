@@ -109,7 +109,6 @@ def seed(seed):
 
     Source: Paddle API `paddle.seed` (the numbers themselves are not Paddle's).
 
-    >>> import minipaddle as paddle
     >>> paddle.seed(7)
     Generator(key=7, counter=0)
     >>> x = paddle.rand([2])
@@ -118,10 +117,8 @@ def seed(seed):
 
 
 def get_rng_state(device=None):
-    """Where the generator stands, as a list of one state. Source: Paddle API
-    `paddle.get_rng_state`.
+    """Where the generator stands, as a list of one state.
 
-    >>> import minipaddle as paddle
     >>> state = paddle.get_rng_state()
     >>> x = paddle.rand([2])
     >>> paddle.set_rng_state(state)
@@ -132,10 +129,8 @@ def get_rng_state(device=None):
 
 
 def set_rng_state(state_list, device=None):
-    """Put the generator back to where `get_rng_state` found it. Source: Paddle API
-    `paddle.set_rng_state`.
+    """Put the generator back to where `get_rng_state` found it.
 
-    >>> import minipaddle as paddle
     >>> paddle.set_rng_state([(7, 0)])
     >>> paddle.get_rng_state()
     [(7, 0)]
@@ -146,10 +141,8 @@ def set_rng_state(state_list, device=None):
 
 
 def get_cuda_rng_state():
-    """`get_rng_state`: every device draws from the one generator. Source: Paddle API
-    `paddle.get_cuda_rng_state`.
+    """`get_rng_state`: every device draws from the one generator.
 
-    >>> import minipaddle as paddle
     >>> paddle.get_cuda_rng_state() == paddle.get_rng_state()
     True
     """
@@ -157,9 +150,8 @@ def get_cuda_rng_state():
 
 
 def set_cuda_rng_state(state_list):
-    """`set_rng_state`. Source: Paddle API `paddle.set_cuda_rng_state`.
+    """`set_rng_state`.
 
-    >>> import minipaddle as paddle
     >>> paddle.set_cuda_rng_state(paddle.get_rng_state())
     """
     set_rng_state(state_list)

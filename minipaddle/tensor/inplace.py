@@ -26,8 +26,8 @@ SAME_SHAPE = {
 OTHER_SHAPE = {manipulation: "flatten reshape squeeze t transpose unsqueeze"}
 
 
-def in_place(function, name: str, reshaped: bool = False, owner: str = "Tensor"):
-    """`function` followed by its first argument taking over the result; `owner` has the name."""
+def in_place(function, name: str, reshaped: bool = False):
+    """`function` followed by its first argument taking over the result."""
 
     @wraps(function)
     def call(x, *args, **kwargs):
@@ -35,7 +35,7 @@ def in_place(function, name: str, reshaped: bool = False, owner: str = "Tensor")
 
     call.__name__ = call.__qualname__ = f"{name}_"
     call.__signature__ = inspect.signature(function)
-    call.__doc__ = f"`{name}` in place: x becomes the result. Source: Paddle API `{owner}.{name}_`."
+    call.__doc__ = f"`{name}` in place: x becomes the result."
     call.__doc__ += example(function, name)
     return call
 
@@ -56,9 +56,8 @@ globals().update(IN_PLACE)
 
 
 def increment(x, value=1.0, name=None):
-    """Add `value` to x in place. Source: Paddle API `paddle.increment`.
+    """Add `value` to x in place.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0])
     >>> paddle.increment(x, 2.0).item(), x.item()
     (3.0, 3.0)
@@ -67,9 +66,8 @@ def increment(x, value=1.0, name=None):
 
 
 def fill_(x, value):
-    """Make every element `value`. Source: Paddle API `Tensor.fill_`.
+    """Make every element `value`.
 
-    >>> import minipaddle as paddle
     >>> paddle.zeros([2]).fill_(3.0).tolist()
     [3.0, 3.0]
     """
@@ -78,9 +76,8 @@ def fill_(x, value):
 
 
 def zero_(x):
-    """Make every element 0. Source: Paddle API `Tensor.zero_`.
+    """Make every element 0.
 
-    >>> import minipaddle as paddle
     >>> paddle.ones([2]).zero_().tolist()
     [0.0, 0.0]
     """
@@ -90,9 +87,6 @@ def zero_(x):
 def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
     """Make the diagonal `value`: of the plane, or in more dimensions, all of one size, of the cube.
 
-    Source: Paddle API `Tensor.fill_diagonal_`.
-
-    >>> import minipaddle as paddle
     >>> paddle.zeros([2, 2]).fill_diagonal_(1.0).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -112,9 +106,6 @@ def fill_diagonal_(x, value, offset=0, wrap=False, name=None):
 def where_(condition, x=None, y=None, name=None):
     """x keeps its elements where the condition holds and takes y's elsewhere.
 
-    Source: Paddle API `paddle.where_`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0])
     >>> paddle.where_(x > 1, x, paddle.zeros([2])).tolist()
     [0.0, 2.0]

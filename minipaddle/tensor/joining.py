@@ -4,7 +4,7 @@ Pieces share memory with the tensor they were cut from, as in Paddle.
 """
 
 from ..core.checks import require_one_of
-from ..core.prelude import axis_of, number, public, tensors, value_error, whole, whole_numbers
+from ..core.prelude import axis_of, number, tensors, value_error, whole, whole_numbers
 from ..engine.core.dim import Dim, larger, never, same, smaller, suppose
 from ..engine.ops import movement
 from ..ops import strided
@@ -17,9 +17,8 @@ from .growing_lists import Rest, concat_items, has_grown, stack_items
 def concat(x, axis=0, name=None):
     """The tensors of a list, concatenated along an existing axis.
 
-    All other sizes must be equal. Source: Paddle API `paddle.concat`.
+    All other sizes must be equal.
 
-    >>> import minipaddle as paddle
     >>> paddle.concat([paddle.ones([2, 1]), paddle.zeros([2, 2])], axis=1).shape
     [2, 3]
     """
@@ -31,9 +30,6 @@ def concat(x, axis=0, name=None):
 def stack(x, axis=0, name=None):
     """The tensors of a list, all of one shape, side by side along a new axis.
 
-    Source: Paddle API `paddle.stack`.
-
-    >>> import minipaddle as paddle
     >>> paddle.stack([paddle.ones([3]), paddle.zeros([3])]).shape
     [2, 3]
     """
@@ -48,9 +44,8 @@ def ndim_of(x) -> int:
 
 
 def hstack(x, name=None):
-    """Joined along the second axis (the first of vectors). Source: Paddle API `paddle.hstack`.
+    """Joined along the second axis (the first of vectors).
 
-    >>> import minipaddle as paddle
     >>> paddle.hstack([paddle.ones([2, 1]), paddle.ones([2, 2])]).shape
     [2, 3]
     """
@@ -59,9 +54,8 @@ def hstack(x, name=None):
 
 
 def vstack(x, name=None):
-    """Joined along the first axis, vectors as rows. Source: Paddle API `paddle.vstack`.
+    """Joined along the first axis, vectors as rows.
 
-    >>> import minipaddle as paddle
     >>> paddle.vstack([paddle.ones([3]), paddle.ones([2, 3])]).shape
     [3, 3]
     """
@@ -69,9 +63,8 @@ def vstack(x, name=None):
 
 
 def dstack(x, name=None):
-    """Joined along the third axis. Source: Paddle API `paddle.dstack`.
+    """Joined along the third axis.
 
-    >>> import minipaddle as paddle
     >>> paddle.dstack([paddle.ones([2, 2]), paddle.ones([2, 2])]).shape
     [2, 2, 2]
     """
@@ -81,9 +74,8 @@ def dstack(x, name=None):
 def meshgrid(*args, name=None, indexing=None):
     """For vectors of sizes n, m, …: one tensor [n, m, …] each, constant along the others' axes.
 
-    With `indexing="xy"` the first two axes change places. Source: Paddle API `paddle.meshgrid`.
+    With `indexing="xy"` the first two axes change places.
 
-    >>> import minipaddle as paddle
     >>> x, y = paddle.meshgrid(paddle.arange(2), paddle.arange(3))
     >>> x.tolist(), y.tolist()
     ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
@@ -107,9 +99,6 @@ def meshgrid(*args, name=None, indexing=None):
 def split(x, num_or_sections, axis=0, name=None):
     """x cut along `axis` into equal parts (a number) or parts of given sizes (one may be -1).
 
-    Source: Paddle API `paddle.split`.
-
-    >>> import minipaddle as paddle
     >>> [part.shape for part in paddle.split(paddle.ones([6, 2]), [1, -1])]
     [[1, 2], [5, 2]]
     """
@@ -135,9 +124,8 @@ def split(x, num_or_sections, axis=0, name=None):
 
 
 def chunk(x, chunks, axis=0, name=None):
-    """x cut along `axis` into equal parts. Source: Paddle API `paddle.chunk`.
+    """x cut along `axis` into equal parts.
 
-    >>> import minipaddle as paddle
     >>> [part.tolist() for part in paddle.chunk(paddle.arange(4), 2)]
     [[0, 1], [2, 3]]
     """
@@ -147,9 +135,6 @@ def chunk(x, chunks, axis=0, name=None):
 def tensor_split(x, num_or_indices, axis=0, name=None):
     """x cut along `axis` into nearly equal parts (a number), or before each of the given places.
 
-    Source: Paddle API `paddle.tensor_split`.
-
-    >>> import minipaddle as paddle
     >>> [part.tolist() for part in paddle.tensor_split(paddle.arange(5), 2)]
     [[0, 1, 2], [3, 4]]
     """
@@ -169,10 +154,8 @@ def tensor_split(x, num_or_indices, axis=0, name=None):
 
 
 def hsplit(x, num_or_indices, name=None):
-    """`tensor_split` along the second axis (the first of a vector). Source: Paddle API
-    `paddle.hsplit`.
+    """`tensor_split` along the second axis (the first of a vector).
 
-    >>> import minipaddle as paddle
     >>> [part.shape for part in paddle.hsplit(paddle.ones([2, 4]), 2)]
     [[2, 2], [2, 2]]
     """
@@ -180,9 +163,8 @@ def hsplit(x, num_or_indices, name=None):
 
 
 def vsplit(x, num_or_indices, name=None):
-    """`tensor_split` along the first axis. Source: Paddle API `paddle.vsplit`.
+    """`tensor_split` along the first axis.
 
-    >>> import minipaddle as paddle
     >>> [part.shape for part in paddle.vsplit(paddle.ones([2, 4]), 2)]
     [[1, 4], [1, 4]]
     """
@@ -190,9 +172,8 @@ def vsplit(x, num_or_indices, name=None):
 
 
 def dsplit(x, num_or_indices, name=None):
-    """`tensor_split` along the third axis. Source: Paddle API `paddle.dsplit`.
+    """`tensor_split` along the third axis.
 
-    >>> import minipaddle as paddle
     >>> [part.shape for part in paddle.dsplit(paddle.ones([1, 1, 4]), 2)]
     [[1, 1, 2], [1, 1, 2]]
     """
@@ -200,12 +181,10 @@ def dsplit(x, num_or_indices, name=None):
 
 
 def unbind(input, axis=0):
-    """The slices along `axis`, each without that axis, as a list. Source: Paddle API
-    `paddle.unbind`.
+    """The slices along `axis`, each without that axis, as a list.
 
     In a program whose InputSpec leaves the size open, it is a list as one that a loop fills.
 
-    >>> import minipaddle as paddle
     >>> [row.tolist() for row in paddle.unbind(paddle.to_tensor([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]
     """
@@ -216,9 +195,8 @@ def unbind(input, axis=0):
 
 
 def unstack(x, axis=0, num=None):
-    """`unbind`, which checks that there are `num` slices. Source: Paddle API `paddle.unstack`.
+    """`unbind`, which checks that there are `num` slices.
 
-    >>> import minipaddle as paddle
     >>> [column.tolist() for column in paddle.unstack(paddle.to_tensor([[1, 2], [3, 4]]), axis=1)]
     [[1, 3], [2, 4]]
     """
@@ -235,9 +213,8 @@ def unstack(x, axis=0, num=None):
 
 
 def strided_slice(x, axes, starts, ends, strides, name=None):
-    """`x[start:end:stride]` along each of `axes`. Source: Paddle API `paddle.strided_slice`.
+    """`x[start:end:stride]` along each of `axes`.
 
-    >>> import minipaddle as paddle
     >>> paddle.strided_slice(paddle.arange(6), [0], [1], [6], [2]).tolist()
     [1, 3, 5]
     """
@@ -254,9 +231,8 @@ def strided_slice(x, axes, starts, ends, strides, name=None):
 
 
 def slice(input, axes, starts, ends):
-    """`input[start:end]` along each of `axes`. Source: Paddle API `paddle.slice`.
+    """`input[start:end]` along each of `axes`.
 
-    >>> import minipaddle as paddle
     >>> paddle.slice(paddle.arange(6), [0], [1], [-1]).tolist()
     [1, 2, 3, 4]
     """
@@ -266,9 +242,6 @@ def slice(input, axes, starts, ends):
 def crop(x, shape=None, offsets=None, name=None):
     """The block of `shape` that begins at `offsets`; -1 reaches to the end of an axis.
 
-    Source: Paddle API `paddle.crop`.
-
-    >>> import minipaddle as paddle
     >>> paddle.crop(paddle.arange(6).reshape([2, 3]), [1, 2], [1, 1]).tolist()
     [[4, 5]]
     """
@@ -288,9 +261,8 @@ def crop(x, shape=None, offsets=None, name=None):
 def as_strided(x, shape, stride, offset=0, name=None):
     """Element `i` is element `offset + Σ i[d]·stride[d]` of x in row-major order.
 
-    Raises ValueError where that leads out of x. Source: Paddle API `paddle.as_strided`.
+    Raises ValueError where that leads out of x.
 
-    >>> import minipaddle as paddle
     >>> paddle.as_strided(paddle.arange(6), [2, 3], [2, 1]).tolist()
     [[0, 1, 2], [2, 3, 4]]
     """
@@ -301,9 +273,6 @@ def as_strided(x, shape, stride, offset=0, name=None):
 def unfold(x, axis, size, step, name=None):
     """Windows of `size` places along `axis`, `step` apart, as a last axis.
 
-    Source: Paddle API `paddle.unfold`.
-
-    >>> import minipaddle as paddle
     >>> paddle.unfold(paddle.arange(5), 0, 3, 1).tolist()
     [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
     """
@@ -318,4 +287,8 @@ def unfold(x, axis, size, step, name=None):
     return strided.as_strided(x, shape=shape, strides=strides, offset=0)
 
 
-__all__ = public(globals())
+__all__ = [
+    "as_strided", "chunk", "concat", "crop", "dsplit", "dstack", "hsplit", "hstack", "meshgrid",
+    "slice", "split", "stack", "strided_slice", "tensor_split", "unbind", "unfold", "unstack",
+    "vsplit", "vstack",
+]  # fmt: skip

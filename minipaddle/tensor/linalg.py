@@ -3,7 +3,7 @@
 import math
 
 from ..core.checks import require_ndim
-from ..core.prelude import Var, axis_of, current, public, reshape, transpose, value_error, where
+from ..core.prelude import Var, axis_of, current, reshape, transpose, value_error, where
 from ..engine.core.dim import as_guarded, never, same, same_shape
 from ..engine.ops import linalg as ops
 from ..engine.ops.reduction import sum
@@ -17,9 +17,8 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
     """Matrix product over the last two axes; leading axes broadcast, a vector is a row or a column.
 
     `transpose_x` and `transpose_y` exchange the last two axes first. Raises ValueError when the
-    inner dimensions differ. Source: Paddle API `paddle.matmul`.
+    inner dimensions differ.
 
-    >>> import minipaddle as paddle
     >>> paddle.matmul(paddle.ones([2, 3]), paddle.ones([2, 3]), transpose_y=True).tolist()
     [[3.0, 3.0], [3.0, 3.0]]
     """
@@ -31,9 +30,8 @@ def matmul(x, y, transpose_x=False, transpose_y=False, name=None):
 
 
 def mm(input, mat2, name=None):
-    """Matrix product of two matrices. Source: Paddle API `paddle.mm`.
+    """Matrix product of two matrices.
 
-    >>> import minipaddle as paddle
     >>> paddle.mm(paddle.ones([1, 3]), paddle.ones([3, 2])).tolist()
     [[3.0, 3.0]]
     """
@@ -41,9 +39,8 @@ def mm(input, mat2, name=None):
 
 
 def bmm(x, y, name=None):
-    """The products of two stacks of matrices, pair by pair. Source: Paddle API `paddle.bmm`.
+    """The products of two stacks of matrices, pair by pair.
 
-    >>> import minipaddle as paddle
     >>> paddle.bmm(paddle.ones([5, 2, 3]), paddle.ones([5, 3, 4])).shape
     [5, 2, 4]
     """
@@ -55,9 +52,8 @@ def bmm(x, y, name=None):
 
 
 def mv(x, vec, name=None):
-    """A matrix times a vector. Source: Paddle API `paddle.mv`.
+    """A matrix times a vector.
 
-    >>> import minipaddle as paddle
     >>> paddle.mv(paddle.ones([2, 3]), paddle.ones([3])).tolist()
     [3.0, 3.0]
     """
@@ -67,10 +63,8 @@ def mv(x, vec, name=None):
 
 
 def dot(x, y, name=None):
-    """Σ x·y of two vectors, or of each pair of rows of two matrices. Source: Paddle API
-    `paddle.dot`.
+    """Σ x·y of two vectors, or of each pair of rows of two matrices.
 
-    >>> import minipaddle as paddle
     >>> paddle.dot(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0])).item()
     11.0
     """
@@ -80,9 +74,8 @@ def dot(x, y, name=None):
 
 
 def vecdot(x, y, axis=-1, name=None):
-    """Σ x·y along an axis. Source: Paddle API `paddle.vecdot`.
+    """Σ x·y along an axis.
 
-    >>> import minipaddle as paddle
     >>> paddle.vecdot(paddle.ones([2, 3]), paddle.ones([2, 3])).tolist()
     [3.0, 3.0]
     """
@@ -92,9 +85,6 @@ def vecdot(x, y, axis=-1, name=None):
 def inner(x, y, name=None):
     """Σ over the last axis of both, for every pair of rows: shape x[:-1] + y[:-1].
 
-    Source: Paddle API `paddle.inner`.
-
-    >>> import minipaddle as paddle
     >>> paddle.inner(paddle.ones([2, 3]), paddle.ones([4, 3])).shape
     [2, 4]
     """
@@ -104,9 +94,8 @@ def inner(x, y, name=None):
 
 
 def outer(x, y, name=None):
-    """x[i] · y[j] of the flattened inputs. Source: Paddle API `paddle.outer`.
+    """x[i] · y[j] of the flattened inputs.
 
-    >>> import minipaddle as paddle
     >>> paddle.outer(paddle.to_tensor([1, 2]), paddle.to_tensor([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
@@ -117,9 +106,8 @@ def tensordot(x, y, axes=2, name=None):
     """Σ over pairs of axes: the last `axes` of x with the first of y, or two lists of axes.
 
     One list counts for both; the shorter of two goes on as the longer one does. A size of 1
-    stretches to the other's size. Source: Paddle API `paddle.tensordot`.
+    stretches to the other's size.
 
-    >>> import minipaddle as paddle
     >>> paddle.tensordot(paddle.ones([2, 3, 4]), paddle.ones([4, 3]), [[1, 2], [1, 0]]).shape
     [2]
     """
@@ -158,9 +146,6 @@ def front_last(x, axes, *, last: bool):
 def cross(x, y, axis=9, name=None):
     """The vector product along an axis of size 3: the first such axis unless one is given.
 
-    Source: Paddle API `paddle.cross`.
-
-    >>> import minipaddle as paddle
     >>> paddle.cross(paddle.to_tensor([1, 0, 0]), paddle.to_tensor([0, 1, 0])).tolist()
     [0, 0, 1]
     """
@@ -181,9 +166,8 @@ def cross(x, y, axis=9, name=None):
 
 
 def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
-    """beta · input + alpha · x @ y. Source: Paddle API `paddle.addmm`.
+    """beta · input + alpha · x @ y.
 
-    >>> import minipaddle as paddle
     >>> paddle.addmm(paddle.ones([1, 1]), paddle.ones([1, 3]), paddle.ones([3, 1])).item()
     4.0
     """
@@ -191,9 +175,8 @@ def addmm(input, x, y, beta=1.0, alpha=1.0, name=None):
 
 
 def baddbmm(input, x, y, beta=1.0, alpha=1.0, name=None):
-    """beta · input + alpha · x @ y for stacks of matrices. Source: Paddle API `paddle.baddbmm`.
+    """beta · input + alpha · x @ y for stacks of matrices.
 
-    >>> import minipaddle as paddle
     >>> paddle.baddbmm(*[paddle.ones([2, 1, 1])] * 3).tolist()
     [[[2.0]], [[2.0]]]
     """
@@ -208,13 +191,15 @@ def scale_by(x, factor):
 
 
 def matrix_transpose(x, name=None):
-    """The last two axes exchanged. Source: Paddle API `paddle.matrix_transpose`.
+    """The last two axes exchanged.
 
-    >>> import minipaddle as paddle
     >>> paddle.matrix_transpose(paddle.ones([5, 2, 3])).shape
     [5, 3, 2]
     """
     return x.mT
 
 
-__all__ = public(globals())
+__all__ = [
+    "addmm", "baddbmm", "bmm", "cross", "dot", "inner", "matmul", "matrix_transpose", "mm", "mv",
+    "outer", "tensordot", "vecdot",
+]  # fmt: skip

@@ -6,9 +6,8 @@ from . import reduce
 
 
 def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
-    """Is |x - y| <= atol + rtol · |y| everywhere? Source: Paddle API `paddle.allclose`.
+    """Is |x - y| <= atol + rtol · |y| everywhere?
 
-    >>> import minipaddle as paddle
     >>> paddle.allclose(paddle.to_tensor([1.0]), paddle.to_tensor([1.000001])).item()
     True
     """
@@ -19,9 +18,6 @@ def allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None):
 def equal_all(x, y, name=None):
     """Are all elements equal? Shapes that do not broadcast are not equal.
 
-    Source: Paddle API `paddle.equal_all`.
-
-    >>> import minipaddle as paddle
     >>> paddle.equal_all(paddle.ones([2]), paddle.ones([2])).item()
     True
     """
@@ -33,9 +29,8 @@ def equal_all(x, y, name=None):
 
 
 def isreal(x, name=None):
-    """True everywhere: MiniPaddle has no complex numbers. Source: Paddle API `paddle.isreal`.
+    """True everywhere: MiniPaddle has no complex numbers.
 
-    >>> import minipaddle as paddle
     >>> paddle.isreal(paddle.ones([2])).tolist()
     [True, True]
     """

@@ -3,7 +3,7 @@
 Matrices are the last two axes; the others are a stack of them.
 """
 
-from ..core.prelude import creation, int32, int64, public, reduction, require_floats, value_error
+from ..core.prelude import creation, int32, int64, reduction, require_floats, value_error
 from ..engine.ops.elementwise import cast, maximum, minimum, sqrt
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
@@ -21,9 +21,6 @@ from .norms import singular_values
 def inverse(x, name=None):
     """The inverse of each square matrix; ValueError for a singular one.
 
-    Source: Paddle API `paddle.inverse`.
-
-    >>> import minipaddle as paddle
     >>> paddle.inverse(paddle.to_tensor([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
@@ -32,9 +29,8 @@ def inverse(x, name=None):
 
 
 def det(x, name=None):
-    """The determinant of each square matrix. Source: Paddle API `paddle.linalg.det`.
+    """The determinant of each square matrix.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.det(paddle.to_tensor([[2.0, 0.0], [0.0, 4.0]])).item()
     8.0
     """
@@ -43,10 +39,8 @@ def det(x, name=None):
 
 
 def slogdet(x, name=None):
-    """The sign of the determinant and ln |det|, stacked in front. Source: Paddle API
-    `paddle.linalg.slogdet`.
+    """The sign of the determinant and ln |det|, stacked in front.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.slogdet(paddle.eye(3)).tolist()
     [1.0, 0.0]
     """
@@ -58,9 +52,8 @@ def solve(x, y, left=True, name=None):
     """The z with x @ z = y (or z @ x = y, if not `left`), for square x.
 
     y is a stack of matrices, or of vectors if it has one dimension less than x. Raises ValueError
-    for a singular x. Source: Paddle API `paddle.linalg.solve`.
+    for a singular x.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.solve(2 * paddle.eye(2), paddle.ones([2])).tolist()
     [0.5, 0.5]
     """
@@ -78,9 +71,7 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
     """`solve` for a triangular x, of which the other triangle is not read.
 
     With `transpose` xᵀ @ z = y is solved; with `unitriangular` the diagonal counts as ones.
-    Source: Paddle API `paddle.linalg.triangular_solve`.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[1.0, 1.0], [9.0, 2.0]])
     >>> paddle.linalg.triangular_solve(x, paddle.to_tensor([[3.0], [4.0]])).tolist()
     [[1.0], [2.0]]
@@ -93,10 +84,8 @@ def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, nam
 def pinv(x, rcond=1e-15, hermitian=False, name=None):
     """The Moore-Penrose inverse of each matrix.
 
-    Singular values below `rcond` times the largest count as 0. Source: Paddle API
-    `paddle.linalg.pinv`.
+    Singular values below `rcond` times the largest count as 0.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.pinv(paddle.to_tensor([[2.0], [0.0]])).tolist()
     [[0.5, 0.0]]
     """
@@ -110,9 +99,8 @@ def lstsq(x, y, rcond=None, driver=None, name=None):
 
     The residuals are the squared lengths of what remains, where x has more rows than columns and
     the driver is not "gelsy"; the singular values come with "gelsd" and "gelss", else both are
-    empty. Source: Paddle API `paddle.linalg.lstsq`.
+    empty.
 
-    >>> import minipaddle as paddle
     >>> x, y = paddle.to_tensor([[1.0], [0.0]]), paddle.to_tensor([[2.0], [3.0]])
     >>> paddle.linalg.lstsq(x, y)[0].tolist()
     [[2.0]]
@@ -138,10 +126,8 @@ def negligible(x) -> float:
 
 
 def cholesky_solve(x, y, upper=False, name=None):
-    """The z with A @ z = x, given A's Cholesky factor y. Source: Paddle API
-    `paddle.linalg.cholesky_solve`.
+    """The z with A @ z = x, given A's Cholesky factor y.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.cholesky_solve(paddle.ones([1, 1]), paddle.full([1, 1], 2.0)).item()
     0.25
     """
@@ -151,9 +137,8 @@ def cholesky_solve(x, y, upper=False, name=None):
 
 
 def cholesky_inverse(x, upper=False, name=None):
-    """A⁻¹, given A's Cholesky factor x. Source: Paddle API `paddle.linalg.cholesky_inverse`.
+    """A⁻¹, given A's Cholesky factor x.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.cholesky_inverse(paddle.full([1, 1], 2.0)).item()
     0.25
     """
@@ -163,9 +148,6 @@ def cholesky_inverse(x, upper=False, name=None):
 def lu_solve(b, lu, pivots, trans="N", name=None):
     """The z with A @ z = b, or Aᵀ @ z = b for trans="T", given the LU factorization of A.
 
-    Source: Paddle API `paddle.linalg.lu_solve`.
-
-    >>> import minipaddle as paddle
     >>> factors = paddle.linalg.lu(paddle.full([1, 1], 4.0))
     >>> paddle.linalg.lu_solve(paddle.ones([1, 1]), *factors).item()
     0.25
@@ -182,10 +164,8 @@ def lu_solve(b, lu, pivots, trans="N", name=None):
 
 
 def matrix_power(x, n, name=None):
-    """x @ x @ … n times, of the inverse if n is negative. Source: Paddle API
-    `paddle.linalg.matrix_power`.
+    """x @ x @ … n times, of the inverse if n is negative.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.matrix_power(paddle.to_tensor([[1.0, 1.0], [0.0, 1.0]]), 5).tolist()
     [[1.0, 5.0], [0.0, 1.0]]
     """
@@ -202,10 +182,8 @@ def matrix_power(x, n, name=None):
 
 
 def matrix_exp(x, name=None):
-    """1 + x + x²/2 + x³/6 + …, with powers of matrices. Source: Paddle API
-    `paddle.linalg.matrix_exp`.
+    """1 + x + x²/2 + x³/6 + …, with powers of matrices.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.matrix_exp(paddle.zeros([2, 2])).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -217,10 +195,8 @@ def matrix_rank(x, tol=None, hermitian=False, atol=None, rtol=None, name=None):
     """The number of singular values above the larger of `atol` and `rtol` times the largest.
 
     A tensor of bounds has one for each matrix. `tol` is an older name of `atol`; without any of
-    them rtol is the dtype's precision times the larger dimension. Source: Paddle API
-    `paddle.linalg.matrix_rank`.
+    them rtol is the dtype's precision times the larger dimension.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.matrix_rank(paddle.ones([3, 3])).item()
     1
     """
@@ -243,12 +219,10 @@ def column(bound):
 
 
 def multi_dot(x, name=None):
-    """The product of a list of matrices, in the cheapest order. Source: Paddle API
-    `paddle.linalg.multi_dot`.
+    """The product of a list of matrices, in the cheapest order.
 
     The first may be a row and the last a column, given as vectors.
 
-    >>> import minipaddle as paddle
     >>> chain = [paddle.ones([2, 3]), paddle.ones([3, 4]), paddle.ones([4])]
     >>> paddle.linalg.multi_dot(chain).tolist()
     [12.0, 12.0]
@@ -293,9 +267,8 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
     """The covariances of the rows of x (of its columns, if not `rowvar`), each a variable.
 
     Columns are observations; `fweights` says how often each was made, `aweights` how much it
-    counts. `ddof` divides by one less than their number. Source: Paddle API `paddle.linalg.cov`.
+    counts. `ddof` divides by one less than their number.
 
-    >>> import minipaddle as paddle
     >>> paddle.linalg.cov(paddle.to_tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
@@ -319,9 +292,6 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
 def corrcoef(x, rowvar=True, name=None):
     """The correlations of the rows of x: covariances over the product of the deviations.
 
-    Source: Paddle API `paddle.linalg.corrcoef`.
-
-    >>> import minipaddle as paddle
     >>> paddle.linalg.corrcoef(paddle.to_tensor([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]])).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
@@ -333,4 +303,8 @@ def corrcoef(x, rowvar=True, name=None):
     return maximum(minimum(scaled, 1.0), -1.0)
 
 
-__all__ = public(globals())
+__all__ = [
+    "cholesky_inverse", "cholesky_solve", "corrcoef", "cov", "det", "inverse", "lstsq", "lu_solve",
+    "matrix_exp", "matrix_power", "matrix_rank", "multi_dot", "pinv", "slogdet", "solve",
+    "triangular_solve",
+]  # fmt: skip

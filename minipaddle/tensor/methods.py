@@ -39,36 +39,35 @@ class Further:
     """Methods that are not functions of `paddle` too, most of them PyTorch's names of others."""
 
     def new_full(self, size, fill_value, *, dtype=None):
-        """`paddle.full` in this tensor's dtype. Source: Paddle API `Tensor.new_full`."""
+        """`paddle.full` in this tensor's dtype."""
         return creation.full(size, fill_value, self.spec.dtype if dtype is None else dtype)
 
     def new_zeros(self, size, *, dtype=None):
-        """`paddle.zeros` in this tensor's dtype. Source: Paddle API `Tensor.new_zeros`."""
+        """`paddle.zeros` in this tensor's dtype."""
         return self.new_full(size, 0, dtype=dtype)
 
     def new_ones(self, size, *, dtype=None):
-        """`paddle.ones` in this tensor's dtype. Source: Paddle API `Tensor.new_ones`."""
+        """`paddle.ones` in this tensor's dtype."""
         return self.new_full(size, 1, dtype=dtype)
 
     def new_empty(self, size, *, dtype=None):
-        """`paddle.empty` in this tensor's dtype. Source: Paddle API `Tensor.new_empty`."""
+        """`paddle.empty` in this tensor's dtype."""
         return creation.empty(size, self.spec.dtype if dtype is None else dtype)
 
     def repeat(self, *repeats):
-        """`paddle.tile`. Source: Paddle API `Tensor.repeat`."""
+        """`paddle.tile`."""
         return manipulation.tile(self, repeats[0] if len(repeats) == 1 else list(repeats))
 
     def split_with_sizes(self, split_sizes, dim=0):
-        """`paddle.split` into parts of these sizes. Source: Paddle API
-        `Tensor.split_with_sizes`."""
+        """`paddle.split` into parts of these sizes."""
         return manipulation.split(self, list(split_sizes), dim)
 
     def fill_diagonal_tensor(self, y, offset=0, dim1=0, dim2=1, name=None):
-        """`paddle.diagonal_scatter`. Source: Paddle API `Tensor.fill_diagonal_tensor`."""
+        """`paddle.diagonal_scatter`."""
         return composed.diagonal_scatter(self, y, offset, dim1, dim2)
 
     def fill_diagonal_tensor_(self, y, offset=0, dim1=0, dim2=1, name=None):
-        """The same in place. Source: Paddle API `Tensor.fill_diagonal_tensor_`."""
+        """The same in place."""
         return self.become(self.fill_diagonal_tensor(y, offset, dim1, dim2))
 
     def _inplace_assign(self, other):
@@ -76,12 +75,11 @@ class Further:
         return self.become(creation.assign(other), reshaped=True)
 
     def is_same_shape(self, y) -> bool:
-        """Has `y` the same shape? Source: Paddle API `Tensor.is_same_shape`."""
+        """Has `y` the same shape?"""
         return self.spec.shape == y.spec.shape
 
     def get_device(self) -> int:
-        """The number of the GPU it is on; -1 on the CPU. Source: Paddle API
-        `Tensor.get_device`."""
+        """The number of the GPU it is on; -1 on the CPU."""
         return self.place.get_device_id() if self.place.is_gpu_place() else -1
 
 

@@ -17,9 +17,8 @@ def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
     """The p-norm of vectors along one axis (or of all elements), of matrices along a pair.
 
     Vectors: any number p, ±inf; "fro" and None are 2. Matrices: "fro", "nuc" (the sum of the
-    singular values), ±1, ±2, ±inf. Source: Paddle API `paddle.linalg.norm`.
+    singular values), ±1, ±2, ±inf.
 
-    >>> import minipaddle as paddle
     >>> paddle.norm(paddle.to_tensor([3.0, 4.0])).item()
     5.0
     """
@@ -37,9 +36,6 @@ def norm(x, p=None, axis=None, keepdim=False, out=None, dtype=None, name=None):
 def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):
     """(Σ |x|^p)^(1/p) over `axis` (None: all); p = 0 counts, ±inf is the largest or smallest |x|.
 
-    Source: Paddle API `paddle.linalg.vector_norm`.
-
-    >>> import minipaddle as paddle
     >>> paddle.linalg.vector_norm(paddle.to_tensor([[3.0, -4.0]]), 1, axis=1).tolist()
     [7.0]
     """
@@ -60,9 +56,6 @@ def vector_norm(x, p=2.0, axis=None, keepdim=False, name=None, *, dtype=None):
 def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B006
     """A norm of each matrix: "fro", "nuc", ±1 (columns), ±inf (rows), ±2 (singular values).
 
-    Source: Paddle API `paddle.linalg.matrix_norm`.
-
-    >>> import minipaddle as paddle
     >>> paddle.linalg.matrix_norm(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]]), 1).item()
     6.0
     """
@@ -98,9 +91,6 @@ def singular_values(x, rows: int = -2, columns: int = -1):
 def cond(x, p=None, name=None):
     """The condition number ‖x‖ · ‖x⁻¹‖ of each matrix, in the norm p (None: 2).
 
-    Source: Paddle API `paddle.linalg.cond`.
-
-    >>> import minipaddle as paddle
     >>> paddle.linalg.cond(paddle.to_tensor([[4.0, 0.0], [0.0, 2.0]])).item()
     2.0
     """
@@ -115,9 +105,8 @@ def cond(x, p=None, name=None):
 
 @as_operator("dist")
 def dist(x, y, p=2, name=None):
-    """The p-norm of x - y, over all elements. Source: Paddle API `paddle.dist`.
+    """The p-norm of x - y, over all elements.
 
-    >>> import minipaddle as paddle
     >>> paddle.dist(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([4.0, 6.0])).item()
     5.0
     """
@@ -129,7 +118,6 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
 
     Source: Paddle API `paddle.cdist` (`compute_mode` chooses how, and is of no effect here).
 
-    >>> import minipaddle as paddle
     >>> paddle.cdist(paddle.zeros([1, 2]), paddle.to_tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[5.0, 1.0]]
     """
@@ -141,9 +129,6 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
 def pdist(x, p=2.0, name=None):
     """The p-norm of the difference of each row and each later one: 0 and 1, 0 and 2, … 1 and 2, …
 
-    Source: Paddle API `paddle.pdist`.
-
-    >>> import minipaddle as paddle
     >>> paddle.pdist(paddle.to_tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])).tolist()[:2]
     [5.0, 1.0]
     """

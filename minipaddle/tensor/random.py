@@ -2,7 +2,7 @@
 
 from math import pi, prod
 
-from ..core.prelude import Var, broadcast_shapes, current, dt, public, value_error, whole
+from ..core.prelude import Var, broadcast_shapes, current, dt, value_error, whole
 from ..engine.core.dim import never, suppose
 from ..engine.ops import creation, elementwise, movement
 from ..ops import angles, rounding
@@ -30,9 +30,6 @@ def sample(op, shape, seed=0, **attrs):
 def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):
     """Uniform on [min, max). With a `seed` other than 0 the same numbers every time.
 
-    Source: Paddle API `paddle.uniform`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.uniform([100], min=2.0, max=3.0)
     >>> bool((x >= 2).all() and (x < 3).all())
     True
@@ -42,9 +39,8 @@ def uniform(shape, dtype=None, min=0, max=1.0, seed=0, name=None):
 
 
 def rand(shape, dtype=None, name=None):
-    """Uniform on [0, 1). Source: Paddle API `paddle.rand`.
+    """Uniform on [0, 1).
 
-    >>> import minipaddle as paddle
     >>> paddle.rand([2, 3]).shape
     [2, 3]
     """
@@ -52,10 +48,8 @@ def rand(shape, dtype=None, name=None):
 
 
 def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):
-    """Normal with the given mean and standard deviation. Source: Paddle API
-    `paddle.tensor.random.gaussian`.
+    """Normal with the given mean and standard deviation.
 
-    >>> import minipaddle as paddle
     >>> paddle.tensor.random.gaussian([2, 3]).shape
     [2, 3]
     """
@@ -64,9 +58,8 @@ def gaussian(shape, mean=0.0, std=1.0, seed=0, dtype=None, name=None):
 
 
 def standard_normal(shape, dtype=None, name=None):
-    """Normal with mean 0 and standard deviation 1. Source: Paddle API `paddle.standard_normal`.
+    """Normal with mean 0 and standard deviation 1.
 
-    >>> import minipaddle as paddle
     >>> paddle.standard_normal([2, 3]).shape
     [2, 3]
     """
@@ -74,9 +67,8 @@ def standard_normal(shape, dtype=None, name=None):
 
 
 def randn(shape, dtype=None, name=None):
-    """`standard_normal` under its shorter name. Source: Paddle API `paddle.randn`.
+    """`standard_normal` under its shorter name.
 
-    >>> import minipaddle as paddle
     >>> paddle.randn([2, 3]).shape
     [2, 3]
     """
@@ -86,9 +78,8 @@ def randn(shape, dtype=None, name=None):
 def normal(mean=0.0, std=1.0, shape=None, name=None):
     """Normal; `mean` and `std` may be tensors, whose shape the result then has.
 
-    Gradients flow to them. Source: Paddle API `paddle.normal`.
+    Gradients flow to them.
 
-    >>> import minipaddle as paddle
     >>> paddle.normal(mean=paddle.to_tensor([0.0, 100.0]), std=0.1).shape
     [2]
     """
@@ -100,9 +91,8 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
 
 
 def log_normal(mean=1.0, std=2.0, shape=None, name=None):
-    """exp of a normal variable. Source: Paddle API `paddle.log_normal`.
+    """exp of a normal variable.
 
-    >>> import minipaddle as paddle
     >>> bool((paddle.log_normal(shape=[100]) > 0).all())
     True
     """
@@ -110,10 +100,8 @@ def log_normal(mean=1.0, std=2.0, shape=None, name=None):
 
 
 def standard_gamma(x, name=None):
-    """Gamma-distributed with shape parameters `x` and scale 1. Source: Paddle API
-    `paddle.standard_gamma`.
+    """Gamma-distributed with shape parameters `x` and scale 1.
 
-    >>> import minipaddle as paddle
     >>> paddle.standard_gamma(paddle.full([2, 3], 4.0)).shape
     [2, 3]
     """
@@ -126,9 +114,8 @@ def standard_gamma(x, name=None):
 def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
     """Whole numbers of [low, high), or of [0, low) without `high`; int64 unless a dtype is given.
 
-    Raises ValueError for an empty range. Source: Paddle API `paddle.randint`.
+    Raises ValueError for an empty range.
 
-    >>> import minipaddle as paddle
     >>> bool((paddle.randint(3, 6, [100]) // 3 == 1).all())
     True
     """
@@ -142,9 +129,8 @@ def randint(low=0, high=None, shape=[1], dtype=None, name=None):  # noqa: B006
 
 
 def rand_like(input, name=None, *, dtype=None):
-    """`rand` in the shape and dtype of a tensor. Source: Paddle API `paddle.rand_like`.
+    """`rand` in the shape and dtype of a tensor.
 
-    >>> import minipaddle as paddle
     >>> paddle.rand_like(paddle.ones([2, 3])).shape
     [2, 3]
     """
@@ -152,9 +138,8 @@ def rand_like(input, name=None, *, dtype=None):
 
 
 def randn_like(x, dtype=None, name=None):
-    """`randn` in the shape and dtype of a tensor. Source: Paddle API `paddle.randn_like`.
+    """`randn` in the shape and dtype of a tensor.
 
-    >>> import minipaddle as paddle
     >>> paddle.randn_like(paddle.ones([2, 3])).shape
     [2, 3]
     """
@@ -162,10 +147,8 @@ def randn_like(x, dtype=None, name=None):
 
 
 def randint_like(x, low=0, high=None, dtype=None, name=None):
-    """`randint` in x's shape, and dtype if none is given. Source: Paddle API
-    `paddle.randint_like`.
+    """`randint` in x's shape, and dtype if none is given.
 
-    >>> import minipaddle as paddle
     >>> paddle.randint_like(paddle.ones([2, 3]), 0, 10).dtype
     paddle.float32
     """
@@ -173,9 +156,8 @@ def randint_like(x, low=0, high=None, dtype=None, name=None):
 
 
 def randperm(n, dtype="int64", name=None):
-    """0, 1, … n - 1 in random order. Source: Paddle API `paddle.randperm`.
+    """0, 1, … n - 1 in random order.
 
-    >>> import minipaddle as paddle
     >>> paddle.randperm(5).sort().tolist()
     [0, 1, 2, 3, 4]
     """
@@ -183,10 +165,8 @@ def randperm(n, dtype="int64", name=None):
 
 
 def bernoulli(x, p=None, name=None):
-    """1 with probability `x` (or `p` for all), else 0, in x's dtype. Source: Paddle API
-    `paddle.bernoulli`.
+    """1 with probability `x` (or `p` for all), else 0, in x's dtype.
 
-    >>> import minipaddle as paddle
     >>> paddle.bernoulli(paddle.to_tensor([0.0, 1.0])).tolist()
     [0.0, 1.0]
     """
@@ -197,9 +177,6 @@ def bernoulli(x, p=None, name=None):
 def binomial(count, prob, name=None):
     """Successes in `count` trials that each succeed with probability `prob`, as int64.
 
-    Source: Paddle API `paddle.binomial`.
-
-    >>> import minipaddle as paddle
     >>> paddle.binomial(paddle.to_tensor([5, 9]), paddle.to_tensor([0.0, 1.0])).tolist()
     [0, 9]
     """
@@ -208,9 +185,8 @@ def binomial(count, prob, name=None):
 
 
 def poisson(x, name=None):
-    """Counts with means `x`, in its dtype. Source: Paddle API `paddle.poisson`.
+    """Counts with means `x`, in its dtype.
 
-    >>> import minipaddle as paddle
     >>> paddle.poisson(paddle.zeros([2])).tolist()
     [0.0, 0.0]
     """
@@ -220,11 +196,9 @@ def poisson(x, name=None):
 def multinomial(x, num_samples=1, replacement=False, name=None):
     """`num_samples` places of each row of `x`, each as likely as its (unnormalised) weight.
 
-    Raises ValueError when there are not enough places to draw from without replacement, and
-    (where values are known, not in a program) for a negative weight.
-    Source: Paddle API `paddle.multinomial`.
+    Raises ValueError when there are not enough places to draw from without replacement, and (where
+    values are known, not in a program) for a negative weight.
 
-    >>> import minipaddle as paddle
     >>> paddle.multinomial(paddle.to_tensor([0.0, 3.0, 0.0]), 2, replacement=True).tolist()
     [1, 1]
     """
@@ -244,9 +218,8 @@ def multinomial(x, num_samples=1, replacement=False, name=None):
 
 
 def uniform_(x, min=0, max=1.0, seed=0, name=None):
-    """Fill `x` with `uniform` numbers. Source: Paddle API `Tensor.uniform_`.
+    """Fill `x` with `uniform` numbers.
 
-    >>> import minipaddle as paddle
     >>> paddle.zeros([2]).uniform_(5.0, 6.0).floor().tolist()
     [5.0, 5.0]
     """
@@ -254,9 +227,8 @@ def uniform_(x, min=0, max=1.0, seed=0, name=None):
 
 
 def normal_(x, mean=0.0, std=1.0, name=None):
-    """Fill `x` with normal numbers. Source: Paddle API `Tensor.normal_`.
+    """Fill `x` with normal numbers.
 
-    >>> import minipaddle as paddle
     >>> paddle.zeros([2]).normal_(7.0, 0.0).tolist()
     [7.0, 7.0]
     """
@@ -264,9 +236,8 @@ def normal_(x, mean=0.0, std=1.0, name=None):
 
 
 def log_normal_(x, mean=1.0, std=2.0, name=None):
-    """Fill `x` with exp of normal numbers. Source: Paddle API `Tensor.log_normal_`.
+    """Fill `x` with exp of normal numbers.
 
-    >>> import minipaddle as paddle
     >>> bool((paddle.zeros([9]).log_normal_() > 0).all())
     True
     """
@@ -274,9 +245,8 @@ def log_normal_(x, mean=1.0, std=2.0, name=None):
 
 
 def bernoulli_(x, p=0.5, name=None):
-    """Fill `x` with 1 (probability `p`) and 0. Source: Paddle API `Tensor.bernoulli_`.
+    """Fill `x` with 1 (probability `p`) and 0.
 
-    >>> import minipaddle as paddle
     >>> paddle.zeros([2]).bernoulli_(1.0).tolist()
     [1.0, 1.0]
     """
@@ -284,9 +254,8 @@ def bernoulli_(x, p=0.5, name=None):
 
 
 def exponential_(x, lam=1.0, name=None):
-    """Fill `x` with waiting times of rate `lam`. Source: Paddle API `Tensor.exponential_`.
+    """Fill `x` with waiting times of rate `lam`.
 
-    >>> import minipaddle as paddle
     >>> bool((paddle.zeros([9]).exponential_() >= 0).all())
     True
     """
@@ -294,9 +263,8 @@ def exponential_(x, lam=1.0, name=None):
 
 
 def geometric_(x, probs, name=None):
-    """Fill `x` with the trials up to the first success. Source: Paddle API `Tensor.geometric_`.
+    """Fill `x` with the trials up to the first success.
 
-    >>> import minipaddle as paddle
     >>> bool((paddle.zeros([9]).geometric_(0.5) >= 1).all())
     True
     """
@@ -304,9 +272,8 @@ def geometric_(x, probs, name=None):
 
 
 def cauchy_(x, loc=0, scale=1, name=None):
-    """Fill `x` with Cauchy-distributed numbers. Source: Paddle API `Tensor.cauchy_`.
+    """Fill `x` with Cauchy-distributed numbers.
 
-    >>> import minipaddle as paddle
     >>> paddle.zeros([2]).cauchy_(loc=3.0, scale=0.0).tolist()
     [3.0, 3.0]
     """
@@ -319,4 +286,9 @@ def waiting(x):
     return -elementwise.log(1 - rand(x.spec.shape, x.spec.dtype))
 
 
-__all__ = public(globals())
+__all__ = [
+    "bernoulli", "bernoulli_", "binomial", "cauchy_", "exponential_", "gaussian", "geometric_",
+    "log_normal", "log_normal_", "multinomial", "normal", "normal_", "poisson", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "randperm", "standard_gamma",
+    "standard_normal", "uniform", "uniform_",
+]  # fmt: skip

@@ -1,7 +1,7 @@
 """Sums, products and extrema over axes, and the running ones along an axis."""
 
 from ..core.axes import axis_of, into, no_out, number, whole_numbers
-from ..core.prelude import Var, elementwise, normalize_axes, public, reduction, value_error
+from ..core.prelude import Var, elementwise, normalize_axes, reduction, value_error
 from ..engine.core.dtype import resolve
 from ..ops import reductions, scan
 from ..ops.scatter import take_along
@@ -27,9 +27,7 @@ def sum(x, axis=None, dtype=None, keepdim=False, name=None, *, out=None):
     """Sum over `axis` (a number, a list, or None for all).
 
     Booleans and int32 are summed in int64, unless `dtype` says otherwise.
-    Source: Paddle API `paddle.sum`.
 
-    >>> import minipaddle as paddle
     >>> paddle.sum(paddle.ones([2, 3]), axis=1).tolist()
     [3.0, 3.0]
     """
@@ -37,9 +35,8 @@ def sum(x, axis=None, dtype=None, keepdim=False, name=None, *, out=None):
 
 
 def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
-    """Sum over `axis` that passes over nan. Source: Paddle API `paddle.nansum`.
+    """Sum over `axis` that passes over nan.
 
-    >>> import minipaddle as paddle
     >>> paddle.nansum(paddle.to_tensor([1.0, float("nan"), 2.0])).item()
     3.0
     """
@@ -47,9 +44,8 @@ def nansum(x, axis=None, dtype=None, keepdim=False, name=None):
 
 
 def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
-    """Product over `axis`. Source: Paddle API `paddle.prod`.
+    """Product over `axis`.
 
-    >>> import minipaddle as paddle
     >>> paddle.prod(paddle.to_tensor([[1, 2], [3, 4]]), axis=0).tolist()
     [3, 8]
     """
@@ -59,9 +55,8 @@ def prod(x, axis=None, keepdim=False, dtype=None, out=None, name=None):
 def max(x, axis=None, keepdim=False, name=None, *, out=None):
     """Largest value over `axis`; equal values share the gradient evenly.
 
-    Raises ValueError when the axis has size 0. Source: Paddle API `paddle.max`.
+    Raises ValueError when the axis has size 0.
 
-    >>> import minipaddle as paddle
     >>> paddle.max(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [5.0, 7.0]
     """
@@ -71,9 +66,8 @@ def max(x, axis=None, keepdim=False, name=None, *, out=None):
 def min(x, axis=None, keepdim=False, name=None, *, out=None):
     """Smallest value over `axis`; equal values share the gradient evenly.
 
-    Raises ValueError when the axis has size 0. Source: Paddle API `paddle.min`.
+    Raises ValueError when the axis has size 0.
 
-    >>> import minipaddle as paddle
     >>> paddle.min(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [1.0, 3.0]
     """
@@ -81,9 +75,8 @@ def min(x, axis=None, keepdim=False, name=None, *, out=None):
 
 
 def amax(x, axis=None, keepdim=False, name=None, *, out=None):
-    """The same as `max`. Source: Paddle API `paddle.amax`.
+    """The same as `max`.
 
-    >>> import minipaddle as paddle
     >>> paddle.amax(paddle.to_tensor([3.0, 7.0])).item()
     7.0
     """
@@ -91,9 +84,8 @@ def amax(x, axis=None, keepdim=False, name=None, *, out=None):
 
 
 def amin(x, axis=None, keepdim=False, name=None, *, out=None):
-    """The same as `min`. Source: Paddle API `paddle.amin`.
+    """The same as `min`.
 
-    >>> import minipaddle as paddle
     >>> paddle.amin(paddle.to_tensor([3.0, 7.0])).item()
     3.0
     """
@@ -101,9 +93,8 @@ def amin(x, axis=None, keepdim=False, name=None, *, out=None):
 
 
 def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
-    """log Σ eˣ over `axis`, without overflow. Source: Paddle API `paddle.logsumexp`.
+    """log Σ eˣ over `axis`, without overflow.
 
-    >>> import minipaddle as paddle
     >>> paddle.logsumexp(paddle.to_tensor([1000.0, -1000.0])).item()
     1000.0
     """
@@ -112,10 +103,8 @@ def logsumexp(x, axis=None, keepdim=False, name=None, *, out=None):
 
 
 def count_nonzero(x, axis=None, keepdim=False, name=None):
-    """The number of elements over `axis` that are not 0, in int64. Source: Paddle API
-    `paddle.count_nonzero`.
+    """The number of elements over `axis` that are not 0, in int64.
 
-    >>> import minipaddle as paddle
     >>> paddle.count_nonzero(paddle.to_tensor([0.0, 2.0, 3.0])).item()
     2
     """
@@ -123,9 +112,8 @@ def count_nonzero(x, axis=None, keepdim=False, name=None):
 
 
 def all(x, axis=None, keepdim=False, name=None, *, out=None):
-    """Is every element over `axis` true (not 0)? Source: Paddle API `paddle.all`.
+    """Is every element over `axis` true (not 0)?
 
-    >>> import minipaddle as paddle
     >>> paddle.all(paddle.to_tensor([True, False])).item()
     False
     """
@@ -133,9 +121,8 @@ def all(x, axis=None, keepdim=False, name=None, *, out=None):
 
 
 def any(x, axis=None, keepdim=False, name=None, *, out=None):
-    """Is any element over `axis` true (not 0)? Source: Paddle API `paddle.any`.
+    """Is any element over `axis` true (not 0)?
 
-    >>> import minipaddle as paddle
     >>> paddle.any(paddle.to_tensor([True, False])).item()
     True
     """
@@ -145,9 +132,6 @@ def any(x, axis=None, keepdim=False, name=None, *, out=None):
 def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
     """The place of the (first) largest element along `axis`, or in the flattened x.
 
-    Source: Paddle API `paddle.argmax`.
-
-    >>> import minipaddle as paddle
     >>> paddle.argmax(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [1, 0]
     """
@@ -157,9 +141,6 @@ def argmax(x, axis=None, keepdim=False, dtype="int64", name=None):
 def argmin(x, axis=None, keepdim=False, dtype="int64", name=None):
     """The place of the (first) smallest element along `axis`, or in the flattened x.
 
-    Source: Paddle API `paddle.argmin`.
-
-    >>> import minipaddle as paddle
     >>> paddle.argmin(paddle.to_tensor([[1.0, 5.0], [7.0, 3.0]]), axis=1).tolist()
     [0, 1]
     """
@@ -196,9 +177,6 @@ def along(x, axis, dtype=None, out=None):
 def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     """Running sum along `axis` (of the flattened x, if None); of whole numbers in int64.
 
-    Source: Paddle API `paddle.cumsum`.
-
-    >>> import minipaddle as paddle
     >>> paddle.cumsum(paddle.to_tensor([1.0, 2.0, 3.0])).tolist()
     [1.0, 3.0, 6.0]
     """
@@ -210,9 +188,6 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
 def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     """Running product along `dim` (of the flattened x, if None).
 
-    Source: Paddle API `paddle.cumprod`.
-
-    >>> import minipaddle as paddle
     >>> paddle.cumprod(paddle.to_tensor([1.0, 2.0, 3.0]), dim=0).tolist()
     [1.0, 2.0, 6.0]
     """
@@ -223,9 +198,6 @@ def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
 def logcumsumexp(x, axis=None, dtype=None, name=None):
     """log of the running sum of eˣ along `axis`, without overflow.
 
-    Source: Paddle API `paddle.logcumsumexp`.
-
-    >>> import minipaddle as paddle
     >>> paddle.logcumsumexp(paddle.to_tensor([1000.0, 0.0])).tolist()
     [1000.0, 1000.0]
     """
@@ -237,9 +209,6 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
 def cummax(x, axis=None, dtype="int64", name=None):
     """(Largest element so far, its place) along `axis`; of equals the latest.
 
-    Source: Paddle API `paddle.cummax`.
-
-    >>> import minipaddle as paddle
     >>> values, places = paddle.cummax(paddle.to_tensor([1.0, 3.0, 2.0]))
     >>> values.tolist(), places.tolist()
     ([1.0, 3.0, 3.0], [0, 1, 1])
@@ -250,9 +219,6 @@ def cummax(x, axis=None, dtype="int64", name=None):
 def cummin(x, axis=None, dtype="int64", name=None):
     """(Smallest element so far, its place) along `axis`; of equals the latest.
 
-    Source: Paddle API `paddle.cummin`.
-
-    >>> import minipaddle as paddle
     >>> values, places = paddle.cummin(paddle.to_tensor([2.0, 1.0, 3.0]))
     >>> values.tolist(), places.tolist()
     ([2.0, 1.0, 1.0], [0, 1, 1])
@@ -268,4 +234,7 @@ def running(op, x, axis, dtype):
     return tuple(map(back, found))
 
 
-__all__ = public(globals())
+__all__ = [
+    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cummax", "cummin",
+    "cumprod", "cumsum", "logcumsumexp", "logsumexp", "max", "min", "nansum", "prod", "sum",
+]  # fmt: skip

@@ -3,7 +3,6 @@
 Orders are stable: equal elements stay in the order they came in; nan counts as the largest.
 """
 
-from ..core.missing import public
 from ..core.prelude import axis_of, dt, elementwise, movement, type_error, value_error, whole
 from ..engine.ops.var import Var
 from ..ops import index_arrays, sorting
@@ -15,9 +14,7 @@ def where(condition, x=None, y=None, name=None):
     """x where the condition holds, otherwise y; all three broadcast.
 
     Without x and y, the places where it holds, as `nonzero(condition, as_tuple=True)`.
-    Source: Paddle API `paddle.where`.
 
-    >>> import minipaddle as paddle
     >>> paddle.where(paddle.to_tensor([True, False]), 1.0, paddle.zeros([2])).tolist()
     [1.0, 0.0]
     """
@@ -42,9 +39,7 @@ def nonzero(x, as_tuple=False):
     """The index of each element that is not zero, as the rows of a matrix [count, ndim].
 
     With `as_tuple`, a vector for each axis. A program knows the count when it runs.
-    Source: Paddle API `paddle.nonzero`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nonzero(paddle.to_tensor([[1, 0], [0, 2]])).tolist()
     [[0, 0], [1, 1]]
     """
@@ -56,9 +51,8 @@ def nonzero(x, as_tuple=False):
 
 
 def sort(x, axis=-1, descending=False, stable=False, name=None):
-    """The elements in rising (or falling) order along `axis`. Source: Paddle API `paddle.sort`.
+    """The elements in rising (or falling) order along `axis`.
 
-    >>> import minipaddle as paddle
     >>> paddle.sort(paddle.to_tensor([3, 1, 2])).tolist()
     [1, 2, 3]
     """
@@ -69,9 +63,6 @@ def sort(x, axis=-1, descending=False, stable=False, name=None):
 def argsort(x, axis=-1, descending=False, stable=False, name=None):
     """The places of the elements in rising (or falling) order along `axis`; always stable.
 
-    Source: Paddle API `paddle.argsort`.
-
-    >>> import minipaddle as paddle
     >>> paddle.argsort(paddle.to_tensor([3, 1, 2])).tolist()
     [1, 2, 0]
     """
@@ -89,9 +80,8 @@ def with_axis(x):
 def topk(x, k, axis=None, largest=True, sorted=True, name=None):
     """The `k` largest (or smallest) elements along `axis` (the last), best first; their places.
 
-    Raises ValueError when there are fewer than k. Source: Paddle API `paddle.topk`.
+    Raises ValueError when there are fewer than k.
 
-    >>> import minipaddle as paddle
     >>> values, places = paddle.topk(paddle.to_tensor([1, 5, 3]), 2)
     >>> values.tolist(), places.tolist()
     ([5, 3], [1, 2])
@@ -105,9 +95,6 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):
 def kthvalue(x, k, axis=None, keepdim=False, name=None):
     """The `k`-th smallest element along `axis` (the last), counted from 1, and its place.
 
-    Source: Paddle API `paddle.kthvalue`.
-
-    >>> import minipaddle as paddle
     >>> value, place = paddle.kthvalue(paddle.to_tensor([5, 1, 3]), 2)
     >>> value.item(), place.item()
     (3, 2)
@@ -132,9 +119,6 @@ def choose(x, places, axis: int, keepdim: bool, back):
 def mode(x, axis=-1, keepdim=False, name=None):
     """The most frequent element along `axis` and its last place; of several, the smallest.
 
-    Source: Paddle API `paddle.mode`.
-
-    >>> import minipaddle as paddle
     >>> value, place = paddle.mode(paddle.to_tensor([2, 1, 2, 3]))
     >>> value.item(), place.item()
     (2, 2)
@@ -149,11 +133,9 @@ def searchsorted(
 ):
     """Where to insert `values` so that each row of `sorted_sequence` stays sorted.
 
-    The leftmost place, or the right one (`right`, or `side="right"`). A vector serves values of
-    any shape; `sorter` holds the places that sort a sequence which is not.
-    Source: Paddle API `paddle.searchsorted`.
+    The leftmost place, or the right one (`right`, or `side="right"`). A vector serves values of any
+    shape; `sorter` holds the places that sort a sequence which is not.
 
-    >>> import minipaddle as paddle
     >>> row = paddle.to_tensor([1, 3, 5])
     >>> paddle.searchsorted(row, paddle.to_tensor([[3, 6]])).tolist()
     [[1, 3]]
@@ -171,9 +153,6 @@ def searchsorted(
 def bucketize(x, sorted_sequence, out_int32=False, right=False, name=None):
     """Between which entries of a sorted vector each element of x falls.
 
-    Source: Paddle API `paddle.bucketize`.
-
-    >>> import minipaddle as paddle
     >>> paddle.bucketize(paddle.to_tensor([2, 9]), paddle.to_tensor([1, 3, 5])).tolist()
     [1, 3]
     """
@@ -193,9 +172,7 @@ def unique(
 
     On request with: the first place of each, which of them every element is, how often it comes;
     these in `dtype`. No gradient; a program knows the shape when it runs.
-    Source: Paddle API `paddle.unique`.
 
-    >>> import minipaddle as paddle
     >>> values, counts = paddle.unique(paddle.to_tensor([3, 1, 3]), return_counts=True)
     >>> values.tolist(), counts.tolist()
     ([1, 3], [1, 2])
@@ -218,9 +195,7 @@ def unique_consecutive(
     """x (flattened without an axis) without elements that equal the one before.
 
     On request with: which run every element was in, and how long each run was.
-    Source: Paddle API `paddle.unique_consecutive`.
 
-    >>> import minipaddle as paddle
     >>> paddle.unique_consecutive(paddle.to_tensor([1, 1, 2, 1])).tolist()
     [1, 2, 1]
     """
@@ -229,4 +204,7 @@ def unique_consecutive(
     return with_extras(values, more, (return_inverse, return_counts), dtype)
 
 
-__all__ = public(globals())
+__all__ = [
+    "argsort", "bucketize", "kthvalue", "mode", "nonzero", "searchsorted", "sort", "topk", "unique",
+    "unique_consecutive", "where",
+]  # fmt: skip

@@ -6,7 +6,7 @@ Results share memory with x where they can, as in Paddle.
 import math
 
 from ..core.axes import accepts_varargs, axes_of, axis_of, whole_numbers
-from ..core.prelude import dt, movement, public, value_error
+from ..core.prelude import dt, movement, value_error
 from ..engine.core.dim import Dim, is_one, same
 from ..ops import arrangement
 
@@ -18,9 +18,8 @@ def reshape(x, shape, name=None):
     """The elements of x, in row-major order, in another shape.
 
     One size may be -1: it follows from the others. A size 0 stands for x's size at that place.
-    Raises ValueError when the elements do not fill the shape. Source: Paddle API `paddle.reshape`.
+    Raises ValueError when the elements do not fill the shape.
 
-    >>> import minipaddle as paddle
     >>> paddle.reshape(paddle.ones([2, 3, 4]), [0, -1]).shape
     [2, 12]
     """
@@ -51,9 +50,6 @@ def complete_shape(old: tuple, shape: tuple) -> tuple:
 def view(x, shape_or_dtype, name=None):
     """x in another shape, or its bytes read as another dtype (the last axis shrinks or grows).
 
-    Source: Paddle API `paddle.view`.
-
-    >>> import minipaddle as paddle
     >>> paddle.ones([4, 2]).view([8]).shape
     [8]
     """
@@ -63,9 +59,8 @@ def view(x, shape_or_dtype, name=None):
 
 
 def view_as(x, other, name=None):
-    """x in the shape of `other`. Source: Paddle API `paddle.view_as`.
+    """x in the shape of `other`.
 
-    >>> import minipaddle as paddle
     >>> paddle.view_as(paddle.ones([4]), paddle.ones([2, 2])).shape
     [2, 2]
     """
@@ -75,9 +70,6 @@ def view_as(x, other, name=None):
 def flatten(x, start_axis=0, stop_axis=-1, name=None):
     """The axes from `start_axis` to `stop_axis`, both included, as one.
 
-    Source: Paddle API `paddle.flatten`.
-
-    >>> import minipaddle as paddle
     >>> paddle.flatten(paddle.ones([2, 3, 4]), 1).shape
     [2, 12]
     """
@@ -90,9 +82,8 @@ def flatten(x, start_axis=0, stop_axis=-1, name=None):
 
 
 def unflatten(x, axis, shape, name=None):
-    """One axis as several; one size may be -1. Source: Paddle API `paddle.unflatten`.
+    """One axis as several; one size may be -1.
 
-    >>> import minipaddle as paddle
     >>> paddle.unflatten(paddle.ones([2, 6]), 1, [3, -1]).shape
     [2, 3, 2]
     """
@@ -105,9 +96,6 @@ def unflatten(x, axis, shape, name=None):
 def squeeze(x, axis=None, name=None):
     """x without its axes of size 1: all of them, or those of `axis` that have it.
 
-    Source: Paddle API `paddle.squeeze`.
-
-    >>> import minipaddle as paddle
     >>> paddle.squeeze(paddle.ones([1, 3, 1]), axis=0).shape
     [3, 1]
     """
@@ -121,9 +109,6 @@ def squeeze(x, axis=None, name=None):
 def unsqueeze(x, axis, name=None):
     """x with new axes of size 1, inserted in order at the positions `axis`.
 
-    Source: Paddle API `paddle.unsqueeze`.
-
-    >>> import minipaddle as paddle
     >>> paddle.unsqueeze(paddle.ones([3]), [0, 2]).shape
     [1, 3, 1]
     """
@@ -142,9 +127,8 @@ def atleast(ndim: int, inputs):
 
 
 def atleast_1d(*inputs, name=None):
-    """Each tensor with at least one axis. Source: Paddle API `paddle.atleast_1d`.
+    """Each tensor with at least one axis.
 
-    >>> import minipaddle as paddle
     >>> paddle.atleast_1d(paddle.to_tensor(3)).shape
     [1]
     """
@@ -152,9 +136,8 @@ def atleast_1d(*inputs, name=None):
 
 
 def atleast_2d(*inputs, name=None):
-    """Each tensor with at least two axes. Source: Paddle API `paddle.atleast_2d`.
+    """Each tensor with at least two axes.
 
-    >>> import minipaddle as paddle
     >>> paddle.atleast_2d(paddle.ones([3])).shape
     [1, 3]
     """
@@ -162,9 +145,8 @@ def atleast_2d(*inputs, name=None):
 
 
 def atleast_3d(*inputs, name=None):
-    """Each tensor with at least three axes. Source: Paddle API `paddle.atleast_3d`.
+    """Each tensor with at least three axes.
 
-    >>> import minipaddle as paddle
     >>> paddle.atleast_3d(paddle.ones([3])).shape
     [1, 3, 1]
     """
@@ -177,9 +159,6 @@ def atleast_3d(*inputs, name=None):
 def transpose(x, perm, name=None):
     """Axis `d` of the result is axis `perm[d]` of x; `transpose(x, 0, 1)` exchanges two axes.
 
-    Source: Paddle API `paddle.transpose`.
-
-    >>> import minipaddle as paddle
     >>> paddle.transpose(paddle.ones([2, 3, 4]), [2, 0, 1]).shape
     [4, 2, 3]
     """
@@ -190,9 +169,8 @@ def transpose(x, perm, name=None):
 
 
 def swapaxes(x, perm, name=None):
-    """`transpose`: with two numbers those axes change places. Source: Paddle API `paddle.swapaxes`.
+    """`transpose`: with two numbers those axes change places.
 
-    >>> import minipaddle as paddle
     >>> paddle.swapaxes(paddle.ones([2, 3, 4]), 0, 2).shape
     [4, 3, 2]
     """
@@ -209,9 +187,8 @@ def exchange_axes(x, a, b):
 
 @accepts_varargs
 def permute(input, dims):
-    """`transpose` under PyTorch's name. Source: Paddle API `paddle.permute`.
+    """`transpose` under PyTorch's name.
 
-    >>> import minipaddle as paddle
     >>> paddle.ones([2, 3, 4]).permute(1, 2, 0).shape
     [3, 4, 2]
     """
@@ -219,9 +196,8 @@ def permute(input, dims):
 
 
 def t(input, name=None):
-    """The transpose of a matrix; a vector or a number stays. Source: Paddle API `paddle.t`.
+    """The transpose of a matrix; a vector or a number stays.
 
-    >>> import minipaddle as paddle
     >>> paddle.t(paddle.ones([2, 3])).shape
     [3, 2]
     """
@@ -238,9 +214,6 @@ def t(input, name=None):
 def moveaxis(x, source, destination, name=None):
     """Axes `source` at the places `destination`, the others in their order around them.
 
-    Source: Paddle API `paddle.moveaxis`.
-
-    >>> import minipaddle as paddle
     >>> paddle.moveaxis(paddle.ones([2, 3, 4]), 0, -1).shape
     [3, 4, 2]
     """
@@ -254,4 +227,7 @@ def moveaxis(x, source, destination, name=None):
     return movement.transpose(x, perm=perm)
 
 
-__all__ = public(globals())
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "flatten", "moveaxis", "permute", "reshape",
+    "squeeze", "swapaxes", "t", "transpose", "unflatten", "unsqueeze", "view", "view_as",
+]  # fmt: skip

@@ -3,7 +3,7 @@
 import math
 
 from ..core.checks import require_one_of
-from ..core.prelude import Var, larger, normalize_axes, public, type_error, value_error, whole
+from ..core.prelude import Var, larger, normalize_axes, type_error, value_error, whole
 from ..engine.core.dtype import FLOATS, float32
 from ..engine.ops import creation, elementwise, movement, reduction
 from ..ops import counting, reductions, rounding, sorting
@@ -15,9 +15,6 @@ from .reduce import reduce_over
 def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
     """Average over `axis`; whole numbers stay whole unless `dtype` says otherwise.
 
-    Source: Paddle API `paddle.mean`.
-
-    >>> import minipaddle as paddle
     >>> paddle.mean(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [2.0, 3.0]
     """
@@ -25,9 +22,8 @@ def mean(x, axis=None, keepdim=False, name=None, *, dtype=None, out=None):
 
 
 def nanmean(x, axis=None, keepdim=False, name=None):
-    """Average over `axis` of the elements that are not nan. Source: Paddle API `paddle.nanmean`.
+    """Average over `axis` of the elements that are not nan.
 
-    >>> import minipaddle as paddle
     >>> paddle.nanmean(paddle.to_tensor([1.0, float("nan"), 3.0])).item()
     2.0
     """
@@ -41,9 +37,7 @@ def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
     """Variance over `axis`: Σ(x - mean)² / (n - correction), in floating point.
 
     `unbiased` is the older way to say correction=1 (True) or 0 (False).
-    Source: Paddle API `paddle.var`.
 
-    >>> import minipaddle as paddle
     >>> paddle.var(paddle.to_tensor([1.0, 2.0, 3.0])).item()
     1.0
     """
@@ -59,9 +53,8 @@ def var(x, axis=None, unbiased=None, keepdim=False, name=None, *, correction=1):
 def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     """Standard deviation over `axis`, the root of `var`, computed in double precision.
 
-    Where all elements are equal the derivative is 0. Source: Paddle API `paddle.std`.
+    Where all elements are equal the derivative is 0.
 
-    >>> import minipaddle as paddle
     >>> paddle.std(paddle.to_tensor([1.0, 2.0, 3.0])).item()
     1.0
     """
@@ -136,9 +129,7 @@ def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
     """The value below which a share `q` of the elements over `axis` lies; a list of them, stacked.
 
     `interpolation` between two neighbours: linear, lower, higher, midpoint or nearest.
-    Source: Paddle API `paddle.quantile`.
 
-    >>> import minipaddle as paddle
     >>> paddle.quantile(paddle.to_tensor([3.0, 1.0, 2.0]), [0.5, 0.75]).tolist()
     [2.0, 2.5]
     """
@@ -146,9 +137,8 @@ def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
 
 
 def nanquantile(x, q, axis=None, keepdim=False, interpolation="linear"):
-    """`quantile` of the elements that are not nan. Source: Paddle API `paddle.nanquantile`.
+    """`quantile` of the elements that are not nan.
 
-    >>> import minipaddle as paddle
     >>> paddle.nanquantile(paddle.to_tensor([3.0, float("nan"), 2.0]), 0.5).item()
     2.5
     """
@@ -171,9 +161,8 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None):
     """The middle of the elements over `axis`, in floating point; nan if one is nan.
 
     Of two middle ones the average; with mode="min" the smaller, and its place too if `axis` is
-    given. Source: Paddle API `paddle.median`.
+    given.
 
-    >>> import minipaddle as paddle
     >>> paddle.median(paddle.to_tensor([4.0, 1.0, 2.0, 3.0])).item()
     2.5
     """
@@ -181,9 +170,8 @@ def median(x, axis=None, keepdim=False, mode="avg", name=None):
 
 
 def nanmedian(x, axis=None, keepdim=False, mode="avg", name=None):
-    """`median` of the elements that are not nan. Source: Paddle API `paddle.nanmedian`.
+    """`median` of the elements that are not nan.
 
-    >>> import minipaddle as paddle
     >>> paddle.nanmedian(paddle.to_tensor([3.0, float("nan"), 2.0])).item()
     2.5
     """
@@ -231,9 +219,8 @@ def replace_nan_results(x, value, axis):
 def bincount(x, weights=None, minlength=0, name=None):
     """How often 0, 1, 2, … occur in a vector of whole numbers, or the sums of their weights.
 
-    Raises ValueError for negative numbers. Source: Paddle API `paddle.bincount`.
+    Raises ValueError for negative numbers.
 
-    >>> import minipaddle as paddle
     >>> paddle.bincount(paddle.to_tensor([1, 1, 3])).tolist()
     [0, 2, 0, 1]
     """
@@ -256,9 +243,7 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
     if these two are equal.
 
     Counts in int64; sums of weights, or a density, in float32.
-    Source: Paddle API `paddle.histogram`.
 
-    >>> import minipaddle as paddle
     >>> paddle.histogram(paddle.to_tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3).tolist()
     [0, 2, 1, 0]
     """
@@ -271,9 +256,6 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
 def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
     """The bins + 1 ends of the parts `histogram` counts in; around min, if it is max and not 0.
 
-    Source: Paddle API `paddle.histogram_bin_edges`.
-
-    >>> import minipaddle as paddle
     >>> paddle.histogram_bin_edges(paddle.to_tensor([1.0, 3.0]), bins=2).tolist()
     [1.0, 2.0, 3.0]
     """
@@ -298,9 +280,7 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     """(counts on a grid, the ends along each axis) of the rows of x, of shape [rows, d].
 
     `bins` is a number or one for each axis; `ranges` is low, high for one axis after another.
-    Source: Paddle API `paddle.histogramdd`.
 
-    >>> import minipaddle as paddle
     >>> counts, ends = paddle.histogramdd(paddle.to_tensor([[1.0, 2.0], [3.0, 4.0]]), bins=2)
     >>> counts.tolist(), ends[0].tolist()
     ([[1.0, 0.0], [0.0, 1.0]], [1.0, 2.0, 3.0])
@@ -322,4 +302,7 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
     return counts, [edges(*(span or (None, None)), n, column) for span, n, column in parts]
 
 
-__all__ = public(globals())
+__all__ = [
+    "bincount", "histogram", "histogram_bin_edges", "histogramdd", "mean", "median", "nanmean",
+    "nanmedian", "nanquantile", "quantile", "std", "var",
+]  # fmt: skip

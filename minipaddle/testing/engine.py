@@ -17,7 +17,6 @@ from .gradcheck import check_grad
 def selfcheck() -> None:
     """Raise AssertionError if the engine, with everything plugged in, differentiates wrongly.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.testing import selfcheck
     >>> selfcheck()
     >>> with paddle.plugged("ops.tanh.vjp", lambda g, out: g * (1 - out)):

@@ -49,7 +49,6 @@ def check_grad(
     `elements` is how many of each input are looked at, evenly spread (None: all). The error names
     the element that is wrong, at the smallest cut of the inputs that still shows it.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.testing import check_grad
     >>> check_grad(paddle.tanh, [0.5, -1.0], order=2)
     >>> with paddle.plugged("ops.tanh.vjp", lambda g, out: g * (1 - out)):

@@ -88,7 +88,6 @@ class GPT(nn.Layer):
 
     A character-level model:
 
-    >>> import minipaddle as paddle
     >>> seed = paddle.seed(0)
     >>> text = "abcab" * 8
     >>> letters = sorted(set(text))
@@ -149,7 +148,6 @@ class GPT(nn.Layer):
         filled up with it. Keys and values are cached; once a text is longer than the context, only
         its last `context` tokens are looked at, and read again for each new one.
 
-        >>> import minipaddle as paddle
         >>> net = paddle.text.GPT(5, width=8, layers=1, heads=2, context=4)
         >>> net.generate(paddle.to_tensor([[1, 2]]), 6).shape
         [1, 8]

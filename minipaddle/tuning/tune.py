@@ -26,7 +26,6 @@ def tune(function, *inputs, trials: int = 64, seed: int = 0, progress: bool = Tr
     {"tuned": False}, compiles without it. Raises ValueError if there is no native program.
     Source: Chen and others, Learning to Optimize Tensor Programs (2018).
 
-    >>> import minipaddle as paddle
     >>> f = paddle.jit.to_static(lambda x: (x @ x).sum(), backend="native")
     >>> found = paddle.tune(f, paddle.ones([64, 64]), trials=2, progress=False)
     >>> found.trials

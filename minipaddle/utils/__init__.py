@@ -24,11 +24,9 @@ __all__ = [
 def run_check() -> None:
     """Compute a small gradient in every way that this machine supports, and print the ways.
 
-    Eagerly, as a program, compiled to C if there is a compiler; a missing compiler is named
-    with what to install. Raises RuntimeError if two ways disagree.
-    Source: Paddle API `paddle.utils.run_check`.
+    Eagerly, as a program, compiled to C if there is a compiler; a missing compiler is named with
+    what to install. Raises RuntimeError if two ways disagree.
 
-    >>> import minipaddle as paddle
     >>> paddle.utils.run_check()  # doctest: +ELLIPSIS
     MiniPaddle works eagerly and as a program on the CPU.
     ...
@@ -66,9 +64,8 @@ def require_equal(found, wanted, how: str) -> None:
 def require_version(min_version: str, max_version: str | None = None) -> None:
     """Raise RuntimeError unless Paddle's version here is at least, or at most, the one given.
 
-    Raises ValueError for what is no version. Source: Paddle API `paddle.utils.require_version`.
+    Raises ValueError for what is no version.
 
-    >>> import minipaddle as paddle
     >>> paddle.utils.require_version("2.6")
     >>> paddle.utils.require_version("2.0", "2.6")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -91,10 +88,8 @@ def numbers_of(version: str) -> list[int]:
 
 
 def try_import(module_name: str, err_msg: str | None = None):
-    """Import a module; the ImportError names the package to install. Source: Paddle API
-    `paddle.utils.try_import`.
+    """Import a module; the ImportError names the package to install.
 
-    >>> import minipaddle as paddle
     >>> paddle.utils.try_import("numpy").__name__
     'numpy'
     """

@@ -19,7 +19,6 @@ WEIGHTS_HOME = str(Path("~/.cache/paddle/hapi/weights").expanduser())
 def is_url(path: str) -> bool:
     """Does it start as an address of the network does?
 
-    >>> import minipaddle as paddle
     >>> paddle.utils.download.is_url("weights.pdparams")
     False
     """
@@ -39,7 +38,6 @@ def get_path_from_url(
     Raises FileNotFoundError, with where to put it, if it is not there: nothing is downloaded;
     ValueError if `md5sum` is another than the file's.
 
-    >>> import minipaddle as paddle
     >>> get = paddle.utils.download.get_path_from_url
     >>> get("https://there/vit.pdparams", "/weights")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
@@ -65,7 +63,6 @@ def get_path_from_url(
 def _get_unique_endpoints(trainer_endpoints: list[str]) -> set[str]:
     """One address "ip:port" of each machine, the first in order of text: it fetches for the others.
 
-    >>> import minipaddle as paddle
     >>> paddle.utils.download._get_unique_endpoints(["10.0.0.1:8001", "10.0.0.1:8000"])
     {'10.0.0.1:8000'}
     """

@@ -18,7 +18,6 @@ def is_sequence(seq) -> bool:
 def flatten(nest) -> list:
     """The leaves of nested containers, in order.
 
-    >>> import minipaddle as paddle
     >>> paddle.utils.flatten([1, (2, {"b": 4, "a": 3})])
     [1, 2, 3, 4]
     """
@@ -33,7 +32,6 @@ def pack_sequence_as(structure, flat_sequence):
 
     Raises ValueError if their numbers differ.
 
-    >>> import minipaddle as paddle
     >>> paddle.utils.pack_sequence_as({"b": 0, "a": [0, 0]}, [1, 2, 3])
     {'b': 3, 'a': [1, 2]}
     """
@@ -62,7 +60,6 @@ def map_structure(func, *structure):
     """`func` of each leaf of a structure, in a structure of the same form; with several structures,
     of the leaves at the same place. Raises ValueError if their numbers differ.
 
-    >>> import minipaddle as paddle
     >>> paddle.utils.map_structure(lambda a, b: a + b, [1, (2,)], [10, (20,)])
     [11, (22,)]
     """

@@ -24,7 +24,6 @@ class Digits(Dataset):
     scikit-learn, which brings the data. Source: Alpaydin and Kaynak, "Optical recognition of
     handwritten digits", UCI repository (1998).
 
-    >>> import minipaddle as paddle
     >>> digits = paddle.vision.datasets.Digits(mode="test")
     >>> image, label = digits[0]
     >>> len(digits), image.shape, label.dtype
@@ -69,7 +68,7 @@ class MNIST(Dataset):
     not; by default those of Paddle's cache, ~/.cache/paddle/dataset/mnist. An item is (picture,
     label [1] of int64): a float32 array [28, 28] of 0 to 255, or with `backend="pil"` an image of
     Pillow, which is the default as in Paddle. Nothing is downloaded: raises FileNotFoundError.
-    Source: Paddle API `paddle.vision.datasets.MNIST`; LeCun, Cortes, Burges, "The MNIST database".
+    Source: LeCun, Cortes, Burges, "The MNIST database".
     """
 
     NAME = "mnist"
@@ -110,7 +109,7 @@ class MNIST(Dataset):
 class FashionMNIST(MNIST):
     """Clothes in the format of `MNIST`; the default files are those of .../fashion-mnist.
 
-    Source: Paddle API `paddle.vision.datasets.FashionMNIST`; Xiao, Rasul, Vollgraf 2017.
+    Source: Xiao, Rasul, Vollgraf 2017.
     """
 
     NAME = "fashion-mnist"

@@ -6,7 +6,6 @@ program knows it when it runs. Source: Paddle API `paddle.vision.ops`.
 
 import math
 
-from ..core.missing import public
 from ..core.prelude import e, indexing, value_error, whole
 from ..eager.modes import no_grad
 from ..engine.eager.control_flow import while_loop
@@ -122,7 +121,6 @@ def multiclass_nms3(
     (with `rois_num`, place), their places [n, 1] among all boxes, and how many each image has.
     Source: Paddle `paddle._C_ops.multiclass_nms3`, which detectors call.
 
-    >>> import minipaddle as paddle
     >>> boxes = paddle.to_tensor([[[0.0, 0, 4, 4], [0, 0, 4, 3], [5, 5, 9, 9]]])
     >>> scores = paddle.to_tensor([[[0.5, 0.75, 0.25]]])
     >>> rows, index, count = paddle._C_ops.multiclass_nms3(
@@ -178,10 +176,9 @@ def matrix_nms(
     bboxes [N, M, 4], scores [N, C, M]. The `nms_top_k` best of a class above `score_threshold`
     count; those stay whose score is above `post_threshold` then, `keep_top_k` of an image. Returns
     rows (label, score, x1, y1, x2, y2) by image and score, how many each image has (None without
-    `return_rois_num`) and, with `return_index`, their places among all boxes.
-    Source: Paddle API `paddle.vision.ops.matrix_nms`; Wang et al., "SOLOv2", 2020.
+    `return_rois_num`) and, with `return_index`, their places among all boxes. Source: Wang et al.,
+    "SOLOv2", 2020.
 
-    >>> import minipaddle as paddle
     >>> boxes = paddle.to_tensor([[[0.0, 0, 4, 4], [0, 0, 4, 2], [5, 5, 9, 9]]])
     >>> scores = paddle.to_tensor([[[0.5, 1.0, 0.25]]])
     >>> rows, count = paddle.vision.ops.matrix_nms(
@@ -217,4 +214,4 @@ def matrix_nms(
     return (*results, index) if return_index else results
 
 
-__all__ = public(globals())
+__all__ = ["matrix_nms", "multiclass_nms3"]

@@ -7,7 +7,7 @@ Source: Paddle API `paddle.vision.ops`.
 import math
 
 from .. import nn
-from ..core.missing import namespace, public
+from ..core.missing import namespace
 from ..core.prelude import e, value_error
 from ..eager.modes import no_grad
 from ..engine.eager.control_flow import while_loop
@@ -41,9 +41,8 @@ def nms(
 
     Better is a higher score; without `scores`, an earlier box. With `category_idxs` only boxes of
     one category hide each other, only those of `categories` stay, and `top_k` of them at most.
-    Source: Paddle API `paddle.vision.ops.nms`; Girshick et al. 2014.
+    Source: Girshick et al. 2014.
 
-    >>> import minipaddle as paddle
     >>> boxes = paddle.to_tensor([[0.0, 0, 4, 4], [0, 0, 4, 3], [5, 5, 9, 9]])
     >>> paddle.vision.ops.nms(boxes, 0.5, paddle.to_tensor([0.2, 0.9, 0.1])).tolist()
     [1, 2]
@@ -83,9 +82,8 @@ def roi_align(
     `boxes` [R, 4] are those of image 0, then of image 1, …: `boxes_num` [N] of each. There are
     `sampling_ratio` samples a cell and axis, or where it is not positive as many as a cell has
     pixels. A sample is separable, and so is a mean of them: out = rows @ x @ columnsᵀ. Gradients
-    flow to x. Source: Paddle API `paddle.vision.ops.roi_align`; He et al., "Mask R-CNN", 2017.
+    flow to x. Source: He et al., "Mask R-CNN", 2017.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.arange(16.0).reshape([1, 1, 4, 4])
     >>> boxes = paddle.to_tensor([[0.0, 0.0, 2.0, 2.0]])
     >>> paddle.vision.ops.roi_align(x, boxes, paddle.to_tensor([1]), 1, aligned=False).tolist()
@@ -128,10 +126,8 @@ def roi_pool(x, boxes, boxes_num, output_size, spatial_scale=1.0, name=None):
     """The inside of each box of x [N, C, H, W] as [C, *output_size]: the largest of each cell.
 
     Boxes are rounded to pixels, and cells overlap by at most one; an empty cell is 0. `boxes` and
-    `boxes_num` are as for `roi_align`. Source: Paddle API `paddle.vision.ops.roi_pool`; Girshick,
-    "Fast R-CNN", 2015.
+    `boxes_num` are as for `roi_align`. Source: Girshick, "Fast R-CNN", 2015.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.arange(16.0).reshape([1, 1, 4, 4])
     >>> boxes = paddle.to_tensor([[0.0, 0.0, 3.0, 3.0]])
     >>> paddle.vision.ops.roi_pool(x, boxes, paddle.to_tensor([1]), 2).tolist()
@@ -164,10 +160,9 @@ def yolo_box(
     x is [N, A·(5 + class_num), H, W]: for each of the A anchors (width, height) the logits of the
     centre, the logarithms of width and height, the logits of "an object" and of each class; with
     `iou_aware` A channels more stand before them. `img_size` [N, 2] is (height, width). Where the
-    confidence is less than `conf_thresh`, boxes and scores are 0.
-    Source: Paddle API `paddle.vision.ops.yolo_box`; Redmon and Farhadi, "YOLOv3", 2018.
+    confidence is less than `conf_thresh`, boxes and scores are 0. Source: Redmon and Farhadi,
+    "YOLOv3", 2018.
 
-    >>> import minipaddle as paddle
     >>> size = paddle.to_tensor([[32, 32]])
     >>> boxes, scores = paddle.vision.ops.yolo_box(
     ...     paddle.zeros([1, 7, 1, 1]), size, [16, 16], 2, 0.1, 32)
@@ -212,12 +207,11 @@ def deform_conv2d(
 ):  # fmt: skip
     """A convolution whose every tap reads x [N, C, H, W] at its place moved by `offset`.
 
-    `offset` [N, 2·deformable_groups·kh·kw, Ho, Wo] holds (down, right) of each tap; `mask`
-    [N, deformable_groups·kh·kw, Ho, Wo], if any, multiplies it. Between pixels x is linear, around
-    it zero. Gradients flow to all of them. Source: Paddle API `paddle.vision.ops.deform_conv2d`;
-    Dai et al., "Deformable convolutional networks", 2017, and Zhu et al., "V2", 2019, for the mask.
+    `offset` [N, 2·deformable_groups·kh·kw, Ho, Wo] holds (down, right) of each tap; `mask` [N,
+    deformable_groups·kh·kw, Ho, Wo], if any, multiplies it. Between pixels x is linear, around it
+    zero. Gradients flow to all of them. Source: Dai et al., "Deformable convolutional networks",
+    2017, and Zhu et al., "V2", 2019, for the mask.
 
-    >>> import minipaddle as paddle
     >>> x, offset = paddle.ones([1, 1, 4, 4]), paddle.zeros([1, 18, 2, 2])
     >>> paddle.vision.ops.deform_conv2d(x, offset, paddle.ones([1, 1, 3, 3])).tolist()
     [[[[9.0, 9.0], [9.0, 9.0]]]]
@@ -253,9 +247,7 @@ class DeformConv2D(ConvND):
     """`deform_conv2d` with a weight and a bias; it is called with x, the offset and the mask.
 
     `weight` is drawn from a normal distribution of variance 2 / (in_channels · taps).
-    Source: Paddle API `paddle.vision.ops.DeformConv2D`.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.vision.ops.DeformConv2D(2, 4, 3, padding=1)
     >>> layer(paddle.ones([1, 2, 5, 5]), paddle.zeros([1, 18, 5, 5])).shape
     [1, 4, 5, 5]
@@ -283,9 +275,7 @@ class ConvNormActivation(nn.Sequential):
 
     A `stride` divides h and w. Without `padding` nothing else changes them; a norm or an activation
     of None is left out; `bias` is there where no norm is, unless it says otherwise.
-    Source: Paddle API `paddle.vision.ops.ConvNormActivation`.
 
-    >>> import minipaddle as paddle
     >>> block = paddle.vision.ops.ConvNormActivation(3, 8, stride=2)
     >>> block(paddle.ones([1, 3, 4, 4])).shape
     [1, 8, 2, 2]
@@ -305,9 +295,8 @@ class ConvNormActivation(nn.Sequential):
 
 
 class RoIAlign(nn.Layer):
-    """`roi_align` with a fixed size. Source: Paddle API `paddle.vision.ops.RoIAlign`.
+    """`roi_align` with a fixed size.
 
-    >>> import minipaddle as paddle
     >>> boxes = paddle.to_tensor([[0.0, 0.0, 3.0, 3.0]])
     >>> paddle.vision.ops.RoIAlign(2)(paddle.ones([1, 3, 4, 4]), boxes, paddle.to_tensor([1])).shape
     [1, 3, 2, 2]
@@ -323,9 +312,8 @@ class RoIAlign(nn.Layer):
 
 
 class RoIPool(RoIAlign):
-    """`roi_pool` with a fixed size. Source: Paddle API `paddle.vision.ops.RoIPool`.
+    """`roi_pool` with a fixed size.
 
-    >>> import minipaddle as paddle
     >>> boxes = paddle.to_tensor([[0.0, 0.0, 3.0, 3.0]])
     >>> paddle.vision.ops.RoIPool(2)(paddle.ones([1, 3, 4, 4]), boxes, paddle.to_tensor([1])).shape
     [1, 3, 2, 2]
@@ -335,8 +323,16 @@ class RoIPool(RoIAlign):
         return roi_pool(x, boxes, boxes_num, self._output_size, self._spatial_scale)
 
 
-__all__ = [
-    "box_coder", "distribute_fpn_proposals", "generate_proposals", "matrix_nms", "prior_box",
+__all__ = ["box_coder", "distribute_fpn_proposals", "generate_proposals", "matrix_nms", "prior_box"]
+__all__ += [
+    "ConvNormActivation",
+    "DeformConv2D",
+    "RoIAlign",
+    "RoIPool",
+    "deform_conv2d",
+    "nms",
+    "roi_align",
+    "roi_pool",
+    "yolo_box",
 ]  # fmt: skip
-__all__ += public(globals())
 __getattr__ = namespace("paddle.vision.ops", globals())

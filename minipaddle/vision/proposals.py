@@ -5,7 +5,6 @@ Written in tensor functions. Source: Paddle API `paddle.vision.ops`.
 
 import math
 
-from ..core.missing import public
 from ..core.prelude import Tensor, e, require_one_of, value_error
 from ..eager.modes import no_grad
 from ..tensor.arranging import triu
@@ -29,9 +28,8 @@ def prior_box(
     Of `input` [N, C, H, W] and `image` only height and width count. A cell has a box of each of
     `min_sizes` and ratio, and one of √(min · max) with `max_sizes`; `flip` adds the ratios 1 / r.
     `steps` (width, height) is the distance of cells in pixels; with a 0 in it, what the sizes say.
-    Source: Paddle API `paddle.vision.ops.prior_box`; Liu et al., "SSD", 2016.
+    Source: Liu et al., "SSD", 2016.
 
-    >>> import minipaddle as paddle
     >>> maps, image = paddle.zeros([1, 8, 1, 2]), paddle.zeros([1, 3, 8, 16])
     >>> boxes, variances = paddle.vision.ops.prior_box(maps, image, [4.0])
     >>> boxes[0, 1, 0].tolist(), variances.shape
@@ -91,10 +89,8 @@ def box_coder(
     centre and logarithm of the sides, in units of the prior box. "decode_center_size": boxes from
     the offsets [N, M, 4], whose priors run along `axis` 1 of them (axis=0) or 0 (axis=1).
     `prior_box_var` multiplies offsets: None, four numbers, or a tensor as prior_box. Pixels
-    (box_normalized=False) reach to their far end.
-    Source: Paddle API `paddle.vision.ops.box_coder`; Girshick et al. 2014.
+    (box_normalized=False) reach to their far end. Source: Girshick et al. 2014.
 
-    >>> import minipaddle as paddle
     >>> prior, box = paddle.to_tensor([[0.0, 0, 4, 4]]), paddle.to_tensor([[2.0, 0, 6, 8]])
     >>> code = paddle.vision.ops.box_coder(prior, None, box)
     >>> [round(v, 4) for v in code.tolist()[0][0]]
@@ -136,13 +132,11 @@ def distribute_fpn_proposals(
 ):  # fmt: skip
     """Boxes [n, 4] by the level of a pyramid that suits their size.
 
-    A box of side `refer_scale` belongs to `refer_level`, one of twice the side to the next.
-    Returns the boxes of each level, the places [n, 1] that bring all of them back into their order,
-    and, with `rois_num` [N] boxes of each image, how many of each level each image has, else None.
-    Source: Paddle API `paddle.vision.ops.distribute_fpn_proposals`; Lin et al., "Feature pyramid
-    networks", 2017.
+    A box of side `refer_scale` belongs to `refer_level`, one of twice the side to the next. Returns
+    the boxes of each level, the places [n, 1] that bring all of them back into their order, and,
+    with `rois_num` [N] boxes of each image, how many of each level each image has, else None.
+    Source: Lin et al., "Feature pyramid networks", 2017.
 
-    >>> import minipaddle as paddle
     >>> boxes = paddle.to_tensor([[0.0, 0, 300, 300], [0, 0, 20, 20], [0, 0, 120, 120]])
     >>> levels, restore, _ = paddle.vision.ops.distribute_fpn_proposals(boxes, 2, 4, 4, 224)
     >>> [len(level) for level in levels], restore.tolist()
@@ -181,10 +175,9 @@ def generate_proposals(
     scores [N, A, H, W] and bbox_deltas [N, 4A, H, W], for anchors and variances [H, W, A, 4];
     `img_size` [N, 2] is (height, width). Of each image the `pre_nms_top_n` best are moved, cut at
     the edges, thinned out and at most `post_nms_top_n` returned: boxes [n, 4], scores [n, 1], and
-    how many each image has (None without `return_rois_num`).
-    Source: Paddle API `paddle.vision.ops.generate_proposals`; Ren et al., "Faster R-CNN", 2015.
+    how many each image has (None without `return_rois_num`). Source: Ren et al., "Faster R-CNN",
+    2015.
 
-    >>> import minipaddle as paddle
     >>> anchors = paddle.to_tensor([[[[0.0, 0.0, 8.0, 8.0]]]])
     >>> given = paddle.ones([1, 1, 1, 1]), paddle.zeros([1, 4, 1, 1])
     >>> boxes, _, _ = paddle.vision.ops.generate_proposals(
@@ -238,4 +231,4 @@ def large_enough(boxes, size, least: float, pixel_offset: bool):
     return fits & (boxes[:, :2] + sides / 2 <= size).all(-1) if pixel_offset else fits
 
 
-__all__ = public(globals())
+__all__ = ["box_coder", "distribute_fpn_proposals", "generate_proposals", "prior_box"]

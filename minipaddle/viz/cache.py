@@ -26,7 +26,6 @@ def cache(function, *, title: str = ""):
     the differences, one fork each, down to the layers' modes; the leaves are programs, with how
     often each served again.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> double = paddle.jit.to_static(lambda x: x * 2)
     >>> _ = [double(paddle.ones([n])) for n in (2, 3, 2)]
@@ -159,7 +158,6 @@ def recompilations(function, *, title: str = "") -> Picture:
     Each row is a miss: a dot at the number of its call, and a line over the hits that followed.
     The bars are the time of tracing. The last 25 misses are shown.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> double = paddle.jit.to_static(lambda x: x * 2)
     >>> _ = [double(paddle.ones([n])) for n in (2, 2, 3)]

@@ -20,7 +20,6 @@ class LogWriter:
     is "tensorboard", "visualdl", or None for the first whose library is installed; ImportError says
     what to install. Source: VisualDL's `LogWriter`, tensorboardX's `SummaryWriter`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> with viz.LogWriter("runs/first") as log:  # doctest: +SKIP
     ...     log.add_scalar("loss", paddle.to_tensor(0.5), 1)

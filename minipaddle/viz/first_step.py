@@ -31,7 +31,6 @@ def first_step(target) -> "FirstStep":
     has compiled were only linked. Takes the same targets as `viz.source`, on the CPU; an executable
     by itself does not know its trace.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> @paddle.jit.to_static(backend="native")
     ... def f(x):

@@ -26,7 +26,6 @@ def gradient_flow(target, depth: int | None = None, *, retain_graph: bool = Fals
     layer, after a backward: its tree, with the norm of each parameter's `.grad`. Norms below 1e-6
     are marked ▼, above 1e3 ▲, nan and inf ✖.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> x = paddle.to_tensor([3.0, 4.0], stop_gradient=False)
     >>> print(viz.gradient_flow((x * x).sum()).text)

@@ -24,7 +24,6 @@ def joint(function, depth: int | None = None, *, title: str = ""):
     are no residuals. `depth` as in `viz.program`. Raises ValueError if the program written last has
     no backward of its own: its inputs wanted no gradient, or it is a whole training step.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> square = paddle.jit.to_static(lambda x: paddle.tanh(x))
     >>> x = paddle.to_tensor([1.0], stop_gradient=False)

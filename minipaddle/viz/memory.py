@@ -27,7 +27,6 @@ def memory(plan) -> Picture:
     is an allocation of the arena, coloured by the layer that made it; the line over the map is the
     live set at each time, the dashed one its highest point: the bound.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> @paddle.jit.to_static
     ... def step(x):

@@ -19,7 +19,6 @@ def module(layer, depth: int | None = None, title: str = ""):
     `depth` says how many levels are open, by default as many as fit in 150 nodes. A layer that
     stands in several places is drawn once, and counted once.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> print(viz.module(paddle.nn.Sequential(paddle.nn.Linear(2, 3))).text)
     Sequential: 9 parameters

@@ -21,7 +21,6 @@ def source(target, kernel: str = "") -> "Source":
     was called. `kernel` picks the functions whose names contain it. Raises TypeError if nothing was
     compiled, KeyError if no kernel is called so.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> @paddle.jit.to_static(backend="native")
     ... def f(x):
@@ -61,7 +60,6 @@ def kernels(target, runs: int = 20) -> Picture:
     The program is compiled again with clocks in it and run on sample numbers, so its states stay
     as they are. Takes the same targets as `viz.source`, on the CPU.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> @paddle.jit.to_static(backend="native")
     ... def f(x):

@@ -17,7 +17,6 @@ def beside(left: Graph, right: Graph) -> "Beside":
     Shows itself in a notebook, and `save_as` writes .svg and .png. Raises TypeError for what is no
     graph.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> x = paddle.to_tensor([1.0], stop_gradient=False)
     >>> double = paddle.jit.to_static(lambda x: x * 2)

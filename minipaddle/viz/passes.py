@@ -20,7 +20,6 @@ def passes(target) -> "Passes":
     `passes.manager.optimized`. One pass by its name (`viz.passes(f)["cse"]`) is a picture
     of its changes: see `viz.difference`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> @paddle.jit.to_static
     ... def f(x):

@@ -104,7 +104,6 @@ class profile(ShownTable):
     `p.chrome_trace(path)` a file for chrome://tracing and Perfetto. `inside` is time in the array
     library, `overhead` what MiniPaddle adds. Outside the block nothing is slower.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> x = paddle.ones([2, 2])
     >>> with viz.profile() as p:

@@ -25,7 +25,6 @@ def program(target, depth: int | None = None, *, title: str = ""):
     stand in the labels, and the tooltips have the user's lines. Raises RuntimeError if a static
     function was not called yet, TypeError for anything else.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> @paddle.jit.to_static
     ... def double(x):
@@ -50,7 +49,6 @@ def groups(target, depth: int | None = None, *, title: str = ""):
     With `depth=0` the boxes are closed, as they are where there would be more than 150 nodes. Takes
     the same targets as `viz.passes`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> @paddle.jit.to_static
     ... def f(x):
@@ -72,7 +70,6 @@ def partition(target, depth: int | None = None, *, title: str = ""):
     along axis 0, R whole, P a term of a sum. Takes a static function that was called with tensors
     in pieces, and draws what it did last; RuntimeError if there is no such program.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> from minipaddle import viz
     >>> @paddle.jit.to_static

@@ -28,7 +28,6 @@ def stages(steps: dict, ranks: int) -> Picture:
     Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
     Models", 2020.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> net = paddle.nn.Linear(64, 64, bias_attr=False)
     >>> sgd = paddle.optimizer.Momentum(0.1, parameters=net.parameters())
@@ -102,7 +101,6 @@ def predicted(step, stage: int, ranks: int) -> dict[str, float]:
 def counted(step) -> dict[str, int]:
     """The bytes in the memory plan of the program that this rank runs.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.viz.stages import counted
     >>> w = paddle.create_parameter([8], "float32")
     >>> step = paddle.jit.to_static(lambda: (w * w).sum().backward())

@@ -21,7 +21,6 @@ class source_lines(ContextDecorator):
 
     A call switches it, `with source_lines(True): ...` only for the block.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> x = paddle.to_tensor([1.0], stop_gradient=False)
     >>> with viz.source_lines(True):
@@ -50,7 +49,6 @@ def tape(*tensors, depth: int | None = None, title: str = ""):
     The tooltip of a node gives its operator, spec, what it keeps alive for the backward, and the
     source line that made it, if `source_lines` was on; it is on while `f` runs.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> x = paddle.to_tensor([1.0], stop_gradient=False)
     >>> viz.tape(paddle.tanh(x) * x).source.count("->")

@@ -51,7 +51,6 @@ def transpiling(function, stage: str | None = None, *, title: str = ""):
 def source_diff(function, stage: str | None = None) -> "SourceDiff":
     """The source before and after all converters, or one of them, as a coloured comparison.
 
-    >>> import minipaddle as paddle
     >>> print(paddle.viz.source_diff(paddle.flatten, "negation"))
     minipaddle.tensor.shaping.flatten, negation: 0 lines gone, 0 new
     """

@@ -4,7 +4,9 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +16,7 @@ from minipaddle.engine.core.op import OPS
 PACKAGE = pkgutil.walk_packages(paddle.__path__, "minipaddle.")
 MODULES = ["minipaddle", *sorted(m.name for m in PACKAGE if "__main__" not in m.name)]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+IMPORT = ">>> import minipaddle as paddle"
 SPACES = ["", "nn", "nn.functional", "nn.initializer", "optimizer", "optimizer.lr", "io", "metric"]
 
 
@@ -71,6 +74,17 @@ PUBLIC = dict(reachable())
 
 def test_everything_public_is_described():
     assert not [name for name, value in PUBLIC.items() if not inspect.getdoc(value)]
+
+
+def test_no_docstring_repeats_the_rules_of_the_package():
+    """Neither the import that every example starts with nor its own name as its source."""
+    root = Path(paddle.__file__).parent
+    repeated = [f"{p}: imports" for p in root.rglob("*.py") if IMPORT in p.read_text("utf-8")]
+    for name, value in PUBLIC.items():
+        source = re.search(r"Source:\s+Paddle\s+API\s+`([\w.]+)`[.;]", inspect.getdoc(value) or "")
+        if source and source[1].rpartition(".")[2] == value.__name__:
+            repeated.append(f"{name}: names itself")
+    assert not repeated
 
 
 def test_examples_are_plenty():

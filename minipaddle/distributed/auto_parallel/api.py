@@ -18,9 +18,6 @@ from .mesh import checked_mesh
 def dtensor_from_fn(fn, mesh, placements, *args, **kwargs):
     """The tensor `fn(*args, **kwargs)`, which all ranks compute alike, in pieces.
 
-    Source: Paddle API `paddle.distributed.dtensor_from_fn`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh = dist.ProcessMesh([0, 1])
@@ -78,9 +75,8 @@ def dtensor_from_local(local_tensor, mesh, placements):
 
     On an axis of the mesh that is `Shard(d)` the pieces are joined along d: all ranks call it.
     Raises ValueError on all ranks if the pieces do not have the shapes in which the joined tensor
-    would be cut. Source: Paddle API `paddle.distributed.auto_parallel.api.dtensor_from_local`.
+    would be cut.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh = dist.ProcessMesh([0, 1])
@@ -123,9 +119,6 @@ def joined_shape(own: list[int], placements, view, what: str) -> list[int]:
 def dtensor_to_local(dist_tensor, mesh, placements):
     """This rank's piece of a tensor that is moved to `placements` first; gradients flow back.
 
-    Source: Paddle API `paddle.distributed.auto_parallel.api.dtensor_to_local`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh = dist.ProcessMesh([0, 1])

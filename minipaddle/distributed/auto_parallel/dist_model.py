@@ -19,12 +19,11 @@ class DistModel:
     """A layer as programs for training, evaluation and prediction: see `dist.to_static`.
 
     A call in mode "train" takes inputs, then the label, makes a step of the optimizer and returns
-    the loss; in mode "eval" it returns the loss; in mode "predict" it takes inputs and returns
-    what the layer does. At first the mode is "train" if there are a loss and an optimizer, "eval"
-    if there is a loss, else "predict". With `input_spec=[inputs, labels]` there may be several
-    labels, or none. Source: Paddle API `paddle.distributed.DistModel`.
+    the loss; in mode "eval" it returns the loss; in mode "predict" it takes inputs and returns what
+    the layer does. At first the mode is "train" if there are a loss and an optimizer, "eval" if
+    there is a loss, else "predict". With `input_spec=[inputs, labels]` there may be several labels,
+    or none.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> net = paddle.nn.Linear(2, 1)
     >>> dist.DistModel(net, None).mode
@@ -97,15 +96,15 @@ class DistModel:
     # ---- modes -------------------------------------------------------------------------------
 
     def train(self) -> None:
-        """Let calls make steps of the optimizer. Source: Paddle API `DistModel.train`."""
+        """Let calls make steps of the optimizer."""
         self.set_mode("train")
 
     def eval(self) -> None:
-        """Let calls compute the loss. Source: Paddle API `DistModel.eval`."""
+        """Let calls compute the loss."""
         self.set_mode("eval")
 
     def predict(self) -> None:
-        """Let calls compute what the layer does. Source: Paddle API `DistModel.predict`."""
+        """Let calls compute what the layer does."""
         self.set_mode("predict")
 
     def set_mode(self, mode: str) -> None:
@@ -160,17 +159,13 @@ class DistModel:
     # ---- programs ----------------------------------------------------------------------------
 
     def serial_main_program(self, mode=None):
-        """The program of a mode for whole tensors. RuntimeError before the first call.
-
-        Source: Paddle API `DistModel.serial_main_program`.
-        """
+        """The program of a mode for whole tensors. RuntimeError before the first call."""
         return self.functions[mode or self.mode].main_program
 
     def dist_main_program(self, mode=None):
         """The program of a mode that this rank runs, on its pieces. RuntimeError before the first
-        call. Source: Paddle API `DistModel.dist_main_program`.
+        call.
 
-        >>> import minipaddle as paddle
         >>> import minipaddle.distributed as dist
         >>> def work():
         ...     mesh, net = dist.ProcessMesh([0, 1]), paddle.nn.Linear(2, 4)
@@ -196,8 +191,7 @@ class DistModel:
 
     def state_dict(self, mode="all", split_fusion=True) -> dict:
         """The parameters and buffers of the layer ("param"), the states of the optimizer ("opt"),
-        or "all". `split_fusion` is Paddle's, and changes nothing. Source: Paddle API
-        `DistModel.state_dict`.
+        or "all". `split_fusion` is Paddle's, and changes nothing.
         """
         if mode not in ("all", "param", "opt"):
             raise value_error(f"state_dict({mode!r})", expected="'all', 'param' or 'opt'")
@@ -231,7 +225,7 @@ class DistModel:
         }
 
     def set_state_dict(self, state_dict) -> None:
-        """Load what `state_dict` returned. Source: Paddle API `DistModel.set_state_dict`."""
+        """Load what `state_dict` returned."""
         own = self.network.state_dict().keys()
         if own := own & state_dict.keys():
             self.network.set_state_dict({k: state_dict[k] for k in own})
@@ -255,9 +249,8 @@ def to_static(layer, loader=None, loss=None, optimizer=None, strategy=None, inpu
     input_spec: [inputs, labels], lists that say how many arguments of a call are inputs
 
     Raises TypeError for arguments of other kinds, NotImplementedError for settings of the strategy
-    that do nothing here. Source: Paddle API `paddle.distributed.to_static`.
+    that do nothing here.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     paddle.seed(1)

@@ -18,9 +18,8 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
 
     All ranks of the mesh call it. Raises ValueError on all of them, with the names of the tensors,
     if a tensor has other values, another shape or other placements in another rank; TypeError for
-    what is no layer. Source: Paddle API `paddle.distributed.shard_layer`.
+    what is no layer.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def columns(name, layer, mesh):
     ...     if isinstance(layer, paddle.nn.Linear):

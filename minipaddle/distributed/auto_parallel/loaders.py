@@ -14,9 +14,6 @@ from .mesh import checked_mesh
 class ShardDataloader:
     """The batches of a loader, whose tensors lie in pieces: see `shard_dataloader`.
 
-    Source: Paddle API `paddle.distributed.ShardDataloader`.
-
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> data = paddle.io.TensorDataset([paddle.arange(4)])
     >>> mesh = dist.ProcessMesh([0], dim_names=["dp"])
@@ -137,10 +134,8 @@ def shard_dataloader(
     dense_tensor_idx: for each field the positions of tensors that do not go to the mesh
 
     Raises TypeError for what is no DataLoader or mesh, ValueError for an axis that the mesh lacks
-    or a number of entries that is not that of the fields. Source: Paddle API
-    `paddle.distributed.shard_dataloader`.
+    or a number of entries that is not that of the fields.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh = dist.ProcessMesh([0, 1], dim_names=["dp"])

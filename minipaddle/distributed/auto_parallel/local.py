@@ -19,9 +19,8 @@ class LocalLayer(Layer):
         `(mesh, [dist.Partial()])`
 
     It computes in eager mode only. Raises ValueError if the numbers of inputs or results differ
-    from those of the attributes. Source: Paddle API `paddle.distributed.LocalLayer`.
+    from those of the attributes.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> class Sum(dist.LocalLayer):
     ...     def forward(self, x):
@@ -57,10 +56,8 @@ def local_map(func, out_placements, in_placements=None, process_mesh=None, resha
     process_mesh: by default that of the first tensor in pieces
     reshard_inputs: move arguments that lie otherwise, rather than raise ValueError
 
-    It computes in eager mode only; where no argument lies in pieces, it is `func`. Source: Paddle
-    API `paddle.distributed.local_map`.
+    It computes in eager mode only; where no argument lies in pieces, it is `func`.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh = dist.ProcessMesh([0, 1])

@@ -85,8 +85,7 @@ chosen = per_rank(Chosen())
 
 
 def get_mesh() -> ProcessMesh | None:
-    """The mesh that `set_mesh` was given; None before. Source: Paddle API
-    `paddle.distributed.get_mesh`.
+    """The mesh that `set_mesh` was given; None before.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -101,7 +100,7 @@ def get_mesh() -> ProcessMesh | None:
 def set_mesh(mesh: ProcessMesh) -> None:
     """Let `mesh` be what functions use that are given no mesh.
 
-    Raises TypeError for anything else. Source: Paddle API `paddle.distributed.set_mesh`.
+    Raises TypeError for anything else.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -116,8 +115,7 @@ def set_mesh(mesh: ProcessMesh) -> None:
 def create_mesh(mesh_dims) -> ProcessMesh:
     """A mesh of all ranks in order, chosen from then on; `mesh_dims` are pairs (name, size).
 
-    Raises ValueError if the sizes do not multiply to the number of ranks. Source: Paddle API
-    `paddle.distributed.auto_parallel.create_mesh`.
+    Raises ValueError if the sizes do not multiply to the number of ranks.
 
     >>> import minipaddle.distributed as dist
     >>> def work():

@@ -33,10 +33,8 @@ class ShardingStage1:
 
     sharding_mesh_dim: the axis, by name or number
     mesh: of parameters that lie on none; the chosen one (`set_mesh`) if absent
-    Raises ValueError for an axis that the mesh lacks. Source: Paddle API
-    `paddle.distributed.ShardingStage1`.
+    Raises ValueError for an axis that the mesh lacks.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh, net = dist.ProcessMesh([0, 1], dim_names=["dp"]), paddle.nn.Linear(4, 3)
@@ -104,9 +102,8 @@ class ShardingStage2(ShardingStage1):
     """States in pieces, and from the step on gradients too.
 
     A backward leaves terms of a gradient, as many as there are ranks; the step moves them into
-    pieces. Source: Paddle API `paddle.distributed.ShardingStage2`.
+    pieces.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh, net = dist.ProcessMesh([0, 1], dim_names=["dp"]), paddle.nn.Linear(4, 3)
@@ -125,9 +122,7 @@ class ShardingStage2(ShardingStage1):
 class ShardingStage3(ShardingStage2):
     """States, gradients and weights in pieces: an operator that uses a weight gathers it.
 
-    Source: Paddle API `paddle.distributed.ShardingStage3`.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     mesh, net = dist.ProcessMesh([0, 1], dim_names=["dp"]), paddle.nn.Linear(4, 3)
@@ -199,10 +194,8 @@ def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int =
     mode, call `step()` after as many backwards.
 
     Raises TypeError if `optimizer` is none, NotImplementedError for one whose step is not made
-    parameter by parameter, ValueError for a mesh without the axis. Source: Paddle API
-    `paddle.distributed.shard_optimizer`.
+    parameter by parameter, ValueError for a mesh without the axis.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> net = paddle.nn.Linear(2, 1)
     >>> optimizer = paddle.optimizer.SGD(0.1, parameters=net.parameters())
@@ -267,9 +260,7 @@ def shard_along(optimizer, stage: int, axis: str, mesh: ProcessMesh):
 def shard_scaler(scaler):
     """The scaler itself: of gradients in pieces it finds in all pieces whether they are finite.
 
-    Source: Paddle API `paddle.distributed.shard_scaler`.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> scaler = paddle.amp.GradScaler()
     >>> dist.shard_scaler(scaler) is scaler
@@ -281,7 +272,6 @@ def shard_scaler(scaler):
 def bytes_held(layer, optimizer) -> dict[str, int]:
     """The bytes of this rank's pieces of weights, gradients and states, master weights included.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.auto_parallel.stages import bytes_held
     >>> net = paddle.nn.Linear(2, 1)
     >>> bytes_held(net, paddle.optimizer.Adam(parameters=net.parameters()))

@@ -57,8 +57,7 @@ class Strategy:
 
     config: a dict of such groups
 
-    Raises TypeError if `config` is no dict, ValueError for a setting that does not exist. Source:
-    Paddle API `paddle.distributed.Strategy`.
+    Raises TypeError if `config` is no dict, ValueError for a setting that does not exist.
 
     >>> import minipaddle.distributed as dist
     >>> strategy = dist.Strategy({"gradient_merge": {"enable": True, "k_steps": 2}})

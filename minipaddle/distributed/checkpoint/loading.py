@@ -48,10 +48,8 @@ def load_state_dict(
 
     Raises on all ranks what one raises: FileNotFoundError; ValueError for a damaged file, and for a
     tensor that is not in the checkpoint, or has another shape or dtype there.
-    Source: Paddle API `paddle.distributed.load_state_dict`.
 
     >>> import tempfile
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> folder = tempfile.mkdtemp()
     >>> dist.save_state_dict({"x": paddle.arange(3), "epoch": 7}, folder)

@@ -49,12 +49,10 @@ def save_state_dict(
     goes on; the next save, the next load and the rank's end wait for it and raise its error.
     Files are safetensors whether `safetensors` says so or not; nothing is pickled.
 
-    Raises on all ranks what one raises: TypeError for what cannot be saved, ValueError for a
-    tensor of terms (`Partial`) and for ranks that do not fit together, OSError.
-    Source: Paddle API `paddle.distributed.save_state_dict`.
+    Raises on all ranks what one raises: TypeError for what cannot be saved, ValueError for a tensor
+    of terms (`Partial`) and for ranks that do not fit together, OSError.
 
     >>> import tempfile
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> folder = tempfile.mkdtemp()
     >>> def work(ranks, placement):

@@ -30,9 +30,7 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
 
     With `is_collective=False` some of them are parameter servers, as `role_maker` says, or the
     environment (`PaddleCloudRoleMaker`): see `fleet.init_worker`, `fleet.run_server`.
-    Source: Paddle API `paddle.distributed.fleet.init`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     fleet.init(is_collective=True)
@@ -73,9 +71,6 @@ def distributed_model(model):
     degrees than dp_degree, in a `TensorParallel`: on the mesh, for inputs in pieces. A
     `PipelineLayer` becomes a `PipelineParallel`.
 
-    Source: Paddle API `paddle.distributed.fleet.distributed_model`.
-
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     fleet.init(is_collective=True)
@@ -112,10 +107,8 @@ def distributed_optimizer(optimizer, strategy=None):
     `strategy.gradient_merge` one that updates at every k-th step alone. With a sharding_degree its
     states lie in pieces along the axis sharding, as the stage of `sharding_configs` says.
 
-    A strategy given here takes the place of that of `init`. A captured `step` merges too. Source:
-    Paddle API `paddle.distributed.fleet.distributed_optimizer`.
+    A strategy given here takes the place of that of `init`. A captured `step` merges too.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     strategy = fleet.DistributedStrategy()
@@ -169,9 +162,6 @@ def distributed_optimizer(optimizer, strategy=None):
 def distributed_scaler(scaler):
     """The scaler itself: gradients are averaged, or lie in pieces, so all ranks find the same.
 
-    Source: Paddle API `paddle.distributed.fleet.distributed_scaler`.
-
-    >>> import minipaddle as paddle
     >>> scaler = paddle.amp.GradScaler()
     >>> paddle.distributed.fleet.distributed_scaler(scaler) is scaler
     True
@@ -180,9 +170,8 @@ def distributed_scaler(scaler):
 
 
 def worker_index() -> int:
-    """The number of this rank. Source: Paddle API `paddle.distributed.fleet.worker_index`.
+    """The number of this rank.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.spawn(paddle.distributed.fleet.worker_index, nprocs=2).results
     [0, 1]
     """
@@ -190,9 +179,8 @@ def worker_index() -> int:
 
 
 def worker_num() -> int:
-    """How many ranks there are. Source: Paddle API `paddle.distributed.fleet.worker_num`.
+    """How many ranks there are.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.spawn(paddle.distributed.fleet.worker_num, nprocs=2).results
     [2, 2]
     """
@@ -200,10 +188,8 @@ def worker_num() -> int:
 
 
 def is_first_worker() -> bool:
-    """Is this rank 0, which saves and prints? Source: Paddle API
-    `paddle.distributed.fleet.is_first_worker`.
+    """Is this rank 0, which saves and prints?
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.fleet.is_first_worker()
     True
     """
@@ -211,9 +197,8 @@ def is_first_worker() -> bool:
 
 
 def barrier_worker() -> None:
-    """Wait for all ranks. Source: Paddle API `paddle.distributed.fleet.barrier_worker`.
+    """Wait for all ranks.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.fleet.barrier_worker()
     """
     barrier() if session.now is None else session.now.connected().barrier()

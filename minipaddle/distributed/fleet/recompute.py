@@ -42,10 +42,9 @@ def recompute_sequential(ctx, functions, *args, **kwargs):
     Each segment has as many functions, the last one the rest; it keeps its values, as its backward
     comes first: with one segment nothing is computed again. √n segments of n functions need the
     least memory. Raises ValueError for more segments than functions.
-    Source: Paddle API `paddle.distributed.fleet.recompute_sequential`; Chen et al., "Training Deep
+    Source: Chen et al., "Training Deep
     Nets with Sublinear Memory Cost", 2016.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.fleet import recompute_sequential
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     >>> y = recompute_sequential({"segments": 2}, [paddle.exp, paddle.sin, paddle.exp], x)
@@ -75,9 +74,7 @@ def recompute_hybrid(ctx, function, *args, **kwargs):
     """`recompute` of a function whose tensors lie in pieces: then its inputs are kept in pieces.
 
     ctx: a dict; `mp_group` is not needed. Raises NotImplementedError for `offload` and `partition`.
-    Source: Paddle API `paddle.distributed.fleet.recompute.recompute_hybrid`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.fleet.recompute import recompute_hybrid
     >>> recompute_hybrid({"mp_group": None}, paddle.exp, paddle.zeros([1])).tolist()
     [1.0]

@@ -8,7 +8,7 @@ from ...engine.core.errors import not_supported, value_error
 
 
 class Role:
-    """The kinds of processes. Source: Paddle API `paddle.distributed.fleet.Role`.
+    """The kinds of processes.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.Role.WORKER, fleet.Role.SERVER
@@ -22,7 +22,6 @@ class UserDefinedRoleMaker:
     """A role that the script gives: `role`, `current_id`, `worker_num`, `server_endpoints`.
 
     The servers' endpoints are only counted: MPI or Ray know where they are.
-    Source: Paddle API `paddle.distributed.fleet.UserDefinedRoleMaker`.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.UserDefinedRoleMaker(current_id=1, worker_num=2, server_endpoints=["here"])
@@ -67,8 +66,7 @@ class PaddleCloudRoleMaker(UserDefinedRoleMaker):
     TRAINING_ROLE is TRAINER or PSERVER; PADDLE_PSERVERS_IP_PORT_LIST has an entry for each server,
     PADDLE_TRAINERS_NUM says how many workers there are, PADDLE_TRAINER_ID which of them this is. A
     server is the entry POD_IP:PADDLE_PORT. Without a list of servers this is the only worker, and
-    the server is in its process. Source: Paddle API
-    `paddle.distributed.fleet.PaddleCloudRoleMaker`.
+    the server is in its process.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.PaddleCloudRoleMaker()

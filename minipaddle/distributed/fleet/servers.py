@@ -67,7 +67,7 @@ def begin(role_maker, strategy) -> None:
 
 
 def is_server() -> bool:
-    """Is this process a server? Source: Paddle API `paddle.distributed.fleet.is_server`.
+    """Is this process a server?
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.is_server()
@@ -77,7 +77,7 @@ def is_server() -> bool:
 
 
 def is_worker() -> bool:
-    """Is this process a worker? Source: Paddle API `paddle.distributed.fleet.is_worker`.
+    """Is this process a worker?
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.is_worker()
@@ -87,7 +87,7 @@ def is_worker() -> bool:
 
 
 def server_num() -> int:
-    """How many servers there are. Source: Paddle API `paddle.distributed.fleet.server_num`.
+    """How many servers there are.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.server_num()
@@ -97,7 +97,7 @@ def server_num() -> int:
 
 
 def server_index() -> int:
-    """The number of this server. Source: Paddle API `paddle.distributed.fleet.server_index`.
+    """The number of this server.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.server_index()
@@ -112,7 +112,7 @@ def init_server(dirname: str | None = None, *args, **kwargs) -> None:
     """Say in which folder a server has its snapshot and log: it begins with what is there, and
     loses nothing that it acknowledged. Without a folder (nor MINIPADDLE_PS_FOLDER in the
     environment) it has what it has in memory. A worker whose servers are in its own process calls
-    it, too. Source: Paddle API `paddle.distributed.fleet.init_server`.
+    it, too.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.init_server("folder")
@@ -128,8 +128,7 @@ def init_server(dirname: str | None = None, *args, **kwargs) -> None:
 
 def run_server() -> None:
     """Serve until all workers have called `stop_worker`. Raises TimeoutError that names a worker
-    that asks for nothing in the time that ranks wait for each other, though others go on. Source:
-    Paddle API `paddle.distributed.fleet.run_server`.
+    that asks for nothing in the time that ranks wait for each other, though others go on.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.run_server()
@@ -154,8 +153,7 @@ def run_server() -> None:
 
 def init_worker(scopes=None) -> None:
     """Connect a worker: tables are made on the servers, and all workers begin with the parameters
-    of worker 0, or with those that the servers restored. `scopes` changes nothing here. Source:
-    Paddle API `paddle.distributed.fleet.init_worker`.
+    of worker 0, or with those that the servers restored. `scopes` changes nothing here.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.init_worker()
@@ -178,8 +176,7 @@ def init_worker(scopes=None) -> None:
 
 
 def stop_worker() -> None:
-    """Leave: the servers end when all workers have. Source: Paddle API
-    `paddle.distributed.fleet.stop_worker`.
+    """Leave: the servers end when all workers have.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.stop_worker()
@@ -198,7 +195,6 @@ def save_persistables(executor, dirname: str, main_program=None, mode: int = 0) 
     """Let the servers write all tables to a folder that `init_server` reads. One worker calls it.
 
     `executor`, `main_program` and `mode` change nothing here: the servers have all there is.
-    Source: Paddle API `paddle.distributed.fleet.save_persistables`.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.save_persistables(None, "folder")

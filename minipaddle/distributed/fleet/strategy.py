@@ -73,9 +73,7 @@ class DistributedStrategy:
         batch is as many micro-batches of that size; the modes are FThenB, 1F1B, Eager1F1B, VPP,
         ZBH1, ZBV
     sharding_configs: {"stage": 1}, which of ZeRO's stages along the axis sharding: 1, 2 or 3
-    Source: Paddle API `paddle.distributed.fleet.DistributedStrategy`.
 
-    >>> import minipaddle as paddle
     >>> strategy = paddle.distributed.fleet.DistributedStrategy()
     >>> strategy.fuse_grad_size_in_MB = 16
     >>> strategy.hybrid_configs["dp_degree"]

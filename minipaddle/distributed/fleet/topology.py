@@ -16,8 +16,7 @@ AXES = {"data": "dp", "pipe": "pp", "sharding": "sharding", "sep": "sep", "model
 
 
 class ParallelMode:
-    """The numbers that Paddle gives to what is done in parallel. Source: Paddle API
-    `paddle.distributed.ParallelMode`.
+    """The numbers that Paddle gives to what is done in parallel.
 
     >>> import minipaddle.distributed as dist
     >>> dist.ParallelMode.TENSOR_PARALLEL
@@ -44,7 +43,6 @@ current = per_rank(None)
 class CommunicateTopology:
     """Ranks numbered row by row in a grid of size `dims`: the last axis varies fastest.
 
-    Source: Paddle API `paddle.distributed.fleet.CommunicateTopology`.
 
     >>> from minipaddle.distributed import fleet
     >>> grid = fleet.CommunicateTopology(["data", "model"], [2, 3])
@@ -132,9 +130,7 @@ class HybridCommunicateGroup:
     mesh: the ranks of this one's stage, and their axes of more than one rank, as a `ProcessMesh`
         with the names dp, sharding, sep, mp
     `hybrid_configs` are settings of NCCL in Paddle, which change nothing here.
-    Source: Paddle API `paddle.distributed.fleet.HybridCommunicateGroup`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     strategy = fleet.DistributedStrategy()
@@ -303,10 +299,8 @@ class HybridCommunicateGroup:
 
 
 def get_hybrid_communicate_group() -> HybridCommunicateGroup:
-    """The groups of `fleet.init`; RuntimeError before it. Source: Paddle API
-    `paddle.distributed.fleet.get_hybrid_communicate_group`.
+    """The groups of `fleet.init`; RuntimeError before it.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     fleet.init(is_collective=True)

@@ -22,8 +22,6 @@ from ...jit.loading import on_tape
 class SplitPoint(Enum):
     """Where a part ends: before a layer, or after it.
 
-    Source: Paddle API `paddle.distributed.SplitPoint`.
-
     >>> import minipaddle.distributed as dist
     >>> [each.name for each in dist.SplitPoint]
     ['BEGINNING', 'END']

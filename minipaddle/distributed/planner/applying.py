@@ -36,7 +36,6 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
     layout. Each rank holds all weights of the model, but gradients and states of the optimizer for
     its own pieces alone. ValueError for another number of ranks.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> from minipaddle.distributed.planner import apply_plan, plan
     >>> from minipaddle.distributed.simulator import cluster_named

@@ -85,7 +85,6 @@ def figures(
     sequence: do values between the parts that are cut lie in pieces, too (sequence parallel)?
     half: do layers of float32 compute in half precision?
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.planner import figures
     >>> from minipaddle.static import InputSpec
     >>> with paddle.LazyGuard():

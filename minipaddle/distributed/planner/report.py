@@ -17,7 +17,6 @@ NAMES = {"micro_batch": "micro-batch", "stage": "ZeRO stage", "halves": "backwar
 def describe(found: Planned) -> str:
     """The report on a search.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.planner import Limits, describe, plan
     >>> from minipaddle.distributed.simulator import cluster_named
     >>> from minipaddle.static import InputSpec

@@ -191,7 +191,6 @@ def plan(
     loss: see `figures`
     ValueError if nothing fits.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.planner import Limits, plan
     >>> from minipaddle.distributed.simulator import H100, NVLINK4, Cluster
     >>> from minipaddle.static import InputSpec

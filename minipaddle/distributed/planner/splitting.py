@@ -50,7 +50,6 @@ def blocks_of(model: Layer) -> Blocks:
     """The children of one layer that are alike, and have most parameters together. ValueError if
     there are none.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.planner.splitting import blocks_of
     >>> blocks_of(paddle.text.GPT(5, 8, layers=3, heads=2, context=4)).count
     3

@@ -35,11 +35,8 @@ def sparse_embedding(
     and no gradient; with `is_test` nothing is learned; `entry` says when a row is let in. Calls
     whose `param_attr` has the same name look into the same table: in eager mode it must have one.
     In a program `input` is data that is fed. `slot` is the number of the feature in Paddle's files
-    and changes nothing here.
-    Raises ValueError for ids that the table does not have.
-    Source: Paddle API `static.nn.sparse_embedding`.
+    and changes nothing here. Raises ValueError for ids that the table does not have.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():  # one process: a worker, and two servers in it
     ...     fleet.init(fleet.UserDefinedRoleMaker(server_endpoints=["a", "b"]))

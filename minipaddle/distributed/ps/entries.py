@@ -10,9 +10,6 @@ class CountFilterEntry:
     """A row is let in when its id was seen `count_filter` times in batches that were trained on.
     Until then it is zero and gets no gradient.
 
-    Source: Paddle API `paddle.distributed.CountFilterEntry`.
-
-    >>> import minipaddle as paddle
     >>> paddle.distributed.CountFilterEntry(10)
     CountFilterEntry(10)
     """
@@ -30,9 +27,7 @@ class ProbabilityEntry(CountFilterEntry):
     """A row is let in with this probability each time its id is seen in a batch that is trained on.
 
     The draw follows from the seed, the row and how often it was seen: a run can be repeated.
-    Source: Paddle API `paddle.distributed.ProbabilityEntry`.
 
-    >>> import minipaddle as paddle
     >>> paddle.distributed.ProbabilityEntry(0.1)
     ProbabilityEntry(0.1)
     """

@@ -122,10 +122,8 @@ def group_sharded_parallel(
 
     `buffer_max_size`, `segment_size` and `sync_comm` change nothing: every weight with an axis is
     cut, and programs plan their messages. All ranks begin with the parameters of the first. Raises
-    TypeError and ValueError for what is no model, optimizer or level. Source: Paddle API
-    `paddle.distributed.sharding.group_sharded_parallel`.
+    TypeError and ValueError for what is no model, optimizer or level.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> def work():
     ...     net = paddle.nn.Linear(4, 3)
@@ -200,10 +198,9 @@ def save_group_sharded_model(model, output, optimizer=None) -> None:
     `model.pdopt` in the folder `output`, whole, as one process would save them.
 
     All ranks call it; the first of the group writes. Raises TypeError for another model, ValueError
-    if `output` is a file. Source: Paddle API
-    `paddle.distributed.sharding.save_group_sharded_model`.
+    if `output` is a file.
 
-    >>> import minipaddle as paddle, tempfile
+    >>> import tempfile
     >>> import minipaddle.distributed as dist
     >>> folder = tempfile.mkdtemp()
     >>> def work():

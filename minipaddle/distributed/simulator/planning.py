@@ -68,7 +68,6 @@ def planned(step, inputs, device: Device, **options) -> Plan:
     """What this rank would do in a step: a function of `to_static`, for tensors of which some lie
     in pieces. `options` are those of the passes.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> from minipaddle.distributed.simulator import A100, NVLINK, Cluster, planned, pretend
     >>> def work():

@@ -92,7 +92,6 @@ GIVES = {
 def pretend(function, args=(), *, ranks: int, rank: int = 0):
     """What `function(*args)` returns as rank number `rank` of so many, of which no other exists.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> from minipaddle.distributed.simulator import pretend
     >>> def work():

@@ -41,7 +41,6 @@ def per_rank(value, name: str = "") -> PerRank:
 def own_settings() -> None:
     """Make this thread a rank: from now on no other thread sees its settings.
 
-    >>> import minipaddle as paddle
     >>> import threading
     >>> from minipaddle.engine.core.rank import own_settings
     >>> def rank():

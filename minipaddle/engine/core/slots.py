@@ -130,7 +130,6 @@ def yours() -> dict[str, object]:
 def plugged(name: str | dict, value=None):
     """Run the block with `value` in the slot `name` (or with a dict of several).
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0], stop_gradient=False)
     >>> with paddle.plugged("ops.tanh.vjp", lambda g: g * 0):
     ...     paddle.tanh(x).sum().backward()

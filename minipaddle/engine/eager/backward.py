@@ -40,9 +40,6 @@ def build_seeds(tensors, grads):
 def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     """Add the gradient of the sum of `tensors` to `.grad` of every leaf.
 
-    Source: Paddle API `paddle.autograd.backward`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     >>> paddle.autograd.backward([x * x, 3 * x])
     >>> x.grad.tolist()
@@ -86,9 +83,7 @@ def grad(
 
     With `create_graph` the gradients can be differentiated again, to any order. An input the
     outputs do not depend on is an error unless `allow_unused`; then its gradient is None.
-    Source: Paddle API `paddle.grad`.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor(3.0, stop_gradient=False)
     >>> (dx,) = paddle.grad(x**3, x, create_graph=True)
     >>> (ddx,) = paddle.grad(dx, x)

@@ -107,9 +107,8 @@ class Place:
 
 
 class CPUPlace(Place):
-    """The CPU. Source: Paddle API `paddle.CPUPlace`.
+    """The CPU.
 
-    >>> import minipaddle as paddle
     >>> paddle.CPUPlace(), isinstance(paddle.ones([1]).cpu().place, paddle.CPUPlace)
     (Place(cpu), True)
     """
@@ -153,9 +152,7 @@ def set_device(device) -> Place:
     """Make new tensors on "cpu", "gpu" or "gpu:0". Returns the place.
 
     Raises RuntimeError with the reason when there is no usable GPU.
-    Source: Paddle API `paddle.device.set_device`.
 
-    >>> import minipaddle as paddle
     >>> paddle.set_device("cpu")
     Place(cpu)
     """
@@ -170,7 +167,6 @@ def set_device(device) -> Place:
 def device_guard(device):
     """Make new tensors on `device` inside the block. Source: Paddle API `paddle.device`.
 
-    >>> import minipaddle as paddle
     >>> with paddle.device.device_guard("cpu"):
     ...     paddle.ones([1]).place
     Place(cpu)

@@ -30,7 +30,6 @@ class PyLayerContext:
     """Passes data from `forward` to `backward`: tensors by `save_for_backward`, the rest as
     attributes.
 
-    >>> import minipaddle as paddle
     >>> ctx = paddle.autograd.PyLayerContext()
     >>> ctx.save_for_backward(paddle.ones([2]))
     >>> [x.shape for x in ctx.saved_tensor()]
@@ -78,7 +77,6 @@ class PyLayer:
     result and returns one per tensor argument, or None. It is written in tensors, so with
     `create_graph` it can be differentiated again.
 
-    >>> import minipaddle as paddle
     >>> class Cube(paddle.autograd.PyLayer):
     ...     @staticmethod
     ...     def forward(ctx, x):

@@ -27,9 +27,7 @@ class Tensor(Indexing, Values, Var):
     """An n-dimensional array that can be differentiated. Made by `paddle.to_tensor`.
 
     `stop_gradient` is True by default; only a tensor for which it is False gets a gradient.
-    Source: Paddle API `paddle.Tensor`.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
     >>> (x * x).sum().backward()
     >>> x.grad.tolist()
@@ -59,29 +57,29 @@ class Tensor(Indexing, Values, Var):
 
     @property
     def shape(self) -> list[int]:
-        """The size of each dimension. Source: Paddle API `Tensor.shape`."""
+        """The size of each dimension."""
         if current.top.tracing:  # what is decided by an open size is noted
             return [as_guarded(n, True) for n in self.array.shape]
         return list(self.array.shape)
 
     @property
     def dtype(self) -> dt.DType:
-        """`paddle.float32`, … Source: Paddle API `Tensor.dtype`."""
+        """`paddle.float32`, …"""
         return dt.public(self.array.dtype)
 
     @property
     def size(self) -> int:
-        """How many elements. Source: Paddle API `Tensor.size`."""
+        """How many elements."""
         return as_guarded(self.array.size, True)
 
     @property
     def place(self) -> Place:
-        """The device it is on. Source: Paddle API `Tensor.place`."""
+        """The device it is on."""
         return place_of(self.array)
 
     @property
     def name(self) -> str:
-        """A unique name, created when first asked for. Source: Paddle API `Tensor.name`."""
+        """A unique name, created when first asked for."""
         if self._name is None:
             self._name = f"generated_tensor_{next(numbers)}"
         return self._name
@@ -92,7 +90,7 @@ class Tensor(Indexing, Values, Var):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it was given, not computed. Source: Paddle API `Tensor.is_leaf`."""
+        """Whether it was given, not computed."""
         return self.record is None or not self.record.inputs
 
     def __len__(self) -> int:
@@ -109,7 +107,7 @@ class Tensor(Indexing, Values, Var):
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient a backward left here; None before. Source: Paddle API `Tensor.grad`."""
+        """The gradient a backward left here; None before."""
         top = current.top
         if top.tracing:
             top.lift(self)
@@ -133,9 +131,7 @@ class Tensor(Indexing, Values, Var):
         """Add d(self)/d(leaf) to `.grad` of every leaf that wants one.
 
         `grad_tensor` (shape of self) weighs the elements; ones if absent.
-        Source: Paddle API `Tensor.backward`.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.to_tensor([3.0], stop_gradient=False)
         >>> (x * x).backward()
         >>> x.grad.item()
@@ -156,9 +152,8 @@ class Tensor(Indexing, Values, Var):
             self._grad._local = total
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
-        """Set `.grad` to zeros, or to None. Source: Paddle API `Tensor.clear_gradient`.
+        """Set `.grad` to zeros, or to None.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.to_tensor([3.0], stop_gradient=False)
         >>> (x * x).backward()
         >>> x.clear_gradient()
@@ -173,15 +168,12 @@ class Tensor(Indexing, Values, Var):
             self.grad = None
 
     def clear_grad(self) -> None:
-        """Set `.grad` to zeros. Source: Paddle API `Tensor.clear_grad`."""
+        """Set `.grad` to zeros."""
         self.clear_gradient()
 
     def detach(self) -> Tensor:
         """The same memory with no past: no gradient flows through it.
 
-        Source: Paddle API `Tensor.detach`.
-
-        >>> import minipaddle as paddle
         >>> x = paddle.to_tensor([3.0], stop_gradient=False)
         >>> (x * 2).detach().stop_gradient
         True
@@ -193,7 +185,6 @@ class Tensor(Indexing, Values, Var):
     def register_hook(self, hook):
         """Call `hook(gradient)` once this tensor's gradient is known; its result replaces it.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.to_tensor([3.0], stop_gradient=False)
         >>> handle = x.register_hook(lambda g: g * 10)
         >>> (x * x).backward()

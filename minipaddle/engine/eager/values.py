@@ -17,9 +17,6 @@ class Values:
     def numpy(self, blocking: bool = True) -> numpy.ndarray:
         """A copy of the values as a NumPy array; it is whole whatever `blocking` says.
 
-        Source: Paddle API `Tensor.numpy`.
-
-        >>> import minipaddle as paddle
         >>> x = paddle.ones([2])
         >>> x.numpy()
         array([1., 1.], dtype=float32)
@@ -34,9 +31,8 @@ class Values:
         return array if dtype is None else array.astype(dtype)
 
     def tolist(self):
-        """Nested lists of Python numbers. Source: Paddle API `Tensor.tolist`.
+        """Nested lists of Python numbers.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.ones([2])
         >>> x.tolist()
         [1.0, 1.0]
@@ -46,9 +42,6 @@ class Values:
     def item(self, *args):
         """The single value (or the one at an index) as a Python number.
 
-        Source: Paddle API `Tensor.item`.
-
-        >>> import minipaddle as paddle
         >>> paddle.to_tensor([[2.5]]).item()
         2.5
         """
@@ -81,9 +74,8 @@ class Values:
     def set_value(self, value) -> None:
         """Overwrite the values; the past, the dtype and the device stay.
 
-        Raises ValueError if the shapes differ. Source: Paddle API `Tensor.set_value`.
+        Raises ValueError if the shapes differ.
 
-        >>> import minipaddle as paddle
         >>> x = paddle.zeros([2])
         >>> x.set_value(paddle.ones([2]))
         >>> x.tolist()

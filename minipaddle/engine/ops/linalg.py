@@ -16,7 +16,6 @@ from .movement import reshape, transpose
 def matmul(m, x, y):
     """Matrix product over the last two axes; leading axes broadcast, vectors are rows or columns.
 
-    >>> import minipaddle as paddle
     >>> paddle.matmul(paddle.ones([2, 3]), paddle.ones([3])).tolist()
     [3.0, 3.0]
     """

@@ -56,12 +56,12 @@ class Var:
 
     @property
     def dtype(self) -> dt.DType:
-        """`paddle.float32`, ….  Source: Paddle API `Tensor.dtype`."""
+        """`paddle.float32`, …."""
         return dt.public(self.spec.dtype)
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions. Source: Paddle API `Tensor.ndim`."""
+        """The number of dimensions."""
         return self.spec.ndim
 
     @classmethod
@@ -71,9 +71,7 @@ class Var:
             setattr(cls, name, member)
 
     def astype(self, dtype):
-        """The same values in another data type; itself if it has that. Source: Paddle API
-        `Tensor.astype`.
-        """
+        """The same values in another data type; itself if it has that."""
         dtype = dt.resolve(dtype)
         return self if self.spec.dtype == dtype else e.cast(self, dtype=dtype)
 

@@ -1,6 +1,5 @@
 """The passes a program goes through before it is compiled: one list, each switched by its name.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.engine.passes.manager import optimized
     >>> @paddle.jit.to_static
     ... def f(x):

@@ -112,8 +112,7 @@ REPLICATE = Replicate()
 
 
 class ProcessMesh:
-    """Ranks in a grid, with a name for each of its axes. Source: Paddle API
-    `paddle.distributed.ProcessMesh`.
+    """Ranks in a grid, with a name for each of its axes.
 
     mesh: the ranks as nested lists; or give `shape` and the flat list `process_ids`
 

@@ -17,12 +17,11 @@ def scaled_dot_product_attention(
 ):  # fmt: skip
     """softmax(query · keyᵀ · scale + mask) · value, head by head: [batch, length, heads, size].
 
-    `attn_mask` is boolean (True may be attended to) or is added, and broadcasts to
-    [batch, heads, queries, keys]; `is_causal` lets place i see places up to i. Fewer heads of keys
-    and values than of queries are shared among them (`enable_gqa`). `scale` is 1/√size if absent.
-    Source: Paddle API `paddle.nn.functional.scaled_dot_product_attention`; Vaswani et al. 2017.
+    `attn_mask` is boolean (True may be attended to) or is added, and broadcasts to [batch, heads,
+    queries, keys]; `is_causal` lets place i see places up to i. Fewer heads of keys and values than
+    of queries are shared among them (`enable_gqa`). `scale` is 1/√size if absent. Source: Vaswani
+    et al. 2017.
 
-    >>> import minipaddle as paddle
     >>> q = paddle.ones([1, 3, 2, 4])
     >>> paddle.nn.functional.scaled_dot_product_attention(q, q, q, is_causal=True).shape
     [1, 3, 2, 4]

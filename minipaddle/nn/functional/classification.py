@@ -57,11 +57,10 @@ def cross_entropy(
 
     `label` holds class numbers, of input's shape without `axis` (or with 1 there); or, with
     `soft_label`, probabilities of input's shape. `weight` [classes] weighs the classes. Labels
-    equal to `ignore_index` have no loss; the mean leaves them out if there are weights or the
-    index is not negative, and counts them as 0 otherwise, as in Paddle. With `use_softmax=False`
-    the input is probabilities already. Source: Paddle API `paddle.nn.functional.cross_entropy`.
+    equal to `ignore_index` have no loss; the mean leaves them out if there are weights or the index
+    is not negative, and counts them as 0 otherwise, as in Paddle. With `use_softmax=False` the
+    input is probabilities already.
 
-    >>> import minipaddle as paddle
     >>> logits, label = paddle.zeros([2, 4]), paddle.to_tensor([1, 3])
     >>> round(paddle.nn.functional.cross_entropy(logits, label).item(), 4)  # log 4
     1.3863
@@ -168,9 +167,6 @@ def softmax_with_cross_entropy(
 ):  # fmt: skip
     """Unreduced cross-entropy with 1 left at `axis`; with `return_softmax` also the softmax.
 
-    Source: Paddle API `paddle.nn.functional.softmax_with_cross_entropy`.
-
-    >>> import minipaddle as paddle
     >>> x, label = paddle.zeros([3, 4]), paddle.to_tensor([[0], [1], [3]])
     >>> paddle.nn.functional.softmax_with_cross_entropy(x, label).shape
     [3, 1]
@@ -188,9 +184,7 @@ def nll_loss(input, label, weight=None, ignore_index=-100, reduction="mean", nam
     """-input at the label: input [N, C] or [N, C, ...] holds log-probabilities, classes on axis 1.
 
     Labels are [N] or [N, ...], or have a 1 where input has its classes.
-    Source: Paddle API `paddle.nn.functional.nll_loss`.
 
-    >>> import minipaddle as paddle
     >>> log_p, label = paddle.to_tensor([[-1.0, -2.0]]), paddle.to_tensor([1])
     >>> paddle.nn.functional.nll_loss(log_p, label).item()
     2.0

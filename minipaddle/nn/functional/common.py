@@ -3,7 +3,7 @@
 import math
 
 from ...core.checks import require_ndim, require_one_of
-from ...core.prelude import current, dt, normalize_axes, public, value_error
+from ...core.prelude import current, dt, normalize_axes, value_error
 from ...engine.core.slots import slot
 from ...ops import affine
 from ...tensor import random
@@ -13,9 +13,7 @@ def linear(x, weight, bias=None, name=None):
     """x @ weight + bias: x of shape [..., in], weight [in, out], bias [out].
 
     A weight [in] gives one number for each row: a result of shape [...].
-    Source: Paddle API `paddle.nn.functional.linear`.
 
-    >>> import minipaddle as paddle
     >>> x, weight = paddle.ones([2, 3]), paddle.ones([3, 4])
     >>> paddle.nn.functional.linear(x, weight).shape
     [2, 4]
@@ -31,9 +29,6 @@ def linear(x, weight, bias=None, name=None):
 def bilinear(x1, x2, weight, bias=None, name=None):
     """y[b, o] = Σ x1[b, i] · weight[o, i, j] · x2[b, j] + bias[0, o].
 
-    Source: Paddle API `paddle.nn.functional.bilinear`.
-
-    >>> import minipaddle as paddle
     >>> x, weight = paddle.ones([1, 2]), paddle.ones([3, 2, 2])
     >>> paddle.nn.functional.bilinear(x, x, weight).tolist()
     [[4.0, 4.0, 4.0]]
@@ -63,10 +58,9 @@ def dropout(x, p=0.5, axis=None, training=True, inplace=False, mode="upscale_in_
     """Set elements to 0 with probability `p`; with `axis`, whole slices: one draw per index there.
 
     `upscale_in_train` divides what stays by 1 - p while training and leaves x alone otherwise;
-    `downscale_in_infer` leaves what stays alone and multiplies by 1 - p in inference.
-    Source: Paddle API `paddle.nn.functional.dropout`; Srivastava et al. 2014.
+    `downscale_in_infer` leaves what stays alone and multiplies by 1 - p in inference. Source:
+    Srivastava et al. 2014.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.dropout(paddle.ones([2]), p=1.0).tolist()
     [0.0, 0.0]
     """
@@ -106,9 +100,6 @@ def channel_axes(name: str, x, rank: int, data_format: str) -> list[int]:
 def dropout1d(input, p=0.5, training=True, inplace=False):
     """Set whole channels of [N, C, L] or [C, L] to 0.
 
-    Source: Paddle API `paddle.nn.functional.dropout1d`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.dropout1d(paddle.ones([1, 2]), p=1.0).tolist()
     [[0.0, 0.0]]
     """
@@ -117,9 +108,8 @@ def dropout1d(input, p=0.5, training=True, inplace=False):
 
 
 def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
-    """Set whole channels of images to 0. Source: Paddle API `paddle.nn.functional.dropout2d`.
+    """Set whole channels of images to 0.
 
-    >>> import minipaddle as paddle
     >>> y = paddle.nn.functional.dropout2d(paddle.ones([1, 8, 2, 2]))
     >>> (y.mean(axis=[2, 3]) == y.max(axis=[2, 3])).all().item()
     True
@@ -128,9 +118,8 @@ def dropout2d(x, p=0.5, training=True, data_format="NCHW", name=None):
 
 
 def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
-    """Set whole channels of volumes to 0. Source: Paddle API `paddle.nn.functional.dropout3d`.
+    """Set whole channels of volumes to 0.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.dropout3d(paddle.ones([1, 1, 1, 1, 2]), p=1.0).sum().item()
     0.0
     """
@@ -144,9 +133,8 @@ SELU_LIMIT = -1.7580993408473766
 def alpha_dropout(x, p=0.5, training=True, name=None):
     """Drop elements to SELU's lower limit, then scale so that mean 0 and variance 1 stay.
 
-    Source: Paddle API `paddle.nn.functional.alpha_dropout`; Klambauer et al. 2017.
+    Source: Klambauer et al. 2017.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.alpha_dropout(paddle.ones([2]), training=False).tolist()
     [1.0, 1.0]
     """
@@ -156,9 +144,6 @@ def alpha_dropout(x, p=0.5, training=True, name=None):
 def feature_alpha_dropout(x, p=0.5, training=True, name=None):
     """`alpha_dropout` of whole channels: one draw for each index of the first two axes.
 
-    Source: Paddle API `paddle.nn.functional.feature_alpha_dropout`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.feature_alpha_dropout(paddle.ones([1, 2, 3])).shape
     [1, 2, 3]
     """
@@ -186,9 +171,8 @@ def drop_to_limit(name: str, x, p: float, training: bool, shape):
 def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     """(1 - epsilon) · label + epsilon · prior; the prior is uniform over the last axis if absent.
 
-    Source: Paddle API `paddle.nn.functional.label_smooth`; Szegedy et al. 2016.
+    Source: Szegedy et al. 2016.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.label_smooth(paddle.to_tensor([[0.0, 1.0]]), epsilon=0.2).tolist()
     [[0.10000000149011612, 0.9000000357627869]]
     """
@@ -198,4 +182,7 @@ def label_smooth(label, prior_dist=None, epsilon=0.1, name=None):
     return label * (1.0 - epsilon) + prior * epsilon
 
 
-__all__ = public(globals())
+__all__ = [
+    "alpha_dropout", "bilinear", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "feature_alpha_dropout", "label_smooth", "linear",
+]  # fmt: skip

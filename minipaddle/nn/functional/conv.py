@@ -1,6 +1,6 @@
 """Convolutions and transposed convolutions, in one, two and three dimensions."""
 
-from ...core.prelude import movement, public, require_floats, value_error
+from ...core.prelude import movement, require_floats, value_error
 from ...engine.ops import conv as ops
 from .windows import (
     channels_last,
@@ -53,11 +53,9 @@ def conv2d(
     """Convolution of images: x [N, C, H, W], weight [O, C / groups, KH, KW], bias [O].
 
     `padding` is a number, one for each axis, before and after for each axis, pairs for all axes
-    with batch and channel, "VALID", or "SAME" (which sets the dilation to 1). With "NHWC" x and
-    the result have their channels last; the weight stays as it is.
-    Source: Paddle API `paddle.nn.functional.conv2d`.
+    with batch and channel, "VALID", or "SAME" (which sets the dilation to 1). With "NHWC" x and the
+    result have their channels last; the weight stays as it is.
 
-    >>> import minipaddle as paddle
     >>> x, weight = paddle.ones([2, 3, 8, 8]), paddle.ones([4, 3, 3, 3])
     >>> paddle.nn.functional.conv2d(x, weight, stride=2, padding=1).shape
     [2, 4, 4, 4]
@@ -116,9 +114,7 @@ def conv2d_transpose(
 
     Each size m becomes (m - 1) · stride - padding + dilation · (kernel - 1) + 1 + output_padding,
     or what `output_size` chooses among the sizes that a convolution would bring to m.
-    Source: Paddle API `paddle.nn.functional.conv2d_transpose`.
 
-    >>> import minipaddle as paddle
     >>> x, weight = paddle.ones([1, 3, 4, 4]), paddle.ones([3, 5, 2, 2])
     >>> paddle.nn.functional.conv2d_transpose(x, weight, stride=2).shape
     [1, 5, 8, 8]
@@ -134,9 +130,8 @@ def conv1d_transpose(
 ):  # fmt: skip
     """Transposed convolution of sequences: x [N, C, L], weight [C, O / groups, K], bias [O].
 
-    See `conv2d_transpose`. Source: Paddle API `paddle.nn.functional.conv1d_transpose`.
+    See `conv2d_transpose`.
 
-    >>> import minipaddle as paddle
     >>> x, weight = paddle.to_tensor([[[1.0, 2.0]]]), paddle.to_tensor([[[1.0, 10.0]]])
     >>> paddle.nn.functional.conv1d_transpose(x, weight).tolist()
     [[[1.0, 12.0, 20.0]]]
@@ -148,4 +143,4 @@ def conv1d_transpose(
 conv3d_transpose = of_axes(conv1d_transpose, 3, model=conv2d_transpose)
 
 
-__all__ = public(globals())
+__all__ = ["conv1d", "conv1d_transpose", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose"]

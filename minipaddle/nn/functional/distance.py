@@ -9,9 +9,6 @@ __all__ = ["cosine_similarity", "pairwise_distance"]
 def cosine_similarity(x1, x2, axis=1, eps=1e-8):
     """x1 · x2 / max(|x1| |x2|, eps) along `axis`.
 
-    Source: Paddle API `paddle.nn.functional.cosine_similarity`.
-
-    >>> import minipaddle as paddle
     >>> x, y = paddle.to_tensor([[1.0, 0.0]]), paddle.to_tensor([[1.0, 1.0]])
     >>> round(paddle.nn.functional.cosine_similarity(x, y).item(), 4)
     0.7071
@@ -24,9 +21,6 @@ def cosine_similarity(x1, x2, axis=1, eps=1e-8):
 def pairwise_distance(x, y, p=2.0, epsilon=1e-6, keepdim=False, name=None):
     """The p-norm of x - y + epsilon along the last axis.
 
-    Source: Paddle API `paddle.nn.functional.pairwise_distance`.
-
-    >>> import minipaddle as paddle
     >>> x, y = paddle.to_tensor([[3.0, 4.0]]), paddle.zeros([1, 2])
     >>> paddle.nn.functional.pairwise_distance(x, y, epsilon=0.0).item()
     5.0

@@ -9,9 +9,8 @@ __all__ = ["embedding", "one_hot"]
 def one_hot(x, num_classes=-1, name=None):
     """1 at the class number, 0 elsewhere, along a new last axis of size `num_classes`.
 
-    With -1 the largest number present decides. Source: Paddle API `paddle.nn.functional.one_hot`.
+    With -1 the largest number present decides.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.one_hot(paddle.to_tensor([2, 0]), 3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
@@ -32,9 +31,7 @@ def embedding(
 
     Ids equal to `padding_idx` give zeros and no gradient. `sparse` says how Paddle keeps the
     gradient in memory and changes nothing here; `max_norm` and `scale_grad_by_freq` are refused.
-    Source: Paddle API `paddle.nn.functional.embedding`.
 
-    >>> import minipaddle as paddle
     >>> table = paddle.to_tensor([[1.0], [2.0]])
     >>> paddle.nn.functional.embedding(paddle.to_tensor([1, 0, 1]), table).tolist()
     [[2.0], [1.0], [2.0]]

@@ -45,9 +45,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     In mode "constant" more pairs go on to the axes before, the last axis first; with a pair for
     every axis of x the order is first axis first (last first if `pad_from_left_axis` is False).
     `mode` is constant (`value`), reflect (the edge not repeated), replicate (the edge) or circular.
-    Source: Paddle API `paddle.nn.functional.pad`.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[[1.0, 2.0, 3.0]]])
     >>> paddle.nn.functional.pad(x, [1, 2]).tolist()
     [[[0.0, 1.0, 2.0, 3.0, 0.0, 0.0]]]
@@ -117,9 +115,6 @@ def open_border(mode: str, n: Dim, before: int, after: int):
 def zeropad2d(x, padding, data_format="NCHW", name=None):
     """x with zeros around its image: [left, right, top, bottom].
 
-    Source: Paddle API `paddle.nn.functional.zeropad2d`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.zeropad2d(paddle.ones([1, 1, 2, 2]), [1, 0, 0, 0]).shape
     [1, 1, 2, 3]
     """

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from ...core.prelude import creation, current, indexing, movement, public, value_error
+from ...core.prelude import creation, current, indexing, movement, value_error
 from ...ops import mean_pooling as ops
 from ...ops import resample as resampling
 from ...ops.pooling import max_pool
@@ -41,10 +41,8 @@ def max_pool2d(
     """The largest value of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
 
     With `return_mask` also where it stands in the flat image, in int32; of equal values the first.
-    With `ceil_mode` a last window may reach over the edge. Source: Paddle API
-    `paddle.nn.functional.max_pool2d`.
+    With `ceil_mode` a last window may reach over the edge.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.max_pool2d(paddle.ones([1, 2, 6, 6]), 3, stride=1).shape
     [1, 2, 4, 4]
     """
@@ -67,9 +65,6 @@ def max_pool1d(
 ):
     """The largest value of each window of x [N, C, L]. See `max_pool2d`.
 
-    Source: Paddle API `paddle.nn.functional.max_pool1d`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[[1.0, 3.0, 2.0, 5.0]]])
     >>> y, mask = paddle.nn.functional.max_pool1d(x, 2, return_mask=True)
     >>> y.tolist(), mask.tolist()
@@ -86,9 +81,7 @@ def avg_pool2d(
     """The mean of each window of x [N, C, H, W]; `stride` is `kernel_size` if None.
 
     `exclusive`: padding does not count as pixels. `divisor_override` divides every window's sum.
-    Source: Paddle API `paddle.nn.functional.avg_pool2d`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.avg_pool2d(paddle.ones([1, 2, 6, 6]), 3, stride=1).shape
     [1, 2, 4, 4]
     """
@@ -105,9 +98,6 @@ avg_pool3d = of_axes(avg_pool2d, 3)
 def avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None):
     """The mean of each window of x [N, C, L]. See `avg_pool2d`.
 
-    Source: Paddle API `paddle.nn.functional.avg_pool1d`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[[1.0, 3.0, 2.0, 4.0]]])
     >>> paddle.nn.functional.avg_pool1d(x, 2).tolist()
     [[[2.0, 3.0]]]
@@ -122,9 +112,6 @@ def lp_pool2d(
 ):  # fmt: skip
     """(Σ xᵖ)^(1/p) of each window of x [N, C, H, W], p being `norm_type`; for ∞ the maximum.
 
-    Source: Paddle API `paddle.nn.functional.lp_pool2d`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.lp_pool2d(paddle.ones([1, 2, 4, 4]), 2, 2).shape
     [1, 2, 2, 2]
     """
@@ -169,9 +156,8 @@ def area(x, out):
 def adaptive_avg_pool2d(x, output_size, data_format="NCHW", name=None, *, n=2):
     """x [N, C, H, W] averaged down to `output_size`, one number for all axes or one each.
 
-    None keeps the size of an axis. Source: Paddle API `paddle.nn.functional.adaptive_avg_pool2d`.
+    None keeps the size of an axis.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.adaptive_avg_pool2d(paddle.ones([1, 2, 7, 7]), 3).shape
     [1, 2, 3, 3]
     """
@@ -193,9 +179,6 @@ adaptive_avg_pool3d = of_axes(adaptive_avg_pool2d, 3)
 def adaptive_avg_pool1d(x, output_size, name=None):
     """x [N, C, L] averaged down to `output_size` values.
 
-    Source: Paddle API `paddle.nn.functional.adaptive_avg_pool1d`.
-
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[[1.0, 2.0, 3.0, 4.0]]])
     >>> paddle.nn.functional.adaptive_avg_pool1d(x, 2).tolist()
     [[[1.5, 3.5]]]
@@ -207,9 +190,6 @@ def adaptive_avg_pool1d(x, output_size, name=None):
 def adaptive_max_pool2d(x, output_size, return_mask=False, name=None, *, n=2):
     """The maxima of windows that share x [N, C, H, W] evenly; with a mask, where they stand.
 
-    Source: Paddle API `paddle.nn.functional.adaptive_max_pool2d`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.adaptive_max_pool2d(paddle.ones([1, 2, 7, 7]), 3).shape
     [1, 2, 3, 3]
     """
@@ -235,10 +215,9 @@ def max_unpool2d(
     """The values of x [N, C, H, W] back where `indices` say they stood, zero elsewhere.
 
     `indices` come from `max_pool2d(..., return_mask=True)` with the same sizes; `output_size`
-    chooses among the sizes that pooling brings to H, W. Source: Paddle API
-    `paddle.nn.functional.max_unpool2d`; Zeiler et al., "Adaptive deconvolutional networks", 2011.
+    chooses among the sizes that pooling brings to H, W. Source: Zeiler et al., "Adaptive
+    deconvolutional networks", 2011.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.ones([1, 2, 6, 6])
     >>> y, mask = paddle.nn.functional.max_pool2d(x, 3, return_mask=True)
     >>> paddle.nn.functional.max_unpool2d(y, mask, 3).shape
@@ -265,4 +244,9 @@ def max_unpool2d(
 max_unpool1d, max_unpool3d = (of_axes(max_unpool2d, n) for n in (1, 3))
 
 
-__all__ = public(globals())
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "lp_pool1d", "lp_pool2d", "max_pool1d", "max_pool2d", "max_pool3d", "max_unpool1d",
+    "max_unpool2d", "max_unpool3d",
+]  # fmt: skip

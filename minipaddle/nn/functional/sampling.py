@@ -24,10 +24,9 @@ def affine_grid(theta, out_shape, align_corners=True, name=None):
     """Places for `grid_sample`: affine maps `theta` [N, 2, 3] of the pixels of [N, C, H, W].
 
     The result is [N, H, W, 2], coordinates (x, y) between -1 and 1; with theta [N, 3, 4] and an
-    `out_shape` [N, C, D, H, W] it is [N, D, H, W, 3]. An axis of one pixel lies at 0.
-    Source: Paddle API `paddle.nn.functional.affine_grid`; Jaderberg et al., 2015.
+    `out_shape` [N, C, D, H, W] it is [N, D, H, W, 3]. An axis of one pixel lies at 0. Source:
+    Jaderberg et al., 2015.
 
-    >>> import minipaddle as paddle
     >>> same = paddle.to_tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]])
     >>> paddle.nn.functional.affine_grid(same, [1, 1, 2, 2]).tolist()[0]
     [[[-1.0, -1.0], [1.0, -1.0]], [[-1.0, 1.0], [1.0, 1.0]]]
@@ -71,9 +70,8 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
 
     The result is [N, C, h, w]; with x [N, C, D, H, W] and grid [N, d, h, w, 3] it is [N, C, d, h,
     w]. `mode` is bilinear or nearest; beyond the image lie zeros, its border, or its reflection.
-    Source: Paddle API `paddle.nn.functional.grid_sample`; Jaderberg et al., 2015.
+    Source: Jaderberg et al., 2015.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[[[1.0, 3.0]]]])
     >>> middle = paddle.zeros([1, 1, 1, 2])
     >>> paddle.nn.functional.grid_sample(x, middle).item()

@@ -16,10 +16,8 @@ __all__ = ["ctc_loss", "gather_tree", "sequence_mask"]
 def sequence_mask(x, maxlen=None, dtype="int64", name=None):
     """1 at the places before each length in x, along a new last axis of size `maxlen`.
 
-    Without `maxlen` the longest decides. Source: Paddle API
-    `paddle.nn.functional.sequence_mask`.
+    Without `maxlen` the longest decides.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.sequence_mask(paddle.to_tensor([1, 3])).tolist()
     [[1, 0, 0], [1, 1, 1]]
     """
@@ -30,9 +28,6 @@ def sequence_mask(x, maxlen=None, dtype="int64", name=None):
 def gather_tree(ids, parents):
     """The full beams [time, batch, beam] from the ids chosen and the beams they came from.
 
-    Source: Paddle API `paddle.nn.functional.gather_tree`.
-
-    >>> import minipaddle as paddle
     >>> ids = paddle.to_tensor([[[5, 6]], [[7, 8]]])
     >>> parents = paddle.to_tensor([[[0, 0]], [[1, 0]]])
     >>> paddle.nn.functional.gather_tree(ids, parents).tolist()
@@ -68,12 +63,10 @@ def ctc_loss(
 ):  # fmt: skip
     """-log of the probability, summed over all alignments, that the outputs spell the labels.
 
-    `log_probs` [time, batch, classes] is not normalised: softmax is taken here. `labels`
-    [batch, longest]. The mean is over losses divided by their label lengths. An impossible label
-    costs inf, or 0 with `zero_infinity`. `norm_by_times` is refused.
-    Source: Paddle API `paddle.nn.functional.ctc_loss`; Graves et al. 2006.
+    `log_probs` [time, batch, classes] is not normalised: softmax is taken here. `labels` [batch,
+    longest]. The mean is over losses divided by their label lengths. An impossible label costs inf,
+    or 0 with `zero_infinity`. `norm_by_times` is refused. Source: Graves et al. 2006.
 
-    >>> import minipaddle as paddle
     >>> logits, label = paddle.zeros([2, 1, 2]), paddle.to_tensor([[1]])
     >>> times, letters = paddle.to_tensor([2]), paddle.to_tensor([1])
     >>> loss = paddle.nn.functional.ctc_loss(logits, label, times, letters)

@@ -3,7 +3,6 @@
 from fractions import Fraction
 
 from ...core.checks import require_one_of
-from ...core.missing import public
 from ...core.prelude import (
     Dim,
     as_operator,
@@ -86,11 +85,9 @@ def interpolate(
     `mode` is nearest, linear (3-D x), bilinear (4-D), trilinear (5-D), bicubic (4-D) or area (a
     mean, as `adaptive_avg_pool`). Output pixel i comes from (i + ½) · step - ½; with `align_mode=1`
     from i · step; with `align_corners` first and last pixels keep their places. The step is in/out,
-    or 1/scale_factor where that is given, unless `recompute_scale_factor`.
-    Source: Paddle API `paddle.nn.functional.interpolate`; for bicubic Keys, "Cubic convolution
-    interpolation for digital image processing", 1981, with a = -0.75.
+    or 1/scale_factor where that is given, unless `recompute_scale_factor`. Source: for bicubic
+    Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.75.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[[[1.0, 3.0]]]])
     >>> paddle.nn.functional.interpolate(x, size=[1, 4], mode="bilinear").tolist()
     [[[[1.0, 1.5, 2.5, 3.0]]]]
@@ -149,9 +146,8 @@ def upsample(
     x, size=None, scale_factor=None, mode="nearest", align_corners=False, align_mode=0,
     data_format=None, name=None,
 ):  # fmt: skip
-    """`interpolate` under its older name. Source: Paddle API `paddle.nn.functional.upsample`.
+    """`interpolate` under its older name.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.upsample(paddle.ones([1, 1, 2, 2]), scale_factor=2).shape
     [1, 1, 4, 4]
     """
@@ -178,10 +174,8 @@ def with_channels_first(x, data_format, rearrange):
 def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
     """Channels spread over the image: [N, C · r², H, W] to [N, C, H · r, W · r].
 
-    Source: Paddle API `paddle.nn.functional.pixel_shuffle`; Shi et al., "Real-time single image
-    super-resolution", 2016.
+    Source: Shi et al., "Real-time single image super-resolution", 2016.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.arange(4, dtype="float32").reshape([1, 4, 1, 1])
     >>> paddle.nn.functional.pixel_shuffle(x, 2).tolist()
     [[[[0.0, 1.0], [2.0, 3.0]]]]
@@ -201,9 +195,6 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
 def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
     """Blocks of the image into channels: [N, C, H · r, W · r] to [N, C · r², H, W].
 
-    Source: Paddle API `paddle.nn.functional.pixel_unshuffle`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.pixel_unshuffle(paddle.ones([1, 1, 4, 4]), 2).shape
     [1, 4, 2, 2]
     """
@@ -222,9 +213,8 @@ def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
 def channel_shuffle(x, groups, data_format="NCHW", name=None):
     """Channels dealt out: of `groups` groups first all first members, then all second ones.
 
-    Source: Paddle API `paddle.nn.functional.channel_shuffle`; Zhang et al., "ShuffleNet", 2018.
+    Source: Zhang et al., "ShuffleNet", 2018.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.arange(4, dtype="float32").reshape([1, 4, 1, 1])
     >>> paddle.nn.functional.channel_shuffle(x, 2).flatten().tolist()
     [0.0, 2.0, 1.0, 3.0]
@@ -242,10 +232,8 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
     """Some channels moved one step on in time, as many one step back, zeros coming in.
 
     x is [N · seg_num, C, H, W]; the first `shift_ratio` of the channels take their value from the
-    step before, the next ones from the step after. Source: Paddle API
-    `paddle.nn.functional.temporal_shift`; Lin et al., "TSM", 2019.
+    step before, the next ones from the step after. Source: Lin et al., "TSM", 2019.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.arange(4, dtype="float32").reshape([2, 2, 1, 1])
     >>> paddle.nn.functional.temporal_shift(x, 2, 0.5).flatten().tolist()
     [0.0, 3.0, 0.0, 0.0]
@@ -288,9 +276,7 @@ def unfold(x, kernel_sizes, strides=1, paddings=0, dilations=1, name=None):
     """The windows of x [N, C, H, W] as columns [N, C · KH · KW, positions].
 
     `paddings` is a number, [height, width] or [top, left, bottom, right].
-    Source: Paddle API `paddle.nn.functional.unfold`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.unfold(paddle.ones([1, 3, 4, 4]), 2).shape
     [1, 12, 9]
     """
@@ -302,9 +288,7 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     """Columns [N, C · KH · KW, positions] added up into images [N, C, *output_sizes].
 
     It is the adjoint of `unfold`: where windows overlap, their values add.
-    Source: Paddle API `paddle.nn.functional.fold`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.functional.fold(paddle.ones([1, 4, 4]), [3, 3], 2).tolist()
     [[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.0]]]]
     """
@@ -312,4 +296,7 @@ def fold(x, output_sizes, kernel_sizes, strides=1, paddings=0, dilations=1, name
     return ops.fold(x, size=size, **window_sizes(kernel_sizes, strides, paddings, dilations))
 
 
-__all__ = public(globals())
+__all__ = [
+    "channel_shuffle", "fold", "interpolate", "pixel_shuffle", "pixel_unshuffle", "temporal_shift",
+    "unfold", "upsample",
+]  # fmt: skip

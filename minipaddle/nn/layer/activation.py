@@ -1,6 +1,6 @@
 """Activations as layers: each calls its function of `nn.functional`."""
 
-from ...core.prelude import public, require_ndim
+from ...core.prelude import require_ndim
 from .. import functional as F
 from ..initializer import Constant
 from .functional import Functional
@@ -72,9 +72,6 @@ class Softmax(Functional, function=F.softmax, fixed=("axis", "name")): ...
 class Softmax2D(Layer):
     """Softmax over the channels of [N, C, H, W] or [C, H, W].
 
-    Source: Paddle API `paddle.nn.Softmax2D`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.Softmax2D()(paddle.zeros([2, 1, 1])).tolist()
     [[[0.5]], [[0.5]]]
     """
@@ -111,9 +108,8 @@ class ThresholdedReLU(Functional, function=F.thresholded_relu): ...
 class PReLU(Layer):
     """x where positive, a learned slope times x elsewhere: one slope, or one per channel.
 
-    Source: Paddle API `paddle.nn.PReLU`; He et al. 2015.
+    Source: He et al. 2015.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.PReLU(init=0.25)(paddle.to_tensor([-4.0, 2.0])).tolist()
     [-1.0, 2.0]
     """
@@ -133,4 +129,9 @@ class PReLU(Layer):
         return F.prelu(x, self._weight, self.data_format)
 
 
-__all__ = public(globals())
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "SELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh",
+    "LeakyReLU", "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "RReLU", "ReLU", "ReLU6",
+    "Sigmoid", "Silu", "Softmax", "Softmax2D", "Softplus", "Softshrink", "Softsign", "Swish",
+    "Tanh", "Tanhshrink", "ThresholdedReLU",
+]  # fmt: skip

@@ -42,9 +42,7 @@ class MultiHeadAttention(Layer):
     embed_dim], key and value the query if absent, with sizes `kdim` and `vdim`. `attn_mask` is
     boolean (True may be looked at) or is added; it broadcasts to [batch, heads, queries, keys].
     Gives the output, then the weights with `need_weights`, then the new cache if one was given.
-    Source: Paddle API `paddle.nn.MultiHeadAttention`.
 
-    >>> import minipaddle as paddle
     >>> attention = paddle.nn.MultiHeadAttention(8, 2)
     >>> attention(paddle.ones([2, 3, 8])).shape
     [2, 3, 8]
@@ -78,12 +76,12 @@ class MultiHeadAttention(Layer):
         return x.reshape([rows, length, self.num_heads, self.head_dim]).transpose([0, 2, 1, 3])
 
     def compute_kv(self, key, value):
-        """Keys and values in heads. Source: Paddle API `MultiHeadAttention.compute_kv`."""
+        """Keys and values in heads."""
         return self._heads(self.k_proj(key)), self._heads(self.v_proj(value))
 
     def gen_cache(self, key, value=None, type=Cache):
         """A cache to pass to `forward`: an empty `Cache`, one that starts from (key, value), or a
-        `StaticCache` of a memory. Source: Paddle API `MultiHeadAttention.gen_cache`.
+        `StaticCache` of a memory.
         """
         if type is StaticCache:
             return StaticCache(*self.compute_kv(key, key if value is None else value))

@@ -39,9 +39,8 @@ class BatchNormND(Dimensional):
     `weight` [C] starts at 1, `bias` [C] at 0; `_mean` and `_variance` are the running statistics,
     moved in training by running = momentum · running + (1 - momentum) · batch and used in
     evaluation. `use_global_stats` decides that by itself when it is not None.
-    Source: Paddle API `paddle.nn.BatchNorm2D`; Ioffe and Szegedy, 2015.
+    Source: Ioffe and Szegedy, 2015.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.BatchNorm2D(3, momentum=0.5)
     >>> layer(paddle.ones([2, 3, 4, 4])).shape, layer._mean.tolist()
     ([2, 3, 4, 4], [0.5, 0.5, 0.5])
@@ -81,9 +80,6 @@ class BatchNormND(Dimensional):
 class BatchNorm1D(BatchNormND, n=1):
     """Batch norm of x [N, C] or [N, C, L]. See `BatchNorm2D`.
 
-    Source: Paddle API `paddle.nn.BatchNorm1D`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.BatchNorm1D(3)(paddle.ones([2, 3])).tolist()
     [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
@@ -103,9 +99,7 @@ class BatchNorm(BatchNormND):
     """Batch norm in Paddle's older form: any number of image axes, and an activation after it.
 
     `is_test` starts it in evaluation; `act` names a function of `paddle.nn.functional`.
-    Source: Paddle API `paddle.nn.BatchNorm`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.BatchNorm(3, act="relu")(paddle.ones([2, 3, 4])).shape
     [2, 3, 4]
     """
@@ -140,9 +134,7 @@ class SyncBatchNorm(BatchNormND):
 
     The batches may have different sizes. A gradient flows through the moments to every rank. Where
     `weight_attr` or `bias_attr` is False the parameter exists all the same, and is not trained.
-    Source: Paddle API `paddle.nn.SyncBatchNorm`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.SyncBatchNorm(3)(paddle.ones([2, 3, 4, 4])).shape
     [2, 3, 4, 4]
     """
@@ -168,10 +160,7 @@ class SyncBatchNorm(BatchNormND):
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):
-        """`layer` with every batch norm in it replaced by a `SyncBatchNorm` of the same state.
-
-        Source: Paddle API `paddle.nn.SyncBatchNorm.convert_sync_batchnorm`.
-        """
+        """`layer` with every batch norm in it replaced by a `SyncBatchNorm` of the same state."""
         for name, child in layer.named_children():
             setattr(layer, name, cls.convert_sync_batchnorm(child))
         if not isinstance(layer, BatchNormND) or isinstance(layer, cls):

@@ -18,9 +18,8 @@ class RNNCellBase(Layer):
     """The base of cells: `forward(inputs, states)` gives (output, new states).
 
     A cell of your own says in `state_shape` what its states look like without the batch, as a list
-    of numbers or a tuple of such lists. Source: Paddle API `paddle.nn.RNNCellBase`.
+    of numbers or a tuple of such lists.
 
-    >>> import minipaddle as paddle
     >>> class Sum(paddle.nn.RNNCellBase):
     ...     state_shape = (2,)
     ...
@@ -34,10 +33,7 @@ class RNNCellBase(Layer):
     def get_initial_states(
         self, batch_ref, shape=None, dtype=None, init_value=0.0, batch_dim_idx=0
     ):
-        """States filled with `init_value`, for the batch size that `batch_ref` has.
-
-        Source: Paddle API `RNNCellBase.get_initial_states`.
-        """
+        """States filled with `init_value`, for the batch size that `batch_ref` has."""
         shape = self.state_shape if shape is None else shape
         dtype = batch_ref.dtype if dtype is None else dtype
         rows = batch_ref.spec.shape[batch_dim_idx]
@@ -114,9 +110,8 @@ ACTIVATIONS = {"tanh": tanh, "relu": F.relu}
 class SimpleRNNCell(GatedCell):
     """h' = act(W_ih x + b_ih + W_hh h + b_hh), act being tanh or relu; gives (h', h').
 
-    Source: Paddle API `paddle.nn.SimpleRNNCell`; Elman 1990.
+    Source: Elman 1990.
 
-    >>> import minipaddle as paddle
     >>> cell = paddle.nn.SimpleRNNCell(3, 4)
     >>> output, state = cell(paddle.ones([2, 3]))
     >>> output.shape
@@ -151,9 +146,8 @@ class LSTMCell(GatedCell):
     x and h, stacked in the order i, f, g, o. Gives (h', (h', c')).
 
     With `proj_size` there is one more product, h' = o · tanh(c') @ weight_ho, and h' is so small.
-    Source: Paddle API `paddle.nn.LSTMCell`; Hochreiter and Schmidhuber 1997; Sak et al. 2014.
+    Source: Hochreiter and Schmidhuber 1997; Sak et al. 2014.
 
-    >>> import minipaddle as paddle
     >>> output, (h, c) = paddle.nn.LSTMCell(3, 4)(paddle.ones([2, 3]))
     >>> output.shape, c.shape
     ([2, 4], [2, 4])
@@ -199,9 +193,8 @@ class GRUCell(GatedCell):
     """h' = z · h + (1 - z) · c, with c = tanh(W_c x + b + r · (U_c h + d)); r and z are sigmoids,
     stacked in the order r, z, c. Gives (h', h').
 
-    Source: Paddle API `paddle.nn.GRUCell`; Cho et al. 2014.
+    Source: Cho et al. 2014.
 
-    >>> import minipaddle as paddle
     >>> output, state = paddle.nn.GRUCell(3, 4)(paddle.ones([2, 3]))
     >>> output.shape
     [2, 4]

@@ -1,6 +1,6 @@
 """Linear and bilinear maps, embeddings, dropout, flattening."""
 
-from ...core.prelude import Recording, current, public, refuse_unsupported, value_error
+from ...core.prelude import Recording, current, refuse_unsupported, value_error
 from .. import functional as F
 from ..initializer import Assign
 from .functional import Functional
@@ -15,9 +15,8 @@ def require_positive(layer, **sizes) -> None:
 
 
 class Identity(Layer):
-    """Passes its input through; takes any arguments. Source: Paddle API `paddle.nn.Identity`.
+    """Passes its input through; takes any arguments.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.Identity()(paddle.ones([1])).tolist()
     [1.0]
     """
@@ -33,9 +32,8 @@ class Linear(Layer):
     """x @ weight + bias: [..., in_features] to [..., out_features].
 
     `weight` has shape [in_features, out_features], drawn by `XavierUniform`; `bias` is zero, and
-    None with `bias_attr=False`. Source: Paddle API `paddle.nn.Linear`.
+    None with `bias_attr=False`.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Linear(3, 4)
     >>> layer
     Linear(in_features=3, out_features=4, dtype=float32)
@@ -81,9 +79,6 @@ class Linear(Layer):
 class Bilinear(Layer):
     """y[b, o] = Σ x1[b, i] · weight[o, i, j] · x2[b, j] + bias[0, o].
 
-    Source: Paddle API `paddle.nn.Bilinear`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.Bilinear(2, 3, 4)(paddle.ones([5, 2]), paddle.ones([5, 3])).shape
     [5, 4]
     """
@@ -113,9 +108,8 @@ class Embedding(Layer):
 
     The row `padding_idx` is zero and gets no gradient; `_weight` gives the first values and
     `_freeze` keeps them. `sparse` says how Paddle keeps the gradient in memory and changes nothing
-    here; `max_norm` and `scale_grad_by_freq` are refused. Source: Paddle API `paddle.nn.Embedding`.
+    here; `max_norm` and `scale_grad_by_freq` are refused.
 
-    >>> import minipaddle as paddle
     >>> table = paddle.nn.Embedding(10, 4, padding_idx=0)
     >>> table(paddle.to_tensor([[0, 3]])).shape
     [1, 2, 4]
@@ -157,9 +151,8 @@ class Embedding(Layer):
 
 
 class Flatten(Layer):
-    """The axes from `start_axis` to `stop_axis` as one. Source: Paddle API `paddle.nn.Flatten`.
+    """The axes from `start_axis` to `stop_axis` as one.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.Flatten()(paddle.ones([2, 3, 4])).shape
     [2, 12]
     """
@@ -173,9 +166,8 @@ class Flatten(Layer):
 
 
 class Unflatten(Layer):
-    """One axis as several: the inverse of `Flatten`. Source: Paddle API `paddle.nn.Unflatten`.
+    """One axis as several: the inverse of `Flatten`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.Unflatten(1, [2, 3])(paddle.ones([4, 6])).shape
     [4, 2, 3]
     """
@@ -206,4 +198,7 @@ class AlphaDropout(Functional, function=F.alpha_dropout): ...
 class FeatureAlphaDropout(Functional, function=F.feature_alpha_dropout): ...
 
 
-__all__ = public(globals())
+__all__ = [
+    "AlphaDropout", "Bilinear", "Dropout", "Dropout2D", "Dropout3D", "Embedding",
+    "FeatureAlphaDropout", "Flatten", "Identity", "Linear", "Unflatten",
+]  # fmt: skip

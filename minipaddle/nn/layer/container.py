@@ -78,9 +78,6 @@ class Numbered(Holder):
 class Sequential(Numbered):
     """Layers applied in order, given as layers or as (name, layer) pairs.
 
-    Source: Paddle API `paddle.nn.Sequential`.
-
-    >>> import minipaddle as paddle
     >>> net = paddle.nn.Sequential(paddle.nn.Linear(4, 8), paddle.nn.ReLU(), paddle.nn.Linear(8, 2))
     >>> net(paddle.ones([3, 4])).shape
     [3, 2]
@@ -136,9 +133,6 @@ class Sequential(Numbered):
 class LayerList(Numbered):
     """A list of layers, whose parameters belong to the model; it has no `forward`.
 
-    Source: Paddle API `paddle.nn.LayerList`.
-
-    >>> import minipaddle as paddle
     >>> blocks = paddle.nn.LayerList([paddle.nn.Linear(2, 2) for _ in range(3)])
     >>> len(blocks), len(blocks.parameters())
     (3, 6)
@@ -156,9 +150,8 @@ class LayerList(Numbered):
 
 
 class ParameterList(Numbered):
-    """A list of parameters. Source: Paddle API `paddle.nn.ParameterList`.
+    """A list of parameters.
 
-    >>> import minipaddle as paddle
     >>> weights = [paddle.create_parameter([2], "float32") for _ in range(3)]
     >>> len(paddle.nn.ParameterList(weights).state_dict())
     3
@@ -220,10 +213,8 @@ class Named(Holder):
 
 
 class LayerDict(Named):
-    """A dict of layers, whose parameters belong to the model. Source: Paddle API
-    `paddle.nn.LayerDict`.
+    """A dict of layers, whose parameters belong to the model.
 
-    >>> import minipaddle as paddle
     >>> heads = paddle.nn.LayerDict({"mean": paddle.nn.Linear(2, 1)})
     >>> "mean" in heads, list(heads.state_dict())
     (True, ['mean.weight', 'mean.bias'])
@@ -235,9 +226,8 @@ class LayerDict(Named):
 
 
 class ParameterDict(Named):
-    """A dict of parameters. Source: Paddle API `paddle.nn.ParameterDict`.
+    """A dict of parameters.
 
-    >>> import minipaddle as paddle
     >>> scales = paddle.nn.ParameterDict({"x": paddle.create_parameter([2], "float32")})
     >>> list(scales.state_dict())
     ['x']

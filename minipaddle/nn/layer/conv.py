@@ -2,7 +2,7 @@
 
 from math import prod, sqrt
 
-from ...core.prelude import public, refuse_unsupported, require_one_of, type_error, value_error
+from ...core.prelude import refuse_unsupported, require_one_of, type_error, value_error
 from .. import functional as F
 from ..functional.windows import channels_last, numbers
 from ..initializer import Normal
@@ -75,9 +75,8 @@ class Convolution(ConvND):
     `weight` [out_channels, in_channels / groups, *kernel_size] is drawn from a normal distribution
     of variance 2 / (in_channels · elements of the kernel); `bias` [out_channels] is zero.
     `padding_mode` zeros, reflect, replicate or circular says what the padding holds. `padding`
-    takes all forms of `F.conv2d`. Source: Paddle API `paddle.nn.Conv2D`.
+    takes all forms of `F.conv2d`.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Conv2D(3, 8, [3, 3], stride=2, padding=1)
     >>> layer
     Conv2D(3, 8, kernel_size=[3, 3], stride=[2, 2], padding=1, data_format=NCHW)
@@ -127,10 +126,8 @@ class Transposed(ConvND):
     """Transposed convolution of images [N, C, H, W]: it undoes the shape of a `Conv2D`.
 
     `weight` [in_channels, out_channels / groups, *kernel_size] is drawn by `XavierUniform`, `bias`
-    is zero. A call may name the `output_size` it wants. Source: Paddle API
-    `paddle.nn.Conv2DTranspose`.
+    is zero. A call may name the `output_size` it wants.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.Conv2DTranspose(3, 8, [3, 3], stride=2)
     >>> layer
     Conv2DTranspose(3, 8, kernel_size=[3, 3], stride=[2, 2], data_format=NCHW)
@@ -176,4 +173,4 @@ class Conv2DTranspose(Transposed, n=2): ...
 class Conv3DTranspose(Transposed, n=3): ...
 
 
-__all__ = public(globals())
+__all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]

@@ -63,9 +63,7 @@ def describe(layer: str, function, inputs: int) -> str:
     """The docstring of `function`, rewritten for the layer that calls it."""
     called, path = rf"paddle\.(nn\.functional\.)?{function.__name__}\b", f"paddle.nn.{layer}"
     text, mark, examples = inspect.getdoc(function).partition(">>>")
-    text, sources = re.subn(called, path, text)
-    if not sources:
-        text += f"Source: Paddle API `{path}`.\n\n"
+    text = re.sub(called, path, text)
     lines = (mark + examples).splitlines(keepends=True)
     return text + "".join(rewrite_line(line, called, path, inputs) for line in lines)
 

@@ -47,9 +47,8 @@ class Layer(Tree, State):
 
     A `Parameter`, `Layer` or registered buffer that is assigned to an attribute becomes a part, so
     that `parameters()`, `state_dict()`, `train()` and `to()` reach it. `name_scope` replaces the
-    class name in `full_name()`. Source: Paddle API `paddle.nn.Layer`.
+    class name in `full_name()`.
 
-    >>> import minipaddle as paddle
     >>> class Twice(paddle.nn.Layer):
     ...     def __init__(self):
     ...         super().__init__()
@@ -122,7 +121,6 @@ class Layer(Tree, State):
         """Call `hook(layer, inputs)` before `forward`; a returned value replaces the inputs.
 
         With `with_kwargs` it is `hook(layer, inputs, kwargs)` and returns both or None.
-        Source: Paddle API `Layer.register_forward_pre_hook`.
         """
         return HookHandle(self._forward_pre_hooks, hook, prepend=prepend, with_kwargs=with_kwargs)
 
@@ -133,7 +131,6 @@ class Layer(Tree, State):
         outputs.
 
         With `always_call` it runs (on None) even when `forward` raises.
-        Source: Paddle API `Layer.register_forward_post_hook`.
         """
         options = {"prepend": prepend, "with_kwargs": with_kwargs, "always_call": always_call}
         return HookHandle(self._forward_post_hooks, hook, **options)
@@ -152,29 +149,26 @@ class Layer(Tree, State):
         """A new parameter as `attr` describes it; None when `attr` is False.
 
         Without any initializer a weight is drawn by `XavierUniform`, a bias is zero. It becomes a
-        part when it is assigned to an attribute. Source: Paddle API `Layer.create_parameter`.
+        part when it is assigned to an attribute.
         """
         return make_parameter(shape, dtype, attr, is_bias, default_initializer, self._full_name)
 
     def add_parameter(self, name: str, parameter: Parameter | None) -> Parameter | None:
-        """Register a parameter under a name. Source: Paddle API `Layer.add_parameter`."""
+        """Register a parameter under a name."""
         self._register("_parameters", name, parameter, Parameter)
         return parameter
 
     register_parameter = add_parameter
 
     def add_sublayer(self, name: str, sublayer: "Layer | None") -> "Layer | None":
-        """Register a layer under a name. Source: Paddle API `Layer.add_sublayer`."""
+        """Register a layer under a name."""
         self._register("_sub_layers", str(name), sublayer, Layer)
         return sublayer
 
     add_module = add_sublayer
 
     def register_buffer(self, name: str, tensor, persistable: bool = True) -> None:
-        """Register a tensor that is state but not learned; only persistable ones are saved.
-
-        Source: Paddle API `Layer.register_buffer`.
-        """
+        """Register a tensor that is state but not learned; only persistable ones are saved."""
         self._register("_buffers", name, tensor, Tensor)
         if persistable:
             self._non_persistable_buffer_names_set.discard(name)
@@ -291,34 +285,31 @@ class Layer(Tree, State):
     # ---- modes, and what is applied to all ---------------------------------------------------
 
     def train(self, mode: bool = True):
-        """Put this layer and all below into training mode. Source: Paddle API `Layer.train`."""
+        """Put this layer and all below into training mode."""
         for layer in self.sublayers(include_self=True):
             layer.training = mode
         return self
 
     def eval(self):
-        """Put this layer and all below into evaluation mode. Source: Paddle API `Layer.eval`."""
+        """Put this layer and all below into evaluation mode."""
         return self.train(False)
 
     def apply(self, fn):
-        """Call `fn(layer)` on every layer below and then on this one.
-
-        Source: Paddle API `Layer.apply`.
-        """
+        """Call `fn(layer)` on every layer below and then on this one."""
         for layer in self.children():
             layer.apply(fn)
         fn(self)
         return self
 
     def clear_gradients(self, set_to_zero: bool = True) -> None:
-        """Set all gradients to zero, or forget them. Source: Paddle API `Layer.clear_gradients`."""
+        """Set all gradients to zero, or forget them."""
         for parameter in self.parameters():
             parameter.clear_gradient(set_to_zero)
 
     # ---- names and text ----------------------------------------------------------------------
 
     def full_name(self) -> str:
-        """The layer's own name, such as `linear_0`. Source: Paddle API `Layer.full_name`."""
+        """The layer's own name, such as `linear_0`."""
         return self._full_name
 
     _shown: tuple = ()

@@ -1,6 +1,5 @@
 """Losses as layers: each calls its function of `nn.functional` on (input, label, ...)."""
 
-from ...core.missing import public
 from .. import functional as F
 from .functional import Functional
 
@@ -69,4 +68,10 @@ class CTCLoss(
 ): ...
 
 
-__all__ = public(globals())
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss",
+    "GaussianNLLLoss", "HingeEmbeddingLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss",
+    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss",
+    "PoissonNLLLoss", "SmoothL1Loss", "SoftMarginLoss", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from ...core.prelude import public, refuse_unsupported, same_shape, value_error
+from ...core.prelude import refuse_unsupported, same_shape, value_error
 from .. import functional as F
 from ..initializer import Normal
 from ..param_attr import ParamAttr
@@ -31,9 +31,7 @@ class LayerNorm(TrailingNorm):
     """Layer norm over the last axes, of the sizes `normalized_shape`.
 
     `weight` (ones) and `bias` (zeros) are vectors of as many elements, as Paddle keeps them.
-    Source: Paddle API `paddle.nn.LayerNorm`.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.LayerNorm(4)
     >>> layer
     LayerNorm(normalized_shape=[4], epsilon=1e-05)
@@ -62,7 +60,6 @@ class RMSNorm(TrailingNorm):
     Real Paddle has only the function, `F.rms_norm`. Source: Zhang and Sennrich, "Root Mean Square
     Layer Normalization", 2019.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.RMSNorm(2, epsilon=0.0)(paddle.to_tensor([[3.0, 3.0]])).tolist()
     [[1.0, 1.0]]
     """
@@ -77,9 +74,6 @@ class RMSNorm(TrailingNorm):
 class GroupNorm(Layer):
     """Group norm: each sample's channels in `num_groups` groups. `weight` and `bias` are [C].
 
-    Source: Paddle API `paddle.nn.GroupNorm`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.GroupNorm(2, 4)
     >>> layer
     GroupNorm(num_groups=2, num_channels=4, epsilon=1e-05)
@@ -111,9 +105,8 @@ class InstanceNormND(Dimensional):
     """Instance norm of images [N, C, H, W]: each channel of each sample is normalized by its own
     moments.
 
-    `scale` (ones) and `bias` (zeros) are [C]. Source: Paddle API `paddle.nn.InstanceNorm2D`.
+    `scale` (ones) and `bias` (zeros) are [C].
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.InstanceNorm2D(3)
     >>> layer
     InstanceNorm2D(num_features=3, epsilon=1e-05)
@@ -149,9 +142,6 @@ class InstanceNormND(Dimensional):
 class InstanceNorm1D(InstanceNormND, n=1):
     """Instance norm of x [N, C, L] (or [N, C]). See `InstanceNorm2D`.
 
-    Source: Paddle API `paddle.nn.InstanceNorm1D`.
-
-    >>> import minipaddle as paddle
     >>> paddle.nn.InstanceNorm1D(3)(paddle.ones([2, 3, 4])).shape
     [2, 3, 4]
     """
@@ -177,11 +167,10 @@ class LocalResponseNorm(Functional, function=F.local_response_norm):
 class SpectralNorm(Layer):
     """A weight divided by its largest singular value, found by `power_iters` power iterations.
 
-    The weight is read as a matrix, its axis `dim` against all others. `weight_u` and `weight_v`
-    are where the iteration starts. Source: Paddle API `paddle.nn.SpectralNorm`; Miyato et al.,
-    "Spectral Normalization for Generative Adversarial Networks", 2018.
+    The weight is read as a matrix, its axis `dim` against all others. `weight_u` and `weight_v` are
+    where the iteration starts. Source: Miyato et al., "Spectral Normalization for Generative
+    Adversarial Networks", 2018.
 
-    >>> import minipaddle as paddle
     >>> norm = paddle.nn.SpectralNorm([2, 2], power_iters=20)
     >>> [[round(v, 4) for v in row] for row in norm(paddle.eye(2) * 3.0).tolist()]
     [[1.0, 0.0], [0.0, 1.0]]
@@ -210,4 +199,7 @@ class SpectralNorm(Layer):
         return x / (u @ (matrix @ v))
 
 
-__all__ = ["RMSNorm", *public(globals())]
+__all__ = [
+    "GroupNorm", "InstanceNorm1D", "InstanceNorm2D", "InstanceNorm3D", "LayerNorm",
+    "LocalResponseNorm", "RMSNorm", "SpectralNorm",
+]  # fmt: skip

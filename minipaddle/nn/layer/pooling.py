@@ -1,6 +1,5 @@
 """Pooling as layers: `nn.functional`'s functions with their arguments fixed."""
 
-from ...core.missing import public
 from .. import functional as F
 from .functional import Functional
 
@@ -80,4 +79,8 @@ class MaxUnPool2D(Unpooling, function=F.max_unpool2d, inputs=2): ...
 class MaxUnPool3D(Unpooling, function=F.max_unpool3d, inputs=2): ...
 
 
-__all__ = public(globals())
+__all__ = [
+    "AdaptiveAvgPool1D", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool1D",
+    "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "LPPool1D",
+    "LPPool2D", "MaxPool1D", "MaxPool2D", "MaxPool3D", "MaxUnPool1D", "MaxUnPool2D", "MaxUnPool3D",
+]  # fmt: skip

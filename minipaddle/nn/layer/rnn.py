@@ -101,11 +101,9 @@ def transpose_first(x):
 class RNN(Layer):
     """`cell` carried along a sequence: [batch, time, size] (`time_major`: [time, batch, size]).
 
-    `forward(inputs, initial_states=None, sequence_length=None)` gives (outputs, final states);
-    past a sequence's length outputs are zero and states stay. `is_reverse` runs from the end.
-    Source: Paddle API `paddle.nn.RNN`.
+    `forward(inputs, initial_states=None, sequence_length=None)` gives (outputs, final states); past
+    a sequence's length outputs are zero and states stay. `is_reverse` runs from the end.
 
-    >>> import minipaddle as paddle
     >>> rnn = paddle.nn.RNN(paddle.nn.GRUCell(3, 4))
     >>> outputs, state = rnn(paddle.ones([2, 5, 3]))
     >>> outputs.shape, state.shape
@@ -124,10 +122,9 @@ class RNN(Layer):
 class BiRNN(Layer):
     """One cell carried forwards and one backwards; their outputs side by side.
 
-    `forward` is that of `RNN`; states are pairs (forward, backward).
-    Source: Paddle API `paddle.nn.BiRNN`; Schuster and Paliwal 1997.
+    `forward` is that of `RNN`; states are pairs (forward, backward). Source: Schuster and Paliwal
+    1997.
 
-    >>> import minipaddle as paddle
     >>> cells = paddle.nn.GRUCell(3, 4), paddle.nn.GRUCell(3, 4)
     >>> outputs, states = paddle.nn.BiRNN(*cells)(paddle.ones([2, 5, 3]))
     >>> outputs.shape
@@ -203,10 +200,7 @@ class Stacked(LayerList):
         return inputs, map_nested(lambda *xs: movement.stack(*xs, axis=0), *finals)
 
     def flatten_parameters(self) -> None:
-        """Nothing is to be done: Paddle joins the parameters to one block for cuDNN.
-
-        Source: Paddle API `paddle.nn.LSTM.flatten_parameters`.
-        """
+        """Nothing is to be done: Paddle joins the parameters to one block for cuDNN."""
 
     def _by_layer(self, states) -> list:
         """The initial states that each layer expects."""
@@ -236,9 +230,8 @@ class SimpleRNN(Stacked, cell=SimpleRNNCell):
     """Layers of `SimpleRNNCell` along a sequence: [batch, time, input_size] to
     ([batch, time, directions · hidden_size], final states).
 
-    `dropout` acts between layers. Source: Paddle API `paddle.nn.SimpleRNN`.
+    `dropout` acts between layers.
 
-    >>> import minipaddle as paddle
     >>> outputs, h = paddle.nn.SimpleRNN(3, 4, num_layers=2)(paddle.ones([2, 5, 3]))
     >>> outputs.shape, h.shape
     ([2, 5, 4], [2, 2, 4])
@@ -248,9 +241,8 @@ class SimpleRNN(Stacked, cell=SimpleRNNCell):
 class LSTM(Stacked, cell=LSTMCell):
     """Layers of `LSTMCell` along a sequence; states are pairs (h, c).
 
-    With `proj_size` outputs and h are so small. Source: Paddle API `paddle.nn.LSTM`.
+    With `proj_size` outputs and h are so small.
 
-    >>> import minipaddle as paddle
     >>> lstm = paddle.nn.LSTM(3, 4, direction="bidirect")
     >>> outputs, (h, c) = lstm(paddle.ones([2, 5, 3]))
     >>> outputs.shape, h.shape
@@ -259,9 +251,8 @@ class LSTM(Stacked, cell=LSTMCell):
 
 
 class GRU(Stacked, cell=GRUCell):
-    """Layers of `GRUCell` along a sequence. Source: Paddle API `paddle.nn.GRU`.
+    """Layers of `GRUCell` along a sequence.
 
-    >>> import minipaddle as paddle
     >>> outputs, h = paddle.nn.GRU(3, 4, time_major=True)(paddle.ones([5, 2, 3]))
     >>> outputs.shape, h.shape
     ([5, 2, 4], [1, 2, 4])

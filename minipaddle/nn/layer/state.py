@@ -18,9 +18,8 @@ class State:
     ) -> OrderedDict:  # fmt: skip
         """Parameters and persistable buffers by path; they are the live tensors, not copies.
 
-        With `keep_vars=False` they are detached. Source: Paddle API `Layer.state_dict`.
+        With `keep_vars=False` they are detached.
 
-        >>> import minipaddle as paddle
         >>> list(paddle.nn.Sequential(paddle.nn.Linear(2, 3)).state_dict())
         ['0.weight', '0.bias']
         """
@@ -48,9 +47,8 @@ class State:
         """Copy values in by path (or by parameter name); returns (missing, unexpected) keys.
 
         A missing key and a shape that does not fit are warned about and left out, as in Paddle; a
-        dtype that does not fit is a TypeError. Source: Paddle API `Layer.set_state_dict`.
+        dtype that does not fit is a TypeError.
 
-        >>> import minipaddle as paddle
         >>> net = paddle.nn.Linear(1, 1)
         >>> net.set_state_dict({"weight": paddle.ones([1, 1]), "bias": paddle.zeros([1])})
         ([], [])
@@ -95,9 +93,6 @@ class State:
     def to(self, device=None, dtype=None, blocking=None, non_blocking=None):
         """Move every parameter and buffer to a device, and the floating ones to a dtype, in place.
 
-        Source: Paddle API `Layer.to`.
-
-        >>> import minipaddle as paddle
         >>> paddle.nn.Linear(2, 2).to(dtype="float64").weight.dtype
         paddle.float64
         """
@@ -115,19 +110,19 @@ class State:
             self._dtype = dt.public(dtype).name
 
     def astype(self, dtype=None):
-        """Cast floating parameters and buffers, in place. Source: Paddle API `Layer.astype`."""
+        """Cast floating parameters and buffers, in place."""
         return self.to(dtype=dtype)
 
     def float(self, excluded_layers=None):
-        """Cast to float32. Source: Paddle API `Layer.float`."""
+        """Cast to float32."""
         return self._cast_except("float32", excluded_layers)
 
     def float16(self, excluded_layers=None):
-        """Cast to float16. Source: Paddle API `Layer.float16`."""
+        """Cast to float16."""
         return self._cast_except("float16", excluded_layers)
 
     def bfloat16(self, excluded_layers=None):
-        """Cast to bfloat16. Source: Paddle API `Layer.bfloat16`."""
+        """Cast to bfloat16."""
         return self._cast_except("bfloat16", excluded_layers)
 
     def _cast_except(self, dtype: str, excluded_layers):

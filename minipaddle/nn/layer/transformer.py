@@ -3,7 +3,7 @@
 Source: Vaswani et al. 2017, "Attention Is All You Need".
 """
 
-from ...core.prelude import dt, public, value_error
+from ...core.prelude import dt, value_error
 from .. import functional as F
 from ..functional.attention import causal_mask
 from .attention import MultiHeadAttention, StaticCache
@@ -71,9 +71,7 @@ class TransformerEncoderLayer(Block):
 
     `forward(src, src_mask=None, cache=None)` keeps the shape [batch, length, d_model]; with a cache
     it gives (output, cache). `weight_attr` and `bias_attr` may be lists of two: attention, linear.
-    Source: Paddle API `paddle.nn.TransformerEncoderLayer`.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.TransformerEncoderLayer(8, 2, 16)
     >>> layer(paddle.ones([2, 3, 8])).shape
     [2, 3, 8]
@@ -101,11 +99,9 @@ class TransformerEncoderLayer(Block):
 class TransformerDecoderLayer(Block):
     """Self-attention, attention to the encoder's memory, then two linear maps.
 
-    `forward(tgt, memory, tgt_mask=None, memory_mask=None, cache=None)` keeps the shape
-    [batch, length, d_model]; with a cache it gives (output, cache). The attributes may be lists of
-    three. Source: Paddle API `paddle.nn.TransformerDecoderLayer`.
+    `forward(tgt, memory, tgt_mask=None, memory_mask=None, cache=None)` keeps the shape [batch,
+    length, d_model]; with a cache it gives (output, cache). The attributes may be lists of three.
 
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.TransformerDecoderLayer(8, 2, 16)
     >>> layer(paddle.ones([2, 3, 8]), paddle.ones([2, 5, 8])).shape
     [2, 3, 8]
@@ -165,9 +161,6 @@ class Stack(Layer):
 class TransformerEncoder(Stack):
     """`num_layers` stacked layers like `encoder_layer`, then `norm` if given.
 
-    Source: Paddle API `paddle.nn.TransformerEncoder`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.TransformerEncoderLayer(8, 2, 16)
     >>> paddle.nn.TransformerEncoder(layer, 3)(paddle.ones([2, 5, 8])).shape
     [2, 5, 8]
@@ -188,9 +181,6 @@ class TransformerEncoder(Stack):
 class TransformerDecoder(Stack):
     """`num_layers` stacked layers like `decoder_layer`, then `norm` if given.
 
-    Source: Paddle API `paddle.nn.TransformerDecoder`.
-
-    >>> import minipaddle as paddle
     >>> layer = paddle.nn.TransformerDecoderLayer(8, 2, 16)
     >>> decoder = paddle.nn.TransformerDecoder(layer, 3)
     >>> decoder(paddle.ones([2, 3, 8]), paddle.ones([2, 5, 8])).shape
@@ -213,9 +203,6 @@ class TransformerDecoder(Stack):
 class Transformer(Layer):
     """Encoder and decoder: `forward(src, tgt, src_mask, tgt_mask, memory_mask)`.
 
-    Source: Paddle API `paddle.nn.Transformer`.
-
-    >>> import minipaddle as paddle
     >>> net = paddle.nn.Transformer(8, 2, 1, 1, 16)
     >>> net(paddle.ones([2, 5, 8]), paddle.ones([2, 3, 8])).shape
     [2, 3, 8]
@@ -244,10 +231,7 @@ class Transformer(Layer):
         return self.decoder(tgt, memory, tgt_mask, memory_mask)
 
     def generate_square_subsequent_mask(self, length):
-        """[length, length]: 0 where a place may be looked at, -inf after it.
-
-        Source: Paddle API `Transformer.generate_square_subsequent_mask`.
-        """
+        """[length, length]: 0 where a place may be looked at, -inf after it."""
         allowed = causal_mask(length, length).astype(dt.default())
         return allowed.log()
 
@@ -257,4 +241,7 @@ def first_two(attr):
     return [attr[0], attr[-1]] if isinstance(attr, list | tuple) and len(attr) > 1 else attr
 
 
-__all__ = public(globals())
+__all__ = [
+    "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
+    "TransformerEncoderLayer",
+]  # fmt: skip

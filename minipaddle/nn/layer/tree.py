@@ -7,12 +7,12 @@ class Tree:
     """The walks of `Layer`. Every part is visited once, however often it is shared."""
 
     def children(self) -> Iterator:
-        """The direct sublayers, each once. Source: Paddle API `Layer.children`."""
+        """The direct sublayers, each once."""
         for _, layer in self.named_children():
             yield layer
 
     def named_children(self) -> Iterator[tuple]:
-        """The direct sublayers as (name, layer). Source: Paddle API `Layer.named_children`."""
+        """The direct sublayers as (name, layer)."""
         seen = set()
         for name, layer in self._sub_layers.items():
             if layer is not None and layer not in seen:
@@ -20,11 +20,11 @@ class Tree:
                 yield name, layer
 
     def sublayers(self, include_self: bool = False) -> list:
-        """All layers below this one, parents first. Source: Paddle API `Layer.sublayers`."""
+        """All layers below this one, parents first."""
         return [layer for _, layer in self.named_sublayers(include_self=include_self)]
 
     def modules(self) -> Iterator:
-        """This layer and all below it. Source: Paddle API `Layer.modules`."""
+        """This layer and all below it."""
         yield from self.sublayers(include_self=True)
 
     def named_sublayers(
@@ -32,9 +32,6 @@ class Tree:
     ) -> Iterator[tuple]:
         """All layers below as (path, layer), parents first; `layers_set` holds those to leave out.
 
-        Source: Paddle API `Layer.named_sublayers`.
-
-        >>> import minipaddle as paddle
         >>> net = paddle.nn.Sequential(paddle.nn.Linear(1, 1), paddle.nn.Sequential())
         >>> [name for name, _ in net.named_sublayers(prefix="net", include_self=True)]
         ['net', 'net.0', 'net.1']
@@ -50,28 +47,27 @@ class Tree:
                 )
 
     def parameters(self, include_sublayers: bool = True) -> list:
-        """All parameters, each once. Source: Paddle API `Layer.parameters`."""
+        """All parameters, each once."""
         return [p for _, p in self.named_parameters(include_sublayers=include_sublayers)]
 
     def named_parameters(
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple]:
-        """All parameters as (path, parameter). Source: Paddle API `Layer.named_parameters`.
+        """All parameters as (path, parameter).
 
-        >>> import minipaddle as paddle
         >>> [name for name, _ in paddle.nn.Linear(2, 3).named_parameters()]
         ['weight', 'bias']
         """
         return self._named("_parameters", prefix, include_sublayers, remove_duplicate)
 
     def buffers(self, include_sublayers: bool = True) -> list:
-        """All buffers, each once. Source: Paddle API `Layer.buffers`."""
+        """All buffers, each once."""
         return [b for _, b in self.named_buffers(include_sublayers=include_sublayers)]
 
     def named_buffers(
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple]:
-        """All buffers as (path, buffer). Source: Paddle API `Layer.named_buffers`."""
+        """All buffers as (path, buffer)."""
         return self._named("_buffers", prefix, include_sublayers, remove_duplicate)
 
     def _named(self, kind: str, prefix: str, include_sublayers: bool, remove_duplicate: bool):

@@ -2,7 +2,6 @@
 
 from types import new_class
 
-from ...core.missing import public
 from .. import functional as F
 from ..functional.windows import whole_numbers
 from .functional import Dimensional, Functional
@@ -14,9 +13,7 @@ class Pad(Dimensional):
     """x [N, C, H, W] padded by one number, or by [left, right, ...], last axis first.
 
     `mode` is constant (of `value`), reflect, replicate or circular.
-    Source: Paddle API `paddle.nn.Pad2D`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.Pad2D(1)(paddle.ones([1, 3, 4, 4])).shape
     [1, 3, 6, 6]
     """
@@ -49,9 +46,8 @@ class Pad3D(Pad, n=3): ...
 
 
 class ConstantPad(Pad):
-    """x [N, C, H, W] with `value` around it. Source: Paddle API `paddle.nn.ConstantPad2D`.
+    """x [N, C, H, W] with `value` around it.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.ConstantPad2D(1, 7.0)(paddle.ones([1, 3, 4, 4])).shape
     [1, 3, 6, 6]
     """
@@ -89,9 +85,8 @@ MODES = {
 def pad_by(name: str, mode: str, n: int) -> type:
     """The class of a mode for n image axes."""
     shape, result = [1, 3] + [4] * n, [1, 3] + [6] * n
-    doc = f"""Images padded; `mode` is {mode}. Source: Paddle API `paddle.nn.{name}`.
+    doc = f"""Images padded; `mode` is {mode}.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.{name}(1)(paddle.ones({shape})).shape
     {result}
     """
@@ -137,18 +132,16 @@ def bilinear(x, size=None, scale_factor=None, data_format="NCHW", name=None):
 
 
 class UpsamplingNearest2D(Resized, function=nearest):
-    """Images resized by the nearest pixel. Source: Paddle API `paddle.nn.UpsamplingNearest2D`.
+    """Images resized by the nearest pixel.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.UpsamplingNearest2D(scale_factor=2)(paddle.ones([1, 1, 2, 2])).shape
     [1, 1, 4, 4]
     """
 
 
 class UpsamplingBilinear2D(Resized, function=bilinear):
-    """Images resized linearly, corners kept. Source: Paddle API `paddle.nn.UpsamplingBilinear2D`.
+    """Images resized linearly, corners kept.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.UpsamplingBilinear2D(size=[3, 3])(paddle.ones([1, 1, 2, 2])).shape
     [1, 1, 3, 3]
     """
@@ -188,4 +181,8 @@ class Unfold(Windows, function=F.unfold, fixed=GIVEN): ...
 class Fold(Windows, function=F.fold, fixed=("output_sizes", *GIVEN)): ...
 
 
-__all__ = [*PADS, *public(globals())]
+__all__ = [
+    *PADS, "ChannelShuffle", "ConstantPad1D", "ConstantPad2D", "ConstantPad3D", "Fold", "Pad1D",
+    "Pad2D", "Pad3D", "PixelShuffle", "PixelUnshuffle", "Unfold", "Upsample",
+    "UpsamplingBilinear2D", "UpsamplingNearest2D",
+]  # fmt: skip

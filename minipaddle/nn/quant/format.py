@@ -76,7 +76,7 @@ class Scaled(Layer):
 class LinearQuanter(Scaled):
     """Floats to whole numbers, stored in one byte up to 8 bits.
 
-    Paddle's gives them as floats. Source: Paddle API `paddle.nn.quant.format.LinearQuanter`.
+    Paddle's gives them as floats.
     """
 
     def forward(self, input):
@@ -86,7 +86,7 @@ class LinearQuanter(Scaled):
 
 
 class LinearDequanter(Scaled):
-    """Whole numbers to floats. Source: Paddle API `paddle.nn.quant.format.LinearDequanter`."""
+    """Whole numbers to floats."""
 
     def forward(self, input):
         y = self.grouped(input)
@@ -95,10 +95,7 @@ class LinearDequanter(Scaled):
 
 
 class LinearQuanterDequanter(Layer):
-    """To whole numbers and back, where the two parts are not None.
-
-    Source: Paddle API `paddle.nn.quant.format.LinearQuanterDequanter`.
-    """
+    """To whole numbers and back, where the two parts are not None."""
 
     def __init__(self, quanter: LinearQuanter | None, dequanter: LinearDequanter | None):
         super().__init__()
@@ -126,8 +123,6 @@ class LinearQuanterDequanter(Layer):
 class ConvertibleQuantedLayer(Layer):
     """The base of layers in which quanters round weights and inputs, until `PTQ.convert` or
     `QAT.convert` leaves whole numbers there. Subclasses name both in the two methods below.
-
-    Source: Paddle API `paddle.nn.quant.format.ConvertibleQuantedLayer`.
     """
 
     def __init__(self):

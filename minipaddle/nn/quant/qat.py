@@ -64,9 +64,6 @@ class Quanted(ConvertibleQuantedLayer):
 class QuantedLinear(Quanted):
     """`Linear` on a rounded weight and input.
 
-    Source: Paddle API `paddle.nn.quant.qat.QuantedLinear`.
-
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization import PTQ, QuantConfig
     >>> from minipaddle.quantization.observers import AbsmaxObserver
     >>> net = paddle.nn.Sequential(paddle.nn.Linear(2, 3)).eval()
@@ -94,9 +91,6 @@ class QuantedLinear(Quanted):
 class QuantedConv2D(Quanted):
     """`Conv2D` on a rounded weight and input.
 
-    Source: Paddle API `paddle.nn.quant.qat.QuantedConv2D`.
-
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization import QAT, QuantConfig
     >>> from minipaddle.quantization.quanters import FakeQuanterWithAbsMaxObserver
     >>> net = paddle.nn.Sequential(paddle.nn.Conv2D(1, 2, 3))

@@ -8,9 +8,7 @@ class Stub(Layer):
 
     It passes its input on, until `PTQ.quantize` or `QAT.quantize` put a `QuanterStub` in its place.
     `observer` is the factory of what observes here; None takes that of the `QuantConfig`.
-    Source: Paddle API `paddle.nn.quant.Stub`.
 
-    >>> import minipaddle as paddle
     >>> paddle.nn.quant.Stub()(paddle.ones([2])).tolist()
     [1.0, 1.0]
     """
@@ -24,10 +22,7 @@ class Stub(Layer):
 
 
 class QuanterStub(Layer):
-    """What takes the place of a `Stub`: its input goes through an observer or a quanter.
-
-    Source: Paddle API `paddle.nn.quant.stub.QuanterStub`.
-    """
+    """What takes the place of a `Stub`: its input goes through an observer or a quanter."""
 
     def __init__(self, layer: Stub, q_config):
         super().__init__()

@@ -11,7 +11,6 @@ from __future__ import annotations
 from ...core.prelude import (
     e,
     movement,
-    public,
     reduction,
     require_floats,
     require_ndim,
@@ -71,9 +70,8 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
 
     The numbers are int8 [out, in], or [out / 2, in] with two of four bits in a byte
     ("weight_only_int4"). `arch`, a GPU, changes nothing. Raises ValueError if the outputs or the
-    inputs do not fall into pairs or groups. Source: Paddle API `paddle.nn.quant.weight_quantize`.
+    inputs do not fall into pairs or groups.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[64.0, -254.0], [-127.0, 127.0]])
     >>> q, scale = paddle.nn.quant.weight_quantize(x)
     >>> q.tolist(), scale.tolist()
@@ -103,9 +101,8 @@ def weight_dequantize(
 ):  # fmt: skip
     """The floats [in, out] that stand for a weight, in the dtype of `scale`.
 
-    As in Paddle `out_dtype` has no effect. Source: Paddle API `paddle.nn.quant.weight_dequantize`.
+    As in Paddle `out_dtype` has no effect.
 
-    >>> import minipaddle as paddle
     >>> x = paddle.to_tensor([[64.0, -254.0], [-127.0, 127.0]])
     >>> paddle.nn.quant.weight_dequantize(*paddle.nn.quant.weight_quantize(x)).tolist()
     [[64.0, -254.0], [-127.0, 128.0]]
@@ -126,9 +123,7 @@ def weight_only_linear(
     """x @ weight + bias, for a weight and scales of `weight_quantize`.
 
     `weight_dtype` is "int8" or "int4"; `arch`, a GPU, changes nothing.
-    Source: Paddle API `paddle.nn.quant.weight_only_linear`.
 
-    >>> import minipaddle as paddle
     >>> weight = paddle.to_tensor([[64.0, -254.0], [-127.0, 127.0]])
     >>> q, scale = paddle.nn.quant.weight_quantize(weight)
     >>> paddle.nn.quant.weight_only_linear(paddle.ones([1, 2]), q, weight_scale=scale).tolist()
@@ -154,9 +149,8 @@ def llm_int8_linear(x, weight, bias=None, weight_scale=None, threshold=6.0):
 
     Columns with a magnitude above `threshold` are multiplied as floats. In the others each row of x
     has a scale of its own, found in the run. Weight and scales are those of `weight_quantize`.
-    Source: Paddle API `paddle.nn.quant.llm_int8_linear`; Dettmers et al. 2022.
+    Source: Dettmers et al. 2022.
 
-    >>> import minipaddle as paddle
     >>> weight = paddle.to_tensor([[64.0, -254.0], [-127.0, 127.0]])
     >>> q, scale = paddle.nn.quant.weight_quantize(weight, "llm.int8")
     >>> x = paddle.to_tensor([[1.0, 100.0]])
@@ -178,4 +172,4 @@ def llm_int8_linear(x, weight, bias=None, weight_scale=None, threshold=6.0):
     return y if bias is None else y + bias
 
 
-__all__ = public(globals())
+__all__ = ["llm_int8_linear", "weight_dequantize", "weight_only_linear", "weight_quantize"]

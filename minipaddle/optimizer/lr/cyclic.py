@@ -3,7 +3,6 @@
 import math
 from itertools import pairwise
 
-from ...core.prelude import public
 from .scheduler import LRScheduler, one_of, positive_int, schedule
 
 
@@ -25,7 +24,6 @@ class CosineAnnealingDecay(LRScheduler):
     Source: Loshchilov and Hutter, "SGDR", 2017, equation 5.
     Paddle API `paddle.optimizer.lr.CosineAnnealingDecay`.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.CosineAnnealingDecay(0.5, T_max=1)
     >>> rate.step()
     >>> rate()
@@ -58,7 +56,6 @@ def CosineAnnealingWarmRestarts(learning_rate, T_0, T_mult=1, eta_min=0, *, t):
     Source: Loshchilov and Hutter, "SGDR", 2017.
     Paddle API `paddle.optimizer.lr.CosineAnnealingWarmRestarts`.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.CosineAnnealingWarmRestarts(0.5, T_0=1)
     >>> rate.step()
     >>> rate()
@@ -76,9 +73,6 @@ def CosineAnnealingWarmRestarts(learning_rate, T_0, T_mult=1, eta_min=0, *, t):
 def LinearLR(learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, *, t):
     """learning_rate times a factor that goes from start_factor to end_factor in a line.
 
-    Source: Paddle API `paddle.optimizer.lr.LinearLR`.
-
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.LinearLR(0.5, total_steps=2, start_factor=0.5)
     >>> rate.step()
     >>> rate()
@@ -103,7 +97,6 @@ def OneCycleLR(
     end. Source: Smith and Topin, "Super-Convergence", 2018.
     Paddle API `paddle.optimizer.lr.OneCycleLR`.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.OneCycleLR(0.5, total_steps=11, phase_pct=0.5, divide_factor=5)
     >>> rate()
     0.1
@@ -131,7 +124,6 @@ class CyclicLR(LRScheduler):
     Source: Smith, "Cyclical Learning Rates for Training Neural Networks", 2017.
     Paddle API `paddle.optimizer.lr.CyclicLR`.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.CyclicLR(0.25, 0.5, step_size_up=1)
     >>> rate.step()
     >>> rate()
@@ -166,4 +158,6 @@ class CyclicLR(LRScheduler):
         return self.base_lr + (self.max_lr - self.base_lr) * height * scale
 
 
-__all__ = public(globals())
+__all__ = [
+    "CosineAnnealingDecay", "CosineAnnealingWarmRestarts", "CyclicLR", "LinearLR", "OneCycleLR",
+]  # fmt: skip

@@ -4,7 +4,6 @@ import math
 from bisect import bisect_right
 from itertools import pairwise
 
-from ...core.prelude import public
 from .scheduler import LRScheduler, positive_int, schedule
 
 
@@ -15,7 +14,6 @@ def NoamDecay(d_model, warmup_steps, learning_rate=1.0, *, t):
     Source: Vaswani et al., "Attention Is All You Need", 2017, section 5.3.
     Paddle API `paddle.optimizer.lr.NoamDecay`.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.NoamDecay(d_model=4, warmup_steps=1)
     >>> rate.step()
     >>> rate()
@@ -30,9 +28,6 @@ def NoamDecay(d_model, warmup_steps, learning_rate=1.0, *, t):
 def PiecewiseDecay(boundaries, values, *, t):
     """values[i] from boundaries[i-1] up to, not including, boundaries[i].
 
-    Source: Paddle API `paddle.optimizer.lr.PiecewiseDecay`.
-
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.PiecewiseDecay([1], [0.1, 0.01])
     >>> first = rate()
     >>> rate.step()
@@ -49,10 +44,8 @@ def PiecewiseDecay(boundaries, values, *, t):
 
 @schedule
 def NaturalExpDecay(learning_rate, gamma, *, t):
-    """learning_rate · e^(-gamma · t). Source: Paddle API
-    `paddle.optimizer.lr.NaturalExpDecay`.
+    """learning_rate · e^(-gamma · t).
 
-    >>> import minipaddle as paddle
     >>> paddle.optimizer.lr.NaturalExpDecay(0.5, gamma=0.1)()
     0.5
     """
@@ -61,10 +54,8 @@ def NaturalExpDecay(learning_rate, gamma, *, t):
 
 @schedule
 def InverseTimeDecay(learning_rate, gamma, *, t):
-    """learning_rate / (1 + gamma · t). Source: Paddle API
-    `paddle.optimizer.lr.InverseTimeDecay`.
+    """learning_rate / (1 + gamma · t).
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.InverseTimeDecay(0.5, gamma=1.0)
     >>> rate.step()
     >>> rate()
@@ -77,9 +68,6 @@ def InverseTimeDecay(learning_rate, gamma, *, t):
 def PolynomialDecay(learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, *, t):
     """(learning_rate - end_lr) · (1 - t/decay_steps)^power + end_lr; with `cycle`, it starts again.
 
-    Source: Paddle API `paddle.optimizer.lr.PolynomialDecay`.
-
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.PolynomialDecay(1.0, decay_steps=2, end_lr=0.0)
     >>> rate.step()
     >>> rate()
@@ -100,7 +88,6 @@ class LinearWarmup(LRScheduler):
     Source: Goyal et al., "Accurate, Large Minibatch SGD", 2017, section 2.2.
     Paddle API `paddle.optimizer.lr.LinearWarmup`.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.LinearWarmup(0.5, warmup_steps=2, start_lr=0.0, end_lr=0.5)
     >>> rate.step()
     >>> rate()
@@ -139,10 +126,8 @@ class LinearWarmup(LRScheduler):
 
 @schedule
 def ExponentialDecay(learning_rate, gamma, *, t):
-    """learning_rate · gamma^t. Source: Paddle API
-    `paddle.optimizer.lr.ExponentialDecay`.
+    """learning_rate · gamma^t.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.ExponentialDecay(0.5, gamma=0.5)
     >>> rate.step()
     >>> rate()
@@ -162,10 +147,8 @@ def below_1(gamma):
 
 @schedule
 def MultiStepDecay(learning_rate, milestones, gamma=0.1, *, t):
-    """learning_rate · gamma^(number of milestones reached). Source: Paddle API
-    `paddle.optimizer.lr.MultiStepDecay`.
+    """learning_rate · gamma^(number of milestones reached).
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.MultiStepDecay(0.5, milestones=[1, 5], gamma=0.5)
     >>> rate.step()
     >>> rate()
@@ -180,10 +163,8 @@ def MultiStepDecay(learning_rate, milestones, gamma=0.1, *, t):
 
 @schedule
 def StepDecay(learning_rate, step_size, gamma=0.1, *, t):
-    """learning_rate · gamma^⌊t / step_size⌋. Source: Paddle API
-    `paddle.optimizer.lr.StepDecay`.
+    """learning_rate · gamma^⌊t / step_size⌋.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.StepDecay(0.5, step_size=1, gamma=0.5)
     >>> rate.step()
     >>> rate()
@@ -201,10 +182,8 @@ def factor(lr_lambda):
 
 @schedule
 def LambdaDecay(learning_rate, lr_lambda, *, t):
-    """learning_rate · lr_lambda(t). Source: Paddle API
-    `paddle.optimizer.lr.LambdaDecay`.
+    """learning_rate · lr_lambda(t).
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.LambdaDecay(0.5, lambda t: 0.5**t)
     >>> rate.step()
     >>> rate()
@@ -215,10 +194,8 @@ def LambdaDecay(learning_rate, lr_lambda, *, t):
 
 @schedule
 def MultiplicativeDecay(learning_rate, lr_lambda, *, t):
-    """learning_rate · lr_lambda(1) · … · lr_lambda(t). Source: Paddle API
-    `paddle.optimizer.lr.MultiplicativeDecay`.
+    """learning_rate · lr_lambda(1) · … · lr_lambda(t).
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.MultiplicativeDecay(0.5, lambda t: 0.5)
     >>> rate.step()
     >>> rate()
@@ -227,4 +204,8 @@ def MultiplicativeDecay(learning_rate, lr_lambda, *, t):
     return learning_rate * math.prod(map(factor(lr_lambda), range(1, t + 1)))
 
 
-__all__ = public(globals())
+__all__ = [
+    "ExponentialDecay", "InverseTimeDecay", "LambdaDecay", "LinearWarmup", "MultiStepDecay",
+    "MultiplicativeDecay", "NaturalExpDecay", "NoamDecay", "PiecewiseDecay", "PolynomialDecay",
+    "StepDecay",
+]  # fmt: skip

@@ -10,9 +10,7 @@ class ReduceOnPlateau(LRScheduler):
 
     Better means lower (`mode="min"`) or higher by `threshold`, relative ("rel") or absolute
     ("abs"). After a cut it waits `cooldown` calls. Call `step(metrics)`.
-    Source: Paddle API `paddle.optimizer.lr.ReduceOnPlateau`.
 
-    >>> import minipaddle as paddle
     >>> rate = paddle.optimizer.lr.ReduceOnPlateau(0.5, factor=0.5, patience=0)
     >>> for loss in (1.0, 1.0):
     ...     rate.step(loss)

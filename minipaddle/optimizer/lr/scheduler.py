@@ -63,9 +63,7 @@ class LRScheduler:
     """The base of every schedule: define `get_lr()` from `self.base_lr` and `self.last_epoch`.
 
     Call `step()` once an epoch (or a batch), after `optimizer.step()`.
-    Source: Paddle API `paddle.optimizer.lr.LRScheduler`.
 
-    >>> import minipaddle as paddle
     >>> class Halving(paddle.optimizer.lr.LRScheduler):
     ...     def get_lr(self):
     ...         return self.base_lr / 2**self.last_epoch

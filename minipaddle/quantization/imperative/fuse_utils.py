@@ -18,9 +18,7 @@ def fuse_layers(model, layers_to_fuse, inplace=False):
     A quantized network then rounds what the norm would have computed, and nothing is left to do
     between two products but a bias. The norm's place is taken by an `Identity`. A copy, unless
     `inplace`. Raises ValueError for a model in training mode, and for other layers.
-    Source: Paddle API `paddle.quantization.imperative.fuse_utils.fuse_layers`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.quantization.imperative.fuse_utils import fuse_layers
     >>> net = paddle.nn.Sequential(paddle.nn.Conv2D(1, 2, 3), paddle.nn.BatchNorm2D(2)).eval()
     >>> fused, x = fuse_layers(net, [["0", "1"]]), paddle.ones([1, 1, 3, 3])

@@ -13,9 +13,8 @@ class LeNet(nn.Layer):
     """Classes of grey images: [batch, 1, 28, 28] to [batch, num_classes].
 
     With `num_classes` 0 the features [batch, 16, 5, 5] come out instead. As in Paddle there is no
-    activation between the linear layers. Source: Paddle API `paddle.vision.models.LeNet`.
+    activation between the linear layers.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.vision.models.LeNet()
     >>> net(paddle.ones([2, 1, 28, 28])).shape
     [2, 10]

@@ -59,9 +59,8 @@ class MobileNetV2(nn.Layer):
     """Classes of images: [batch, 3, h, w] to [batch, num_classes]; made for 224 x 224.
 
     `scale` multiplies the channels. With `num_classes` 0 pooled features come out, without
-    `with_pool` the last maps. Source: Paddle API `paddle.vision.models.MobileNetV2`.
+    `with_pool` the last maps.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.vision.models.MobileNetV2(scale=0.25, num_classes=10)
     >>> net(paddle.ones([1, 3, 32, 32])).shape
     [1, 10]
@@ -92,9 +91,8 @@ class MobileNetV2(nn.Layer):
 
 
 def mobilenet_v2(pretrained=False, scale=1.0, **kwargs):
-    """`MobileNetV2`. Source: Paddle API `paddle.vision.models.mobilenet_v2`.
+    """`MobileNetV2`.
 
-    >>> import minipaddle as paddle
     >>> sum(p.size for p in paddle.vision.models.mobilenet_v2().parameters() if p.trainable)
     3504872
     """

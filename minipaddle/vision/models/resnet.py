@@ -107,9 +107,7 @@ class ResNet(nn.Layer):
     `block` is BasicBlock (depth 18, 34) or BottleneckBlock (50, 101, 152), whose inner 3x3
     convolution has `width` / 64 times the usual channels in `groups` groups. With `num_classes` 0
     pooled features come out, without `with_pool` the maps of the last stage.
-    Source: Paddle API `paddle.vision.models.ResNet`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.vision.models.resnet import BasicBlock, ResNet
     >>> net = ResNet(BasicBlock, 18, num_classes=0, with_pool=False)
     >>> net(paddle.ones([1, 3, 64, 64])).shape
@@ -149,7 +147,6 @@ class SmallResNet(nn.Layer):
     Three stages of `blocks` BasicBlocks with `width`, 2 * `width` and 4 * `width` channels; the
     depth is 6 * blocks + 2.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.vision.models.SmallResNet(blocks=1, width=4)
     >>> net(paddle.ones([2, 3, 32, 32])).shape
     [2, 10]
@@ -175,7 +172,6 @@ class SmallResNet(nn.Layer):
 def resnet_small(**kwargs):
     """The 14-layer `SmallResNet` for 32 x 32 images: 16, 32, 64 channels, two blocks each.
 
-    >>> import minipaddle as paddle
     >>> sum(p.size for p in paddle.vision.models.resnet_small().parameters() if p.trainable)
     175258
     """
@@ -183,9 +179,8 @@ def resnet_small(**kwargs):
 
 
 def resnet18(pretrained=False, **kwargs):
-    """`ResNet` of depth 18. Source: Paddle API `paddle.vision.models.resnet18`.
+    """`ResNet` of depth 18.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.models.resnet18(num_classes=10)(paddle.ones([1, 3, 32, 32])).shape
     [1, 10]
     """

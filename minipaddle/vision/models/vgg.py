@@ -19,9 +19,7 @@ class VGG(nn.Layer):
 
     `features` is a layer that gives 512 maps. With `num_classes` 0 there are no linear layers,
     without `with_pool` the maps are not brought to 7 x 7.
-    Source: Paddle API `paddle.vision.models.VGG`.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.vision.models.vgg11(num_classes=0, with_pool=False)
     >>> net(paddle.ones([1, 3, 32, 32])).shape
     [1, 512, 1, 1]
@@ -70,7 +68,6 @@ def of_depth(depth: int):
 
     Source: Paddle API `paddle.vision.models.{name}`.
 
-    >>> import minipaddle as paddle
     >>> net = paddle.vision.models.{name}(batch_norm=True, num_classes=0)
     >>> sum(isinstance(layer, paddle.nn.Conv2D) for layer in net.sublayers())
     {depth - 3}

@@ -9,9 +9,9 @@ __all__ = ["BaseTransform", "Compose"]
 
 
 class Compose:
-    """One transform after the other. Source: Paddle API `paddle.vision.transforms.Compose`.
+    """One transform after the other.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> T = paddle.vision.transforms
     >>> T.Compose([T.CenterCrop(2), T.ToTensor()])(numpy.ones([4, 4, 3])).shape
     [3, 2, 2]
@@ -38,10 +38,9 @@ class BaseTransform:
 
     Called with a tuple, a transform passes item k to `_apply_<keys[k]>`, and items beyond `keys`
     are returned unchanged; `keys` is ("image",) if absent. `_get_params(inputs)` is called once for
-    all of them; its result is `self.params`. Source: Paddle API
-    `paddle.vision.transforms.BaseTransform`.
+    all of them; its result is `self.params`.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> class Negative(paddle.vision.transforms.BaseTransform):
     ...     def _apply_image(self, img):
     ...         return 1 - img

@@ -5,7 +5,7 @@ Source: Paddle API `paddle.vision.transforms`.
 
 import math
 
-from ...core.prelude import public, value_error
+from ...core.prelude import value_error
 from ...tensor.generator import GENERATOR
 from . import functional as F
 from .base import BaseTransform
@@ -28,9 +28,7 @@ def below(n: int) -> int:
 class RandomHorizontalFlip(BaseTransform):
     """Left and right exchanged with probability `prob`.
 
-    Source: Paddle API `paddle.vision.transforms.RandomHorizontalFlip`.
-
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.RandomHorizontalFlip(1.0)(numpy.array([[1, 2]]))
     array([[2, 1]])
     """
@@ -53,9 +51,7 @@ class RandomHorizontalFlip(BaseTransform):
 class RandomVerticalFlip(RandomHorizontalFlip):
     """Top and bottom exchanged with probability `prob`.
 
-    Source: Paddle API `paddle.vision.transforms.RandomVerticalFlip`.
-
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.RandomVerticalFlip(1.0)(numpy.array([[1], [2]]))
     array([[2],
            [1]])
@@ -66,9 +62,8 @@ class RandomVerticalFlip(RandomHorizontalFlip):
 
 class RandomCrop(BaseTransform):
     """A part of `size` from anywhere, after `pad`ding if asked for; `pad_if_needed` widens a
-    picture that is too small. Source: Paddle API `paddle.vision.transforms.RandomCrop`.
+    picture that is too small.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.RandomCrop(8, padding=2)(paddle.ones([3, 8, 8])).shape
     [3, 8, 8]
     """
@@ -103,10 +98,8 @@ class RandomResizedCrop(BaseTransform):
 
     Its share of the area is drawn from `scale`, the logarithm of width / height from that of
     `ratio`; where ten draws do not fit, the largest central part of allowed proportions is taken.
-    Source: Paddle API `paddle.vision.transforms.RandomResizedCrop`; Szegedy et al., "Going deeper
-    with convolutions" (2014).
+    Source: Szegedy et al., "Going deeper with convolutions" (2014).
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.RandomResizedCrop(4)(paddle.ones([3, 8, 8])).shape
     [3, 4, 4]
     """
@@ -139,9 +132,8 @@ class RandomResizedCrop(BaseTransform):
 class RandomRotation(BaseTransform):
     """Turned by an angle drawn from `degrees` (low, high); one number is (-degrees, degrees).
 
-    The rest is as in `rotate`. Source: Paddle API `paddle.vision.transforms.RandomRotation`.
+    The rest is as in `rotate`.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.RandomRotation(30)(paddle.ones([3, 8, 8])).shape
     [3, 8, 8]
     """
@@ -196,9 +188,6 @@ class Factor(BaseTransform):
 class BrightnessTransform(Factor):
     """`adjust_brightness` by a random factor: of 1 - value to 1 + value, or of `value` (low, high).
 
-    Source: Paddle API `paddle.vision.transforms.BrightnessTransform`.
-
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.BrightnessTransform((0.5, 0.5))(paddle.ones([1, 1, 1])).item()
     0.5
     """
@@ -209,9 +198,6 @@ class BrightnessTransform(Factor):
 class ContrastTransform(Factor):
     """`adjust_contrast` by a random factor: of 1 - value to 1 + value, or of `value` (low, high).
 
-    Source: Paddle API `paddle.vision.transforms.ContrastTransform`.
-
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.ContrastTransform(0.4)(paddle.ones([3, 1, 1])).shape
     [3, 1, 1]
     """
@@ -222,9 +208,6 @@ class ContrastTransform(Factor):
 class SaturationTransform(Factor):
     """Distances from grey times a random factor: of 1 - value to 1 + value, or of `value`.
 
-    Source: Paddle API `paddle.vision.transforms.SaturationTransform`.
-
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.SaturationTransform(0.4)(paddle.ones([3, 1, 1])).shape
     [3, 1, 1]
     """
@@ -235,9 +218,6 @@ class SaturationTransform(Factor):
 class HueTransform(Factor):
     """`adjust_hue` by a random part of a turn: of -value to value, or of `value` (low, high).
 
-    Source: Paddle API `paddle.vision.transforms.HueTransform`.
-
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.HueTransform(0.4)(paddle.ones([3, 1, 1])).shape
     [3, 1, 1]
     """
@@ -250,9 +230,7 @@ class ColorJitter(BaseTransform):
     """Brightness, contrast, saturation and hue changed at random, in random order.
 
     Each argument is that of the transform of its name; 0 changes nothing.
-    Source: Paddle API `paddle.vision.transforms.ColorJitter`.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.ColorJitter(0.4, 0.4, 0.4, 0.1)(paddle.ones([3, 2, 2])).shape
     [3, 2, 2]
     """
@@ -275,4 +253,8 @@ class ColorJitter(BaseTransform):
         return img
 
 
-__all__ = public(globals())
+__all__ = [
+    "BrightnessTransform", "ColorJitter", "ContrastTransform", "HueTransform", "RandomCrop",
+    "RandomHorizontalFlip", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip",
+    "SaturationTransform",
+]  # fmt: skip

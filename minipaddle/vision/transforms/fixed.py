@@ -12,9 +12,9 @@ __all__ = ["CenterCrop", "Grayscale", "Normalize", "Pad", "Resize", "ToTensor", 
 
 
 class ToTensor(BaseTransform):
-    """`to_tensor` as a transform. Source: Paddle API `paddle.vision.transforms.ToTensor`.
+    """`to_tensor` as a transform.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.ToTensor()(numpy.ones([4, 5], "uint8")).shape
     [1, 4, 5]
     """
@@ -28,9 +28,8 @@ class ToTensor(BaseTransform):
 
 
 class Normalize(BaseTransform):
-    """`normalize` as a transform. Source: Paddle API `paddle.vision.transforms.Normalize`.
+    """`normalize` as a transform.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.Normalize([1.0], [2.0])(paddle.full([1, 1, 2], 5.0)).tolist()
     [[[2.0, 2.0]]]
     """
@@ -46,9 +45,7 @@ class Normalize(BaseTransform):
 class Transpose(BaseTransform):
     """Axes in another order, [h, w, channels] to [channels, h, w] if none is given.
 
-    Source: Paddle API `paddle.vision.transforms.Transpose`.
-
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.Transpose()(numpy.ones([4, 5, 3])).shape
     (3, 4, 5)
     """
@@ -64,9 +61,8 @@ class Transpose(BaseTransform):
 
 
 class Resize(BaseTransform):
-    """`resize` as a transform. Source: Paddle API `paddle.vision.transforms.Resize`.
+    """`resize` as a transform.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.Resize(4)(paddle.ones([3, 8, 16])).shape
     [3, 4, 8]
     """
@@ -80,9 +76,8 @@ class Resize(BaseTransform):
 
 
 class CenterCrop(BaseTransform):
-    """`center_crop` as a transform. Source: Paddle API `paddle.vision.transforms.CenterCrop`.
+    """`center_crop` as a transform.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.CenterCrop((2, 4))(paddle.ones([3, 8, 8])).shape
     [3, 2, 4]
     """
@@ -96,9 +91,8 @@ class CenterCrop(BaseTransform):
 
 
 class Pad(BaseTransform):
-    """`pad` as a transform. Source: Paddle API `paddle.vision.transforms.Pad`.
+    """`pad` as a transform.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.Pad(1)(paddle.ones([3, 8, 8])).shape
     [3, 10, 10]
     """
@@ -112,9 +106,8 @@ class Pad(BaseTransform):
 
 
 class Grayscale(BaseTransform):
-    """`to_grayscale` as a transform. Source: Paddle API `paddle.vision.transforms.Grayscale`.
+    """`to_grayscale` as a transform.
 
-    >>> import minipaddle as paddle
     >>> paddle.vision.transforms.Grayscale()(paddle.ones([3, 8, 8])).shape
     [1, 8, 8]
     """

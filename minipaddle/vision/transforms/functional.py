@@ -7,17 +7,17 @@ import math
 
 import numpy
 
-from ...core.prelude import Tensor, public, require_one_of, value_error
+from ...core.prelude import Tensor, require_one_of, value_error
 from .pictures import brightest, describe_no_picture, in_kind, is_pil, on_pictures, open_picture
 
 # ---- to numbers ------------------------------------------------------------------------------
 
 
 def to_tensor(pic, data_format="CHW"):
-    """A Tensor [channels, h, w] (or [h, w, channels] for "HWC") of a picture; uint8 becomes
-    float32 of 0..1, another dtype stays. Source: Paddle API `paddle.vision.transforms.to_tensor`.
+    """A Tensor [channels, h, w] (or [h, w, channels] for "HWC") of a picture; uint8 becomes float32
+    of 0..1, another dtype stays.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> white = numpy.full([2, 2, 3], 255, "uint8")
     >>> paddle.vision.transforms.to_tensor(white).shape
     [3, 2, 2]
@@ -34,10 +34,9 @@ def normalize(img, mean, std, data_format="CHW", to_rgb=False):
     """(img - mean) / std, channel by channel; arrays become float32.
 
     `mean` and `std` are numbers or one for each channel; `data_format` says where channels are;
-    `to_rgb` reverses their order first. Source: Paddle API
-    `paddle.vision.transforms.normalize`.
+    `to_rgb` reverses their order first.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.normalize(numpy.ones([1, 1, 2]), 0.5, 0.25)
     array([[[2., 2.]]], dtype=float32)
     """
@@ -70,9 +69,9 @@ def channels_axis(data_format: str) -> int:
 
 @on_pictures
 def hflip(img):
-    """Left and right exchanged. Source: Paddle API `paddle.vision.transforms.hflip`.
+    """Left and right exchanged.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.hflip(numpy.array([[1, 2], [3, 4]]))
     array([[2, 1],
            [4, 3]])
@@ -82,9 +81,9 @@ def hflip(img):
 
 @on_pictures
 def vflip(img):
-    """Top and bottom exchanged. Source: Paddle API `paddle.vision.transforms.vflip`.
+    """Top and bottom exchanged.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.vflip(numpy.array([[1, 2], [3, 4]]))
     array([[3, 4],
            [1, 2]])
@@ -97,9 +96,8 @@ def crop(img, top, left, height, width):
     """The part of `height` x `width` whose corner is at row `top` and column `left`.
 
     Raises ValueError where that reaches beyond the picture.
-    Source: Paddle API `paddle.vision.transforms.crop`.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.crop(numpy.array([[1, 2], [3, 4]]), 0, 1, 2, 1)
     array([[2],
            [4]])
@@ -117,9 +115,7 @@ def crop(img, top, left, height, width):
 def center_crop(img, output_size):
     """The middle, of `output_size` (height, width) or one number for both.
 
-    Source: Paddle API `paddle.vision.transforms.center_crop`.
-
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.center_crop(numpy.arange(9).reshape(3, 3), 1)
     array([[4]])
     """
@@ -143,9 +139,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):
     right, bottom). `fill` (a number or one for each channel) is its colour in mode "constant";
     "edge" repeats the outermost pixels, "reflect" and "symmetric" mirror, without and with them.
 
-    Source: Paddle API `paddle.vision.transforms.pad`.
-
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.pad(numpy.array([[1, 2]]), [1, 0])
     array([[0, 1, 2, 0]])
     """
@@ -180,9 +174,8 @@ def resize(img, size, interpolation="bilinear"):
 
     Pixels are squares with the value at their centre, "nearest" takes the pixel at a square's
     corner, as in Paddle; "bicubic" draws cubic splines. Nothing is averaged when shrinking.
-    Source: Paddle API `paddle.vision.transforms.resize`.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.resize(numpy.array([[0.0, 1.0]]), (1, 4))
     array([[0.  , 0.25, 0.75, 1.  ]])
     """
@@ -208,9 +201,8 @@ def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=
 
     `expand` makes room for the corners (and turns about the middle); `fill` (a number or one for
     each channel) fills the places outside the picture.
-    Source: Paddle API `paddle.vision.transforms.rotate`.
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.rotate(numpy.array([[1, 2], [3, 4]]), 90)
     array([[2, 4],
            [1, 3]])
@@ -269,9 +261,7 @@ def blend(img, other, factor):
 def to_grayscale(img, num_output_channels=1):
     """Luminance, in one channel or repeated in three.
 
-    Source: Paddle API `paddle.vision.transforms.to_grayscale`.
-
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.to_grayscale(numpy.array([[[255, 0, 0]]], "uint8"))
     array([[[76]]], dtype=uint8)
     """
@@ -284,9 +274,7 @@ def to_grayscale(img, num_output_channels=1):
 def adjust_brightness(img, brightness_factor):
     """Every value times `brightness_factor`: 0 is black, 1 the picture itself.
 
-    Source: Paddle API `paddle.vision.transforms.adjust_brightness`.
-
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.adjust_brightness(numpy.array([[100, 200]], "uint8"), 1.5)
     array([[150, 255]], dtype=uint8)
     """
@@ -297,9 +285,7 @@ def adjust_brightness(img, brightness_factor):
 def adjust_contrast(img, contrast_factor):
     """Distances from the mean luminance times `contrast_factor`: 0 is all grey, 1 the picture.
 
-    Source: Paddle API `paddle.vision.transforms.adjust_contrast`.
-
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.adjust_contrast(numpy.array([[100, 200]], "uint8"), 0.5)
     array([[125, 175]], dtype=uint8)
     """
@@ -322,10 +308,9 @@ def factor(value):
 def adjust_hue(img, hue_factor):
     """Colours moved around the circle by `hue_factor` turns, from -0.5 to 0.5; greys stay.
 
-    Source: Paddle API `paddle.vision.transforms.adjust_hue`; Smith, "Color gamut transform pairs"
-    (1978).
+    Source: Smith, "Color gamut transform pairs" (1978).
 
-    >>> import minipaddle as paddle, numpy
+    >>> import numpy
     >>> paddle.vision.transforms.adjust_hue(numpy.array([[[255, 0, 0]]], "uint8"), 1 / 3)
     array([[[  0, 255,   0]]], dtype=uint8)
     """
@@ -358,4 +343,7 @@ def from_hue(hue, most, spread):
     return most[..., None] - spread[..., None] * numpy.stack(fall, -1)
 
 
-__all__ = public(globals())
+__all__ = [
+    "adjust_brightness", "adjust_contrast", "adjust_hue", "center_crop", "crop", "hflip",
+    "normalize", "pad", "resize", "rotate", "to_grayscale", "to_tensor", "vflip",
+]  # fmt: skip

@@ -17,7 +17,6 @@ def plan_map(found: Planned, title: str = "") -> Picture:
 
     found: what `distributed.planner.plan` returns
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import viz
     >>> from minipaddle.distributed.planner import Limits, plan
     >>> from minipaddle.distributed.simulator import cluster_named

@@ -9,8 +9,6 @@ class ElasticLevel(IntEnum):
     """What `launch --elastic_level` starts after ranks were killed: FAULT_TOLERANCE (1) as many as
     before, ELASTIC (2) those that are left.
 
-    Source: Paddle API `paddle.distributed.fleet.elastic.manager.ElasticLevel`.
-
     >>> from minipaddle.distributed.fleet.elastic import ElasticLevel
     >>> ElasticLevel(2).name
     'ELASTIC'

@@ -35,7 +35,6 @@ def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
     `load_state_dict` and `save_state_dict` raise.
 
     >>> import tempfile
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.fleet import elastic
     >>> folder = tempfile.mkdtemp()
     >>> def train(total):

@@ -68,11 +68,9 @@ class ColumnParallelLinear(CutLinear):
 
     `weight` [in_features, out_features] and `bias` (with `has_bias` alone) are cut along
     out_features. With `gather_output` each rank gets all columns, otherwise they stay in pieces.
-    `fuse_matmul_bias` changes nothing here: a compiled program fuses them. All ranks begin with
-    the weights of rank 0. Source: Paddle API
-    `paddle.distributed.fleet.meta_parallel.ColumnParallelLinear`.
+    `fuse_matmul_bias` changes nothing here: a compiled program fuses them. All ranks begin with the
+    weights of rank 0.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     strategy = fleet.DistributedStrategy()
@@ -111,10 +109,8 @@ class RowParallelLinear(CutLinear):
 
     `weight` [in_features, out_features] is cut along in_features, `bias` is whole. If
     `input_is_parallel`, x is in pieces along its last axis already; otherwise each rank takes its
-    columns of x, which moves nothing. `fuse_matmul_bias` changes nothing here. Source: Paddle API
-    `paddle.distributed.fleet.meta_parallel.RowParallelLinear`.
+    columns of x, which moves nothing. `fuse_matmul_bias` changes nothing here.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     strategy = fleet.DistributedStrategy()
@@ -155,9 +151,7 @@ class VocabParallelEmbedding(OnMesh, Embedding):
 
     A rank gives zeros for rows that it does not have; the terms are added. A last layer that takes
     `weight.t()` has scores in pieces along the vocabulary, as `ParallelCrossEntropy` takes them.
-    Source: Paddle API `paddle.distributed.fleet.meta_parallel.VocabParallelEmbedding`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     strategy = fleet.DistributedStrategy()
@@ -183,11 +177,9 @@ class VocabParallelEmbedding(OnMesh, Embedding):
 class ParallelCrossEntropy(OnMesh, Layer):
     """-log softmax(input) at the label, of scores in pieces along the classes; none is gathered.
 
-    input: [..., classes]; label: class numbers [...] or [..., 1]; the loss is [..., 1], and 0
-    where the label is `ignore_index`. Source: Paddle API
-    `paddle.distributed.fleet.meta_parallel.ParallelCrossEntropy`.
+    input: [..., classes]; label: class numbers [...] or [..., 1]; the loss is [..., 1], and 0 where
+    the label is `ignore_index`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> def work():
     ...     strategy = fleet.DistributedStrategy()

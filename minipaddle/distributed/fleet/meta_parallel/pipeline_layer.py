@@ -20,9 +20,6 @@ from ..topology import get_hybrid_communicate_group
 class LayerDesc:
     """A layer to build: its class, and what the class takes. Only the stage that has it builds it.
 
-    Source: Paddle API `paddle.distributed.fleet.meta_parallel.LayerDesc`.
-
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> fleet.meta_parallel.LayerDesc(paddle.nn.Linear, 4, 2).build_layer()
     Linear(in_features=4, out_features=2, dtype=float32)
@@ -46,9 +43,7 @@ class SharedLayerDesc(LayerDesc):
 
     forward_func: called with the layer and its input, instead of the layer's `forward`
     shared_weight_attr: the name of the weight, or of several, that all have in common
-    Source: Paddle API `paddle.distributed.fleet.meta_parallel.SharedLayerDesc`.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed.fleet.meta_parallel import SharedLayerDesc
     >>> head = lambda layer, x: paddle.matmul(x, layer.weight, transpose_y=True)
     >>> SharedLayerDesc("words", paddle.nn.Embedding, head, "weight", 10, 4).layer_name
@@ -97,11 +92,9 @@ class PipelineLayer(Layer):
     recompute_interval: as many layers keep their input alone, and compute again; 0: none do
     num_virtual_pipeline_stages: the parts of each stage, for the schedule VPP
 
-    Layers have the names of their numbers in the row, whatever stage they are in. Raises
-    ValueError for stages without a layer. `use_cudagraph` and `recompute_ctx` change nothing here.
-    Source: Paddle API `paddle.distributed.fleet.meta_parallel.PipelineLayer`.
+    Layers have the names of their numbers in the row, whatever stage they are in. Raises ValueError
+    for stages without a layer. `use_cudagraph` and `recompute_ctx` change nothing here.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> from minipaddle.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
     >>> def work():

@@ -20,10 +20,8 @@ class PipelineParallel(Layer):
     whole batch: losses and gradients are means over the micro-batches. Layers see micro-batches:
     the moments of a batch norm are those of one. Along dp and sharding each rank has a batch of its
     own, along mp the same one; along sep, too, of which each computes its part of axis 1, the
-    sequence. Source: Paddle API
-    `paddle.distributed.fleet.meta_parallel.PipelineParallel`.
+    sequence.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle.distributed import fleet
     >>> from minipaddle.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
     >>> def work():
@@ -69,9 +67,8 @@ class PipelineParallel(Layer):
         if they are given; the same in all stages.
 
         data: (inputs, labels): a tensor of [accumulate_steps · micro_batch_size, …], or a tuple of
-            them, each. The first stage reads the inputs, the last one the labels.
+        them, each. The first stage reads the inputs, the last one the labels.
         return_micro_batch_loss: return the losses of the micro-batches, [accumulate_steps]
-        Source: Paddle API `paddle.distributed.fleet.meta_parallel.PipelineParallel.train_batch`.
         """
         losses = self.forward_backward_pipeline(data, scaler, loss_fn_idx)
         self.pipeline.step(optimizer, scaler)
@@ -82,8 +79,7 @@ class PipelineParallel(Layer):
 
     def forward_backward_pipeline(self, data, scaler=None, loss_fn_idx=0) -> Tensor:
         """The losses of the micro-batches [accumulate_steps], after the backward of the batch: the
-        gradients wait in `.grad`. Source: Paddle API
-        `paddle.distributed.fleet.meta_parallel.PipelineParallel.forward_backward_pipeline`.
+        gradients wait in `.grad`.
         """
         if loss_fn_idx:
             raise not_supported(
@@ -99,8 +95,7 @@ class PipelineParallel(Layer):
 
     def eval_batch(self, data, compute_loss=False, loss_fn_idx=0):
         """The loss of a batch in all stages if `compute_loss`, else the result of the last layer:
-        in the last part's stage, None elsewhere. No weight changes. Source: Paddle API
-        `paddle.distributed.fleet.meta_parallel.PipelineParallel.eval_batch`.
+        in the last part's stage, None elsewhere. No weight changes.
         """
         self.eval()
         found = self.run(data, compute_loss)

@@ -20,8 +20,6 @@ MODEL_PARALLEL_RNG = "model_parallel_rng"
 class RNGStatesTracker:
     """Names of random states with their seeds; see the module for why no draw depends on them.
 
-    Source: Paddle API `paddle.distributed.fleet.meta_parallel.RNGStatesTracker`.
-
     >>> from minipaddle.distributed import fleet
     >>> tracker = fleet.meta_parallel.RNGStatesTracker()
     >>> tracker.add("local", 7)
@@ -65,8 +63,7 @@ tracker = per_rank(RNGStatesTracker())
 
 
 def get_rng_state_tracker() -> RNGStatesTracker:
-    """The states of this rank. Source: Paddle API
-    `paddle.distributed.fleet.meta_parallel.get_rng_state_tracker`.
+    """The states of this rank.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.meta_parallel.get_rng_state_tracker().get_states_tracker()
@@ -76,10 +73,8 @@ def get_rng_state_tracker() -> RNGStatesTracker:
 
 
 def model_parallel_random_seed(seed=None) -> None:
-    """Start the generator, with the same seed in all ranks (2048 for None). Source: Paddle API
-    `paddle.distributed.fleet.meta_parallel.model_parallel_random_seed`.
+    """Start the generator, with the same seed in all ranks (2048 for None).
 
-    >>> import minipaddle as paddle
     >>> def work():
     ...     paddle.distributed.fleet.meta_parallel.model_parallel_random_seed(3)
     ...     return paddle.rand([1]).item()

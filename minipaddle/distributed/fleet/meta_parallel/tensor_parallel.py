@@ -14,10 +14,8 @@ class TensorParallel(Layer):
 
     Inputs are tensors in pieces, the batch cut along dp and sharding; only where mp alone has
     several ranks, these may pass the same tensor. `strategy=` is Paddle's, and changes nothing:
-    that of `fleet.init` counts. Source: Paddle API
-    `paddle.distributed.fleet.meta_parallel.TensorParallel`.
+    that of `fleet.init` counts.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import distributed as dist
     >>> from minipaddle.distributed import fleet
     >>> def work():

@@ -12,7 +12,6 @@ def fused_allreduce_gradients(parameter_list, hcg=None) -> None:
 
     Programs call it after a backward of which `DataParallel` saw nothing, as under `no_sync`.
 
-    >>> import minipaddle as paddle
     >>> import minipaddle.distributed as dist
     >>> from minipaddle.distributed.fleet.utils.hybrid_parallel_util import (
     ...     fused_allreduce_gradients)

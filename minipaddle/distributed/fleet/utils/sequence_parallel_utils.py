@@ -25,31 +25,23 @@ def moved(x, placement, what: str):
 
 
 def scatter(input):
-    """The tensor in pieces along axis 0. Source: Paddle API
-    `paddle.distributed.fleet.utils.sequence_parallel_utils.scatter`.
-    """
+    """The tensor in pieces along axis 0."""
     return ScatterOp.apply(input)
 
 
 def all_gather(input):
-    """The whole of a tensor in pieces, in each rank. Source: Paddle API
-    `paddle.distributed.fleet.utils.sequence_parallel_utils.all_gather`.
-    """
+    """The whole of a tensor in pieces, in each rank."""
     return AllGatherOp.apply(input)
 
 
 def reduce_scatter(input):
-    """The sum of terms in pieces along axis 0. Source: Paddle API
-    `paddle.distributed.fleet.utils.sequence_parallel_utils.reduce_scatter`.
-    """
+    """The sum of terms in pieces along axis 0."""
     return ReduceScatterOp.apply(input)
 
 
 class ScatterOp:
-    """From the whole in each rank to pieces along an axis; the gradient is gathered. Source: Paddle
-    API `paddle.distributed.fleet.utils.sequence_parallel_utils.ScatterOp`.
+    """From the whole in each rank to pieces along an axis; the gradient is gathered.
 
-    >>> import minipaddle as paddle
     >>> from minipaddle import distributed as dist
     >>> from minipaddle.distributed import fleet
     >>> def work():
@@ -73,9 +65,7 @@ class ScatterOp:
 
 
 class GatherOp:
-    """From pieces to the whole in each rank; of the gradient each takes its piece. Source: Paddle
-    API `paddle.distributed.fleet.utils.sequence_parallel_utils.GatherOp`.
-    """
+    """From pieces to the whole in each rank; of the gradient each takes its piece."""
 
     @staticmethod
     def apply(input, axis=0):
@@ -84,9 +74,7 @@ class GatherOp:
 
 
 class AllGatherOp:
-    """From pieces to the whole in each rank; the gradient's terms are reduce-scattered. Source:
-    Paddle API `paddle.distributed.fleet.utils.sequence_parallel_utils.AllGatherOp`.
-    """
+    """From pieces to the whole in each rank; the gradient's terms are reduce-scattered."""
 
     @staticmethod
     @slot("fleet.all_gather")
@@ -96,9 +84,7 @@ class AllGatherOp:
 
 
 class ReduceScatterOp:
-    """From terms to pieces of their sum along axis 0; the gradient is gathered. Source: Paddle API
-    `paddle.distributed.fleet.utils.sequence_parallel_utils.ReduceScatterOp`.
-    """
+    """From terms to pieces of their sum along axis 0; the gradient is gathered."""
 
     @staticmethod
     def apply(input):
@@ -108,8 +94,7 @@ class ReduceScatterOp:
 
 class ColumnSequenceParallelLinear(ColumnParallelLinear):
     """`ColumnParallelLinear` of a sequence in pieces, which it gathers first; the result stays in
-    pieces along its last axis: `gather_output=True` is refused, as in Paddle. Source: Paddle API
-    `paddle.distributed.fleet.utils.sequence_parallel_utils.ColumnSequenceParallelLinear`.
+    pieces along its last axis: `gather_output=True` is refused, as in Paddle.
     """
 
     def __init__(
@@ -133,8 +118,7 @@ class ColumnSequenceParallelLinear(ColumnParallelLinear):
 
 class RowSequenceParallelLinear(RowParallelLinear):
     """`RowParallelLinear` whose sum is reduce-scattered along axis 0, the sequence: x is in pieces
-    along its last axis (`input_is_parallel=True`, as in Paddle). Source: Paddle API
-    `paddle.distributed.fleet.utils.sequence_parallel_utils.RowSequenceParallelLinear`.
+    along its last axis (`input_is_parallel=True`, as in Paddle).
     """
 
     result = Shard(0)
@@ -155,16 +139,13 @@ class RowSequenceParallelLinear(RowParallelLinear):
 
 def mark_as_sequence_parallel_parameter(parameter) -> None:
     """Note that each rank uses a parameter with a piece of the sequence. Its gradient's terms are
-    added without the note. Source: Paddle API
-    `paddle.distributed.fleet.utils.sequence_parallel_utils.mark_as_sequence_parallel_parameter`.
+    added without the note.
     """
     parameter.sequence_parallel = True
 
 
 def is_sequence_parallel_parameter(parameter) -> bool:
-    """Whether a parameter was marked. Source: Paddle API
-    `paddle.distributed.fleet.utils.sequence_parallel_utils.is_sequence_parallel_parameter`.
-    """
+    """Whether a parameter was marked."""
     return getattr(parameter, "sequence_parallel", False)
 
 
