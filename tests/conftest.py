@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from numpy._core._multiarray_umath import __cpu_features__
 
 from tests.coverage_table import CONTEXT, tests_of
 
@@ -16,6 +17,10 @@ sys.modules.setdefault("rfc3987_syntax", None)  # two seconds of grammars that n
 os.environ.setdefault("MINIPADDLE_TUNED", "0")
 os.environ.setdefault("MINIPADDLE_BACKEND", "interpreter")
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(Path.cwd() / ".pytest_cache/hypothesis"))
+if __cpu_features__["AVX512F"]:  # PyTorch, an oracle, rounds and treats NaN as with AVX2
+    os.environ.setdefault("ATEN_CPU_CAPABILITY", "avx2")
+    os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+    os.environ.setdefault("MKL_ENABLE_INSTRUCTIONS", "AVX2")
 
 gc.disable()  # until everything is collected: tests and modules live as long as the process
 
