@@ -5,12 +5,19 @@ from __future__ import annotations
 from ..engine.core.dim import same
 from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec
+from ..engine.ops.contraction import contraction
 from ..engine.ops.nn import rows
 
 
-@opaque(promote=True)
-def linear(m, x, weight, *, transpose=False):
+@contraction
+def linear(x, weight, *, transpose=False):
     """x @ weight over the last axis of x (or x @ weightᵀ), as one product of two matrices."""
+    rows = names(x.ndim - 1)
+    return f"{rows}k,{'nk' if transpose else 'kn'}->{rows}n"
+
+
+@linear.compute
+def _(m, x, weight, *, transpose=False):
     y = m.matmul(x if x.ndim == 2 else rows(m, x), weight.T if transpose else weight)
     return y if x.ndim == 2 else m.reshape(y, (*x.shape[:-1], y.shape[-1]))
 
@@ -26,13 +33,16 @@ def _(x, weight, *, transpose=False):
     return Spec((*x.shape[:-1], weight.shape[0 if transpose else 1]), x.dtype)
 
 
-@opaque(promote=True)
-def summed_outer(m, x, y):
+@contraction
+def summed_outer(x, y):
     """Σ xᵢ yᵢᵀ over all rows of x and y: the derivative of a product by its weight."""
+    return f"{names(x.ndim - 1)}m,{names(x.ndim - 1)}n->mn"
+
+
+@summed_outer.compute
+def _(m, x, y):
     return m.matmul(x.T, y) if x.ndim == 2 else m.matmul(rows(m, x).T, rows(m, y))
 
-
-summed_outer.shape(lambda x, y: Spec((x.shape[-1], y.shape[-1]), x.dtype))
 
 # The two are closed under differentiation: each is the other's derivative.
 linear.vjp(
@@ -61,15 +71,6 @@ def _(x, weight, bias):
     return spec
 
 
-linear.shards(
-    lambda x, weight, transpose: (
-        f"{names(x.ndim - 1)}k,{'nk' if transpose else 'kn'}->{names(x.ndim - 1)}n"
-    ),
-    linear=("x", "weight"),
-)
-summed_outer.shards(
-    lambda x, y: f"{names(x.ndim - 1)}m,{names(x.ndim - 1)}n->mn", linear=("x", "y")
-)
 affine.vjp(
     x=lambda g, weight: linear(g, weight, transpose=True),
     weight=lambda g, x: summed_outer(x, g),

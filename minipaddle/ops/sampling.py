@@ -78,6 +78,6 @@ blend_weight_grad.vjp(
     x=lambda weight, x_spec, place, g: blend_input_grad(g, place, weight, size=x_spec.shape[2]),
     g=lambda weight, x, place: blend(x, place, weight),
 )
-blend.shards(lambda *xs: "bc.,bkp,bkp->bcp", linear=("x", "weight"))
-blend_input_grad.shards(lambda *xs, size: "bcp,bkp,bkp->bc.", linear=("g", "weight"))
-blend_weight_grad.shards(lambda *xs: "bc.,bkp,bcp->bkp", linear=("x", "g"))
+blend.shards(lambda *xs: "bc.,bkp,bkp->bcp", multilinear="x,weight")
+blend_input_grad.shards(lambda *xs, size: "bcp,bkp,bkp->bc.", multilinear="g,weight")
+blend_weight_grad.shards(lambda *xs: "bc.,bkp,bcp->bkp", multilinear="x,g")

@@ -72,4 +72,4 @@ weight_only_matmul.vjp(
         g, transpose(floats(w, scale, bits).astype(g.spec.dtype), perm=(1, 0))
     )
 )
-weight_only_matmul.shards(lambda x, w, scale, *, bits: "m.,..,..->m.", linear=("x",))
+weight_only_matmul.shards(lambda x, w, scale, *, bits: "m.,..,..->m.", linear="x")

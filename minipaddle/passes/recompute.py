@@ -49,7 +49,7 @@ def seconds(record: Record) -> float:
     made = specs_of(record)
     moved = sum(s.nbytes for s in (*tensors, *made)) / BYTES_PER_SECOND
     large = sorted((s.size for s in tensors), reverse=True)[:2]
-    if record.op.kind == "opaque" and len(large) == 2:
+    if record.op.kind in ("opaque", "contraction") and len(large) == 2:
         return moved + sqrt(large[0] * large[1] * made[0].size) / PRODUCTS_PER_SECOND
     return moved
 

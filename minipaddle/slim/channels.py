@@ -27,7 +27,6 @@ from ..engine.ops.movement import broadcast_to
 from ..engine.passes.decompose import decompose
 from ..engine.passes.lifetimes import specs_of
 from ..engine.sharding.letters import Axis, Rule, rule_of
-from ..ops.affine import linear
 
 Value = tuple[Record, int]
 """A record, and the number of its result."""
@@ -309,7 +308,7 @@ def work_of(program: Program) -> int:
     for record in program.records:
         if record.op is conv:
             total += record.spec.size * prod(inputs_of(record)[1].shape[1:])
-        elif record.op is linear or (record.op.linear and record.op.kind == "opaque"):
+        elif record.op.linear and record.op.kind in ("opaque", "contraction"):
             rule = letters_of(record)
             if rule and all(isinstance(s, Spec) for s in inputs_of(record)):
                 sizes = {a.letter: n for axes, s in zip(rule.inputs, inputs_of(record))

@@ -4,10 +4,10 @@ A tensor goes through with a string of labels, one for each axis. Two tensors ar
 time, from the left: what both have and nobody needs again is summed by a matrix product.
 """
 
-import math
 from collections import Counter
 
-from ..core.prelude import as_operator, creation, linalg, movement, reduction, value_error
+from ..core.prelude import as_operator, creation, movement, reduction, value_error
+from ..engine.ops import contraction
 from ..ops import arrangement
 
 __all__ = ["einsum"]
@@ -35,7 +35,7 @@ def einsum(equation, *operands):
     result, have = terms[0]
     for k, (x, labels) in enumerate(terms[1:], start=2):
         needed = set(output).union(*(later for _, later in terms[k:]))
-        result, have = contract(result, have, x, labels, needed)
+        result, have = join(result, have, x, labels, needed)
     if len(terms) == 1 and set(have) == set(output):  # nothing is computed: not a view of it
         result = creation.assign(result)
     result, have = sum_out(result, have, set(output))
@@ -111,29 +111,10 @@ def sum_out(x, labels: str, needed: set) -> tuple:
     return reduction.sum(x, axis=axes, keepdim=False), "".join(c for c in labels if c in needed)
 
 
-def contract(x, xs: str, y, ys: str, needed: set) -> tuple:
+def join(x, xs: str, y, ys: str, needed: set) -> tuple:
     """The product of two operands, summed over the labels that no later operand needs."""
     x, xs = sum_out(x, xs, needed | set(ys))
     y, ys = sum_out(y, ys, needed | set(xs))
-    both = [c for c in xs if c in ys]
-    batch = "".join(c for c in both if c in needed)
-    inner = "".join(c for c in both if c not in needed)
-    left = "".join(c for c in xs if c not in ys)
-    right = "".join(c for c in ys if c not in xs)
-    a, b = arrange(x, xs, batch, left, inner), arrange(y, ys, batch, inner, right)
-    product = linalg.matmul(a, b) if inner else a * b
-    size = dict(zip(xs + ys, x.spec.shape + y.spec.shape, strict=True))
-    labels = batch + left + right
-    return movement.reshape(product, shape=tuple(size[c] for c in labels)), labels
-
-
-def arrange(x, labels: str, *groups: str):
-    """x with its axes in the order of three groups of labels, the last two merged to one axis each.
-
-    A matrix product (or a product of a column and a row) for every label of the first group.
-    """
-    batch, rows, columns = groups
-    size = dict(zip(labels, x.spec.shape, strict=True))
-    x = movement.transpose(x, perm=tuple(labels.index(c) for c in batch + rows + columns))
-    merged = (math.prod(size[c] for c in group) for group in (rows, columns))
-    return movement.reshape(x, shape=(*(size[c] for c in batch), *merged))
+    both = [c for c in xs if c in ys and c in needed]
+    labels = "".join([*both, *(c for c in xs if c not in ys), *(c for c in ys if c not in xs)])
+    return contraction.contract(contraction.VARS, x, y, f"{xs},{ys}->{labels}"), labels

@@ -11,7 +11,7 @@ import pytest
 from .test_layers import PACKAGE, imports, sources
 
 ENGINE = PACKAGE / "engine"
-MOST = 13_200
+MOST = 13_500
 """Lines of code the engine may have: 13,000 are the aim, 15,000 the end."""
 
 

@@ -1,7 +1,5 @@
 """Checks of 17_a_tensor_in_pieces/letters."""
 
-from types import SimpleNamespace
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -30,9 +28,10 @@ exercise = Exercise(
         "be there at all.",
         "broadcast_rule: a letter for each axis of the result; an input has the last ones, None "
         "where its size is not the result's\n"
-        "reduction_rule: a letter for each axis of the input, None for reduced ones if the name is "
-        "not in REDUCES;\n    the result has those that are not reduced, with keepdim None for the "
-        "reduced ones;\n    terms: for each reduced letter what REDUCES says, if it is there",
+        "reduction_rule: a letter for each axis of the input, None for reduced ones if "
+        "collective_of(op) is None;\n    the result has those that are not reduced, with keepdim "
+        "None for the reduced ones;\n    terms: for each reduced letter collective_of(op), if it "
+        "is not None",
     ),
     wrong={
         "axes counted from the first": (
@@ -169,7 +168,16 @@ def as_strides_say(yours, shape, drops):
 
 
 HOW = {"sum": np.add, "max": np.maximum, "min": np.minimum, "prod": np.multiply}
-NAMES = ["sum", "max", "min", "prod", "all", "any", "energy"]
+
+
+class Norm:
+    """A reduction that somebody adds to the engine: no collective joins its terms."""
+
+    name, identity = "norm", 0.0
+    combine = staticmethod(lambda m, a, b: (a * a + b * b) ** 0.5)
+
+
+NAMES = ["sum", "max", "min", "prod", "all", "any", "norm"]
 
 
 @exercise.property(
@@ -186,21 +194,19 @@ def arrays_really_cut(yours, shape, name, over, keepdim):
     x = x > x.mean() if name in ("all", "any") else x
 
     def reduced(array):
-        if name == "energy":  # a reduction that somebody adds to the engine
-            return np.sum(array * array, axis=axes, keepdims=keepdim)
+        if name == "norm":
+            return np.sqrt(np.sum(array * array, axis=axes, keepdims=keepdim))
         return getattr(np, name)(array, axis=axes, keepdims=keepdim)
 
     whole = reduced(x)
     attrs = {"axis": axes, "keepdim": keepdim}
     given = {"op": name, "shape": shape, **attrs}
-    rule = yours.reduction_rule(
-        SimpleNamespace(name=name), [spec(shape)], attrs, [spec(whole.shape)]
-    )
+    rule = yours.reduction_rule(OPS.get(name, Norm), [spec(shape)], attrs, [spec(whole.shape)])
     (text, terms) = checked(rule, [spec(shape)], [spec(whole.shape)], given)
     source, result = text.split("->")
     letters = "ABCD"[: len(shape)]
-    must = [letters[d] if name != "energy" or d not in axes else "." for d in range(len(shape))]
-    if "." in source and name != "energy":
+    must = [letters[d] if name != "norm" or d not in axes else "." for d in range(len(shape))]
+    if "." in source and name != "norm":
         expect(source, "".join(must), given=given, why="all axes of the input may be cut")
     expect([c == "." for c in source], [c == "." for c in must], given=given, why="whole axes")
     for d, letter in enumerate(source):

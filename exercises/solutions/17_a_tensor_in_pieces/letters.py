@@ -21,8 +21,8 @@ the last, and an axis of size 1 that is repeated has no letter. A number has no 
 
 `reduction_rule` is that of reductions of one input over the axes `attrs["axis"]`, a tuple of
 numbers ≥ 0. With `attrs["keepdim"]` a reduced axis stays, with size 1 and without a letter.
-`REDUCES` is a dict: for the name of a reduction (`op.name`) how terms are combined. One that is not
-there (somebody's own) needs all of a reduced axis.
+`collective_of(op)` says how the terms of a reduction are combined, or is None: then it needs all of
+a reduced axis.
 
     add of [4, 3] and [3]: AB,B->AB;  sum of [4, 3] over 0: AB->B, terms {"A": "sum"}
 
@@ -31,7 +31,7 @@ Source: Xu et al., "GSPMD", 2021; Paddle's `get_phi_spmd_rule`.
 
 from minipaddle.engine.core.op import names
 from minipaddle.engine.core.record import Spec
-from minipaddle.engine.sharding.letters import REDUCES, Axis, Rule
+from minipaddle.engine.sharding.letters import Axis, Rule, collective_of
 
 
 def broadcast_rule(op, specs, attrs, results):
@@ -51,7 +51,7 @@ def broadcast_rule(op, specs, attrs, results):
 
 def reduction_rule(op, specs, attrs, results):
     """The letters of a reduction, and how the terms of a reduced axis are combined."""
-    over, combine = attrs["axis"], REDUCES.get(op.name)
+    over, combine = attrs["axis"], collective_of(op)
     letters = [Axis(c) for c in names(specs[0].ndim)]
     terms = {letters[d].letter: combine for d in over} if combine else {}
     given = [a if combine or d not in over else None for d, a in enumerate(letters)]

@@ -5,6 +5,7 @@
 | elementwise | a scalar formula `f(m, x, y)`                | shape and dtype rule, fusion, C   |
 | movement    | a body and a map output index -> input index | fusion into any loop nest         |
 | reduction   | identity and combine                         | shape rule, row fusion            |
+| contraction | letters, as in `einsum`: "mk,kn->mn"         | shape rule, derivatives, products |
 | opaque      | a body and a shape rule                      |                                   |
 
 `m` is the array module: numpy, cupy, or a namespace that builds C or CUDA text.
@@ -225,14 +226,13 @@ class Op:
         self.element = rule
         return rule
 
-    def shards(self, rule=None, /, linear=()):
-        """Set the sharding rule, and the sets of inputs in which the operator is linear: `"x,y"` in
-        both together, `("x", "y")` in each.
+    def shards(self, rule=None, /, linear="", multilinear=""):
+        """Set the sharding rule. The operator is linear in the inputs `linear` ("x,y") together,
+        and in each of the inputs `multilinear` alone.
         """
+        together, alone = linear.split(","), multilinear.split(",")
         self.letters = rule
-        self.linear = tuple(
-            each.split(",") for each in ([linear] if isinstance(linear, str) else linear)
-        )
+        self.linear = (tuple(together),) * bool(linear) + tuple((x,) for x in alone if x)
         return rule
 
     # ---- values ------------------------------------------------------------------------------

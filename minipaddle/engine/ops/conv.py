@@ -289,6 +289,6 @@ def letters(first: str, second: str, result: str):
 
 WHOLE_CHANNELS = str.maketrans("oc", "..")
 
-conv.shards(letters("bc*", "oc*", "bo*"), linear=("x", "w"))
-conv_input_grad.shards(letters("bo*", "oc*", "bc*"), linear=("g", "w"))
-conv_weight_grad.shards(letters("bc*", "bo*", "oc*"), linear=("x", "g"))
+conv.shards(letters("bc*", "oc*", "bo*"), multilinear="x,w")
+conv_input_grad.shards(letters("bo*", "oc*", "bc*"), multilinear="g,w")
+conv_weight_grad.shards(letters("bc*", "bo*", "oc*"), multilinear="x,g")

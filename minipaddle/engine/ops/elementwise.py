@@ -55,7 +55,7 @@ def multiply(m, x, y):
 
 
 multiply.vjp(x=lambda g, y: g * y, y=lambda g, x: g * x)
-multiply.shards(linear=("x", "y"))
+multiply.shards(multilinear="x,y")
 
 
 @elementwise(result="float")

@@ -5,6 +5,8 @@ They could be composed of smaller operators; as one they cost one dispatch and f
 
 from __future__ import annotations
 
+from math import prod
+
 from ..core.op import opaque
 from ..core.record import Spec
 from .elementwise import where
@@ -14,7 +16,7 @@ from .reduction import sum
 
 def rows(m, x):
     """x as a matrix: all axes but the last are one."""
-    return x if x.ndim == 2 else m.reshape(x, (-1, x.shape[-1]))
+    return x if x.ndim == 2 else m.reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
 
 
 # ---- softmax ---------------------------------------------------------------------------------

@@ -158,6 +158,7 @@ def survey(program: Program) -> set:
     """What passes may look for in a program and its regions: operators, and these facts.
 
     - "composites": an operator whose body is written in operators
+    - "contractions": an operator of that kind
     - "open sizes": an input or a state with a size that is no number
     - "computed inputs": an input that a record of another program computes
     - "known values": a state, or a record that reads no array
@@ -170,6 +171,7 @@ def survey(program: Program) -> set:
     read, states = set().union(*reads), [s.record for s in program.states]
     facts = {
         "composites": any(op.composite for op in found),
+        "contractions": any(op.kind == "contraction" for op in found),
         "open sizes": any(type(n) is Dim for r in program.given for n in r.shape),
         "computed inputs": any(r.op is not INPUT for r in program.inputs),
         "known values": states or set() in reads,

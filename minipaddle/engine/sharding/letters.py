@@ -16,8 +16,11 @@ Source: Xu et al., "GSPMD", 2021; Paddle's `get_phi_spmd_rule`.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from types import SimpleNamespace
 from typing import NamedTuple
 
 from ..core.op import Op, names
@@ -25,7 +28,6 @@ from ..core.polynomial import Polynomial
 from ..core.record import Spec
 from ..core.slots import slot
 from ..core.symbols import Loop
-from ..ops import linalg
 from ..ops.elementwise import cast
 
 
@@ -59,8 +61,19 @@ class Rule:
     empty: bool = True
 
 
-REDUCES = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "all": "min", "any": "max"}
-"""How the terms of a reduction are combined."""
+JOINS = {"sum": operator.add, "max": max, "min": min, "prod": operator.mul}
+"""What a reduction over ranks does to the terms of two."""
+
+
+@cache
+def collective_of(op: Op) -> str | None:
+    """The reduction over ranks that joins two terms as `combine` of a reduction does, if any."""
+    m, logical = SimpleNamespace(maximum=max, minimum=min), type(op.identity) is bool
+    pairs = ((0, 0), (0, 1), (1, 1)) if logical else ((2, 3), (3, 2), (-2, 2))
+    for name, join in JOINS.items():
+        if all(op.combine(m, *pair) == join(*pair) for pair in pairs):
+            return name
+    return None
 
 
 @slot("sharding.rule_of")
@@ -81,7 +94,7 @@ def rule_of(op: Op, specs: list, attrs: dict, results: list[Spec]) -> Rule | Non
     rule.inputs = [
         without_repeated(axes, spec, rule, specs) for axes, spec in zip(rule.inputs, specs)
     ]
-    rule.empty = op.kind != "opaque" or op in TAKES_NOTHING
+    rule.empty = op.kind != "opaque"
     rule.linear = rule.linear or linear_sets(op, specs, results)
     return rule
 
@@ -148,7 +161,7 @@ def broadcast_rule(op: Op, specs, attrs, results) -> Rule:
 def reduction_rule(op: Op, specs, attrs, results) -> Rule:
     """A reduced axis leaves terms."""
     axes = tuple(map(Axis, names(specs[0].ndim)))
-    combine = REDUCES.get(op.name)
+    combine = collective_of(op)
     over, keep = attrs["axis"], attrs["keepdim"]
     if combine is None:
         axes = tuple(None if d in over else a for d, a in enumerate(axes))
@@ -252,9 +265,6 @@ def within(rest, unit: int) -> bool:
     low, high = rest.ends if isinstance(rest, Polynomial) else (rest, rest)
     return low is not None and high is not None and low >= 0 and high < unit
 
-
-TAKES_NOTHING = {linalg.matmul}
-"""Opaque operators that take pieces without a row; `minipaddle.ops` adds some."""
 
 DERIVED = {"elementwise": broadcast_rule, "reduction": reduction_rule, "movement": movement_rule}
 
