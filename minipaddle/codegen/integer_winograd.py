@@ -86,7 +86,7 @@ ALGORITHMS = {
 
 
 class Tiled(NamedTuple):
-    """A convolution by an algorithm: so many rows of tiles at once."""
+    """A convolution by an algorithm: `rows` rows of tiles in one block."""
 
     im: Images
     by: Algorithm

@@ -49,7 +49,7 @@ STEPS = 50_000
 """Steps of a walk: milliseconds where each reads from memory."""
 
 SLOWER = 1.7
-"""So much longer takes a step that the next cache serves."""
+"""The ratio of times from which a step counts as served by the next cache."""
 
 
 class Facts(NamedTuple):

@@ -87,7 +87,7 @@ def tile(tall: int = 0, across: int = 0) -> Tile:
 
 
 def fitting(rows: int, columns: int, T: str) -> Tile:
-    """The tile for a product with so many rows and columns. Its results, a vector of B for each of
+    """The tile for a product of `rows` × `columns`. Its results, a vector of B for each of
     its columns, and two more vectors fit the registers: a result in memory would take four times as
     long. Of such tiles, the one whose steps of k cost least: multiply-adds or loads, whichever are
     more, and two more for the loop. Masked vectors, if there are two or more at the end of a row,
@@ -211,7 +211,7 @@ def summed(
     T: str, rows: int, columns, k: int, segments: int, a, b, c, add: str = "0", most: int = 0,
     finish: Finish | None = None,
 ) -> str:  # fmt: skip
-    """The same for all terms of all segments, at most so many in one pass, or TERMS."""
+    """The same for all terms of all segments, at most `most` in one pass, or TERMS."""
     most = most or TERMS
     if k * segments <= most:
         end = finish.text(T) if finish else NOTHING

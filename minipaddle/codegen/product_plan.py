@@ -108,8 +108,8 @@ class ProductPlan(NamedTuple):
 
     @property
     def span(self) -> int:
-        """Columns that take all slices of terms before the next ones do, so that results which do
-        not fit the caches stay there meanwhile. An epilogue reads whole rows.
+        """The columns of a block: all slices of terms are added to one block before the next block
+        begins, so its results stay in the caches. An epilogue needs complete rows.
         """
         (_, m, n, k, _), each = self.p, SPAN * self.tile.widest
         if self.rows or k.size <= self.deep or each >= n.size:
@@ -144,7 +144,7 @@ class ProductPlan(NamedTuple):
         return self.alike(facts().first // 2 // (self.tile.widest * SIZES[self.T]))
 
     def alike(self, most: int) -> int:
-        """The terms of a slice, about so many at most: all slices have as many."""
+        """The terms of a slice, at most about `most`: all slices have equally many."""
         most, k = max(most // 8 * 8, 8), self.p.k.size
         return -(-k // -(-k // most) // 8) * 8
 

@@ -92,7 +92,7 @@ class StripProducts(BackToBackGemm):
         self.choose_strips(read)
 
     def choose_strips(self, read) -> None:
-        """Let each result of the nest lie in the strip of a product, or in one of its own."""
+        """Store each result of the nest in the strip of a product, or in a new strip."""
         free, pairs = {*self.leads}, self.nest.in_place()
         for k, x in enumerate(read):
             over = next((y for j, y in pairs if j == k and y in free), None)

@@ -21,7 +21,7 @@ def values_of(x: Tensor) -> str:
 
 def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) -> None:
     """ValueError on all ranks of a mesh (None: of the world) that says for which names the `facts`
-    differ. What they are may be anything; it is compared as text.
+    differ. The facts may be of any type: their texts are compared.
 
     It needs no group: ranks that mean different meshes of all ranks hear of it too.
     """

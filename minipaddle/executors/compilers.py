@@ -47,7 +47,7 @@ LIBM = "libm.so.6"
 
 
 def described(command: tuple[str, ...], version: str) -> Compiler | None:
-    """A compiler that answers with this version, with what is best for it."""
+    """The compiler behind a command, by its version, with the flags that suit it."""
     if "gcc" in version.lower():
         cc = Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
     else:

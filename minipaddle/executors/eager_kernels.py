@@ -85,7 +85,7 @@ class Kernel:
         return f"NumPy{why}"
 
     def __call__(self, arrays, elements: int) -> list | None:
-        """The results in C; None if NumPy computes this call, of so many elements."""
+        """The results in C; None if NumPy computes this call, whose first input has `elements`."""
         if self.executable is None:
             if self.build.error is None:
                 self.count(elements)

@@ -9,7 +9,7 @@ from ..engine.core.slots import slot
 
 @slot("inference.bucket_for")
 def bucket_for(rows: int, buckets: Sequence[int]) -> int:
-    """The batch that serves so many rows: the smallest bucket that holds them, or a batch of their
+    """The batch that serves `rows` rows: the smallest bucket that holds them, or a batch of their
     own if none does. `buckets` may have any order.
     """
     return min((n for n in buckets if n >= rows), default=rows)
@@ -19,8 +19,8 @@ def bucket_for(rows: int, buckets: Sequence[int]) -> int:
 def fill(memory, arrays: Sequence) -> list[slice]:
     """Put the rows of some arrays one after the other into `memory`, and say where each lies.
 
-    What is left of the memory repeats the last of their rows: valid data, which no operator
-    refuses. Without any row it stays as it is.
+    The last row is repeated to the end of the memory: it is valid data, which no operator refuses.
+    Without any row the memory keeps its content.
     """
     places, at = [], 0
     for array in arrays:

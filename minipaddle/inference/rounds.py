@@ -150,7 +150,7 @@ def tested(test: Program, at: int, most: int) -> Program:
 
 def region_with_count(region: Program, at: int, most: int, more: int) -> Program:
     """A body or a branch, which takes the count as input number `at`, and gives it back as its last
-    output, with so many iterations more.
+    output, with that many more iterations.
     """
     given = Record(INPUT, (), {"name": ""}, *COUNT, 0)
     begin = [apply(elementwise.add, COUNT, given, number(more))] if more else []

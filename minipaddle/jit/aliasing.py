@@ -230,7 +230,7 @@ def sized(steps) -> bool:
 
 
 def used_elsewhere(steps) -> str:
-    """The name of what a loop takes its items from, if the user's code reaches it elsewhere."""
+    """The name of a loop's iterable, if the user's code reaches that object elsewhere."""
     family = [*aliasing.reachable([steps], sources).values()]
     variables = [*variables_in_use()]
     called = {id(x): f"`{name}`" for name, x in variables}

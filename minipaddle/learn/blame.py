@@ -133,7 +133,7 @@ class Run:
         return dict(self.culprit(r, uses[r], arrived) for r in first)
 
     def uses(self, records) -> dict:
-        """{record: [(record that uses it, as which input)]}, of those that lead to L."""
+        """{record: [(a record that uses it, number of the input)]}, for records on a path to L."""
         uses = {self.loss.record: []}
         for record in sorted(self.calls, key=lambda r: r.time):
             for k, edge in enumerate(record.inputs):

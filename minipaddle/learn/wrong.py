@@ -3,8 +3,8 @@
 A change reads `p - lr * g → p + lr * g`: an expression or a statement of the solution, and what
 stands there instead. It is found in the syntax tree, so layout does not matter, and must be there
 once; `f(): a → b` looks within the function f alone. The head of a loop or a condition (`if a:`)
-stands for that statement and keeps its body; `pass` takes a statement away. What is no such change
-is a whole function: it stands in place of the solution's function of that name.
+stands for that statement and keeps its body; `pass` takes a statement away. Any other text
+is a complete function, which replaces the solution's function of that name.
 """
 
 import ast

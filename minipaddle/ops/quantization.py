@@ -98,7 +98,7 @@ def whole_product(op: Op, terms) -> object:
 
 
 def require_whole(x, y, terms: int) -> None:
-    """Raise unless x and y are int8, and int32 holds a sum of so many of their products."""
+    """Raise unless x and y are int8, and int32 holds a sum of `terms` of their products."""
     if (x.dtype, y.dtype) != (int8.numpy, int8.numpy):
         raise TypeError(f"a product of whole numbers takes int8 and int8, not {x.dtype}, {y.dtype}")
     if terms > MOST_TERMS:
@@ -106,7 +106,7 @@ def require_whole(x, y, terms: int) -> None:
 
 
 def exact(m, x, y, terms: int):
-    """int8 arrays as floats that hold a sum of so many products exactly. NumPy multiplies matrices
+    """int8 arrays as floats that hold a sum of `terms` products exactly. NumPy multiplies matrices
     of floats many times faster.
     """
     require_whole(x, y, terms)

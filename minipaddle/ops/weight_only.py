@@ -45,7 +45,7 @@ def floats(w, scale, bits: int):
 
 @opaque
 def weight_only_matmul(m, x, w, scale, *, bits):
-    """x @ w for rows x [rows, in], a weight of so many bits, and its scales [groups, out]."""
+    """x @ w for rows x [rows, in], a weight of `bits` bits, and its scales [groups, out]."""
     if bits == 4:
         w = m.stack([w << 4 >> 4, w >> 4], 1).reshape(-1, w.shape[1])
     groups, columns = scale.shape

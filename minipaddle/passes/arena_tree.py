@@ -17,7 +17,7 @@ from itertools import chain
 from ..engine.passes.arena import PLACED, Buffer, placed
 
 MANY = 1000
-"""From so many buffers on the tree is faster."""
+"""Fewest buffers for which the tree is faster."""
 
 
 class Taken:

@@ -9,7 +9,8 @@ begin, for pieces are there from the start. This pass
 - makes groups of weights that are used one after the other, of a megabyte each: they travel in one
   message;
 - lets a group start on its way when the one `gathers_ahead` before it is about to be used. So it
-  travels while a rank computes with those before, and only so many are whole at a time.
+  travels while a rank computes with those before, and at most `gathers_ahead` + 1 groups are
+  gathered at a time.
 
 Ranks start collectives in the order of `early`, so a gather gets a place there: after all that is
 computed before it may start. Weights are gathered in the order of their uses, as in every rank.

@@ -40,9 +40,10 @@ def sensitivity(net: nn.Layer, score: Callable, choices: Sequence[int] = (8, 4, 
 def choose_bits(rises: list, sizes: list, budget: int) -> list:
     """The number of bits for each layer, within a budget of bits for all weights together.
 
-    `rises[k]` is {bits: how much the score rises} of a layer with `sizes[k]` weights. All begin
-    with their most bits. As long as that is too much, the layer goes one choice down whose score
-    rises least for each bit that this saves. Raises ValueError if the fewest bits are too many.
+    `rises[k]` is {bits: how much the score rises} of a layer with `sizes[k]` weights. Every
+    layer begins with its most bits. While the sum exceeds the budget, the layer whose score rises
+    least per bit saved takes its next lower choice. Raises ValueError if the lowest choices of all
+    layers exceed the budget.
 
     >>> from minipaddle.quantization.bits import choose_bits
     >>> choose_bits([{8: 0.0, 4: 0.1}, {8: 0.0, 4: 0.3}], [100, 100], budget=1200)

@@ -82,7 +82,7 @@ class Report(tuple):
             return f"8 bits pay: about {self.gain:.1f} times faster, {memory}."
         return (
             f"8 bits do not pay in time: about {1 / self.gain:.1f} times as long, as rounding "
-            f"costs more than so few products save; {memory}."
+            f"costs more than its few products save; {memory}."
         )
 
 

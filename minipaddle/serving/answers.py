@@ -43,7 +43,7 @@ def without_places(error: Exception) -> str:
 
 
 async def off_the_loop(size: int, function: Callable, *args):
-    """The result of a function of so many bytes; if they are many, a thread computes it, and others
-    are answered meanwhile.
+    """The result of a function that handles `size` bytes; if they are many, a thread computes it,
+    and others are answered meanwhile.
     """
     return function(*args) if size < LARGE else await asyncio.to_thread(function, *args)

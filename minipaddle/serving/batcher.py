@@ -34,7 +34,7 @@ class Policy(NamedTuple):
 
 
 class Full(Exception):
-    """As many requests wait as may."""
+    """The queue of requests is full."""
 
 
 @dataclass(eq=False, slots=True)
@@ -55,7 +55,7 @@ class Request:
 
 
 class Batcher:
-    """The requests that wait. `cost` gives the seconds of a run of so many rows.
+    """The requests that wait. `cost(rows)` gives the seconds of a run.
 
     >>> from minipaddle.serving.batcher import Batcher, Policy, Request
     >>> batcher = Batcher(Policy(largest=8, window=0.01))
@@ -195,7 +195,7 @@ def find_late(
 
 @slot("serving.retry_after")
 def retry_after(rows: int, largest: int, seconds: float, workers: int) -> float:
-    """Seconds after which to ask again when so many rows wait: at least 1. A run of the `largest`
+    """Seconds after which to ask again when `rows` wait: at least 1. A run of the `largest`
     batch takes some seconds, and each of the workers runs one at a time.
     """
     return max(1.0, rows / largest * seconds / workers)

@@ -116,7 +116,7 @@ def read_token(file: str | None) -> str | None:
 
 
 def allow_connections(most: int) -> int:
-    """Let the process open files for so many connections; how many it may have, at least 1."""
+    """Raise the limit of open files for a number of connections; return how many may be open."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

@@ -20,13 +20,13 @@ def being_loaded() -> Refused:
 
 
 def reason(error: Exception, limit: float) -> str:
-    """Why a load failed that had so many seconds."""
+    """Why a load failed that had `limit` seconds."""
     late = f"it took more than {limit:g} s"
     return late if isinstance(error, TimeoutError) else without_places(error)
 
 
 async def beside(limit: float, function: Callable, *args):
-    """The result of a function, from a thread of its own. Raises TimeoutError after so many
+    """The result of a function, from a thread of its own. Raises TimeoutError after `limit`
     seconds: then nobody waits for the thread, and neither does the end of the process.
     """
     loop, future = asyncio.get_running_loop(), asyncio.get_running_loop().create_future()

@@ -61,7 +61,7 @@ class ServedModel:
                 self.costs[rows] = seconds
 
     def cost(self, rows: int) -> float:
-        """The seconds of a run of so many rows, as far as they are known."""
+        """The seconds of a run of `rows` rows, as far as they are known."""
         return next((t for n, t in sorted(self.costs.items()) if n >= rows), 0.0)
 
     def may_compile(self, shapes: tuple) -> bool:
@@ -116,7 +116,7 @@ class Replica:
 
 @slot("serving.choose_bucket")
 def choose_bucket(buckets: Sequence[int], rows: int) -> int:
-    """The rows of the run for so many rows: the least bucket that holds them, or just as many."""
+    """The rows of a run: the least bucket that holds `rows`, or `rows`."""
     return bucket_for(rows, buckets)
 
 
@@ -131,7 +131,7 @@ def lay_together(memory: list[np.ndarray], requests: list[list[np.ndarray]]) -> 
 
 @slot("serving.cut_apart")
 def cut_apart(outputs: list[np.ndarray], rows: list[int]) -> list[list[np.ndarray]]:
-    """The outputs of each request, which had so many rows. They are copies: the next run writes
+    """The outputs of each request, which had `rows[k]` rows. They are copies: the next run writes
     into the same memory.
     """
     ends = np.cumsum(rows).tolist()

@@ -36,7 +36,7 @@ VERSION = re.compile(r"[1-9][0-9]{0,8}")
 
 def read_model(path: Path, threads: int, rounds: int | None = None) -> Model:
     """The model that `jit.save` wrote, compiled unless MINIPADDLE_BACKEND says otherwise. Its loops
-    make at most so many `rounds` in a run.
+    make at most `rounds` rounds in a run.
     """
     prefix, backend = str(path.with_suffix("")), Config().backend()
     return Model(prefix, backend=backend, threads=threads, rounds=rounds)
@@ -284,7 +284,7 @@ class Repository:
                 await self.unload(name)
 
     async def drain(self, limit: float | None = None) -> bool:
-        """Answer all that waits, and end; False if some runs do not, within so many seconds."""
+        """Answer all that waits, and end; False if some runs do not end within `seconds`."""
         for name in [*self.models]:
             await self.unload(name)
         if self.closing:

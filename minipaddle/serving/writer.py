@@ -86,7 +86,7 @@ class Writer:
         return sum(request.finish is None for request in self.promised)
 
     def require_room(self, count: int) -> None:
-        """Raise Refused if so many further texts may not wait."""
+        """Raise Refused if the queue cannot take `count` further texts."""
         most = len(self.scheduler.slots) + self.capacity
         if count > most:
             raise Refused(400, f"{count} texts; at most {most} are written and wait together")
@@ -146,7 +146,7 @@ class Writer:
                 raise Refused(504, "a step of the model does not end")
 
     def close(self, limit: float | None = None) -> bool:
-        """End the thread after its step; False if the step does not end within so many seconds."""
+        """End the thread after its step; False if the step does not end within `seconds`."""
         self.calls.put(None)
         self.thread.join(limit)
         return not self.thread.is_alive()

@@ -202,9 +202,9 @@ class FilterPruner:
     def get_ratios_by_sensitivity(
         self, pruned_flops: float, align=None, dims=None, skip_vars=(), of="flops"
     ) -> tuple[dict, float]:
-        """(ratios, part that goes): each weight loses as many channels as cost the same accuracy
-        alone, so many that a part `pruned_flops` of the products' work goes (of="parameters": of
-        the weights). `align` leaves a multiple of so many channels.
+        """(ratios, part that goes): each weight loses the channels that cost the same accuracy
+        alone; together a part `pruned_flops` of the products' work goes (of="parameters": of
+        the weights). `align` leaves a multiple of `align` channels.
 
         Raises ValueError without sensitivities, or where the budget is out of reach.
         Source: PaddleSlim `FilterPruner.get_ratios_by_sensitivity`.

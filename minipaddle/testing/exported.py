@@ -52,8 +52,8 @@ class ExportedLibrary:
             raise ValueError(self.function("error", ctypes.c_char_p)(code).decode())
 
     def instance(self, weights: bytes | None = None, short: int = 0) -> np.ndarray:
-        """The arena of a new instance, for the file of weights or these bytes. `short`: it has so
-        many bytes too few.
+        """The arena of a new instance, for the file of weights or these bytes. `short`:
+        the number of bytes that it lacks.
         """
         data = (self.folder / f"{self.name}.bin").read_bytes() if weights is None else weights
         arena = aligned(self.function("arena_size", ctypes.c_size_t)())

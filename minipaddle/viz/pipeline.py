@@ -65,7 +65,7 @@ def in_words(each: Timeline, stages: int) -> str:
 
 
 def most_kept(each: Timeline, stage: int) -> int:
-    """The most forwards of which a stage keeps what their backward needs."""
+    """The peak number of micro-batches whose activations a stage keeps for their backward."""
     kept = most = 0
     for span in sorted((s for s in each.spans if s.device == stage), key=lambda s: s.start):
         kept += (span.name[0] == "F") - (span.name[0] in "BW")

@@ -129,7 +129,7 @@ def is_collective(record) -> bool:
 
 
 def received(record, parts: int) -> int:
-    """The bytes that a collective of so many ranks brings to each."""
+    """The bytes that a collective of `parts` ranks brings to each."""
     most = max(record.spec.nbytes, record.inputs[0].spec.nbytes)
     return most * (parts - 1) // parts * (2 if record.op.name in ("all_reduce", "all_fold") else 1)
 

@@ -48,6 +48,9 @@ RIDDLES = {
 }
 """Phrases that make a reader stumble, and what to write."""
 
+UNNAMED = r"[Ss]o (?:many|much|few)"
+"""A number without a name, in the package: its docstrings name the parameter instead."""
+
 
 def identifiers(text: str) -> Counter:
     """The names in Python code, without those in strings and comments."""
@@ -89,6 +92,16 @@ def test_phrases_stay_plain():
         if ".ipynb_checkpoints" not in path.parts
         for number, line in enumerate(lines_of(path), 1)
         for match in pattern.finditer(line)
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_numbers_have_names():
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in sources(PACKAGE)
+        for number, line in enumerate(text.splitlines(), 1)
+        if re.search(UNNAMED, line)
     ]
     assert not found, "\n".join(found)
 

@@ -17,7 +17,7 @@ MOST_BLOCKS = 4096
 
 
 def launch(name: str, parameters, lines, blocks, threads, operands, helpers=()) -> Launch:
-    """A kernel of these lines, and its call by so many blocks of threads."""
+    """A kernel of these lines, and its call by `blocks` blocks of threads."""
     bound = f"__launch_bounds__({prod(threads)})"
     head = f'extern "C" __global__ void {bound} {name}({", ".join(parameters)})'
     text = "\n".join([head, "{", *lines, "}\n"])

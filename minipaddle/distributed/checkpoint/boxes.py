@@ -85,7 +85,7 @@ def fills(boxes: list[Box], box: Box) -> bool:
     """Whether boxes that lie inside of `box` cover it, each element once.
 
     They do if their corners cancel but for those of `box`: a corner counts 1, or -1 if an odd
-    number of its coordinates are ends. So many boxes take no longer than each of them.
+    number of its coordinates are ends. The time is proportional to the number of boxes.
 
     >>> from minipaddle.distributed.checkpoint.boxes import fills
     >>> fills([((0, 2),), ((2, 3),)], ((0, 5),)), fills([((0, 2),), ((1, 4),)], ((0, 5),))

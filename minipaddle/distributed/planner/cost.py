@@ -80,8 +80,8 @@ class Cost(NamedTuple):
 
 class Pass(NamedTuple):
     """Seconds of a part's forward or backward on one micro-batch: computing, waiting for the
-    collectives of tensor parallel, and for other parts of the sequence. Of computing, gradients of
-    `weights` take so much.
+    collectives of tensor parallel, and for other parts of the sequence. `weights` is the share of
+    `compute` that the gradients of weights take.
     """
 
     compute: float

@@ -23,7 +23,7 @@ from ..operators import COLLECTIVES, all_gather
 from .splitting import Blocks
 
 SPREAD = 4
-"""A product whose result is so many times larger than both operands makes values for the chip."""
+"""A product whose result exceeds both operands by this factor stays on the chip."""
 HALF = {"float32": 2}
 """Bytes of an element where they are not the dtype's: layers compute in half precision."""
 PARTS = "first", "block", "last"
@@ -41,7 +41,7 @@ def at(n: int, batch: float, prime: int) -> float:
 
 
 class Size(NamedTuple):
-    """So many elements of `width` bytes, at a batch of `prime`; see `at`."""
+    """`elements` of `width` bytes, at a batch of `prime`; see `at`."""
 
     elements: int
     width: int
@@ -52,9 +52,9 @@ class Size(NamedTuple):
 
 class Kernel(NamedTuple):
     """What one kernel does: products (batch, rows, columns, depth), values read and written; of
-    these `on_chip` need not go to memory. `part` is "first", "block" or "last". It makes the
-    `gradients` of so many parameters. `apart`: what the operators of a loss read and write if each
-    is a kernel of its own.
+    these `on_chip` need not go to memory. `part` is "first", "block" or "last"; `gradients` is the
+    number of parameters whose gradients it makes. `apart`: what the operators of a loss read and
+    write if each is a kernel of its own.
     """
 
     name: str

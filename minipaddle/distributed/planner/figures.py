@@ -78,7 +78,7 @@ def squares(model, x, wanted):
 def figures(
     model: Layer, sample, ranks: int = 1, loss=None, sequence: bool = True, half: bool = True
 ) -> Figures:
-    """The figures of a model, of which one sample of the batch is `sample`, on so many ranks of
+    """The figures of a model, one sample of whose batch is `sample`, on a number of ranks of
     tensor parallel.
 
     loss: a function (model, x, wanted), by default of the next token where x are whole numbers
@@ -153,7 +153,7 @@ def traced(model: Layer, sample: Spec, batch: int, loss):
 
 
 def cut(captured, placements: dict, ranks: int) -> Program:
-    """The program of the first of so many ranks."""
+    """The program of rank 0 of `ranks`."""
     program = captured.program
     view = View(ProcessMesh([*range(ranks)], ["mp"]), (ranks,), (0,), (1,))
     given = [(REPLICATE,)] * len(program.inputs)

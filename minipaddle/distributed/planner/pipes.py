@@ -13,7 +13,7 @@ from .layout import Layout
 
 @slot("planner.pipeline_seconds")
 def pipeline_seconds(stages: list[float], micro_batches: int, chunks: int) -> float:
-    """How long a pipe takes, whose stages take so many seconds for a micro-batch, forward and
+    """How long a pipe takes; `stages` are the seconds of each stage for a micro-batch, forward and
     backward: the slowest stage is busy all the time, once the others have filled the pipe. With
     `chunks` pieces a rank the pipe is filled by a piece.
     Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using

@@ -154,7 +154,7 @@ UNITS = (1e9, "GB"), (1e6, "MB"), (1e3, "KB")
 
 
 def unit_of(memory: float) -> tuple[float, str]:
-    """The unit in which the bytes of devices with so much memory are said, and its name."""
+    """The unit for the bytes of devices with this much memory, and its name."""
     return next((each for each in UNITS if memory >= each[0]), UNITS[-1])
 
 

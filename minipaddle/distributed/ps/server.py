@@ -223,8 +223,8 @@ class Server:
         return sorted({w for each in self.waiting for w in each.whom()})
 
     def check_workers(self, timeout: float) -> None:
-        """Raise TimeoutError that names workers that hang: they have asked for nothing for so many
-        seconds, while others did, wait, or have stopped. Looks once in `LOOK` seconds.
+        """Raise TimeoutError that names workers that hang: for `timeout` seconds they asked for
+        nothing, while others did, wait, or have stopped. Looks once in `LOOK` seconds.
         """
         now = monotonic()
         if now < self.looked + LOOK:

@@ -204,7 +204,7 @@ class Table:
 
     @classmethod
     def restored(cls, state: dict) -> Table:
-        """The table of which `state` is."""
+        """The table whose state is `state`."""
         table = cls(state["config"])
         table.version, table.done = state["version"], dict(state["done"])
         ids = state["ids"].tolist()

@@ -24,7 +24,7 @@ class Link(NamedTuple):
 class Device(NamedTuple):
     """`operations` in a second in matrix products, `bandwidth` bytes a second to its memory.
 
-    It has `memory` bytes, and so many `units` that compute tiles of a product. `products` is the
+    It has `memory` bytes, and `units` that compute tiles of a product. `products` is the
     share of its operations that the best product reaches when it is measured, `attention` the share
     that fused attention reaches; a kernel starts `launch` seconds after the one before has ended. A
     `whole` training step reaches this share of the speed that its kernels would have alone.

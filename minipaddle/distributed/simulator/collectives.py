@@ -122,7 +122,7 @@ def hierarchical(nodes: int, devices: int) -> Schedule:
 
 
 def rings_in_rings(lines: list[list[int]], devices: int) -> Schedule:
-    """`hierarchical` on each line of ranks at once, of which so many in a row share a machine."""
+    """`hierarchical` on each line of ranks at once, of which a number in a row share a machine."""
     parts = len(lines[0])
     nodes, machines, across = parts // devices, [], []
     for line in lines:

@@ -1,8 +1,8 @@
-"""One rank of many, of which no other exists: what it holds, its program, what it would send.
+"""One rank of many, simulated alone: what it holds, its program, what it would send.
 
-Nothing here knows how a model is cut: code for many ranks runs as it is. What the others would give
-is taken to be what this rank gives; so numbers mean nothing, but shapes, bytes and programs are
-those of a rank among so many.
+Nothing here knows how a model is sharded: code for many ranks runs unchanged. A collective takes
+this rank's value for that of every other rank; so values mean nothing, but shapes, bytes and
+programs are those of the real rank.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ GIVES = {
 
 
 def pretend(function, args=(), *, ranks: int, rank: int = 0):
-    """What `function(*args)` returns as rank number `rank` of so many, of which no other exists.
+    """What `function(*args)` returns on rank `rank` of `ranks`, simulated alone.
 
     >>> import minipaddle.distributed as dist
     >>> from minipaddle.distributed.simulator import pretend

@@ -65,7 +65,7 @@ class Scaled(Layer):
         return reshape(values, shape=tuple(shape) if values.size > 1 else ())
 
     def given(self, ndim: int) -> tuple:
-        """(scale, zero) for a tensor with so many axes."""
+        """(scale, zero) for a tensor with `ndim` axes."""
         return self.beside(self._scales, ndim), self.beside(self._zero_point, ndim)
 
     def extra_repr(self) -> str:

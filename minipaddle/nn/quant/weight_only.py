@@ -1,9 +1,9 @@
 """Weights in one byte or half of one, multiplied with floats.
 
 A weight [in, out] is kept as Paddle has it: turned to [out, in], with a scale for each output, or,
-with `group_size`, for each group of so many inputs of each output, [groups, out]. A scale is that
-of one step: weight ≈ q · scale. Two numbers of four bits share a byte, the even output in its lower
-half. (Paddle then shuffles the bytes for its kernels, otherwise for each GPU.)
+with `group_size`, for each group of an output's inputs, [groups, out]. A scale is that of one step:
+weight ≈ q · scale. Two numbers of four bits share a byte, the even output in its lower half.
+(Paddle then shuffles the bytes for its kernels, otherwise for each GPU.)
 """
 
 from __future__ import annotations

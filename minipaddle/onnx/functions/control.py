@@ -51,7 +51,7 @@ def loop(most=None, condition=None, *carried, body, node: Node):
 
 
 FEW, MOST = 8, 512
-"""Iterations that are written one after the other: so many at most, and with results of each."""
+"""Most iterations that are unrolled: without results of each iteration, and with them."""
 
 
 def as_truth(x) -> Tensor:

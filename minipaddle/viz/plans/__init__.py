@@ -7,7 +7,7 @@ from ...distributed.planner.search import Planned
 from ..picture import Picture, figure
 
 LONGEST = 2.0
-"""Meshes whose step takes so many times as long as the best one's, or more, have one colour."""
+"""The ratio to the best step time from which all meshes have one colour."""
 
 
 def plan_map(found: Planned, title: str = "") -> Picture:
