@@ -1,6 +1,6 @@
-"""Passes beyond the book's. Importing this registers them with the engine, each at its place."""
+"""Passes beyond the book's. Importing this registers them with the engine."""
 
-from ..engine.passes.registry import PASSES, insert
+from ..engine.passes.registry import PASSES
 from . import (
     algebra_of_shapes,
     arena_search,
@@ -29,10 +29,18 @@ from . import (
     strip_products,
 )
 
-insert("gathers", "slice_creations", "quantized_products", "batch_norm", before="decompose")
-insert("layout", "canonicalize_matmul", "concat_of_slices", after="decompose")
-insert("whole_puts", after="concat_of_slices")
-insert("sinking", "folding", "batch_weight_gradients", "algebra", "cse", after="cse")
-insert("strip_products", "recompute", "pretranspose", before="fusion")
-insert("epilogue", "back_to_back_gemm", after="fusion")
-insert("early_checks", after="schedule")
+PASSES[:] = [
+    # what the program's inputs say
+    "specialise", "dead_code",
+    # forms of operators
+    "gathers", "slice_creations", "quantized_products", "batch_norm", "decompose",
+    "layout", "canonicalize_matmul", "concat_of_slices", "whole_puts",
+    # less to compute
+    "folding", "algebra", "cse", "sinking", "folding", "batch_weight_gradients", "algebra", "cse",
+    "dead_code",
+    # loop nests
+    "strip_products", "recompute", "pretranspose", "fusion", "epilogue", "back_to_back_gemm",
+    # the order of records
+    "schedule", "early_checks", "async_collectives",
+]  # fmt: skip
+"""The passes in the order in which they run, the engine's among them."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ..core.errors import value_error
 from ..core.op import Op
 from ..core.slots import slot
 
@@ -17,7 +16,7 @@ PASSES = [
     "specialise", "dead_code", "decompose", "folding", "algebra", "cse", "dead_code", "fusion",
     "schedule", "async_collectives",
 ]  # fmt: skip
-"""The passes in the order in which they run. `insert` adds further ones."""
+"""The passes in the order in which they run. `minipaddle.passes` adds further ones."""
 
 
 class Switch(NamedTuple):
@@ -58,12 +57,3 @@ def program_pass(name: str, looks_for: Iterable[Op | str] = (), **switches: tupl
     if looks_for:
         LOOKS_FOR[name] = [*looks_for]
     return switched(f"passes.{name}", **switches)
-
-
-def insert(*names: str, before: str = "", after: str = "") -> None:
-    """Let further passes run before (or after) the first run of another one."""
-    other = before or after
-    if other not in PASSES:
-        raise value_error(f"no pass {other!r}", expected=f"one of {', '.join(PASSES)}")
-    at = PASSES.index(other) + bool(after)
-    PASSES[at:at] = names
