@@ -50,8 +50,8 @@ class Strategy:
         level "o2" `paddle.amp.decorate` casts the layer's weights; all as the settings say
 
     pipeline: of a model that `parallelize` cut into parts, batches are `accumulate_steps`
-        micro-batches of `micro_batch_size`, in the order of the `schedule_mode` (FThenB, 1F1B,
-        Eager1F1B, VPP, ZBH1, ZBV)
+        micro-batches of `micro_batch_size`, in the order of the `schedule_mode`, a name of
+        `pipeline.schedules.SCHEDULES`
 
     The others, sharding and fused_passes, are refused by `dist.to_static` if they are switched on.
 

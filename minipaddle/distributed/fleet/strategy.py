@@ -70,8 +70,8 @@ class DistributedStrategy:
     hybrid_configs: a dict of `dp_degree`, `pp_degree`, `mp_degree`, `sharding_degree`,
         `sep_degree`: the ranks along each axis
     pipeline_configs: {"micro_batch_size": 1, "accumulate_steps": 1, "schedule_mode": "1F1B"}: a
-        batch is as many micro-batches of that size; the modes are FThenB, 1F1B, Eager1F1B, VPP,
-        ZBH1, ZBV
+        batch is as many micro-batches of that size; the modes are the names of
+        `pipeline.schedules.SCHEDULES`
     sharding_configs: {"stage": 1}, which of ZeRO's stages along the axis sharding: 1, 2 or 3
 
     >>> strategy = paddle.distributed.fleet.DistributedStrategy()
