@@ -5,9 +5,13 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.engine.core.op import OPS, reduction
+from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.tensor import Tensor
+from minipaddle.engine.executors.compiler import compiler
+from minipaddle.engine.executors.native import Executable
 from minipaddle.engine.ops.elementwise import square
 from minipaddle.engine.ops.reduction import spread, sum_dtype
+from minipaddle.engine.sharding.letters import rule_of
 
 REDUCTIONS = sorted(name for name, op in OPS.items() if op.kind == "reduction")
 
@@ -101,3 +105,31 @@ def test_a_new_reduction_is_one_definition(sum_of_squares, axis):
     step = paddle.jit.to_static(lambda x: reduce(sum_of_squares, x * 3.0, axis), backend="native")
     step(paddle.to_tensor(x))
     assert len(kernels_of(step)) == 1
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler")
+@pytest.mark.parametrize("axis", [(0,), (1,), (0, 1)])
+def test_one_that_somebody_adds_is_compiled_and_sharded(axis):
+    """From `term`, `combine` and `identity` alone: no table names it."""
+
+    @reduction(identity=0, combine=lambda m, a, b: a + b, term=square)
+    def a_reduction(m, x, *, axis, keepdim):
+        """The sum of squares."""
+        return (x * x).sum(axis, keepdims=keepdim)
+
+    try:
+        f = paddle.jit.to_static(
+            lambda x: paddle.tanh(a_reduction(paddle.exp(x), axis=axis, keepdim=False)),
+            backend="native",
+        )
+        x = np.random.default_rng(0).standard_normal([5, 40]).astype("float32") - 3
+        want = np.tanh((np.exp(x) ** 2).sum(axis))
+        np.testing.assert_allclose(f(paddle.to_tensor(x)).numpy(), want, rtol=1e-5)
+        executable = Executable(f.main_program)
+        assert not executable.source.hosted
+        assert len(executable.kernels.of) == 1
+        specs = [Spec((5, 40), x.dtype)]
+        rule = rule_of(a_reduction, specs, {"axis": axis, "keepdim": False}, [Spec((), x.dtype)])
+        assert rule.terms == {"AB"[d]: "sum" for d in axis}
+    finally:
+        del OPS["a_reduction"]
