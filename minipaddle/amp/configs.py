@@ -1,4 +1,4 @@
-"""`mixed_precision`: a level with its settings, for `Model.prepare` and `dist.Strategy`."""
+"""`as_mixed_precision`: a level with its settings, for `Model.prepare` and `dist.Strategy`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ SCALING = frozenset(inspect.signature(GradScaler.__init__).parameters) - {"self"
 CASTING = frozenset(inspect.signature(auto_cast).parameters) - {"enable"}
 
 
-def mixed_precision(network, optimizer, configs) -> tuple:
+def as_mixed_precision(network, optimizer, configs) -> tuple:
     """(a function that gives the block in which a batch is computed, the scaler of its loss).
 
     `configs` is a level, or {"level": ..., and arguments of `auto_cast` and of `GradScaler`}. At
     level "O2" the network and the optimizer are decorated. Raises ValueError for what there is not.
 
-    >>> from minipaddle.amp.configs import mixed_precision
+    >>> from minipaddle.amp.configs import as_mixed_precision
     >>> net = paddle.nn.Linear(2, 1)
-    >>> block, scaler = mixed_precision(net, None, {"level": "O1", "dtype": "bfloat16"})
+    >>> block, scaler = as_mixed_precision(net, None, {"level": "O1", "dtype": "bfloat16"})
     >>> with block():
     ...     net(paddle.ones([3, 2])).dtype
     paddle.bfloat16

@@ -256,7 +256,7 @@ def input_grad(frame: FloatKernel, im: Images) -> Kernel:
         for t in down.taps
         for u in across.taps
     ]
-    frame.text += transposed_kernels(frame, im, taps)
+    frame.text += transpose_kernels(frame, im, taps)
     result = sweep_kernel(frame, im, downs, acrosses, "turned", how)
     return result._replace(helpers=(TURNED.substitute(T=frame.T), *result.helpers))
 
@@ -320,7 +320,7 @@ def by_columns(frame: FloatKernel, im: Images) -> Kernel:
     return frame.kernel(shared_loop("n", im.n, inside, im), helpers, done=True)
 
 
-def transposed_kernels(frame: FloatKernel, im: Images, taps) -> str:
+def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:
     """C text that transposes the kernels of these taps: inputs and outputs change places."""
     T, inner, outs = frame.T, im.outs // im.groups, im.channels
     size = inner * outs

@@ -129,7 +129,7 @@ def facts_here() -> Facts:
 def found() -> Facts:
     """The facts, asked and measured."""
     cc = compiler()
-    sizes = sizes_in_files() or (measured_sizes() if cc else ())
+    sizes = sizes_in_files() or (find_cache_sizes() if cc else ())
     known = (cc and instructions(cc.processor)) or {}
     return Facts(**known, **dict(zip(("first", "second", "third"), sizes)))
 
@@ -180,7 +180,7 @@ def sizes_in_files(folder: Path = FOLDER) -> tuple[int, ...]:
     return tuple(sizes[k] for k in (1, 2, 3) if k in sizes) if {1, 2} <= {*sizes} else ()
 
 
-def measured_sizes(sizes=tuple(1 << k for k in range(13, 26))) -> tuple[int, ...]:
+def find_cache_sizes(sizes=tuple(1 << k for k in range(13, 26))) -> tuple[int, ...]:
     """The sizes from which on steps take longer: three of `sizes`, or fewer."""
     walk = load(read_template("walk.c", __file__)).walk
     walk.restype = ctypes.c_long

@@ -58,7 +58,7 @@ def product_kernel(frame: FloatKernel, p: Product, add: bool = False) -> Kernel:
     names = *(frame.names[::-1] if p.exchanged else frame.names), out
     rows, last = frame.inline if inline else None, frame.out.shape[-1]
     plan = Alone(p, frame.T, how, names, add, rows, last, frame.room)
-    plan, prepack = packed_before(frame, plan)
+    plan, prepack = plan_with_packed_weight(frame, plan)
     if rows and frame.finish and (plan.how == "rows" or plan.packed):
         plan = plan._replace(rows=None, finish=frame.finish)
     loops, helpers = batch_loop(plan)
@@ -66,7 +66,9 @@ def product_kernel(frame: FloatKernel, p: Product, add: bool = False) -> Kernel:
     return frame.kernel(before + loops + after, helpers, done=inline)._replace(prepack=prepack)
 
 
-def packed_before(frame: FloatKernel, plan: ProductPlan) -> tuple[ProductPlan, Prepack | None]:
+def plan_with_packed_weight(
+    frame: FloatKernel, plan: ProductPlan
+) -> tuple[ProductPlan, Prepack | None]:
     """The plan of a product whose y, if it is constant, is packed into panels before the run."""
     p, T, (x, y, out) = plan.p, plan.T, plan.names
     edge, there = frame.record.inputs[not p.exchanged], plan.how in ("rows", "panels")
@@ -115,7 +117,7 @@ def batch_loop(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
     if p.count == 1:
         text, helpers = single_product(plan, x, y, out)
         return indent(text, 4), helpers
-    if axis := shared_rows(plan):
+    if axis := find_shared_rows(plan):
         return by_shared_rows(plan, axis)
     before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
     text, helpers = single_product(plan, "a", "b", "c")
@@ -132,7 +134,7 @@ def matrices(plan: ProductPlan) -> str:
     return "".join(f"{kind} = {name}{offset(batch, step)};\n" for kind, name, step in places)
 
 
-def shared_rows(plan: ProductPlan) -> str:
+def find_shared_rows(plan: ProductPlan) -> str:
     """The axis of y, "n" or "k", whose steps are rows in memory of which each matrix of the batch
     has a part; "" if there is none, or if y stays in the second-level cache. Keys and values of a
     cache lie so: a place is a row, of which each text and each head has a part.

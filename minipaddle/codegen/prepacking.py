@@ -60,7 +60,7 @@ class PackingKernels(Kernels):
         super().__init__(program, tuned)
 
     def adapted(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
-        constants, known = self.constant_inputs_of(record), self.known_inputs_of(record)
+        constants, known = self.constant_inputs_of(record), self.narrow_inputs_of(record)
         if not (constants or known):
             return super().adapted(record, kernel, choices)
         with (
@@ -77,7 +77,7 @@ class PackingKernels(Kernels):
         """The constant inputs of a record, by the inputs of its region if it is a group."""
         return {x: y for x, y in inner_inputs(record) if self.constants and y in self.constants}
 
-    def known_inputs_of(self, record: Record) -> list[tuple[Record, Record]]:
+    def narrow_inputs_of(self, record: Record) -> list[tuple[Record, Record]]:
         """The inputs of a record with numbers of few bits, and the records that made them."""
         pairs = ((x, self.made.get(y, y)) for x, y in inner_inputs(record))
         return [(x, made) for x, made in pairs if is_small(made)]

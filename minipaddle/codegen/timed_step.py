@@ -30,7 +30,7 @@ class TimedStep(Step):
         return [f"{seconds} -= now();", *lines, f"{seconds} += now();"]
 
 
-def timed_source(kernels: Kernels, plan: MemoryPlan) -> Source:
+def write_timed_source(kernels: Kernels, plan: MemoryPlan) -> Source:
     """The C file of a program, and in `timed` the records whose seconds it adds up."""
     step = TimedStep(kernels, plan)
     source = Source(kernels, step.functions)

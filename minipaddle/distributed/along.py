@@ -11,7 +11,7 @@ from .dist_tensor import cut_tensor, view_of
 from .ranks import group_numbered
 
 
-def moved_along(x, mesh: ProcessMesh, axis: str, placement: Placement, what: str = "reshard"):
+def move_on_axis(x, mesh: ProcessMesh, axis: str, placement: Placement, what: str = "reshard"):
     """x where it lies otherwise on one axis of the mesh, and on the others as before. A mesh
     without that axis has one rank there: nothing moves.
     """

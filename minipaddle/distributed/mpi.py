@@ -73,7 +73,7 @@ def mpi():
         ) from None
 
 
-def started_by_mpi() -> bool:
+def is_started_by_mpi() -> bool:
     """Return True if `mpiexec` started this process as one of several."""
     sizes = (os.environ.get(name, "") for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"))
     return any(size.isdigit() for size in sizes)

@@ -9,7 +9,7 @@ from ..engine.core.errors import value_error
 from ..engine.distributed.process_group import TIMEOUT, ProcessGroup
 from ..engine.eager.device import current_place, set_device
 from . import ranks
-from .mpi import MPIGroup, started_by_mpi
+from .mpi import MPIGroup, is_started_by_mpi
 from .nccl import NCCLGroup
 from .ranks import enter, group_of, known
 from .same import require_same
@@ -31,7 +31,7 @@ def init_parallel_env(nccl_config=None) -> ProcessGroup:
     <threads group 0: rank 1 of 2, [0, 1]>
     """
     here = known()
-    if here.alone and started_by_mpi():
+    if here.alone and is_started_by_mpi():
         enter(MPIGroup.world(seconds_to_wait()))
     here = known()
     here.alone = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..core.prelude import value_error
 from ..engine.sharding.placements import Replicate, Shard
-from .along import cut_parameter, moved_along
+from .along import cut_parameter, move_on_axis
 
 
 class Plan:
@@ -22,7 +22,7 @@ class Plan:
         """x where it lies otherwise along mp; of several the first."""
         if isinstance(x, (tuple, list)):
             return type(x)([self.along(x[0], mesh, placement), *x[1:]])
-        return moved_along(x, mesh, "mp", placement, type(self).__name__)
+        return move_on_axis(x, mesh, "mp", placement, type(self).__name__)
 
     def cut(self, layer, mesh, dims: dict) -> None:
         """Cut parameters along an axis each."""

@@ -14,7 +14,7 @@ from ..engine.distributed.process_group import PeerFailed
 from ..engine.distributed.thread_group import World
 from ..engine.eager.device import current_place
 from . import ranks
-from .mpi import started_by_mpi
+from .mpi import is_started_by_mpi
 from .parallel import gpus, init_parallel_env, seconds_to_wait
 
 GRACE = 2.0
@@ -123,7 +123,7 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
         raise type_error(
             f"spawn with {', '.join(options)}", expected="timeout, the seconds to wait"
         )
-    if started_by_mpi() and init_parallel_env().size > 1:
+    if is_started_by_mpi() and init_parallel_env().size > 1:
         return Finished(func(*args))
     nprocs = available() if nprocs == -1 else nprocs
     if nprocs < 1:

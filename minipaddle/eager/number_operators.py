@@ -58,18 +58,18 @@ KEEPS = {"neg": 0, "pos": 0, "abs": 0, "floordiv": 0, "mod": 1, "rshift": 0}
 """Other operators, and the operand whose bound the result has."""
 
 
-def bound_of(x) -> int | None:
+def magnitude_of(x) -> int | None:
     """The greatest absolute value of a whole number, None if it is not known."""
     if kind_of(x) is bool:
         return 1
     return x.bound if isinstance(x, Number) else None if isinstance(x, Dim) else abs(x)
 
 
-def bound_of_result(name: str, numbers) -> int | None:
+def magnitude_of_result(name: str, numbers) -> int | None:
     """The bound of a result; the program checks that it has 64 bits if no bound says so."""
     if name in KEEPS:
-        return bound_of(numbers[KEEPS[name]])
-    rule, bounds = GROWS.get(name), [*map(bound_of, numbers)]
+        return magnitude_of(numbers[KEEPS[name]])
+    rule, bounds = GROWS.get(name), [*map(magnitude_of, numbers)]
     if rule is None:
         return None
     if None not in bounds:
@@ -83,7 +83,7 @@ def bound_of_result(name: str, numbers) -> int | None:
     return None
 
 
-def held_unless(x, safe: Callable, text: str, error: type) -> None:
+def require_safe(x, safe: Callable, text: str, error: type) -> None:
     """Let the program raise an error unless `safe(x)`."""
     if isinstance(x, Tensor | Dim) or not safe(x):
         check_held(safe(as_tensor(x, kind_of(x))), text, error)
@@ -109,7 +109,7 @@ def compute(name: str, *numbers):
     kinds = [*map(kind_of, numbers)]
     kind = widest(kinds)
     if name in ("truediv", "floordiv", "mod"):
-        held_unless(numbers[1], nonzero, "division by zero", ZeroDivisionError)
+        require_safe(numbers[1], nonzero, "division by zero", ZeroDivisionError)
     if name in ("and", "or", "xor", "lshift", "rshift", "invert"):
         kind = whole_kind(name, kinds)
     elif name not in COMPARISONS:
@@ -119,10 +119,10 @@ def compute(name: str, *numbers):
         if kind is float or negative:
             return float_power(*numbers)
         text = "a whole number to a power that is negative in this run: in Python it is a float"
-        held_unless(numbers[1], not_negative, text, NotImplementedError)
+        require_safe(numbers[1], not_negative, text, NotImplementedError)
     if "shift" in name:
-        held_unless(numbers[1], not_negative, "negative shift count", ValueError)
-    bound = bound_of_result(name, numbers) if kind is int and name not in COMPARISONS else None
+        require_safe(numbers[1], not_negative, "negative shift count", ValueError)
+    bound = magnitude_of_result(name, numbers) if kind is int and name not in COMPARISONS else None
     if "shift" in name:
         numbers = (as_tensor(numbers[0], int), elementwise.minimum(as_tensor(numbers[1], int), 63))
     function = getattr(operator, f"{name}_" if name in ("and", "or") else name)

@@ -103,7 +103,7 @@ def sure_place(x) -> int | None:
     return [*DTYPES].index(kind_of(x)) if getattr(x, "unsure", False) is False else None
 
 
-def chosen_kind(test: Tensor, a, b) -> bool | Callable:
+def choose_kind(test: Tensor, a, b) -> bool | Callable:
     """What `unsure` is of a number that is `a` if `test`, and else `b`."""
     k, n = map(sure_place, (a, b))
     if k is None or n is None or k == n:

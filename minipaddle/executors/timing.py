@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from copy import copy
 
-from ..codegen.timed_step import timed_source
+from ..codegen.timed_step import write_timed_source
 from ..engine.core.record import Record
 from ..engine.executors.native import Executable
 
@@ -13,7 +13,7 @@ from ..engine.executors.native import Executable
 class TimedExecutable(Executable):
     """A compiled program that adds up how long each kernel takes."""
 
-    source_of = staticmethod(timed_source)
+    source_of = staticmethod(write_timed_source)
 
     def times(self) -> list[tuple[float, Record]]:
         """The total seconds of the kernel of each record so far."""
@@ -27,6 +27,6 @@ def with_timers(executable: Executable) -> TimedExecutable:
     twin = copy(executable)
     twin.__class__ = TimedExecutable
     twin.weights, twin.seconds = copy(executable.weights), {}
-    twin.source = timed_source(executable.kernels, executable.plan)
+    twin.source = write_timed_source(executable.kernels, executable.plan)
     twin.load()
     return twin

@@ -101,7 +101,7 @@ class Folder:
             "weights_size": own.file_size,
             "weights_name": weights,
             "weights_where": f"linked in from `{weights}`" if self.embed else f"in `{weights}`",
-            "embedded": self.embedded(),
+            "embedded": self.declare_weights(),
             "index_errors": INDEX_ERRORS,
             "states": " States change with each run; init sets them back." if own.updated else "",
             "first": self.slots[0].name,
@@ -114,7 +114,7 @@ class Folder:
             "built": f"Written for the processor {own.processor}: {level.about}.",
         }
 
-    def embedded(self) -> str:
+    def declare_weights(self) -> str:
         """The declaration of the array of weights, if there is one."""
         if not self.embed:
             return ""

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy
 
 from .. import nn
-from ..amp.configs import mixed_precision
+from ..amp.configs import as_mixed_precision
 from ..core.prelude import Recording, Tensor, teach, value_error
 from ..engine.core.rank import among
 from ..io import DataLoader, Dataset, load, save
@@ -53,7 +53,7 @@ class Model:
         self.stop_training = False
         self._inputs, self._labels = as_list(inputs), as_list(labels)
         self._optimizer = self._loss = None
-        self._amp, self._scaler = mixed_precision(network, None, None)
+        self._amp, self._scaler = as_mixed_precision(network, None, None)
         self._metrics: list[Metric] = []
 
     def prepare(self, optimizer=None, loss=None, metrics=None, amp_configs=None) -> None:
@@ -69,7 +69,7 @@ class Model:
             if not isinstance(metric, Metric):
                 raise TypeError(f"metrics must be paddle.metric.Metric, not {metric!r}")
         self._optimizer, self._loss, self._metrics = optimizer, loss, as_list(metrics)
-        self._amp, self._scaler = mixed_precision(self.network, optimizer, amp_configs)
+        self._amp, self._scaler = as_mixed_precision(self.network, optimizer, amp_configs)
 
     # ---- one batch ---------------------------------------------------------------------------
 

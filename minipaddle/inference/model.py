@@ -22,7 +22,7 @@ from ..engine.ir.interpreter import check_guards
 from ..engine.jit.tree import LEAF
 from ..ir.input_spec import fits, format_expected
 from ..jit.loading import AtOnce, TranslatedLayer, load
-from .rounds import bound_rounds
+from .rounds import limit_iterations
 from .rows import batch_of, rows_independent
 
 PLACING = threading.RLock()
@@ -51,7 +51,7 @@ class Model:
         with Placed(self.place):
             self.layer: TranslatedLayer = load(prefix)
         own = self.layer.program()
-        self.program = own if rounds is None else bound_rounds(own, rounds)
+        self.program = own if rounds is None else limit_iterations(own, rounds)
         self.rounds = None if self.program is own else rounds
         self.cache = ExecutableCache(backend, strategy)
         self.layer._at_once = AtOnce(self.layer._places, self.cache)

@@ -20,12 +20,12 @@ from ..ops.truth import logical_and
 COUNT, TRUTH = Spec((), int64.numpy), Spec((), bool_.numpy)
 
 
-def bound_rounds(program: Program, most: int) -> Program:
+def limit_iterations(program: Program, most: int) -> Program:
     """The program, whose loops together end after `most` + 1 iterations at the latest; how many
     they made is its last output. If that is more than `most`, states keep their values. Without
     loops, or with such alone that count to a number, the program itself.
 
-    >>> from minipaddle.inference.rounds import bound_rounds
+    >>> from minipaddle.inference.rounds import limit_iterations
     >>> from minipaddle.ir.parser import parse
     >>> program = parse('''program p(x: float32[]) {
     ...   v1 = less_than(x, 9.0) : bool[]
@@ -34,7 +34,7 @@ def bound_rounds(program: Program, most: int) -> Program:
     ...       v1 = add(a1, 1.0) : float32[]  v2 = less_than(v1, 9.0) : bool[]  return v2, v1
     ...     }, carried=2, keep=False) : (bool[], float32[])
     ...   v3 = item(v2, k=1) : float32[]  return v3 }''')
-    >>> [str(r.spec) for r in bound_rounds(program, 100).outputs]
+    >>> [str(r.spec) for r in limit_iterations(program, 100).outputs]
     ['float32[]', 'int64[]']
     """
     if not any(map(may_go_on, program.records)):

@@ -234,7 +234,7 @@ def parse(name: str, data: bytes | None = None) -> tuple[dict, dict]:
     except LookupError as error:
         raise ValueError(f"{name}: {error.args[0]}") from None
     check_sums(name, arrays, metadata)
-    return {key: mended(a) for key, a in arrays.items()}, metadata
+    return {key: mend_bools(a) for key, a in arrays.items()}, metadata
 
 
 def check_sums(name: str, arrays: dict, metadata: dict) -> None:
@@ -278,7 +278,7 @@ def dtype_of(key: str, name: str) -> numpy.dtype:
     return DTYPES[name].numpy
 
 
-def mended(array):
+def mend_bools(array):
     """Compiled code computes with the bytes of bools themselves: they are 0 or 1."""
     if array.dtype == bool and array.view("uint8").max(initial=0) > 1:
         return array.view("uint8") != 0

@@ -156,7 +156,7 @@ class Strict(aliasing.Aliasing):
         """The items of an iterator; refuse one that does not end, or that other code uses too."""
         limit = ENDLESS if sized(steps) else UNSIZED
         for k, item in enumerate(steps):
-            if not k and (used := used_elsewhere(steps)):
+            if not k and (used := find_use_elsewhere(steps)):
                 raise refusal(
                     f"a loop that a tensor may end, over {used}: how many items it takes from "
                     "that is known only when the program runs",
@@ -229,7 +229,7 @@ def sized(steps) -> bool:
     return type(steps) in (zip, enumerate, map, filter) and any(map(sized, sources(steps)))
 
 
-def used_elsewhere(steps) -> str:
+def find_use_elsewhere(steps) -> str:
     """The name of a loop's iterable, if the user's code reaches that object elsewhere."""
     family = [*aliasing.reachable([steps], sources).values()]
     variables = [*variables_in_use()]

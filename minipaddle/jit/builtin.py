@@ -49,7 +49,7 @@ from .aliasing import same_object
 from .either import Choosing, Either, one_of_both, with_either
 from .numbers import note_chosen
 from .reading import CREATED, array, copied
-from .sequences import enumerate_, range_, read_array, reversed_, write_array, zip_
+from .sequences import enumerate_, range_, read_array, reverse_items, write_array, zip_
 from .snapshot import Snapshot
 
 
@@ -255,7 +255,7 @@ TABLE |= CREATED | {
     range: range_,
     enumerate: enumerate_,
     zip: zip_,
-    reversed: reversed_,
+    reversed: reverse_items,
     array_read: read_array,
     array_write: write_array,
     Tensor.item: item,
@@ -266,7 +266,7 @@ TABLE |= CREATED | {
 }
 
 
-def uncached(function):
+def unwrap_cache(function):
     """The function inside `functools.lru_cache`: each run computes results with its own tensors.
 
     The function may have no side effects, because the program would repeat them in each call.
@@ -282,10 +282,10 @@ def uncached(function):
     return run
 
 
-SPECIAL[type(lru_cache(call))] = uncached
+SPECIAL[type(lru_cache(call))] = unwrap_cache
 
 
-def rewrapped(wrapper: FunctionType) -> FunctionType:
+def rewrap(wrapper: FunctionType) -> FunctionType:
     """The wrapper that a library's decorator made (`@paddle.no_grad()`, `@contextmanager`), around
     the converted function.
     """
@@ -305,7 +305,7 @@ def rewrapped(wrapper: FunctionType) -> FunctionType:
 
 def of_library(function):
     """A function of the library as converted code calls it."""
-    found = rewrapped(function)
+    found = rewrap(function)
     return with_either(found) if isinstance(current.top, Choosing) else found
 
 

@@ -82,7 +82,7 @@ def forward_operator(name: str):
     return lambda self, *args: self._jst_apply(lambda x: function(x, *args))
 
 
-def reflected_operator(name: str):
+def reflect_operator(name: str):
     function = getattr(operator, name)
     return lambda self, other: self._jst_apply(lambda x: function(other, x))
 
@@ -93,7 +93,7 @@ OTHERS = ["lt", "le", "gt", "ge", "eq", "ne", "neg", "abs", "invert", "getitem"]
 for each in (*BINARY, *OTHERS):
     setattr(Either, f"__{each}__", forward_operator(f"__{each}__"))
 for each in BINARY:
-    setattr(Either, f"__r{each}__", reflected_operator(f"__{each}__"))
+    setattr(Either, f"__r{each}__", reflect_operator(f"__{each}__"))
 
 
 class Choosing:

@@ -33,7 +33,7 @@ class Instrument(Rewriter):
         if not isinstance(node.ctx, ast.Load):
             return self.target(node, read=isinstance(node.ctx, ast.Del))
         value = self.container(node.value) if node.attr in GROWING else self.visit(node.value)
-        return runtime("attr", node, value, constant(self.mangled(node.attr), node))
+        return runtime("attr", node, value, constant(self.mangle(node.attr), node))
 
     def visit_Subscript(self, node):
         stored = isinstance(node.ctx, ast.Store)
@@ -73,7 +73,7 @@ class Instrument(Rewriter):
         if not (isinstance(node.value, ast.Call) and len(node.value.args) == 2):
             self.generic_visit(node)
             return node
-        owner, name = self.visit(node.value.args[0]), constant(self.mangled(node.attr), node)
+        owner, name = self.visit(node.value.args[0]), constant(self.mangle(node.attr), node)
         owner = runtime("read", node, owner, name) if read else owner
         node.value.args[:] = owner, constant(name.value, node)
         return node
@@ -101,7 +101,7 @@ class Instrument(Rewriter):
             node.func.attr = "part"
         return node
 
-    def mangled(self, name: str) -> str:
+    def mangle(self, name: str) -> str:
         private = name[:2] == "__" and name[-2:] != "__"
         return self.prefix + name if private else name
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..eager.number_operators import bound_of
+from ..eager.number_operators import magnitude_of
 from ..eager.numbers import (
     DTYPES,
     LIMIT,
     Number,
     as_tensor,
-    chosen_kind,
+    choose_kind,
     is_number,
     kind_of,
     number,
@@ -33,8 +33,8 @@ def note_chosen(test, a, b, out):
     """out itself; as a number, if it is `a` where `test` is true, else `b`, two numbers."""
     if not (isinstance(out, Tensor) and is_number(a) and is_number(b)):
         return out
-    bounds = [None if kind_of(x) is float else bound_of(x) for x in (a, b)]
-    return number(out, None if None in bounds else max(bounds), chosen_kind(test, a, b))
+    bounds = [None if kind_of(x) is float else magnitude_of(x) for x in (a, b)]
+    return number(out, None if None in bounds else max(bounds), choose_kind(test, a, b))
 
 
 def chooses_kind(*items) -> bool:
@@ -171,7 +171,7 @@ class NumberLoop(KINDS[-1]):
         found = self.noted(slots, last[1:])
         for (i, j), x in zip(slots, found):
             if isinstance(x, Number):
-                x.unsure = chosen_kind(began, self.after[i].leaves[j], self.before[i].leaves[j])
+                x.unsure = choose_kind(began, self.after[i].leaves[j], self.before[i].leaves[j])
         return [last[0], *found]
 
     def iteration(self, slots, now):

@@ -40,12 +40,12 @@ def note_raised(side: int):
     try:
         yield
     except Exception as error:
-        if raised_eagerly(error):
+        if is_raised_eagerly(error):
             raise Raised(side, error) from error
         raise
 
 
-def raised_eagerly(error: Exception) -> bool:
+def is_raised_eagerly(error: Exception) -> bool:
     """Whether eager mode would raise this error too: then it does not refuse the trace.
 
     That holds for what `raise` and `assert` raise outside this package, for Python's own errors
@@ -81,7 +81,7 @@ def check_raised(held, error: Exception) -> None:
         kind = RuntimeError
     if kind is not its and its.__module__.partition(".")[0] != PACKAGE:
         text = f"{its.__name__}: {describe(error, str)}"
-    where, plain = raised_at(error), CONSTANT - {Tensor, Parameter}
+    where, plain = line_of_error(error), CONSTANT - {Tensor, Parameter}
     own = plain.issuperset(map(type, flatten((error.args, vars(error)))[0]))
     held = check_held(held, text, kind, error, own)
     held.array.record.where = where or held.array.record.where
@@ -89,7 +89,7 @@ def check_raised(held, error: Exception) -> None:
         error.__traceback__ = error.__context__ = None  # they hold the trace
 
 
-def raised_at(error: Exception) -> tuple | None:
+def line_of_error(error: Exception) -> tuple | None:
     """The user's line that raised an error, in the form that records have."""
     steps = [t for t in traceback_steps(error.__traceback__) if not inside(t.tb_frame)]
     return (steps[-1].tb_frame.f_code, steps[-1].tb_lasti) if steps else None

@@ -83,7 +83,7 @@ def listed(items) -> Sequence:
     return Sequence(len(items), lambda k: pick(items, k))
 
 
-def reversed_(items):
+def reverse_items(items):
     """`reversed`."""
     known = sequence(items)
     if known is not None:

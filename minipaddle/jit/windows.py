@@ -52,7 +52,7 @@ def length(k: slice) -> int | None:
     """The length of a slice that begins at a tensor; None for another slice."""
     if k.step not in (None, 1) or not (symbolic(k.start) and symbolic(k.stop)):
         return None
-    (start, before), (stop, after) = (counted_from(value_of(x)) for x in (k.start, k.stop))
+    (start, before), (stop, after) = (base_and_offset(value_of(x)) for x in (k.start, k.stop))
     return max(after - before, 0) if start is stop else None
 
 
@@ -67,12 +67,12 @@ def value_of(x: Var) -> Record:
     return current.top.builder.value(x.array)
 
 
-def counted_from(record: Record) -> tuple[Record, int]:
+def base_and_offset(record: Record) -> tuple[Record, int]:
     """(r, n): the value of a record is that of r plus the number n."""
     name, inputs = record.op.name, record.inputs
     if name == "add" and inputs[0].op is NUMBER:
         inputs = inputs[::-1]
     if name not in ("add", "subtract") or inputs[1].op is not NUMBER:
         return record, 0
-    (start, n), number = counted_from(inputs[0]), inputs[1].attrs["value"]
+    (start, n), number = base_and_offset(inputs[0]), inputs[1].attrs["value"]
     return start, n + number if name == "add" else n - number

@@ -64,7 +64,7 @@ def total_square(grads):
 
 
 @slot("nn.clip_by_global_norm")
-def clipped_by_global_norm(grads, limit: float):
+def clip_by_norm_of_all(grads, limit: float):
     """All gradients by one factor, so that the length of all together is at most the limit."""
     norm = e.sqrt(total_square(grads))
     return [shrink(g, norm, limit) for g in grads]
@@ -100,4 +100,4 @@ class ClipGradByGlobalNorm(ClipGrad):
         self.clip_norm = float(clip_norm)
 
     def clip(self, grads):
-        return clipped_by_global_norm(grads, self.clip_norm)
+        return clip_by_norm_of_all(grads, self.clip_norm)

@@ -13,7 +13,7 @@ from ..engine.core.dtype import int32
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.movement import ravel
-from .pooling import add_frame, images, pooled_spec, reduce_windows, winners
+from .pooling import add_frame, images, reduce_windows, spec_of_pooling, winners
 from .strided import along_axes
 
 
@@ -95,7 +95,7 @@ def avg_pool_grad(m, g, *, size, windows, exclusive, divisor):
 avg_pool.vjp(lambda g, x_spec, **how: avg_pool_grad(g, size=x_spec.shape[2:], **how))
 avg_pool_grad.vjp(lambda u, size, **how: avg_pool(u, **how))
 
-avg_pool.shape(lambda x, *, windows, exclusive, divisor: pooled_spec(x, windows))
+avg_pool.shape(lambda x, *, windows, exclusive, divisor: spec_of_pooling(x, windows))
 max_pool_index.shape(lambda x, y, *, windows: Spec(y.shape, int32.numpy))
 adaptive_max_index.shape(lambda x, *, out: Spec((*x.shape[:2], *out), int32.numpy))
 avg_pool_grad.shape(lambda g, *, size, **how: Spec((*g.shape[:2], *size), g.dtype))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ..engine.core.op import opaque, reduced_spec
+from ..engine.core.op import opaque, spec_of_reduction
 from ..engine.core.record import Spec
 from ..engine.core.spec import fits
 from ..engine.ops.elementwise import abs, sign, where
@@ -114,7 +114,7 @@ def scale_grad(m, g, x, mean, var, *, shape, axes, epsilon, centered):
 # ---- shapes ----------------------------------------------------------------------------------
 
 
-moments.shape(lambda x, axes, centered: (reduced_spec(x, axis=axes, keepdim=True),) * 2)
+moments.shape(lambda x, axes, centered: (spec_of_reduction(x, axis=axes, keepdim=True),) * 2)
 
 
 def shape_of_x(x, scale, **_):
@@ -147,15 +147,15 @@ scale_grad.vjp(
 )
 
 
-def unscaled_grad(u, x, mean, var, over):
+def grad_of_standardize(u, x, mean, var, over):
     """The derivative of `standardize` in x for a scale of 1."""
     return standardize_grad(u, x, 1.0, mean, var, **over)
 
 
 standardize_grad.vjp(
-    g=lambda u, x, scale, mean, var, **over: scale * unscaled_grad(u, x, mean, var, over),
+    g=lambda u, x, scale, mean, var, **over: scale * grad_of_standardize(u, x, mean, var, over),
     scale=lambda u, g, x, mean, var, scale_spec, **over: (
-        g * unscaled_grad(u, x, mean, var, over)
+        g * grad_of_standardize(u, x, mean, var, over)
     ).sum_to(scale_spec.shape),
 )
 
@@ -176,13 +176,13 @@ def _(u, g, x, scale, axes, epsilon, centered):
     def free(v):
         return v - avg(v) if centered else v
 
-    def projected(v):
+    def project_onto(v):
         return (free(v) - z * avg(v * z)) * rate
 
     d, h = free(x), g * scale
     rate = rsqrt(avg(d * d) + epsilon)
     z = d * rate
-    pu, ph = projected(u), projected(h)
+    pu, ph = project_onto(u), project_onto(h)
     return -rate * (z * avg(u * ph) + pu * avg(h * z) + ph * avg(u * z))
 
 
@@ -198,7 +198,7 @@ def p_norm(m, x, *, p, axis, keepdim):
 
 
 p_norm.composite = True
-p_norm.shape(lambda x, p, axis, keepdim: reduced_spec(x, axis=axis, keepdim=keepdim))
+p_norm.shape(lambda x, p, axis, keepdim: spec_of_reduction(x, axis=axis, keepdim=keepdim))
 
 
 @p_norm.vjp

@@ -115,12 +115,12 @@ def images(x) -> str:
 # ---- shapes ----------------------------------------------------------------------------------
 
 
-def pooled_spec(x, windows) -> Spec:
+def spec_of_pooling(x, windows) -> Spec:
     """The spec of pooled x."""
     return Spec((*x.shape[:2], *(out for *_, out in windows)), x.dtype)
 
 
-max_pool.shape(lambda x, *, windows: pooled_spec(x, windows))
+max_pool.shape(lambda x, *, windows: spec_of_pooling(x, windows))
 max_pool_grad.shape(lambda g, x, y, *, windows: Spec(x.shape, g.dtype))
 max_pool_take.shape(lambda u, x, y, *, windows: Spec(y.shape, u.dtype))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..engine.core.dtype import int64
-from ..engine.core.op import opaque, reduced_spec, reduction
+from ..engine.core.op import opaque, reduction, spec_of_reduction
 from ..engine.core.record import Spec
 from ..engine.ops.elementwise import exp, where
 from ..engine.ops.nn import same_spec
@@ -21,7 +21,7 @@ def logsumexp(m, x, *, axis, keepdim):
     return y if keepdim else y.reshape([n for d, n in enumerate(x.shape) if d not in axis])
 
 
-logsumexp.shape(reduced_spec)
+logsumexp.shape(spec_of_reduction)
 logsumexp.composite = True
 
 

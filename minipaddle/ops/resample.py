@@ -53,12 +53,12 @@ def run(m, places):
     return slice(even.start, even.stop, step) if list(even) == places else m.asarray(places)
 
 
-def resized(x, axis, size) -> Spec:
+def resize_axis(x, axis, size) -> Spec:
     return Spec(replaced(x.shape, axis, size), x.dtype)
 
 
-remap.shape(lambda x, *, axis, index: resized(x, axis, len(index)))
-remap_grad.shape(lambda g, *, axis, index, size: resized(g, axis, size))
+remap.shape(lambda x, *, axis, index: resize_axis(x, axis, len(index)))
+remap_grad.shape(lambda g, *, axis, index, size: resize_axis(g, axis, size))
 
 
 remap.vjp(lambda g, x_spec, **at: remap_grad(g, size=x_spec.shape[at["axis"]], **at))
@@ -148,7 +148,9 @@ def resample(m, x, *, axis, size, to, method, corners, centers, step, adjoint):
     return total
 
 
-resample.shape(lambda x, axis, size, to, adjoint, **how: resized(x, axis, size if adjoint else to))
+resample.shape(
+    lambda x, axis, size, to, adjoint, **how: resize_axis(x, axis, size if adjoint else to)
+)
 resample.vjp(lambda g, adjoint, **how: resample(g, adjoint=not adjoint, **how))
 
 # ---- windows as columns ----------------------------------------------------------------------

@@ -88,7 +88,7 @@ def take(spans: list[tuple[int, int]], low: int, high: int) -> None:
     spans[first:last] = [(low, high)]
 
 
-def placed_by_tree(buffers: Sequence[Buffer], order: Sequence[int]) -> list[int]:
+def place_by_tree(buffers: Sequence[Buffer], order: Sequence[int]) -> list[int]:
     """The offsets of `arena.placed`, in less time for many buffers."""
     if len(buffers) < MANY:
         return placed(buffers, order)
@@ -98,4 +98,4 @@ def placed_by_tree(buffers: Sequence[Buffer], order: Sequence[int]) -> list[int]
     return offsets
 
 
-PLACED.append(placed_by_tree)
+PLACED.append(place_by_tree)

@@ -133,12 +133,12 @@ def early_checks(program: Program) -> Program:
     number = {r: t for t, r in enumerate(records)}
     known, moved, checks = set(), set(), {}
     for t, record in enumerate(records):
-        asked = {pair for pair in checked_places(record) if pair not in known}
+        asked = {pair for pair in find_checks(record) if pair not in known}
         known |= asked
         if t <= first or not asked:
             continue
         target = record if record.op is flat_index else record.inputs[1]
-        needed = needed_since(first, target, number)
+        needed = records_needed_since(first, target, number)
         if records[first] in needed:
             continue
         moved |= needed
@@ -153,7 +153,7 @@ def early_checks(program: Program) -> Program:
     return with_indices(program, order, checks)
 
 
-def checked_places(record: Record) -> list[tuple[Record, int]]:
+def find_checks(record: Record) -> list[tuple[Record, int]]:
     """The indices that a put, a take or a `flat_index` checks, each with the size of its axis.
     Reshaped ones are the same; positions that `flat_index` gave need no check.
     """
@@ -173,7 +173,7 @@ def origin(index: Record) -> Record:
     return index
 
 
-def needed_since(first: int, record: Record, number: dict[Record, int]) -> set[Record]:
+def records_needed_since(first: int, record: Record, number: dict[Record, int]) -> set[Record]:
     """What a record is computed from by records from number `first` on, and itself."""
     todo, found = [record], set()
     while todo:

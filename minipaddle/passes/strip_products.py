@@ -170,7 +170,7 @@ def is_cheap(record: Record) -> bool:
     return fusable(record) and not has_effect(record)
 
 
-def computed_from_small(record: Record, have: set) -> list[Record] | None:
+def recompute_from_small(record: Record, have: set) -> list[Record] | None:
     """The records that compute a large value from what there is and from small values: `cut` does
     not keep it for the backward.
     """
@@ -189,7 +189,7 @@ def computed_from_small(record: Record, have: set) -> list[Record] | None:
     return sorted(found, key=lambda r: r.time)
 
 
-RECOMPUTED.append(computed_from_small)
+RECOMPUTED.append(recompute_from_small)
 
 
 # ---- groups -------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B
         found = op(s, axis=(s.spec.ndim - 1,), keepdim=False)
     else:
         raise value_error(f"the matrix norm p={p!r}", "'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
-    kept = reduction.reduced_spec(x.spec, axis=(rows, columns), keepdim=keepdim)
+    kept = reduction.spec_of_reduction(x.spec, axis=(rows, columns), keepdim=keepdim)
     return reshape(found, shape=kept.shape)
 
 

@@ -71,7 +71,7 @@ def loop_by_index(items, body, groups, flags) -> None:
     def test():
         return k.value < items.length
 
-    def stopped_test():
+    def stop_test():
         going = none([flag.get() for flag in flags])
         return (going & test()) if is_static(going) else going and test()
 
@@ -80,7 +80,7 @@ def loop_by_index(items, body, groups, flags) -> None:
         k.value = k.value + 1
 
     live_out, loop_carried, local = groups
-    loop = KINDS[-1](stopped_test(), stopped_test, step, live_out, [*loop_carried, k], local)
+    loop = KINDS[-1](stop_test(), stop_test, step, live_out, [*loop_carried, k], local)
     loop.iterations = items.length if isinstance(items.length, Dim) and not flags else None
     loop.write()
 

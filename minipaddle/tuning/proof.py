@@ -12,7 +12,7 @@ ROUNDS = 25
 
 
 @slot("tuning.accepted")
-def accepted(default: list[float], other: list[float]) -> bool:
+def is_faster(default: list[float], other: list[float]) -> bool:
     """Is a kernel faster, beyond noise? Pairs of seconds, measured in turn: the medians are apart
     by more than 2 %, and in two of three pairs it was faster.
     """
@@ -43,7 +43,7 @@ def faster(target: Target, default: Executable, best: dict[str, dict]) -> dict[s
     accepted_trials, here = {}, machine(threads())
     for name, point in best.items():
         before, after = ([run[name] for run in runs] for runs in (without, having))
-        if accepted(before, after):
+        if is_faster(before, after):
             accepted_trials[name] = Trial(name, here, point, median(after), median(before))
     return accepted_trials
 

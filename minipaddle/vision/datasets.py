@@ -33,7 +33,7 @@ class Digits(Dataset):
     def __init__(self, mode="train", transform=None):
         require_one_of("Digits", ("train", "test"), mode=mode)
         images, labels = load_digits()
-        chosen = held_out_mask(labels) == (mode == "test")
+        chosen = mask_held_out(labels) == (mode == "test")
         self.mode, self.transform = mode, transform
         self.images, self.labels = images[chosen], labels[chosen]
 
@@ -136,7 +136,7 @@ def read_idx(path, ndim: int) -> numpy.ndarray:
     return numpy.frombuffer(data, "uint8", offset=4 + 4 * ndim).reshape(shape)
 
 
-def held_out_mask(labels):
+def mask_held_out(labels):
     """True for every `EVERY`-th sample of each class, in the order they stand."""
     out = numpy.zeros(len(labels), bool)
     for label in numpy.unique(labels):

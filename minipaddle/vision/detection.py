@@ -132,7 +132,7 @@ def multiclass_nms3(
     if bboxes.shape[-1] != 4:
         raise value_error(f"multiclass_nms3 of {bboxes.spec}", "boxes of four numbers")
 
-    def kept_of(box, candidates):
+    def fields_of_candidate(box, candidates):
         hides = triu(overlaps(box, 0.0 if normalized else 1.0), 1) > nms_threshold
         return visible(candidates, hides)
 
@@ -141,7 +141,7 @@ def multiclass_nms3(
         corners = corners_of(boxes, places)
         n, classes, k = places.shape
         boxes_of_rows = corners.reshape([n * classes, k, 4])
-        kept = each_row(kept_of, boxes_of_rows, allowed.reshape([n * classes, k]))
+        kept = each_row(fields_of_candidate, boxes_of_rows, allowed.reshape([n * classes, k]))
         kept = kept.reshape([n, classes, k])
         return detections(corners, places, best, kept, keep_top_k, boxes.shape[-2], True)
 

@@ -33,10 +33,10 @@ class Span(NamedTuple):
 
 def spans(events) -> list[Span]:
     """Every operator, and above it the layers: neighbours in one call of a layer are one span."""
-    return list(nested_spans(sorted(events, key=lambda e: e.start), 0))
+    return list(nest_spans(sorted(events, key=lambda e: e.start), 0))
 
 
-def nested_spans(events, level: int) -> Iterator[Span]:
+def nest_spans(events, level: int) -> Iterator[Span]:
     """The spans of events that share their layers above `level`."""
 
     def call(e):
@@ -51,7 +51,7 @@ def nested_spans(events, level: int) -> Iterator[Span]:
             first, end = inside[0], max(e.end for e in inside)
             name = layer_name(layers_of(first.scope)[level])
             yield Span(name, "layer", level, first.start, end)
-            yield from nested_spans(inside, level + 1)
+            yield from nest_spans(inside, level + 1)
 
 
 def flame(profile) -> Picture:

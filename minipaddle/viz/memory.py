@@ -6,7 +6,7 @@ from ..engine.passes.buffer_assignment import Allocation, MemoryPlan, bytes_text
 from ..engine.passes.memory import plan as planned
 from .picture import Picture, figure, label_colours
 from .records import layer_name, layers_of
-from .target import compiled_of, program_of
+from .target import last_executable, program_of
 
 COLOURS = (
     "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8c6bb1",
@@ -50,7 +50,7 @@ def plan_of(x) -> MemoryPlan:
     """The plan of the object that `memory` was given."""
     if isinstance(x, MemoryPlan):
         return x
-    return getattr(compiled_of(x), "plan", None) or planned(program_of(x))
+    return getattr(last_executable(x), "plan", None) or planned(program_of(x))
 
 
 class Colours:

@@ -8,7 +8,7 @@ from ..engine.ir.program import ITEM, Program
 from .memory import COLOURS
 from .picture import Picture, figure, label_colours
 from .style import bytes_text, count
-from .target import compiled_of, program_of
+from .target import last_executable, program_of
 
 REST, EDGE = "#c8c8c8", "#999999"
 KINDS = {"compute": "#0072b2", "communication": "#e69f00", "idle": "#f2f2f2"}
@@ -34,7 +34,7 @@ def buckets(target) -> Picture:
     p: 5 records, 1 bucket
       bucket 0: 8 B, 1 gradient, travels while 1 record is computed
     """
-    program = program_of(compiled_of(target))  # as it runs
+    program = program_of(last_executable(target))  # as it runs
     trips = journeys(program)
     fig, axis = figure(10, 1.4 + 0.32 * len(trips))
     colour = {k: COLOURS[k % len(COLOURS)] for k in range(len(trips))}

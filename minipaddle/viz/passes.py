@@ -6,7 +6,7 @@ from ..engine.core.errors import teach
 from ..engine.passes.manager import Optimized, figures
 from .difference import difference
 from .picture import Shown
-from .program import optimized_of
+from .program import passes_result_of
 from .style import GREY, tag
 
 HEAD = ("pass", "records", "kernels", "moved", "live", "ms")
@@ -29,7 +29,7 @@ def passes(target) -> "Passes":
     cse: 1 record gone, 0 new
     - v2 = exp(x) : float32[3]
     """
-    return Passes(optimized_of(target))
+    return Passes(passes_result_of(target))
 
 
 class Passes(Shown):

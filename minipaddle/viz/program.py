@@ -12,7 +12,7 @@ from .parts import Legend, Node
 from .records import short, spec_text
 from .spread import SAME, Spread
 from .style import LOOKS, bytes_text, count
-from .target import ends_of, forward_of, optimized_of, program_of
+from .target import ends_of, forward_of, passes_result_of, program_of
 
 
 def program(target, depth: int | None = None, *, title: str = ""):
@@ -57,7 +57,7 @@ def groups(target, depth: int | None = None, *, title: str = ""):
     >>> print(viz.groups(f).text.splitlines()[1])
       v1 = fused(x, region=(x~: float32[3, 4]) {
     """
-    program = with_states_used(optimized_of(target).program)
+    program = with_states_used(passes_result_of(target).program)
     view = ProgramView(program, Spread(program, groups=True), program.outputs)
     return draw_program(view.parts(), title, depth)
 

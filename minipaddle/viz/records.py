@@ -49,7 +49,7 @@ def tooltip_of(record) -> str:
     attrs = ", ".join(f"{k}={short(v)}" for k, v in record.attrs.items())
     lines = [f"{record.op.name}({attrs}) : {spec_text(record)}"]
     if record.inputs:
-        lines.append(kept_text(record))
+        lines.append(describe_saved(record))
     if record.where:
         lines.append(line_of(record.where))
     return "\n".join(lines)
@@ -72,7 +72,7 @@ def is_array(value) -> bool:
     return hasattr(value, "nbytes") and not isinstance(value, Spec)
 
 
-def kept_text(record) -> str:
+def describe_saved(record) -> str:
     """The values a record keeps for its derivative, by name, with the bytes."""
     if record.saved is FREED:
         return "freed: a backward has used what it kept"
@@ -102,7 +102,7 @@ def input_name(op, k: int) -> str:
     return f"{op.inputs[-1]}[{rest}]" if op.variadic and rest >= 0 else op.inputs[k]
 
 
-def given_text(record, k: int) -> str:
+def describe_input(record, k: int) -> str:
     """The spec or the value of an input that has no record."""
     saved = saved_values(record)
     value = saved.get(k, saved.get(("spec", k)))

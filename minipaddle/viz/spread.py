@@ -194,7 +194,7 @@ class Spread:
             if line.kind != "lines":
                 continue
             members = [r for r in self.records if self.paths[r] == (line,)]
-            groups = connected_groups(members, program.states)
+            groups = split_into_components(members, program.states)
             if len(groups) < 2:
                 continue
             for group in groups:
@@ -313,7 +313,7 @@ def outermost(path: tuple) -> Frame | None:
     return path[0] if path else None
 
 
-def connected_groups(records, states) -> list[set]:
+def split_into_components(records, states) -> list[set]:
     """The records in groups without any flow between them, not even through a changing state."""
     moving = {s.record for s in states if s.update is not None}
     first = {e: r for r in reversed(records) for e in r.inputs if e in moving}

@@ -87,7 +87,7 @@ def tape_parts(roots) -> Iterator:
         label = words.label_of(r, frames[r]) + "\nfreed" * freed
         attrs = {"style": "filled,dashed"} if freed else {}
         given = [k for k, e in enumerate(r.inputs) if e is None]
-        dots = tuple((k, input_name(r.op, k), words.given_text(r, k)) for k in given)
+        dots = tuple((k, input_name(r.op, k), words.describe_input(r, k)) for k in given)
         text = line_of_text(r, frames[r], names) if r in names else ""
         yield Node(r, label, role, words.tooltip_of(r), frames[r], attrs, dots, text=text)
     for r in records:
@@ -100,7 +100,7 @@ def tape_parts(roots) -> Iterator:
 def line_of_text(record, frames: tuple, names: dict) -> str:
     """`v3 = add(v1, v2) : float32[4]`."""
     inputs = [
-        words.given_text(record, k) if e is None else names.get(e, "…")
+        words.describe_input(record, k) if e is None else names.get(e, "…")
         for k, e in enumerate(record.inputs)
     ]
     what = f"{record.op.name}({', '.join(inputs)})" if inputs else words.own_name(record, frames)

@@ -10,7 +10,7 @@ def forward_of(target):
     return getattr(target, "forward", target)
 
 
-def compiled_of(target):
+def last_executable(target):
     """The last executable of a static function; anything else unchanged."""
     return (getattr(forward_of(target), "executables", None) or [target])[-1]
 
@@ -27,14 +27,14 @@ def program_of(target) -> Program:
     return found
 
 
-def optimized_of(target) -> Optimized:
+def passes_result_of(target) -> Optimized:
     """What the passes made of a program: of a static function's last one, as it was compiled, or
     as its strategy would have it; an executable has it already.
     """
     if isinstance(target, Optimized):
         return target
     strategy = getattr(forward_of(target), "build_strategy", None)
-    done = getattr(compiled_of(target), "optimized", None)
+    done = getattr(last_executable(target), "optimized", None)
     return done or optimized(program_of(target), strategy)
 
 
@@ -52,7 +52,7 @@ def executable_of(target):
     what = f"{getattr(target, '__name__', type(target).__name__)} was not compiled"
     expected = "an executable, or a static function that was compiled"
     hint = 'to_static(function, backend="native"), and call it once'
-    return check_has(compiled_of(target), "kernels", what, expected, hint)
+    return check_has(last_executable(target), "kernels", what, expected, hint)
 
 
 def static_function(target):

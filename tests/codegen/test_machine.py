@@ -69,7 +69,7 @@ def test_a_walk_visits_each_line(monkeypatch):
     machine.seconds_of_steps(walk, 64 * 64)
     assert sorted(met[:64]) == [*range(64)]
     assert met[64] == met[0] == 0
-    sizes = machine.measured_sizes((1 << 13, 1 << 14))
+    sizes = machine.find_cache_sizes((1 << 13, 1 << 14))
     assert all(size in (1 << 13, 1 << 14) for size in sizes)
 
 

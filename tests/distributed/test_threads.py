@@ -108,7 +108,7 @@ def test_an_interrupt_ends_all_ranks(monkeypatch):
 
 def test_in_a_process_that_is_a_rank_itself(monkeypatch):
     """`spawn` runs the function once: as the rank that the process is."""
-    monkeypatch.setattr(spawning, "started_by_mpi", lambda: True)
+    monkeypatch.setattr(spawning, "is_started_by_mpi", lambda: True)
     monkeypatch.setattr(spawning, "init_parallel_env", lambda: SimpleNamespace(size=2))
     context = dist.spawn(lambda a: a + 1, (41,), nprocs=4)
     assert context.results == [42]

@@ -7,7 +7,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.ir.verifier import verify
 from minipaddle.inference.model import Model
-from minipaddle.inference.rounds import bound_rounds
+from minipaddle.inference.rounds import limit_iterations
 from minipaddle.static import InputSpec
 
 BACKENDS = ["interpreter", "native"]
@@ -103,7 +103,7 @@ def test_loops_that_count_to_a_size_stay_as_they_are(tmp_path):
     paddle.jit.save(nn.LSTM(4, 5), prefix, input_spec=[spec])
     program = paddle.jit.load(prefix).program()
     assert "while_loop" in str(program)
-    assert bound_rounds(program, 5) is program
+    assert limit_iterations(program, 5) is program
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_what_only_looks_like_counting(start, test, step):
       v3 = item(v2, k=0) : {kind}
       return v3
     }}""")
-    found = bound_rounds(program, 5)
+    found = limit_iterations(program, 5)
     assert len(verify(found).outputs) == 2
     right = parse(str(program).replace(test, "9").replace(f"a0, {step})", "a0, 1)")
                   .replace(kind, "int64[]").replace("dtype=" + kind[:-2], "dtype=int64")
                   .replace("value=0.0", "value=0"))  # fmt: skip
-    assert bound_rounds(right, 5) is right
+    assert limit_iterations(right, 5) is right

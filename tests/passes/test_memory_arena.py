@@ -24,7 +24,7 @@ from minipaddle.engine.passes.memory import plan
 from minipaddle.ir.parser import parse
 from minipaddle.passes import arena_tree
 from minipaddle.passes.arena_search import by_climbing, by_exhaustion, overlap
-from minipaddle.passes.arena_tree import placed_by_tree
+from minipaddle.passes.arena_tree import place_by_tree
 
 METHODS = FAST | {"exhaustion": by_exhaustion, "climbing": by_climbing}
 
@@ -130,7 +130,7 @@ def test_the_tree_places_as_the_list_does(found, dice):
     order = [*range(len(found))]
     dice.shuffle(order)
     with patch.object(arena_tree, "MANY", 0):
-        assert placed_by_tree(found, order) == placed(found, order)
+        assert place_by_tree(found, order) == placed(found, order)
 
 
 def test_the_tree_places_many_buffers_as_the_list_does():
@@ -141,7 +141,7 @@ def test_the_tree_places_many_buffers_as_the_list_does():
     assert len(found) > arena_tree.MANY
     for order in (lambda b: (-b.nbytes, b.start), lambda b: (b.start, b.end), lambda b: (b.end,)):
         numbers = ordered(found, order)
-        assert placed_by_tree(found, numbers) == placed(found, numbers)
+        assert place_by_tree(found, numbers) == placed(found, numbers)
 
 
 @pytest.mark.timeout(60)

@@ -8,7 +8,7 @@ from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
 from minipaddle.engine.ir.cut import RECOMPUTED
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.passes.strip_products import computed_from_small, is_strips, profitable
+from minipaddle.passes.strip_products import is_strips, profitable, recompute_from_small
 from tests.passes.programs import program_of, same_results
 
 F = paddle.nn.functional
@@ -144,7 +144,7 @@ def test_short_texts_stay_as_they_are():
 
 def test_residuals_are_small():
     """The forward of a captured layer hands on no matrix of scores."""
-    assert computed_from_small in RECOMPUTED
+    assert recompute_from_small in RECOMPUTED
     forward = paddle.jit.to_static(dropped)
     q = paddle.randn(LONG)
     q.stop_gradient = False

@@ -102,14 +102,14 @@ def test_what_was_chosen_is_used_and_reported_unless_switched_off(monkeypatch):
     program = step.main_program
     again = Executable(program)
     assert (
-        again.tuned_kernels()
+        again.find_tuned_kernels()
         == [
             again.kernels.of[r].name
             for r in again.kernels.of
             if again.kernels.signatures.get(r) == signature
         ][:1]
     )
-    assert f"tuned kernels: {again.tuned_kernels()[0]}" in again.report()
+    assert f"tuned kernels: {again.find_tuned_kernels()[0]}" in again.report()
     assert "rows4_float_4_1_1(" in again.source.own
     assert Executable(program, {"tuned": False}).source.text == default
     monkeypatch.setenv("MINIPADDLE_TUNED", "0")
@@ -133,7 +133,7 @@ def test_a_later_process_uses_what_was_chosen(tmp_path, monkeypatch):
     with plugged("tuning.accepted", lambda default, other: True):
         paddle.tune(shared.f, shared.x, trials=4, progress=False)
     (made,) = shared.f.executables
-    if made.tuned_kernels() == []:  # nothing was faster: then something that is not
+    if made.find_tuned_kernels() == []:  # nothing was faster: then something that is not
         (signature,) = made.kernels.signatures.values()
         trials.accepted_trials().add(TRIAL._replace(kernel=signature, choices={"lanes": 4},
                                            machine=trials.machine(proof.threads())))  # fmt: skip
@@ -282,7 +282,7 @@ def test_only_what_is_faster_beyond_noise_is_accepted(factor, noise, answer):
     rng = np.random.default_rng(0)
     default, other = (rng.normal(1, noise, 25) for _ in range(2))
     default, other = default.tolist(), (factor * other).tolist()
-    assert proof.accepted(default, other) is answer
+    assert proof.is_faster(default, other) is answer
 
 
 # ---- the model -------------------------------------------------------------------------------

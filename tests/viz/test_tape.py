@@ -87,7 +87,7 @@ def test_a_scalar_that_is_kept_is_named():
 def test_of_what_is_known_by_spec_alone_the_spec_is_told():
     record = (paddle.matmul(leaf(2, 3), leaf(3, 4))).record
     record.saved = {("spec", 0): record.inputs[0].spec}
-    assert records.given_text(record, 0) == "float32[2, 3]"
+    assert records.describe_input(record, 0) == "float32[2, 3]"
 
 
 def test_results_in_a_tuple_are_items_of_one_record():

@@ -6,7 +6,7 @@ from functools import partial
 
 from ...engine.codegen.kernel import has_mixed_dtypes, results
 from ...engine.codegen.scalar import CannotWrite
-from ...engine.codegen.step import Texts, computed_records, kernel_name
+from ...engine.codegen.step import Texts, kernel_name, records_with_kernels
 from ...engine.core.record import Record
 from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
@@ -34,7 +34,7 @@ class Kernels(Texts):
         self.looks: dict[Record, list[Launch]] = {}
         self.places: list[tuple[Record, IndexInput]] = []
         self.checked = CheckedIndices()
-        for record in computed_records(program):
+        for record in records_with_kernels(program):
             self.add(record)
 
     def add(self, record: Record) -> None:

@@ -12,7 +12,7 @@ from ...engine.sharding.pieces import of_gradient
 from ...engine.sharding.placements import local_shape
 from ..dist_tensor import checked, reshard, shard_tensor, view_of
 from ..same import exchange, require_same
-from .mesh import checked_mesh
+from .mesh import require_mesh
 
 
 def dtensor_from_fn(fn, mesh, placements, *args, **kwargs):
@@ -90,13 +90,13 @@ def dtensor_from_local(local_tensor, mesh, placements):
     given = local_tensor if isinstance(local_tensor, Tensor) else Tensor(local_tensor)
     own = [*given.spec.shape]
     what = f"dtensor_from_local of {given.spec}"
-    found = checked(placements, checked_mesh(mesh, what), len(own), what)
+    found = checked(placements, require_mesh(mesh, what), len(own), what)
     require_same(what, mesh, {"each piece": [given.dtype.name, f"{len(own)} axes", f"{[*found]}"]})
-    shape = joined_shape(own, found, view_of(mesh), what)
+    shape = infer_full_shape(own, found, view_of(mesh), what)
     return FromLocal.apply(given, shape, found, mesh)
 
 
-def joined_shape(own: list[int], placements, view, what: str) -> list[int]:
+def infer_full_shape(own: list[int], placements, view, what: str) -> list[int]:
     """The shape of the whole, from that of each rank's piece."""
     ranks = view.mesh.process_ids
     places, shape = map(view.mesh.coordinate, ranks), [*own]
@@ -131,7 +131,7 @@ def dtensor_to_local(dist_tensor, mesh, placements):
     what = f"dtensor_to_local of {dist_tensor.spec}"
     if not sharded(dist_tensor.array):
         raise value_error(f"{what}, which does not lie in pieces", expected="shard_tensor(...)")
-    found = checked(placements, checked_mesh(mesh, what), dist_tensor.array.ndim, what)
+    found = checked(placements, require_mesh(mesh, what), dist_tensor.array.ndim, what)
     return ToLocal.apply(dist_tensor, found, mesh)
 
 

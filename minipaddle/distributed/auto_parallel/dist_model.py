@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from types import SimpleNamespace
 
-from ...amp.configs import mixed_precision
+from ...amp.configs import as_mixed_precision
 from ...core.prelude import Recording, Tensor, not_supported, type_error, value_error
 from ...jit import to_static as program_of_function
 from ...nn import Layer
@@ -62,7 +62,7 @@ class DistModel:
         if merge.enable:
             self.merged, self.mean = merge.k_steps, merge.avg
         self.require_same()
-        self.amp, self.scaler = mixed_precision(layer, optimizer, self.strategy.amp_configs())
+        self.amp, self.scaler = as_mixed_precision(layer, optimizer, self.strategy.amp_configs())
         self.functions = {
             name: program_of_function(function)
             for name, function in (

@@ -6,7 +6,7 @@ from ...core.prelude import Tensor, type_error, value_error
 from ...nn import Layer
 from ..dist_tensor import cut_tensor
 from ..same import require_same, values_of
-from .mesh import checked_mesh
+from .mesh import require_mesh
 
 
 def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=None):
@@ -34,7 +34,7 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
     """
     if process_mesh is None:
         raise value_error("shard_layer without a process_mesh", expected="dist.ProcessMesh(...)")
-    mesh = checked_mesh(process_mesh, "shard_layer")
+    mesh = require_mesh(process_mesh, "shard_layer")
     if not isinstance(layer, Layer):
         raise type_error(f"shard_layer of {layer!r:.80}", "a paddle.nn.Layer")
     require_same("shard_layer", mesh, {})

@@ -8,7 +8,7 @@ from ...io import DataLoader
 from ..dist_tensor import cut_tensor
 from ..same import require_same
 from .api import dtensor_from_local
-from .mesh import checked_mesh
+from .mesh import require_mesh
 
 
 class ShardDataloader:
@@ -33,7 +33,7 @@ class ShardDataloader:
         if not isinstance(dataloader, DataLoader):
             raise type_error(f"shard_dataloader of {dataloader!r:.80}", "a paddle.io.DataLoader")
         given = [meshes] if isinstance(meshes, ProcessMesh) else list(meshes)
-        first, *others = [checked_mesh(mesh, "shard_dataloader") for mesh in given]
+        first, *others = [require_mesh(mesh, "shard_dataloader") for mesh in given]
         if any(mesh != first for mesh in others):
             raise not_supported(
                 f"shard_dataloader on different meshes, {given}",

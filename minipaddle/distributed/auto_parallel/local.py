@@ -40,10 +40,10 @@ class LocalLayer(Layer):
 
     def __call__(self, *inputs, **kwargs):
         eager_only(what := type(self).__name__)
-        pairs = paired(inputs, self.grad_dist_attrs, f"grad_dist_attrs of {what}")
+        pairs = pair_up(inputs, self.grad_dist_attrs, f"grad_dist_attrs of {what}")
         pieces = [take_piece(x, attr and attr[1], what) for x, attr in pairs]
         leaves, form = flatten(super().__call__(*pieces, **kwargs))
-        pairs = paired(leaves, self.out_dist_attrs, f"out_dist_attrs of {what}")
+        pairs = pair_up(leaves, self.out_dist_attrs, f"out_dist_attrs of {what}")
         return unflatten(form, [dtensor_from_local(y, *attr) for y, attr in pairs])
 
 
@@ -77,19 +77,19 @@ def local_map(func, out_placements, in_placements=None, process_mesh=None, resha
         mesh, name = process_mesh or found[0].process_mesh, getattr(func, "__name__", "local_map")
         wanted = [None] * len(leaves) if in_placements is None else in_placements
         pieces = []
-        for x, asked in paired(leaves, wanted, f"in_placements of {name}"):
+        for x, asked in pair_up(leaves, wanted, f"in_placements of {name}"):
             if in_placements is not None and isinstance(x, Tensor):
                 x = as_asked(x, asked, mesh, reshard_inputs, name)
             pieces.append(take_piece(x, None, name))
         leaves, form = flatten(func(*unflatten(form, pieces), **kwargs))
-        pairs = paired(leaves, out_placements, f"out_placements of {name}")
+        pairs = pair_up(leaves, out_placements, f"out_placements of {name}")
         found = [y if lies is None else dtensor_from_local(y, mesh, lies) for y, lies in pairs]
         return unflatten(form, found)
 
     return mapped
 
 
-def paired(values, others, what: str) -> list[tuple]:
+def pair_up(values, others, what: str) -> list[tuple]:
     """Each value with what belongs to it; ValueError if they are not as many."""
     if len(values) != len(others):
         raise value_error(f"{len(others)} {what}", expected=f"{len(values)}, one for each")

@@ -109,7 +109,7 @@ def set_mesh(mesh: ProcessMesh) -> None:
     >>> dist.spawn(work, nprocs=2).results
     [[1, 2], [1, 2]]
     """
-    chosen.now.mesh = checked_mesh(mesh, "set_mesh")
+    chosen.now.mesh = require_mesh(mesh, "set_mesh")
 
 
 def create_mesh(mesh_dims) -> ProcessMesh:
@@ -131,7 +131,7 @@ def create_mesh(mesh_dims) -> ProcessMesh:
     return get_mesh()
 
 
-def checked_mesh(mesh, what: str) -> ProcessMesh:
+def require_mesh(mesh, what: str) -> ProcessMesh:
     """A mesh, or TypeError."""
     if not isinstance(mesh, ProcessMesh):
         raise type_error(f"{what} of {mesh!r}", "dist.ProcessMesh([0, 1], dim_names=['x'])")

@@ -25,7 +25,7 @@ from ...optimizer import Optimizer
 from ..along import cut_parameter
 from ..dist_tensor import reshard, shard_tensor
 from ..same import require_same
-from .mesh import checked_mesh, get_mesh
+from .mesh import get_mesh, require_mesh
 
 
 class ShardingStage1:
@@ -53,7 +53,7 @@ class ShardingStage1:
 
     def __init__(self, sharding_mesh_dim: int | str, mesh: ProcessMesh | None = None):
         self.axis = sharding_mesh_dim
-        self.mesh = mesh if mesh is None else checked_mesh(mesh, type(self).__name__)
+        self.mesh = mesh if mesh is None else require_mesh(mesh, type(self).__name__)
         if mesh is not None:
             mesh.axis(sharding_mesh_dim)
 

@@ -102,7 +102,7 @@ class Strategy:
         return {name: dict(vars(getattr(self, name))) for name in DEFAULTS}
 
     def amp_configs(self) -> dict | None:
-        """The settings of mixed precision as `mixed_precision` takes them; None if it is off."""
+        """The settings of mixed precision as `as_mixed_precision` takes them; None if it is off."""
         given = dict(vars(self.amp))
         return given | {"level": given["level"].upper()} if given.pop("enable") else None
 

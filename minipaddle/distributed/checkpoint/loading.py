@@ -12,7 +12,7 @@ from ...engine.eager.device import NUMPY, current_place
 from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import sharded
 from ...io.serialization import DTYPES as FORMAT_DTYPES
-from ...io.serialization import mended
+from ...io.serialization import mend_bools
 from ..carrying import local
 from ..ranks import group_of
 from .agreeing import together
@@ -168,7 +168,7 @@ class Files:
 
     def read(self, saved: Saved, box: Box):
         """The rows of a tensor that a box has."""
-        rows = lambda file, outer, index: mended(self.rows(file, saved, outer, index))
+        rows = lambda file, outer, index: mend_bools(self.rows(file, saved, outer, index))
         return assemble(box, DTYPES[saved.dtype].numpy, saved.pieces, rows)
 
     def rows(self, file: str, saved: Saved, outer: Box, index: tuple):

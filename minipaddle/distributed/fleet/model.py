@@ -201,4 +201,4 @@ def barrier_worker() -> None:
 
     >>> paddle.distributed.fleet.barrier_worker()
     """
-    barrier() if session.now is None else session.now.connected().barrier()
+    barrier() if session.now is None else session.now.require_client().barrier()

@@ -185,7 +185,7 @@ def stop_worker() -> None:
     ...
     """
     found = session_in_use("stop_worker")
-    found.connected().stop()
+    found.require_client().stop()
     if isinstance(found.carrier, on_ray.Ray):
         found.carrier.end(found.group.timeout)
     found.client = None
@@ -202,7 +202,7 @@ def save_persistables(executor, dirname: str, main_program=None, mode: int = 0) 
     RuntimeError: save_persistables before fleet.init
     ...
     """
-    session_in_use("save_persistables").connected().snapshot(os.fspath(dirname))
+    session_in_use("save_persistables").require_client().snapshot(os.fspath(dirname))
 
 
 def report() -> list[dict]:
@@ -217,4 +217,4 @@ def report() -> list[dict]:
     RuntimeError: report before fleet.init
     ...
     """
-    return session_in_use("report").connected().report()
+    return session_in_use("report").require_client().report()

@@ -44,7 +44,7 @@ class Part:
 
     def backward_inputs(self, micro_batch: int, gradients: list[Tensor]) -> list[Tensor]:
         """The first half of `backward`: what the stage before waits for."""
-        record = captured_record(self.kept[micro_batch][1])
+        record = record_of_results(self.kept[micro_batch][1])
         if record is None:  # computed eagerly: the tape has no halves
             return self.backward(micro_batch, gradients)
         starts, _ = self.kept.pop(micro_batch)
@@ -102,7 +102,7 @@ def run(captured, program: Program, arrays: list, sizes: dict) -> list:
     return outputs
 
 
-def captured_record(results: list[Tensor]):
+def record_of_results(results: list[Tensor]):
     """The tape's record of the captured function that gave these results; None if none did."""
     for y in results:
         record = None if y.stop_gradient else y.record

@@ -13,8 +13,8 @@ SECONDS = {"F": 1.0, "B": 2.0, "I": 1.0, "W": 1.0}
 """How long jobs take in formulas: a backward computes two products for each one of the forward."""
 
 
-@slot("pipeline.needed_jobs")
-def needed_jobs(schedule: Schedule, stage: int, job: Job) -> list[tuple[int, Job]]:
+@slot("pipeline.jobs_before")
+def jobs_before(schedule: Schedule, stage: int, job: Job) -> list[tuple[int, Job]]:
     """The (stage, job) that come before a job: what it gets from its neighbours, and its own half.
 
     The gradient of the last part's result is that of the loss, which needs nothing but its forward.
@@ -44,7 +44,7 @@ def in_order(schedule: Schedule) -> Iterator[tuple[int, Job, list]]:
         for stage, jobs in enumerate(schedule.jobs):
             while position[stage] < len(jobs):
                 job = jobs[position[stage]]
-                needed = needed_jobs(schedule, stage, job)
+                needed = jobs_before(schedule, stage, job)
                 if not done.issuperset(needed):
                     break
                 yield stage, job, needed
@@ -58,7 +58,7 @@ def in_order(schedule: Schedule) -> Iterator[tuple[int, Job, list]]:
             ]
             raise value_error(
                 f"the schedule {schedule.name}: all stages wait, {'; '.join(waiting)}",
-                hint="a job comes after what it needs: see needed_jobs",
+                hint="a job comes after what it needs: see jobs_before",
             )
 
 

@@ -91,7 +91,7 @@ def sparse_embedding(
 def look_up(session: Session, name: str, ids, padding, train: bool) -> tuple[Tensor, Tensor]:
     """In eager mode: the rows of the ids, each once, and which of them each id is."""
     different, places = NUMPY.unique(ids.numpy(), return_inverse=True)
-    rows = Tensor(session.connected().pull(name, different))
+    rows = Tensor(session.require_client().pull(name, different))
     if train and current.top.recording:
         rows.stop_gradient = False
         session.looked_up.append((name, different, rows, padding))
@@ -160,7 +160,7 @@ class RemoteStep:
             if given:
                 flat = NUMPY.concatenate([a.reshape(-1) for a in given])
                 pulled[table], at = NUMPY.unique(flat, return_inverse=True)
-                feed[f"{table}@rows"] = self.session.connected().pull(table, pulled[table])
+                feed[f"{table}@rows"] = self.session.require_client().pull(table, pulled[table])
                 for (_, name), ids in zip(lookups, given):
                     feed[name], at = at[: ids.size].reshape(ids.shape), at[ids.size :]
         if self.gradients is None:

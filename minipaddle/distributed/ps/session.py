@@ -79,7 +79,7 @@ class Session:
             return "sync"
         return "geo" if self.strategy.a_sync_configs["k_steps"] > 0 else "async"
 
-    def connected(self) -> Client:
+    def require_client(self) -> Client:
         """The client; RuntimeError before `fleet.init_worker`."""
         if self.client is None:
             raise RuntimeError(teach("rows of a table before fleet.init_worker()"))
@@ -162,7 +162,7 @@ class Session:
         """Push the gradients of a step: {table: [(ids, gradients), …]}, and for each dense table
         the gradients of its parameters. Then take the parameters as they have become.
         """
-        client = self.connected()
+        client = self.require_client()
         for name, config in self.sparse.items():
             parts = sparse.get(name, [])
             empty = NUMPY.zeros(0, "int64"), NUMPY.zeros((0, config["width"]), config["dtype"])

@@ -100,13 +100,13 @@ class Rows:
         w, nest = self.w, self.nest
         threads = w.threads(nest.size) if nest.rows > 1 else ()
         threads = collapse(threads, self.kept, len(self.kept))
-        self.later = self.buffered_values()
+        self.later = self.find_buffered()
         with w.each_row(self.kept, *threads):
             for stage in range(w.stages):
                 self.row_outputs(stage)
                 self.stage(stage)
 
-    def buffered_values(self) -> dict[Node, None]:
+    def find_buffered(self) -> dict[Node, None]:
         """The values that a later stage reads back; in a short row also expensive ones."""
         kept = self.w.needed_later(self.length * 8 <= ROW_BUFFER)
         stored = self.w.needed_later(False)

@@ -64,11 +64,11 @@ class Text:
         power = None if isinstance(other, Text) else other
         if power in (2, 3):
             return self * self if power == 2 else self * self * self
-        return powered(self, other)
+        return write_power(self, other)
 
     def __rpow__(self, other):
         x, y = same(other, self)
-        return powered(x, y)
+        return write_power(x, y)
 
     def __truediv__(self, other):
         return arithmetic("({} / {})", *inexact(*same(self, other)))
@@ -128,7 +128,7 @@ def inexact(x: Text, y: Text) -> tuple[Text, Text]:
     return (x, y) if x.dtype.kind == "f" else (x.astype("float64"), y.astype("float64"))
 
 
-def powered(x, y) -> Text:
+def write_power(x, y) -> Text:
     x, y = same(x, y)
     if x.dtype.kind != "f":
         return Text(f"power_{C_NAMES[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
@@ -212,7 +212,7 @@ class Module:
         return Text("({} ? {} : {})", [cast(condition, np.bool_), x, y], x.dtype)
 
     def power(self, x, y) -> Text:
-        return powered(x, y)
+        return write_power(x, y)
 
     def kept(self, g, condition) -> Text:
         return self.where(condition, g, 0)

@@ -72,7 +72,7 @@ class Kernels(Texts):
         self.choices: dict[str, dict] = {}  # of the kernels that follow a schedule
         self.tuned = tuned or (lambda signature: None)
         self.hosted: list[Record] = []
-        for record in computed_records(program):
+        for record in records_with_kernels(program):
             self.add(record)
 
     def add(self, record: Record) -> None:
@@ -101,12 +101,12 @@ class Kernels(Texts):
         return kernel.workspace if kernel is not None else 0
 
 
-def computed_records(program: Program):
+def records_with_kernels(program: Program):
     """The records that have kernels, also inside branches and loops. A group counts as one."""
     for record in program.records:
         if record.op in (cond, while_loop):
             for region in regions(record).values():
-                yield from computed_records(region)
+                yield from records_with_kernels(region)
         elif not is_alias(record):
             yield record
 

@@ -196,9 +196,9 @@ class Writer:
         """The values inside a row that a later stage reads back: those that are stored, and if
         `keeps`, the expensive ones.
         """
-        return {n: None for stage in range(self.stages) for n in self.reused_at(stage, keeps)}
+        return {n: None for stage in range(self.stages) for n in self.find_reused(stage, keeps)}
 
-    def reused_at(self, stage: int, keeps: bool) -> list[Node]:
+    def find_reused(self, stage: int, keeps: bool) -> list[Node]:
         """The values that one stage reads back."""
         stored = {n for _, n, _ in self.nest.outputs}
 

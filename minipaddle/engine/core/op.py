@@ -352,7 +352,7 @@ class Movement(Op):
         return rule
 
 
-def reduced_spec(x, *, axis, keepdim) -> Spec:
+def spec_of_reduction(x, *, axis, keepdim) -> Spec:
     """The spec of `x` with `axis` reduced."""
     kept = [1 if d in axis else n for d, n in enumerate(x.shape) if keepdim or d not in axis]
     return Spec(tuple(kept), x.dtype)
@@ -374,7 +374,7 @@ class Reduction(Op):
         self.term, self.blocked = term, blocked
 
     def infer(self, x, *, axis, keepdim) -> Spec:
-        spec = reduced_spec(x, axis=axis, keepdim=keepdim)
+        spec = spec_of_reduction(x, axis=axis, keepdim=keepdim)
         return spec.astype(self.result(x.dtype)) if self.result else spec
 
     def evaluate(self, m, arrays, attrs):

@@ -274,12 +274,12 @@ def renamed(x, names: dict):
     out = x.like({})
     for monomial, c in x.terms.items():
         for a in monomial:
-            c = c * renamed_symbol(a, names, x)
+            c = c * rename_symbol(a, names, x)
         out = out + c
     return out
 
 
-def renamed_symbol(a: Symbol, names: dict, x: Polynomial):
+def rename_symbol(a: Symbol, names: dict, x: Polynomial):
     """The polynomial or number that replaces a symbol of x."""
     if type(a) is Composite:
         return JOIN[a.sign](renamed(a.over, names), renamed(a.under, names))

@@ -111,7 +111,7 @@ class Reducer:
         if missing and not self.find_unused:
             self.reset()
             raise build_unused_error(missing)
-        used = self.used_somewhere(arrived_ids) if self.find_unused else arrived_ids
+        used = self.find_used_anywhere(arrived_ids) if self.find_unused else arrived_ids
         for bucket in self.buckets[self.next :]:
             bucket.start(self.group)
         for bucket in self.buckets:
@@ -124,7 +124,7 @@ class Reducer:
         for bucket in self.buckets:
             bucket.gradients, bucket.work = {}, None
 
-    def used_somewhere(self, arrived_ids: set[int]) -> set[int]:
+    def find_used_anywhere(self, arrived_ids: set[int]) -> set[int]:
         """The ids of parameters that have a gradient in at least one rank."""
         m = module_of(self.parameters[0].array)
         flags = m.asarray([id(p) in arrived_ids for p in self.parameters])

@@ -185,12 +185,12 @@ class Executable:
             f"{len(groups)} groups of {inside} records; {len(self.kernels.texts)} kernels in "
             f"{len(self.source.own.splitlines())} lines of C",
             f"by the host: {', '.join(host) or 'nothing'}",
-            f"tuned kernels: {', '.join(self.tuned_kernels()) or 'none'}",
+            f"tuned kernels: {', '.join(self.find_tuned_kernels()) or 'none'}",
             str(self.plan),
         ]
         return "\n".join(lines)
 
-    def tuned_kernels(self) -> list[str]:
+    def find_tuned_kernels(self) -> list[str]:
         """The names of the kernels that follow a tuned schedule."""
         of = self.kernels.signatures.items()
         tuned = [self.kernels.of[r].name for r, name in of if name in self.kernels.choices]

@@ -48,7 +48,7 @@ class State:
         else:
             self.leaves, self.structure = ([], None) if self.missing else flatten(value, outer)
         self.specs = [x.spec if isinstance(x, Tensor) else None for x in self.leaves]
-        self.wheres = [made_at(x) if s else None for x, s in zip(self.leaves, self.specs)]
+        self.wheres = [line_of_tensor(x) if s else None for x, s in zip(self.leaves, self.specs)]
 
     def rebuilt(self, leaves):
         """The structure with other leaves; the value itself if the leaves are the same."""
@@ -114,7 +114,7 @@ def scalar(x):
     return movement.reshape(x, shape=()) if x.spec.shape else x
 
 
-def made_at(x: Tensor):
+def line_of_tensor(x: Tensor):
     """The user's line that made a tensor of a program."""
     return x.array.record.where if type(x.array) is SymbolicArray else None
 

@@ -285,7 +285,7 @@ class Definedness(ast.NodeVisitor):
     def reads(self, nodes, known):
         """Mark the reads in expressions, and add what `:=` binds for certain in one."""
         self.mark(nodes, self.local - known)
-        return known.union(*map(bound_first, nodes))
+        return known.union(*map(names_bound_first, nodes))
 
     def mark(self, nodes, loose):
         """Mark the reads of these names; a comprehension's targets are its own."""
@@ -380,7 +380,7 @@ def irrefutable(case: ast.match_case) -> bool:
     return isinstance(pattern, ast.MatchAs) and pattern.pattern is None and case.guard is None
 
 
-def bound_first(test: ast.AST) -> set[str]:
+def names_bound_first(test: ast.AST) -> set[str]:
     """The names that a test always binds: by `:=` in its first operand."""
     while isinstance(test, ast.BoolOp | ast.Compare):
         test = test.values[0] if isinstance(test, ast.BoolOp) else test.left

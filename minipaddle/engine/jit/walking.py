@@ -131,14 +131,14 @@ class Rewriter(ByKind, ast.NodeTransformer):
             inside = getattr(node, name)
             if type(inside) is list:
                 if inside:
-                    inside[:] = self.visited(inside)
+                    inside[:] = self.visit_list(inside)
             elif inside is not None:
                 method = methods[type(inside)]
                 if method is not None:
                     setattr(node, name, method(self, inside))
         return node
 
-    def visited(self, nodes: list) -> list:
+    def visit_list(self, nodes: list) -> list:
         """What stands for the nodes of a list: for each a node, several, or none (None)."""
         methods, found = self.methods, []
         for node in nodes:

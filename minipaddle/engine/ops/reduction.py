@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ..core.dtype import bool_, int64
-from ..core.op import opaque, reduced_spec, reduction
+from ..core.op import opaque, reduction, spec_of_reduction
 from ..core.record import Spec
 from .elementwise import cast
 from .movement import broadcast_to, reshape
@@ -34,7 +34,7 @@ def nonempty_reduced_spec(x, *, axis, keepdim) -> Spec:
     """The same for a reduction without identity: it refuses an axis of size 0."""
     if 0 in [x.shape[d] for d in axis]:  # `any` is an operator here
         raise ValueError(f"{x} has nothing along an axis to take one from: its size is 0")
-    return reduced_spec(x, axis=axis, keepdim=keepdim)
+    return spec_of_reduction(x, axis=axis, keepdim=keepdim)
 
 
 # ---- sums ------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ def mean(m, x, *, axis, keepdim):
     return y if x.dtype.kind == "f" else y.astype(x.dtype)
 
 
-mean.shape(reduced_spec)
+mean.shape(spec_of_reduction)
 mean.composite = True
 
 

@@ -22,7 +22,7 @@ def binary(op):
     return lambda self, other: current.top.apply(op, (self, other), NONE)
 
 
-def reflected(op):
+def reflect_binary(op):
     """`y + x` for a left operand that is no Var."""
     return lambda self, other: current.top.apply(op, (other, self), NONE)
 
@@ -90,17 +90,17 @@ class Var:
         summed = reduction.sum(self, axis=axis, keepdim=True)
         return movement.reshape(summed, shape=tuple(shape)) if extra else summed
 
-    __add__, __radd__ = binary(e.add), reflected(e.add)
-    __sub__, __rsub__ = binary(e.subtract), reflected(e.subtract)
-    __mul__, __rmul__ = binary(e.multiply), reflected(e.multiply)
-    __truediv__, __rtruediv__ = binary(e.divide), reflected(e.divide)
-    __floordiv__, __rfloordiv__ = binary(e.floor_divide), reflected(e.floor_divide)
-    __mod__, __rmod__ = binary(e.remainder), reflected(e.remainder)
-    __pow__, __rpow__ = binary(e.pow), reflected(e.pow)
-    __matmul__, __rmatmul__ = binary(linalg.matmul), reflected(linalg.matmul)
-    __and__, __rand__ = binary(logic.bitwise_and), reflected(logic.bitwise_and)
-    __or__, __ror__ = binary(logic.bitwise_or), reflected(logic.bitwise_or)
-    __xor__, __rxor__ = binary(logic.bitwise_xor), reflected(logic.bitwise_xor)
+    __add__, __radd__ = binary(e.add), reflect_binary(e.add)
+    __sub__, __rsub__ = binary(e.subtract), reflect_binary(e.subtract)
+    __mul__, __rmul__ = binary(e.multiply), reflect_binary(e.multiply)
+    __truediv__, __rtruediv__ = binary(e.divide), reflect_binary(e.divide)
+    __floordiv__, __rfloordiv__ = binary(e.floor_divide), reflect_binary(e.floor_divide)
+    __mod__, __rmod__ = binary(e.remainder), reflect_binary(e.remainder)
+    __pow__, __rpow__ = binary(e.pow), reflect_binary(e.pow)
+    __matmul__, __rmatmul__ = binary(linalg.matmul), reflect_binary(linalg.matmul)
+    __and__, __rand__ = binary(logic.bitwise_and), reflect_binary(logic.bitwise_and)
+    __or__, __ror__ = binary(logic.bitwise_or), reflect_binary(logic.bitwise_or)
+    __xor__, __rxor__ = binary(logic.bitwise_xor), reflect_binary(logic.bitwise_xor)
     __lt__, __le__ = binary(logic.less_than), binary(logic.less_equal)
     __gt__, __ge__ = binary(logic.greater_than), binary(logic.greater_equal)
     __eq__, __ne__ = equality(logic.equal), equality(logic.not_equal)

@@ -191,7 +191,7 @@ class Fusion:
             if len(group.records) == 1:
                 records.append(substitute(group.records[0], new))
             else:
-                records += self.fused_records(group, new)
+                records += self.fuse_group(group, new)
         return with_records(old, records, new)
 
     def sorted(self) -> list[Group]:
@@ -211,7 +211,7 @@ class Fusion:
             found.append(g)
         return found
 
-    def fused_records(self, group: Group, new: dict) -> list[Record]:
+    def fuse_group(self, group: Group, new: dict) -> list[Record]:
         """The `fused` record of a group, and its results; views of these stay outside."""
         outputs, views = self.without_views(group)
         if not outputs:

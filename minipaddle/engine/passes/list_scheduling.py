@@ -52,9 +52,9 @@ class Work:
             self.reads.append(list({v for v in read if v is not None}))
             self.takes.append(pairs)
         self.extra = [workspace(r) for r in self.records]
-        self.readers = inverted(self.reads, len(self.sizes))
+        self.readers = invert_lists(self.reads, len(self.sizes))
         self.before = self.dependencies(root)
-        self.after = inverted(self.before, len(self.records))
+        self.after = invert_lists(self.before, len(self.records))
 
     def dependencies(self, root) -> list[set[int]]:
         """For each record the numbers of those that must be before it.
@@ -94,7 +94,7 @@ class Work:
         return total
 
 
-def inverted(lists: Sequence, count: int) -> list[list[int]]:
+def invert_lists(lists: Sequence, count: int) -> list[list[int]]:
     """For each of `count` numbers the places of the lists that hold it."""
     found: list[list[int]] = [[] for _ in range(count)]
     for k, numbers in enumerate(lists):

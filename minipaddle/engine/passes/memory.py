@@ -241,7 +241,7 @@ class Planner:
         for t, record in enumerate(self.program.records):
             if size := self.work_of(record):
                 yield buffer(t, t + 1, size, [], record)
-        for p in self.swapped_states():
+        for p in self.find_swapped_states():
             yield buffer(self.end, self.end + 1, p.nbytes, [])
 
     def with_offsets(self) -> MemoryPlan:
@@ -261,7 +261,7 @@ class Planner:
         for allocation in allocations:
             self.at.update(dict.fromkeys(allocation.values, allocation.location))
         aside = [p.location for p in allocations if not p.values and p.work is None]
-        spare = dict(zip(self.swapped_states(), aside, strict=True))
+        spare = dict(zip(self.find_swapped_states(), aside, strict=True))
         return MemoryPlan(
             self.program,
             self.locations(),
@@ -271,7 +271,7 @@ class Planner:
             self.lives,
             allocations,
             self.before,
-            self.ordered_copies(spare),
+            self.order_copies(spare),
             {p.work: p.location for p in allocations if p.work is not None},
             self.regions,
         )
@@ -319,7 +319,7 @@ class Planner:
 
     # ---- copies ------------------------------------------------------------------------------
 
-    def ordered_copies(self, spare: dict[Location, Location]) -> list[Copy]:
+    def order_copies(self, spare: dict[Location, Location]) -> list[Copy]:
         """The copies at the end, in an order in which none overwrites what a later one reads."""
         moves = [(r, p) for r, p in self.moves if p.nbytes]
         waiting = [Copy(r, self.at.get(self.root[r], Location("number")), p) for r, p in moves]
@@ -337,7 +337,7 @@ class Planner:
             waiting = [c for c in waiting if c not in free]
         return found
 
-    def swapped_states(self) -> list[Location]:
+    def find_swapped_states(self) -> list[Location]:
         """One state of each cycle of states that take over each other's values."""
         source = {p: self.at.get(self.root[r]) for r, p in self.moves if p.kind == "state"}
         found, seen = [], set()

@@ -17,10 +17,10 @@ from .registry import program_pass
 @program_pass("specialise", looks_for=["open sizes", "computed inputs"], sizes=(None,))
 def specialise(program: Program, *, sizes: dict[str, int] | None) -> Program:
     """The program for the given sizes: numbers by the names of its open sizes."""
-    return given_by_inputs(with_sizes(program, sizes) if sizes else program)
+    return keep_input_records(with_sizes(program, sizes) if sizes else program)
 
 
-def given_by_inputs(program: Program) -> Program:
+def keep_input_records(program: Program) -> Program:
     """The program that is given `input` records only."""
     now = {r: Record(INPUT, (), {"name": ""}, *r.spec) for r in program.inputs if r.op is not INPUT}
     if not now:

@@ -16,7 +16,7 @@ def register_values(layer: Layer, values: Tensor):
     return layer.create_parameter(values.shape, attr, "float32")
 
 
-def found_by(quanter) -> tuple:
+def parameters_of_quanter(quanter) -> tuple:
     """What an observer or a quanter has found: scales, zero points, their axis, bits."""
     return quanter.scales(), quanter.zero_points(), quanter.quant_axis(), quanter.bit_length()
 
@@ -38,7 +38,7 @@ class Scaled(Layer):
     @classmethod
     def from_quanter(cls, quanter):
         """The layer with the scales that an observer or a quanter has found."""
-        return cls(*found_by(quanter))
+        return cls(*parameters_of_quanter(quanter))
 
     @property
     def in_groups(self) -> bool:
@@ -104,7 +104,7 @@ class LinearQuanterDequanter(Layer):
     @staticmethod
     def from_quanter(quanter):
         """Both parts, with the scales that an observer or a quanter has found."""
-        found = found_by(quanter)
+        found = parameters_of_quanter(quanter)
         return LinearQuanterDequanter(LinearQuanter(*found), LinearDequanter(*found))
 
     def forward(self, input):

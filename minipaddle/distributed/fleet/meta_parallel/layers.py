@@ -17,7 +17,7 @@ from ....engine.sharding.placements import Replicate
 from ....nn import Embedding, Layer, Linear
 from ....nn import functional as F
 from ....nn.layer.tree import path_of
-from ...along import cut_parameter, moved_along, require_pieces
+from ...along import cut_parameter, move_on_axis, require_pieces
 from ...ranks import known
 from ..topology import get_hybrid_communicate_group
 
@@ -51,7 +51,7 @@ class OnMesh:
 
     def along_mp(self, x, placement):
         """x where it lies otherwise along mp."""
-        return moved_along(x, self.mesh, "mp", placement, self.named())
+        return move_on_axis(x, self.mesh, "mp", placement, self.named())
 
 
 class CutLinear(OnMesh, Linear):

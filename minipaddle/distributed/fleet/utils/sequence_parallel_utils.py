@@ -14,14 +14,14 @@ from __future__ import annotations
 from ....engine.core.errors import value_error
 from ....engine.core.slots import slot
 from ....engine.sharding.placements import Replicate, Shard
-from ...along import moved_along
+from ...along import move_on_axis
 from ..meta_parallel.layers import ColumnParallelLinear, RowParallelLinear
 from ..topology import get_hybrid_communicate_group
 
 
 def moved(x, placement, what: str):
     """x where it lies otherwise along mp."""
-    return moved_along(x, get_hybrid_communicate_group().mesh, "mp", placement, what)
+    return move_on_axis(x, get_hybrid_communicate_group().mesh, "mp", placement, what)
 
 
 def scatter(input):

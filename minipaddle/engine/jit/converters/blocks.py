@@ -23,7 +23,7 @@ class Blocks(Rewriter):
             Liveness(node)
             node.analysed = True
         outer = self.globals, self.shared
-        self.globals, self.shared = declared_global(node), set()
+        self.globals, self.shared = global_names(node), set()
         self.generic_visit(node)
         keep_local(node, self.shared)
         self.globals, self.shared = outer
@@ -44,7 +44,7 @@ class Blocks(Rewriter):
         function.analysed = True
 
 
-def declared_global(function: ast.FunctionDef) -> set[str]:
+def global_names(function: ast.FunctionDef) -> set[str]:
     """The names that a function declares at its start."""
     lines = [n for n in function.body if isinstance(n, ast.Global)]
     return {name for line in lines for name in line.names}

@@ -254,7 +254,7 @@ def without_idle_flags(statements) -> list:
             asked.add(node.id)
         elif isinstance(node, ast.For):
             asked.update(getattr(node, "break_flags", ()))
-    return Idle(asked).visited(statements)
+    return Idle(asked).visit_list(statements)
 
 
 class Idle(Rewriter):
