@@ -36,7 +36,8 @@ def changed(source: str, *changes: str) -> str:
         make = Change(old.strip(), new.strip(), within[1] if within else "")
         tree = ast.fix_missing_locations(make.visit(tree))
         if make.found != 1:
-            raise ValueError(f"{old!r} occurs {make.found} times in the solution, not once")
+            often = f"{old!r} occurs {make.found} times in the solution, not once"
+            raise ValueError(f"{often}:\n\n{source}")
     return ast.unparse(tree)
 
 
@@ -60,9 +61,10 @@ class Change(ast.NodeTransformer):
     """Puts `new` where `old` stands, and counts in `found` how often that is."""
 
     def __init__(self, old: str, new: str, within: str = ""):
-        self.old = old if is_head(old) else ast.unparse(ast.parse(old))
         self.new, self.within, self.found = new, within, 0
         self.expression = is_expression(old) and is_expression(new)
+        mode = "eval" if self.expression else "exec"  # which would take a string for a docstring
+        self.old = old if is_head(old) else ast.unparse(ast.parse(old, mode=mode))
 
     def visit(self, node):
         statement = isinstance(node, ast.stmt)

@@ -18,6 +18,10 @@ TEXT = """def f(a, b):
 def g(a):
     a = a + k
     return [a, 3]
+
+
+def h(a):
+    return a + 'I'
 """
 
 
@@ -31,6 +35,7 @@ def g(a):
         ("return a * 2 → pass", "return a * 2", "pass"),
         ("for k in b: → b = b[1:]; for k in b:", "    for", "    b = b[1:]\n    for"),
         ("return [a, 3] → b = 3; return [b]", "return [a, 3]", "b = 3\n    return [b]"),
+        ('"I" → "W"', "'I'", "'W'"),
         ("g(): a = a + k → a += k", "def g(a):\n    a = a + k", "def g(a):\n    a += k"),
     ],
 )
@@ -42,9 +47,9 @@ def test_a_change_is_made(change, was, now):
     ("change", "says"),
     [
         ("a = a + k → pass", "'a = a + k' occurs 2 times in the solution, not once"),
-        ("a % b → a", "'a % b' occurs 0 times"),
+        ("a % b → a", f"'a % b' occurs 0 times in the solution, not once:\n\n{TEXT}"),
         ("a - b", "has no ' → '"),
-        ("def h(a):\n    return a", "the solution has 0 functions h, not one"),
+        ("def k(a):\n    return a", "the solution has 0 functions k, not one"),
     ],
 )
 def test_a_change_that_does_not_fit_is_the_authors_mistake(change, says):
