@@ -6,9 +6,10 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-from text import docstring, literal, prose
+from text import literal
 
 import minipaddle as paddle
+from minipaddle.core.markdown import docstring, prose
 from minipaddle.engine.core.op import OPS, Op
 from minipaddle.executors import support
 from minipaddle.viz.code import rules_of, source_of

@@ -1,6 +1,5 @@
 """The pages' sources: the chapters, and what is said of them, of operators and of exercises."""
 
-import ast
 import re
 import shutil
 from itertools import groupby
@@ -11,12 +10,17 @@ from drawing import PAGE as DRAWING
 from names import names_page
 from operators import write_operators
 from terms import PAGE, TEXT
-from text import docstring, fold, literal, prose
+from text import fold, literal
 
+from minipaddle.core.markdown import fence, prose
 from minipaddle.jit import saved
 from minipaddle.learn.chapters import BOOK, Chapter, chapters
+from minipaddle.learn.exercise import load, names
+from minipaddle.learn.stub import task_of
+from minipaddle.learn.task import Task
 
 ROOT = BOOK.parent
+EXERCISE = "%exercise "
 
 INDEX = """# MiniPaddle, the book
 
@@ -72,16 +76,14 @@ def write_pages(source: Path, draws: bool = False) -> None:
     (source / "formats.md").write_text(f"# Saved models\n\n{saved.__doc__}", encoding="utf-8")
     (source / f"{PAGE}.md").write_text(TEXT, encoding="utf-8")
     (source / "names.md").write_text(names_page(notebooks), encoding="utf-8")
+    (source / "exercises.md").write_text(exercises_page(), encoding="utf-8")
     lookup = {
+        "exercises": "what to build yourself, with hints",
         PAGE: "each term, with the chapter and the section that explain it",
         "names": "each name of Paddle, with the chapter that builds it",
         "operators/index": "every operator: its formula, its derivative, an example",
         "formats": "the files that jit.save writes",
     }
-    exercises = exercises_page()
-    if exercises:
-        (source / "exercises.md").write_text(exercises, encoding="utf-8")
-        lookup = {"exercises": "what to build yourself, with hints", **lookup}
     parts = {
         part: dict(some) for part, some in groupby(heads.items(), key=lambda item: item[1].part)
     }
@@ -111,8 +113,11 @@ def row(name: str, chapter: Chapter) -> str:
 
 
 def staged(notebook):
-    """The chapter as a page shows it: graphs stand in it, so that their tooltips work."""
+    """The chapter as a page shows it: with its tasks, and with graphs whose tooltips work."""
     for k, cell in enumerate(notebook.cells):
+        if cell.source.startswith(EXERCISE):
+            task = exercise_section(cell.source.removeprefix(EXERCISE))
+            notebook.cells[k] = nbformat.v4.new_markdown_cell(task, id=cell.id)
         if cell.cell_type == "markdown":
             # a file of the repository is not part of the site: its name stays, as plain text
             cell.source = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", cell.source)
@@ -131,56 +136,41 @@ def inline(svg: str, prefix: str) -> str:
 
 # ---- exercises -----------------------------------------------------------------------------------
 
-
-def exercises_page() -> str:
-    """What each exercise asks, from its check and its stub; "" while there are none."""
-    if not (ROOT / "exercises/checks").is_dir():
-        return ""
-    from minipaddle.learn.exercise import load, names
-
-    heads = chapters()
-    lines = [EXERCISES]
-    chapter = None
-    for name in names():
-        if name.split("/")[0] != chapter:
-            chapter = name.split("/")[0]
-            title = f"{heads[chapter].number} · {heads[chapter].title}"
-            lines.append(f"## {prose(title)}\n")
-            lines.append(f"[Read the chapter first](/{chapter}.ipynb).\n")
-        lines.append(exercise_section(name, load(name)))
-    return "\n".join(lines)
-
-
 EXERCISES = """# Exercises
 
 Each exercise is a slot of the engine. You write one file under `exercises/`; as soon as it passes
 its check, the engine runs on it, and whole models train on what you wrote. `./run learn` lists the
 exercises with your progress, `./run learn check NAME` judges yours, `./run learn hint NAME` gives
-one hint at a time.
+one hint at a time. Each is in its chapter:
 """
 
 
-def exercise_section(name: str, exercise) -> str:
-    from minipaddle.learn import stub_of
+def exercises_page() -> str:
+    """Every exercise, with a link to where its chapter asks it."""
+    lines = [EXERCISES]
+    for chapter, members in groupby(names(), lambda name: name.split("/")[0]):
+        number, title, *_ = chapters()[chapter]
+        lines.append(f"## {prose(f'{number} · {title}')}\n")
+        for name in members:
+            exercise = load(name)
+            link = f"[{prose(exercise.title)}](#{label_of(name)})"
+            lines.append(f"- {link}: `{name}`, {exercise.effort}")
+        lines.append("")
+    return "\n".join(lines)
 
-    plugs = ", ".join(f"`{function}` into `{slot}`" for slot, function in exercise.slots.items())
+
+def exercise_section(name: str) -> str:
+    """The task of an exercise, its stub, and its hints, folded."""
+    exercise = load(name)
+    stub = literal(exercise.stub.removeprefix(task_of(exercise.stub)), f"exercises/{name}.py")
     hints = [fold(f"Hint {k}", as_hint(hint)) for k, hint in enumerate(exercise.hints, 1)]
-    before = " and ".join(f"`{one}`" for one in exercise.reading)
-    facts = [f"`{name}`", exercise.effort, f"read before: {before}", plugs and f"plugs {plugs}"]
-    facts = " · ".join(filter(None, facts))
-    task, code = parted(stub_of(exercise.solution))
-    stub = literal(code, f"exercises/{name}.py")
-    return "\n".join([f"### {prose(exercise.title)}\n", facts + "\n", task, stub, *hints])
+    return "\n".join([f"({label_of(name)})=", Task(exercise).markdown(), stub, *hints])
 
 
-def parted(stub: str) -> tuple[str, str]:
-    """What a stub asks, without its first line, which is the title; and the code under it."""
-    tree = ast.parse(stub)
-    asks = (ast.get_docstring(tree) or "").partition("\n\n")[2]
-    lines = stub.splitlines(keepends=True)
-    return docstring(asks), "".join(lines[tree.body[0].end_lineno if asks else 0 :]).strip()
+def label_of(name: str) -> str:
+    return f"exercise-{name.replace('/', '-')}"
 
 
 def as_hint(hint: str) -> str:
     """A hint that is laid out in lines is pseudo-code."""
-    return literal(hint, lexer="text") if "\n" in hint.strip() else prose(hint)
+    return fence(hint, "text") if "\n" in hint.strip() else prose(hint)

@@ -10,7 +10,6 @@ examples (NAME may be abbreviated):
 """
 
 import argparse
-import ast
 import difflib
 import sys
 from contextlib import suppress
@@ -21,9 +20,10 @@ from rich.text import Text
 
 from . import progress, sync
 from .chapters import chapters
-from .exercise import Exercise, book, load, names, workspace
+from .exercise import Exercise, load, names, workspace
 from .lookup import UnknownError, find, find_all
 from .process import LIMIT, SEED, all_judged, judged
+from .task import Task
 from .verdict import MARKS, show, solution_for_rich
 from .watch import watch_exercise
 
@@ -35,6 +35,7 @@ def main(arguments=None, console=None) -> int:
     try:
         check_command(words)
         options = parser().parse_args(words)
+        sync.write_stubs()
         return options.run(console, options)
     except UnknownError as error:
         console.print(f"error: {error}", style="bold", highlight=False, markup=False)
@@ -137,17 +138,9 @@ def bar(done: int, of: int, width: int = 30) -> str:
 def show_task(console, options) -> int:
     """Print the task of an exercise, how hard it is, its minutes, and the reading before it."""
     exercise = choose(options.name)
-    task = ast.get_docstring(ast.parse(exercise.solution)) or ""
-    facts = [
-        ("state", remarks(progress.state(exercise.name), progress.of(exercise.name))),
-        ("effort", exercise.effort),
-        ("read before", ", ".join(exercise.reading)),
-        ("replaces", ", ".join(exercise.slots)),
-        ("your file", exercise.place),
-    ]
-    lines = [f"{label:<12} {text}" for label, text in facts if text]
-    console.print(Text(exercise.name, style="bold"))
-    console.print(Text("\n".join([exercise.title, *lines, "", task])))
+    state = remarks(progress.state(exercise.name), progress.of(exercise.name))
+    console.print(Text(f"{exercise.name}: {state}", style="bold"))
+    console.print(Text(str(Task(exercise))))
     return 0
 
 
@@ -240,16 +233,6 @@ def confirm(console, question: str) -> bool:
         return False
 
 
-def stubs(console, options) -> int:
-    """Cut the readers' files and the chapters' cells from the solutions; skip what was begun."""
-    for name in sync.write_stubs():
-        console.print(load(name).place, markup=False)
-    for chapter in sorted(book().glob("*.ipynb")):
-        for name in sync.write_cells(chapter):
-            console.print(f"the cell of {name} in {chapter.name}", markup=False)
-    return 0
-
-
 def watch(console, options) -> int:
     """Judge an exercise whenever its file is saved."""
     return watch_exercise(console, choose(options.name).name, options, show_hints)
@@ -273,6 +256,5 @@ COMMANDS = {
     "hint": (hint, "a hint; asked again, the next", [NAME]),
     "solution": (solution, "the annotated solution", [NAME, YES]),
     "reset": (reset, "put the empty exercise back, and keep a copy", [NAME, YES]),
-    "stubs": (stubs, "for authors: cut files and cells from the solutions", []),
 }
 """For each command its function, its help and its arguments."""

@@ -1,8 +1,9 @@
 """An exercise: the parts of the engine that the reader's functions replace, and their checks.
 
-An exercise `02_autograd/accumulate` is three files under `exercises/`: the reader's
-`02_autograd/accumulate.py`, cut from `solutions/02_autograd/accumulate.py`, and
-`checks/02_autograd/accumulate.py`, which makes one `Exercise`.
+An exercise `02_autograd/accumulate` is two files under `exercises/`:
+`solutions/02_autograd/accumulate.py`, whose docstring is the task, and
+`checks/02_autograd/accumulate.py`, which makes one `Exercise`. The reader's
+`02_autograd/accumulate.py` is cut from the solution when it is first needed.
 """
 
 import importlib.util
@@ -195,5 +196,5 @@ def place_in_chapter(name: str) -> int:
 
 @cache
 def cells_of(chapter: Path, _mtime: int) -> list[str]:
-    """The exercises a chapter has cells for, in order."""
-    return re.findall(r'"%%exercise ([\w/]+)', chapter.read_text(encoding="utf-8"))
+    """The exercises a chapter has cells for, in order; a cell that was run has become `%%`."""
+    return re.findall(r'"%%?exercise ([\w/]+)', chapter.read_text(encoding="utf-8"))

@@ -1,7 +1,8 @@
-"""In a notebook: `%%exercise NAME` writes the cell to the reader's file and shows the verdict.
+"""In a notebook: `%exercise NAME` shows a task, and the cell becomes the editor of its solution.
 
-`%load_ext minipaddle.learn` brings it, with `%exercise NAME` (the file's text, into the next cell;
-with --hint, --solution, --reset or --check what `./run learn` does) and `%learn …`.
+The editor is a cell `%%exercise NAME`: it writes its text to the reader's file and shows the
+verdict. `%load_ext minipaddle.learn` brings both, and `%learn …`; `%exercise NAME` with --hint,
+--solution, --reset or --check does what `./run learn` does.
 """
 
 from html import escape
@@ -16,6 +17,8 @@ from . import command, progress, sync
 from .exercise import Exercise, load
 from .lookup import UnknownError, find
 from .process import judged
+from .stub import task_of
+from .task import Task
 from .verdict import MARKS, box
 
 OVERWRITE = "--overwrite"
@@ -40,9 +43,12 @@ class Practice(Magics):
 
     @cell_magic("exercise")
     def cell(self, line: str, cell: str) -> None:
-        """Write the cell to the reader's file, if that loses nothing, and show the verdict."""
+        """Write the cell to the reader's file, if that loses nothing, and show the verdict; the
+        task too, until it is solved.
+        """
         words = line.split()
         exercise = find_exercise([word for word in words if word != OVERWRITE])
+        cell = cell if task_of(cell) else task_of(exercise.stub) + cell.lstrip("\n")
         if OVERWRITE in words:
             kept = sync.back_up(exercise)
             sync.put(exercise, cell)
@@ -57,19 +63,24 @@ class Practice(Magics):
         verdict = judged(exercise.name)
         progress.remember(verdict)
         display(verdict)
+        if not verdict.passed:
+            display(Task(exercise))
 
     @line_magic("exercise")
     def fetch(self, line: str) -> None:
-        """Put the text of the reader's file into the next cell, or do the command of an option."""
+        """Show the task and make the cell its editor, or do the command of an option."""
         flags = [word.removeprefix("--") for word in line.split() if word.startswith("--")]
         exercise = find_exercise([word for word in line.split() if not word.startswith("--")])
         asked = [flag for flag in flags if flag != "yes"]
         if asked:
             yes = ["--yes"] if "yes" in flags else []
             return self.learn(" ".join([asked[0], exercise.name, *yes]))
+        sync.write_stubs()
         text = sync.clean(progress.text_of(exercise) or exercise.stub)
         progress.note(exercise.name, synced=progress.digest(text))
-        self.shell.set_next_input(f"%%exercise {exercise.name}\n{text}".rstrip())
+        display(Task(exercise))
+        code = text.removeprefix(task_of(exercise.stub))
+        self.shell.set_next_input(f"%%exercise {exercise.name}\n{code}".rstrip(), replace=True)
         return None
 
     @line_magic("learn")
@@ -97,7 +108,7 @@ def notice(exercise: Exercise, cell: str, taken: sync.Step) -> Notice:
     """What happened between cell and file, and what the reader can do."""
     ways = [
         taken.message,
-        f"%exercise {exercise.name}  puts the file's text into a new cell;",
+        f"%exercise {exercise.name}  makes of a new cell an editor of the file;",
         f"%%exercise {exercise.name} {OVERWRITE}  writes this cell over the file (a copy stays).",
     ]
     conflict = taken.action == sync.CONFLICT

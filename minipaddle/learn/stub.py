@@ -4,6 +4,7 @@ import ast
 import re
 
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+TASK = re.compile(r'""".*?"""\n+', re.DOTALL)
 
 
 def stub_of(solution: str) -> str:
@@ -45,6 +46,12 @@ def private(node) -> bool:
         return all(isinstance(t, ast.Name) and t.id.startswith("_") for t in node.targets)
     name = getattr(node, "name", "")
     return name.startswith("_") and not name.endswith("__")
+
+
+def task_of(text: str) -> str:
+    """The docstring that a file begins with, and the blank lines below it; "" if it has none."""
+    found = TASK.match(text)
+    return found[0] if found else ""
 
 
 def unwritten(source: str, solution: str) -> list[str]:

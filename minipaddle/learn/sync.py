@@ -6,12 +6,14 @@ of them was edited.
 
 import difflib
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.files import replace
 from . import progress
-from .exercise import Exercise, load, names, workspace
+from .exercise import Exercise, home, load, names, workspace
+from .stub import stub_of
 
 WRITE, JUDGE_FILE, CONFLICT = "write", "judge file", "conflict"
 
@@ -93,24 +95,30 @@ def reset(exercise: Exercise) -> Path | None:
 
 
 def write_stubs() -> list[str]:
-    """Cut the readers' files from the solutions again, except those that were begun."""
-    fresh = [name for name in names() if progress.state(name) == "not started"]
-    for exercise in map(load, fresh):
-        write(exercise.path, exercise.stub)
-    return fresh
+    """Write the readers' files that are missing, or not begun and cut from an older solution.
+
+    Returns their names. Nothing of a reader's is lost; where nothing can be written, nothing is.
+    """
+    written: list[str] = []
+    with suppress(OSError):
+        for name in names():
+            path = workspace() / f"{name}.py"
+            solution = home() / "solutions" / f"{name}.py"
+            if not path.exists():
+                write(path, stub_of(solution.read_text(encoding="utf-8")))
+            elif is_outdated(path, solution):
+                reset(load(name))
+            else:
+                continue
+            written.append(name)
+    return written
 
 
-def write_cells(chapter: Path) -> list[str]:
-    """Put the stubs into the `%%exercise` cells of a notebook; returns the names that changed."""
-    import nbformat
-
-    notebook, changed = nbformat.read(chapter, as_version=4), []
-    for cell in notebook.cells:
-        magic, _, text = cell.source.partition("\n")
-        name = magic.removeprefix("%%exercise ").strip()
-        if name in names() and clean(text) != clean(load(name).stub):
-            cell.source = f"{magic}\n{load(name).stub}".rstrip()
-            changed.append(name)
-    if changed:
-        nbformat.write(notebook, chapter)
-    return changed
+def is_outdated(path: Path, solution: Path) -> bool:
+    """Whether a reader's file is the stub of what the solution was before."""
+    if path.stat().st_mtime_ns >= solution.stat().st_mtime_ns:
+        return False
+    text = path.read_text(encoding="utf-8")
+    with suppress(SyntaxError, ValueError):
+        return stub_of(text) == text != stub_of(solution.read_text(encoding="utf-8"))
+    return False

@@ -67,6 +67,9 @@ def execute(path: Path, timeout: int = 300, exercises: str = "") -> nbformat.Not
     )
     with tempfile.TemporaryDirectory() as folder:
         client.execute(env=os.environ | SAME | {WORKSPACE: exercises or f"{folder}/exercises"})
+    for cell in notebook.cells:
+        if cell.source.startswith("%exercise "):
+            cell.outputs = []  # the task, which stands in the solution alone
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
         if "image/svg+xml" in output.get("data", {}):
             output.data.pop("text/html", None)  # code hosts prefer it, and cannot show it

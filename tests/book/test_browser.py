@@ -14,7 +14,8 @@ import nbformat
 import pytest
 
 from minipaddle import viz
-from tests.book.chapters import BOOK, FEW
+from minipaddle.learn.exercise import load, names
+from tests.book.chapters import BOOK, FEW, WORKSPACE
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
@@ -47,6 +48,9 @@ CLEAR = """() => {
     if (cell.type === 'code') { cell.executionCount = null; cell.outputs.clear(); }
 }"""
 
+SOURCES = """() => [...jupyterapp.shell.currentWidget.content.model.cells]
+  .map(c => c.sharedModel.getSource())"""
+TASKS = ".jp-OutputArea-output[data-mime-type='text/markdown'] h3"
 GRAPHS = ".jp-OutputArea-output object[type='image/svg+xml']"
 TIPS = "() => document.querySelectorAll('svg a').length"  # Graphviz writes a tooltip as a link's
 
@@ -76,7 +80,8 @@ def lab(tmp_path_factory):
     folders = {"CONFIG_DIR": "config", "DATA_DIR": "data", "RUNTIME_DIR": "runtime"}
     places = {f"JUPYTER_{k}": str(work / v) for k, v in folders.items()}
     path = os.pathsep.join(filter(None, [str(BOOK.parent), os.environ.get("PYTHONPATH")]))
-    environment = os.environ | places | {"IPYTHONDIR": str(work / "ipython"), "PYTHONPATH": path}
+    places |= {"IPYTHONDIR": str(work / "ipython"), WORKSPACE: str(work / "exercises")}
+    environment = os.environ | places | {"PYTHONPATH": path}
     command = f"""-m jupyterlab --no-browser --allow-root --ip=127.0.0.1 --port={port}
         --IdentityProvider.token= --ServerApp.password= --ServerApp.disable_check_xsrf=True
         --LabApp.extension_manager=readonly --LabApp.expose_app_in_browser=True"""
@@ -130,6 +135,12 @@ def test_reader_runs_the_chapter(lab, browser, name):
     for kind in ("stderr", "error"):
         red = f".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.{kind}']"
         assert page.locator(red).all_inner_texts() == []
+    sources = page.evaluate(SOURCES)
+    for exercise in (load(one) for one in names() if name.startswith(one.split("/")[0])):
+        assert page.locator(TASKS, has_text=exercise.title).count() == 1
+        (editor,) = [text for text in sources if exercise.name in text.split("\n")[0]]
+        assert editor.startswith(f"%%exercise {exercise.name}\n")
+        assert "raise NotImplementedError" in editor
     graphs = page.locator(GRAPHS)
     assert graphs.count() >= 1
     for k in range(graphs.count()):

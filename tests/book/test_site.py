@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from minipaddle.engine.core.op import OPS
-from minipaddle.learn import stub_of
 from minipaddle.learn.chapters import chapters
 from minipaddle.learn.exercise import load, names
+from minipaddle.learn.stub import task_of
+from minipaddle.learn.task import Task
 from tests.book.chapters import BOOK, CHAPTERS
 from tests.book.test_browser import CHROMIUM, QUIET
 from tests.export.strokes import DIGITS, SAID, draw
@@ -207,17 +208,28 @@ def test_every_operator_is_in_the_reference(site):
     assert "tanh.vjp(lambda g, out" in words
 
 
-def test_every_exercise_is_there_and_no_solution(site):
-    page = html.unescape((site / "exercises.html").read_text(encoding="utf-8"))
-    words = re.sub(r"<[^>]+>", "", page)
-    for name in names():
-        exercise = load(name)
-        assert name in words
-        assert page.count(f"<summary>Hint {len(exercise.hints)}</summary>") == len(names())
-        shown = stub_of(exercise.solution)  # the task may show what comes out
-        secret = [line for line in exercise.solution.splitlines() if line.strip() not in shown]
-        secret = [line for line in secret if len(line.strip()) > 30]
-        assert [line for line in secret if line in words] == []
+@pytest.mark.parametrize("chapter", NAMES)
+def test_every_exercise_is_asked_in_its_chapter_and_no_solution_shown(site, chapter):
+    page = (site / f"{chapter}.html").read_text(encoding="utf-8")
+    page = page[page.index('id="exercise-') :]  # before it a chapter may open the engine's code
+    text = html.unescape(re.sub(r"<[^>]+>", "", page))
+    listed = (site / "exercises.html").read_text(encoding="utf-8")
+    exercises = [load(name) for name in names() if name.startswith(f"{chapter}/")]
+    assert page.count("<summary>Hint 3</summary>") == len(exercises)
+    for exercise in exercises:
+        anchor = f"exercise-{exercise.name}".replace("/", "-").replace("_", "-")
+        assert f'id="{anchor}"' in page
+        assert f'href="{chapter}.html#{anchor}"' in listed
+        assert exercise.stub.removeprefix(task_of(exercise.stub)).strip() in text
+        assert letters(Task(exercise).asks.partition("\n\n")[2]) in letters(text)
+        secret = [line for line in exercise.solution.splitlines() if len(line.strip()) > 30]
+        secret = [line for line in secret if line.strip() not in exercise.stub]
+        assert [line for line in secret if line in text] == []
+
+
+def letters(text):
+    """Without what Markdown takes away: marks, and the numbers of lists."""
+    return re.sub(r"[\W\d_]", "", text)
 
 
 def test_a_page_to_draw_a_digit_on_is_there(site):

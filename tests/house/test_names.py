@@ -69,7 +69,8 @@ def test_former_names_stay_away():
 
 def prose() -> list[Path]:
     """The files that people read: code, tests, chapters, exercises, pages."""
-    folders = [PACKAGE, *(ROOT / name for name in ("book", "exercises", "tests"))]
+    folders = ["book", "exercises/checks", "exercises/solutions", "tests"]
+    folders = [PACKAGE, *(ROOT / name for name in folders)]
     found = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     found += ROOT.glob("*.md")
     texts = [path for path in found if path.suffix in (".py", ".md", ".toml", ".ipynb")]

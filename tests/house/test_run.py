@@ -113,10 +113,11 @@ def test_read_trusts_the_chapters_and_passes_arguments_on(run, started, tmp_path
     copy.touch()
     run.main(["read", "--no-browser"])
     assert started[0] == ["setup"]
-    assert started[1] == ["-m", "jupyter", "trust", str(chapter)]
-    assert started[2][:2] == ["-m", "jupyterlab"]
-    assert "--LabApp.default_url=/lab/tree/book/00.ipynb" in started[2]
-    assert started[2][-1] == "--no-browser"
+    assert "write_stubs()" in started[1][1]
+    assert started[2] == ["-m", "jupyter", "trust", str(chapter)]
+    assert started[3][:2] == ["-m", "jupyterlab"]
+    assert "--LabApp.default_url=/lab/tree/book/00.ipynb" in started[3]
+    assert started[3][-1] == "--no-browser"
 
 
 def test_learn_hands_its_arguments_to_the_package(run, started):

@@ -151,9 +151,8 @@ def test_chapters_and_several_exercises_are_checked(learn, solved):
 def test_a_task_is_shown_with_what_it_takes(learn):
     assert learn("show", "slope") == (
         0,
-        """02_second/slope
+        """02_second/slope: not started
 The derivative of tanh
-state        not started
 effort       medium, 120 minutes
 read before  02_second, 01_first/double
 replaces     ops.tanh.vjp
@@ -236,9 +235,12 @@ def test_a_reset_names_what_it_resets(learn):
     assert learn("reset")[0] == 2
 
 
-def test_stubs(learn, course):
-    assert learn("stubs")[1] == "exercises/01_first/double.py\nexercises/02_second/slope.py\n"
+@pytest.mark.parametrize("words", [(), ("show", "double"), ("check", "double"), ("hint", "slope")])
+def test_every_command_writes_the_files_that_are_missing(learn, course, solved, words):
+    file = solved("02_second/slope", "mine")
+    learn(*words)
     assert (course / "01_first/double.py").read_text() == load(NAME).stub
+    assert file.read_text() == "mine"
 
 
 def test_ctrl_c_is_no_traceback(learn, monkeypatch):
@@ -295,7 +297,7 @@ def test_the_package_names_its_commands(capsys):
 def test_exercises_come_as_the_chapter_has_them(course):
     checks = course / "checks/01_first"
     (checks / "aaa.py").write_text((checks / "double.py").read_text())
-    cells = ["%%exercise 01_first/double\\ntext", "%%exercise 01_first/aaa\\ntext"]
+    cells = ["%exercise 01_first/double", "%%exercise 01_first/aaa\\ntext"]
     book = course.parent / "book"
     book.mkdir()
     (book / "01_first.ipynb").write_text("".join(f'"{cell}"\n' for cell in cells))

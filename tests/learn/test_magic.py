@@ -1,4 +1,4 @@
-"""The magics in a notebook: one text in cell and file, the verdict below the cell."""
+"""The magics in a notebook: one text in cell and file; the verdict and the task below the cell."""
 
 import sys
 
@@ -10,8 +10,10 @@ from IPython.utils.capture import capture_output
 from minipaddle.learn import progress
 from minipaddle.learn.exercise import load
 from minipaddle.learn.magic import Notice
+from minipaddle.learn.task import Task
 
 NAME = "01_first/double"
+TASK = '"""Twice a number.\n\nWrite `double(x)`: 3 becomes 6.\n"""\n\n\n'
 RIGHT = "def double(x):\n    return x + x"
 WRONG = "def double(x):\n    return x"
 
@@ -39,12 +41,36 @@ def shell(course, at_once, monkeypatch):
 
 @pytest.fixture
 def cell(shell):
-    """A function: runs `%%exercise line` over a text; the plain texts that are displayed."""
+    """A function: runs `%%exercise line` over a text; the plain texts that are displayed, the task
+    apart, which follows every verdict but the last.
+    """
 
     def run(text, line=NAME):
         with capture_output() as seen:
             shell.run_cell_magic("exercise", line, text)
-        return [output.data["text/plain"] for output in seen.outputs]
+        pages = [output.data["text/plain"] for output in seen.outputs]
+        if pages[-1] == str(Task(load(NAME))):
+            pages.pop()
+            assert not pages[-1].startswith("✓")
+        return pages
+
+    return run
+
+
+@pytest.fixture
+def fetch(shell, monkeypatch):
+    """A function: runs `%exercise line`; the text of the cell that it leaves, and the outputs."""
+
+    def run(line="double"):
+        asked = []
+        monkeypatch.setattr(
+            shell, "set_next_input", lambda text, replace: asked.append((text, replace))
+        )
+        with capture_output() as seen:
+            shell.run_line_magic("exercise", line)
+        ((text, replaces),) = asked
+        assert replaces  # or each run of all cells would add a cell
+        return text, [output.data for output in seen.outputs]
 
     return run
 
@@ -52,14 +78,21 @@ def cell(shell):
 def test_a_cell_writes_the_file_and_shows_the_verdict(cell, course):
     (page,) = cell(WRONG)
     assert page.startswith("✗ 01_first/double: wrong")
-    assert (course / f"{NAME}.py").read_text() == WRONG + "\n"
+    assert (course / f"{NAME}.py").read_text() == f"{TASK}{WRONG}\n"
     (page,) = cell(RIGHT)
     assert page.startswith("✓ 01_first/double: passed")
     assert progress.state(NAME) == "passed"
 
 
-def test_the_committed_cell_of_a_fresh_reader(cell, course):
-    (page,) = cell(load(NAME).stub)
+def test_a_cell_with_its_own_docstring_is_the_whole_file(cell, course):
+    cell(f'"""Mine."""\n{WRONG}')
+    assert (course / f"{NAME}.py").read_text() == f'"""Mine."""\n{WRONG}\n'
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_cell_of_a_fresh_reader(cell, course, whole):
+    stub = load(NAME).stub
+    (page,) = cell(stub if whole else stub.removeprefix(TASK))
     assert page == (
         "○ 01_first/double: not started\n"
         "  Twice a number\n"
@@ -77,7 +110,7 @@ def test_an_unchanged_stub_leaves_a_solved_file_alone(cell, solved):
     file = solved(text=RIGHT)
     notice, page = cell(load(NAME).stub)
     assert "The file has been worked on" in notice
-    assert "%exercise 01_first/double  puts the file's text into a new cell" in notice
+    assert "%exercise 01_first/double  makes of a new cell an editor of the file;" in notice
     assert page.startswith("✓")
     assert file.read_text() == RIGHT
 
@@ -109,21 +142,32 @@ def test_who_insists_overwrites_and_a_copy_stays(cell, course, solved):
     assert len(cell(RIGHT, f"{NAME} --overwrite")) == 2  # each time a copy
 
 
-def test_the_files_text_comes_into_the_next_cell(shell, cell, solved, monkeypatch):
-    solved(text=RIGHT)
-    asked = []
-    monkeypatch.setattr(shell, "set_next_input", asked.append)
-    shell.run_line_magic("exercise", "double")
-    assert asked == [f"%%exercise {NAME}\n{RIGHT}"]
+def test_the_cell_becomes_the_editor_of_the_file(fetch, cell, solved):
+    solved(text=f"{TASK}{RIGHT}")
+    assert fetch()[0] == f"%%exercise {NAME}\n{RIGHT}"
     edited = RIGHT.replace("x + x", "2 * x")
     assert cell(edited)[0].startswith("✓")  # the file was fetched, so the cell may be written
 
 
-def test_fetching_what_is_not_there_gives_the_stub(shell, monkeypatch):
-    asked = []
-    monkeypatch.setattr(shell, "set_next_input", asked.append)
-    shell.run_line_magic("exercise", "double")
-    assert asked == [f"%%exercise {NAME}\n{load(NAME).stub}".rstrip()]
+def test_what_is_not_begun_shows_its_task_and_gives_the_code_of_the_stub(fetch, cell, course):
+    text, (shown,) = fetch()
+    assert text == (
+        f'%%exercise {NAME}\ndef double(x):\n    """Twice x."""\n    raise NotImplementedError'
+    )
+    assert shown["text/markdown"] == (
+        "### Twice a number\n\n"
+        "easy, 5 minutes · read before: `01_first` · your file: `exercises/01_first/double.py`\n\n"
+        "Write `double(x)`: 3 becomes 6.\n"
+    )
+    assert (course / f"{NAME}.py").read_text() == load(NAME).stub
+    assert cell(text.split("\n", 1)[1].replace("raise NotImplementedError", "return x + x"))[
+        0
+    ].startswith("✓")
+
+
+def test_an_editor_of_a_file_of_ones_own_has_all_of_it(fetch, solved):
+    solved(text=f'"""Mine."""\n{RIGHT}')
+    assert fetch()[0] == f'%%exercise {NAME}\n"""Mine."""\n{RIGHT}'
 
 
 def test_options_do_what_the_command_does(shell, capsys):

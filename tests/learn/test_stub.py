@@ -1,6 +1,6 @@
 """What is cut from a solution, and what counts as begun."""
 
-from minipaddle.learn.stub import stub_of, unwritten
+from minipaddle.learn.stub import stub_of, task_of, unwritten
 
 SOLUTION = '''"""The task."""
 
@@ -70,6 +70,11 @@ class Rule:
 def test_a_stub_is_its_own_stub():
     stub = stub_of(SOLUTION)
     assert stub_of(stub) == stub
+
+
+def test_the_task_is_the_docstring_as_it_stands():
+    assert task_of(SOLUTION) == '"""The task."""\n\n'
+    assert task_of('import numpy\n\n"""No task."""\n') == ""
 
 
 def test_nothing_is_written_in_a_stub_or_an_empty_file():

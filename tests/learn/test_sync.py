@@ -1,6 +1,7 @@
 """Cell and file: the edited one counts, and nothing that was written by hand is lost."""
 
-import nbformat
+import os
+
 import pytest
 
 from minipaddle.learn import progress, sync
@@ -8,6 +9,7 @@ from minipaddle.learn.exercise import load
 from minipaddle.learn.sync import CONFLICT, JUDGE_FILE, WRITE, clean, step
 
 STUB, MINE, OTHER = "stub\n", "mine\n", "other\n"
+RIGHT = "def double(x):\n    return 2 * x\n"
 
 
 @pytest.mark.parametrize(
@@ -83,24 +85,34 @@ def test_a_reset_keeps_every_copy(course, solved):
     assert sync.reset(exercise) is None  # nothing is lost
 
 
-def test_the_cells_of_a_chapter_follow_the_solutions(course, tmp_path):
-    stub = load("01_first/double").stub.rstrip()
-    cells = [
-        nbformat.v4.new_code_cell("%%exercise 01_first/double\nold text"),
-        nbformat.v4.new_code_cell("%%time\n01_first/double"),
-        nbformat.v4.new_markdown_cell("text"),
-    ]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "01_first.ipynb")
-    assert sync.write_cells(tmp_path / "01_first.ipynb") == ["01_first/double"]
-    assert sync.write_cells(tmp_path / "01_first.ipynb") == []
-    found = nbformat.read(tmp_path / "01_first.ipynb", as_version=4).cells
-    exercise, *others = [cell.source for cell in found]
-    assert exercise == f"%%exercise 01_first/double\n{stub}"
-    assert others == ["%%time\n01_first/double", "text"]
-
-
-def test_stubs_are_written_where_nothing_is_begun(course, solved):
+def test_stubs_are_written_where_there_is_no_file(course, solved):
     solved(text="def double(x):\n    return 1\n")
     assert sync.write_stubs() == ["02_second/slope"]
+    assert sync.write_stubs() == []
     assert (course / "02_second/slope.py").read_text() == load("02_second/slope").stub
     assert "return 1" in (course / "01_first/double.py").read_text()
+
+
+def test_the_stub_of_an_older_solution_gives_way_and_a_copy_stays(course, solved):
+    sync.write_stubs()
+    file, solution = (course / f"{at}01_first/double.py" for at in ("", "solutions/"))
+    solution.write_text(solution.read_text().replace("3 becomes 6", "4 becomes 8"))
+    os.utime(file, (1, 1))
+    assert sync.write_stubs() == ["01_first/double"]
+    assert "4 becomes 8" in file.read_text()
+    (copy,) = (course / ".backups/01_first").iterdir()
+    assert "3 becomes 6" in copy.read_text()
+
+
+@pytest.mark.parametrize("text", [RIGHT, "def double(x:", "import numpy\nRATE = _f(3)\n_f = 2\n"])
+def test_a_file_that_was_begun_stays_whatever_its_solution_becomes(course, solved, text):
+    sync.write_stubs()
+    file = solved(text=text)
+    os.utime(file, (1, 1))
+    assert sync.write_stubs() == []
+    assert file.read_text() == text
+
+
+def test_a_folder_that_cannot_be_written_has_no_stubs(course, monkeypatch):
+    (course / "01_first").write_text("in the way")
+    assert sync.write_stubs() == []
