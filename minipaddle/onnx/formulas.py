@@ -2,7 +2,7 @@
 
 The same trick writes C (`engine/codegen/scalar.py`): a formula gets `Scalar`s in place of arrays
 and `Module` in place of the array module, and each operation leaves a node. So an elementwise
-operator needs no entry in a table; those in `NAMED` have an ONNX operator of their own, which
+operator needs no entry in a table; those with a row are an ONNX operator of their own, which
 reads better.
 """
 
@@ -16,6 +16,7 @@ from ..codegen.formulas import nan_to_num, sinc
 from ..engine.core import dtype as dt
 from ..engine.core.record import Spec
 from .graph import Graph, NoForm, Value
+from .rows import WRITTEN
 
 BOOL, FLOAT, INT32 = dt.bool_.numpy, dt.float32.numpy, dt.int32.numpy
 NARROW = {"int8", "uint8", "int16"}
@@ -119,14 +120,6 @@ def inexact(x: Scalar) -> Scalar:
 
 # ---- the module ------------------------------------------------------------------------------
 
-PLAIN = {
-    "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "tanh": "Tanh", "sin": "Sin", "cos": "Cos",
-    "tan": "Tan", "sinh": "Sinh", "cosh": "Cosh", "arcsin": "Asin", "arccos": "Acos",
-    "arctan": "Atan", "arcsinh": "Asinh", "arccosh": "Acosh", "arctanh": "Atanh", "erf": "Erf",
-    "floor": "Floor", "ceil": "Ceil",
-}  # fmt: skip
-"""NumPy's name -> ONNX's, for functions of one real number."""
-
 
 class Module:
     """What formulas get in place of the array module."""
@@ -141,10 +134,11 @@ class Module:
     def __getattr__(self, name: str):
         if name.startswith("__"):  # Python's own tools ask for these
             raise AttributeError(name)
-        if name not in PLAIN:
+        row = WRITTEN.get(name.replace("arc", "a"))
+        if row is None:
             raise NoForm(f"ONNX has no {name}")
         whole = name in ("floor", "ceil")
-        return lambda x: x if whole and x.dtype.kind != "f" else node(PLAIN[name], x)
+        return lambda x: x if whole and x.dtype.kind != "f" else node(row.kind, x)
 
     def where(self, condition, x, y) -> Scalar:
         if not isinstance(x, Value) and not isinstance(y, Value):
@@ -269,13 +263,7 @@ class Module:
 
 MODULE = Module()
 
-# ---- operators with a name of their own --------------------------------------------------------
-
-NAMED = {
-    "relu": "Relu", "sigmoid": "Sigmoid", "reciprocal": "Reciprocal", "softsign": "Softsign",
-    "isnan": "IsNaN", "neg": "Neg", "abs": "Abs", "logical_not": "Not",
-}  # fmt: skip
-"""Operators of one input without attributes."""
+# ---- operators --------------------------------------------------------------------------------
 
 
 def limits(g: Graph, x, low, high) -> Value:
@@ -284,23 +272,11 @@ def limits(g: Graph, x, low, high) -> Value:
     return g("Clip", x, *ends)
 
 
-WITH_ATTRIBUTES = {
+CLIPS = {
     "relu6": lambda g, x: limits(g, x, 0, 6),
     "hardtanh": lambda g, x, min, max: limits(g, x, min, max),
-    "leaky_relu": lambda g, x, negative_slope: g("LeakyRelu", x, alpha=float(negative_slope)),
-    "elu": lambda g, x, alpha: g("Elu", x, alpha=float(alpha)),
-    "celu": lambda g, x, alpha: g("Celu", x, alpha=float(alpha)),
-    "selu": lambda g, x, scale, alpha: g("Selu", x, alpha=float(alpha), gamma=float(scale)),
-    "hardsigmoid": lambda g, x, slope, offset: g(
-        "HardSigmoid", x, alpha=float(slope), beta=float(offset)
-    ),
-    "hardswish": lambda g, x: g("HardSwish", x),
-    "mish": lambda g, x: g("Mish", x),
-    "gelu": lambda g, x, approximate: g(
-        "Gelu", x, approximate="tanh" if approximate in (True, "tanh") else "none"
-    ),
 }
-"""Operators of one float32 with attributes."""
+"""Operators of one float32 that are a Clip."""
 
 
 def spec_like(x):
@@ -318,10 +294,12 @@ def elementwise(g: Graph, record, inputs) -> Value:
         for k, x in enumerate(inputs)
     ]
     operands = [scalar(x) if isinstance(x, Value) else x for x in operands]
-    if op.name in NAMED and inner.kind in ("b" if op.name == "logical_not" else "f"):
-        y = g(NAMED[op.name], operands[0], dtype=result if op.result == "bool" else inner)
-    elif op.name in WITH_ATTRIBUTES and inner == FLOAT:
-        y = WITH_ATTRIBUTES[op.name](g, operands[0], **attrs)
+    row = WRITTEN.get(op.name)
+    if row and row.dtypes in (inner.kind, inner.name):
+        y = row.write(g, operands[0], **attrs)
+        y.dtype = result if op.result == "bool" else inner
+    elif op.name in CLIPS and inner == FLOAT:
+        y = CLIPS[op.name](g, operands[0], **attrs)
     else:
         y = op.body(MODULE, *operands, **attrs)
         y = y if isinstance(y, Value) else g("Expand", cast(g, y, inner), record.shape)

@@ -7,6 +7,8 @@ open, nodes that compute it). Constants of a subgraph stand in the outermost gra
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy
 
 from ..engine.core import dtype as dt
@@ -27,6 +29,39 @@ def library():
     except ImportError as error:
         raise ImportError("paddle.onnx needs a package: pip install 'minipaddle[onnx]'") from error
     return onnx
+
+
+SMALLEST = 18
+"""The opset that the forms are written for. A graph that uses younger operators needs theirs."""
+
+
+@cache
+def schema(kind: str, opset: int):
+    """What the library knows of an operator in an opset, or in the first one that has it."""
+    defs = library().defs
+    if defs.has(kind, max_inclusive_version=opset):
+        return defs.get_schema(kind, max_inclusive_version=opset)
+    return defs.get_schema(kind)
+
+
+@cache
+def inputs_of(kind: str, opset: int = SMALLEST) -> list[str]:
+    """The names of the inputs."""
+    return [x.name for x in schema(kind, opset).inputs]
+
+
+@cache
+def defaults(kind: str, opset: int) -> dict:
+    """The attributes that have a value where a node says nothing."""
+    attributes = schema(kind, opset).attributes.items()
+    return {k: value_of(a.default_value) for k, a in attributes if a.default_value.name}
+
+
+def value_of(attribute):
+    """The value of an attribute; strings as text."""
+    value = library().helper.get_attribute_value(attribute)
+    decoded = lambda v: v.decode(errors="replace") if isinstance(v, bytes) else v
+    return [*map(decoded, value)] if isinstance(value, list) else decoded(value)
 
 
 class NoForm(Exception):

@@ -14,9 +14,9 @@ from ..engine.eager.device import QUIET
 from ..engine.eager.execution import Eager
 from .functions import FUNCTIONS, SIZES
 from .functions.control import CONTROL
-from .functions.table import Node, Unreadable
-from .graph import library
+from .graph import library, value_of
 from .reading import MOST_AXES, Damaged, array_of
+from .table import Node, Unreadable, tensor
 
 DEEPEST = 20
 """Graphs inside graphs, and functions that call functions."""
@@ -101,10 +101,7 @@ class Reading:
         if a.type not in (kinds.FLOAT, kinds.INT, kinds.STRING, kinds.FLOATS, kinds.INTS,
                           kinds.STRINGS):  # fmt: skip
             raise Damaged(f"the attribute {a.name[:80]!r} is of a kind that is not supported")
-        value = library().helper.get_attribute_value(a)
-        if a.type in (kinds.FLOATS, kinds.INTS, kinds.STRINGS):
-            return [as_text(v) for v in value]
-        return as_text(value)
+        return value_of(a)
 
     def apply(self, node, inputs: list, attrs: dict):
         """The results of a node."""
@@ -152,11 +149,6 @@ RAW = {*GROWING, "Reshape", "Gather", "Slice", "Squeeze", "Unsqueeze", "Clip", "
 """Operators that read numbers among their inputs."""
 
 
-def as_text(v):
-    """A string of the file as text; a number as it is."""
-    return v.decode(errors="replace") if isinstance(v, bytes) else v
-
-
 def eagerly(about: Node, inputs: list, attrs: dict) -> tuple:
     """The results for known values, as arrays."""
     with interpreter(Eager()), Recording(False):
@@ -178,14 +170,17 @@ def largest(arrays, vectors) -> float:
 
 
 def by_function(about: Node, inputs: list, attrs: dict):
+    """The results of a node by its function; its parameters before `/` are tensors."""
     function = FUNCTIONS[about.kind]
+    first = function.__code__.co_posonlyargcount
+    inputs = [x if x is None else tensor(x) for x in inputs[:first]] + inputs[first:]
     extra = {"node": about} if "node" in names_of(function) else {}
     return function(*inputs, **attrs, **extra)
 
 
 def names_of(function) -> tuple:
-    code = getattr(function, "__code__", None)
-    return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def plain(x):

@@ -16,9 +16,9 @@ from ..jit.loading import TranslatedLayer
 from ..jit.saved import Saved
 from ..jit.saving import arguments_of, method_of, states_of
 from ..nn import Layer
-from .functions.table import Unreadable, dtype_of, tensor
 from .graphs import DEEPEST, NotReadable, Reading
 from .reading import Damaged, array_of, no_model, read
+from .table import Unreadable, dtype_of, tensor
 
 OLDEST, YOUNGEST = 7, 25
 """The opsets that the functions follow."""

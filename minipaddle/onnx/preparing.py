@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..engine.core.op import OPS
 from ..engine.core.record import Record
 from ..engine.ir.program import Program, regions
+from ..engine.ops.gather import extent
 from ..engine.ops.linalg import matmul
 from ..engine.ops.movement import reshape
 from ..engine.passes.decompose import RULES, by_body
@@ -82,7 +83,7 @@ def needed(program: Program) -> list[Record]:
     """The records that the results need, in order; effects are none of them."""
     wanted, found = set(program.results), []
     for record in reversed(program.records):
-        shows = record.dtype is not None and record.op.name == "extent"
+        shows = record.dtype is not None and record.op is extent
         if record in wanted or shows:
             found.append(record)
             wanted.update(read_by(record))

@@ -12,13 +12,11 @@ from ..engine.core.dim import Dim
 from ..engine.core.record import Record, Spec
 from ..engine.eager.device import NUMPY
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program
-from .forms import FORMS
 from .formulas import elementwise
-from .graph import Graph, NoForm, Value, library, refusal
+from .graph import SMALLEST, Graph, NoForm, Value, library, refusal, schema
 from .preparing import needed, read_by
+from .table import FORMS
 
-SMALLEST = 18
-"""The opset that the forms are written for. A graph that uses younger operators needs theirs."""
 IR_VERSION = 10
 """Of the file; onnxruntime 1.18 and later read it."""
 
@@ -245,10 +243,8 @@ def first_opset(kind: str) -> int:
     """The opset from which on an operator is as the forms write it."""
     if kind in FROM:
         return FROM[kind]
-    defs = library().defs
-    return (
-        0 if defs.has(kind, max_inclusive_version=SMALLEST) else defs.get_schema(kind).since_version
-    )
+    since = schema(kind, SMALLEST).since_version
+    return since if since > SMALLEST else 0
 
 
 FROM = {"QuantizeLinear": 19, "DequantizeLinear": 19}

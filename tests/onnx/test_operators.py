@@ -10,6 +10,8 @@ from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.ir.program import Program
 from minipaddle.onnx import forms
 from minipaddle.onnx.exporting import model_of_program
+from minipaddle.onnx.loading import layer_of
+from minipaddle.onnx.rows import ROWS
 from tests.onnx.running import by_runtime
 from tests.ops.test_operators import CASES, drawn, listed, run
 
@@ -53,6 +55,26 @@ def test_an_operator(name):
         except BaseException as problem:
             problem.add_note(f"This was case {k} of {name}, counted from 0.")
             raise
+
+
+def said(row, program) -> list[dict]:
+    """What ONNX says of each record of a row's operator."""
+    own = [r.attrs for r in program.records if r.op is OPS[row.op]]
+    return [{k: f.write(attrs[f.name]) for k, f in row.fields.items()} for attrs in own]
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.dtypes], ids=lambda row: row.op)
+def test_a_row_is_read_as_it_is_written(row):
+    """The reader gives the operator and the attributes that the writer was given."""
+    for k, case in enumerate(CASES[row.op]):
+        program = program_of(row.op, k, drawn(row.op, k, dtype_of(case)))
+        (method,) = layer_of(model_of_program(program, {})[0], ".")._methods.values()
+        written, read = said(row, program), said(row, method.program)
+        if any(isinstance(v, tuple) and not v for v in written[0].values()):  # no axes: an Identity
+            assert read == []
+            continue
+        assert len(written) == len(read) == 1
+        assert read[0] == {name: pytest.approx(v) for name, v in written[0].items()}, case
 
 
 @pytest.mark.parametrize("name", sorted(CASES.keys() - forms().keys()))

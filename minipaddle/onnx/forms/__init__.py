@@ -1,4 +1,4 @@
-"""The ONNX form of each operator that is no formula; each file adds its rules to the table."""
+"""The ONNX form of each operator that is neither formula nor row; each file adds its own."""
 
+from ..table import FORMS
 from . import bits, control, images, movement, norms, places, scans
-from .table import FORMS

@@ -10,7 +10,7 @@ from ...engine.core import dtype as dt
 from ...engine.core.slots import slot
 from ..formulas import elementwise
 from ..graph import Graph, NoForm, Value
-from .table import FORMS, form
+from ..table import FORMS, form
 
 FLOAT, INT8 = dt.float32.numpy, dt.int8.numpy
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..graph import INT64, Graph, Value
+from ..table import FORMS, form
 from .movement import same
-from .table import FORMS, form
 
 
 def output_values(g: Graph, records) -> list[Value]:

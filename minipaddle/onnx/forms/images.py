@@ -11,13 +11,14 @@ from ...engine.core.dim import Dim
 from ...engine.core.op import OPS
 from ...engine.core.slots import slot
 from ...engine.core.symbols import Composite
+from ...engine.ir.program import INPUT
 from ...engine.ops.movement import ravel
 from ...ops.resample import taps
 from ...ops.strided import along_axes
 from ..formulas import elementwise
 from ..graph import INT64, Graph, Value
+from ..table import FORMS, form, numbers
 from .movement import reshaped, vector_in, whole
-from .table import FORMS, form, numbers
 
 
 def turned(g: Graph, x: Value) -> Value:
@@ -45,11 +46,9 @@ def _(g, x, y):
     return g("MatMul", turned(g, x), y)
 
 
-FORMS |= {
-    "matmul": lambda g, x, y: g("MatMul", x, y),
-    "linear": lambda g, x, w, transpose: g("MatMul", x, turned(g, w) if transpose else w),
-    "det": lambda g, x: g("Det", x),
-}
+@form("linear")
+def _(g, x, w, *, transpose):
+    return g("MatMul", x, turned(g, w) if transpose else w)
 
 
 @form("add")
@@ -57,11 +56,11 @@ def _(g, x, y):
     """A bias after a convolution is part of the Conv node."""
     for image, bias in ((x, y), (y, x)):
         made = getattr(image, "record", None)
-        if made is None or made.op.name != "conv" or g.uses(made) != 1 or bias is image:
+        if made is None or made.op is not OPS["conv"] or g.uses(made) != 1 or bias is image:
             continue
         channels, vector = image.shape[1], getattr(bias, "record", None) and vector_in(g, bias)
         shape = (1, channels, *(1,) * (len(image.shape) - 2))
-        if vector and bias.shape == shape and vector.record.op.name == "input":
+        if vector and bias.shape == shape and vector.record.op is INPUT:
             conv_node = next(n for n in reversed(g.nodes) if image.name in n.output)
             conv_node.input.append(vector.name)
             return image

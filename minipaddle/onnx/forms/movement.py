@@ -9,8 +9,10 @@ import numpy
 from ...engine.core.dim import Dim
 from ...engine.core.op import OPS
 from ...engine.core.record import Spec
+from ...engine.ops.movement import reshape
 from ..graph import INT64, Graph, Value
-from .table import FORMS, LAST, beside, form, numbers
+from ..rows import WRITTEN
+from ..table import FORMS, LAST, form, numbers
 
 
 def reshaped(g: Graph, x: Value, shape) -> Value:
@@ -67,7 +69,7 @@ def same(g: Graph, x: Value) -> Value:
 def vector_in(g: Graph, value: Value) -> Value | None:
     """The vector of which a value is a reshape; None if it is of none."""
     made = value.record
-    if made is None or made.op.name != "reshape" or made.inputs[0].spec.ndim != 1:
+    if made is None or made.op is not reshape or made.inputs[0].spec.ndim != 1:
         return None
     return g.read(made.inputs[0])
 
@@ -88,7 +90,7 @@ def has_dim(index) -> bool:
 
 def overwritten(g: Graph, x: Value, at: Value, value, shape) -> Value:
     """x with a value, broadcast, at flat positions."""
-    value = beside(g, value, x).astype(x.dtype)
+    value = g.value(value, x.dtype).astype(x.dtype)
     value = g("Expand", value, g("Shape", at, dtype=INT64))
     flat = [g("Reshape", part, (-1,)) for part in (x, at, value)]
     return reshaped(g, g("ScatterElements", *flat, axis=0), shape)
@@ -138,7 +140,7 @@ def scattered(g: Graph, x: Value, index: Value, value: Value, axis: int, **how) 
 @form("put")
 def _(g, x, index, value, *, axis):
     target = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
-    value = beside(g, value, x).astype(x.dtype)
+    value = g.value(value, x.dtype).astype(x.dtype)
     if value.shape is not None and len(value.shape) > len(target):
         value = g("Squeeze", value, tuple(range(len(value.shape) - len(target))))
     return scattered(g, x, index, g("Expand", value, target), axis)
@@ -152,7 +154,7 @@ def _(g, x, index, *, shape, axis):
 
 for _name, _kind in {"prod": "mul", "max": "max", "min": "min"}.items():
     FORMS[f"scatter_{_name}"] = lambda g, x, index, value, kind=_kind: g(
-        "ScatterElements", x, whole(index), g("Expand", beside(g, value, x), g("Shape", index)),
+        "ScatterElements", x, whole(index), g("Expand", g.value(value, x.dtype), g("Shape", index)),
         axis=0, reduction=kind,
     )  # fmt: skip
 
@@ -179,7 +181,7 @@ def _(g, *xs, axis):
 
 @form("stack")
 def _(g, *xs, axis):
-    parts = [g("Unsqueeze", beside(g, x, g.record).astype(g.record.dtype), (axis,)) for x in xs]
+    parts = [g("Unsqueeze", g.value(x, g.record.dtype).astype(g.record.dtype), (axis,)) for x in xs]
     return g("Concat", *parts, axis=axis)
 
 
@@ -221,13 +223,11 @@ def by_index_map(g: Graph, *inputs, **attrs) -> Value:
 
 
 FORMS |= dict.fromkeys(("diagonal", "embed_diagonal", "as_strided"), by_index_map)
+TRANSPOSE = WRITTEN["transpose"].write
 FORMS |= {
-    "transpose": lambda g, x, perm: g("Transpose", x, perm=perm) if perm else same(g, x),
+    "transpose": lambda g, x, perm: TRANSPOSE(g, x, perm=perm) if perm else same(g, x),
     "broadcast_to": lambda g, x, shape: g("Expand", x, tuple(shape)),
     "assign": same,
-    "tile": lambda g, x, repeats: g("Tile", x, tuple(repeats)),
-    "tril": lambda g, x, diagonal: g("Trilu", x, g.constant(numpy.int64(diagonal)), upper=0),
-    "triu": lambda g, x, diagonal: g("Trilu", x, g.constant(numpy.int64(diagonal)), upper=1),
     "remap": lambda g, x, axis, index: g("Gather", x, numpy.array(index, INT64), axis=axis),
 }
 

@@ -7,13 +7,13 @@ from math import prod
 import numpy
 
 from ...engine.core.slots import slot
+from ...engine.ir.program import ITEM, NUMBER
+from ...ops.norm import moments
 from ..formulas import MODULE, scalar
 from ..graph import INT64, Graph, Value
+from ..rows import WRITTEN
+from ..table import FORMS, form
 from .movement import same, vector_in
-from .table import FORMS, beside, form
-
-REDUCTIONS = {"sum": "ReduceSum", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd",
-              "mean": "ReduceMean", "logsumexp": "ReduceLogSumExp"}  # fmt: skip
 
 
 def reduced(g: Graph, kind: str, x: Value, axis, keepdim) -> Value:
@@ -22,14 +22,13 @@ def reduced(g: Graph, kind: str, x: Value, axis, keepdim) -> Value:
     return g(kind, wide, tuple(axis), keepdims=int(keepdim)) if axis else same(g, wide)
 
 
-for _name, _kind in REDUCTIONS.items():
-
-    @form(_name)
-    def _(g, x, *, axis, keepdim, kind=_kind):
-        x = x.astype(g.record.dtype) if kind == "ReduceSum" else x
-        if kind == "ReduceMean" and x.dtype.kind != "f":
-            x = x.astype(numpy.float64)
-        return reduced(g, kind, x, axis, keepdim).astype(g.record.dtype)
+@form("sum", "max", "min", "prod", "mean", "logsumexp")
+def _(g, x, *, axis, keepdim):
+    kind, dtype = WRITTEN[g.record.op.name].kind, g.record.dtype
+    x = x.astype(dtype) if kind == "ReduceSum" else x
+    if kind == "ReduceMean" and x.dtype.kind != "f":
+        x = x.astype(numpy.float64)
+    return reduced(g, kind, x, axis, keepdim).astype(dtype)
 
 
 for _name, _kind in {"all": "ReduceMin", "any": "ReduceMax"}.items():
@@ -53,17 +52,6 @@ FORMS["argmax"] = lambda g, x, axis, keepdim: place_of(g, "ArgMax", x, axis, kee
 FORMS["argmin"] = lambda g, x, axis, keepdim: place_of(g, "ArgMin", x, axis, keepdim)
 
 
-@form("cumsum")
-def _(g, x, *, axis, reverse):
-    return g("CumSum", x, g.constant(numpy.int64(axis)), reverse=int(reverse))
-
-
-FORMS |= {
-    "softmax": lambda g, x, axis: g("Softmax", x, axis=axis),
-    "log_softmax": lambda g, x, axis: g("LogSoftmax", x, axis=axis),
-}
-
-
 @form("moments")
 def _(g, x, *, axes, centered):
     mean = g("ReduceMean", x, tuple(axes), keepdims=1)
@@ -78,7 +66,7 @@ def channel_vector(g: Graph, value, like: Value) -> Value:
     """Numbers of the channels, [1, C, 1, 1], as a vector."""
     channels = like.shape[1]
     if not isinstance(value, Value) or prod(value.shape) == 1:
-        return g("Expand", g("Reshape", beside(g, value, like), (1,)), (channels,))
+        return g("Expand", g("Reshape", g.value(value, like.dtype), (1,)), (channels,))
     return vector_in(g, value) or g("Reshape", value, (-1,))
 
 
@@ -90,7 +78,7 @@ def _(g, x, scale, shift, mean, var, *, axes, epsilon, centered):
     n = len(x.shape)
     if layer_norm_fits(g.record):
         shape = x.shape[axes[0] :]
-        scale, shift = (g("Expand", beside(g, v, x), shape) if not isinstance(v, Value)
+        scale, shift = (g("Expand", g.value(v, x.dtype), shape) if not isinstance(v, Value)
                         or v.shape != shape else v for v in (scale, shift))  # fmt: skip
         return g("LayerNormalization", x, scale, shift, axis=axes[0], epsilon=epsilon)
     one_each = [(1, x.shape[1], *(1,) * (n - 2)) if n > 1 else None, (), (1,) * n]
@@ -108,14 +96,14 @@ def layer_norm_fits(record) -> bool:
     """Whether `standardize` is a LayerNormalization: its moments are those of x over its last axes,
     and scale and shift have these axes at most.
     """
-    x, scale, shift, *moments = record.inputs
+    x, scale, shift, mean, var = record.inputs
     axes, n = record.attrs["axes"], x.spec.ndim
     if tuple(axes) != tuple(range(n - len(axes), n)) or not record.attrs["centered"]:
         return False
-    wholes = [r.inputs[0] if r.op.name == "item" else None for r in moments]
+    wholes = [r.inputs[0] if r.op is ITEM else None for r in (mean, var)]
     made = wholes[0]
-    if made is None or made is not wholes[1] or made.op.name != "moments":
+    if made is None or made is not wholes[1] or made.op is not moments:
         return False
     own = made.inputs[0] is x and made.attrs["axes"] == axes and made.attrs["centered"]
-    small = all(r.op.name == "number" or len(r.shape) <= len(axes) for r in (scale, shift))
+    small = all(r.op is NUMBER or len(r.shape) <= len(axes) for r in (scale, shift))
     return own and small

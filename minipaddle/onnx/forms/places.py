@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy
 
 from ..graph import INT64, Graph, Value
+from ..table import FORMS, form, numbers
 from .movement import filled, scattered, whole
-from .table import FORMS, beside, form, numbers
 
 ZERO, ONE = numpy.int64(0), numpy.int64(1)
 
@@ -125,7 +125,7 @@ def _(g, x, label, *, ignore_index):
     at = label if valid is None else safe(g, label, valid)
     y = g("GatherElements", x, g("Unsqueeze", at, (-1,)), axis=len(x.shape) - 1)
     y = g("Squeeze", y, (-1,))
-    return y if valid is None else g("Where", valid, y, beside(g, 0, x), dtype=x.dtype)
+    return y if valid is None else g("Where", valid, y, g.value(0, x.dtype), dtype=x.dtype)
 
 
 def hot(g: Graph, label: Value, classes, dtype) -> Value:
@@ -141,7 +141,7 @@ def _(g, x, label, *, classes, ignore_index):
     if ignore_index is None:
         return y
     valid = g("Unsqueeze", counting(g, label, ignore_index), (-1,))
-    return g("Where", valid, y, beside(g, 0, x), dtype=x.dtype)
+    return g("Where", valid, y, g.value(0, x.dtype), dtype=x.dtype)
 
 
 @form("embedding")
@@ -150,7 +150,7 @@ def _(g, x, weight, *, padding_idx):
     if padding_idx is None:
         return y
     there = g("Unsqueeze", counting(g, x, padding_idx), (-1,))
-    return g("Where", there, y, beside(g, 0, weight), dtype=y.dtype)
+    return g("Where", there, y, g.value(0, weight.dtype), dtype=y.dtype)
 
 
 FORMS["one_hot"] = lambda g, x, classes, dtype: hot(g, x, classes, dtype)

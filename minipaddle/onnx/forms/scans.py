@@ -8,7 +8,7 @@ import numpy
 
 from ..formulas import MODULE, Scalar, scalar
 from ..graph import INT64, Graph, Value
-from .table import LAST, form, numbers
+from ..table import LAST, form, numbers
 
 
 def doubling(g: Graph, xs: list, axis: int, combine: Callable) -> list[Scalar]:

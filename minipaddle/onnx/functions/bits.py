@@ -4,19 +4,8 @@ from __future__ import annotations
 
 import numpy
 
-from ...core.prelude import (
-    Tensor,
-    dt,
-    movement,
-    normalize_axis,
-)
-from .table import (
-    Unreadable,
-    apply,
-    dtype_of,
-    reads,
-    tensor,
-)
+from ...core.prelude import Tensor, dt, movement, normalize_axis
+from ..table import Unreadable, apply, dtype_of, reads, tensor
 
 
 def along(v, x, axis: int) -> Tensor:
@@ -32,8 +21,7 @@ def along(v, x, axis: int) -> Tensor:
 
 
 @reads("QuantizeLinear")
-def _(x, scale, zero=None, *, axis=1, saturate=1, block_size=0, output_dtype=0, precision=0):
-    x = tensor(x)
+def _(x, /, scale, zero=None, *, axis=1, saturate=1, block_size=0, output_dtype=0, precision=0):
     if zero is None and output_dtype:
         dtype = dtype_of(output_dtype)
     else:
@@ -57,8 +45,7 @@ def _(x, scale, zero=None, *, axis=1, block_size=0, output_dtype=0):
 
 
 @reads("DynamicQuantizeLinear")
-def _(x):
-    x = tensor(x)
+def _(x, /):
     every = tuple(range(x.spec.ndim))
     low = apply("minimum", apply("min", x, axis=every, keepdim=False), 0.0)
     high = apply("maximum", apply("max", x, axis=every, keepdim=False), 0.0)

@@ -8,7 +8,7 @@ from ...core.prelude import Tensor, dt, movement
 from ...engine.core.dim import Dim
 from ...engine.eager.control_flow import cond, while_loop
 from ...engine.ops import creation
-from .table import FUNCTIONS, Node, Unreadable, number, tensor
+from ..table import FUNCTIONS, Node, Unreadable, number, tensor
 
 
 def truth(x):

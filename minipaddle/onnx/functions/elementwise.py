@@ -4,41 +4,9 @@ from __future__ import annotations
 
 import numpy
 
-from ...core.prelude import (
-    Tensor,
-    movement,
-)
+from ...core.prelude import Tensor, movement
 from ...tensor.einsum import einsum
-from .table import (
-    FUNCTIONS,
-    apply,
-    beside,
-    dtype_of,
-    number,
-    pair,
-    reads,
-    tensor,
-)
-
-UNARY = {
-    "Relu": "relu", "Sigmoid": "sigmoid", "Tanh": "tanh", "Exp": "exp", "Log": "log",
-    "Sqrt": "sqrt", "Reciprocal": "reciprocal", "Neg": "neg", "Abs": "abs", "Sign": "sign",
-    "Floor": "floor", "Ceil": "ceil", "Sin": "sin", "Cos": "cos", "Tan": "tan", "Asin": "asin",
-    "Acos": "acos", "Atan": "atan", "Sinh": "sinh", "Cosh": "cosh", "Asinh": "asinh",
-    "Acosh": "acosh", "Atanh": "atanh", "Erf": "erf", "Softsign": "softsign", "IsNaN": "isnan",
-    "HardSwish": "hardswish", "Mish": "mish", "Not": "logical_not", "BitwiseNot": "bitwise_not",
-    "Det": "det",
-}  # fmt: skip
-BINARY = {
-    "Add": "add", "Sub": "subtract", "Mul": "multiply", "Equal": "equal", "Less": "less_than",
-    "LessOrEqual": "less_equal", "Greater": "greater_than", "GreaterOrEqual": "greater_equal",
-    "And": "logical_and", "Or": "logical_or", "Xor": "logical_xor", "BitwiseAnd": "bitwise_and",
-    "BitwiseOr": "bitwise_or", "BitwiseXor": "bitwise_xor",
-}  # fmt: skip
-for _kind, _name in UNARY.items():
-    FUNCTIONS[_kind] = lambda x, _name=_name: apply(_name, tensor(x))
-for _kind, _name in BINARY.items():
-    FUNCTIONS[_kind] = lambda x, y, _name=_name: apply(_name, *pair(x, y))
+from ..table import FUNCTIONS, apply, beside, dtype_of, number, pair, reads, tensor
 
 
 @reads("Div")
@@ -119,19 +87,8 @@ def as_number(x, like: Tensor):
     return x if isinstance(x, Tensor) else numpy.asarray(x, like.spec.dtype)
 
 
-@reads("Round")
-def _(x):
-    return apply("round", tensor(x))
-
-
-@reads("Gelu")
-def _(x, *, approximate="none"):
-    return apply("gelu", tensor(x), approximate=approximate)
-
-
 @reads("PRelu")
-def _(x, slope):
-    x = tensor(x)
+def _(x, /, slope):
     return apply("relu", x) + apply("minimum", x, 0.0) * tensor(slope)
 
 
@@ -141,44 +98,21 @@ def _(x, *, detect_negative=1, detect_positive=1):
     return apply(name if detect_positive else "isneginf", tensor(x))
 
 
-@reads("Selu")
-def _(x, *, alpha=1.67326319217681884765625, gamma=1.05070102214813232421875):
-    return apply("selu", tensor(x), scale=gamma, alpha=alpha)
-
-
 @reads("Softplus")
 def _(x):
     return apply("softplus", tensor(x), beta=1, threshold=20)
 
 
 @reads("Shrink")
-def _(x, *, bias=0.0, lambd=0.5):
-    x = tensor(x)
+def _(x, /, *, bias=0.0, lambd=0.5):
     up, down = apply("less_than", x, -lambd), apply("greater_than", x, lambd)
     return apply("where", up, x + bias, apply("where", down, x - bias, 0.0))
 
 
-@reads("BitShift")
-def _(x, y, *, direction):
-    return apply(f"bitwise_{direction.lower()}_shift", *pair(x, y))
-
-
 FUNCTIONS |= {
-    "LeakyRelu": lambda x, alpha=0.01: apply("leaky_relu", tensor(x), negative_slope=alpha),
-    "Elu": lambda x, alpha=1.0: apply("elu", tensor(x), alpha=alpha),
-    "Celu": lambda x, alpha=1.0: apply("celu", tensor(x), alpha=alpha),
-    "ThresholdedRelu": lambda x, alpha=1.0: apply("thresholded_relu", tensor(x), threshold=alpha),
-    "HardSigmoid": lambda x, alpha=0.2, beta=0.5: apply(
-        "hardsigmoid", tensor(x), slope=alpha, offset=beta
-    ),
-    "Swish": lambda x, alpha=1.0: tensor(x) * apply("sigmoid", tensor(x) * alpha),
+    "Swish": lambda x, /, alpha=1.0: x * apply("sigmoid", x * alpha),
     "Identity": lambda x: x,
 }
-
-
-@reads("MatMul")
-def matmul(x, y):
-    return apply("matmul", tensor(x), tensor(y))
 
 
 @reads("Gemm")

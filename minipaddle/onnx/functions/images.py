@@ -7,18 +7,8 @@ from math import prod
 
 import numpy
 
-from ...core.prelude import (
-    movement,
-)
-from .table import (
-    FUNCTIONS,
-    INT64,
-    Unreadable,
-    apply,
-    known,
-    reads,
-    tensor,
-)
+from ...core.prelude import movement
+from ..table import FUNCTIONS, INT64, Unreadable, apply, known, reads, tensor
 
 
 def span(x, kernel, attrs: dict) -> dict:
@@ -97,8 +87,7 @@ def windows(x, kernel, attrs: dict) -> tuple:
 
 
 @reads("MaxPool")
-def _(x, *, kernel_shape, storage_order=0, node, **attrs):
-    x = tensor(x)
+def _(x, /, *, kernel_shape, storage_order=0, node, **attrs):
     over, _ = windows(x, kernel_shape, attrs)
     y = apply("max_pool", x, windows=over)
     if node.results == 1:
@@ -111,8 +100,7 @@ def _(x, *, kernel_shape, storage_order=0, node, **attrs):
 
 
 @reads("AveragePool")
-def _(x, *, kernel_shape, count_include_pad=0, **attrs):
-    x = tensor(x)
+def _(x, /, *, kernel_shape, count_include_pad=0, **attrs):
     over, high = windows(x, kernel_shape, attrs)
     low = [w[2] for w in over]
     if count_include_pad and high != low:

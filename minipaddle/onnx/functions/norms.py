@@ -6,21 +6,11 @@ from math import prod
 
 import numpy
 
-from ...core.prelude import (
-    Tensor,
-    creation,
-    dt,
-    movement,
-    normalize_axis,
-)
+from ...core.prelude import Tensor, creation, dt, movement, normalize_axis
 from ...nn import functional as F
 from ...tensor import manipulation
-from .table import (
-    Unreadable,
-    apply,
-    reads,
-    tensor,
-)
+from ..rows import by_row
+from ..table import Unreadable, apply, reads, tensor
 
 
 def per_channel(x, value):
@@ -62,15 +52,13 @@ def _(x, scale, bias=None, *, axis=-1, epsilon=1e-5, stash_type=1, node):
 
 
 @reads("RMSNormalization")
-def _(x, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
-    x = tensor(x)
+def _(x, /, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     axes = tuple(range(normalize_axis(axis, x.spec.ndim), x.spec.ndim))
     return standardized(x, scale, 0.0, axes, epsilon, centered=False)
 
 
 @reads("InstanceNormalization")
-def _(x, scale, bias, *, epsilon=1e-5):
-    x = tensor(x)
+def _(x, /, scale, bias, *, epsilon=1e-5):
     shape = (1, -1, *(1,) * (x.spec.ndim - 2))
     return standardized(x, scale, bias, tuple(range(2, x.spec.ndim)), epsilon, shape)
 
@@ -93,20 +81,16 @@ def _(x, *, axis=-1, p=2):
     return F.normalize(tensor(x), p, axis, 1e-30)
 
 
-@reads("Softmax", "LogSoftmax", "Hardmax")
-def _(x, *, axis=None, node):
-    x = tensor(x)
-    name = {"Softmax": "softmax", "LogSoftmax": "log_softmax"}.get(node.kind)
-    if name is None:
-        raise Unreadable("there is no such operator")
+@reads("Softmax", "LogSoftmax")
+def _(x, /, *, axis=None, node):
+    """Before opset 13 over all axes from one on."""
     if node.opset >= 13:
-        return apply(name, x, axis=normalize_axis(-1 if axis is None else axis, x.spec.ndim))
-    first = normalize_axis(1 if axis is None else axis, x.spec.ndim)
+        return by_row(x, node=node, axis=-1 if axis is None else axis)
+    first, shape = normalize_axis(1 if axis is None else axis, x.spec.ndim), x.spec.shape
     if first == x.spec.ndim - 1:
-        return apply(name, x, axis=first)
-    shape = x.spec.shape
+        return by_row(x, node=node, axis=first)
     flat = movement.reshape(x, shape=(prod(shape[:first]), prod(shape[first:])))
-    return movement.reshape(apply(name, flat, axis=1), shape=shape)
+    return movement.reshape(by_row(flat, node=node, axis=1), shape=shape)
 
 
 @reads("Dropout")

@@ -6,56 +6,26 @@ from math import prod
 
 import numpy
 
-from ...core.prelude import (
-    Tensor,
-    creation,
-    indexing,
-    movement,
-    normalize_axis,
-)
+from ...core.prelude import Tensor, creation, indexing, movement, normalize_axis
 from ...nn import functional as F
 from ...tensor import manipulation
-from .shapes import axes_of
-from .table import (
-    FUNCTIONS,
-    Unreadable,
-    apply,
-    beside,
-    known,
-    reads,
-    size,
-    sizes,
-    tensor,
-)
+from ..rows import ROWS, by_row
+from ..table import Unreadable, apply, beside, known, reads, size, sizes, tensor
 
-REDUCTIONS = {
-    "ReduceSum": lambda x, **at: apply("sum", x, **at),
-    "ReduceMean": lambda x, **at: apply("mean", x, **at),
-    "ReduceMax": lambda x, **at: apply("max", x, **at),
-    "ReduceMin": lambda x, **at: apply("min", x, **at),
-    "ReduceProd": lambda x, **at: apply("prod", x, **at),
-    "ReduceL1": lambda x, **at: apply("sum", apply("abs", x), **at),
-    "ReduceL2": lambda x, **at: apply("sqrt", apply("sum", x * x, **at)),
-    "ReduceSumSquare": lambda x, **at: apply("sum", x * x, **at),
-    "ReduceLogSum": lambda x, **at: apply("log", apply("sum", x, **at)),
-    "ReduceLogSumExp": lambda x, **at: apply("logsumexp", x, **at),
-}
+SQUARES = lambda x: x * x
+BEFORE = {"ReduceL1": lambda x: apply("abs", x), "ReduceL2": SQUARES, "ReduceSumSquare": SQUARES}
+AFTER = {"ReduceL2": lambda y: apply("sqrt", y), "ReduceLogSum": lambda y: apply("log", y)}
+SUMS = {*BEFORE, *AFTER}
+"""Functions before and after a sum."""
 
 
-def reduction(kind: str):
-    def call(x, axes=None, *, keepdims=1, noop_with_empty_axes=0):
-        x = tensor(x)
-        given = [] if axes is None else known(axes, "axes")
-        if not given and noop_with_empty_axes:
-            return x
-        over = axes_of(given, x.spec.ndim) if given else tuple(range(x.spec.ndim))
-        y = REDUCTIONS[kind](x, axis=over, keepdim=bool(keepdims))
-        return y.astype(x.spec.dtype)
-
-    return call
-
-
-FUNCTIONS |= {kind: reduction(kind) for kind in REDUCTIONS}
+@reads(*SUMS, *(r.kind for r in ROWS if r.kind.startswith("Reduce")))
+def _(x, /, axes=None, *, keepdims=1, noop_with_empty_axes=0, node):
+    if noop_with_empty_axes and (axes is None or not known(axes, "axes")):
+        return x
+    about = node._replace(kind="ReduceSum") if node.kind in SUMS else node
+    y = by_row(BEFORE.get(node.kind, tensor)(x), node=about, axes=axes, keepdims=keepdims)
+    return AFTER.get(node.kind, tensor)(y).astype(x.spec.dtype)
 
 
 @reads("ArgMax", "ArgMin")
@@ -69,16 +39,13 @@ def _(x, *, axis=0, keepdims=1, select_last_index=0, node):
 
 
 @reads("CumSum")
-def _(x, axis, *, exclusive=0, reverse=0):
-    x = tensor(x)
-    axis = normalize_axis(size(axis), x.spec.ndim)
-    y = apply("cumsum", x, axis=axis, reverse=bool(reverse))
+def _(x, /, axis, *, exclusive=0, reverse=0, node):
+    y = by_row(x, axis, node=node, reverse=reverse)
     return y - x if exclusive else y
 
 
 @reads("TopK")
-def _(x, k=None, *, axis=-1, largest=1, sorted=1):
-    x = tensor(x)
+def _(x, /, k=None, *, axis=-1, largest=1, sorted=1):
     axis = normalize_axis(axis, x.spec.ndim)
     at = apply("topk_index", x, k=size(k), axis=axis, largest=bool(largest))
     return manipulation.take_along_axis(x, at, axis, broadcast=False), at
@@ -102,8 +69,7 @@ def _(x, index, *, axis=0):
 
 
 @reads("GatherElements")
-def _(x, index, *, axis=0):
-    x = tensor(x)
+def _(x, /, index, *, axis=0):
     axis = normalize_axis(axis, x.spec.ndim)
     return manipulation.take_along_axis(x, tensor(index), axis, broadcast=False)
 
@@ -116,8 +82,7 @@ def _(x, index, *, batch_dims=0):
 
 
 @reads("ScatterElements", "Scatter")
-def _(x, index, value, *, axis=0, reduction="none"):
-    x = tensor(x)
+def _(x, /, index, value, *, axis=0, reduction="none"):
     how = {"none": "assign", "add": "add", "mul": "multiply", "max": "amax", "min": "amin"}
     axis = normalize_axis(axis, x.spec.ndim)
     return manipulation.put_along_axis(

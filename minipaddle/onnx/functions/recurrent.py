@@ -4,19 +4,9 @@ from __future__ import annotations
 
 import numpy
 
-from ...core.prelude import (
-    Dim,
-    Tensor,
-    creation,
-    movement,
-)
-from .elementwise import matmul
-from .table import (
-    FUNCTIONS,
-    Unreadable,
-    apply,
-    tensor,
-)
+from ...core.prelude import Dim, Tensor, creation, movement
+from ...engine.ops.linalg import matmul
+from ..table import FUNCTIONS, Unreadable, apply, tensor
 
 ACTIVATIONS = {
     "sigmoid": lambda x: apply("sigmoid", x), "tanh": lambda x: apply("tanh", x),
@@ -108,7 +98,10 @@ def gru_step(x, h, c, r, bias, functions, linear, n: int):
     else:
         rz, rr, rh = pieces(r, 3, n)
         bz, br, bh = (None,) * 3 if bias is None else movement.split(bias, sizes=(n,) * 3, axis=0)
-        z, reset = f(xz + with_bias(matmul(h, rz), bz)), f(xr + with_bias(matmul(h, rr), br))
+        z, reset = (
+            f(xz + with_bias(matmul(h, rz), bz)),
+            f(xr + with_bias(matmul(h, rr), br)),
+        )
         new = g(xh + with_bias(matmul(reset * h, rh), bh))
     return new + z * (h - new), c
 

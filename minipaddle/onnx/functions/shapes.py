@@ -6,16 +6,10 @@ from math import prod
 
 import numpy
 
-from ...core.prelude import (
-    Dim,
-    Tensor,
-    creation,
-    dt,
-    movement,
-    normalize_axis,
-)
+from ...core.prelude import Dim, Tensor, creation, dt, movement, normalize_axis
 from ...engine.core.dim import larger
-from .table import (
+from ..rows import axes_of
+from ..table import (
     FLOAT,
     INT64,
     Unreadable,
@@ -45,8 +39,7 @@ def _(x):
 
 
 @reads("Reshape")
-def reshape(x, shape, *, allowzero=0):
-    x = tensor(x)
+def reshape(x, /, shape, *, allowzero=0):
     wanted = [
         x.spec.shape[d] if isinstance(n, int) and n == 0 and not allowzero else n
         for d, n in enumerate(sizes(shape))
@@ -59,21 +52,15 @@ def reshape(x, shape, *, allowzero=0):
 
 
 @reads("Flatten")
-def _(x, *, axis=1):
-    x = tensor(x)
+def _(x, /, *, axis=1):
     n = x.spec.ndim
     axis = axis + n if axis < 0 else axis
     shape = x.spec.shape
     return movement.reshape(x, shape=(prod(shape[:axis]), prod(shape[axis:])))
 
 
-def axes_of(axes, ndim: int) -> tuple[int, ...]:
-    return tuple(sorted(normalize_axis(a, ndim) for a in known(axes, "axes")))
-
-
 @reads("Squeeze")
-def _(x, axes=None):
-    x = tensor(x)
+def _(x, /, axes=None):
     shape = x.spec.shape
     ones = tuple(d for d, n in enumerate(shape) if n == 1)
     gone = ones if axes is None else axes_of(axes, x.spec.ndim)
@@ -81,19 +68,12 @@ def _(x, axes=None):
 
 
 @reads("Unsqueeze")
-def _(x, axes):
-    x = tensor(x)
+def _(x, /, axes):
     shape = list(x.spec.shape)
     given = known(axes, "axes")
     for axis in axes_of(given, x.spec.ndim + len(given)):
         shape.insert(axis, 1)
     return movement.reshape(x, shape=tuple(shape))
-
-
-@reads("Transpose")
-def _(x, *, perm=None):
-    x = tensor(x)
-    return movement.transpose(x, perm=tuple(perm or range(x.spec.ndim)[::-1]))
 
 
 @reads("Expand")
@@ -105,15 +85,8 @@ def expand(x, shape):
     return movement.broadcast_to(x, shape=shape)
 
 
-@reads("Concat")
-def _(*xs, axis=1):
-    xs = [tensor(x) for x in xs]
-    return movement.concat(*xs, axis=normalize_axis(axis, xs[0].spec.ndim))
-
-
 @reads("Split")
-def _(x, split=None, *, axis=0, num_outputs=None, node):
-    x = tensor(x)
+def _(x, /, split=None, *, axis=0, num_outputs=None, node):
     axis = normalize_axis(axis, x.spec.ndim)
     if split is None:
         count, n = node.results, x.spec.shape[axis]
@@ -168,16 +141,6 @@ def _(x, pads, value=None, axes=None, *, mode="constant", node):
     return x
 
 
-@reads("Tile")
-def _(x, repeats):
-    return apply("tile", tensor(x), repeats=tuple(sizes(repeats)))
-
-
-@reads("Trilu")
-def _(x, k=None, *, upper=1):
-    return apply("triu" if upper else "tril", tensor(x), diagonal=0 if k is None else size(k))
-
-
 @reads("Constant")
 def _(*, value=None, value_float=None, value_int=None, value_floats=None, value_ints=None):
     if value is not None:
@@ -218,8 +181,7 @@ def is_whole(v) -> bool:
 
 
 @reads("EyeLike")
-def _(x, *, dtype=None, k=0):
-    x = tensor(x)
+def _(x, /, *, dtype=None, k=0):
     own = x.spec.dtype if dtype is None else dtype_of(dtype)
     if k:
         raise Unreadable("its ones are not on the main diagonal")

@@ -1,9 +1,16 @@
-"""What the operators of ONNX mean: each is a function on tensors.
+"""What operators are in ONNX, and what ONNX's operators mean: two tables, by their names.
 
-Inputs come in their order (None: left out), attributes by their names; a parameter may be either,
-as `axes`, which was an attribute before opset 13. A value that is known while the model is read is
-a NumPy array: `tensor` makes a tensor of it, `sizes` numbers. A function that has the parameter
-`node` gets what else there is to know: the opset, the number of results, the graph around it.
+A form writes a record: `form(g, *inputs, **attributes)` gets values of the graph (Python numbers as
+they are) and the attributes of the record, which is `g.record`. It returns the record's value, a
+tuple if that has several; it raises `NoForm` for attributes that ONNX cannot express.
+
+A function reads a node. Inputs come in their order (None: left out), attributes by their names; a
+parameter may be either, as `axes`, which was an attribute before opset 13. A value that is known
+while the model is read is a NumPy array: parameters before `/` are made tensors, of others `tensor`
+makes one, `sizes` numbers. A function that has the parameter `node` gets what else there is to
+know: the opset, the number of results, the graph around it.
+
+Where attributes are one to one, both follow from a row of `rows.py`.
 """
 
 from __future__ import annotations
@@ -13,11 +20,15 @@ from typing import NamedTuple
 
 import numpy
 
-from ...core.prelude import OPS, Dim, Tensor, current, dt
+from ..core.prelude import OPS, Dim, Tensor, current, dt
+from .graph import NoForm, library
 
+FORMS: dict[str, Callable] = {}
+"""An operator's name -> its form."""
 FUNCTIONS: dict[str, Callable] = {}
-"""An operator's name -> the function."""
+"""The name of an operator of ONNX -> its function."""
 FLOAT, INT64 = dt.float32.numpy, dt.int64.numpy
+LAST = numpy.iinfo(numpy.int64).max
 
 
 class Node(NamedTuple):
@@ -33,14 +44,30 @@ class Unreadable(Exception):
     """A node, or these attributes of it, cannot be read; the text says why."""
 
 
-def reads(*kinds: str):
-    """Decorator: the function of these operators."""
+def registers(table: dict[str, Callable]) -> Callable:
+    """A decorator that puts a rule into a table, under the names it is given."""
 
-    def register(function):
-        FUNCTIONS.update(dict.fromkeys(kinds, function))
-        return function
+    def named(*names: str):
+        def register(rule):
+            table.update(dict.fromkeys(names, rule))
+            return rule
 
-    return register
+        return register
+
+    return named
+
+
+form, reads = registers(FORMS), registers(FUNCTIONS)
+
+
+# ---- sizes and numbers ---------------------------------------------------------------------------
+
+
+def numbers(sizes, what: str) -> list[int]:
+    """Sizes that must be known when a record is written."""
+    if any(isinstance(n, Dim) for n in sizes):
+        raise NoForm(f"{what} {list(sizes)} must be numbers: give them to InputSpec")
+    return [int(n) for n in sizes]
 
 
 def tensor(x) -> Tensor:
@@ -103,8 +130,6 @@ def apply(name: str, *inputs, **attrs):
 
 def dtype_of(code: int):
     """A dtype of ONNX as one of ours."""
-    from ..graph import library
-
     try:
         found = numpy.dtype(library().helper.tensor_dtype_to_np_dtype(code))
         return dt.resolve(found)
