@@ -213,13 +213,13 @@ def test_an_iterator_as_argument(function, make):
 
 
 def test_iterators_in_a_list_and_of_pairs():
-    def pair_up(x, all_steps):
+    def paired(x, all_steps):
         for a, b in all_steps[0]:
             x = x * a + b
         return x + next(all_steps[1])
 
     x, made = paddle.ones([1]), lambda: [zip([1, 2], three()), three()]
-    assert paddle.jit.to_static(pair_up)(x, made()).item() == pair_up(x, made()).item()
+    assert paddle.jit.to_static(paired)(x, made()).item() == paired(x, made()).item()
 
 
 def test_a_program_of_an_iterator_serves_one_call():

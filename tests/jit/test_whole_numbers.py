@@ -116,7 +116,7 @@ def chosen_by_a_side(t):
     return n + 1
 
 
-def write_power(t):
+def powered(t):
     n = 10 if t > 0 else 1
     return n**20
 
@@ -152,7 +152,7 @@ def too_long_from_the_start(t):
     return n
 
 
-LEAVES = [chosen, chosen_by_a_side, write_power, cast, greatest, changed_in_a_loop_by_a_side,
+LEAVES = [chosen, chosen_by_a_side, powered, cast, greatest, changed_in_a_loop_by_a_side,
           multiplied_after_a_loop]  # fmt: skip
 """Functions whose result has 64 bits for 0 and more for 1."""
 

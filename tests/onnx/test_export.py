@@ -227,13 +227,13 @@ def test_an_operator_without_a_form_is_named_with_its_line(tmp_path):
     assert not (tmp_path / "net.onnx").exists()
 
 
-def resize_axis(x):
+def resized(x):
     return nn.functional.interpolate(x, scale_factor=2, mode="bilinear")
 
 
 def test_a_size_that_must_be_known_is_named(tmp_path):
     with pytest.raises((NotImplementedError, TypeError, ValueError), match=r"(?s)in resized"):
-        export(resize_axis, tmp_path, [InputSpec([1, 1, None, None])])
+        export(resized, tmp_path, [InputSpec([1, 1, None, None])])
 
 
 @pytest.mark.parametrize("layer", [nn.Dropout(0.5), nn.BatchNorm1D(4)])

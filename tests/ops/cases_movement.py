@@ -30,7 +30,7 @@ def assigned(key):
     return oracle
 
 
-def declare_weights(shape, offset, axis1, axis2, fill=0):
+def embedded(shape, offset, axis1, axis2, fill=0):
     def oracle(x):
         return torch.diagonal_scatter(
             torch.full(shape, fill, dtype=x.dtype), x, offset, axis1, axis2
@@ -133,12 +133,12 @@ CASES = {
     "embed_diagonal": [
         Case(
             normal(2, 3),
-            declare_weights((3, 2, 4), -1, 2, 0),
+            embedded((3, 2, 4), -1, 2, 0),
             {"shape": (3, 2, 4), "offset": -1, "axis1": 2, "axis2": 0, "fill": 0},
         ),
         Case(
             normal(3),
-            declare_weights((4, 4), 1, 0, 1, 6),
+            embedded((4, 4), 1, 0, 1, 6),
             {"shape": (4, 4), "offset": 1, "axis1": 0, "axis2": 1, "fill": 6},
         ),
     ],

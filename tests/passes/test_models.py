@@ -94,14 +94,14 @@ def check_memory(case: Case) -> None:
 
 
 def test_a_pass_that_breaks_a_program_is_named():
-    def reverse_items(program):
+    def reversed_(program):
         program = type(program)(**vars(program))
         program.records = program.records[::-1]
         return program
 
     program = program_of(lambda x: (x.exp() + 1.0).exp(), (2,))
     with (
-        plugged("passes.dead_code", reverse_items),
+        plugged("passes.dead_code", reversed_),
         pytest.raises(VerifyError, match=r"after the pass dead_code: .* not defined before"),
     ):
         optimized(program)

@@ -156,7 +156,7 @@ def walked_back(paddle):
     return exe.run(feed={"x": drawn(10, 5, 3)}, fetch_list=[loss, *grads])
 
 
-def declare_weights(paddle):
+def embedded(paddle):
     static = paddle.static
     ids = static.data("ids", [None, 4], "int64")
     rows = paddle.nn.Embedding(10, 3, weight_attr=weight(paddle, 11, 10, 3))(ids)
@@ -170,7 +170,7 @@ def declare_weights(paddle):
 
 PROGRAMS = [
     linear_regression, mlp, conv_net, momentum_with_decay, scheduled, branches, loops, chosen,
-    walked_back, declare_weights,
+    walked_back, embedded,
 ]  # fmt: skip
 
 

@@ -28,7 +28,7 @@ FIXED = {
 """Operators for which a size must be a number, and why."""
 
 
-def resize_axis(x: np.ndarray, old: int, new: int) -> np.ndarray:
+def resized(x: np.ndarray, old: int, new: int) -> np.ndarray:
     """x with the axes of size `old` having `new`, by repeating or leaving out."""
     for axis, n in enumerate(x.shape):
         if n == old:
@@ -78,7 +78,7 @@ def test_open_sizes(name, k):
             if not allowed(found.program.guards, {"n": new}):
                 assert new != old
                 continue
-            now = [resize_axis(x, old, new) for x in arrays]
+            now = [resized(x, old, new) for x in arrays]
             try:
                 wanted = computed(op, attrs, arranged(map(paddle.to_tensor, now), inputs), order)
             except (ValueError, IndexError, TypeError, RuntimeError):

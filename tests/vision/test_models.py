@@ -57,7 +57,7 @@ def bottleneck(x, w):
     return TF.relu(normed(conv(y, w, "conv3"), w, "bn3") + x)
 
 
-def invert_lists(x, w):
+def inverted(x, w):
     y = TF.relu6(normed(conv(x, w, "conv.0.0"), w, "conv.0.1"))
     y = TF.relu6(normed(conv(y, w, "conv.1.0", padding=1, groups=12), w, "conv.1.1"))
     return x + normed(conv(y, w, "conv.2"), w, "conv.3")
@@ -66,7 +66,7 @@ def invert_lists(x, w):
 BLOCKS = {
     "basic": (lambda: stage(BasicBlock, 4, 6, 1, 2)[0], basic),
     "bottleneck": (lambda: BottleneckBlock(8, 2, groups=2, base_width=128), bottleneck),
-    "inverted": (lambda: InvertedResidual(4, 4, 1, 3), invert_lists),
+    "inverted": (lambda: InvertedResidual(4, 4, 1, 3), inverted),
 }
 
 
