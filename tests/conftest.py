@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from numpy._core._multiarray_umath import __cpu_features__
 
-from tests.coverage_table import CONTEXT, tests_of
-
 sys.modules.setdefault("rfc3987_syntax", None)  # two seconds of grammars that nbformat imports
 os.environ.setdefault("MINIPADDLE_TUNED", "0")
 os.environ.setdefault("MINIPADDLE_BACKEND", "interpreter")
@@ -114,27 +112,8 @@ UNMEASURED |= {
 four times as long. That each line is reached is seen from the tests of the parts."""
 
 
-def pytest_addoption(parser):
-    parser.addoption("--of", metavar="PATH", action="append", help="run the tests of this module")
-
-
-def pytest_configure(config):
-    """`--of minipaddle/io/worker.py` stands for the test files that cover this module most."""
-    if config.option.of:
-        try:
-            files = dict.fromkeys(file for path in config.option.of for file in tests_of(path))
-        except ValueError as error:
-            raise pytest.UsageError(str(error)) from None
-        config.args = [str(config.rootpath / file) for file in files]
-
-
-def pytest_report_header(config):
-    said = [f"processor: {os.environ.get('MINIPADDLE_PROCESSOR', 'native')}"]
-    if config.option.of:
-        root = config.rootpath
-        names = [os.path.relpath(path, root) for path in config.args]
-        said.append(f"tests of {', '.join(config.option.of)}: {' '.join(names)}")
-    return said
+def pytest_report_header():
+    return f"processor: {os.environ.get('MINIPADDLE_PROCESSOR', 'native')}"
 
 
 def pytest_collection_finish():
@@ -149,7 +128,7 @@ def pytest_runtest_call(item):
     """(pytest-cov's own `no_cover` starts coverage anew, which wraps `os._exit` once more.)"""
     file = f"{item.path.parent.name}/{item.path.name}"
     names = {file, f"{file}::{getattr(item, 'originalname', item.name)}"}
-    if CONTEXT in os.environ or not names & UNMEASURED:
+    if not names & UNMEASURED:
         return (yield)
     tracers = sys.gettrace(), threading.gettrace()
     sys.settrace(None)

@@ -65,6 +65,7 @@ def test_what_the_user_chose_for_a_library_stays(lacking, monkeypatch):
 @needs_levels
 def test_a_process_of_a_level_has_no_more():
     """It is asked of those who choose: NumPy, its OpenBLAS, PyTorch, and the kernels' emitters."""
+    pytest.importorskip("torch")
     code = """if True:
         import torch
         from numpy._core._multiarray_umath import __cpu_features__ as has

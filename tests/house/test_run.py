@@ -131,34 +131,42 @@ def test_site_hands_its_arguments_to_the_builder(run, started):
     assert (RUN.parent / started[1][0]).is_file()
 
 
+PYTEST = ["-m", "pytest", "-n", "auto", "--dist", "worksteal"]
+
+
 def test_the_whole_suite_goes_through_every_gate(run, started):
     run.main(["test"])
     assert started == [
         ["setup"],
-        ["peers", "torch", "onnxruntime"],
+        ["peers", "onnxruntime", "torch"],
         ["-m", "ruff", "check", "--quiet", "."],
         ["-m", "ruff", "format", "--check", "--quiet", "."],
-        ["-m", "pytest", "-n", "auto", "--dist", "worksteal", "--cov"],
+        [*PYTEST, "--cov"],
     ]
 
 
-def test_the_tests_of_a_module_are_asked_for_in_one_word(run, started):
-    """Pytest reads a path that stands alone before the tests' options are known."""
+def test_named_tests_run_alone_with_the_peers_that_they_import(run, started):
+    run.main(["test", "tests/onnx/test_export.py", "-k", "y"])
+    words = "tests/onnx/test_export.py", "-k", "y"
+    assert started == [["setup"], ["peers", "onnxruntime"], [*PYTEST, *words]]
+
+
+def test_the_tests_of_a_module(run, started):
     run.main(["test", "--of", "minipaddle/io/worker.py", "-x"])
-    assert started[-1][-2:] == ["--of=minipaddle/io/worker.py", "-x"]
-    run.main(["test", "--of"])
-    assert started[-1][-1] == "--of="
+    assert started == [["setup"], ["peers"], [*PYTEST, "tests/io/test_worker.py", "-x"]]
+    with pytest.raises(SystemExit, match="minipaddle has no such module"):
+        run.main(["test", "--of"])
 
 
 @pytest.mark.parametrize("words", [["--processor", "x86-64-v2"], ["--processor=x86-64-v2"]])
 def test_tests_run_as_on_another_processor(words, run, started, monkeypatch):
     monkeypatch.setattr(run, "pretend", lambda name: started.append(name))
-    run.main(["test", "-x", *words, "tests/x.py"])
-    assert started[2] == "x86-64-v2"
-    assert started[3][-2:] == ["-x", "tests/x.py"]
+    run.main(["test", "-x", *words, "tests/io"])
+    assert started == [["setup"], "x86-64-v2", ["peers"], [*PYTEST, "-x", "tests/io"]]
     started.clear()
     run.main(["test", *words])  # the whole suite: behind the gates
-    assert started[2:4] == ["x86-64-v2", ["-m", "ruff", "check", "--quiet", "."]]
+    assert started[1] == "x86-64-v2"
+    assert ["-m", "ruff", "check", "--quiet", "."] in started
     assert started[-1][-1] == "--cov"
 
 
@@ -178,18 +186,11 @@ def test_a_processor_that_there_is_not_ends_it(name, run, monkeypatch, capfd):
     assert f"there is no {name!r}; expected: native, x86-64-v2" in capfd.readouterr().err
 
 
-def test_named_tests_run_alone(run, started):
-    run.main(["test", "tests/x.py", "-k", "y"])
-    assert started[2:] == [
-        ["-m", "pytest", "-n", "auto", "--dist", "worksteal", "tests/x.py", "-k", "y"]
-    ]
-
-
 def test_no_test_runs_while_ruff_objects(run, started, monkeypatch):
     monkeypatch.setattr(run, "call", lambda args, **_: 1)
     with pytest.raises(SystemExit, match="ruff objects"):
         run.main(["test"])
-    assert started == [["setup"], ["peers", "torch", "onnxruntime"]]
+    assert started == [["setup"], ["peers", "onnxruntime", "torch"]]
 
 
 def test_bench_has_the_peers(run, started):
