@@ -52,6 +52,7 @@ def weights_after(steps: int, level: str, dtype: str, **how) -> tuple:
     return found, [w.astype("float32").numpy() for w in net.parameters()]
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize(("level", "dtype"), KINDS)
 def test_every_executor_agrees(level, dtype):
     """The interpreter to the last bit; C adds up in another order before it rounds."""

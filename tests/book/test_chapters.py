@@ -29,6 +29,7 @@ from tests.book.chapters import (
 )
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

@@ -325,6 +325,7 @@ class TestInABrowser:
             draw(page, DIGITS[digit])
             page.wait_for_function(SAID, arg=digit)
 
+    @pytest.mark.sweep(one_in=4)
     @pytest.mark.parametrize("name", [*NAMES, *OTHERS])
     def test_a_page_is_whole_in_light_and_dark_wide_and_narrow(self, address, reader, name):
         page = go(reader(), f"{address}/{name}.html")

@@ -9,7 +9,7 @@ from minipaddle.engine.core.op import OPS
 from tests.codegen.compiling import call, needs_gcc, run_all
 from tests.ops import cases_channels_last as suite
 
-pytestmark = needs_gcc
+pytestmark = [pytest.mark.sweep(one_in=4), needs_gcc]
 NAMES = ("conv_last", "conv_last_input_grad", "conv_last_weight_grad")
 NEAR = {"float32": 2e-5, "float64": 1e-13}
 

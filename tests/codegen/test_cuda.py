@@ -14,6 +14,8 @@ from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.passes.programs import cases, program_of, results
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 CHIPS = (75, 80, 90)
 needs_nvrtc = pytest.mark.skipif(
     nvrtc.library() is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc-cu12"

@@ -18,7 +18,7 @@ from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
 from tests.codegen.compiling import call, needs_gcc, run, run_all
 
-pytestmark = needs_gcc
+pytestmark = [pytest.mark.sweep(one_in=4), needs_gcc]
 SIZES = st.one_of(st.integers(1, 20), st.sampled_from([31, 32, 33, 48, 64, 65, 72, 100, 130]))
 NEAR = {"float32": 1e-5, "float64": 1e-13, "float16": 1e-3, "bfloat16": 1e-2}
 

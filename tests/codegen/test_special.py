@@ -16,6 +16,8 @@ from tests.codegen.compiling import Call, needs_gcc, record_of, run_all
 from tests.ops.test_operators import CASES, drawn
 from tests.passes.programs import program_of
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 CHANCE = np.random.default_rng(0)
 
 

@@ -12,6 +12,8 @@ from minipaddle.engine.passes.manager import optimized
 from minipaddle.ir.parser import parse
 from tests.distributed import programs
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 
 def trained(kind, step_of, *, ranks, megabytes=25, backend="interpreter", strategy=None):
     """For each rank its losses, its weights, and the function it ran."""

@@ -157,6 +157,7 @@ def alone(k, avg=True):
     return [p.numpy() for p in net.parameters()]
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("static", [None, "interpreter", "native"])
 @pytest.mark.parametrize(
     ("ranks", "k", "avg", "last"),

@@ -65,6 +65,7 @@ WAYS = [("data", (4,)), ("tensor", (4,)), ("ZeRO-3", (4,)), ("data, tensor", (2,
         ("ZeRO-3, tensor", (2, 2))]  # fmt: skip
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize(("way", "shape"), WAYS)
 def test_a_pretended_rank_is_as_a_real_one(way, shape):
     """The same program, the same bytes."""
@@ -117,6 +118,7 @@ def test_the_time_of_a_step_without_overlap():
     assert took.compute == pytest.approx(sum(p.seconds for p in found.pieces))
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("way", ["data", "ZeRO-3"])
 def test_more_devices_take_longer_and_compute_no_more(way):
     sizes = (1, 8, 32)

@@ -5,6 +5,8 @@ import pytest
 import minipaddle.distributed as dist
 from tests.distributed import sequences
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 
 @pytest.mark.parametrize(("size", "count"), [(2, 100), (3, 100), (4, 100)])
 def test_threads(size, count):

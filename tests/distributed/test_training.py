@@ -61,6 +61,7 @@ def compare(found, alone, rtol=1e-4):
             np.testing.assert_allclose(x, weights[name], rtol=rtol, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize(
     ("kind", "ranks", "static"),
     [

@@ -49,6 +49,7 @@ def test_examples_of_modules(name):
         run(test)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("name", sorted(OPS))
 def test_examples_of_operators(name):
     op = OPS[name]

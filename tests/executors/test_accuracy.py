@@ -16,6 +16,8 @@ from tests.benchmarks.accuracy import (
     worst_ratio,
 )
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 PAIR = ["interpreter", "native"]
 FACTOR = 2.0
 """How much larger than the interpreter's an error may be."""

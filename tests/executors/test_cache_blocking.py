@@ -13,6 +13,8 @@ from minipaddle.executors.cache_blocking import BlockedRun, Cut, blocks_of, flat
 from minipaddle.executors.interpreted import Interpreted
 from tests.passes.programs import cases, draw_arrays, program_of
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 F = paddle.nn.functional
 MODELS = [
     ("models_vision.ManyNorms, step", 8), ("models_vision.ResNet, step", 8),

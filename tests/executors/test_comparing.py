@@ -96,6 +96,7 @@ def test_functions_round_inside_of_operators():
     assert not same(text, [x], [np.float32(right) + np.float32(0.3)])
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("function", ["sum", "mean"])
 def test_terms_that_cancel_leave_their_rounding(function):
     text = f"""x: float32[4]) {{
@@ -111,6 +112,7 @@ def test_terms_that_cancel_leave_their_rounding(function):
     assert not same(text, [x], [np.float32(0.0), np.float32(0.0)])
 
 
+@pytest.mark.sweep
 def test_a_row_without_its_mean_leaves_its_rounding():
     text = """x: float32[1, 1]) {
       v1 = moments(x, axes=(1,), centered=True) : (float32[1, 1], float32[1, 1])
@@ -126,6 +128,7 @@ def test_a_row_without_its_mean_leaves_its_rounding():
     assert not same(text, [x], [np.float32([[0.1]]), np.float32([[1.0]])])
 
 
+@pytest.mark.sweep
 def test_what_was_divided_by_a_rounding_is_as_large_as_that_says():
     text = """x: float32[4]) {
       v1 = sum(x, axis=(0,), keepdim=False) : float32[]
@@ -156,6 +159,7 @@ def test_zeros_around_an_image_are_multiplied_or_left_out(bad):
     assert not same(text, [g, w], [y])
 
 
+@pytest.mark.sweep
 def test_nothing_finite_is_near_infinity():
     text = "x: float32[1]) { v1 = multiply(x, 2.0) : float32[1] return v1 }"
     assert same(text, [np.float32([np.inf])], [np.float32([np.inf])])
@@ -196,6 +200,7 @@ def test_a_function_that_is_nearly_one_may_be_one():
         assert same(text, [np.float32([x])], [~known]) == both
 
 
+@pytest.mark.sweep
 def test_what_is_left_of_equal_halves_without_their_mean_has_any_sign():
     text = """x: float16[1, 4], mean: float32[1, 1], var: float32[1, 1]) {
       v1 = standardize(x, 1.0, 0.0, mean, var, axes=(1,), epsilon=1e-05, centered=True)
@@ -255,6 +260,7 @@ def test_an_error_of_another_rounding_explains_nothing():
     assert not same(text, [np.float32([1.5, 1.0, 0.5, 0.0])], [np.float32([7.0])])
 
 
+@pytest.mark.sweep
 def test_each_operator_is_noisy_by_no_more_than_rounding():
     cases = [c for chunk in chunks("float32") for c in chunk]
     far = set()

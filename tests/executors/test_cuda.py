@@ -13,7 +13,7 @@ from minipaddle.executors.cublas import Cublas
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.passes.programs import cases, program_of, results
 
-pytestmark = needs_gxx
+pytestmark = [pytest.mark.sweep(one_in=3), needs_gxx]
 MODELS = [
     "models_vision.LeNet, step", "models_vision.MobileNet, step", "models_sequence.GPT, step",
     "models_training.recurrent", "models_dynamic.EarlyExit, step", "models_dynamic.VAE, step",

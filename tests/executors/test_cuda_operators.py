@@ -10,6 +10,8 @@ from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.executors.test_native_operators import chunks, program_of, unequal
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 PARTS = 8
 
 

@@ -17,7 +17,10 @@ from tests.executors.paths import INTERPRETED, Case, ExecutionPath, compared, di
 from tests.executors.shrink import shrink
 from tests.passes.programs import draw_arrays
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
+pytestmark = [
+    pytest.mark.sweep(one_in=3),
+    pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang"),
+]
 
 
 def failed_cases() -> list[Case]:

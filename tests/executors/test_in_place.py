@@ -145,6 +145,7 @@ def write(rows, kind: int, at, other, x):
     return rows[:, other].sum() if kind % 2 else 0.0
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("loops", [False, True])
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("seed", range(8))

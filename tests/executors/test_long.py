@@ -9,6 +9,8 @@ import pytest
 import minipaddle as paddle
 from minipaddle.engine.executors.compiler import compiler
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 FRAMES = 700
 """What Python has left, and not a thousand: programs are shorter that are longer than that."""
 LONG = FRAMES + 20

@@ -222,6 +222,7 @@ def test_nan_and_infinity_are_kept():
             np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
 @pytest.mark.parametrize("shape", [(1, 1), (3, 7), (2, 16), (1, 65), (1, 70_001)])
 def test_the_extremes_of_rows_are_numpys(shape, dtype):

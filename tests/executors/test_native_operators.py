@@ -15,7 +15,10 @@ from minipaddle.executors.support import REFUSED
 from tests.executors.batch import QUICK, Unbuilt, build
 from tests.ops.test_operators import ALL, CASES, drawn, listed
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang")
+pytestmark = [
+    pytest.mark.sweep(one_in=2),
+    pytest.mark.skipif(compiler() is None, reason="no C compiler: install gcc or clang"),
+]
 
 CHUNK = 120
 HALF_UNIT = 2.0**-24

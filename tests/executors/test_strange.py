@@ -10,7 +10,10 @@ from minipaddle.engine.core.op import OPS
 from minipaddle.engine.executors.compiler import compiler
 from tests.ops.test_operators import CASES, floats
 
-pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
+pytestmark = [
+    pytest.mark.sweep(one_in=3),
+    pytest.mark.skipif(compiler() is None, reason="no C compiler"),
+]
 
 INF, NAN = np.inf, np.nan
 STRANGE = [0.0, -0.0, INF, -INF, NAN, 1.5, -1.5, 3.0, -3.0]

@@ -69,6 +69,7 @@ def of_whole_numbers(name: str, k: int) -> set:
     return hosted or {"C"}
 
 
+@pytest.mark.sweep
 def test_whole_numbers_are_left_to_the_host_where_the_table_says_so():
     """No other operator is the host's; each of these has a case that is, or that is refused."""
     found: dict[str, set] = {}
@@ -119,6 +120,7 @@ def test_draws_by_weights_of_another_dtype_are_computed_in_c():
     assert "by the host: nothing" in executable_of(program).report()
 
 
+@pytest.mark.sweep
 def test_no_case_of_an_operator_is_left_to_the_host():
     """In float16; test_native_operators runs the other dtypes, and sees to it there."""
     cases = [(n, k) for n, k in ALL if n in OPS and n not in REFUSED and fits(n, k, "float16")]

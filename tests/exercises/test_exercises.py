@@ -44,6 +44,7 @@ def test_the_stub_is_a_program_with_the_names_of_the_solution(name):
     assert task_of(exercise.stub)
 
 
+@pytest.mark.sweep(one_in=4)
 @every_exercise
 @pytest.mark.slow
 @pytest.mark.timeout(400)

@@ -8,7 +8,7 @@ from minipaddle.engine.core.dtype import FLOATS
 from minipaddle.engine.core.op import OPS
 from tests.ops.test_operators import CASES, select
 
-pytestmark = pytest.mark.usefixtures("gpu")
+pytestmark = [pytest.mark.sweep(one_in=3), pytest.mark.usefixtures("gpu")]
 
 
 def inputs_of(case, place):

@@ -134,14 +134,15 @@ def test_site_hands_its_arguments_to_the_builder(run, started):
 PYTEST = ["-m", "pytest", "-n", "auto", "--dist", "worksteal"]
 
 
-def test_the_whole_suite_goes_through_every_gate(run, started):
-    run.main(["test"])
+@pytest.mark.parametrize(("words", "how"), [([], "--brief"), (["--all"], "--cov")])
+def test_the_whole_suite_goes_through_every_gate(words, how, run, started):
+    run.main(["test", *words])
     assert started == [
         ["setup"],
         ["peers", "onnxruntime", "torch"],
         ["-m", "ruff", "check", "--quiet", "."],
         ["-m", "ruff", "format", "--check", "--quiet", "."],
-        [*PYTEST, "--cov"],
+        [*PYTEST, how],
     ]
 
 
@@ -167,7 +168,7 @@ def test_tests_run_as_on_another_processor(words, run, started, monkeypatch):
     run.main(["test", *words])  # the whole suite: behind the gates
     assert started[1] == "x86-64-v2"
     assert ["-m", "ruff", "check", "--quiet", "."] in started
-    assert started[-1][-1] == "--cov"
+    assert started[-1][-1] == "--brief"
 
 
 def test_the_processor_goes_into_the_environment(run, monkeypatch):

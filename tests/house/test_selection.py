@@ -1,8 +1,66 @@
 """Which tests are run, and what is installed for them."""
 
+import re
+import subprocess
+import sys
+from collections import Counter
+
 import pytest
 
 from tests import selection
+
+SUITE = """
+import pytest
+
+@pytest.mark.parametrize("k", range(2))
+def test_plain(k):
+    pass
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("k", range(6))
+def test_long(k):
+    assert __import__("sys").gettrace() is None
+
+@pytest.mark.sweep(one_in=3)
+def test_alone():
+    pass
+
+@pytest.mark.sweep(one_in=3)
+@pytest.mark.parametrize("k", range(6))
+def test_sampled(k):
+    pass
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Run pytest on tests in a folder that has the suite's own `conftest.py`."""
+    (tmp_path / "conftest.py").write_bytes((selection.ROOT / "tests/conftest.py").read_bytes())
+    (tmp_path / "test_it.py").write_text(SUITE)
+    markers = "[pytest]\nmarkers = sweep(one_in): long\naddopts = -p no:cacheprovider -q\n"
+    (tmp_path / "pytest.ini").write_text(markers)
+
+    def run(*words) -> str:
+        command = [sys.executable, "-m", "pytest", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_brief_run_has_samples_of_sweeps(suite):
+    ids = [line for line in suite("--brief", "--collect-only").splitlines() if "::" in line]
+    counts = Counter(re.split(r"::|\[", line)[1] for line in ids)
+    assert counts == {"test_plain": 2, "test_long": 1, "test_alone": 1, "test_sampled": 2}
+    first, second = (int(line[-2]) for line in ids if "sampled" in line)
+    assert second == first + 3
+    assert "15 passed" in suite()
+
+
+def test_sweeps_run_without_the_tracer(suite):
+    """(It would slow them down by a factor of two to four.)"""
+    assert "15 passed" in suite("--cov=test_it", "--cov-report=")
 
 
 def test_every_module_has_tests():

@@ -208,6 +208,7 @@ def round_trip(found: Program, with_lines=(False, True)):
     assert again.guards == found.guards or str(again.guards) == str(found.guards)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("example", examples(), ids=lambda e: e.name)
 def test_every_function_is_read_back(example):
     for call in example.calls:
@@ -273,6 +274,7 @@ def test_several_programs():
         parse(f"{one}\n{one}")
 
 
+@pytest.mark.sweep
 def test_time_grows_with_the_length():
     def line(k):
         return f"v{k} = add(v{k - 1}, 1.0) : float32[n, ((n + 1)//2)]"

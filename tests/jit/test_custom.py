@@ -82,6 +82,7 @@ def derivatives(f, value, twice):
     return found
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("twice", [False, True])
 @pytest.mark.parametrize("value", VALUES, ids=str)
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)

@@ -12,6 +12,8 @@ from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
 from tests.benchmarks.depth import deep_step
 
+pytestmark = pytest.mark.sweep
+
 SCRIPT = """
 import os, sys
 import minipaddle as paddle

@@ -11,6 +11,8 @@ from tests.jit.fuzz_compare import Difference, same
 from tests.jit.fuzz_programs import module_text
 from tests.jit.fuzz_shrink import function_of, shrink
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 FOUND = [f for _, f in inspect.getmembers(functions_fuzzed, inspect.isfunction)
          if f.__module__ == functions_fuzzed.__name__]  # fmt: skip
 

@@ -24,6 +24,8 @@ from tests.jit.models import (
 )  # fmt: skip
 from tests.near import assert_same
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 collect()
 O = paddle.optimizer
 OPTIMIZERS = [O.SGD, O.Momentum, O.Adam, O.AdamW, O.RMSProp, O.Adagrad, O.NAdam]

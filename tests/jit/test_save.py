@@ -172,6 +172,7 @@ def test_gradients(pair):
         same(a, b)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("captured", [False, True])
 def test_training(pair, captured):
     net, loaded, inputs = pair
@@ -931,6 +932,7 @@ def test_a_part_that_was_never_finished_is_left_alone(path):
 # ---- enemies ---------------------------------------------------------------------------------
 
 
+@pytest.mark.sweep
 def test_random_damage():
     outcomes, failures = hostile.attack(300, seed=1)
     assert not failures, "\n".join(failures)

@@ -266,6 +266,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_errors_are_raised_where_they_are_reached(function, n):

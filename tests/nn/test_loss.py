@@ -212,6 +212,7 @@ def test_class_weights(reduction):
     )
 
 
+@pytest.mark.sweep
 def test_element_weights():
     y, w = paddle.to_tensor(BITS), paddle.to_tensor(WEIGHT)
     agree(

@@ -216,6 +216,7 @@ def test_local_response_norm(size):
     )
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("p", [1, 2, 3, 2.5, float("inf")])
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_normalize(p, axis):

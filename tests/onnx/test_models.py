@@ -90,6 +90,7 @@ def test_a_whole_model(name, tmp_path):
     assert not {"Mul", "Sub", "Sqrt"} & kinds(model)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("name", ["resnet34", "resnet50", "resnext50_32x4d", "wide_resnet50_2"])
 def test_a_model_an_eighth_as_wide(name, tmp_path, monkeypatch):
     with narrow(monkeypatch):

@@ -22,6 +22,8 @@ from minipaddle.engine.core.record import Spec
 from minipaddle.testing import check_grad
 from tests.ops.cases import Case
 
+pytestmark = pytest.mark.sweep(one_in=1)
+
 EXEMPT = {
     "leaf": "the start of a tape computes nothing",
     "item": "takes one result of several; every case with several results uses it",

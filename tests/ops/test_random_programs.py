@@ -86,6 +86,7 @@ def run(framework, inputs, steps):
     return total
 
 
+@pytest.mark.sweep
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(programs(), st.integers(0, 2**16))
 def test_values_and_gradients_are_pytorchs(program, seed):

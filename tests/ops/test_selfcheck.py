@@ -57,6 +57,7 @@ def test_the_engine_is_right():
     testing.selfcheck()
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("slot", WRONG)
 def test_a_wrong_engine_is_noticed(slot):
     for wrong in WRONG[slot]:

@@ -15,6 +15,7 @@ NAN, INF = math.nan, math.inf
 X = np.random.default_rng(0).standard_normal((3, 4, 2))
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("name", ["var", "std"])
 @pytest.mark.parametrize("axis", [None, 0, -1, [0, 2]], ids=str)
 @pytest.mark.parametrize("keepdim", [False, True])

@@ -6,6 +6,8 @@ import torch
 
 import minipaddle as paddle
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 RNG = np.random.RandomState(5)
 
 

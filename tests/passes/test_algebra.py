@@ -174,6 +174,7 @@ numbers = st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, float("inf")])
 steps = st.lists(st.tuples(st.sampled_from("+-*/n^tr"), numbers), min_size=1, max_size=6)
 
 
+@pytest.mark.sweep
 @settings(derandomize=True, max_examples=150, deadline=None)
 @given(steps)
 def test_any_formula_is_the_same_to_the_last_bit(chain):

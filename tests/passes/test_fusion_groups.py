@@ -36,6 +36,7 @@ PROGRAMS = {"slices": lambda: of_slices(6)}
 PROGRAMS |= {name: lambda name=name: cases(name)[0].program for name in [*MAKERS][::9]}
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_groups_of_equal_form_are_equally_nests(name):
     program = PROGRAMS[name]()

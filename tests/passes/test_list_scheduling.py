@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from minipaddle.engine.core.record import Record, Spec
@@ -16,6 +17,7 @@ from minipaddle.ir.parser import parse
 from tests.passes.test_memory import arrays, program, programs
 
 
+@pytest.mark.sweep
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(programs())
 def test_any_program(program):
@@ -91,6 +93,7 @@ def long_program(count: int = 3000) -> Program:
     return found
 
 
+@pytest.mark.sweep
 def test_work_grows_with_the_program_no_faster():
     def calls(count):
         found, p = [0], long_program(count)

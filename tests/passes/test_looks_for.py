@@ -22,6 +22,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("name", [*FUNCTIONS, *[*MAKERS][::12]])
 def test_a_pass_that_is_skipped_would_change_nothing(name):
     own = name in FUNCTIONS

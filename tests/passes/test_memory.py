@@ -271,6 +271,7 @@ def programs(draw):
     return found
 
 
+@pytest.mark.sweep
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(programs(), st.booleans())
 def test_any_program(program, workspaces):

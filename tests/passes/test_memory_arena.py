@@ -78,6 +78,7 @@ def by_trying_all(found) -> int:
     return best
 
 
+@pytest.mark.sweep
 @settings(max_examples=150, derandomize=True, deadline=None)
 @given(few)
 def test_exhaustion_finds_the_smallest_arena(found):
@@ -133,6 +134,7 @@ def test_the_tree_places_as_the_list_does(found, dice):
         assert place_by_tree(found, order) == placed(found, order)
 
 
+@pytest.mark.sweep
 def test_the_tree_places_many_buffers_as_the_list_does():
     dice, found = random.Random(0), []
     for k in range(400):  # a forward and its backward
@@ -144,6 +146,7 @@ def test_the_tree_places_many_buffers_as_the_list_does():
         assert place_by_tree(found, numbers) == placed(found, numbers)
 
 
+@pytest.mark.sweep
 @pytest.mark.timeout(60)
 def test_three_thousand_buffers_in_a_moment():
     """A forward and its backward: what is made first is needed last."""

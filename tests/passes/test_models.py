@@ -18,6 +18,8 @@ from minipaddle.passes.recompute import recompute
 from tests.ir.test_text import round_trip
 from tests.passes.programs import MAKERS, Case, cases, is_open, program_of, results
 
+pytestmark = pytest.mark.sweep(one_in=8)
+
 NOISY = {"models_sequence.GPTWithCache, step", "models_vision.ViT, step"}
 """Their optimizers divide a gradient that is nothing but rounding by its own size."""
 SMALL = 1000

@@ -7,6 +7,8 @@ from minipaddle.engine.passes.manager import optimized
 from tests.executors.test_native_operators import NEAR, chunks, program_of
 from tests.passes.programs import results
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 PARTS = 4
 
 

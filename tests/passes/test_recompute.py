@@ -126,6 +126,7 @@ def test_cheap_values_go_before_matrix_products():
     same(program, other, 1e-4)
 
 
+@pytest.mark.sweep
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(programs())
 def test_any_program(program):

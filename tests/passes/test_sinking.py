@@ -62,6 +62,7 @@ def test_a_weight_shared_with_the_embedding():
     assert "transpose" not in names(found)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("model", ["models_sequence.GPT", "models_sequence.Translator"])
 def test_transformers_need_no_transpose(model):
     for case in cases(f"{model}, step"):
@@ -177,6 +178,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.sweep
 @settings(derandomize=True, max_examples=120, deadline=None)
 @given(steps)
 def test_any_chain(chain):
@@ -199,6 +201,7 @@ def test_any_chain(chain):
     same_results(program, sinking(program), rtol=1e-4)
 
 
+@pytest.mark.sweep
 @settings(derandomize=True, max_examples=200, deadline=None)
 @given(perms, st.permutations([2, 3, 2, 2, 1, 1]))
 def test_a_reshape_of_a_view(perm, shape):

@@ -10,6 +10,8 @@ from minipaddle.engine.passes.manager import PASSES, figures, optimized
 from minipaddle.static.strategy import LEFT_OUT, TOGGLES
 from tests.passes.programs import cases, program_of, same_results
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 F = paddle.nn.functional
 
 

@@ -123,6 +123,7 @@ STEPS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.sweep
 @given(POLICIES, STEPS)
 @settings(max_examples=200, deadline=None)
 def test_any_history(policy, steps):

@@ -37,6 +37,7 @@ def test_one_at_a_time_waits_as_pollaczek_and_khinchine_say(load):
     assert mean == pytest.approx(1 + load / (2 * (1 - load)), rel=0.1)
 
 
+@pytest.mark.sweep
 def test_a_full_queue_refuses_as_erlang_says():
     """M/M/1/K refuses (1 - r) r^K / (1 - r^(K + 1)) of what arrives; here K = 5, r = 0.9."""
     draw, r, k = random.Random(1), 0.9, 5
@@ -46,6 +47,7 @@ def test_a_full_queue_refuses_as_erlang_says():
     assert found.refused / 20_000 == pytest.approx((1 - r) * r**k / (1 - r ** (k + 1)), rel=0.1)
 
 
+@pytest.mark.sweep
 def test_batches_carry_what_single_runs_cannot():
     """A run costs 1 whatever its rows: one at a time serves 1 a second, eight together 8."""
     times, run = poisson(6.0, 6000), lambda rows: 1.0
@@ -79,6 +81,7 @@ def test_every_request_is_counted_once():
     assert math.isnan(simulate([], Policy(), costs(lambda rows: 1.0)).quantile(0.5))
 
 
+@pytest.mark.sweep
 def test_two_workers_serve_twice_as_much():
     times, run = poisson(9.0, 3000), lambda rows: 1.0
     one, two = (

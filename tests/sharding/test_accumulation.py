@@ -9,6 +9,8 @@ from minipaddle.distributed.dist_tensor import view_of
 
 from .models import mlp
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 PARTS = 4
 
 

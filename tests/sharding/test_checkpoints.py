@@ -29,6 +29,7 @@ def written(tmp_path_factory):
     return found
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize(("wrote", "reads"), [*product(LAYOUTS, LAYOUTS)])
 def test_any_mesh_loads_what_any_wrote(written, wrote, reads):
     check(read(reads, written[wrote]))
@@ -178,6 +179,7 @@ def trained(tmp_path_factory):
     return found
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize(
     ("wrote", "reads"), [*zip(WAYS, WAYS), *zip(WAYS, [*WAYS][1:]), ("ZeRO-3", "one")]
 )

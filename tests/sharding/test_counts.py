@@ -16,6 +16,8 @@ from minipaddle.nn import functional as F
 
 from .models import GPT, R, first_axis, megatron
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 BATCH, TIME, WIDTH = 2, 8, 64
 
 

@@ -15,6 +15,8 @@ from minipaddle.engine.sharding.array import ShardedArray, cut_whole
 from minipaddle.engine.sharding.placements import Partial, ProcessMesh, Replicate, Shard
 from tests.ops.test_operators import ALL, CASES, listed
 
+pytestmark = pytest.mark.sweep(one_in=2)
+
 MESHES = [[0, 1, 2], [[0, 1], [2, 3]]]
 DRAWS = 2
 

@@ -11,6 +11,8 @@ from minipaddle import nn
 from minipaddle.nn import functional as F
 from minipaddle.optimizer import Optimizer
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 NOT_BY_PARAMETER = {"LBFGS", "Optimizer"}
 RULES = sorted(
     name

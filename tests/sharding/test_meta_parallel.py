@@ -107,6 +107,7 @@ EAGER = [*((mesh, "mlp", False) for mesh in MESHES), ("2", "gpt", False)]
 one_process = cache(train)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize(("mesh", "kind", "static"), CASES + EAGER)
 def test_training_has_the_losses_of_one_process(mesh, kind, static):
     expected, degrees = one_process(kind, static), MESHES[mesh]

@@ -52,6 +52,7 @@ def cheapest(shape, before, after, mesh_shape, longest: int = 4):
     return search(before, longest)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("mesh_shape", [(2,), (3,), (2, 2), (3, 2)])
 def test_no_chain_is_better(mesh_shape):
     pairs = product(product(ALONG, repeat=len(mesh_shape)), repeat=2)
@@ -109,6 +110,7 @@ def moved_everywhere(ranks, shape):
     return wrong
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("shape", [(4, 6), (5, 2), (13, 1)], ids=str)
 @pytest.mark.parametrize("ranks", [[0, 1], [0, 1, 2, 3], [[0, 1], [2, 3]]], ids=str)
 def test_pieces_arrive(ranks, shape):

@@ -15,6 +15,8 @@ from minipaddle.nn import functional as F
 from .models import GPT
 from .test_training import WAYS, batch
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_fold")
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.sharding.letters import parse
@@ -84,6 +85,7 @@ def cases(kind: str):
         yield name, plan, *theirs, specs, results, placed, tuple(mesh), parse(text)
 
 
+@pytest.mark.sweep
 def test_where_nothing_has_to_move():
     """In more than 3,000 cases the answers are Paddle's; the names of the others are listed."""
     known = {name: why for why, names in DIFFERENT.items() for name in names.split()}
@@ -99,6 +101,7 @@ def test_where_nothing_has_to_move():
     assert same["matmul"] == 294
 
 
+@pytest.mark.sweep
 def test_where_something_has_to_move():
     """Of conflicts that Paddle resolves, not one is resolved with more bytes here."""
     count = 0

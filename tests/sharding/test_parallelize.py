@@ -68,6 +68,7 @@ def train(mesh=None, plans=None, steps=8):
 one_process = cache(train)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("plans", [COLUMNS_AND_ROWS, COLUMNS_AND_ROWS | IN_SEQUENCE])
 @pytest.mark.parametrize("ranks", [[0, 1], [0, 1, 2], [[0, 1], [2, 3]]])
 def test_training(ranks, plans):

@@ -82,6 +82,7 @@ MESHES = {
 }
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("static", [False, True], ids=["eager", "program"])
 @pytest.mark.parametrize("mesh", MESHES)
 def test_tensors_in_pieces(mesh, static):

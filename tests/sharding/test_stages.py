@@ -59,6 +59,7 @@ def train(rule: str, static: bool, stage: int = 0, ranks: int = 1, steps: int = 
     return losses, [p.numpy() for p in net.parameters()], held
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("rule", ["SGD decayed", "AdamW", "Lamb"])
 def test_training(rule):
     """As a captured step; `test_every_optimizer` has all rules in eager mode."""
@@ -80,6 +81,7 @@ ALL = {2: 48 + 8 + 40 + 5, 3: 48 + 8 + 40 + 5}
 STATES = {"SGD": (0, 0), "Momentum": (1, 0), "AdamW": (2, 2), "Lamb": (2, 2)}
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("rule", STATES)
 @pytest.mark.parametrize("stage", [1, 2, 3])
 @pytest.mark.parametrize("ranks", [2, 3])
@@ -167,6 +169,7 @@ def collectives():
             op.evaluate = before[op]
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("stage", [1, 2, 3])
 def test_terms_add_up_without_communication(stage):
     rng = np.random.default_rng(0)

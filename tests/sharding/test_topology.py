@@ -66,6 +66,7 @@ def test_groups_of_few(each):
 LARGE = [each for each in HYBRID if each["world_size"] > 4 and each["world_size"] != 16]
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("each", LARGE, **named)
 def test_groups(each):
     """16 ranks are four axes of two: 32 ranks have all five of them, 8 ranks any three."""

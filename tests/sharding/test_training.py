@@ -11,6 +11,8 @@ from minipaddle.nn import functional as F
 
 from .models import GPT, R, first_axis, megatron, mlp, replicated
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 WAYS = {
     "data, 2 ranks": ([0, 1], replicated, [dist.Shard(0)]),
     "data, 3 ranks": ([0, 1, 2], replicated, [dist.Shard(0)]),

@@ -8,6 +8,8 @@ import minipaddle.distributed as dist
 from minipaddle import nn
 from minipaddle.nn import functional as F
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 MESHES = {
     "2": ([0, 1], []),
     "3": ([0, 1, 2], []),

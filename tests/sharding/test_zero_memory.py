@@ -16,6 +16,8 @@ from minipaddle.viz.stages import bytes_of_stage, counted
 
 from .models import GPT
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 HALF = "float16"
 KINDS = ("weights", "gradients", "states")

@@ -7,6 +7,8 @@ from minipaddle import nn
 from minipaddle.vision import models
 from tests.static.open_sizes import compare, spec
 
+pytestmark = pytest.mark.sweep(one_in=4)
+
 F = nn.functional
 N = [{"b": 3}, {"b": 1}, {"b": 7}, {"b": 2}]
 CASES = []

@@ -20,6 +20,8 @@ from minipaddle.engine.jit.cache import allowed
 from minipaddle.ir.parser import parse
 from tests.ops.test_operators import CASES, select
 
+pytestmark = pytest.mark.sweep(one_in=3)
+
 FIXED = {
     "unstack": "as many results as the size says",
     "move": "a program lives on one device",

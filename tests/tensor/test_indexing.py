@@ -113,6 +113,7 @@ def test_keys(key):
     check(key)
 
 
+@pytest.mark.sweep
 @SETTINGS
 @given(keys())
 def test_random_keys(key):

@@ -17,6 +17,7 @@ DATA = Path(__file__).parents[1] / "data" / "paddle_state_dicts.json"
 PADDLE = json.loads(DATA.read_text())["models"]
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize("name", PADDLE)
 def test_parts_have_paddles_names_order_and_shapes(name):
     net = getattr(models, name)(**PADDLE[name]["options"])

@@ -46,6 +46,7 @@ def deform(x, offset, weight, bias, mask):
     return ops.deform_conv2d(x, offset, weight, bias, 1, 0, 1, 2, 2, mask)
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize(
     ("function", "inputs"),
     [(align, [X]), (pool, [X]), (deform, [X, OFFSET, WEIGHT, BIAS, MASK])],

@@ -139,6 +139,7 @@ def test_of_a_long_source_what_changed_is_drawn(tmp_path):
     assert "⋮" in "".join(n.text for n in drawn.nodes)
 
 
+@pytest.mark.sweep
 def test_of_a_large_tree_the_first_nodes_are_drawn(tmp_path):
     drawn = Drawing(viz.transpiling(long_function(120, tmp_path), "if_else"))
     assert len(drawn.nodes) < 600
