@@ -25,7 +25,7 @@ def forms() -> dict[str, str]:
     """
     found, rules = {}, small()
     for name, op in OPS.items():
-        if name in FORMS or op in PLAIN:
+        if name in FORMS or op in PLAIN or op.kind == "contraction":
             found[name] = "rule"
         elif op.kind == "elementwise" and has_formula(op):
             found[name] = "formula"

@@ -74,6 +74,9 @@ class Writer(Graph):
             y = FORMS[op.name](self, *inputs, **record.attrs)
         elif op.kind == "elementwise":
             y = elementwise(self, record, inputs)
+        elif op.kind == "contraction":
+            equation = op.letters(*(x.spec for x in record.inputs), **record.attrs)
+            y = self("Einsum", *inputs, equation=equation, dtype=inputs[0].dtype)
         else:
             raise NoForm("there is no rule for it")
         if isinstance(y, tuple):

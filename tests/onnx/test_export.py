@@ -9,6 +9,8 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.ops.contraction import contraction
 from minipaddle.nn.quant.format import LinearQuanterDequanter
 from minipaddle.onnx import exporting
 from minipaddle.static import InputSpec
@@ -225,6 +227,22 @@ def test_an_operator_without_a_form_is_named_with_its_line(tmp_path):
     assert "svd(float32[batch, 4]) has no ONNX form" in str(refused.value)
     assert f"test_export.py:{line}, in spectral" in str(refused.value)
     assert not (tmp_path / "net.onnx").exists()
+
+
+def test_a_contraction_that_somebody_adds_is_an_einsum(tmp_path):
+    @contraction
+    def a_contraction(x, y):
+        """The products of all rows."""
+        return "bmk,bnk->bnm"
+
+    try:
+        x = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
+        net = lambda x: a_contraction(x, paddle.exp(x))
+        path = export(net, tmp_path, [InputSpec(["batch", 3, 4])])
+        agree(net, path, x)
+        assert "Einsum" in kinds(onnx.load(path).graph)
+    finally:
+        del OPS["a_contraction"]
 
 
 def resized(x):
