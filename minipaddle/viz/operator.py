@@ -15,6 +15,7 @@ from ..engine.core.record import Record, Spec
 from ..engine.jit import source as jit_source
 from . import symbolic
 from .parts import Edge, Frame, Legend, Node, draw
+from .records import role_of_operator
 from .style import mark_label
 from .symbolic import Attr, text
 
@@ -118,7 +119,7 @@ class Derivation:
     def shape(self) -> list[str]:
         """A line on the shape rule, for the kind whose shapes do not follow from the kind."""
         rule = vars(self.op).get("infer")
-        if self.op.kind != "opaque" or rule is None:
+        if self.op.kind not in ("opaque", "contraction") or rule is None:
             return []
         doc = inspect.getdoc(rule)
         text = doc.splitlines()[0] if doc else source_of(rule)
@@ -171,7 +172,7 @@ def tree(record, key: tuple, frame: Frame, seen: set, mark: str = "") -> Iterato
         yield value(key, text(record), "constant", frame)
         return
     attrs = [f"{k}={symbolic.constant_text(v)}" for k, v in record.attrs.items()]
-    yield value(key, "\n".join([record.op.name, *attrs]), record.op.kind, frame, mark)
+    yield value(key, "\n".join([record.op.name, *attrs]), role_of_operator(record.op), frame, mark)
     for k, part in enumerate(record.inputs[:1] if record.op.name == "index" else record.inputs):
         inner = key_of(part, frame, (key, k))
         yield from tree(part, inner, frame, seen)

@@ -9,9 +9,9 @@ from ..engine.ir.printer import Printer
 from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
 from .fold import draw_records
 from .parts import Legend, Node
-from .records import short, spec_text
+from .records import role_of_operator, short, spec_text
 from .spread import SAME, Spread
-from .style import LOOKS, bytes_text, count
+from .style import bytes_text, count
 from .target import ends_of, forward_of, passes_result_of, program_of
 
 
@@ -198,7 +198,7 @@ class ProgramView:
             return "merge"
         if is_collective(record):
             return "collective"
-        return record.op.kind if record.op.kind in LOOKS else "opaque"
+        return role_of_operator(record.op)
 
     def is_merge(self, record) -> bool:
         return record.op is ITEM and record.inputs[0] in self.spread.controls

@@ -24,7 +24,12 @@ def role_of(record) -> str:
     """The role (a key of LOOKS) of a record's node."""
     if not record.inputs:
         return "parameter" if is_parameter(record) else "input"
-    return record.op.kind if record.op.kind in LOOKS else "opaque"
+    return role_of_operator(record.op)
+
+
+def role_of_operator(op) -> str:
+    """The role of an operator's node: its kind, if that has a look of its own."""
+    return op.kind if op.kind in LOOKS else "opaque"
 
 
 def label_of(record, frames=()) -> str:

@@ -56,9 +56,9 @@ def test_the_heading_gives_signature_kind_and_meaning():
     assert viz.operator("concat").text.startswith("concat(*xs, axis=), movement: ")
 
 
-def test_an_opaque_operator_tells_its_shape_rule():
+def test_an_operator_tells_its_shape_rule():
     text = viz.operator("matmul").text.split("\n")
-    assert text[0].startswith("matmul(x, y), opaque: ")
+    assert text[0].startswith("matmul(x, y), contraction: ")
     assert text[1].startswith("  shape: ")
     assert any("the last dimension of x" in line for line in text[1:10])
     assert sum(line.startswith("  d/d") for line in text) == 2

@@ -19,7 +19,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from ..core.dim import is_one, same
+from ..core.dim import is_one, known, same
 from ..core.op import Op
 from ..core.record import Spec
 from ..core.slots import OPS
@@ -115,8 +115,19 @@ def without_repeated(letters: str, shape, others: str, other_shape) -> str:
     if all(type(n) is int and n != 1 for n in shape):
         return letters
     sizes = dict(zip(others, other_shape, strict=True))
-    pairs = [(c, n, sizes.get(c, n)) for c, n in zip(letters, shape, strict=True)]
-    return "".join([c for c, n, m in pairs if n is m or not is_one(n) or is_one(m)])
+    pairs = zip(letters, shape, strict=True)
+    return "".join([c for c, n in pairs if not repeats(n, sizes.get(c, n))])
+
+
+def repeats(n, m) -> bool:
+    """Whether an axis of size n is repeated along one of size m; 1 is along any open size."""
+    if n is m:
+        return False
+    if type(n) is int:
+        return n == 1
+    if type(m) is int:
+        return m != 1 and is_one(n)
+    return not known(n - m, "==") and is_one(n) and not is_one(m)
 
 
 def sizes_of(x_shape, xs: str, y_shape, ys: str) -> dict:
