@@ -113,7 +113,8 @@ def compiled(op: Op, emitters) -> str:
         return "view or loop nest"
     if fusable_op(op) or (op.kind == "movement" and op.view):  # items of `unstack` are slices
         return "loop nest"
-    if op.composite or any(op in LOOKS_FOR[name] for name in REPLACE):
+    replaced = op.composite or op.kind == "contraction"
+    if replaced or any(op in LOOKS_FOR[name] for name in REPLACE):
         return "other operators"
     return ""
 
