@@ -103,7 +103,7 @@ def texts_of_task(make: Callable) -> Iterator[dict[str, str]]:
             for case in make():
                 yield texts_of(case)
     except Exception as error:
-        yield {FAILED: f"{type(error).__name__}: {error}"}
+        yield {FAILED: f"{type(error).__name__}: {error}".partition("\n  at: ")[0]}
 
 
 # ---- two trees -------------------------------------------------------------------------------
