@@ -10,7 +10,7 @@ FLAGS = {
     "FLAGS_cudnn_deterministic": True,
     "FLAGS_cudnn_exhaustive_search": False,
     "FLAGS_eager_delete_tensor_gb": 0.0,
-    "FLAGS_eager_kernels": True,
+    "FLAGS_eager_kernels": False,
     "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
     "FLAGS_gpu_memory_limit_mb": 0,
     "FLAGS_initial_gpu_memory_in_mb": 0,
@@ -18,7 +18,7 @@ FLAGS = {
     "FLAGS_reallocate_gpu_memory_in_mb": 0,
     "FLAGS_use_stride_kernel": True,
 }
-"""`FLAGS_eager_kernels` is ours: see `eager_kernels.py` and `tapes.py` in `executors`. Besides it
+"""`FLAGS_eager_kernels` is ours: see `executors/hot.py`. Besides it
 and those of `SETTERS` none does anything.
 """
 
@@ -29,8 +29,9 @@ SETTERS: dict = {}
 def set_flags(flags: dict) -> None:
     """Set flags by name; raises ValueError for one that MiniPaddle does not have.
 
-    "FLAGS_eager_kernels" says whether eager mode computes large arrays by kernels in C, and the
-    derivatives of tapes that it walks often by programs in C. "FLAGS_check_nan_inf" lets NaN and
+    "FLAGS_eager_kernels" lets C compute what eager mode computes often: operators on large arrays,
+    walks back, steps of optimizers. It is faster, and after some steps rounds otherwise than NumPy
+    (`minipaddle.executors.hot.report()` says which). "FLAGS_check_nan_inf" lets NaN and
     infinity be errors where they begin, as `paddle.amp.debugging.enable_tensor_checker` does.
 
     >>> paddle.set_flags({"FLAGS_cudnn_exhaustive_search": False})

@@ -1,21 +1,17 @@
-"""The backend "auto": a thread compiles in the background while the interpreter runs a program.
+"""The backend "auto": the interpreter runs a program until it is hot and compiled (`hot.Hot`).
 
-A program that runs only once is not worth compiling: the second run puts it into a queue. What a
-run finds compiled it uses; a run that has begun goes on as it began.
+The second run makes it hot. A run uses the executable that it finds; a run that has begun goes on
+as it began.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
-import threading
 import warnings
-from collections import deque
-from collections.abc import Callable
-from copy import copy
+from functools import partial
 
 from ..engine.core import slots
-from ..engine.core.rank import SETTINGS, among
+from ..engine.core.rank import among
 from ..engine.eager.tracer import LOCK
 from ..engine.executors.compiler import (
     INSTALL,
@@ -26,7 +22,7 @@ from ..engine.executors.compiler import (
 )
 from ..engine.executors.executable_cache import BACKENDS, ExecutableCache
 from ..engine.executors.native import LIVE, CannotCompile, Executable, threads
-from .compilers import children, kill
+from .hot import QUEUE, Hot
 
 
 def in_background(executables: ExecutableCache, key: tuple) -> object | None:
@@ -35,21 +31,19 @@ def in_background(executables: ExecutableCache, key: tuple) -> object | None:
         return None
     if among.now[1] > 1:  # several ranks change over together: they wait for the compiler
         return executables.build(key)
-    build = executables.pending.get(key)
-    if build is None:
-        build = executables.pending[key] = Build(lambda: executables.compile(key))
-    elif not build.asked:
-        build.start()
-    if not build.done:
-        QUEUE.resume()
+    hot = executables.pending.get(key)
+    if hot is None:
+        hot = executables.pending[key] = Hot(partial(executables.compile, key))
+    hot.count()
+    if not hot.done:
         return None
     del executables.pending[key]
-    return finished(executables, key, build)
+    return executable_of(executables, key, hot)
 
 
-def finished(executables: ExecutableCache, key: tuple, build: Build) -> object:
-    """The executable of a build; raises CannotCompile, after one warning, if it failed."""
-    executable, error = build.executable, build.error
+def executable_of(executables: ExecutableCache, key: tuple, hot: Hot) -> object:
+    """The executable that was built; raises CannotCompile, after one warning, if that failed."""
+    executable, error = hot.built, hot.error
     if isinstance(error, Unusable) or (error is None and no_compiler()):
         give_up(error or Unusable("there is no C compiler", expected=INSTALL))
         return executable or executables.compile(key)
@@ -68,97 +62,6 @@ def no_compiler() -> bool:
     return compiler() is None and not unusable and "MINIPADDLE_CC" not in os.environ
 
 
-class Build:
-    """An executable that the background thread builds by calling `make`."""
-
-    def __init__(self, make: Callable):
-        self.make, self.executable = make, None
-        self.error: Exception | None = None
-        self.asked = self.done = False
-        self.settings = [copy(setting.now) for setting in SETTINGS]  # of the thread that asks
-
-    def __str__(self) -> str:
-        return "interpreter" + ", while it is compiled" * (self.asked and not self.done)
-
-    def start(self) -> None:
-        """Put the build into the queue."""
-        QUEUE.add(self)
-
-    def wait(self) -> None:
-        """Build it, and return when it is done."""
-        self.start()
-        QUEUE.wait(self)
-
-    def run(self) -> None:
-        for setting, value in zip(SETTINGS, self.settings, strict=False):
-            setting.box = [value]
-        try:
-            self.executable = self.make()
-        except Exception as error:  # the thread that calls the program reports it
-            self.error = error
-        self.done = True
-
-
-LAST_LOOKS = 10
-"""How often the exit of a process looks for compilers that still run, or have just begun."""
-
-
-class Queue:
-    """The builds that wait; the first of them is being built. The thread ends with the last."""
-
-    def __init__(self):
-        self.builds: deque[Build] = deque()
-        self.after_fork()
-
-    def after_fork(self) -> None:
-        """A child process has the builds but no thread: `resume` starts one when it is needed."""
-        self.changed, self.thread = threading.Condition(), None
-
-    def add(self, build: Build) -> None:
-        with self.changed:
-            if not build.asked:
-                build.asked = True
-                self.builds.append(build)
-        self.resume()
-
-    def resume(self) -> None:
-        """Start the thread if it does not run and a build waits."""
-        with self.changed:
-            if self.thread is None and self.builds:
-                self.thread = threading.Thread(target=self.work, name="compile", daemon=True)
-                self.thread.start()
-
-    def work(self) -> None:
-        """Build one after the other."""
-        while True:
-            with self.changed:
-                self.changed.notify_all()
-                if not self.builds:
-                    self.thread = None
-                    return
-                build = self.builds[0]
-            build.run()
-            with self.changed:
-                if self.builds:  # none are left when the process ends
-                    self.builds.popleft()
-
-    def wait(self, build: Build | None = None) -> None:
-        """Wait for one build, or for all of them."""
-        self.resume()
-        with self.changed:
-            self.changed.wait_for(lambda: build.done if build else not self.builds)
-
-    def stop(self) -> None:
-        """At the exit of the process: build nothing more, and end the compiler that runs."""
-        with self.changed:
-            self.builds.clear()
-            thread = self.thread
-        for _ in range(LAST_LOOKS if thread is not None else 0):
-            for process in list(children):
-                kill(process)
-            thread.join(timeout=0.02)  # it removes its files; Python ends it otherwise
-
-
 def compute_on_one_thread() -> None:
     """After a fork: the threads of OpenMP are gone, and to wait for them would last for ever."""
     os.environ["MINIPADDLE_THREADS"] = "1"
@@ -167,9 +70,7 @@ def compute_on_one_thread() -> None:
         executable.set_threads(1)
 
 
-QUEUE = Queue()
 BACKENDS["auto"] = in_background
-atexit.register(QUEUE.stop)
 
 if hasattr(os, "register_at_fork"):  # never fork in the middle of a trace or of a pass
     os.register_at_fork(

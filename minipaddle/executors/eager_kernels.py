@@ -1,26 +1,16 @@
-"""Kernels in C for eager mode, where NumPy would walk a large array several times.
+"""Large arrays in eager mode, where NumPy would walk them several times.
 
-A softmax in NumPy walks its input five times, the derivative of GELU sixteen times. For arrays of
-at least `LEAST` elements the operators and derivatives below are computed by the code that a
-compiled program would have for them: their function is traced once for each combination of shapes,
-dtypes and attributes, and the passes, the emitters, the compiler and its cache on disk do the rest.
-
-NumPy computes the first calls. When they have computed `START` elements, a thread compiles; after
-`SWITCH` elements the kernel serves. So a count decides who computes a call, and a program gives the
-same numbers, to the last bit, each time it runs. (On a busy machine the compiler may not have
-finished by then: the call waits, and `report()` says how long.) The two differ by rounding alone.
-With several ranks NumPy computes: they would change over one by one.
-
-Without a C compiler NumPy computes arrays of `BLOCKED` bytes and more in blocks of rows, which stay
-in the cache. `paddle.set_flags({"FLAGS_eager_kernels": False})` leaves all to NumPy's whole arrays,
-and `report()` says which function is computed how.
+A softmax in NumPy walks its input five times, the derivative of GELU sixteen times. NumPy computes
+arrays of `BLOCKED` bytes and more in blocks of rows, which stay in the cache, if a function
+computes each row by itself. With FLAGS_eager_kernels the operators and derivatives below are hot
+code (`hot`) for arrays of at least `LARGE` elements: their function is traced once for each
+combination of shapes, dtypes and attributes, and the passes, the emitters, the compiler and its
+cache on disk do the rest. The first argument's elements are the work of a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 
 from numpy import empty, ndarray
 
@@ -30,22 +20,14 @@ from ..core.prelude import OPS, Recording, Spec, Tensor, current
 from ..engine.core import slots
 from ..engine.core.dtype import float32, float64
 from ..engine.core.rank import among
+from ..engine.eager import execution
 from ..engine.eager.device import NUMPY
-from ..engine.eager.execution import Eager
 from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import LOCK, trace
-from ..engine.executors.compiler import compiler, unusable
 from ..engine.executors.native import CannotCompile, Executable
 from ..engine.ir.program import Program
-from .background import Build
+from .hot import HotCache, Kernel, has_compiler
 
-LEAST = 1 << 13
-"""Fewest elements of the first input: calling a kernel takes some 4 µs."""
-START, SWITCH = 1 << 24, 1 << 27
-"""Elements that NumPy computes before the compiler starts, and before the kernel may serve. (To
-compile takes a quarter of a second, in which NumPy computes some 10⁸ elements.)"""
-MOST = 64
-"""Kernels of one function: beyond these the oldest is forgotten."""
 BLOCKED, BLOCK = 1 << 22, 1 << 19
 """Fewest bytes of the first input that NumPy computes in blocks, and bytes of a block."""
 
@@ -67,56 +49,12 @@ FLOATS = float32.numpy, float64.numpy
 # ---- kernels -----------------------------------------------------------------------------------
 
 
-class Kernel:
-    """What computes something for arrays of some shapes and dtypes: NumPy, later C.
-
-    `make` returns the executable, on the thread that compiles.
-    """
-
-    def __init__(self, make: Callable):
-        self.walked, self.executable, self.waited = 0, None, 0.0
-        self.build = Build(make)
-
-    def __str__(self) -> str:
-        """Which of the two computes, and why."""
-        if self.executable is not None:
-            return f"C, waited {self.waited:.1f} s for it" if self.waited > 0.05 else "C"
-        why = f": {self.build.error}" if self.build.error else f", {self.walked} elements so far"
-        return f"NumPy{why}"
-
-    def __call__(self, arrays, elements: int) -> list | None:
-        """The results in C; None if NumPy computes this call, whose first input has `elements`."""
-        if self.executable is None:
-            if self.build.error is None:
-                self.count(elements)
-            return None
-        context = self.executable.context()
-        try:
-            return context.run(arrays)
-        except IndexError:  # of a label: NumPy's body names it
-            return None
-        finally:  # it must not keep what goes in alive; states of a program are
-            none = [None] * self.executable.inputs
-            context.held[: len(none)] = context.used[: len(none)] = none
-            self.executable.contexts.append(context)
-
-    def count(self, elements: int) -> None:
-        """Count what NumPy computes; let the kernel be compiled, and serve."""
-        self.walked += elements
-        if self.walked >= START and not self.build.asked:
-            self.build.start()
-        if self.walked >= SWITCH and not LOCK._is_owned():  # the compiling thread needs it
-            began = perf_counter()
-            self.build.wait()
-            self.waited, self.executable = perf_counter() - began, self.build.executable
-
-
 def compile_function(name: str, function, args, attrs) -> Executable:
     """The executable of a function of tensors; `args` are its arguments, a spec for a tensor."""
-    return built(traced(name, function, args, attrs))
+    return build_executable(trace_function(name, function, args, attrs))
 
 
-def traced(name: str, function, args, attrs) -> Program:
+def trace_function(name: str, function, args, attrs) -> Program:
     """The program of a function of tensors; raises CannotCompile if it has states."""
 
     def results(*tensors):
@@ -131,7 +69,7 @@ def traced(name: str, function, args, attrs) -> Program:
     return program
 
 
-def built(program: Program) -> Executable:
+def build_executable(program: Program) -> Executable:
     """The executable of a program; raises CannotCompile if it would call Python."""
     for strategy in ({"layout": False}, {}):  # a kernel for images as they lie, if there is one
         with LOCK:
@@ -149,30 +87,30 @@ class Large:
         self.name, self.function = name, function
         self.whole = whole  # the function as NumPy computes it
         self.by_rows = by_rows  # attributes -> whether it computes each row by itself
-        self.kernels: dict[tuple, Kernel] = {}  # by the kinds of the arguments
-        LARGE.append(self)
+        self.kernels = HotCache()  # by the kinds of the arguments
 
     def __call__(self, args, attrs) -> list | None:
         """The results, given arrays and other arguments; None if NumPy computes them at once."""
-        if not FLAGS["FLAGS_eager_kernels"] or slots.PLUGGED or among.now[1] > 1:
+        if slots.PLUGGED or among.now[1] > 1:
             return None
-        if not has_compiler():
+        if not FLAGS["FLAGS_eager_kernels"] or not has_compiler():
             return self.in_blocks(args, attrs)
         key = *[(x.shape, x.dtype) if type(x) is ndarray else repr(x) for x in args], repr(attrs)
-        kernel = self.kernels.get(key)
-        if kernel is None:
-            if len(self.kernels) == MOST:
-                del self.kernels[next(iter(self.kernels))]
-            specs = [Spec(x.shape, x.dtype) if type(x) is ndarray else x for x in args]
-            make = partial(compile_function, self.name, self.function, specs, attrs)
-            kernel = self.kernels[key] = Kernel(make)
-        return kernel([x for x in args if type(x) is ndarray], args[0].size)
+        kernel = self.kernels.find(key, partial(self.kernel, args, attrs))
+        return kernel and kernel([x for x in args if type(x) is ndarray], args[0].size)
+
+    def kernel(self, args, attrs) -> Kernel:
+        specs = [Spec(x.shape, x.dtype) if type(x) is ndarray else x for x in args]
+        make = partial(compile_function, self.name, self.function, specs, attrs)
+        return Kernel(make, f"{self.name} of {specs[0]}")
 
     def in_blocks(self, args, attrs) -> list | None:
         """The results of NumPy on blocks of rows; None if no blocks are possible, or worth it."""
         first, found = args[0], []
+        if first.nbytes < BLOCKED or not self.by_rows(attrs, first.ndim):
+            return None
         cut = [is_cut(x, first) for x in args]
-        if first.nbytes < BLOCKED or None in cut or not self.by_rows(attrs, first.ndim):
+        if None in cut:
             return None
         step = max(1, BLOCK * len(first) // first.nbytes)
         for k in range(0, len(first), step):
@@ -185,12 +123,6 @@ class Large:
         return found
 
 
-LARGE: list[Large] = []
-
-REPORTED: list = []
-"""Functions that yield further lines of `report`."""
-
-
 def is_cut(x, first) -> bool | None:
     """Whether an argument has a row for each row of `first`; False: all of its rows share it, None:
     neither.
@@ -198,18 +130,6 @@ def is_cut(x, first) -> bool | None:
     if type(x) is not ndarray or x.ndim < first.ndim or x.shape[:1] == (1,):
         return False
     return True if x.ndim == first.ndim and len(x) == len(first) else None
-
-
-def serves() -> bool:
-    """Whether programs in C may serve what runs here."""
-    eager = isinstance(current.top, Eager) and not current.top.tracing
-    usual = FLAGS["FLAGS_eager_kernels"] and eager and not slots.PLUGGED
-    return usual and among.now[1] == 1 and has_compiler()
-
-
-def has_compiler() -> bool:
-    """Whether C can be compiled here."""
-    return not unusable and compiler() is not None
 
 
 # ---- operators and their derivatives -------------------------------------------------------------
@@ -229,10 +149,8 @@ def operator(op):
     large = Large(op.name, op, lambda arrays, attrs: op.evaluate(NUMPY, arrays, attrs), by_rows(op))
 
     def compute(arrays, attrs):
-        x = arrays[0]
-        if type(x) is ndarray and x.size >= LEAST and x.dtype in FLOATS:
-            y = large(arrays, attrs)
-            return y if y is None or len(y) > 1 else y[0]
+        y = large(arrays, attrs) if arrays[0].dtype in FLOATS else None
+        return y if y is None or len(y) > 1 else y[0]
 
     return compute
 
@@ -248,7 +166,7 @@ def derivative(op, rule):
 
     def compute(g, *args, **attrs):
         x = g.array
-        if type(x) is not ndarray or x.size < LEAST or x.dtype not in FLOATS:
+        if type(x) is not ndarray or x.size < execution.LARGE or x.dtype not in FLOATS:
             return rule.fn(g, *args, **attrs)
         if current.top.recording:  # the derivative will be differentiated
             return rule.fn(g, *args, **attrs)
@@ -269,27 +187,6 @@ def give_kernels_to_derivatives(*operators) -> None:
     for op in operators:
         for rule in op.rules.values():
             rule.large = derivative(op, rule)
-
-
-def report() -> str:
-    """How eager mode computes large arrays here, and each function of them so far.
-
-    >>> from minipaddle.executors import eager_kernels
-    >>> eager_kernels.report().split(":")[0]
-    'large arrays in eager mode'
-    """
-    if not FLAGS["FLAGS_eager_kernels"]:
-        return "large arrays in eager mode: NumPy, by FLAGS_eager_kernels"
-    if not has_compiler():
-        return f"large arrays in eager mode: NumPy, in blocks from {BLOCKED >> 20} MiB on"
-    uses = [
-        f"  {large.name} of {Spec(*first)}: {kernel}"
-        for large in LARGE
-        for (first, *_), kernel in large.kernels.items()
-    ]
-    where = f"large arrays in eager mode: C, from {LEAST:,} elements on"
-    more = (line for lines in REPORTED for line in lines())
-    return "\n".join([where, *uses, *more])
 
 
 give_kernels(*map(OPS.get, OPERATORS.split()))

@@ -2,66 +2,58 @@
 
 The backward of a small network is a few dozen operators on small arrays, and to call them takes
 longer than to compute. But a loop that trains records the same tape again and again: the same
-operators, attributes, shapes and dtypes. After some walks the walk itself is traced, `pull_back`
-with the derivatives of the operators on symbolic arrays, and a thread compiles the program. From a
-certain walk on it serves: what the records saved goes in, the gradients come out.
+operators, attributes, shapes and dtypes. With FLAGS_eager_kernels
+a tape that is walked again is hot code (`hot`): the walk itself is traced, `pull_back` with the
+derivatives of the operators on symbolic arrays. Its program takes the arrays that the records
+saved, and returns the gradients. The work of a walk depends on the tape alone (`Tape.mean`).
 
-Which walk that is depends on the tape alone (`Tape.mean`). So a program gives the same numbers, to
-the last bit, each time it runs; those of the walk and of C differ by rounding alone. The walk
-remains for what a program cannot do, or must not hide: hooks, derivatives that will be
+The walk remains for what a program cannot do, or must not hide: hooks, derivatives that will be
 differentiated, a PyLayer, parts that are computed again, saved tensors that are packed, overwritten
-or freed, GPUs, several ranks, code of a reader. `eager_kernels.report()` says which tapes are
-computed how, and with FLAGS_eager_kernels off all are walked.
+or freed, GPUs, several ranks, code of a reader.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from numpy import dtype, ndarray
 
+from ..core.flags import SETTERS
 from ..core.prelude import Spec, current
 from ..engine.core.dtype import DEFAULT
 from ..engine.core.grad import pull_back
 from ..engine.core.record import FREED, Record, last_write
+from ..engine.eager import execution
 from ..engine.eager.backward import WALKS
 from ..engine.eager.tensor import wrap
 from ..engine.executors.native import CannotCompile, Executable
-from .eager_kernels import LEAST, REPORTED, Kernel, built, serves, traced
+from .eager_kernels import build_executable, trace_function
+from .hot import HotCache, Kernel, eager_is_compiled
 
 CALL = 1 << 15
 """Elements that a walk counts for each operator, beside those of its result."""
-MOST = 64
-"""Tapes that are known: beyond these the oldest is forgotten."""
-
-TAPES: dict[tuple, Tape | None] = {}
-"""By `Reading.key`; None for a tape that was walked once."""
+TAPES = HotCache()
+"""By `Reading.key`."""
 
 
 def walk(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
     """The result of `pull_back`, computed in C if there is a program for the tape."""
-    if not (current.top.recording or blocked) and serves():
-        found = computed(seeds, wanted, release)
+    if not (current.top.recording or blocked) and eager_is_compiled():
+        found = compute(seeds, wanted, release)
         if found is not None:
             return found
     return pull_back(seeds, wanted, blocked=blocked, release=release)
 
 
-def computed(seeds, wanted, release: bool) -> dict | None:
+def compute(seeds, wanted, release: bool) -> dict | None:
     """The result of `pull_back` in C; None if it must walk."""
     try:
         reading = Reading(seeds, wanted)
     except Unreadable:
         return None
     key, order = tuple(reading.key), reading.order
-    tape = TAPES.get(key)
-    if tape is None:
-        if key not in TAPES and len(TAPES) == MOST:
-            del TAPES[next(iter(TAPES))]
-        TAPES[key] = Tape(reading, wanted) if key in TAPES else None
-        return None
-    results = tape(reading.arrays, tape.mean)
+    tape = TAPES.find(key, partial(Tape, reading, wanted))
+    results = tape and tape(reading.arrays, tape.mean)
     if results is None:
         return None
     if release:
@@ -107,7 +99,7 @@ class Reading:
                     k = number[edge] = len(order)
                     order.append(edge)
                 key.append(k)
-            key.append(frozen(record.attrs) if record.attrs else None)
+            key.append(freeze(record.attrs) if record.attrs else None)
             if saved:
                 time = record.time
                 for name, value in saved.items():
@@ -134,10 +126,10 @@ class Reading:
             for each in value:
                 self.take(each, time)
         else:
-            key.append(value if kind is Spec else frozen(value))
+            key.append(value if kind is Spec else freeze(value))
 
 
-def frozen(x):
+def freeze(x):
     """An attribute, or a number that a record saved, such that equal ones mean the same."""
     kind = type(x)
     if kind is float:  # 0.0 == -0.0
@@ -145,9 +137,9 @@ def frozen(x):
     if kind in EXACT or isinstance(x, dtype):
         return kind, x
     if kind in (tuple, list):
-        return kind, *map(frozen, x)
+        return kind, *map(freeze, x)
     if kind is dict:
-        return kind, *x, *map(frozen, x.values())
+        return kind, *x, *map(freeze, x.values())
     raise Unreadable
 
 
@@ -159,33 +151,33 @@ class Tape(Kernel):
 
     def __init__(self, reading: Reading, wanted):
         order, number, places = reading.order, reading.number, reading.places
-        self.about = f"{len(order)} records before {order[0]}"
         self.seeds, self.found, self.passed = reading.seeds, [], []
         self.wanted = wanted and [number[record] for record in wanted if record in number]
         self.records = [  # oldest first, without the arrays they hold
-            (number[r], r.op, edges(r, number), r.attrs, r.shape, r.dtype, held(r, places))
+            (number[r], r.op, edges(r, number), r.attrs, r.shape, r.dtype, take_out(r, places))
             for r in sorted(order, key=Record.time.__get__)
         ]
         self.mean = CALL + sum(map(elements, order)) // len(order)  # to compile takes longer, too
         specs = [Spec(a.shape, a.dtype) for a in reading.arrays]
-        super().__init__(partial(self.compiled, specs))
+        about = f"derivative of {len(order)} records before {order[0]}"
+        super().__init__(partial(self.compile, specs), about)
 
-    def compiled(self, specs) -> Executable:
+    def compile(self, specs) -> Executable:
         """The walk in C. Raises CannotCompile if NumPy shows a few numbers as large gradients: C
         would write what a view need not, such as the derivative of a sum.
         """
-        program = traced("derivative", self.walk, specs, {})
+        program = trace_function("derivative", self.walk, specs, {})
         computed = sum(elements(record) for record in program.records if not record.op.view)
-        if computed < LEAST <= sum(map(elements, program.outputs)):
+        if computed < execution.LARGE <= sum(map(elements, program.outputs)):
             raise CannotCompile("its gradients are views of a few numbers")
-        return built(program)
+        return build_executable(program)
 
     def walk(self, *tensors) -> tuple:
         """The gradients that a walk finds through a twin of the tape, which saved these tensors."""
         twins = [None] * len(self.records)
         for k, op, inputs, attrs, *spec, saved in self.records:
             inputs = tuple(edge if edge is None else twins[edge] for edge in inputs)
-            saved = saved and {name: filled(x, tensors) for name, x in saved.items()}
+            saved = saved and {name: fill(x, tensors) for name, x in saved.items()}
             twins[k] = Record(op, inputs, attrs, *spec, saved)
         seeds = [(twins[k], g) for k, g in zip(self.seeds, tensors, strict=False)]
         wanted = self.wanted and {twins[k] for k in self.wanted}
@@ -199,7 +191,7 @@ class Place(int):
     """The number of an array among those that go into a program."""
 
 
-def held(record: Record, places: dict):
+def take_out(record: Record, places: dict):
     """What a record saved, with places instead of arrays."""
     put = lambda x: Place(places[id(x)]) if type(x) is ndarray else x
     return record.saved and {
@@ -207,10 +199,10 @@ def held(record: Record, places: dict):
     }
 
 
-def filled(x, tensors):
-    """A value of `held` with arrays instead of places."""
+def fill(x, tensors):
+    """A value of `take_out` with arrays instead of places."""
     if type(x) is tuple:
-        return tuple(filled(each, tensors) for each in x)
+        return tuple(fill(each, tensors) for each in x)
     return tensors[x].array if type(x) is Place else x
 
 
@@ -224,13 +216,9 @@ def elements(record: Record) -> int:
     return sum(spec.size for spec in (record.shape if record.dtype is None else [record.spec]))
 
 
-def report() -> Iterator[str]:
-    """A line for all tapes, and one for each that was walked more than once."""
-    yield "derivatives of tapes that eager mode walks often: C"
-    for tape in TAPES.values():
-        if tape is not None:
-            yield f"  derivative of {tape.about}: {tape}"
+def plug(on: bool) -> None:
+    """Let `walk` walk, or not."""
+    (WALKS.append if on else WALKS.remove)(walk)
 
 
-WALKS.append(walk)
-REPORTED.append(report)
+SETTERS["FLAGS_eager_kernels"] = plug

@@ -2,16 +2,15 @@
 
 A step is some operators on each parameter and its states; for small parameters, to call them takes
 longer than to compute. Every step does the same as long as the same parameters have gradients. So
-after some steps `Optimizer.advance` is traced on twins of them all, and a thread compiles the
-program, which writes parameters and states in place. A count decides from when on it serves, as for
-eager kernels, FLAGS_eager_kernels leaves all to NumPy, and `eager_kernels.report()` has a line for
-each (see `executors/eager_kernels.py`). Clipping and decay come before, operator by operator.
+with FLAGS_eager_kernels a step is hot code (`executors.hot`): `Optimizer.advance` is traced on
+twins of them all, and the program writes parameters and states in place. Clipping and decay come
+before, operator by operator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
+from functools import partial
 from types import SimpleNamespace
 from weakref import WeakKeyDictionary
 
@@ -23,11 +22,9 @@ from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import trace
 from ..engine.executors.native import CannotCompile, Executable
 from ..engine.sharding.array import ShardedArray
-from ..executors.eager_kernels import REPORTED, Kernel, built, serves
+from ..executors.eager_kernels import build_executable
+from ..executors.hot import HotCache, Kernel, eager_is_compiled
 from ..executors.tapes import CALL
-
-MOST = 8
-"""Updates of one optimizer: beyond these the oldest is forgotten."""
 
 UPDATES: WeakKeyDictionary = WeakKeyDictionary()
 """For each optimizer its updates, by parameters, factors on the rate and specs of gradients."""
@@ -35,17 +32,17 @@ UPDATES: WeakKeyDictionary = WeakKeyDictionary()
 
 def updated(optimizer, group, pairs) -> bool:
     """Make the step for pairs (parameter, gradient) in C. False if NumPy must make it."""
-    if not (pairs and serves() and optimizer.rule.__module__.startswith(__package__)):
+    if not (pairs and eager_is_compiled() and optimizer.rule.__module__.startswith(__package__)):
         return False
     if ShardedArray.used and ShardedArray in {type(x.array) for pair in pairs for x in pair}:
         return False
     key = tuple([(id(p), factor(group, p), g.array.shape, g.array.dtype) for p, g in pairs])
-    known = UPDATES.setdefault(optimizer, {})
-    update = known.get(key)
-    if update is None and all(p in optimizer._states for p, _ in pairs):
-        if len(known) == MOST:
-            del known[next(iter(known))]
-        update = known[key] = Update(optimizer, group, [p for p, _ in pairs], key)
+    if optimizer not in UPDATES:
+        UPDATES[optimizer] = HotCache(most=8)
+    if not all(p in optimizer._states for p, _ in pairs):
+        return False
+    create = partial(Update, optimizer, group, [p for p, _ in pairs], key)
+    update = UPDATES[optimizer].find(key, create)
     return update is not None and update.step(optimizer, [g.array for _, g in pairs])
 
 
@@ -68,7 +65,8 @@ class Update(Kernel):
         self.arrays: list = []  # what these held when they were looked at last
         self.owners: set[int] = set()  # the ids of these arrays
         self.elements = CALL + sum(p.array.size for p in parameters) // len(parameters)
-        super().__init__(self.compile)
+        about = f"step of {self.kind.__name__} for {len(parameters)} parameters"
+        super().__init__(self.compile, about)
 
     # ---- the program -------------------------------------------------------------------------
 
@@ -99,7 +97,7 @@ class Update(Kernel):
         if None in tensors:
             raise CannotCompile("it uses a tensor that is neither its state nor a parameter")
         self.tensors, self.arrays = tensors, [None] * len(tensors)
-        return built(program)
+        return build_executable(program)
 
     def like(self, kept, twin):
         """What is kept for a twin of a parameter."""
@@ -169,14 +167,3 @@ class Options:
             raise CannotCompile(f"the option {name}, {value!r}, may change")
         self._noted.append((self._options, name, value))
         return value
-
-
-def report() -> Iterator[str]:
-    """A line for each update."""
-    for known in [*UPDATES.values()]:
-        for update in known.values():
-            count = len(update.parameters)
-            yield f"  step of {update.kind.__name__} for {count} parameters: {update}"
-
-
-REPORTED.append(report)

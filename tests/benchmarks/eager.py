@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 import minipaddle
-from minipaddle.executors import eager_kernels
+from minipaddle.executors import hot
 from tests.benchmarks import models
 from tests.benchmarks.frameworks import wait_for_kernels
 from tests.benchmarks.timing import interleaved, report
@@ -131,7 +131,7 @@ def large(frameworks) -> dict[str, dict[str, float]]:
 
 
 def by_numpy(call):
-    """The call without kernels in C."""
+    """The call as eager mode makes it by default."""
 
     def without():
         minipaddle.set_flags({"FLAGS_eager_kernels": False})
@@ -154,6 +154,7 @@ def steps(frameworks) -> dict[str, dict[str, float]]:
                 values, losses["minipaddle"], rtol=2e-3, err_msg=f"{title}: losses of {name} differ"
             )
         wait_for_kernels(candidates["minipaddle"])
+        candidates["NumPy"] = by_numpy(candidates["minipaddle"])
         rows[title] = interleaved(candidates, title=title, rounds=9, seconds=0.3)
     return rows
 
@@ -163,6 +164,6 @@ def run(threads: int, arguments=()) -> None:
     if "torch" in frameworks:
         frameworks["torch"].set_num_threads(threads)
     report(f"Operators, recorded ({threads} thread)", operators(frameworks))
-    print(eager_kernels.report())
     report(f"Large arrays ({threads} thread)", large(frameworks))
+    print(hot.report())
     report(f"A training step ({threads} thread)", steps(frameworks))

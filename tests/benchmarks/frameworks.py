@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -45,14 +46,14 @@ class Step:
 
 
 def wait_for_kernels(call) -> None:
-    """Call until all is compiled that the call would use in eager mode after a while."""
-    from minipaddle.executors import eager_kernels
+    """Let eager mode be compiled from now on, and call until all is that the call uses."""
+    import minipaddle as paddle
+    from minipaddle.executors.hot import Kernel
 
-    counts = eager_kernels.START, eager_kernels.SWITCH
-    eager_kernels.START = eager_kernels.SWITCH = 1
-    for _ in range(5):  # the operators in a derivative are compiled before it
-        call()
-    eager_kernels.START, eager_kernels.SWITCH = counts
+    paddle.set_flags({"FLAGS_eager_kernels": True})
+    with mock.patch.multiple(Kernel, start=1, serve=1):
+        for _ in range(6):  # the operators in a derivative are compiled before it
+            call()
 
 
 def minipaddle(workload: Workload, weights, executor: str | None = None) -> Step:

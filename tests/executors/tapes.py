@@ -20,31 +20,13 @@ from minipaddle.engine.core.grad import pull_back
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager import backward
 from minipaddle.engine.eager.tracer import trace
-from minipaddle.executors import eager_kernels, tapes
+from minipaddle.executors import tapes
 from tests.executors.comparing import Outcome, difference_of
 from tests.executors.graphs import Graph
+from tests.executors.hot import at_once, served
 
 AGAIN = 3
 """The walk that a program serves first, where the counts are 1: the second one lets it compile."""
-
-
-@contextmanager
-def at_once() -> Iterator[None]:
-    """In the block no tape is known at first, and the counts from which on C serves are 1."""
-    before = eager_kernels.START, eager_kernels.SWITCH, dict(tapes.TAPES)
-    eager_kernels.START = eager_kernels.SWITCH = 1
-    tapes.TAPES.clear()
-    try:
-        yield
-    finally:
-        eager_kernels.START, eager_kernels.SWITCH, known = before
-        tapes.TAPES.clear()
-        tapes.TAPES.update(known)
-
-
-def served() -> int:
-    """How many tapes are served by a program."""
-    return sum(tape is not None and tape.executable is not None for tape in tapes.TAPES.values())
 
 
 @contextmanager
@@ -76,7 +58,7 @@ def program_of(seeds, wanted) -> tuple:
         reading = tapes.Reading(seeds, wanted)
     except tapes.Unreadable:
         return None, []
-    tape = tapes.TAPES.get(tuple(reading.key))
+    tape = tapes.TAPES.codes.get(tuple(reading.key))
     if tape is None or tape.executable is None:
         return None, []
     with Recording(False):
@@ -109,8 +91,9 @@ def fuzz(seed: int) -> tuple[str, list]:
                     learn(seed, call)
         except (IndexError, ValueError, RuntimeError) as error:  # eager mode refuses the graph
             return type(error).__name__, []
-        errors = [str(tape.build.error) for tape in tapes.TAPES.values() if tape and not served()]
-        return "C" if served() else (errors or ["the walk"])[0][:90], wrong
+        if served(tapes.TAPES):
+            return "C", wrong
+        return [*(str(tape.error)[:90] for tape in tapes.TAPES), "the walk"][0], wrong
 
 
 def main() -> None:

@@ -5,11 +5,10 @@ import sys
 from collections import Counter
 
 import numpy as np
-import pytest
 
 import minipaddle as paddle
-from minipaddle.executors import eager_kernels
-from tests.executors.tapes import at_once, served
+from minipaddle.executors import tapes
+from tests.executors.hot import at_once, compiles, served
 
 ROOT = os.path.dirname(paddle.__file__)
 
@@ -61,22 +60,18 @@ def test_calls_of_a_step():
     back looked up what it calls.) A cap that is passed by far is lowered, so that it goes on
     watching.
     """
-    paddle.set_flags({"FLAGS_eager_kernels": False})
-    try:
-        calls = calls_of_steps(2)
-    finally:
-        paddle.set_flags({"FLAGS_eager_kernels": True})
+    calls = calls_of_steps(2)
     assert calls["Eager.apply"] == 24
     assert 300 < calls.total() <= 371, calls.most_common()
 
 
-@pytest.mark.skipif(not eager_kernels.has_compiler(), reason="no C compiler")
+@compiles
 def test_calls_of_a_step_in_c():
     """Programs compute the walk back and the step of the optimizer: see `executors/tapes.py` and
     `optimizer/update.py`.
     """
     with at_once():
         calls = calls_of_steps(5)
-        assert served() == 1
+        assert served(tapes.TAPES) == 1
     assert calls["Eager.apply"] == 6
     assert 150 < calls.total() <= 276, calls.most_common()

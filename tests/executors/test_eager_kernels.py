@@ -7,44 +7,37 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.engine.eager import tracer
-from minipaddle.executors import eager_kernels
+from minipaddle.engine.eager import execution, tracer
+from minipaddle.executors import eager_kernels, hot
+from minipaddle.executors.eager_kernels import Large
 from minipaddle.nn import functional as F
-
-compiles = pytest.mark.skipif(not eager_kernels.has_compiler(), reason="no C compiler")
+from tests.executors.hot import at_once as hot_at_once
+from tests.executors.hot import by_numpy, compiles
 
 
 @pytest.fixture
 def at_once(monkeypatch):
-    """Kernels serve from the second call on, arrays of any size; each test has its own."""
-    for name in ("LEAST", "START", "SWITCH"):
-        monkeypatch.setattr(eager_kernels, name, 1)
-    for large in eager_kernels.LARGE:
-        monkeypatch.setattr(large, "kernels", {})
+    """Arrays of any size count as large."""
+    monkeypatch.setattr(execution, "LARGE", 1)
+    with hot_at_once():
+        yield
 
 
 def served(function):
     """The result of a function once the compiler has finished all that it calls."""
-    for _ in range(3):  # the operators in a derivative are compiled too, until it is compiled
+    for _ in range(6):  # the operators in a derivative are compiled too, until it is compiled
         function()
     return function()
 
 
-def by_numpy(function):
-    paddle.set_flags({"FLAGS_eager_kernels": False})
-    try:
-        return function()
-    finally:
-        paddle.set_flags({"FLAGS_eager_kernels": True})
+def codes(name: str) -> list:
+    """The hot code of an operator or a derivative."""
+    return [code for cache in hot.CACHES for code in cache if code.about.startswith(name + " of ")]
 
 
-def kinds() -> dict[str, set]:
-    """How each function was computed."""
-    return {
-        large.name: {str(kernel).split(", waited")[0] for kernel in large.kernels.values()}
-        for large in eager_kernels.LARGE
-        if large.kernels
-    }
+def who(name: str) -> set:
+    """Who computes it."""
+    return {str(code).split(", waited")[0] for code in codes(name)}
 
 
 def gradients(function, arrays, order=1):
@@ -91,8 +84,9 @@ def test_kernels_compute_what_numpy_does(name, at_once):
     function, arrays = CASES[name]
     call = lambda: gradients(function, arrays)
     wanted, found = by_numpy(call), served(call)
-    assert any(set(how) == {"C"} for how in kinds().values())
-    assert all(how == "C" for each in kinds().values() for how in each), eager_kernels.report()
+    _, *lines = hot.report().splitlines()
+    assert lines
+    assert all(": C" in line for line in lines), hot.report()
     for a, b in zip(found, wanted, strict=True):
         assert a.dtype == b.dtype
         scale = np.abs(b).max()
@@ -106,8 +100,7 @@ def test_images_stay_as_they_lie_where_a_kernel_takes_them(groups, kernel, at_on
     arrays = [normal(2, 4, 9, 7), normal(*kernel)]
     served(lambda: gradients(lambda x, w: F.conv2d(x, w, groups=groups), arrays))
     for name in ("conv", "conv_input_grad", "conv_weight_grad"):
-        (large,) = (large for large in eager_kernels.LARGE if large.name == name)
-        (kernel,) = large.kernels.values()
+        (kernel,) = codes(name)
         names = {record.op.name for record in kernel.executable.kernels.of}
         assert (names == {name}) is (groups == 4), names
 
@@ -139,7 +132,7 @@ def test_accuracy_of_a_long_sum(at_once):
 def test_a_wrong_label_is_named_as_by_numpy(at_once):
     x, good = paddle.to_tensor(normal(5, 7)), paddle.to_tensor([0, 1, 2, 3, 4])
     served(lambda: F.cross_entropy(x, good))
-    assert kinds()["cross_entropy"] == {"C"}
+    assert who("cross_entropy") == {"C"}
     with pytest.raises(IndexError, match="9 is no number from 0 to 6"):
         F.cross_entropy(x, paddle.to_tensor([0, 9, 2, 3, 4]))
 
@@ -168,27 +161,26 @@ def test_a_kernel_keeps_no_array_alive(at_once):
         F.softmax(x)
 
     served(call)
-    assert kinds()["softmax"] == {"C"}
+    assert who("softmax") == {"C"}
     gc.collect()
     assert [there() for there in arrays] == [None] * len(arrays)
 
 
 @compiles
 def test_counts_decide_who_computes(at_once, monkeypatch):
-    monkeypatch.setattr(eager_kernels, "LEAST", 35)
-    monkeypatch.setattr(eager_kernels, "START", 70)
-    monkeypatch.setattr(eager_kernels, "SWITCH", 175)
+    monkeypatch.setattr(execution, "LARGE", 35)
+    monkeypatch.setattr(hot.Kernel, "start", 35)
+    monkeypatch.setattr(hot.Kernel, "serve", 140)
     small, x, how = paddle.to_tensor(normal(34)), paddle.to_tensor(normal(5, 7)), []
     for _ in range(7):
         F.softmax(small)
         F.softmax(x)
-        (here,) = kinds()["softmax"]
-        how.append(here)
+        how += who("softmax")
     assert how == [
         "NumPy, 35 elements so far", "NumPy, 70 elements so far", "NumPy, 105 elements so far",
-        "NumPy, 140 elements so far", "C", "C", "C",
+        "C", "C", "C",
     ]  # fmt: skip
-    assert "softmax of float32[5, 7]: C" in eager_kernels.report()
+    assert "softmax of float32[5, 7]: C" in hot.report()
 
 
 @compiles
@@ -198,31 +190,31 @@ def test_a_thread_that_traces_does_not_wait(at_once):
     with tracer.LOCK:
         for _ in range(3):
             F.softmax(x)
-    (how,) = kinds()["softmax"]
+    (how,) = who("softmax")
     assert how.startswith("NumPy")
     served(lambda: F.softmax(x))
-    assert kinds()["softmax"] == {"C"}
+    assert who("softmax") == {"C"}
 
 
 def test_the_flag_leaves_all_to_numpy(at_once):
     x = paddle.to_tensor(normal(5, 7))
     by_numpy(lambda: F.softmax(x))
-    assert not kinds()
-    assert by_numpy(eager_kernels.report).endswith("NumPy, by FLAGS_eager_kernels")
+    assert not codes("softmax")
+    assert by_numpy(hot.report).startswith("eager mode: NumPy; ")
 
 
 def test_a_readers_code_runs(at_once):
     with paddle.plugged("ops.softmax.body", lambda m, x, *, axis=-1: x * 0):
         for _ in range(3):
             assert F.softmax(paddle.ones([3])).tolist() == [0, 0, 0]
-    assert not kinds()
+    assert not codes("softmax")
 
 
 def test_what_cannot_be_compiled_stays(at_once):
     def refuse():
         raise NotImplementedError("not this one")
 
-    kernel = eager_kernels.Kernel(refuse)
+    kernel = hot.Kernel(refuse)
     for _ in range(3):
         assert kernel([normal(3)], 3) is None
     assert str(kernel) == "NumPy: not this one"
@@ -238,11 +230,15 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_blocks_without_a_compiler(name, at_once, monkeypatch):
-    monkeypatch.setattr(eager_kernels, "has_compiler", lambda: False)
+def test_blocks_of_rows(name, monkeypatch):
+    """NumPy computes large arrays in blocks; the numbers are the same to the last bit."""
+    call = lambda: gradients(BLOCKS[name], [normal(7, 33)])
+    whole, blocks, in_blocks = call(), [], Large.in_blocks
+    count = lambda *args: blocks.append(in_blocks(*args)) or blocks[-1]
+    monkeypatch.setattr(execution, "LARGE", 1)
     monkeypatch.setattr(eager_kernels, "BLOCKED", 1)
     monkeypatch.setattr(eager_kernels, "BLOCK", 300)
-    assert eager_kernels.report().startswith("large arrays in eager mode: NumPy, in blocks")
-    call = lambda: gradients(BLOCKS[name], [normal(7, 33)])
-    for a, b in zip(call(), by_numpy(call), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+    monkeypatch.setattr(Large, "in_blocks", count)
+    for a, b in zip(call(), whole, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert any(block is not None for block in blocks) == (name != "softmax, first axis")

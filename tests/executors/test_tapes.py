@@ -11,11 +11,12 @@ import minipaddle as paddle
 from minipaddle.engine.core.op import opaque
 from minipaddle.engine.core.record import FREED
 from minipaddle.engine.core.slots import OPS
-from minipaddle.executors import eager_kernels, tapes
+from minipaddle.executors import hot, tapes
 from minipaddle.nn import functional as F
-from tests.executors.tapes import at_once, fuzz, served
+from tests.executors.hot import at_once, compiles, flag, served
+from tests.executors.tapes import fuzz
 
-pytestmark = pytest.mark.skipif(not eager_kernels.has_compiler(), reason="no C compiler")
+pytestmark = compiles
 
 WALKS = 4
 """So many walks in a row: of the first a tape is noted, in the second and third one C is compiled.
@@ -35,11 +36,8 @@ def leaf(*shape, seed=0, dtype="float32"):
 
 def repeat(step) -> list:
     """What a step returns in C; it must be what the walk returns."""
-    paddle.set_flags({"FLAGS_eager_kernels": False})
-    try:
+    with flag(False):
         expected = [x.numpy() for x in step()]
-    finally:
-        paddle.set_flags({"FLAGS_eager_kernels": True})
     for _ in range(WALKS):
         found = [x.numpy() for x in step()]
         for a, b in zip(found, expected, strict=True):
@@ -70,7 +68,7 @@ def test_a_step_of_a_network():
         return w.grad, v.grad
 
     repeat(step)
-    assert served() == 1
+    assert served(tapes.TAPES) == 1
 
 
 def test_other_shapes_are_another_tape():
@@ -82,7 +80,7 @@ def test_other_shapes_are_another_tape():
     repeat(lambda: step(5))
     repeat(lambda: step(8))
     repeat(lambda: step(5))
-    assert served() == 2
+    assert served(tapes.TAPES) == 2
 
 
 def test_what_distinguishes_tapes():
@@ -104,7 +102,7 @@ def test_what_distinguishes_tapes():
         repeat(lambda function=function: step(function))
     for function in functions:  # and when all are known
         repeat(lambda function=function: step(function))
-    assert served() == len(functions)
+    assert served(tapes.TAPES) == len(functions)
 
 
 def test_gradients_add_up():
@@ -128,7 +126,7 @@ def test_leaves_that_are_shared():
         return (w.grad,)
 
     repeat(step)
-    assert served() == 1
+    assert served(tapes.TAPES) == 1
 
 
 def test_gradients_share_no_memory():
@@ -143,7 +141,7 @@ def test_gradients_share_no_memory():
         with paddle.no_grad():
             a.grad.add_(paddle.ones([3]))
         assert (a.grad.tolist(), b.grad.tolist()) == ([2, 2, 2], [1, 1, 1])
-    assert served() == 1
+    assert served(tapes.TAPES) == 1
 
 
 def test_a_gradient_that_was_left_does_not_change():
@@ -163,7 +161,7 @@ def test_a_hook_registered_later_is_called():
     for k in range(WALKS + 2):
         w.clear_gradient(False)
         if k == WALKS:
-            assert served() == 1
+            assert served(tapes.TAPES) == 1
             handle = w.register_hook(lambda g: seen.append(1) or g * 0.0)
         both(w, v).backward()
         assert (np.abs(w.grad.numpy()).max() == 0) == (k == WALKS)
@@ -194,7 +192,7 @@ def test_a_graph_that_is_kept():
         np.testing.assert_allclose(x.grad.numpy(), 4 * x.numpy(), rtol=1e-6)
         with pytest.raises(RuntimeError, match="backward a second time through"):
             y.backward()
-    assert served() == 1
+    assert served(tapes.TAPES) == 1
 
 
 def test_grad_of_what_is_wanted():
@@ -211,7 +209,7 @@ def test_grad_of_what_is_wanted():
         assert found[1] is None
         with pytest.raises(RuntimeError, match="was not used"):
             paddle.grad(loss, [unused], retain_graph=True)
-    assert served() >= 6
+    assert served(tapes.TAPES) >= 6
 
 
 def test_gradients_that_are_differentiated_again():
@@ -257,7 +255,7 @@ def test_several_results():
         return paddle.grad(values.sum() + paddle.unbind(b)[1].sum(), x)
 
     repeat(step)
-    assert served() == 1
+    assert served(tapes.TAPES) == 1
 
 
 def test_an_input_overwritten_since_is_an_error():
@@ -273,7 +271,7 @@ def test_an_input_overwritten_since_is_an_error():
         y = x * 1.0
         z = (y * y).sum()
         if k == WALKS:
-            assert served() == 1
+            assert served(tapes.TAPES) == 1
             y.add_(paddle.ones([3]))
             with pytest.raises(RuntimeError, match="was overwritten in place"):
                 z.backward()
@@ -295,7 +293,7 @@ def test_parameters_that_a_step_overwrites():
         return net.parameters()
 
     repeat(lambda: steps(6))
-    assert served() == 1
+    assert served(tapes.TAPES) == 1
 
 
 class Twice(paddle.autograd.PyLayer):
@@ -318,7 +316,7 @@ WALKED = {
 def test_what_is_walked(name):
     x = leaf(3)
     repeat(lambda: paddle.grad(WALKED[name](x).sum(), x))
-    assert not tapes.TAPES
+    assert not tapes.TAPES.codes
 
 
 def test_saved_tensors_that_are_packed():
@@ -339,7 +337,7 @@ def test_a_readers_rule_is_followed():
     x = leaf(3)
     step = lambda: paddle.grad(F.tanh(x).sum(), x)
     repeat(step)
-    assert served() == 1
+    assert served(tapes.TAPES) == 1
     with paddle.plugged("ops.tanh.vjp", lambda g: g * 0):
         assert step()[0].tolist() == [0, 0, 0]
 
@@ -361,34 +359,34 @@ def test_memory_is_released():
 
     for _ in range(WALKS + 1):
         step()
-    assert served() == 1
+    assert served(tapes.TAPES) == 1
     gc.collect()
     assert [there() for there in arrays] == [None] * len(arrays)
 
 
 def test_counts_decide_who_computes(monkeypatch):
     monkeypatch.setattr(tapes, "CALL", 7)
-    monkeypatch.setattr(eager_kernels, "START", 20)
-    monkeypatch.setattr(eager_kernels, "SWITCH", 41)
+    monkeypatch.setattr(hot.Kernel, "start", 20)
+    monkeypatch.setattr(hot.Kernel, "serve", 41)
     x, how = leaf(3), []
     for _ in range(8):
         paddle.grad(x.exp(), x, paddle.ones([3]))
-        how += [str(tape).split(", waited")[0] for tape in tapes.TAPES.values()]
+        how += [str(tape).split(", waited")[0] for tape in tapes.TAPES.codes.values()]
     assert how == [
-        "None", "NumPy, 0 elements so far", "NumPy, 10 elements so far",
+        "None", "NumPy, 10 elements so far",
         "NumPy, 20 elements so far", "NumPy, 30 elements so far", "NumPy, 40 elements so far",
-        "C", "C",
+        "C", "C", "C",
     ]  # fmt: skip
-    assert "derivative of 2 records before exp : float32[3]: C" in eager_kernels.report()
+    assert "derivative of 2 records before exp : float32[3]: C" in hot.report()
 
 
 def test_few_tapes_are_kept(monkeypatch):
-    monkeypatch.setattr(tapes, "MOST", 4)
+    monkeypatch.setattr(tapes.TAPES, "most", 4)
     x = leaf(3)
     for k in range(10):
         for _ in range(2):
             paddle.grad((x * float(k)).sum(), x)
-    assert len(tapes.TAPES) == 4
+    assert len(tapes.TAPES.codes) == 4
 
 
 def test_a_rule_that_cannot_be_traced_is_walked():
@@ -399,7 +397,7 @@ def test_a_rule_that_cannot_be_traced_is_walked():
     x = leaf(3)
     (found,) = repeat(lambda: paddle.grad(asks(x).sum(), x))
     assert found.tolist() == [2, 2, 2]
-    assert "NumPy: " in eager_kernels.report()
+    assert "NumPy: " in hot.report()
 
 
 def test_nan_and_infinity():
@@ -424,4 +422,4 @@ def test_a_gradient_that_is_a_view_stays_one():
     for step in (lambda: x.sum(), lambda: x.mean(), lambda: x.sum(0).sum()):
         (found,) = repeat(lambda step=step: paddle.grad(step(), x))
         assert paddle.grad(step(), x)[0].array.strides == (0, 0), found
-    assert served() == 0
+    assert served(tapes.TAPES) == 0

@@ -14,7 +14,7 @@ def test_no_folder_exceeds_its_cap():
         for folder, n in count(files_here()).items()
         if folder not in caps or n > caps[folder][0]
     }
-    assert not over, f"{over}: delete something, or raise the cap in {CAPS.name} with a reason"
+    assert not over, f"{over}: delete something, or: python -m tests.house.lines raise WHY"
 
 
 def test_a_raised_cap_has_a_new_reason():

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.executors import eager_kernels
+from minipaddle.executors import hot
 from minipaddle.optimizer import update
-from tests.executors.tapes import at_once
+from tests.executors.hot import at_once, compiles, flag
 
-pytestmark = pytest.mark.skipif(not eager_kernels.has_compiler(), reason="no C compiler")
+pytestmark = compiles
 
 STEPS = 6
 
@@ -26,7 +26,7 @@ def soon():
 
 def served() -> int:
     """How many updates a program serves."""
-    every = [each for known in update.UPDATES.values() for each in known.values()]
+    every = [each for known in update.UPDATES.values() for each in known]
     return sum(each.executable is not None for each in every)
 
 
@@ -54,13 +54,10 @@ def train(make, steps=STEPS, before_step=lambda k, optimizer, ps: None):
 
 def check(make, programs=1, **options):
     """C must give what NumPy gives."""
-    paddle.set_flags({"FLAGS_eager_kernels": False})
-    try:
+    with flag(False):
         expected, _ = train(make, **options)
-    finally:
-        paddle.set_flags({"FLAGS_eager_kernels": True})
     found, optimizer = train(make, **options)
-    assert served() == programs, eager_kernels.report()
+    assert served() == programs, hot.report()
     for a, b in zip(found, expected, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6)
@@ -138,9 +135,9 @@ def test_an_option_is_changed():
 
 def test_a_factor_is_changed():
     def before(k, optimizer, ps):
-        ps[0].optimize_attr["learning_rate"] = 1.0 if k < STEPS - 1 else 0.01
+        ps[0].optimize_attr["learning_rate"] = 1.0 if k < STEPS else 0.01
 
-    check(MAKE["Adam"], programs=2, before_step=before)
+    check(MAKE["Adam"], programs=2, steps=2 * STEPS, before_step=before)
 
 
 def test_parameters_without_a_gradient():
@@ -193,12 +190,11 @@ def test_other_dtypes(dtype, master):
             optimizer.clear_grad()
         return p.astype("float32").numpy(), optimizer
 
-    paddle.set_flags({"FLAGS_eager_kernels": False})
-    expected, _ = steps()
-    paddle.set_flags({"FLAGS_eager_kernels": True})
+    with flag(False):
+        expected, _ = steps()
     found, _optimizer = steps()
     np.testing.assert_allclose(found, expected, rtol=1e-2 if dtype != "float64" else 1e-6)
-    assert served() == 1, eager_kernels.report()
+    assert served() == 1, hot.report()
 
 
 class Counting(O.SGD):
@@ -264,4 +260,4 @@ def test_copies_and_memory():
 
 def test_the_report_names_it():
     _, _optimizer = train(MAKE["Adam"])
-    assert "step of Adam for 4 parameters: C" in eager_kernels.report()
+    assert "step of Adam for 4 parameters: C" in hot.report()

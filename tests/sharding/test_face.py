@@ -11,7 +11,8 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle import nn
 from minipaddle.distributed.auto_parallel.api import dtensor_from_local, dtensor_to_local
-from minipaddle.executors import eager_kernels
+from minipaddle.executors import hot
+from tests.executors.hot import flag
 
 RECORD = Path(__file__).parents[1] / "data" / "distributed_signatures.json"
 PADDLE = json.loads(RECORD.read_text())["signatures"]
@@ -306,9 +307,10 @@ def test_what_is_no_layer():
 
 def test_plain_code_goes_on_in_c():
     """After the first tensor in pieces kernels and programs still serve what is whole."""
-    before = eager_kernels.serves()
-    dist.shard_tensor(paddle.ones([4]), dist.ProcessMesh([0]), [dist.Shard(0)])
-    assert before == eager_kernels.serves() == eager_kernels.has_compiler()
+    with flag(True):
+        before = hot.eager_is_compiled()
+        dist.shard_tensor(paddle.ones([4]), dist.ProcessMesh([0]), [dist.Shard(0)])
+        assert before == hot.eager_is_compiled() == hot.has_compiler()
 
 
 def test_a_mesh_of_some_ranks_leaves_the_others_out():

@@ -10,11 +10,10 @@ from torch.nn.utils import prune as torch_prune
 
 import minipaddle as paddle
 from minipaddle import nn, slim
-from minipaddle.executors import eager_kernels
 from minipaddle.incubate import asp
 from minipaddle.optimizer import update
 from minipaddle.slim import masks
-from tests.executors.tapes import at_once
+from tests.executors.hot import at_once, compiles
 
 RNG = np.random.default_rng(0)
 
@@ -233,7 +232,7 @@ def renew(net, made):
         layer.weight.set_value(layer.weight * mask)
 
 
-@pytest.mark.skipif(not eager_kernels.has_compiler(), reason="no C compiler")
+@compiles
 def test_a_step_in_c_keeps_zeros():
     update.UPDATES.clear()
     net = perceptron()
@@ -241,7 +240,7 @@ def test_a_step_in_c_keeps_zeros():
     asp.prune_model(net)
     with at_once():
         train(net, adam, 6)
-    (served,) = update.UPDATES[adam].values()
+    (served,) = update.UPDATES[adam]
     assert served.executable is not None
     assert density(net) == [0.5, 0.5]
 

@@ -110,7 +110,7 @@ def through_hooks(hooks, g):
 
 
 def input_cotangents(record: Record, g, useful):
-    """Yield (input record, its cotangent) for every input of `record` that leads somewhere."""
+    """Pairs (input record, its cotangent) for every input of `record` that leads somewhere."""
     if record.saved is FREED:
         of = record.inputs[0].op if record.op.name == "item" else record.op
         raise runtime_error(
@@ -120,16 +120,16 @@ def input_cotangents(record: Record, g, useful):
             where=record.where,
         )
     if record.op.pull is not None:
-        yield from record.op.pull(record, g, useful)
-        return
-    g, op = filled(record, g) if type(g) is Pieces else g, record.op
+        return record.op.pull(record, g, useful)
+    g, op, found = filled(record, g) if type(g) is Pieces else g, record.op, []
     for k, edge in enumerate(record.inputs):
         if edge is None or edge not in useful:
             continue
         rule = op.rules.get(0 if op.variadic else k)
         gx = rule(record, g, k) if rule is not None else None
         if gx is not None:
-            yield edge, gx if type(gx) is Pieces else fit(gx, edge, record, k)
+            found.append((edge, gx if type(gx) is Pieces else fit(gx, edge, record, k)))
+    return found
 
 
 def filled(record: Record, pieces: Pieces) -> list:

@@ -171,9 +171,11 @@ def device_guard(device):
     ...     paddle.ones([1]).place
     Place(cpu)
     """
-    before = chosen.now
-    set_device(device)
+    before, place = chosen.now, as_place(device)
+    if place is not before:
+        set_device(place)
     try:
         yield
     finally:
-        set_device(before)
+        if place is not before:
+            set_device(before)

@@ -20,6 +20,9 @@ from .device import NUMPY, QUIET, current_place, module_of
 from .tape import attach, get_leaf
 from .tensor import Tensor, new, wrap
 
+LARGE = 1 << 13
+"""Fewest elements of the first input for which `op.large` is asked."""
+
 
 class Packed(NamedTuple):
     """A saved array as a hook packed it, and the hook that unpacks it into a tensor."""
@@ -60,7 +63,8 @@ class Eager(Interpreter):
             bit += bit
         m = NUMPY if type(a) is ndarray else common_module(op, arrays)
         try:
-            if op.large and (y := op.large(arrays, attrs)) is not None:
+            large = op.large and type(first := arrays[0]) is ndarray and first.size >= LARGE
+            if large and (y := op.large(arrays, attrs)) is not None:
                 pass
             elif op.direct and (dtype is FLOAT32 or dtype is FLOAT64):
                 if attrs or bit > 4:

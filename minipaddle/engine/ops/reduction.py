@@ -22,7 +22,9 @@ def keepdim_shape(spec, axis) -> tuple:
 
 def spread(g, x_spec, axis):
     """A reduced value repeated along the reduced axes: the adjoint of a sum."""
-    return broadcast_to(reshape(g, shape=keepdim_shape(x_spec, axis)), shape=x_spec.shape)
+    if g.array.shape:  # () is repeated along any axes
+        g = reshape(g, shape=keepdim_shape(x_spec, axis))
+    return broadcast_to(g, shape=x_spec.shape)
 
 
 def sum_dtype(dtype):

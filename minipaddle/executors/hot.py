@@ -1,0 +1,228 @@
+"""Hot code: computed in one way until it has done enough work, then by a compiled executable.
+
+All that is compiled while a program runs goes this way: programs of `to_static` (`background`),
+operators on large arrays (`eager_kernels`), walks back (`tapes`), steps of optimizers
+(`optimizer.update`). A user of it gives a key, equal for uses that one executable can serve; the
+work of a use; and `make`, which builds the executable. One thread builds, one after the other, what
+is hot. Without enough work nothing is built; `report` says for each key who computes, and why.
+
+Eager mode is compiled only if FLAGS_eager_kernels is set, as C and NumPy differ by rounding. A
+count of work decides from which use on C serves there, not the clock: a program gives the same
+numbers, to the last bit, each time it runs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections import deque
+from collections.abc import Callable
+from copy import copy
+from time import perf_counter
+from weakref import WeakSet
+
+from ..core.flags import FLAGS
+from ..core.prelude import current
+from ..engine.core import slots
+from ..engine.core.rank import SETTINGS, among
+from ..engine.eager.execution import Eager
+from ..engine.eager.tracer import LOCK
+from ..engine.executors.compiler import compiler, unusable
+from .compilers import children, kill
+
+
+class Hot:
+    """One thing that is computed in some way, and by `executable` once it is hot.
+
+    `make` returns the executable, on the thread that builds; `about` names the thing in reports.
+    """
+
+    start, serve = 2, None
+    """The work from which on it is built, and may serve; None: as soon as it is built."""
+    other, unit = "interpreter", "runs"
+
+    def __init__(self, make: Callable, about: str = ""):
+        self.make, self.about = make, about
+        self.work, self.waited = 0, 0.0
+        self.executable = self.built = self.error = None
+        self.asked = self.done = False
+        self.settings = [copy(setting.now) for setting in SETTINGS]  # of the thread that asks
+
+    def __str__(self) -> str:
+        """Who computes, and why."""
+        if self.executable is not None:
+            return f"C, waited {self.waited:.1f} s for it" if self.waited > 0.05 else "C"
+        if self.serve is None:
+            return self.other + ", while it is compiled" * (self.asked and not self.done)
+        why = f": {self.error}" if self.error else f", {self.work} {self.unit} so far"
+        return self.other + why
+
+    def count(self, work: int = 1) -> None:
+        """Count work that is done in the other way; let it be built, and serve."""
+        self.work += work
+        if self.work >= self.start and not self.done:
+            QUEUE.add(self)
+        if self.serve is None or self.work < self.serve or LOCK._is_owned():
+            return  # (the thread that builds needs the lock)
+        began = perf_counter()
+        self.wait()
+        self.waited, self.executable = perf_counter() - began, self.built
+
+    def wait(self) -> None:
+        """Build it, and return when it is done."""
+        QUEUE.add(self)
+        QUEUE.wait(self)
+
+    def build(self) -> None:
+        """Call `make` with the settings of the thread that asked."""
+        for setting, value in zip(SETTINGS, self.settings, strict=False):
+            setting.box = [value]
+        try:
+            self.built = self.make()
+        except Exception as error:  # the thread that computes reports it
+            self.error = error
+        self.done = True
+
+
+class Kernel(Hot):
+    """Hot code of eager mode: arrays go in, and come out.
+
+    To compile takes a quarter of a second, in which NumPy computes some 10⁸ elements.
+    """
+
+    start, serve = 1 << 24, 1 << 27
+    other, unit = "NumPy", "elements"
+
+    def __call__(self, arrays, elements: int) -> list | None:
+        """The results in C; None if NumPy computes this call, of `elements` elements."""
+        if self.executable is None:
+            if self.error is None:
+                self.count(elements)
+            return None
+        context = self.executable.context()
+        try:
+            return context.run(arrays)
+        except IndexError:  # of a label: NumPy's body names it
+            return None
+        finally:  # it must not keep what goes in alive; states of a program are
+            none = [None] * self.executable.inputs
+            context.held[: len(none)] = context.used[: len(none)] = none
+            self.executable.contexts.append(context)
+
+
+CACHES: WeakSet = WeakSet()
+
+
+class HotCache:
+    """Hot code by key. The first use of a key is only noted, as most keys are used once; beyond
+    `most` keys the oldest is forgotten.
+    """
+
+    def __init__(self, most: int = 64):
+        self.most, self.codes = most, {}
+        CACHES.add(self)
+
+    def find(self, key, create: Callable) -> Hot | None:
+        """The hot code for a key, which `create` makes at the second use; None at the first."""
+        code = self.codes.get(key)
+        if code is None:
+            if key not in self.codes and len(self.codes) == self.most:
+                del self.codes[next(iter(self.codes))]
+            code = self.codes[key] = create() if key in self.codes else None
+        return code
+
+    def __iter__(self):
+        """The codes that were used more than once."""
+        return (code for code in [*self.codes.values()] if code is not None)
+
+
+def eager_is_compiled() -> bool:
+    """Whether C may serve what eager mode computes here."""
+    eager = isinstance(current.top, Eager) and not current.top.tracing
+    usual = FLAGS["FLAGS_eager_kernels"] and eager and not slots.PLUGGED
+    return usual and among.now[1] == 1 and has_compiler()
+
+
+def has_compiler() -> bool:
+    """Whether C can be compiled here."""
+    return not unusable and compiler() is not None
+
+
+def report() -> str:
+    """What eager mode computes in C here, or would once it is hot: a line for each.
+
+    >>> from minipaddle.executors import hot
+    >>> print(hot.report())
+    eager mode: NumPy; paddle.set_flags({"FLAGS_eager_kernels": True}) compiles what is hot
+    """
+    if not FLAGS["FLAGS_eager_kernels"]:
+        hint = 'paddle.set_flags({"FLAGS_eager_kernels": True}) compiles what is hot'
+        return f"eager mode: NumPy; {hint}"
+    if not has_compiler():
+        return "eager mode: NumPy, as there is no C compiler"
+    lines = sorted(f"  {code.about}: {code}" for cache in [*CACHES] for code in cache)
+    return "\n".join(["eager mode: C for what is hot", *lines])
+
+
+LAST_LOOKS = 10
+"""How often the exit of a process looks for compilers that still run, or have just begun."""
+
+
+class Queue:
+    """The builds that wait; the first of them is being built. The thread ends with the last."""
+
+    def __init__(self):
+        self.builds: deque[Hot] = deque()
+        self.after_fork()
+
+    def after_fork(self) -> None:
+        """A child process has the builds but no thread: `resume` starts one when it is needed."""
+        self.changed, self.thread = threading.Condition(), None
+
+    def add(self, build: Hot) -> None:
+        with self.changed:
+            if not build.asked:
+                build.asked = True
+                self.builds.append(build)
+        self.resume()
+
+    def resume(self) -> None:
+        """Start the thread if it does not run and a build waits."""
+        with self.changed:
+            if self.thread is None and self.builds:
+                self.thread = threading.Thread(target=self.work, name="compile", daemon=True)
+                self.thread.start()
+
+    def work(self) -> None:
+        """Build one after the other."""
+        while True:
+            with self.changed:
+                self.changed.notify_all()
+                if not self.builds:
+                    self.thread = None
+                    return
+                build = self.builds[0]
+            build.build()
+            with self.changed:
+                if self.builds:  # none are left when the process ends
+                    self.builds.popleft()
+
+    def wait(self, build: Hot | None = None) -> None:
+        """Wait for one build, or for all of them."""
+        self.resume()
+        with self.changed:
+            self.changed.wait_for(lambda: build.done if build else not self.builds)
+
+    def stop(self) -> None:
+        """At the exit of the process: build nothing more, and end the compiler that runs."""
+        with self.changed:
+            self.builds.clear()
+            thread = self.thread
+        for _ in range(LAST_LOOKS if thread is not None else 0):
+            for process in list(children):
+                kill(process)
+            thread.join(timeout=0.02)  # it removes its files; Python ends it otherwise
+
+
+QUEUE = Queue()
+atexit.register(QUEUE.stop)
