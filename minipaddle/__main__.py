@@ -1,4 +1,4 @@
-"""`python -m minipaddle COMMAND …`: the commands, each of which lives in a package of its own."""
+"""`python -m minipaddle COMMAND …`: the commands, each in a package of its own."""
 
 import sys
 from importlib import import_module

@@ -89,7 +89,7 @@ def compose(*readers, check_alignment: bool = True):
 
 
 def joined(parts) -> tuple:
-    """One tuple of all parts, of which some are tuples."""
+    """One tuple of all parts; some are tuples."""
     return tuple(x for part in parts for x in (part if isinstance(part, tuple) else (part,)))
 
 

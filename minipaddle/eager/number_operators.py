@@ -105,7 +105,7 @@ def whole_kind(name: str, kinds) -> type:
 
 
 def compute(name: str, *numbers):
-    """An operator of Python on numbers, of which at least one is a Number."""
+    """An operator of Python on numbers, at least one of them a Number."""
     kinds = [*map(kind_of, numbers)]
     kind = widest(kinds)
     if name in ("truediv", "floordiv", "mod"):

@@ -153,7 +153,7 @@ def stack_symbolic(data, beside: bool = False) -> Tensor:
 
 
 def constant(tracer, data, dtype=None, place=None) -> Tensor:
-    """A tensor with a copy of `data`, in which there may be tensors and sizes of the program."""
+    """A tensor with a copy of `data`, which may hold tensors and sizes of the program."""
     if not has_symbolic(data):
         return constant_of_numbers(tracer, data, dtype, place)
     with Recording(False):

@@ -32,7 +32,7 @@ from .gpu import Gpu, gpu_of
 from .plan_steps import Memory, PlanSteps, do
 
 SMALL = 4096
-"""Bytes up to which a state that has moved is copied to memory of the context. For a larger one a
+"""Most bytes of a moved state that is copied to memory of the context. For a larger one a
 new graph is captured."""
 
 

@@ -7,7 +7,7 @@ work of a use; and `make`, which builds the executable. One thread builds, one a
 is hot. Without enough work nothing is built; `report` says for each key who computes, and why.
 
 Eager mode is compiled only if FLAGS_eager_kernels is set, as C and NumPy differ by rounding. A
-count of work decides from which use on C serves there, not the clock: a program gives the same
+count of work, not the clock, decides at which use C begins to serve there: a program gives the same
 numbers, to the last bit, each time it runs.
 """
 
@@ -38,7 +38,7 @@ class Hot:
     """
 
     start, serve = 2, None
-    """The work from which on it is built, and may serve; None: as soon as it is built."""
+    """The least work after which it is built, and may serve (None: once it is built)."""
     other, unit = "interpreter", "runs"
 
     def __init__(self, make: Callable, about: str = ""):

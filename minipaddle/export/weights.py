@@ -4,7 +4,7 @@
            8–11   version of the format, 1
           12–15   number of arrays
           16–23   bytes of the file
-          24–31   for which library: a hash of its arrays and of its C text
+          24–31   the library: a hash of its arrays and of its C text
           32–35   Adler-32 of all that follows byte 64
           64–     the arrays, each at a multiple of 64 bytes, in the order of the C text
 

@@ -91,7 +91,7 @@ def as_scores(scores) -> np.ndarray:
     if not np.isfinite(best).all():
         worst = best[~np.isfinite(best)].flat[0]
         raise value_error(
-            f"scores of next tokens of which the largest is {worst}",
+            f"the largest score of next tokens is {worst}",
             "finite numbers, and -inf for tokens that cannot follow",
             hint="look for NaN and infinity in the weights of the model",
         )

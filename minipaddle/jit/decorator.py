@@ -33,7 +33,7 @@ class FullGraph(StaticFunction):
 
 @contextmanager
 def sot_mode_guard(value: bool):
-    """A block in which `to_static` without `full_graph` makes what `full_graph=not value` makes.
+    """In the block `to_static` without `full_graph` makes what `full_graph=not value` makes.
 
     Source: Paddle `paddle.jit.api.sot_mode_guard`.
     """

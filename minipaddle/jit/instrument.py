@@ -89,7 +89,7 @@ class Instrument(Rewriter):
         return node
 
     def container(self, node):
-        """An expression for a container of which nothing is read."""
+        """An expression for a container whose content is not read."""
         if isinstance(node, ast.Name):
             self.names.setdefault(node.id, False)
             return node

@@ -317,7 +317,7 @@ def find_attribute(owner, name: str, whole: bool = True):
 
 
 def part(owner, name: str):
-    """`owner.name`, of which the code does not read what it holds."""
+    """`owner.name`, whose content the code does not read."""
     return attr(owner, name, False)
 
 

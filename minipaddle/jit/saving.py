@@ -43,7 +43,7 @@ CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra", "output_
 def save(layer, path, input_spec=None, **configs) -> None:
     """Write `path`.pdmodel, `path`.pdiparams and `path`.pdiparams.info; `jit.load` reads them.
 
-    `layer` is a Layer, of which `forward` and every method under `to_static` are saved, or a
+    `layer` is a Layer, whose `forward` and methods under `to_static` are saved, or a
     function. `input_spec` lists InputSpecs (None: a size that varies) or example tensors; what was
     converted and called needs none. Training or evaluation mode stay as they are now; a program
     leaves its inputs as they are. The layer's own hooks are saved with `forward`; `skip_forward`

@@ -267,7 +267,7 @@ MODULE = Module()
 
 
 def limits(g: Graph, x, low, high) -> Value:
-    """x between two numbers, of which one may be None."""
+    """x between two numbers; one may be None."""
     ends = [None if v is None else g.constant(numpy.array(v, x.dtype)) for v in (low, high)]
     return g("Clip", x, *ends)
 

@@ -76,7 +76,7 @@ class Value:
 
     def __init__(self, graph: Graph, name: str, dtype, shape=None):
         self.graph, self.name, self.dtype, self.shape = graph, name, numpy.dtype(dtype), shape
-        self.record: Record | None = None  # of which it is the value
+        self.record: Record | None = None  # whose value it is
 
     @property
     def ndim(self) -> int:

@@ -243,7 +243,7 @@ def opset_of(kinds: set[str], wanted: int) -> int:
 
 
 def first_opset(kind: str) -> int:
-    """The opset from which on an operator is as the forms write it."""
+    """The first opset whose operator is as the forms write it."""
     if kind in FROM:
         return FROM[kind]
     since = schema(kind, SMALLEST).since_version

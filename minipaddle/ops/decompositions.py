@@ -350,7 +350,7 @@ def eigen_specs(x, **_) -> tuple[Spec, Spec]:
 
 @opaque
 def eigh(m, x, *, lower):
-    """Eigenvalues (rising) and eigenvectors of symmetric x, of which one triangle is read."""
+    """Eigenvalues (rising) and eigenvectors of symmetric x; one triangle is read."""
     return tuple(m.linalg.eigh(x, "L" if lower else "U"))
 
 

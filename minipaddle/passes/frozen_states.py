@@ -26,7 +26,7 @@ BLAS, TALL = 1 << 20, 32
 """Elements of a matrix and rows from which on OpenBLAS, which packs by itself, is faster."""
 
 LARGE = 1 << 17
-"""Bytes from which on a weight is borrowed: smaller ones stay in the second-level cache."""
+"""Fewest bytes of a weight that is borrowed: smaller ones stay in the second-level cache."""
 
 
 class Prepared(Constant):

@@ -18,7 +18,7 @@ from ..engine.passes.nest import Nest, Node, reached
 
 
 class Value:
-    """A known number, or any finite one (None), on which formulas compute."""
+    """A known number, or any finite one (None), as formulas compute on it."""
 
     __hash__ = None
 

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from .runner import Refused
 
 LARGE = 2**18
-"""Bytes from which on a body is read, or written, beside the event loop."""
+"""Fewest bytes of a body that is read, or written, beside the event loop."""
 
 
 def answering(route: Callable, layout: Callable = lambda status, text: {"error": text}) -> Callable:

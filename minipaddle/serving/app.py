@@ -32,7 +32,7 @@ from .writer import Writer, Writers
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 LAST = 1.0
-"""Seconds after the end of draining in which runs end that nobody waits for any more."""
+"""Seconds after the end of draining for runs that nobody waits for any more."""
 JSON, BYTES = "application/json", "application/octet-stream"
 
 

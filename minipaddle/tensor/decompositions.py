@@ -94,7 +94,7 @@ def svdvals(x, name=None):
 
 
 def eigh(x, UPLO="L", name=None):
-    """Eigenvalues (rising) and eigenvectors of symmetric matrices, of which one triangle is read.
+    """Eigenvalues (rising) and eigenvectors of symmetric matrices; one triangle is read.
 
     >>> w, v = paddle.linalg.eigh(paddle.to_tensor([[2.0, 0.0], [0.0, 1.0]]))
     >>> w.tolist()

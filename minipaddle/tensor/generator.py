@@ -54,7 +54,7 @@ class Generator:
         return stream(key, counter + 1)
 
     def draw_traced(self) -> Tensor:
-        """The same in a program, of which the generator is a state."""
+        """The same in a program that has the generator as a state."""
         state = self.traced()
         with Recording(False):
             now = next_state(wrap(state))

@@ -68,7 +68,7 @@ def solve(x, y, left=True, name=None):
 
 
 def triangular_solve(x, y, upper=True, transpose=False, unitriangular=False, name=None):
-    """`solve` for a triangular x, of which the other triangle is not read.
+    """`solve` for a triangular x; the other triangle is not read.
 
     With `transpose` xᵀ @ z = y is solved; with `unitriangular` the diagonal counts as ones.
 

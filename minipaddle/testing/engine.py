@@ -29,7 +29,7 @@ def selfcheck() -> None:
 
 
 def samples():
-    """A function `draw(*shape)`: a float64 tensor of numbers, none of which comes twice.
+    """A function `draw(*shape)`: a float64 tensor of different numbers.
 
     They are between 0.5 and 1.5 in size, so away from kinks and poles, and of either sign.
     """

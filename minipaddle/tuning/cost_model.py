@@ -24,7 +24,7 @@ MOST = 160
 
 
 class Sample(NamedTuple):
-    """A trial, as the model sees it: of which kernel, with which choices, how long it took."""
+    """A trial, as the model sees it: the kernel, the choices, the seconds."""
 
     kernel: str
     facts: tuple[float, ...]  # what is known of the kernel: logarithms of its sizes

@@ -168,9 +168,9 @@ def test_probabilities():
     near(Sampler(temperature=1e-320).probabilities([1, 3, 2]), [0, 1, 0])
     for scores in ([1, np.nan, 0], [1, np.inf, 0], [-np.inf] * 3):
         for sampler in (Sampler(), Sampler(temperature=0)):
-            with pytest.raises(ValueError, match="scores of next tokens of which the largest is"):
+            with pytest.raises(ValueError, match="the largest score of next tokens is"):
                 sampler.draw(scores)
-        with pytest.raises(ValueError, match="scores of next tokens"):
+        with pytest.raises(ValueError, match="score of next tokens"):
             log_softmax([scores])
 
 

@@ -24,7 +24,7 @@ FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
 """What a variable cannot be called: formulas call these."""
 
 PARALLEL = 32768
-"""Smallest number of elements for which several threads pay."""
+"""Fewest elements for several threads to pay."""
 
 
 class Writer:
@@ -213,7 +213,7 @@ class Writer:
 
 
 FEW = 3
-"""Largest number of operations for which computing again is cheaper than a buffer."""
+"""Most operations that are cheaper to compute again than to keep in a buffer."""
 
 
 def expensive(node: Node) -> bool:

@@ -89,7 +89,7 @@ class ExecutableCache:
         return run(self.interpreted[program], arrays), run.sizes
 
     def run_on_pieces(self, program: Program, arrays, terms=()) -> list:
-        """The results for arrays of which some lie in pieces, as `partition` says."""
+        """The results for arrays, some of them in pieces, as `partition` says."""
         view = next(a.view for a in arrays if type(a) is ShardedArray)
         placements = [getattr(a, "placements", view.replicated) for a in arrays]
         key = program, view, *placements

@@ -38,7 +38,7 @@ class SymbolicArray:
     def __init__(self, place, base=None):
         self.place = place
         self.base = None  # the symbolic array this one is a view of
-        self.candidates = ()  # arrays of which a condition or a loop chooses: it may be any of them
+        self.candidates = ()  # arrays among which a condition or a loop chooses
         self.dependents = None  # weak references to its views and to arrays that may be it
         self.outside = False  # whether a tensor that outlives the trace holds it
         if base is not None:

@@ -59,7 +59,7 @@ VIEWS = {
 
 
 def viewed_value(record: Record) -> Value | None:
-    """The value of which a record is a view, one step back; None if it has its own memory."""
+    """The value that a record is a view of, one step back; None if it has its own memory."""
     if record.op is ITEM:
         whole, k = record.inputs[0], record.attrs["k"]
         return (whole.inputs[k], 0) if whole.op is custom else (whole, k)

@@ -177,7 +177,7 @@ def padded(x, n: int):
 
 
 def all_gather(x, dim: int, rows: list[int], group: dict):
-    """The pieces of all ranks joined along an axis, of which each has `rows`."""
+    """The pieces of all ranks, of `rows` each, joined along an axis."""
     x, most = to_front(x, dim), max(rows)
     y = OPS["all_gather"](padded(x, most), nranks=len(rows), **group)
     if min(rows) < most:

@@ -29,7 +29,7 @@ class Reads(Rewriter):
 
 
 def mark_conditions(tree: ast.AST) -> None:
-    """Sets `asked` on each `and`/`or` of which only the truth counts."""
+    """Sets `asked` on each `and`/`or` whose truth alone counts."""
     for node in walk(tree):
         kind = type(node)
         if kind in TESTING:
