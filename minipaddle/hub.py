@@ -49,7 +49,7 @@ def list(repo_dir: str, source: str = "github", force_reload: bool = False) -> l
 
 
 def help(repo_dir: str, model: str, source: str = "github", force_reload: bool = False) -> str:
-    """What a model is, in the words of its function's docstring.
+    """The description of a model: the docstring of its function.
 
     >>> print(paddle.hub.help("hub", "lenet_digits", source="local").splitlines()[0])
     LeNet for images of digits, 8 x 8: float32 [n, 1, 8, 8] from 0 to 1, scores [n, 10].

@@ -54,7 +54,7 @@ class SameLoader(Loader):
         module.__spec__ = self.own
 
     def get_code(self, name: str):
-        """What `python -m paddle.distributed.launch` runs."""
+        """The function of `python -m paddle.distributed.launch`."""
         return self.found.loader.get_code(self.found.name)
 
 

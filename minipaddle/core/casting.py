@@ -142,12 +142,12 @@ def watching(watch) -> governing:
 
 
 def watcher():
-    """What watches the interpreter in charge, if anything does."""
+    """The watcher of the interpreter in charge, or None."""
     return getattr(governor(), "watch", None)
 
 
 def governor() -> Governed | None:
-    """What governs the interpreter in charge."""
+    """The policy of the interpreter in charge."""
     return vars(in_charge()).get("apply")
 
 

@@ -1,4 +1,4 @@
-"""What Paddle's functions, layers and optimizers are written with, in one place to import from.
+"""The names that Paddle's functions, layers and optimizers are written with, in one place.
 
 - `creation`, `elementwise` (or `e`), `indexing`, `movement`, `reduction`: the engine's operators.
 - `Tensor` and `Parameter` hold values; `Var` is what both eager tensors and symbolic ones are.

@@ -1,4 +1,4 @@
-"""What Paddle's tensors can do beyond the engine's. Importing this gives `Tensor` its methods."""
+"""Methods of Paddle's tensors beyond the engine's. Importing this gives `Tensor` its methods."""
 
 from . import (
     custom,

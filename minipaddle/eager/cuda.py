@@ -26,12 +26,12 @@ def synchronize(device=None) -> None:
 
 
 def get_device_name(device=None) -> str:
-    """What the GPU calls itself."""
+    """The name of the GPU."""
     return get_device_properties(device).name
 
 
 class Properties(NamedTuple):
-    """What a GPU is; memory in bytes."""
+    """The properties of a GPU; memory in bytes."""
 
     name: str
     major: int

@@ -1,4 +1,4 @@
-"""What changes in layers: between two calls of a program, and while it is traced.
+"""Changes in layers, between two calls of a program and while it is traced.
 
 A program relies on hundreds of facts about layers: sublayers, parameters, hooks, numbers. It checks
 them only after something has changed in some layer, which one comparison tells.

@@ -1,4 +1,4 @@
-"""What Paddle's `Tensor` has beyond the engine's: other names, memory, DLPack, second forms."""
+"""Methods of Paddle's `Tensor` beyond the engine's: other names, memory, DLPack, second forms."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ class Further:
 
 
 class FurtherOfParameters:
-    """What `Parameter` gets besides."""
+    """Further methods of `Parameter`."""
 
     is_distributed = False
     block = None  # Paddle's program it belongs to: programs hand it on, `init(param, param.block)`
@@ -257,7 +257,7 @@ class FurtherOfParameters:
 
 
 class FurtherOfContexts:
-    """What `PyLayerContext` gets besides."""
+    """Further methods of `PyLayerContext`."""
 
     def mark_not_inplace(self, *tensors) -> None:
         """Nothing to do: a result never shares its past with an input here."""

@@ -28,7 +28,7 @@ OVERFLOW = (
     "around: let it be a float, or a tensor from the start"
 )
 DTYPES = {bool: bool_.numpy, int: int64.numpy, float: float64.numpy}
-"""What a number is computed in, by its kind; in this order a kind holds the numbers before it."""
+"""The dtype of a number, by its kind; in this order a kind holds the numbers before it."""
 
 
 class Number(Tensor):
@@ -104,7 +104,7 @@ def sure_place(x) -> int | None:
 
 
 def choose_kind(test: Tensor, a, b) -> bool | Callable:
-    """What `unsure` is of a number that is `a` if `test`, and else `b`."""
+    """The `unsure` of a number that is `a` if `test`, and else `b`."""
     k, n = map(sure_place, (a, b))
     if k is None or n is None or k == n:
         return k is None or n is None
@@ -112,7 +112,7 @@ def choose_kind(test: Tensor, a, b) -> bool | Callable:
 
 
 def kind_of_result(numbers) -> bool | Callable:
-    """What `unsure` is of a result that is a float if one of the numbers is, and else an int."""
+    """The `unsure` of a result that is a float if one of the numbers is, and else an int."""
     if not is_mixed(numbers):
         return False
     given = [x.unsure for x in numbers if kind_of(x) is float]
@@ -132,7 +132,7 @@ def widest(kinds) -> type:
 
 
 def number(x: Tensor, bound: int | None = None, unsure: bool | Callable = False) -> Number:
-    """What a tensor without axes holds, as a number. It has at most this absolute value."""
+    """The value of a tensor without axes, as a number. It has at most this absolute value."""
     top = current.top
     if not isinstance(top, CombiningNumbers):
         top.__class__ = combining(type(top))
@@ -202,7 +202,7 @@ def boolean(function):
 
 
 class CombiningNumbers:
-    """What a tracer does besides, as soon as there is a number in the trace."""
+    """Further methods of a tracer, as soon as there is a number in the trace."""
 
     def apply(self, op, inputs, attrs):
         if not any(isinstance(x, Number) for x in inputs):

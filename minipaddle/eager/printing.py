@@ -13,7 +13,7 @@ from ..engine.sharding.array import sharded
 
 @dataclass(frozen=True)
 class Options:
-    """What `set_printoptions` sets."""
+    """The settings of `set_printoptions`."""
 
     precision: int = 8  # digits after the point
     threshold: int = 1000  # more elements than this are summarised

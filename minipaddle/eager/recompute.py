@@ -24,7 +24,7 @@ from .packing import saved_tensors_hooks
 
 
 def recompute(function, *args, **kwargs):
-    """What `function(*args)` returns; instead of its intermediate values the arguments are kept.
+    """The result of `function(*args)`; instead of its intermediate values the arguments are kept.
 
     A backward computes the function again, with the same random numbers. `preserve_rng_state`
     (True) and `use_reentrant` (either way is the same here) are taken out of `kwargs`. Source: Chen
@@ -47,7 +47,7 @@ def recompute(function, *args, **kwargs):
 
 
 def forget(value):
-    """What the tape of the first run keeps of a value: nothing."""
+    """The tape of the first run keeps nothing of a value."""
     return None
 
 
@@ -218,7 +218,7 @@ def go_to(place) -> None:
 
 
 def statistics(layer) -> list[Tensor]:
-    """What a layer changes as it is called: buffers, and parameters that nothing trains."""
+    """The tensors that a call of a layer changes: buffers, and parameters that nothing trains."""
     if not (hasattr(layer, "buffers") and hasattr(layer, "parameters")):
         return []
     return [*layer.buffers(), *(w for w in layer.parameters() if w.stop_gradient)]

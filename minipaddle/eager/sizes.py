@@ -102,7 +102,7 @@ def whole_or_none(value):
 
 
 def full_of_sizes(*, shape, value, dtype):
-    """What `full` holds, if it holds whole numbers."""
+    """The value of `full`, if it is a whole number."""
     value = whole_or_none(value)
     return None if value is None else numpy.full(shape, value, object)
 
@@ -172,7 +172,7 @@ Tracer.sizes, Tracer.constant, Tracer.short_constant = sizes_of, constant, short
 
 
 class Arithmetic:
-    """What one may compute with a size besides sums, products and quotients of whole numbers."""
+    """Computations with a size besides sums, products and quotients of whole numbers."""
 
     def __truediv__(self, other):
         return self.as_float() / other

@@ -145,7 +145,7 @@ def by_rows(op):
 
 
 def operator(op):
-    """What computes large arrays of an operator: see `Op.large`."""
+    """The function that computes large arrays of an operator: see `Op.large`."""
     large = Large(op.name, op, lambda arrays, attrs: op.evaluate(NUMPY, arrays, attrs), by_rows(op))
 
     def compute(arrays, attrs):
@@ -156,7 +156,7 @@ def operator(op):
 
 
 def derivative(op, rule):
-    """What computes large cotangents: see `Rule.large`."""
+    """The function that computes large cotangents: see `Rule.large`."""
 
     def whole(args, attrs):
         return rule.fn(*[wrap(x) if type(x) is ndarray else x for x in args], **attrs).array

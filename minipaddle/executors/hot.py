@@ -149,7 +149,7 @@ def has_compiler() -> bool:
 
 
 def report() -> str:
-    """What eager mode computes in C here, or would once it is hot: a line for each.
+    """A line for each thing that eager mode computes in C here, or would once it is hot.
 
     >>> from minipaddle.executors import hot
     >>> print(hot.report())

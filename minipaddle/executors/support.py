@@ -70,7 +70,7 @@ MARKS = {
     "no": "a program with it stays on the interpreter, for the reason that is given",
     "a part of programs": "it marks inputs, groups, results, or placements, and computes nothing",
 }
-"""What the words of the table mean."""
+"""The meaning of the words of the table."""
 
 PARTS = {"input", "number", "item", "leaf", "fused", "custom", "reshard", "placed_as"}
 """The operators that no executor computes: they are the structure of programs."""

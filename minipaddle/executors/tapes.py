@@ -147,7 +147,7 @@ EXACT = {int, bool, str, type(None)}
 
 
 class Tape(Kernel):
-    """What computes the derivative of tapes that are alike: the walk, later C."""
+    """The derivative of tapes that are alike: the walk, later C."""
 
     def __init__(self, reading: Reading, wanted):
         order, number, places = reading.order, reading.number, reading.places
@@ -192,7 +192,7 @@ class Place(int):
 
 
 def take_out(record: Record, places: dict):
-    """What a record saved, with places instead of arrays."""
+    """The saved values of a record, with places instead of arrays."""
     put = lambda x: Place(places[id(x)]) if type(x) is ndarray else x
     return record.saved and {
         name: tuple(map(put, x)) if type(x) is tuple else put(x) for name, x in record.saved.items()

@@ -1,4 +1,4 @@
-"""What the header says of inputs and outputs."""
+"""The inputs and outputs as the header describes them."""
 
 from __future__ import annotations
 

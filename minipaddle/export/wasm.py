@@ -113,7 +113,7 @@ def as_letters(letters: str | None) -> str | None:
 
 
 def kind_of(library: Library, letters: str | None) -> dict | None:
-    """What the page of a model needs to know; None if there is no page for such a model."""
+    """The facts for the page of a model; None if there is no page for such a model."""
     if len(library.inputs) != 1 or not library.outputs:
         return None
     given, made = library.inputs[0].spec, library.outputs[0].spec

@@ -32,7 +32,7 @@ class Cache(Layer):
 
 
 class View:
-    """What a model sees of a cache in one run: new tokens, and those before them in some slots.
+    """A model's view of a cache in one run: new tokens, and those before them in some slots.
 
     slots: a number n, the first n slots; or int64 [n], which slots
     starts: int64 [n], how many tokens each slot holds before the run

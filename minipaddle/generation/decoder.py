@@ -74,7 +74,7 @@ class Decoder:
             return self.programs[key](*given).numpy()
 
     def program(self, first: int | None, shape: tuple, reach: int, given: list):
-        """What computes the scores of tokens of one shape: in the first slots, or in some. It
+        """The program that scores tokens of one shape, in the first slots or in some. It
         writes to the cache alone, so its weights are frozen: packed for its products, once.
         """
 

@@ -45,7 +45,7 @@ class Sampler:
         self.random = np.random.default_rng(seed)
 
     def probabilities(self, scores) -> np.ndarray:
-        """What each token is drawn with: float64 [vocab] for scores [vocab]. Raises ValueError for
+        """The probability of each token: float64 [vocab] for scores [vocab]. Raises ValueError for
         scores that say nothing, see `as_scores`.
         """
         scores = as_scores(scores)

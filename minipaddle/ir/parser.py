@@ -31,7 +31,7 @@ WIDEST = 32
 LARGEST = 1 << 48
 DIGITS = 400
 SIZE_LENGTH = 10_000
-"""What a text may be at most: characters, brackets in brackets, axes, elements, digits of a number,
+"""The limits of a text: characters, brackets in brackets, axes, elements, digits of a number,
 characters of a size."""
 
 BRACKETS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|([{(])|[})]")

@@ -172,7 +172,7 @@ class Strict(aliasing.Aliasing):
 
 
 Tracer.chosen = None
-"""What a tensor chose, and what it may be: {id: [it, a value, another value, …]}."""
+"""The objects that tensors chose, and the others: {id: [it, a value, another value, …]}."""
 
 
 def same_object(a, b):

@@ -150,7 +150,7 @@ class Stub:
             raise NoStub
 
     def surroundings(self) -> None:
-        """What `Captured.fits` checks."""
+        """The checks of `Captured.fits`."""
         for guards in self.captured.guards:
             check = partial(self.guarded, guards)
             self.watch(ITEM, vars(changes), "now", check)
@@ -348,7 +348,7 @@ def add_clock(array, clock: list) -> None:
 
 
 def remove_clock(array, clock: list) -> None:
-    """What the clock has counted so far remains."""
+    """The ticks that the clock has counted so far remain."""
     key = record.key_of(array)
     time, count, clocks = record._written[key]
     rest = tuple(each for each in clocks if each is not clock)

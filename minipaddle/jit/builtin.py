@@ -120,7 +120,7 @@ def item(x, *args):
 
 
 def of_element(x):
-    """What a 0-D tensor holds, as a number."""
+    """The value of a 0-D tensor, as a number."""
     return as_int(x) if x.spec.dtype.kind in "iu" else number(x)
 
 

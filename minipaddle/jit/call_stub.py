@@ -1,4 +1,4 @@
-"""What the C of a call stub is given (`call_stub.c`), and how it becomes a method of functions."""
+"""The interface of a call stub's C (`call_stub.c`), which becomes a method of functions."""
 
 from __future__ import annotations
 

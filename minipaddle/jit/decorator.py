@@ -15,7 +15,7 @@ from .rebuilding import leaving_tensors
 
 
 class Mode:
-    """What `to_static` takes for `full_graph` where nothing is said."""
+    """The default of `full_graph` for `to_static`."""
 
     full_graph = False
 

@@ -1,4 +1,4 @@
-"""What a saved program leaves out: outputs that are not chosen, and what nothing reads."""
+"""A saved program without the outputs that are not chosen and the values that nothing reads."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Either(Refusing):
         raise note_refusal(Dygraph2StaticException(self.reason))
 
     def _jst_apply(self, function):
-        """What the function gives for the value that there is."""
+        """The result of the function for the present value."""
         sides = [lambda x=x: function(x) for x in (self._jst_left, self._jst_right)]
         if not is_static(self._jst_held):
             return sides[not self._jst_held]()
@@ -97,7 +97,7 @@ for each in BINARY:
 
 
 class Choosing:
-    """What a tracer does besides, as soon as there is a value of two kinds in the trace."""
+    """Further methods of a tracer, as soon as there is a value of two kinds in the trace."""
 
     def apply(self, op, inputs, attrs):
         found = next((x for x in inputs if type(x) is Either), None)

@@ -1,4 +1,4 @@
-"""What a program assumes of Python's objects, and whether it holds at the next call.
+"""Guards: a program's assumptions on Python's objects, checked at the next call.
 
 A read is a place (an attribute, a variable, an item) and its value before the trace. At a call the
 place must hold the same again: of a number or a text the same value; of any other object the same
@@ -26,10 +26,10 @@ CONSTANTS = {int, float, bool, complex, str, bytes, NoneType, range, slice, type
 """Types of values that are compared by value."""
 
 FIELDS = {"array", "record", "stop_gradient"}
-"""What the engine keeps in a tensor, besides names that begin with _."""
+"""The engine's attributes of a tensor, besides names that begin with _."""
 
 DATA = {"name", "persistable", "is_parameter"}
-"""What each tensor has besides, which does not depend on its values."""
+"""Further attributes of each tensor, which do not depend on its values."""
 
 HELD = {set: set, frozenset: set, deque: list, bytearray: bytes}
 """Types of objects whose contents are compared, and what has a copy of these."""
@@ -48,7 +48,7 @@ class Outside(Place):
 
 
 class Stored(Outside):
-    """What a dict holds under a key: the attribute of an object, the variable of a module."""
+    """The value of a dict under a key: the attribute of an object, the variable of a module."""
 
     def __init__(self, store: dict, name, owner, what: str):
         self.store, self.name, self.key = store, name, (what, id(owner), name)
@@ -216,7 +216,7 @@ def show(value) -> str:
 
 
 def kind_of(x: Tensor) -> tuple:
-    """What must be equal for a tensor to take the place of another."""
+    """The properties in which a tensor must equal the one it replaces."""
     array = real_array(x)
     return type(x), array.shape, array.dtype, x.stop_gradient
 
@@ -239,7 +239,7 @@ def take_apart(value) -> tuple[list, object, bool]:
 
 
 class Frozen:
-    """What an object held that can be changed: the numbers of an array, the items of a set."""
+    """The mutable contents of an object: the numbers of an array, the items of a set."""
 
     def __init__(self, x):
         self.kind, self.object = type(x), x
@@ -268,7 +268,7 @@ def is_frozen(x) -> bool:
 
 
 def freeze(x):
-    """What a leaf is compared with: itself, or what it holds now."""
+    """The value that a leaf is compared with: itself, or its contents now."""
     return Frozen(x) if is_frozen(x) else x
 
 
@@ -354,6 +354,6 @@ class Guards:
         return [(g.place.owner, g.last) for g in self.counted if g.place.name == "training"]
 
     def broken(self) -> str:
-        """What does not hold now, in words; "" if everything does."""
+        """The guard that does not hold now, in words; "" if all do."""
         guards = (*self.counted, *self.others)
         return next((str(g) for g in guards if g.holds() is None), "")

@@ -74,7 +74,7 @@ class Before(NamedTuple):
 
 
 def hooked(tracer, x=None, hook=None):
-    """What to register as the hook of x. The program's record of x knows it too, if the region
+    """The hook to register for x. The program's record of x knows it too, if the region
     that is traced computes x; each run registers it on a tensor of the outside. In a region it is
     refused for another tensor than the region's.
     """

@@ -1,4 +1,4 @@
-"""What users exclude from conversion: functions and modules."""
+"""Functions and modules that users exclude from conversion."""
 
 from __future__ import annotations
 

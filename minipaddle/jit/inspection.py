@@ -1,4 +1,4 @@
-"""What a converted function shows: its code, its programs, why each was written; as a method."""
+"""Methods of a converted function that show its code, its programs, why each was written."""
 
 from __future__ import annotations
 

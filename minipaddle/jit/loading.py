@@ -130,7 +130,7 @@ def together(prefix: str) -> tuple[str, bytes, bytes, str]:
 
 
 def stamps(paths: list[str]) -> list:
-    """What changes when a file is replaced, or waits to be."""
+    """The stamp of a file: it changes when the file is replaced, or waits to be."""
     stats = [os.stat(path) if os.path.exists(path) else None for path in paths]
     return [[s and (s.st_ino, s.st_mtime_ns) for s in stats], *map(waiting, paths)]
 
@@ -212,7 +212,7 @@ class TranslatedLayer(Layer):
         return self._methods[method_name].program
 
     def saved(self) -> Saved:
-        """What `jit.save` writes again."""
+        """The model for `jit.save` to write again."""
         states = {
             name: Kept(kind, self._state(name), list(paths))
             for name, (kind, paths, *_) in self._places.items()

@@ -1,4 +1,4 @@
-"""What an object of Python holds: its state, and all objects that it leads to.
+"""The contents of an object of Python: its state, and all objects that it leads to.
 
 `state` gives what a snapshot compares: names, values, and what Python shows only by methods (the
 position of an iterator, the numbers in an array). The classes of libraries and of this package have

@@ -1,4 +1,4 @@
-"""What a function takes from Python once, while it is traced: random numbers of Python and NumPy,
+"""Values taken from Python once, while a function is traced: random numbers of Python and NumPy,
 and items of the iterators among its arguments.
 
 - A seed acts in each call: a run leaves the generator as the trace left it. What is drawn after it
@@ -33,7 +33,7 @@ from .snapshot import DRAW, put_back
 Tracer.given = ()
 """The leaves of the arguments of the function that is traced."""
 Tracer.start = None
-"""What the function can reach, as a Snapshot from the start of the trace."""
+"""The objects that the function can reach, as a Snapshot from the start of the trace."""
 Tracer.spent = ()
 """A guard, if the trace has advanced an iterator."""
 Tracer.seeded = MappingProxyType({})
@@ -104,7 +104,7 @@ class Spent(Guards):
 
 
 def seeding(function):
-    """What is called in place of a function that seeds a generator."""
+    """The callee in place of a function that seeds a generator."""
 
     @wraps(function)
     def seed(*args, **kwargs):

@@ -187,7 +187,7 @@ def trace_whole(call, function, arguments) -> tuple:
 
 
 def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:
-    """What a run leaves in a place that was written and had the same value before the trace."""
+    """The effect of a run on a place that was written and had the same value before the trace."""
     if not isinstance(place, Global) and not reads.is_outside(place.owner):
         return []
     if not isinstance(place, Contents):
@@ -197,7 +197,7 @@ def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:
 
 
 def side_effects(reads: Reads, place: Place, before, after) -> list[SideEffect]:
-    """What each run leaves in a place."""
+    """The effect of each run on a place."""
     kind, what = SideEffect, after
     if isinstance(place, Contents):
         kind, what = grown(before, after)

@@ -74,11 +74,11 @@ def note(value, test, left, right) -> None:
 
 
 def picked(value) -> Picked | None:
-    """What is noted of a value that a condition picked."""
+    """The note on a value that a condition picked."""
     return (current.top.picked or {}).get(id(value))
 
 
 Interpreter.picked = None
-"""What conditions of the traced function picked, by the id of the third object."""
+"""The choices of conditions of the traced function, by the id of the third object."""
 
 CHOICES.append(PickingChoice)

@@ -59,14 +59,14 @@ from .objects import (
 
 PARTS = ("_parameters", "_sub_layers", "_buffers")
 LAYER = ("_parameters", "_sub_layers", "_forward_pre_hooks", "_forward_post_hooks")
-"""What every layer is noted with. A buffer is noted where it is read."""
+"""The attributes noted of every layer. A buffer is noted where it is read."""
 
 UNSURE = {Undefined, MaybeUndefined}
 """Types of what stands where a tensor decides whether there is a value."""
 
 
 class Reads:
-    """What the trace of a function has read outside."""
+    """The outside values that the trace of a function has read."""
 
     def __init__(self, tracer):
         self.tracer = tracer
@@ -259,7 +259,7 @@ class Reads:
     # ---- the end -------------------------------------------------------------------------------
 
     def close(self) -> list[Guards]:
-        """What the program assumes; the outside is as it was before the trace."""
+        """The program's guards; the outside is as it was before the trace."""
         counted, others = [], []
         for place, whole in self.found.values():
             value = place.get()

@@ -23,7 +23,7 @@ def reason(cache: Cache, key: Key, names) -> str:
 
 
 def reason_beside_key(captured) -> str:
-    """What else has changed of all that a program depends on."""
+    """The other changes of all that a program depends on."""
     for guards in captured.guards:
         if text := guards.broken():
             return text

@@ -284,7 +284,7 @@ class Rebuilding:
         return any(map(is_traced, reachable([value], self.contents).values()))
 
     def contents(self, x):
-        """What an object of the trace holds."""
+        """The contents of an object of the trace."""
         kind = type(x)
         if kind in PLAIN or isinstance(x, Tensor | Dim | ModuleType | FrameType | Record):
             return ()
@@ -301,13 +301,13 @@ class Rebuilding:
 
 
 class Apart(tuple):
-    """What an object held that was taken apart."""
+    """The contents of an object that was taken apart."""
 
     __slots__ = ()
 
 
 def apart(held: list, build, kind: type) -> Apart:
-    """What an object holds, as a tuple whose type builds the object from other values."""
+    """The contents of an object, as a tuple whose type builds the object from other values."""
     kind = type(kind.__name__, (Apart,), {"__new__": lambda cls, values: build(values)})
     return tuple.__new__(kind, held)
 

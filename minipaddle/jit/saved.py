@@ -1,4 +1,4 @@
-"""What `jit.save` writes and `jit.load` reads: three files beside each other, no pickle.
+"""The files of `jit.save` and `jit.load`: three, beside each other, no pickle.
 
 `<path>.pdmodel` is text in UTF-8. Its first line is `# minipaddle 2 <sum> <sum> <sum>`: the version
 of the format, and the SHA-256 of all that follows, of the description and of the weights: the model
@@ -134,7 +134,7 @@ def signed(programs: bytes, description: bytes, weights: bytes) -> bytes:
 
 
 def info(saved: Saved) -> dict:
-    """What `.pdiparams.info` says."""
+    """The content of `.pdiparams.info`."""
     return {
         "format": FORMAT,
         "methods": {name: of_method(method) for name, method in saved.methods.items()},

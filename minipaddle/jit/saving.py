@@ -208,7 +208,7 @@ def alike(a: InputSpec, b: InputSpec) -> bool:
 
 
 def last_call(function) -> tuple:
-    """What a converted function was traced with last."""
+    """The arguments that a converted function was traced with last."""
     if not isinstance(function, StaticFunction) or not len(function.cache):
         raise value_error(
             f"jit.save has no program of {getattr(function, '__name__', function)}",
@@ -351,7 +351,7 @@ def states_of(owner, programs: list[Program]) -> dict[str, Kept]:
 
 
 def of_layer(owner) -> dict[int, Kept]:
-    """What a layer has, by its memory: a tensor that stands in two places is one state."""
+    """The tensors of a layer, by their memory: a tensor in two places is one state."""
     found: dict[int, Kept] = {}
     persistent = owner.state_dict(use_hook=False)
     for path, x in owner.to_static_state_dict(use_hook=False).items():

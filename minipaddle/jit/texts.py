@@ -20,7 +20,7 @@ from .reading import ReadArray, no_array_error
 
 CHARACTER = ord("c")
 CONVERSIONS = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii, CHARACTER: chr}
-"""What `!s`, `!r`, `!a` mean, by the number that Python's syntax tree has for them; and `chr`."""
+"""The functions of `!s`, `!r`, `!a`, by their number in Python's syntax tree; and `chr`."""
 
 
 class Text:
@@ -158,7 +158,7 @@ def percent(template: str, values):
 
 
 def replacement(function, conversion: int):
-    """What is called in place of `str` or `repr`."""
+    """The callee in place of `str` or `repr`."""
 
     def convert(*args, **kwargs):
         if len(args) == 1 and not kwargs and is_later(args[0]):

@@ -118,7 +118,7 @@ def model_of_program(program: Program, arrays: dict, opset_version: int = 9, pro
 
 
 def properties(program: Program, saved: Saved) -> dict[str, str]:
-    """What the file says of its weights, by their names: kind and place in the layer; and what the
+    """The weights of the file, by their names: kind and place in the layer; and what the
     program assumes of sizes.
     """
     found = {

@@ -122,7 +122,7 @@ def inexact(x: Scalar) -> Scalar:
 
 
 class Module:
-    """What formulas get in place of the array module."""
+    """The object that formulas get in place of the array module."""
 
     name = "onnx"
     inf, nan, pi = math.inf, math.nan, math.pi
@@ -280,7 +280,7 @@ CLIPS = {
 
 
 def spec_like(x):
-    """What `Elementwise.dtypes` asks for an operand."""
+    """The answer to `Elementwise.dtypes` for an operand."""
     return Spec(x.shape or (), x.dtype) if isinstance(x, Value) else x
 
 

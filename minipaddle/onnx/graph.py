@@ -37,7 +37,7 @@ SMALLEST = 18
 
 @cache
 def schema(kind: str, opset: int):
-    """What the library knows of an operator in an opset, or in the first one that has it."""
+    """The schema of an operator in an opset, or in the first one that has it."""
     defs = library().defs
     if defs.has(kind, max_inclusive_version=opset):
         return defs.get_schema(kind, max_inclusive_version=opset)
@@ -92,7 +92,7 @@ class Value:
 
 
 class Main:
-    """What a graph and its subgraphs share."""
+    """The state that a graph and its subgraphs share."""
 
     def __init__(self):
         self.taken: set[str] = set()

@@ -64,7 +64,7 @@ def tensors(graph):
 
 
 def described(tensor) -> dict[str, str]:
-    """What a tensor says of its external data."""
+    """The description of a tensor's external data."""
     return {entry.key: entry.value for entry in tensor.external_data}
 
 

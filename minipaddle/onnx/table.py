@@ -1,4 +1,4 @@
-"""What operators are in ONNX, and what ONNX's operators mean: two tables, by their names.
+"""Our operators in ONNX, and ONNX's in ours: two tables, by their names.
 
 A form writes a record: `form(g, *inputs, **attributes)` gets values of the graph (Python numbers as
 they are) and the attributes of the record, which is `g.record`. It returns the record's value, a
@@ -32,7 +32,7 @@ LAST = numpy.iinfo(numpy.int64).max
 
 
 class Node(NamedTuple):
-    """What a function may ask about the node it reads."""
+    """The node that a function reads."""
 
     kind: str
     opset: int

@@ -167,14 +167,14 @@ def find_checks(record: Record) -> list[tuple[Record, int]]:
 
 
 def origin(index: Record) -> Record:
-    """What a reshaped index was before."""
+    """The index before it was reshaped."""
     while index.op in (after, reshape):
         index = index.inputs[0]
     return index
 
 
 def records_needed_since(first: int, record: Record, number: dict[Record, int]) -> set[Record]:
-    """What a record is computed from by records from number `first` on, and itself."""
+    """The records from number `first` on that a record is computed from, and itself."""
     todo, found = [record], set()
     while todo:
         r = todo.pop()

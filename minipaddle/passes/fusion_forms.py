@@ -14,7 +14,7 @@ from ..engine.passes.fusion_groups import RECOGNIZERS, is_nest
 
 
 class Forms:
-    """What records look like without their names: groups of equal form make equal nests.
+    """The form of records, without their names: groups of equal form make equal nests.
 
     `numbers` and the count outlive a program; what has sizes that only a run knows is its own.
     """

@@ -56,7 +56,7 @@ def fits(record: Record, inputs: list[Record]) -> bool:
 
 
 def spec_or_number(record: Record):
-    """What `Elementwise.dtypes` asks for an operand."""
+    """The answer to `Elementwise.dtypes` for an operand."""
     return record.attrs["value"] if record.op is NUMBER else record.spec
 
 

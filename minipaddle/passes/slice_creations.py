@@ -21,7 +21,7 @@ Bounds = list[tuple[int, int]]
 
 
 def bounds_of(shape: tuple, index: tuple) -> Bounds | None:
-    """What a slice keeps of each axis; None if that is no range of rows."""
+    """The rows that a slice keeps of each axis; None if they are no range."""
     found = [(0, n) for n in shape]
     for d, k in enumerate(index):
         if type(k) is not tuple or k[2] not in (None, 1) or type(shape[d]) is not int:
@@ -31,7 +31,7 @@ def bounds_of(shape: tuple, index: tuple) -> Bounds | None:
 
 
 def bounds_of_input(record: Record, x: Record, bounds: Bounds) -> Bounds | None:
-    """What a record with these bounds takes of an input; None if that is no range of rows."""
+    """The rows of an input that a record with these bounds takes; None if they are no range."""
     if x.op is NUMBER:
         return []
     if record.op is reshape:
@@ -76,7 +76,7 @@ def create(record: Record, bounds: Bounds):
 
 
 def of_slice(record: Record, x):
-    """What a slice keeps, created in its size."""
+    """The creation of the slice alone."""
     source, bounds = made_by(x), bounds_of(x.spec.shape, record.attrs["index"])
     if source is None or not depends_on_place(source, bounds):
         return None

@@ -132,7 +132,7 @@ def allow_connections(most: int) -> int:
 
 
 def parse_text(text: str) -> tuple[str, str, str]:
-    """What argparse reads NAME=FOLDER:MODEL with."""
+    """The argparse type of NAME=FOLDER:MODEL."""
     name, _, place = text.partition("=")
     folder, _, model = place.rpartition(":")
     if not (name and folder and model):
@@ -153,7 +153,7 @@ def writer_of(folder: str, model: str, slots: int, limit: float):
 
 
 def seconds(text: str) -> float:
-    """What argparse reads a time with."""
+    """The argparse type of a time."""
     with suppress(ValueError):
         if 0 <= float(text) <= 1e6:
             return float(text)
@@ -161,7 +161,7 @@ def seconds(text: str) -> float:
 
 
 def at_least(least: int):
-    """What argparse reads a whole number with."""
+    """The argparse type of a whole number."""
 
     def number(text: str) -> int:
         if not text.isdigit() or int(text) < least:

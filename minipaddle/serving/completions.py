@@ -57,7 +57,7 @@ class Asked(NamedTuple):
 
 
 def read_request(data: dict, writer: Writer) -> Asked:
-    """What a body asks for; its texts count as open from now on. Raises BadRequest or Refused for
+    """The request in a body; its texts count as open from now on. Raises BadRequest or Refused for
     what it may not ask for.
     """
     own = {"prompt": texts(1024, writer.context - 1), "max_tokens": whole(1, writer.context, 16)}
@@ -93,7 +93,7 @@ class Stopper:
         self.stop, self.held = stop, ""
 
     def add(self, text: str) -> tuple[str, bool]:
-        """What may be shown now, and whether the text ends here."""
+        """The text that may be shown now, and whether it ends here."""
         self.held += text
         found = [at for s in self.stop if (at := self.held.find(s)) >= 0]
         if found:
@@ -224,7 +224,7 @@ def usage(requests: list[Request]) -> dict:
 
 
 def problem(error: Exception) -> dict:
-    """What a client is told of the error that ended a text."""
+    """The words to a client about the error that ended a text."""
     return layout(getattr(error, "status", 500), without_places(error))
 
 

@@ -1,4 +1,4 @@
-"""What a client may say: each object of JSON is read through a table of its parameters.
+"""The parameters of requests: each object of JSON is read through a table of them.
 
 A table gives each name a `Parameter`: what it takes, in words and as a test, and what holds without
 it. So a value of the wrong type or range is refused wherever it stands, before anything is computed
@@ -16,7 +16,7 @@ MOST = 2**63 - 1
 
 
 class BadRequest(ValueError):
-    """What is wrong with a request, for its author."""
+    """The fault of a request, for its author."""
 
     status = 400
 

@@ -60,7 +60,7 @@ OF_OUTPUT = {
     "binary_data": truth(None), "classification": unsupported(whole(0), 0),
     "shared_memory_region": unsupported(text(), ""),
 }  # fmt: skip
-"""What an object may say in its `parameters`; the protocol lets clients send others, too."""
+"""The `parameters` that an object may have; the protocol lets clients send others, too."""
 
 
 class Limits(NamedTuple):
@@ -219,7 +219,7 @@ def from_bytes(rest: memoryview, at: int, size: int, name: str, shape, dtype) ->
 
 
 def parameters_of(given: dict, table: dict) -> dict:
-    """What an input or output says in its `parameters`."""
+    """The `parameters` of an input or output."""
     name = given["name"]
     mine = read(given, {"parameters": mapping()}, name, closed=False)
     return read(mine["parameters"], table, name, closed=False)

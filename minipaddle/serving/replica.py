@@ -21,7 +21,7 @@ KEPT = 64
 
 
 class ServedModel:
-    """What the server needs of a model: specs, whether requests may share a run, replicas.
+    """The interface of a model to the server: specs, whether requests may share a run, replicas.
 
     model: `inference.Model`, or an object with its inputs, outputs, batch, check and binding
     """

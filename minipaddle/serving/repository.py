@@ -83,7 +83,7 @@ OPTIONS = {
     "buckets": wholes(1, 2**20), "queue": whole(1, 2**20), "workers": whole(1, 1024),
     "threads": whole(1, 1024), "rounds": whole(1), "run_limit": number(0, 1e6),
 }  # fmt: skip
-"""What config.json may say."""
+"""The entries of config.json."""
 
 
 def read_options(path: Path, defaults: Options) -> Options:

@@ -30,7 +30,7 @@ class Costs(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What became of the requests: seconds of the answered ones, numbers of the others."""
+    """The outcome of the requests: seconds of the answered ones, numbers of the others."""
 
     latencies: list[float]
     refused: int
@@ -53,7 +53,7 @@ def simulate(
     arrivals: Iterable[float], policy: Policy, costs: Costs, *, workers: int = 1,
     timeout: float = math.inf, rows: int = 1,
 ) -> Outcome:  # fmt: skip
-    """What a server does with requests that arrive at these times.
+    """The outcome of requests that arrive at these times.
 
     >>> from minipaddle.serving.batcher import Policy
     >>> from minipaddle.serving.simulator import Costs, simulate

@@ -137,7 +137,7 @@ class Writer:
                 self.calls.put(end)
 
     async def next_of(self, events: asyncio.Queue) -> tuple:
-        """What comes next. Raises Refused if nothing can come, for a step does not end."""
+        """The next tokens. Raises Refused if nothing can come, for a step does not end."""
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(self.limit / 4, 0.01)):

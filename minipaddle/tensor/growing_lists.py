@@ -30,7 +30,7 @@ PENDING = type("Pending", (), {"spec": "known when it ends"})()
 
 
 class Refusing:
-    """What stands for a value that only a run knows: `refuse` raises the error for using it."""
+    """A placeholder for a value that only a run knows: `refuse` raises the error for using it."""
 
     def use(self, *args):
         self.refuse()
@@ -74,7 +74,7 @@ NUMBERS: dict = {}
 
 
 def kind_of_rest(items) -> type:
-    """What stands in a list for items like these."""
+    """The placeholder in a list for items like these."""
     kinds = {*NUMBERS, RestOfNumbers, bool, int, float}
     numbers = all(type(x) in kinds for x in items)
     return RestOfNumbers if numbers else Rest
@@ -172,7 +172,7 @@ class GrowingLoop(looping.Loop):
         return last[:n]
 
     def build_rests(self, last, before) -> dict:
-        """What the iterations appended, by place: for each new item a stack over all iterations.
+        """The items that iterations appended: for each new item a stack over all iterations.
 
         The loop gives each item as it was before an iteration: the last one is added here.
         """

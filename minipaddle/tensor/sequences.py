@@ -1,4 +1,4 @@
-"""What a loop can run over if only the program knows the number of iterations."""
+"""Sequences for loops whose trip count only the program knows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search found, to look at."""
+"""The result of a search, to look at."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

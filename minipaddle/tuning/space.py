@@ -51,7 +51,7 @@ class Space:
 
     @property
     def default(self) -> dict:
-        """What the rules choose."""
+        """The choices of the rules."""
         return self.point()
 
     def sample(self, rng) -> dict:

@@ -1,4 +1,4 @@
-"""What is tuned: a native program, the arrays it runs on, and how long its kernels take there."""
+"""The target of a search: a native program, its arrays, and the seconds of its kernels."""
 
 from typing import NamedTuple
 

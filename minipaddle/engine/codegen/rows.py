@@ -82,7 +82,7 @@ class Rows:
         w.known.update({f.node: f.result(totals.get(f), element) for f in folds})
 
     def body(self, folds, outputs, buffers) -> None:
-        """What is done with one element."""
+        """The statements for one element."""
         w, memo = self.w, {}
         targets = w.stores(outputs, memo)
         targets += [(t, w.text(n, memo), wide(n.dtype)) for n, t in buffers.items()]

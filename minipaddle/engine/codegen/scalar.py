@@ -291,7 +291,7 @@ def stored(x: Text, dtype) -> Text:
 
 
 def spec_like(x):
-    """What `Elementwise.dtypes` asks for an operand."""
+    """The answer to `Elementwise.dtypes` for an operand."""
     return Spec((), x.dtype) if isinstance(x, Text) else x
 
 

@@ -144,7 +144,7 @@ def write_kernel(record: Record, name: str) -> Kernel:
 
 
 def signature_of(kernel: Kernel) -> str:
-    """What identifies a kernel for tuning: its text without a schedule, and without the names of
+    """The identity of a kernel for tuning: its text without a schedule, and without the names of
     the kernel and of its parameters, which come from the user's program.
     """
     texts = without_names(kernel.source, kernel.name), *kernel.helpers

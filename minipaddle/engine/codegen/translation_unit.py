@@ -17,7 +17,7 @@ from .kernel import BFLOAT16, C_TYPES, FLOAT16, POINTERS, read_template
 from .scalar import PAIRED, PLAIN
 
 HEADERS = read_template("headers.c", __file__)
-"""What files need of C's headers. (Reading these takes as long as starting the compiler.)"""
+"""The declarations of C's headers that files need. (Reading headers takes a while.)"""
 
 INTEGERS = Template(read_template("integers.c", __file__))
 
@@ -99,7 +99,7 @@ def declarations(words: set[str] | None) -> list[str]:
 
 @cache
 def sections() -> list[tuple]:
-    """What a file may begin with, in order: (names, text, a function that completes the text). A
+    """The beginnings of a file, in order: (names, text, a function that completes the text). A
     file that uses one of the names needs the text.
     """
     texts = [({"expf"}, EXPONENTIAL), ({"erff"}, ERROR_FUNCTION), ({"exp"}, LONG_EXPONENTIAL)]

@@ -21,7 +21,7 @@ from .kernel_schedule import pick
 from .scalar import PAIRED, PLAIN, C, Text, bare, formula, literal, read, statements, stored, wide
 
 FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
-"""What a variable cannot be called: formulas call these."""
+"""Names that a variable cannot have: formulas call these."""
 
 PARALLEL = 32768
 """Fewest elements for several threads to pay."""

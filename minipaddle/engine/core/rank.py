@@ -65,7 +65,7 @@ def hash_64(*things) -> int:
 
 
 class Cause:
-    """What an array in pieces is made by, or collectives serve, those in its `with`: an operator.
+    """The operator that makes an array in pieces, or that the collectives in its `with` serve.
 
     `number` stands for it, for all on which it depends, and for the values of these: the same in
     all ranks. A collective of ranks with other numbers fails in all; its error has the text that

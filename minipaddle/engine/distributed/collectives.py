@@ -1,4 +1,4 @@
-"""What each rank gets from a collective, when the arrays of all ranks lie in one memory."""
+"""The results of collectives, when the arrays of all ranks lie in one memory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Call(NamedTuple):
 
 
 def why(cause: Cause) -> str:
-    """What is said of a cause after a call."""
+    """The words for a cause after a call."""
     return f" for {cause}" if cause.number else ""
 
 

@@ -1,4 +1,4 @@
-"""What every kind of process group can do: one interface, whatever carries the bytes.
+"""The interface of every kind of process group, whatever carries the bytes.
 
 A *rank* is one of several workers that run the same program on data of their own. A group numbers
 its ranks from 0; a *collective* is an operation that all of them take part in, in the same order.

@@ -70,7 +70,7 @@ class Tracer(Eager):
 
     @cached_property
     def assumptions(self) -> dims.Assumptions:
-        """What the program assumes of sizes; created when somebody asks about an open one."""
+        """The program's assumptions on sizes; created when somebody asks about an open one."""
         guards, outer = self.root.program.guards, self.below.assumptions
         return dims.Assumptions(guards, self.note_decision, outer)
 
@@ -237,7 +237,7 @@ class Tracer(Eager):
         return x
 
     def hooked(self, x=None, hook=None):
-        """What to register as the hook of x; refuse it in a region, whose tape ends with it."""
+        """The hook to register for x; refuse it in a region, whose tape ends with it."""
         if self.builder is not self.root:
             raise unsupported(
                 "a hook is registered inside a branch or a loop that depends on a tensor",

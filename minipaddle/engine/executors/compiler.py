@@ -78,7 +78,7 @@ def described(command: tuple[str, ...], version: str) -> Compiler:
 
 
 COMMANDS = [("gcc",), ("clang",)]
-"""What is tried unless `MINIPADDLE_CC` names another; `minipaddle.executors` adds zig's."""
+"""The commands to try unless `MINIPADDLE_CC` names another; `minipaddle.executors` adds zig's."""
 
 DESCRIBED: list[Callable] = [described]
 """The last one describes what answers. `minipaddle.executors` has one that knows GCC better."""

@@ -29,7 +29,7 @@ from .tree import containers, flatten, reachable
 
 
 def contents(x):
-    """What an object holds; of a module what a function names."""
+    """The contents of an object; of a module those that a function names."""
     if isinstance(x, FunctionType):
         names = x.__globals__.keys() & set(x.__code__.co_names)
         return [*(x.__closure__ or ()), *(x.__globals__[name] for name in names)]
@@ -47,7 +47,7 @@ class Aliasing:
     """The engine's rule: code that is not converted changes nothing that outlives a region."""
 
     def snapshot(self, functions):
-        """What objects hold that functions can reach; None: what is not converted is trusted."""
+        """The contents of objects that functions can reach; None: unconverted code is trusted."""
 
     def note_changes(self, journal, changes: list) -> None:
         """Objects hold something else after a region whose writes were undone."""

@@ -15,7 +15,7 @@ from .transpile import transpile
 
 @slot("jit.runtime.call")
 def call(function):
-    """What to call instead of `function`: a function converted, anything else itself."""
+    """The callee in place of `function`: a function converted, anything else itself."""
     kind = type(function)
     for check in CHECKS if len(current.top.journals) > 1 else ():
         check(function)
@@ -40,7 +40,7 @@ def call(function):
 
 
 TABLE: dict = {}
-"""What is called in place of a builtin while a program is traced, by the builtin."""
+"""The callee in place of a builtin while a program is traced, by the builtin."""
 
 SPECIAL: dict = {}
 """By type of a callable object: a function that gives what is called in its place."""
@@ -66,7 +66,7 @@ def converted(function: FunctionType) -> FunctionType:
 
 
 def builtin(function):
-    """What to call for a builtin; the journal notes a container before a method changes it."""
+    """The callee for a builtin; the journal notes a container before a method changes it."""
     owner = function.__self__
     if type(owner) in CONTAINERS:
         if function.__name__ not in READING:
@@ -87,7 +87,7 @@ READING |= {"issubset", "issuperset", "items", "keys", "symmetric_difference", "
 
 
 def constructing(kind: type):
-    """What to call for a class: the user's `__init__` is converted."""
+    """The callee for a class: the user's `__init__` is converted."""
     if kind in TABLE:
         return TABLE[kind]
     init = kind.__init__

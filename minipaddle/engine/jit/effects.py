@@ -1,4 +1,4 @@
-"""What a program checks when it runs: conditions under which it raises an error of Python."""
+"""The checks of a program: conditions under which a run raises an error of Python."""
 
 from __future__ import annotations
 

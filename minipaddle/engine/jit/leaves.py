@@ -1,4 +1,4 @@
-"""What becomes of the values in a branch or a loop: tensors and numbers become values of the
+"""The values in a branch or a loop: tensors and numbers become values of the
 program; anything else must stay what it is.
 """
 

@@ -1,4 +1,4 @@
-"""What a piece of code does with names: which it reads, binds, leaves undefined, still needs.
+"""The names in a piece of code: those it reads, binds, leaves undefined, still needs.
 
 Everything here is about one function's own names. A nested function, a lambda, a class and a
 comprehension have scopes of their own: seen from outside, they read what is free in them.
@@ -69,7 +69,7 @@ class Names(Visitor):
         self.function(node, [], [node.body])
 
     def function(self, node, outside, body):
-        """What stands at the definition is read now; what is free in the body, later."""
+        """Names at the definition are read now, free variables of the body later."""
         a = node.args
         params = parameters(a)
         hints = [p.annotation for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.annotation]
@@ -156,13 +156,13 @@ class Liveness:
 
     @slot("jit.live.block")
     def block(self, statements, live: set) -> set:
-        """What is needed before these statements, when `live` is needed after them."""
+        """The names needed before these statements, when `live` is needed after them."""
         for statement in reversed(statements):
             live = self.before(statement, live)
         return live
 
     def before(self, statement, live: set) -> set:
-        """What is needed before one statement."""
+        """The names needed before one statement."""
         visit = getattr(self, type(statement).__name__, self.plain)
         return visit(statement, live | self.always) | self.always
 
@@ -271,7 +271,7 @@ class Definedness(ast.NodeVisitor):
 
     @slot("jit.known.block")
     def block(self, statements, known):
-        """What is bound for certain after these statements, when `known` is before them."""
+        """The names bound for certain after these statements, when `known` is before them."""
         for statement in statements:
             if known is self.EVERYTHING:
                 break
@@ -320,7 +320,7 @@ class Definedness(ast.NodeVisitor):
 
     @slot("jit.known.both")
     def both(self, *paths):
-        """What is known where paths join."""
+        """The names bound for certain where paths join."""
         paths = [path for path in paths if path is not self.EVERYTHING]
         return set.intersection(*paths) if paths else self.EVERYTHING
 

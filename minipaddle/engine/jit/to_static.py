@@ -167,7 +167,7 @@ class StaticFunction:
     # ---- its programs ------------------------------------------------------------------------
 
     def cached_programs(self) -> list:
-        """What is in the cache, the program written last at the end."""
+        """The captured functions in the cache, the last one at the end."""
         found = [each for entries in self.cache.entries.values() for each in entries]
         return sorted(found, key=lambda captured: captured.number)
 

@@ -38,7 +38,7 @@ FUTURE = reduce(or_, (getattr(__future__, name).compiler_flag
 
 
 class Converted(NamedTuple):
-    """What is kept of a conversion: the code, and the tree it was compiled from."""
+    """The result of a conversion: the code, and the tree it was compiled from."""
 
     code: CodeType
     tree: ast.AST

@@ -32,7 +32,7 @@ def fields_of(sorts: set[str]) -> dict[type, tuple[str, ...]]:
 STATEMENTS = {"mod", "stmt", "excepthandler", "match_case"}
 EXPRESSIONS = {"expr", "pattern", "comprehension", "arguments", "arg", "keyword", "alias"}
 BODIES = fields_of(STATEMENTS)
-"""What holds statements."""
+"""The nodes that hold statements."""
 INSIDE = fields_of(STATEMENTS | EXPRESSIONS | {"withitem", "type_param"})
 
 
@@ -139,7 +139,7 @@ class Rewriter(ByKind, ast.NodeTransformer):
         return node
 
     def visit_list(self, nodes: list) -> list:
-        """What stands for the nodes of a list: for each a node, several, or none (None)."""
+        """The replacements of the nodes of a list: for each a node, several, or none (None)."""
         methods, found = self.methods, []
         for node in nodes:
             method = methods[type(node)]

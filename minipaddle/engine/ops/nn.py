@@ -1,4 +1,4 @@
-"""What neural networks use most, each as one operator: softmax and cross-entropy.
+"""Softmax and cross-entropy, each as one operator.
 
 They could be composed of smaller operators; as one they cost one dispatch and fewer passes.
 """

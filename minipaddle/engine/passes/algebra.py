@@ -80,7 +80,7 @@ OTHERS: list[Rule] = []
 """Further rules; `minipaddle.passes` adds some."""
 
 BEFORE: list[Callable[[Program], Program]] = []
-"""What is done before rules are applied; `minipaddle.passes` adds something."""
+"""Functions that run before rules are applied; `minipaddle.passes` adds one."""
 
 
 @program_pass("algebra", looks_for=[rule.op for rule in (*numbers(), *transposes())])

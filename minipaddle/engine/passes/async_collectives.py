@@ -102,7 +102,7 @@ def place_of(record: Record) -> tuple | None:
 
 
 def kind_of(record: Record) -> tuple:
-    """What collectives that travel together have in common."""
+    """The key of a bucket: collectives that travel together have it in common."""
     return record.op.name, record.attrs.get("op"), record.dtype, record.attrs["group"]
 
 

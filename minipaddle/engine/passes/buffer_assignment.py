@@ -1,4 +1,4 @@
-"""What the memory planner decides: the location of each value, the copies, and the totals."""
+"""The result of the memory planner: the location of each value, the copies, and the totals."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def uniform(array) -> bool:
 
 
 FOLDERS: dict[bool, type[Folder]] = {False: Folder, True: Folder}
-"""What folds, by whether states are frozen: `minipaddle.passes` has one for these."""
+"""The folder, by whether states are frozen: `minipaddle.passes` has one for these."""
 
 
 @program_pass("folding", looks_for=["known values"], frozen=(False,))

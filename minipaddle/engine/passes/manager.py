@@ -57,7 +57,7 @@ class Snapshot(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What can be counted of a program's cost."""
+    """The costs of a program that can be counted."""
 
     records: int
     kernels: int  # records that compute something: views do not
@@ -155,7 +155,7 @@ def run_pass(name: str, program: Program, chosen: Mapping, found: set) -> Progra
 
 
 def survey(program: Program) -> set:
-    """What passes may look for in a program and its regions: operators, and these facts.
+    """The operators of a program and its regions, and these facts; passes look for them.
 
     - "composites": an operator whose body is written in operators
     - "contractions": an operator of that kind

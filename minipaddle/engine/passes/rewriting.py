@@ -56,7 +56,7 @@ class Rewriter(Builder):
         return with_results(self.old, self.program, self.now)
 
     def write(self, record: Record) -> None:
-        """What stands for a record, or the record itself."""
+        """The replacement of a record, or the record itself."""
         inputs = [self.now.get(r, r) for r in record.inputs]
         if record.op is ITEM and isinstance(inputs[0], tuple):
             self.put(record, inputs[0][record.attrs["k"]])

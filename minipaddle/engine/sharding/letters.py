@@ -62,7 +62,7 @@ class Rule:
 
 
 JOINS = {"sum": operator.add, "max": max, "min": min, "prod": operator.mul}
-"""What a reduction over ranks does to the terms of two."""
+"""How a reduction over ranks combines two terms."""
 
 
 @cache

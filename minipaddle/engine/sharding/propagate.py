@@ -81,7 +81,7 @@ def letters_to_cut(rule: Rule, specs, placed, axis: int) -> list[Letter]:
 
 @slot("sharding.candidates")
 def candidates(rule: Rule, specs, placed, axis: int) -> list:
-    """What an axis of the mesh may do: cut a letter, keep terms, or None: nothing. An operator of
+    """The choices of a mesh axis: cut a letter, keep terms, or None: nothing. An operator of
     one input keeps terms rather than join them: who comes next may scatter or add them.
     """
     kept = []

@@ -18,7 +18,7 @@ from ..sequences import repeat_items
 
 COLLECT = "_jst.collect(iterable, lambda _jst_items: part)"
 STAYS = ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom
-"""What a function of its own would bind or do elsewhere."""
+"""Nodes that would bind or act elsewhere in a function of their own."""
 
 
 @slot("jit.comprehensions")

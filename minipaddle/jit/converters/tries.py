@@ -52,7 +52,7 @@ def trying(kinds):
 
 
 def caught(kinds):
-    """What a handler of `kinds` catches; nothing of the user's once the trace is refused."""
+    """The errors that a handler catches; none of the user's once the trace is refused."""
     return () if current.top.refusal and not inside(sys._getframe(1)) else kinds
 
 

@@ -127,7 +127,7 @@ def dropout3d(x, p=0.5, training=True, data_format="NCDHW", name=None):
 
 
 SELU_LIMIT = -1.7580993408473766
-"""What SELU tends to at minus infinity, -scale · alpha: the value alpha dropout drops to."""
+"""The limit of SELU at minus infinity, -scale · alpha: alpha dropout drops to this value."""
 
 
 def alpha_dropout(x, p=0.5, training=True, name=None):

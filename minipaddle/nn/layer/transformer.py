@@ -27,7 +27,7 @@ _convert_param_attr_to_list = spread  # programs import this name
 
 
 class Block(Layer):
-    """What encoder and decoder layers share: attentions, two linear maps, and around each of these
+    """The base of encoder and decoder layers: attentions, two linear maps, and around each of these
     branches dropout, a residual connection and layer norm.
     """
 

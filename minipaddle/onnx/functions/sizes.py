@@ -1,4 +1,4 @@
-"""What may be done with vectors in which there are sizes that only a run knows."""
+"""Operations on vectors of sizes that only a run knows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SIZES = {
     "ReduceProd": lambda x, axes=None, keepdims=1, noop_with_empty_axes=0: one(prod(x), keepdims),
     "ReduceSum": lambda x, axes=None, keepdims=1, noop_with_empty_axes=0: one(sum(x), keepdims),
 }  # fmt: skip
-"""What may be done with vectors in which there are sizes that only a run knows."""
+"""Operations on vectors of sizes that only a run knows."""
 
 
 def one(n, keepdims: int) -> numpy.ndarray:

@@ -1,4 +1,4 @@
-"""What turns Python's constructs into calls of the runtime, one converter per construct, in order.
+"""The converters: each turns one construct of Python into calls of the runtime; in order.
 
 A converter is a function `convert(tree, context) -> tree` and a slot, `jit.<name>`. The first ones
 bring the code into a simple form (no decorators, no jumps), then control flow becomes functions,
@@ -44,6 +44,6 @@ def insert(*converters, before=None) -> None:
 
 
 class Context(NamedTuple):
-    """What converters know besides the tree."""
+    """The facts that converters know besides the tree."""
 
     owner: str | None = None  # the class around the function

@@ -1,4 +1,4 @@
-"""What the converters of control flow share: a block of statements becomes a function."""
+"""A block of statements becomes a function: the base of the converters of control flow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Blocks(Rewriter):
         return node
 
     def visit_ClassDef(self, node):
-        """What stands in the body of a class itself stays Python: its names cannot be shared."""
+        """The body of a class itself stays Python: its names cannot be shared."""
         node.body = [self.visit(n) if isinstance(n, ast.FunctionDef) else n for n in node.body]
         return node
 

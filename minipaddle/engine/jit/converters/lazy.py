@@ -1,4 +1,4 @@
-"""What the converters of expressions share: whether a part may be evaluated in a lambda."""
+"""Whether a part of an expression may be evaluated in a lambda: converters ask it."""
 
 from __future__ import annotations
 
