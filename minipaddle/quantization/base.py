@@ -41,3 +41,18 @@ class BaseObserver(BaseQuanter, ABC):
     @abstractmethod
     def cal_thresholds(self):
         """Compute the scales from all that was seen."""
+
+
+class SymmetricQuanter(BaseQuanter):
+    """A quanter of `_bits` bits, with scales along `_axis`, that needs no zero points."""
+
+    _axis = -1
+
+    def zero_points(self):
+        return None
+
+    def quant_axis(self):
+        return self._axis
+
+    def bit_length(self):
+        return self._bits

@@ -1,5 +1,6 @@
 """Factories: a kind of observer or quanter with its arguments, one of which each layer gets."""
 
+import inspect
 import sys
 
 
@@ -28,6 +29,19 @@ class QuanterFactory:
 
 
 ObserverFactory = QuanterFactory
+
+
+class FactoryOfKind(QuanterFactory):
+    """A factory that takes the arguments of its `kind` and shows the defaults, too."""
+
+    def __init_subclass__(cls):
+        _, *rest = inspect.signature(cls.kind).parameters.values()  # without the layer
+        cls.__signature__ = inspect.Signature(rest)
+
+    def __init__(self, *args, **kwargs):
+        given = self.__signature__.bind(*args, **kwargs)
+        given.apply_defaults()
+        super().__init__(**given.arguments)
 
 
 def quanter(class_name):

@@ -10,8 +10,8 @@ from ..core.prelude import Recording, creation, dt, e, indexing, maximum, reduct
 from ..engine.ops.elementwise import minimum
 from ..nn.quant.weight_only import group_scales
 from ..ops.quantization import width
-from .base import BaseObserver
-from .factory import ObserverFactory
+from .base import BaseObserver, SymmetricQuanter
+from .factory import FactoryOfKind
 from .quanters import LEAST, channel_scales, largest, moving_average, output_axis
 from .thresholds import kl_threshold, mse_threshold, percentile_threshold
 
@@ -20,14 +20,14 @@ UNSEEN = -1.0
 """A magnitude before any was seen."""
 
 
-class Observer(BaseObserver):
+class Observer(SymmetricQuanter, BaseObserver):
     """The base of the observers here. A subclass defines `look`, which writes into its buffers, and
     `threshold`, the magnitude to clip at, which is negative while nothing was seen.
     """
 
     def __init__(self, layer, quant_bits=8):
         super().__init__()
-        self._quant_bits, self._axis = quant_bits, -1
+        self._bits = quant_bits
 
     def keep(self, **values) -> None:
         """Buffers with their first values."""
@@ -45,15 +45,6 @@ class Observer(BaseObserver):
 
     def cal_thresholds(self):
         """The scales are computed whenever they are asked for."""
-
-    def zero_points(self):
-        return None
-
-    def quant_axis(self):
-        return self._axis
-
-    def bit_length(self):
-        return self._quant_bits
 
 
 class AbsmaxObserverLayer(Observer):
@@ -119,10 +110,10 @@ class MinMaxObserverLayer(Observer):
 
     def threshold(self):
         seen = self._count.item()
-        return zero_point(self._low, self._high, self._quant_bits)[0] if seen else None
+        return zero_point(self._low, self._high, self._bits)[0] if seen else None
 
     def zero_points(self):
-        return zero_point(self._low, self._high, self._quant_bits)[1]
+        return zero_point(self._low, self._high, self._bits)[1]
 
 
 class HistogramObserver(Observer):
@@ -140,11 +131,11 @@ class HistogramObserver(Observer):
         middles = creation.arange(size=self._bins, dtype=FLOAT) + 0.5
         middles = middles * (maximum(self._limit, LEAST) / self._bins)
         x = reshape(e.abs(x), shape=(x.spec.size,))
-        before = self.counted(self._counts, middles, limit)
-        self._counts.become(before + self.counted(x * 0.0 + 1.0, x, limit))
+        before = self.count(self._counts, middles, limit)
+        self._counts.become(before + self.count(x * 0.0 + 1.0, x, limit))
         self._limit.become(limit)
 
-    def counted(self, weights, x, limit):
+    def count(self, weights, x, limit):
         """The weights of magnitudes x, added up in bins."""
         at = minimum((x / limit * self._bins).floor(), self._bins - 1.0).astype("int64")
         return indexing.scatter_sum(weights, at, shape=(self._bins,), axis=0)
@@ -152,7 +143,7 @@ class HistogramObserver(Observer):
     def threshold(self):
         if self._limit.item() < 0:
             return None
-        levels = width(self._quant_bits)["high"] + 1
+        levels = width(self._bits)["high"] + 1
         return self._limit * (self.bins(self._counts.numpy(), levels) / self._bins)
 
 
@@ -212,7 +203,7 @@ class GroupWiseWeightObserverLayer(OfWeight):
 # ---- factories -------------------------------------------------------------------------------
 
 
-class AbsmaxObserver(ObserverFactory):
+class AbsmaxObserver(FactoryOfKind):
     """The scale is the largest magnitude of all.
 
     >>> from minipaddle.quantization.observers import AbsmaxObserver
@@ -224,29 +215,20 @@ class AbsmaxObserver(ObserverFactory):
 
     kind = AbsmaxObserverLayer
 
-    def __init__(self, quant_bits=8):
-        super().__init__(quant_bits=quant_bits)
 
-
-class AVGObserver(ObserverFactory):
+class AVGObserver(FactoryOfKind):
     """The scale is the mean, over batches, of the largest magnitude."""
 
     kind = AVGObserverLayer
 
-    def __init__(self, quant_bits=8):
-        super().__init__(quant_bits=quant_bits)
 
-
-class MovingAverageAbsmaxObserver(ObserverFactory):
+class MovingAverageAbsmaxObserver(FactoryOfKind):
     """The scale is a mean of the largest magnitudes in which older batches count less and less."""
 
     kind = MovingAverageAbsmaxObserverLayer
 
-    def __init__(self, quant_bits=8, moving_rate=0.9):
-        super().__init__(quant_bits=quant_bits, moving_rate=moving_rate)
 
-
-class MinMaxObserver(ObserverFactory):
+class MinMaxObserver(FactoryOfKind):
     """Whole numbers for the range from the least value to the largest, with a zero point.
 
     For values of one sign, as after a ReLU, steps are half as large as with `AbsmaxObserver`.
@@ -254,47 +236,32 @@ class MinMaxObserver(ObserverFactory):
 
     kind = MinMaxObserverLayer
 
-    def __init__(self, quant_bits=8):
-        super().__init__(quant_bits=quant_bits)
 
-
-class HistObserver(ObserverFactory):
+class HistObserver(FactoryOfKind):
     """The scale is the magnitude below which the share `percent` of all values lies."""
 
     kind = HistObserverLayer
 
-    def __init__(self, quant_bits=8, bins_count=2048, percent=0.99999):
-        super().__init__(quant_bits=quant_bits, bins_count=bins_count, percent=percent)
 
-
-class KLObserver(ObserverFactory):
+class KLObserver(FactoryOfKind):
     """The scale at which rounding changes the distribution least: see `kl_threshold`."""
 
     kind = KLObserverLayer
 
-    def __init__(self, quant_bits=8, bins_count=2048):
-        super().__init__(quant_bits=quant_bits, bins_count=bins_count)
 
-
-class MSEObserver(ObserverFactory):
+class MSEObserver(FactoryOfKind):
     """The scale at which rounding and clipping have the least mean square error."""
 
     kind = MSEObserverLayer
 
-    def __init__(self, quant_bits=8, bins_count=2048):
-        super().__init__(quant_bits=quant_bits, bins_count=bins_count)
 
-
-class AbsMaxChannelWiseWeightObserver(ObserverFactory):
+class AbsMaxChannelWiseWeightObserver(FactoryOfKind):
     """A scale for each output of a weight: the largest magnitude there."""
 
     kind = AbsMaxChannelWiseWeightObserverLayer
 
-    def __init__(self, quant_bits=8):
-        super().__init__(quant_bits=quant_bits)
 
-
-class GroupWiseWeightObserver(ObserverFactory):
+class GroupWiseWeightObserver(FactoryOfKind):
     """A scale for each group of `group_size` inputs of each output of a matrix [in, out].
 
     Paddle's takes 64 or 128, and forgets the argument.
@@ -307,9 +274,6 @@ class GroupWiseWeightObserver(ObserverFactory):
     """
 
     kind = GroupWiseWeightObserverLayer
-
-    def __init__(self, quant_bits=8, group_size=128):
-        super().__init__(quant_bits=quant_bits, group_size=group_size)
 
 
 __all__ = ["AbsmaxObserver", "GroupWiseWeightObserver"]

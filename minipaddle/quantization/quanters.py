@@ -10,8 +10,8 @@ from ..core.prelude import Recording, e, maximum, reduction, reshape, slot
 from ..nn.initializer import Constant
 from ..nn.param_attr import ParamAttr
 from ..ops.quantization import fake_quantize, width
-from .base import BaseQuanter
-from .factory import QuanterFactory
+from .base import SymmetricQuanter
+from .factory import FactoryOfKind, QuanterFactory
 
 LEAST = 1e-7
 """The least scale, so that zeros can be divided by it."""
@@ -48,20 +48,20 @@ def symmetric(bits: int) -> dict:
     return {"low": -high, "high": high}
 
 
-def frozen(layer, value: float, name: str | None):
+def create_frozen(layer, value: float, name: str | None):
     """A number that a layer keeps and does not train, as in Paddle with one axis."""
     attr = ParamAttr(name=name, initializer=Constant(value), trainable=False)
     return layer.create_parameter([1], attr, "float32")
 
 
-class FakeQuanterWithAbsMaxObserverLayer(BaseQuanter):
+class FakeQuanterWithAbsMaxObserverLayer(SymmetricQuanter):
     """Rounds by the moving average of the largest magnitude: see the factory."""
 
     def __init__(self, layer, name=None, moving_rate=0.9, bit_length=8, dtype="float32"):
         super().__init__()
-        self._moving_rate, self._bit_length = moving_rate, bit_length
+        self._moving_rate, self._bits = moving_rate, bit_length
         self._scale, self._state, self._accum = (
-            frozen(self, value, name and f"{name}.{part}")
+            create_frozen(self, value, name and f"{name}.{part}")
             for part, value in (("scale", 0.001), ("state", 1.0), ("accum", 1.0))
         )
 
@@ -73,19 +73,10 @@ class FakeQuanterWithAbsMaxObserverLayer(BaseQuanter):
                 self._state.become(now[0]), self._accum.become(now[1])
                 self._scale.become(maximum(self._accum / self._state, LEAST))
         scale = reshape(self._scale, shape=())
-        return fake_quantize(input, scale, 0.0, **symmetric(self._bit_length))
+        return fake_quantize(input, scale, 0.0, **symmetric(self._bits))
 
     def scales(self):
         return self._scale
-
-    def zero_points(self):
-        return None
-
-    def quant_axis(self):
-        return -1
-
-    def bit_length(self):
-        return self._bit_length
 
 
 class FakeQuanterWithAbsMaxObserver(QuanterFactory):
@@ -109,12 +100,12 @@ class FakeQuanterWithAbsMaxObserver(QuanterFactory):
         super().__init__(name=name, moving_rate=moving_rate, bit_length=bit_length, dtype=dtype)
 
 
-class FakeQuanterChannelWiseAbsMaxLayer(BaseQuanter):
+class FakeQuanterChannelWiseAbsMaxLayer(SymmetricQuanter):
     """Rounds a weight by the largest magnitude of each of its outputs: see the factory."""
 
     def __init__(self, layer, bit_length=8):
         super().__init__()
-        self._bit_length, self._axis = bit_length, output_axis(layer)
+        self._bits, self._axis = bit_length, output_axis(layer)
         self._weight = [layer.weight]  # in a list it is no part of this layer
 
     def forward(self, input):
@@ -122,22 +113,13 @@ class FakeQuanterChannelWiseAbsMaxLayer(BaseQuanter):
         shape[self._axis] = -1
         with Recording(False):
             scale = reshape(channel_scales(input, self._axis), shape=tuple(shape))
-        return fake_quantize(input, scale, 0.0, **symmetric(self._bit_length))
+        return fake_quantize(input, scale, 0.0, **symmetric(self._bits))
 
     def scales(self):
         return channel_scales(self._weight[0].detach(), self._axis)
 
-    def zero_points(self):
-        return None
 
-    def quant_axis(self):
-        return self._axis
-
-    def bit_length(self):
-        return self._bit_length
-
-
-class FakeQuanterChannelWiseAbsMax(QuanterFactory):
+class FakeQuanterChannelWiseAbsMax(FactoryOfKind):
     """Rounds a weight to `bit_length` bits; each output has a scale of its own, the largest
     magnitude that it holds now.
 
@@ -149,9 +131,6 @@ class FakeQuanterChannelWiseAbsMax(QuanterFactory):
     """
 
     kind = FakeQuanterChannelWiseAbsMaxLayer
-
-    def __init__(self, bit_length=8):
-        super().__init__(bit_length=bit_length)
 
 
 __all__ = ["FakeQuanterWithAbsMaxObserver"]
