@@ -60,7 +60,7 @@ def affine(m, x, weight, bias):
     return y
 
 
-linear.composite = summed_outer.composite = affine.composite = True
+linear.composite = summed_outer.composite = affine.composite = affine.integral = True
 
 
 @affine.shape

@@ -37,12 +37,12 @@ def width(bits: int) -> dict:
     return {"low": -high - 1, "high": high}
 
 
-def stored(dtype, attrs):
+def choose_dtype(dtype, attrs):
     """The dtype for numbers in [low, high]."""
     return int8.numpy if -attrs["low"] <= 128 and attrs["high"] <= 127 else int16.numpy
 
 
-@elementwise(result=stored)
+@elementwise(result=choose_dtype)
 def quantize(m, x, scale, zero, *, low, high):
     """x in whole numbers from `low` to `high`, `zero` for 0.0 and `high` for `scale` above it.
 

@@ -19,14 +19,13 @@ from ..ops.products import product
 from ..ops.quantization import matmul_integer, product_integer
 
 ACROSS = {"x_perm": (0, 1), "y_perm": (1, 0), "out_perm": (0, 1)}
-INTEGER = {matmul_integer: product_integer}
 
 
 def as_product(record, x, y):
     """A contraction as a product."""
     wide = promote(record.op.name, [x.spec, y.spec])
     letters = record.op.letters(x.spec, y.spec, **record.attrs)
-    multiply = INTEGER.get(record.op, product)
+    multiply = product if record.op.kind == "contraction" else product_integer
     return contract(VARS, x.astype(wide), y.astype(wide), letters, multiply)
 
 
@@ -41,9 +40,9 @@ def as_packed(record, x, y):
     return reshape(product_integer(rows, y, **ACROSS), shape=record.shape)
 
 
-@program_pass("canonicalize_matmul", looks_for=["contractions", *INTEGER], frozen=(False,))
+@program_pass("canonicalize_matmul", looks_for=["contractions", matmul_integer], frozen=(False,))
 def canonicalize_matmul(program: Program, *, frozen: bool) -> Program:
     """The program with a `product` instead of each contraction."""
     others = {op for op in OPS.values() if op.kind == "contraction"} - {product}
-    rules = dict.fromkeys([*others, *INTEGER], as_product)
+    rules = dict.fromkeys([*others, matmul_integer], as_product)
     return rewritten(program, rules | ({matmul_integer: as_packed} if frozen else {}))

@@ -8,8 +8,7 @@ from math import prod
 
 from ..engine.core.dtype import FLOATS, float64, int64
 from ..engine.ops import reduction
-from ..engine.passes.decompose import FUNCTIONS, PRODUCTS, RULES, CannotDecompose, by_body
-from ..ops import affine
+from ..engine.passes.decompose import FUNCTIONS, RULES, CannotDecompose, by_body
 
 
 def mean(record, x):
@@ -42,5 +41,4 @@ def einsum(rule: str, x, y):
     return (x * y).sum(tuple(d for d, c in enumerate(left) if c not in result))
 
 
-PRODUCTS |= {affine.linear, affine.summed_outer, affine.affine}
 FUNCTIONS.update(expand_dims=expand_dims, einsum=einsum)

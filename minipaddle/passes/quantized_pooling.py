@@ -41,7 +41,7 @@ def chain(x, ops: tuple) -> tuple[list[Record], Var]:
     return found, x
 
 
-def pooled(q, windows):
+def pool(q, windows):
     """The largest of each window, as maxima of slices; the windows lie within the image."""
     taps = product(*(range(k) for k, *_ in windows))
     everything = [(None, None, None)] * 2
@@ -53,7 +53,7 @@ def pooled(q, windows):
     return reduce(maximum, map(tap, taps))
 
 
-def within(record: Record) -> bool:
+def lies_within(record: Record) -> bool:
     """Whether all windows of a pooling lie within its image."""
     sizes = record.inputs[0].shape[2:]
     every = zip(record.attrs["windows"], sizes, strict=True)
@@ -69,7 +69,7 @@ def round_first(record: Record, x, scale, zero):
     """The rounding of a value before it is pooled, then the pooling; None to let both stand."""
     steps, source = chain(x, (max_pool, relu, reshape))
     pools = [step for step in steps if step.op is max_pool]
-    if not pools or not all(map(within, pools)) or size_of(scale) != 1 or size_of(zero) != 1:
+    if not pools or not all(map(lies_within, pools)) or size_of(scale) != 1 or size_of(zero) != 1:
         return None
     if any(step.op is reshape for step in steps[steps.index(pools[0]) :]):
         return None
@@ -81,7 +81,7 @@ def round_first(record: Record, x, scale, zero):
     y = quantize(y, one_number(scale), one_number(zero), **record.attrs)
     for step in reversed(steps):
         if step.op is max_pool:
-            y = pooled(y, step.attrs["windows"])
+            y = pool(y, step.attrs["windows"])
         elif step.op is reshape:
             y = reshape(y, shape=step.attrs["shape"])
     return y

@@ -2,34 +2,28 @@
 
     matmul(dequantize(q), dequantize(w))   →   dequantize(matmul_integer(q, w))
 
-What follows, a bias, an activation, the quantization for the next product, then joins the product's
-loops (see `epilogue`). The weight stays in one byte: so this comes before `folding`, which would
-compute its floats ahead. The sums are exact, those of floats are not: results differ by some units
-in the last place.
+The rules are in `ops/quantized.py`. What follows, a bias, an activation, the quantization for the
+next product, then joins the product's loops (see `epilogue`). The weight stays in one byte: so this
+comes before `folding`, which would compute its floats ahead. The sums are exact, those of floats
+are not: results differ by some units in the last place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import prod
-
 from ..engine.core.dispatch import current
 from ..engine.core.record import Record
 from ..engine.ir.program import Program
-from ..engine.ops.conv import conv
-from ..engine.ops.linalg import matmul
 from ..engine.ops.var import Var
 from ..engine.passes.decompose import as_dtype
 from ..engine.passes.patterns import as_tensor
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import made_by, rewritten
-from ..ops.affine import affine, linear
 from ..ops.quantization import dequantize, fake_quantize, quantize
-from ..ops.quantized import Quantized, can_multiply, quantized_conv, quantized_matmul
+from ..ops.quantized import PRODUCTS, Quantized, multiply_whole
 from .quantized_pooling import quantized_pooling
 
 
-def source_of(x) -> Record | None:
+def find_source(x) -> Record | None:
     """The record that dequantizes a value, or rounds it to what whole numbers stand for; the latter
     only if it is used once: a training step needs the floats for its derivative.
     """
@@ -40,7 +34,7 @@ def source_of(x) -> Record | None:
     return record if alone else None
 
 
-def quantized(record: Record) -> Quantized:
+def read_quantized(record: Record) -> Quantized:
     """The whole numbers of such a record, and what they stand for."""
     first, scale, zero = map(as_tensor, record.inputs)
     if record.op is fake_quantize:
@@ -48,35 +42,13 @@ def quantized(record: Record) -> Quantized:
     return Quantized(first, scale, zero, record.attrs["high"])
 
 
-def multiplied(x, w, axis: int, multiply: Callable, **attrs):
-    """The product of the whole numbers of x and of the weight w, whose outputs are along `axis`;
-    None if it must be one of floats.
-    """
-    sources = source_of(x), source_of(w)
+def multiply(record, *inputs):
+    """The product of whole numbers for one of two dequantized arrays."""
+    sources = [*map(find_source, inputs[:2])]
     if None in sources:
         return None
-    pair = tuple(map(quantized, sources))
-    terms = prod(n for d, n in enumerate(w.spec.shape) if d != axis)
-    return multiply(*pair, **attrs) if can_multiply(*pair, axis, terms) else None
-
-
-def of_matrices(record, x, w, bias=None):
-    """The product of a dequantized matrix and a dequantized weight [in, out], maybe with a bias."""
-    if w.spec.ndim != 2 or record.attrs.get("transpose"):
-        return None
-    y = multiplied(x, w, 1, quantized_matmul)
-    if y is None:
-        return None
-    return as_dtype(y if bias is None else y + bias, record.dtype)
-
-
-def of_images(record, x, w):
-    """The convolution of a dequantized image with a dequantized weight."""
-    y = multiplied(x, w, 0, quantized_conv, **record.attrs)
+    y = multiply_whole(record.op, [*map(read_quantized, sources), *inputs[2:]], record.attrs)
     return None if y is None else as_dtype(y, record.dtype)
-
-
-PRODUCTS = {matmul: of_matrices, linear: of_matrices, affine: of_matrices, conv: of_images}
 
 
 @program_pass(
@@ -86,5 +58,5 @@ PRODUCTS = {matmul: of_matrices, linear: of_matrices, affine: of_matrices, conv:
 )
 def quantized_products(program: Program, *, pool_bytes: bool) -> Program:
     """The program in which dequantized arrays are multiplied as whole numbers."""
-    program = rewritten(program, PRODUCTS)
+    program = rewritten(program, dict.fromkeys(PRODUCTS, multiply))
     return quantized_pooling(program) if pool_bytes else program

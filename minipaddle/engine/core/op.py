@@ -146,6 +146,7 @@ class Op:
     view = False  # whether the result shares the memory of the first input
     by_rows = False  # whether its kernel hands complete rows to the operators that follow
     composite = False  # whether its body is written in operators, into which fusion decomposes it
+    integral = False  # whether NumPy's whole numbers go through its body as those of operators do
     parts = element = None  # see `joins` and `makes`
     exact = False  # whether each value of the result is a value of an input, not rounded
     compares = False  # whether the result depends on two inputs holding the same bits

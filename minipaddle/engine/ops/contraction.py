@@ -29,7 +29,7 @@ from . import movement
 class Contraction(Op):
     """An operator whose body `(x, y, **attrs)` gives letters for two arrays, "mk,kn->mn"."""
 
-    kind = "contraction"
+    kind, integral = "contraction", True
 
     def __init__(self, letters):
         def body(m, x, y, **attrs):

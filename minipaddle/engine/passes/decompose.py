@@ -113,7 +113,7 @@ class Operators:
 def by_body(record, *inputs):
     """The record's result, computed by its operator's body as `Op.evaluate` calls it."""
     op, dtypes = record.op, {x.spec.dtype for x in inputs if isinstance(x, Tensor)}
-    if not (dtypes <= FLOATS or (op in PRODUCTS and all(d.kind in "iu" for d in dtypes))):
+    if not (dtypes <= FLOATS or (op.integral and all(d.kind in "iu" for d in dtypes))):
         return None  # for whole numbers NumPy has rules of its own
     wide = promote(op.name, [getattr(x, "spec", x) for x in inputs]) if op.promoted else None
     wide = float32.numpy if (wide or min(dtypes, key=str)) in HALVES else wide
@@ -125,10 +125,6 @@ def by_body(record, *inputs):
     if isinstance(results, tuple):
         return tuple(as_dtype(y.tensor, s.dtype) for y, s in zip(results, record.shape))
     return as_dtype(results.tensor, record.dtype)
-
-
-PRODUCTS: set = set()
-"""Composites that mean the same for whole numbers; `minipaddle.passes` adds some."""
 
 
 def as_dtype(x, dtype):

@@ -18,7 +18,7 @@ def linear(x, weight, bias=None, name=None):
     >>> paddle.nn.functional.linear(x, weight).shape
     [2, 4]
     """
-    if len(weight.array.shape) == 1:
+    if len(weight.spec.shape) == 1:
         y = x @ weight
         return y if bias is None else y + bias
     if bias is None:

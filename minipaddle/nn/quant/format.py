@@ -42,31 +42,31 @@ class Scaled(Layer):
 
     @property
     def in_groups(self) -> bool:
-        return self._scales.ndim > 1
+        return len(self._scales.spec.shape) > 1
 
-    def grouped(self, x):
-        """A matrix as [groups, rows of a group, out]; another tensor as it is."""
+    def forward(self, input):
+        """The input, converted; a matrix in groups as [groups, rows of a group, out] meanwhile."""
         if not self.in_groups:
-            return x
-        groups, (rows, out) = self._scales.shape[0], x.spec.shape
+            return self.convert(input, *self.expand(input))
+        groups, (rows, out) = self._scales.shape[0], input.spec.shape
         if rows % groups:
             raise value_error(f"{rows} rows in {groups} groups", "rows in groups of one size")
-        return reshape(x, shape=(groups, rows // groups, out))
+        x = reshape(input, shape=(groups, rows // groups, out))
+        return reshape(self.convert(x, *self.expand(x)), shape=(rows, out))
 
-    def beside(self, values, ndim: int):
-        """Scales, or zero points, in a shape that broadcasts to a (grouped) tensor."""
-        if values is None:
-            return 0.0
-        if self.in_groups:
-            return reshape(values, shape=(values.shape[0], 1, values.shape[1]))
-        shape = [1] * ndim
-        if self._quant_axis >= 0:
-            shape[self._quant_axis] = values.size
-        return reshape(values, shape=tuple(shape) if values.size > 1 else ())
-
-    def given(self, ndim: int) -> tuple:
-        """(scale, zero) for a tensor with `ndim` axes."""
-        return self.beside(self._scales, ndim), self.beside(self._zero_point, ndim)
+    def expand(self, x) -> tuple:
+        """Scale and zero point in shapes that broadcast to a (grouped) tensor."""
+        ndim, own = len(x.spec.shape), self._scales.spec.shape
+        if len(own) > 1:
+            shape = own[0], 1, own[1]
+        elif own == (1,) or not own:
+            shape = ()
+        else:
+            shape = tuple([own[0] if d == self._quant_axis else 1 for d in range(ndim)])
+        zero = self._zero_point
+        return reshape(self._scales, shape=shape), 0.0 if zero is None else reshape(
+            zero, shape=shape
+        )
 
     def extra_repr(self) -> str:
         axis = "" if self._quant_axis < 0 else f", quant_axis={self._quant_axis}"
@@ -79,19 +79,15 @@ class LinearQuanter(Scaled):
     Paddle's gives them as floats.
     """
 
-    def forward(self, input):
-        y = self.grouped(input)
-        y = quantize(y, *self.given(y.spec.ndim), low=self._qmin, high=self._qmax)
-        return reshape(y, shape=input.spec.shape) if self.in_groups else y
+    def convert(self, x, scale, zero):
+        return quantize(x, scale, zero, low=self._qmin, high=self._qmax)
 
 
 class LinearDequanter(Scaled):
     """Whole numbers to floats."""
 
-    def forward(self, input):
-        y = self.grouped(input)
-        y = dequantize(y, *self.given(y.spec.ndim), high=self._qmax)
-        return reshape(y, shape=input.spec.shape) if self.in_groups else y
+    def convert(self, x, scale, zero):
+        return dequantize(x, scale, zero, high=self._qmax)
 
 
 class LinearQuanterDequanter(Layer):
@@ -111,13 +107,15 @@ class LinearQuanterDequanter(Layer):
         q = input if self._quanter is None else self._quanter(input)
         return q if self._dequanter is None else self._dequanter(q)
 
-    def whole(self, input) -> Quantized | None:
-        """The whole numbers of the input; None if their scales are those of groups."""
+    def defer(self, input):
+        """`forward` for a product: whole numbers, of which the floats are computed if it needs
+        them; the floats themselves where scales are those of groups.
+        """
         back = self._dequanter
         if back is None or back.in_groups:
-            return None
+            return self(input)
         q = input if self._quanter is None else self._quanter(input)
-        return Quantized(q, *back.given(q.spec.ndim), back._qmax)
+        return Quantized(q, *back.expand(q), back._qmax)
 
 
 class ConvertibleQuantedLayer(Layer):

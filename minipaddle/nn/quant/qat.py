@@ -5,12 +5,9 @@ can be trained or observed. Afterwards the weight is whole numbers of one byte, 
 and the product is exact: eager execution, interpreter and C give the same floats to the last bit.
 """
 
-from math import prod
-
 from ...core.prelude import Tensor
-from ...ops.quantized import can_multiply, quantized_conv, quantized_matmul
+from ...ops.quantized import whole_numbers
 from .. import functional as F
-from ..functional.conv import add_bias, prepare
 from .format import ConvertibleQuantedLayer
 
 
@@ -39,26 +36,19 @@ class Quanted(ConvertibleQuantedLayer):
         return ["activation_quanter"]
 
     def forward(self, input):
-        pair = self.whole(input) if self.converted else None
-        if pair is not None:
-            return self.of_whole_numbers(*pair)
-        x, w = self.activation_quanter, self.weight_quanter
-        y = self.of_floats(
-            input if x is None else x(input), self.weight if w is None else w(self.weight)
-        )
+        x = self.round(self.activation_quanter, input)
+        w = self.round(self.weight_quanter, self.weight)
+        with whole_numbers():
+            y = self.multiply(x, w)
         if not self.converted and type(y) is Tensor:  # not a symbolic array
             object.__setattr__(self, "seen", (input.size, y.size))
         return y
 
-    def whole(self, input):
-        """Input and weight in whole numbers; None if one of them has none, or cannot use them."""
-        quanters = self.activation_quanter, self.weight_quanter
-        if None in quanters:
-            return None
-        pair = tuple(q.whole(x) for q, x in zip(quanters, (input, self.weight), strict=True))
-        shape = self.weight.shape
-        terms = prod(shape) // shape[self.axis]
-        return pair if None not in pair and can_multiply(*pair, self.axis, terms) else None
+    def round(self, quanter, x):
+        """Input or weight as its quanter rounds it."""
+        if quanter is None:
+            return x
+        return quanter.defer(x) if self.converted else quanter(x)
 
 
 class QuantedLinear(Quanted):
@@ -80,12 +70,8 @@ class QuantedLinear(Quanted):
         super().__init__(layer, q_config)
         self.name = layer.name
 
-    def of_floats(self, input, weight):
+    def multiply(self, input, weight):
         return F.linear(input, weight, self.bias, self.name)
-
-    def of_whole_numbers(self, x, w):
-        y = quantized_matmul(x, w)
-        return y if self.bias is None else y + self.bias
 
 
 class QuantedConv2D(Quanted):
@@ -106,23 +92,16 @@ class QuantedConv2D(Quanted):
         for name in ("stride", "padding", "padding_mode", "dilation", "groups", "data_format"):
             setattr(self, f"_{name}", getattr(layer, f"_{name}"))
 
-    def framed(self, input):
+    def add_border(self, input):
         """(the input, with a border that does not hold zeros; the padding that is left to do)."""
         if self._padding_mode == "zeros":
             return input, self._padding
         pads = [self._padding] * 4
         return F.pad(input, pads, mode=self._padding_mode, data_format=self._data_format), 0
 
-    def of_floats(self, input, weight):
-        input, padding = self.framed(input)
+    def multiply(self, input, weight):
+        input, padding = self.add_border(input)
         return F.conv2d(
             input, weight, self.bias, self._stride, padding, self._dilation, self._groups,
             self._data_format,
         )  # fmt: skip
-
-    def of_whole_numbers(self, x, w):
-        q, padding = self.framed(x.q)
-        given = self._stride, padding, self._dilation, self._data_format
-        q, _, stride, pairs, dilation, last = prepare("conv2d", 2, q, w.q, *given)
-        at = {"stride": stride, "padding": pairs, "dilation": dilation, "groups": self._groups}
-        return add_bias(quantized_conv(x._replace(q=q), w, **at), self.bias, last)

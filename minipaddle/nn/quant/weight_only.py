@@ -32,7 +32,7 @@ ALGORITHMS = {"int8": "weight_only_int8", "int4": "weight_only_int4"}
 GROUPS = -1, 64, 128
 
 
-def turned(x):
+def turn(x):
     return transpose(x, perm=(1, 0))
 
 
@@ -55,6 +55,11 @@ def by_rows(scale, shape, group: int):
     if group == -1:
         return reshape(scale, shape=(1, 1, columns)), (1, rows, columns)
     return reshape(scale, shape=(rows // group, 1, columns)), (rows // group, group, columns)
+
+
+def require_scale(name: str, scale) -> None:
+    if scale is None:
+        raise value_error(f"{name} was given weight_scale=None", "the scales of weight_quantize")
 
 
 def check_group(name: str, group: int, rows: int) -> None:
@@ -86,7 +91,7 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     scale, shape = by_rows(top, x.spec.shape, group_size)
     at = width(BITS[algo])
     q = quantize(reshape(x, shape=shape), where(scale > 0, scale, 1.0), 0.0, **at)
-    q = turned(reshape(q, shape=x.spec.shape))
+    q = turn(reshape(q, shape=x.spec.shape))
     if BITS[algo] == 4:
         if columns % 2:
             raise value_error(f"weight_quantize in 4 bits of {columns} outputs", "an even number")
@@ -130,10 +135,7 @@ def weight_only_linear(
     [[-63.0, -126.0]]
     """
     require_one_of("weight_only_linear", tuple(ALGORITHMS), weight_dtype=weight_dtype)
-    if weight_scale is None:
-        raise value_error(
-            "weight_only_linear was given weight_scale=None", "the scales of weight_quantize"
-        )
+    require_scale("weight_only_linear", weight_scale)
     check_group("weight_only_linear", group_size, weight.spec.shape[1])
     rows = x if x.spec.ndim == 2 else reshape(x, shape=(-1, weight.spec.shape[1]))
     bits, dtype = BITS[ALGORITHMS[weight_dtype]], x.spec.dtype
@@ -157,16 +159,13 @@ def llm_int8_linear(x, weight, bias=None, weight_scale=None, threshold=6.0):
     >>> paddle.nn.quant.llm_int8_linear(x, q, weight_scale=scale).round().tolist()
     [[-12636.0, 12546.0]]
     """
-    if weight_scale is None:
-        raise value_error(
-            "llm_int8_linear was given weight_scale=None", "the scales of weight_quantize"
-        )
+    require_scale("llm_int8_linear", weight_scale)
     axes = tuple(range(x.spec.ndim - 1))
     outliers = reduction.max(e.abs(x), axis=axes, keepdim=True) > threshold
     usual, strange = where(outliers, 0.0, x), where(outliers, x, 0.0)
     top = largest(usual, x.spec.ndim - 1)
     top = where(top > 0, top, 1.0)
-    q = matmul_integer(quantize(usual, top, 0.0, **width(8)), turned(weight))
+    q = matmul_integer(quantize(usual, top, 0.0, **width(8)), turn(weight))
     y = q.astype(x.spec.dtype) * (top / 127) * weight_scale
     y = y + F.linear(strange, weight_dequantize(weight, weight_scale))
     return y if bias is None else y + bias
