@@ -54,7 +54,11 @@ class Stored(Outside):
         self.store, self.name, self.key = store, name, (what, id(owner), name)
         self.owner = owner  # its id is taken as long as the place is there
         self.of_layer = is_layer(owner)
-        self.label = str(name) if what in ("global", "item") else f"{label_of(owner)}.{name}"
+
+    @property
+    def label(self) -> str:
+        named = self.key[0] in ("global", "item")
+        return str(self.name) if named else f"{label_of(self.owner)}.{self.name}"
 
     def get(self):
         return self.store.get(self.name, MISSING)
@@ -69,7 +73,8 @@ class Read(Outside):
     def __init__(self, owner, name: str, *, of_layer: bool = False):
         self.owner, self.name, self.key = owner, name, ("attribute", id(owner), name)
         self.of_layer = of_layer and is_layer(owner)
-        self.label = f"{label_of(owner)}.{name}"
+
+    label = Stored.label
 
     def get(self):
         return getattr(self.owner, self.name, MISSING)
@@ -158,6 +163,9 @@ class Guard:
         self.place, self.last, self.identity = place, value, identity
         self.leaves, self.structure, self.mutable = ([value], LEAF, False)
         self.contents = contents
+        if type(value) in CONSTANTS:
+            self.storages, self.kinds, self.was, self.value = [None], [None], self.leaves, value
+            return
         if contents:
             self.leaves, self.structure, self.mutable = take_apart(value)
         tensors = [isinstance(x, Tensor) for x in self.leaves]
@@ -166,7 +174,7 @@ class Guard:
         self.was = [x if t or id(x) in tracer.memory else freeze(x)
                     for t, x in zip(tensors, self.leaves)]  # fmt: skip
         self.value = None if any(self.storages) and not identity else value
-        self.mutable |= any(type(x) is Frozen for x in self.was)
+        self.mutable |= Frozen in map(type, self.was)
 
     def holds(self) -> list | None:
         """The leaves that the place has now; None if the assumption does not hold."""

@@ -263,7 +263,7 @@ class Reads:
         counted, others = [], []
         for place, whole in self.found.values():
             value = place.get()
-            same = not self.kept.isdisjoint(ids_in(value))
+            same = bool(self.kept) and not self.kept.isdisjoint(ids_in(value))
             options = {"identity": same or not whole, "contents": whole}
             guard = Guard(place, value, self.tracer, **options)
             tensors = any(kind[0] is Tensor for kind in guard.kinds if kind)

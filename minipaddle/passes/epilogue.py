@@ -9,6 +9,7 @@ nothing else may use them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from ..engine.core.op import OPS
 from ..engine.core.record import Record
@@ -33,7 +34,17 @@ def last_product(region: Program) -> tuple[Record, list[Record]]:
     return region.records[at], region.records[at + 1 :]
 
 
+ROOMS: WeakKeyDictionary[Program, tuple] = WeakKeyDictionary()
+
+
 def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
+    """`find_room`, computed once for a region."""
+    if region not in ROOMS:
+        ROOMS[region] = find_room(region)
+    return ROOMS[region]
+
+
+def find_room(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
     """(k, pairs) of a group with an epilogue. Its last product is written where result k lies, or
     into memory of its own if k is None: result k has its dtype and cannot lie over an input.
     `pairs` (result, input) are the other results that may be written over an input.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from operator import is_
 
 from ..core import dim as dims
 from ..core.record import Record, Spec
@@ -19,8 +20,8 @@ def with_inputs(record: Record, inputs: list[Record], attrs: dict | None = None)
     """The record applied to other inputs of the same specs, and with other attributes, which leave
     its own spec as it is; the record itself if all are the same.
     """
-    attrs = {k: v for k, v in (attrs or {}).items() if record.attrs[k] is not v}
-    if not attrs and all(a is b for a, b in zip(inputs, record.inputs)):
+    attrs = {k: v for k, v in attrs.items() if record.attrs[k] is not v} if attrs else {}
+    if not attrs and all(map(is_, inputs, record.inputs)):
         return record
     return record.copy(inputs, record.attrs | attrs)
 
@@ -35,7 +36,8 @@ def substitute(record: Record, new: dict, attrs: dict | None = None) -> Record:
 
 def map_regions(record: Record, change: Callable) -> dict:
     """The regions of a record as `change`, Program → Program, makes them, by attribute."""
-    return {name: change(region) for name, region in regions(record).items()}
+    inside = regions(record)
+    return {name: change(region) for name, region in inside.items()} if inside else inside
 
 
 def map_records(program: Program, each: Callable, new: dict | None = None) -> Program:

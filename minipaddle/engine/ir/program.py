@@ -6,7 +6,6 @@ comes in by its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..core.dim import UNSEEN, Dim, symbols
@@ -69,26 +68,29 @@ class Program:
     @property
     def results(self) -> list[Record]:
         """The values to compute: outputs, then updates."""
-        return [*self.outputs, *(s.update for s in self.states if s.update is not None)]
+        return [*self.outputs, *[s.update for s in self.states if s.update is not None]]
 
     @property
     def given(self) -> list[Record]:
         """The values that exist before the first record: inputs and states."""
-        return [*self.inputs, *(s.record for s in self.states)]
+        return [*self.inputs, *[s.record for s in self.states]]
 
 
 def regions(record: Record) -> dict[str, Program]:
     """The regions of a record, by the name of the attribute."""
     attrs = record.attrs
-    return {k: v for k, v in attrs.items() if isinstance(v, Program)} if attrs else {}
+    found = attrs and Program in map(type, attrs.values())
+    return {k: v for k, v in attrs.items() if type(v) is Program} if found else {}
 
 
-def everywhere(program: Program) -> Iterator[Record]:
+def everywhere(program: Program) -> list[Record]:
     """Every record of a program and of its regions, a region's before its owner."""
+    found = []
     for record in program.records:
-        for region in regions(record).values():
-            yield from everywhere(region)
-        yield record
+        for region in regions(record).values() if record.op.kind == "control" else ():
+            found += everywhere(region)
+        found.append(record)
+    return found
 
 
 def open_sizes(program: Program) -> set[str]:
@@ -98,9 +100,9 @@ def open_sizes(program: Program) -> set[str]:
     """
     found: set[str] = set()
     for record in [*program.given, *everywhere(program)]:
-        specs = [record.spec] if record.dtype is not None else record.shape
-        for n in [n for spec in specs for n in spec.shape if isinstance(n, Dim)]:
-            found |= symbols(n)
+        for spec in [record] if record.dtype is not None else record.shape:
+            if Dim in map(type, spec.shape):
+                found = found.union(*[symbols(n) for n in spec.shape if type(n) is Dim])
     return found
 
 

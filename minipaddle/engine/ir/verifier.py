@@ -45,7 +45,7 @@ def check_program(program: Program, trusted=frozenset()) -> None:
         else:
             check_regions(record)
             check_spec(record)
-    for state in program.states:
+    for state in [s for s in program.states if s.update is not None]:
         check_update(program, state)
 
 
@@ -76,7 +76,7 @@ def check_uses(program: Program) -> None:
 def check_update(program: Program, state) -> None:
     """Raise VerifyError unless a state's update is what the state is."""
     now = state.update
-    if now is not None and (now.op is NUMBER or not compatible(now.spec, state.record.spec)):
+    if now.op is NUMBER or not compatible(now.spec, state.record.spec):
         raise VerifyError(
             f"{program.name}: the state {state.name} is {state.record.spec}, its update "
             f"{format_record(now)}"
@@ -101,13 +101,14 @@ def check_item(record: Record) -> None:
 @slot("ir.check_spec")
 def check_spec(record: Record) -> None:
     """Raise VerifyError unless a record's spec is what the rule of its operator says."""
+    own = record.spec if record.dtype is not None else record.shape
     try:
         found = infer_spec(record)
-        rule = str(found)  # in here: its dtype may be any attribute of a hostile text
+        # A rule as text may fail, too: its dtype may be any attribute of a hostile program.
+        rule = "" if found == own or compatible(found, own) else str(found)
     except Exception as error:
         raise invalid(record, f"{error}") from error
-    own = record.spec if record.dtype is not None else record.shape
-    if not compatible(found, own):
+    if rule:
         raise invalid(record, f"its rule says {rule}")
 
 

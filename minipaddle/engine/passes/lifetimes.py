@@ -104,7 +104,7 @@ def specs_of(record: Record) -> tuple[Spec, ...]:
 
 def bytes_of(spec: Spec) -> int:
     """The bytes of a value; ValueError while a size is open."""
-    if not all(type(n) is int for n in spec.shape):
+    if not {int}.issuperset(map(type, spec.shape)):
         raise value_error(
             f"the memory of {spec} cannot be planned: it has an open size",
             expected="a program whose sizes are numbers",

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from operator import attrgetter
 
 from ..core.op import Op
 from ..core.polynomial import ZERO, Polynomial, as_polynomial, loop, ravel, renamed, unravel
@@ -35,10 +36,10 @@ class Node:
     def __init__(self, kind, of, args=(), index=None, dtype=None, guard=()):
         self.kind, self.of, self.args, self.index, self.dtype = kind, of, args, index, dtype
         self.guard = guard  # conditions (index, low, high) under which the load is allowed
-        loops = [a.loops for a in args] + [i.loops for i, *_ in guard]
+        loops = [*map(attrgetter("loops"), args), *[i.loops for i, *_ in guard]]
         self.loops = frozenset().union(*loops, index.loops if index is not None else ())
         self.stage = stage_of(kind, args)
-        self.depth = 1 + max((a.depth for a in args), default=0)  # values one inside the other
+        self.depth = 1 + max(map(attrgetter("depth"), args), default=0)  # one inside the other
 
 
 @slot("nest.stage_of")
@@ -247,9 +248,8 @@ class Nest:
 
     def at(self, record: Record, i, guard=()) -> Node:
         """The value of a record at an index."""
-        i = tuple(
-            ZERO if n == 1 else as_polynomial(k) for k, n in zip(i, record.shape, strict=True)
-        )
+        pairs = zip(i, record.shape, strict=True)
+        i = tuple([ZERO if n == 1 else as_polynomial(k) for k, n in pairs])
         key = record, i, guard
         node = self.memo.get(key)
         if node is None:
@@ -337,7 +337,7 @@ KINDS = {"elementwise": Nest.elementwise, "reduction": Nest.reduction, "movement
 def fit(i: tuple, x: Record) -> tuple:
     """The index into an operand that is broadcast; `i` is the index of the result."""
     lead = len(i) - len(x.shape)
-    return tuple(ZERO if n == 1 else k for k, n in zip(i[lead:], x.shape, strict=True))
+    return tuple([ZERO if n == 1 else k for k, n in zip(i[lead:], x.shape, strict=True)])
 
 
 def fusable(record: Record) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from itertools import repeat
 from typing import NamedTuple
 
 from ..core.dispatch import Interpreter, current, interpreter
@@ -68,10 +69,9 @@ class Rule:
             self.tree = before(*map(Hole, self.holes), **{k: Known(k) for k in known})
         self.op = self.tree.op
 
-    def __call__(self, record: Record, inputs):
+    def __call__(self, record: Record, sources):
         """The replacement of a record with these inputs; None if the rule does not match."""
         found: dict = {}
-        sources = [made_by(x) if isinstance(x, Var) else x for x in inputs]
         if not matches(self.tree.inputs, self.tree.attrs, record, sources, found):
             return None
         between = found.pop("between", ())
@@ -100,7 +100,7 @@ def matches(inputs, attrs, record: Record, sources, found: dict) -> bool:
     orders = [sources, sources[::-1]] if record.op in COMMUTATIVE else [sources]
     for order in orders:
         trial = dict(found)
-        if all(fits(x, source, trial) for x, source in zip(inputs, order)):
+        if all(map(fits, inputs, order, repeat(trial))):
             found.update(trial)
             return True
     return False
@@ -122,8 +122,12 @@ def fits(wanted, source, found: dict) -> bool:
     if not isinstance(source, Record) or source.op is not wanted.op:
         return False
     found["between"] = [*found.get("between", ()), source]
-    sources = [r.attrs["value"] if r.op is NUMBER else r for r in source.inputs]
-    return matches(wanted.inputs, wanted.attrs, source, sources, found)
+    return matches(wanted.inputs, wanted.attrs, source, read_inputs(source), found)
+
+
+def read_inputs(record: Record) -> list:
+    """The inputs of a record: records, and Python numbers."""
+    return [r.attrs["value"] if r.op is NUMBER else r for r in record.inputs]
 
 
 def number_in(source):
@@ -147,14 +151,16 @@ def by_rules(rules: list[Rule]) -> Rules:
         table.setdefault(rule.op, []).append(rule)
 
     def apply(record, *inputs):
-        found = None
+        found, sources = None, [made_by(x) if isinstance(x, Var) else x for x in inputs]
         while record is not None and record.op in table:
-            tried = (rule(record, inputs) for rule in table[record.op])
-            new = next((y for y in tried if y is not None), None)
-            if new is None:
+            for rule in table[record.op]:
+                new = rule(record, sources)
+                if new is not None:
+                    break
+            else:
                 break
             found, record = new, made_by(new)
-            inputs = [] if record is None else [*map(as_tensor, record.inputs)]
+            sources = [] if record is None else read_inputs(record)
         return found
 
     return dict.fromkeys(table, apply)
