@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.prelude import dt, require_one_of, teach, type_error
+from ..eager.curvature import as_list
 from ..nn import Layer
 from ..nn.layer.batch_norm import BatchNormND
 from ..optimizer import Optimizer
@@ -33,7 +34,7 @@ def decorate(
     require_one_of("decorate", ("O1", "O2"), level=level)
     require_one_of("decorate", DTYPES, dtype=dtype)
     require_one_of("decorate", (None, *DTYPES, "float32", "float64"), save_dtype=save_dtype)
-    layers = [checked(model) for model in as_list(models)]
+    layers = [check(model) for model in as_list(models)]
     own = [] if optimizers is None else as_list(optimizers)
     if wrong := [x for x in own if not isinstance(x, Optimizer)]:
         raise type_error(f"decorate was given {wrong[0]!r:.60}", "an optimizer, or a list of them")
@@ -51,11 +52,7 @@ def decorate(
 amp_decorate = decorate
 
 
-def as_list(x) -> list:
-    return list(x) if isinstance(x, list | tuple) else [x]
-
-
-def checked(model) -> Layer:
+def check(model) -> Layer:
     """A model that can be decorated."""
     if not isinstance(model, Layer):
         raise type_error(f"decorate was given {model!r:.60}", "a Layer, or a list of them")

@@ -175,7 +175,7 @@ class GradScaler:
         top = current.top
         if not top.tracing or top.builder is not top.root or top.by_hand:
             return
-        top.host(self._unscaled_in_a_run, (optimizer,), {})
+        top.host(self._unscale_in_run, (optimizer,), {})
         self._inside[optimizer] = self._inside[optimizer]._replace(mark=top.calls[-1])
 
     def _unmark(self, stage: Stage) -> Stage:
@@ -183,7 +183,7 @@ class GradScaler:
             current.top.calls.remove(stage.mark)
         return stage
 
-    def _unscaled_in_a_run(self, optimizer) -> None:
+    def _unscale_in_run(self, optimizer) -> None:
         self._outside[optimizer] = Stage("unscaled", self._found_inf)
 
     # ---- its settings ------------------------------------------------------------------------

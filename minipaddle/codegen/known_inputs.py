@@ -16,7 +16,10 @@ from ..engine.core.dtype import bfloat16, float32, int8
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
 from ..engine.ir.program import ITEM, NUMBER
+from ..engine.ops.activation import relu
 from ..engine.ops.elementwise import cast
+from ..ops.activations import relu6
+from ..ops.quantization import quantize
 from .machine import facts
 
 
@@ -76,8 +79,8 @@ def holds_halves(edge: Record) -> bool:
 def is_unsigned(edge: Record) -> bool:
     """Whether a record's result is bytes of numbers behind a ReLU, with 0 for 0.0."""
     made = origin(edge)
-    if made.dtype != int8.numpy or made.op.name != "quantize":
+    if made.dtype != int8.numpy or made.op is not quantize:
         return False
     x, _, zero = made.inputs
     at_zero = zero.op is NUMBER and zero.attrs["value"] == 0
-    return at_zero and x.op.name in ("relu", "relu6")
+    return at_zero and x.op in (relu, relu6)

@@ -13,6 +13,7 @@ from ..engine.codegen.kernel import read_template
 from ..engine.core.dtype import float32, int8, int32
 from ..engine.core.record import Record
 from ..engine.ir.program import NUMBER
+from ..ops.quantization import dequantize, quantize
 from .finish import BOUNDS, steps_of
 
 HELPERS = read_template("integers.c", __file__), read_template("requantize.c", __file__)
@@ -49,7 +50,7 @@ def requantize_of(region) -> Requantize | None:
     if total.dtype != int32.numpy or len(records) < 3:
         return None
     start, *between, q = records
-    if (start.op.name, q.op.name) != ("dequantize", "quantize"):
+    if start.op is not dequantize or q.op is not quantize:
         return None
     steps = steps_of(start, between, given, total.shape[-1])
     if steps is None or steps.bias is None:

@@ -113,6 +113,7 @@ def constant(spec, value, like):
 
 
 def as_list(x) -> list:
+    """The items of a list or tuple, or anything else as one item."""
     return list(x) if isinstance(x, list | tuple) else [x]
 
 

@@ -65,19 +65,19 @@ class QuantConfig:
 
     def add_layer_config(self, layer, activation=None, weight=None):
         """The factories for a layer, or for a list of layers."""
-        for each in listed(layer):
+        for each in as_list(layer):
             self.add_name_config(each.full_name(), activation, weight)
 
     def add_name_config(self, layer_name, activation=None, weight=None):
         """The factories for the layer with a `full_name()`, or for a list of names."""
         check_factory("activation", activation), check_factory("weight", weight)
         config = SingleLayerConfig(activation, weight)
-        self._prefix2config.update(dict.fromkeys(listed(layer_name), config))
+        self._prefix2config.update(dict.fromkeys(as_list(layer_name), config))
 
     def add_type_config(self, layer_type, activation=None, weight=None):
         """The factories for all layers of a type, or of a list of types."""
         check_factory("activation", activation), check_factory("weight", weight)
-        for each in listed(layer_type):
+        for each in as_list(layer_type):
             require_kind("add_type_config", each)
             self._type2config[each] = SingleLayerConfig(activation, weight)
 
@@ -158,7 +158,7 @@ class QuantConfig:
         return text
 
 
-def listed(x) -> list:
+def as_list(x) -> list:
     return x if isinstance(x, list) else [x]
 
 

@@ -17,7 +17,7 @@ class Quantization:
     def __init__(self, config: QuantConfig):
         self._config = deepcopy(config)
 
-    def prepared(self, model):
+    def prepare(self, model):
         """The model, with other layers in the place of those that are quantized."""
         self._config._specify(model)
         self._put_quanted_layers(model)
@@ -101,7 +101,7 @@ class PTQ(Quantization):
             raise value_error(
                 "PTQ.quantize was given a model in training mode", hint="call model.eval() first"
             )
-        return self.prepared(model)
+        return self.prepare(model)
 
 
 class QAT(Quantization):
@@ -126,4 +126,4 @@ class QAT(Quantization):
             raise value_error(
                 "QAT.quantize was given a model in evaluation mode", hint="call model.train() first"
             )
-        return self.prepared(model if inplace else deepcopy(model))
+        return self.prepare(model if inplace else deepcopy(model))

@@ -112,7 +112,7 @@ class FilterPruner:
 
     # ---- pruning -----------------------------------------------------------------------------
 
-    def chosen(self, name: str, axis: int | None, ratio: float) -> dict:
+    def choose(self, name: str, axis: int | None, ratio: float) -> dict:
         """The rows that go if a part of the channels of a weight goes."""
         if not 0 <= ratio < 1:
             raise value_error(f"the ratio {ratio} of {name}", "0 or more, and below 1")
@@ -135,7 +135,7 @@ class FilterPruner:
             own = filter_axis(spec_of(value)) if axis is None and value else axis
             if (value, own) in gone:
                 continue
-            for place, rows in self.chosen(name, own, ratio).items():
+            for place, rows in self.choose(name, own, ratio).items():
                 gone[place] = gone[place] | rows if place in gone else rows
         return Plan(self.model, self.inputs, self.axes, gone, self.opt)
 
@@ -219,7 +219,7 @@ class FilterPruner:
             loss = (low + high) / 2
             ratios = {n: ratio_within(d, loss) for n, d in measured.items()}
             if align:
-                ratios = {n: self.aligned(n, r, align) for n, r in ratios.items()}
+                ratios = {n: self.align(n, r, align) for n, r in ratios.items()}
             plan = self.plan_for(ratios, dims)
             gone = plan.pruned_flops if of == "flops" else plan.pruned_parameters
             if gone >= pruned_flops:
@@ -231,7 +231,7 @@ class FilterPruner:
             raise value_error(f"{pruned_flops:.0%} of the {of} cannot go", expected)
         return best
 
-    def aligned(self, name: str, ratio: float, align: int) -> float:
+    def align(self, name: str, ratio: float, align: int) -> float:
         """The ratio nearest to one given that leaves a multiple of `align` channels."""
         value = self.values[name]
         n = len(self.groups(self.channels(name), value, filter_axis(spec_of(value))))

@@ -270,7 +270,7 @@ class Plan:
         if wrong := [x.name for x in cut if id(x) not in known]:
             raise value_error(f"channels of {', '.join(wrong)}", "parameters of the model")
         for tensor, gone in cut.items():
-            self.set_array(tensor, self.without(tensor.array, gone, lazy))
+            self.set_array(tensor, self.remove(tensor.array, gone, lazy))
         if lazy:
             return self
         for tensor, gone in cut.items():
@@ -285,7 +285,7 @@ class Plan:
         self.verify()
         return self
 
-    def without(self, array, gone: dict, lazy: bool):
+    def remove(self, array, gone: dict, lazy: bool):
         """An array without some rows, or with zeros there."""
         m = module_of(array)
         if lazy:
@@ -305,7 +305,7 @@ class Plan:
         shape = p.spec.shape
         for state in {id(s): s for s in states if s is not None}.values():
             if state.spec.ndim == len(shape) and state.spec.shape != shape:
-                self.set_array(state, self.without(state.array, gone, False))
+                self.set_array(state, self.remove(state.array, gone, False))
 
     def set_array(self, tensor: Tensor, array) -> None:
         self.undo.append((tensor, "array", tensor.array))

@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 
+from ..eager.curvature import as_list
 from ..engine.core.dtype import default
 from ..engine.eager.backward import grad
 from ..engine.eager.device import CPUPlace
@@ -67,11 +68,6 @@ def gradients(targets, inputs, target_gradients=None, no_grad_set=None) -> list:
     writing("static.gradients")
     lists = [None if v is None else as_list(v) for v in (targets, inputs, target_gradients)]
     return grad(*lists, create_graph=True, allow_unused=True)
-
-
-def as_list(x) -> list:
-    """The items of a list or tuple, or anything else as one item."""
-    return list(x) if isinstance(x, list | tuple) else [x]
 
 
 @contextmanager

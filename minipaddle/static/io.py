@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 
 from ..core.prelude import Parameter, Tensor, value_error
+from ..eager.curvature import as_list
 from ..engine.jit.tree import flatten
 from ..io import load as load_tensors
 from ..io import save as save_tensors
@@ -11,7 +12,6 @@ from ..jit import loading, saving
 from ..jit.saved import Kept, Method, Saved
 from ..tensor.generator import GeneratorStorage
 from .executor import compile_
-from .functions import as_list
 from .mode import Mode, outside
 from .program import Program
 

@@ -3,6 +3,7 @@
 from ..core.missing import namespace as _namespace
 from ..core.prelude import logic, type_error, value_error
 from ..distributed.ps.embedding import sparse_embedding
+from ..eager.curvature import as_list
 from ..engine.eager import control_flow as control
 from ..engine.jit.tree import flatten, unflatten
 from ..nn import functional as F
@@ -10,7 +11,6 @@ from ..nn.layer import batch_norm as norms
 from ..nn.layer import common, conv, norm
 from ..nn.param_attr import create_parameter
 from ..tensor import shaping
-from .functions import as_list
 
 __all__ = [
     "batch_norm", "case", "cond", "conv2d", "create_parameter", "embedding", "fc", "layer_norm",
