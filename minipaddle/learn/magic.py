@@ -5,13 +5,12 @@ verdict. `%load_ext minipaddle.learn` brings both, and `%learn …`; `%exercise 
 --solution, --reset or --check does what `./run learn` does.
 """
 
-from html import escape
-
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.display import display
 from rich.console import Console
 
+from ..viz.markup import write_fact, write_notice, write_words
 from ..viz.picture import Shown
 from . import command, progress, sync
 from .exercise import Exercise, load
@@ -19,7 +18,7 @@ from .lookup import UnknownError, find
 from .process import judged
 from .stub import task_of
 from .task import Task
-from .verdict import MARKS, box
+from .verdict import MARKS
 
 OVERWRITE = "--overwrite"
 
@@ -32,9 +31,8 @@ class Notice(Shown):
         self.text = "\n".join(filter(None, [f"? {message}", code]))
 
     def html(self) -> str:
-        words = f'<div style="white-space:pre-wrap">{escape(self.message)}</div>'
-        code = f'<pre style="background:none">{escape(self.code)}</pre>' if self.code else ""
-        return box(MARKS["changed"].colour, words + code)
+        facts = [write_fact("", write_words(self.message)), write_words(self.code, "code")]
+        return write_notice(MARKS["changed"].colour, *facts)
 
 
 @magics_class

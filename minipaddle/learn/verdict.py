@@ -4,8 +4,8 @@ All of it is text, so it leaves its process as JSON. Text, rich text for a termi
 notebook are made from the same parts: a terminal says what a notebook says.
 """
 
-import html
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
@@ -13,6 +13,14 @@ import numpy as np
 
 from ..engine.eager.tensor import Tensor
 from ..viz.engine import NoEngineError, svg_of
+from ..viz.markup import (
+    write_code,
+    write_fact,
+    write_fold,
+    write_notice,
+    write_scrolled,
+    write_words,
+)  # fmt: skip
 from ..viz.style import GREY, YOURS
 from .exercise import load
 
@@ -224,42 +232,14 @@ def as_bundle(verdict: Verdict) -> dict[str, str]:
 
 
 def as_html(verdict: Verdict) -> str:
-    """Inline styles alone: a notebook that is not trusted drops style sheets."""
     colour = MARKS[verdict.state].colour
-    rows = "".join(map(row, parts(verdict)))
-    inside = f"<b style='color:{colour}'>{html.escape(head(verdict))}</b>{rows}"
-    inside += picture_as_html(verdict.picture) if verdict.picture else ""
-    inside += solution_as_html(verdict.name) if verdict.passed else ""
-    return box(colour, inside)
-
-
-def box(colour: str, inside: str) -> str:
-    style = f"border-left:4px solid {colour};padding:.3em .8em;margin:.2em 0"
-    return f'<div style="{style}">{inside}</div>'
-
-
-def row(part: Part) -> str:
-    style = "white-space:pre-wrap" + (";font-weight:bold" if part.kind == "strong" else "")
-    style += ";background:none" if part.kind == "code" else ""
-    tag = "code" if part.kind == "code" else "span"
-    text = f'<{tag} style="{style}">{html.escape(part.text)}</{tag}>'
-    if not part.label:
-        return f"<div>{text}</div>"
-    label = f'<span style="flex:0 0 5.5em;color:{GREY}">{html.escape(part.label)}</span>'
-    return f'<div style="display:flex">{label}{text}</div>'
-
-
-def picture_as_html(source: str) -> str:
-    """A picture, given as DOT, as an element of the page; nothing where no engine can draw it."""
-    try:
-        return f'<div style="overflow-x:auto">{svg_of(source)}</div>'
-    except NoEngineError:
-        return ""
-
-
-def solution_as_html(name: str) -> str:
-    from ..viz.code import as_html as code_as_html
-
-    code = code_as_html((f"exercises/solutions/{name}.py", 1, load(name).solution))
-    summary = "<summary>The annotated solution</summary>"
-    return f'<details open style="margin-top:.4em">{summary}{code}</details>'
+    inside = [write_words(head(verdict), "strong", color=colour)]
+    inside += [write_fact(p.label, write_words(p.text, p.kind)) for p in parts(verdict)]
+    if verdict.picture:
+        with suppress(NoEngineError):
+            inside.append(write_scrolled(svg_of(verdict.picture)))
+    if verdict.passed:
+        solution = load(verdict.name).solution
+        code = write_code(solution, head=f"exercises/solutions/{verdict.name}.py, line 1")
+        inside.append(write_fold("The annotated solution", code))
+    return write_notice(colour, *inside)

@@ -1,15 +1,13 @@
 """The real code, shown in a notebook with its file and line."""
 
 import ast
-import html
 import inspect
-from functools import cache
 from pathlib import Path
 
 from ..engine.core.op import OPS, Op
 from ..engine.core.slots import find
+from .markup import write_code
 from .picture import Shown
-from .style import GREY
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,36 +20,8 @@ class Code(Shown):
         self.text = "\n".join(f"# {file}:{line}\n{text}" for file, line, text in parts)
 
     def html(self) -> str:
-        return "".join(map(as_html, self.parts))
-
-
-def as_html(part: tuple[str, int, str]) -> str:
-    file, line, text = part
-    head = f'<div style="color:{GREY};font-size:90%">{html.escape(file)}, line {line}</div>'
-    return head + highlight(text, "python")
-
-
-def highlight(text: str, language: str) -> str:
-    """Code as HTML with inline styles: a notebook that is not trusted drops style sheets."""
-    import pygments
-    from pygments import formatters, lexers
-
-    formatter = formatters.HtmlFormatter(noclasses=True, nobackground=True, style=code_style())
-    return pygments.highlight(text, lexers.get_lexer_by_name(language), formatter)
-
-
-@cache
-def code_style():
-    """How code is set: by weight, slant and one grey, to be read on a white and on a dark page."""
-    from pygments import token
-    from pygments.style import Style
-
-    class Look(Style):
-        bold = (token.Keyword, token.Operator.Word, token.Name.Function, token.Name.Class)
-        grey = (token.Comment, token.Literal.String.Doc, token.Name.Decorator)
-        styles = dict.fromkeys(bold, "bold") | dict.fromkeys(grey, f"italic {GREY}")
-
-    return Look
+        heads = (f"{file}, line {line}" for file, line, _ in self.parts)
+        return "".join(write_code(part[2], head=head) for part, head in zip(self.parts, heads))
 
 
 def code(*things) -> Code:

@@ -4,18 +4,17 @@ The wheel graphviz-pure brings Graphviz as one program, which draws byte for byt
 machine; resvg paints the PNG with matplotlib's DejaVu and no other font.
 """
 
-import base64
 import functools
-import html
 import importlib
 import importlib.metadata
 import importlib.util
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import graphviz
+
+from .markup import embed, fit_page, write_notice, write_words
 
 HELP = """The graph engine is missing.
   pip install graphviz-pure resvg-py      (their wheels need nothing of the system)"""
@@ -113,17 +112,18 @@ class Drawn:
         source = getattr(self, "source", self.text)
         try:
             svg = self.svg()
-            width = float(re.match(SIZE, svg)[1]) * 4 / 3
-            if width > PAGE:  # an SVG without a size is as wide as the page
-                svg = re.sub(SIZE, "<svg", svg, count=1)
             return {  # code hosts show SVG or PNG, a terminal the text
-                "text/html": embed(svg, width),
-                "image/svg+xml": svg,
+                "text/html": embed(svg),
+                "image/svg+xml": fit_page(svg),
                 "image/png": self.png(),
                 "text/plain": self.text or source,
             }
         except NoEngineError as error:
-            return {"text/html": box(str(error), source), "text/plain": source}
+            missing = write_notice(
+                "#d55e00", write_words("The graph was not drawn.\n", "strong"),
+                write_words(f"{error}\n\n"), write_words(source, "code"),
+            )  # fmt: skip
+            return {"text/html": missing, "text/plain": source}
 
 
 class Graph(Drawn, graphviz.Digraph):
@@ -175,43 +175,7 @@ def svg_of(source: str, engine: str = "dot") -> str:
     return text
 
 
-PAGE = 784
-"""Pixels of a chapter's page in JupyterLab."""
-SIZE = r'<svg width="([\d.]+)pt" height="([\d.]+)pt"'
-
-
-def embed(svg: str, width: float) -> str:
-    """HTML in which tooltips work; a picture wider than the page has a button for its full size.
-
-    JupyterLab draws `image/svg+xml` as an image, which has no tooltips. In a notebook that is not
-    trusted it removes `<object>` and the button, and the image inside stays.
-    """
-    data = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-    wide = width > PAGE
-    style = ' style="width:100%"' if wide else ""
-    button = f'<button onclick="{RESIZE.format(width)}">⤢ full size</button><br>' if wide else ""
-    return (
-        f'<div style="overflow:auto">{button}<object type="image/svg+xml" data="{data}"{style}>'
-        f'<img src="{data}"{style}></object></div>'
-    )
-
-
-RESIZE = (
-    "const s = this.parentNode.querySelector('object').style;"
-    "s.width = s.width === '100%' ? '{:.0f}px' : '100%'"
-)
-
-
 FAMILIES = {
     SANS: f"{SANS},Verdana,sans-serif",
     "Courier,monospace": f"{MONO},Menlo,Consolas,monospace",  # Graphviz knows Courier's widths
 }
-
-
-def box(message: str, source: str) -> str:
-    """The page shown instead of a picture: the reason, the fixes, the graph as text."""
-    style = "border-left:4px solid #d55e00;padding:.5em;white-space:pre-wrap"
-    return (
-        f'<div style="{style}"><b>The graph was not drawn.</b>\n{html.escape(message)}</div>'
-        f"<pre>{html.escape(source)}</pre>"
-    )

@@ -1,6 +1,5 @@
 """A model as a tree of layers, with the parameters and buffers of each."""
 
-import html
 import math
 import textwrap
 from collections.abc import Iterator
@@ -9,8 +8,9 @@ from typing import NamedTuple
 from ..engine.core.errors import type_error
 from ..nn.layer.layers import Layer
 from .fold import LIMIT
-from .parts import Edge, Legend, Node, Table, draw
-from .style import GREY, LOOKS, cell, count, tag
+from .markup import Cell, CellTable
+from .parts import Edge, Legend, Node, draw
+from .style import LOOKS, count
 
 
 def module(layer, depth: int | None = None, title: str = ""):
@@ -117,17 +117,14 @@ class Tree(NamedTuple):
         """A layer as a table: its name, the notes on it, its parameters and buffers."""
         rows = [] if closed else list(self.rows(layer))
         head = self.head(layer, closed)
-        look = LOOKS["layer"]
-        glyph = f"{look.glyph} " if closed else ""
-        name = tag("b", glyph + html.escape(label))
-        cells = [cell("<br/>".join(filter(None, [name, html.escape(head)])), look, "center")]
-        cells += [cell(html.escape(text), LOOKS[role], "left") for role, text in rows]
-        space = {"border": 0, "cellborder": 1, "cellspacing": 0, "cellpadding": 3}
-        table = tag("table", *(tag("tr", c) for c in cells), color=GREY, **space)
+        glyph = f"{LOOKS['layer'].glyph} " if closed else ""
+        name = "\n".join(filter(None, [glyph + label, head]))
+        cells = [Cell.of(LOOKS["layer"], name, "center", bold=1)]
+        cells += [Cell.of(LOOKS[role], text, "left") for role, text in rows]
         tip = [f"{type(layer).__name__}({layer.extra_repr()})", *(text for _, text in rows)]
         tip += [f"open with depth={self.depth + 1}"] if closed else self.notes.tip(layer)
         lines = [f"{label}: {head}", *(f"  {text}" for _, text in rows)]
-        label = Table(table, frozenset({"layer", *(role for role, _ in rows)}))
+        label = CellTable([[c] for c in cells], frozenset({"layer", *(role for role, _ in rows)}))
         text = textwrap.indent("\n".join(lines), "  " * level)
         return Node(layer, label, tip="\n".join(tip), attrs={"style": ""}, text=text)
 

@@ -4,7 +4,7 @@ from ..engine.codegen.step import refusal
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
 from ..executors.timing import with_timers
-from .code import highlight
+from .markup import write_code
 from .picture import Picture, Shown, figure
 from .records import layer_name, layers_of
 from .style import LOOKS
@@ -48,7 +48,7 @@ class Source(Shown):
         self.text = text
 
     def html(self) -> str:
-        return highlight(self.text, "c")
+        return write_code(self.text, "c")
 
 
 # ---- times -----------------------------------------------------------------------------------

@@ -14,9 +14,8 @@ from ..engine.core.op import OPS, Op
 from ..engine.core.record import Record, Spec
 from ..engine.jit import source as jit_source
 from . import symbolic
-from .parts import Edge, Frame, Legend, Node, draw
+from .parts import Edge, Frame, Legend, Node, draw, mark_label
 from .records import role_of_operator
-from .style import mark_label
 from .symbolic import Attr, text
 
 EXAMPLES = {

@@ -1,13 +1,9 @@
 """Two graphs side by side, or one below the other, as one picture."""
 
-import re
-
 from ..engine.core.errors import type_error
-from .engine import PAGE, SIZE, Drawn, Graph
+from .engine import Drawn, Graph
+from .markup import join_svgs
 from .picture import Shown
-
-GAP = 24
-"""Points between the two."""
 
 
 def beside(left: Graph, right: Graph) -> "Beside":
@@ -41,17 +37,4 @@ class Beside(Drawn, Shown):
         self.text = f"{left.text or left.source}\n\n{right.text or right.source}"
 
     def svg(self) -> str:
-        """Both pictures in one `<svg>` element, one below the other if the page is too narrow."""
-        parts = [graph.svg() for graph in self.graphs]
-        sizes = [[float(n) for n in re.match(SIZE, part).groups()] for part in parts]
-        (wide, high), (wide_2, high_2) = sizes
-        if (wide + GAP + wide_2) * 4 / 3 > PAGE:
-            at, whole = f'y="{high + GAP:g}" ', (max(wide, wide_2), high + GAP + high_2)
-        else:
-            at, whole = f'x="{wide + GAP:g}" ', (wide + GAP + wide_2, max(high, high_2))
-        for k, place in enumerate(("", at)):
-            head = '<svg {}width="{:g}" height="{:g}"'.format(place, *sizes[k])
-            part = re.sub(SIZE, head, parts[k], count=1)
-            parts[k] = part.replace(' id="', f' id="part{k}_')
-        size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*whole)
-        return f'<svg {size} xmlns="http://www.w3.org/2000/svg">\n{"".join(parts)}</svg>\n'
+        return join_svgs(*(graph.svg() for graph in self.graphs))

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+import graphviz
+
 from .engine import Graph
-from .style import LOOKS, YOURS, cluster, dot, graph, legend, literal, mark_label, node
+from .markup import Cell, CellTable, tag
+from .style import GREY, LOOKS, YOURS
 
 
 @dataclass(eq=False)  # each call of a layer is a frame of its own
@@ -36,14 +39,12 @@ FRAMES = {
 """How each kind of frame is drawn; closed, it is a node of the role of that name."""
 
 
+FONT = "DejaVu Sans"
+COLUMNS = 4
+"""The number of cells in a row of the legend."""
+ROOMY = ("parallelogram", "invtrapezium", "hexagon")
+"""Shapes that leave room around their text by themselves."""
 NO_ATTRS: Mapping = MappingProxyType({})
-
-
-class Table(NamedTuple):
-    """A label in Graphviz's HTML; `roles` are those that its cells play."""
-
-    html: str
-    roles: frozenset[str]
 
 
 class Node(NamedTuple):
@@ -54,7 +55,7 @@ class Node(NamedTuple):
     """
 
     key: object
-    label: str | Table
+    label: str | CellTable
     role: str = ""
     tip: str = ""
     frames: tuple[Frame, ...] = ()
@@ -102,22 +103,31 @@ def draw(parts: Iterable, title: str = "", **page) -> Graph:
     """Write parts as a graph; `page` are Graphviz's attributes of the whole."""
     parts = list(parts)
     nodes = [p for p in parts if isinstance(p, Node)]
-    below = legend_of(parts) or Legend()
-    g = graph(title, **page)
+    g, line = Graph(), {"fontname": FONT, "color": GREY}
+    look = {"bgcolor": "transparent", "ranksep": "0.3", "nodesep": "0.2", "fontname": FONT}
+    look |= {"fontsize": "11", "fontcolor": GREY, "tooltip": literal(title) or " "}
+    g.attr("graph", **look | page)
+    g.attr("node", fontsize="10", style="filled", height="0.3", margin="0.08,0.04", **line)
+    g.attr("edge", fontsize="9", fontcolor=GREY, arrowsize="0.6", **line)
     names = defaultdict(lambda: f"n{len(names)}")
-    write_nodes(g, nested(nodes), names)
+    write_nodes(g, nest(nodes), names)
     for edge in (p for p in parts if isinstance(p, Edge)):
         tip = {} if edge.tip is None else {"tooltip": literal(edge.tip)}
         attrs = {
             k: f"cluster_{names[v]}" if isinstance(v, Frame) else v for k, v in edge.attrs.items()
         }
         g.edge(names[edge.source], names[edge.target], **tip, **attrs)
-    legend(g, set().union(*map(roles_of, nodes)), below.caption, below.cells, title)
+    write_legend(g, set().union(*map(roles_of, nodes)), legend_of(parts) or Legend(), title)
     g.text = write_text(parts)
     return g
 
 
-def nested(nodes) -> dict:
+def literal(text: str) -> str:
+    """A text that Graphviz draws as it is: no escapes, no entities, no HTML."""
+    return graphviz.escape(text.replace("&", "&amp;"))
+
+
+def nest(nodes) -> dict:
     """Nodes in their frames, oldest first: {frame: {…}} and {key: node}."""
     tree: dict = {}
     for each in nodes:
@@ -134,32 +144,80 @@ def write_nodes(g, tree: dict, names: dict) -> None:
         if isinstance(inside, Node):
             write_node(g, inside, names)
             continue
-        with cluster(g, names[key], key.label, key.tip, **FRAMES[key.kind]) as frame:
+        words = {"label": literal(key.label), "tooltip": literal(key.tip)}
+        look = {"style": "rounded", "color": GREY, "margin": "6", "labeljust": "l"}
+        look |= FRAMES[key.kind]  # labeljust: lines come in at the middle
+        with g.subgraph(name=f"cluster_{names[key]}", graph_attr=words | look) as frame:
             write_nodes(frame, inside, names)
 
 
 def write_node(g, each: Node, names: dict) -> None:
     """Write a node, and the dots beside it."""
-    name, label, attrs = names[each.key], each.label, each.attrs
-    if isinstance(label, Table):
-        g.node(name, f"<{label.html}>", shape="plain", tooltip=literal(each.tip), **attrs)
-        return
-    if each.mark == "yours":
-        label, attrs = mark_label(label), attrs | {"color": YOURS, "penwidth": "3"}
-    elif each.mark == "reference":  # an exercise that is not solved yet
-        look = LOOKS["reference"]
-        attrs = attrs | {"fillcolor": look.fill, "fontcolor": look.ink}
-    node(g, name, label, each.role, each.tip, each.left, **attrs)
+    name, tip, look = names[each.key], each.tip, {"shape": "plain"}
+    if isinstance(each.label, CellTable):
+        text = f"<{each.label.write_label()}>"
+    else:
+        label, look = mark_label(each.label) if each.mark == "yours" else each.label, look_of(each)
+        text, tip = literal(label), tip or label
+        if each.left or each.role == "code":
+            text = text.replace("\n", r"\l") + r"\l"
+    g.node(name, text, tooltip=literal(tip), **look | each.attrs | look_of_mark(each))
     for k, what, value in each.dots:
-        dot(g, f"{name}_{k}", f"{what}: {value} (needs no gradient)")
-        g.edge(f"{name}_{k}", name, arrowsize="0.4", tooltip=what)
+        dot, tip = f"{name}_{k}", literal(f"{what}: {value} (needs no gradient)")
+        g.node(dot, "", shape="point", width="0.08", fillcolor=GREY, tooltip=tip)
+        g.edge(dot, name, arrowsize="0.4", tooltip=what)
+
+
+def look_of(each: Node) -> dict:
+    """The attributes of a node that plays a role."""
+    role = LOOKS[each.role]
+    look = {"shape": role.shape, "fillcolor": role.fill, "fontcolor": role.ink}
+    if role.shape in ROOMY:
+        look["margin"] = "0,0"
+    if role.shape == "doublecircle":  # room for text: an ellipse with two rims
+        look |= {"shape": "ellipse", "peripheries": "2"}
+    return look
+
+
+def look_of_mark(each: Node) -> dict:
+    """The attributes of a node of the reader's own, or of an exercise that is not solved yet."""
+    reference = LOOKS["reference"]
+    return {
+        "yours": {"color": YOURS, "penwidth": "3"},
+        "reference": {"fillcolor": reference.fill, "fontcolor": reference.ink},
+    }.get(each.mark, {})
+
+
+def mark_label(label: str) -> str:
+    """The label of a node that runs the reader's own code."""
+    first, *rest = label.split("\n")
+    return "\n".join([f"{first} [yours]", *rest])
 
 
 def roles_of(each: Node) -> set[str]:
     """The roles that a node shows in the legend."""
-    if isinstance(each.label, Table):
+    if isinstance(each.label, CellTable):
         return set(each.label.roles)
     return {each.role, *filter(None, [each.mark]), *(["given"] if each.dots else [])}
+
+
+def write_legend(g, roles, end: Legend, title: str = "") -> None:
+    """Below the graph, the roles that occur, in the palette's order, and a line of caption."""
+    looks = [look for role, look in LOOKS.items() if role in roles]
+    cells = [Cell.of(look, f"{look.glyph} {look.meaning}") for look in looks]
+    cells += [Cell(text, ink=ink) for text, ink in end.cells]
+    rows = [cells[k : k + COLUMNS] for k in range(0, len(cells), COLUMNS)]
+    caption = " · ".join(filter(None, [title, end.caption]))
+    if caption:
+        rows.append([Cell(caption, span=min(COLUMNS, max(1, len(cells))))])
+    if rows:
+        table = CellTable(rows, look={"border": 0, "cellspacing": 3, "cellpadding": 2})
+        g.attr(label=f"<{tag('font', table.write_label(), point_size=8)}>", labelloc="b")
+
+
+def legend_of(parts) -> Legend | None:
+    """The last legend among the parts."""
+    return next((p for p in reversed(parts) if isinstance(p, Legend)), None)
 
 
 def write_text(parts) -> str:
@@ -169,8 +227,3 @@ def write_text(parts) -> str:
         return end.text
     lines = [p.text for p in parts if not isinstance(p, Legend) and p.text]
     return "\n".join([*lines, *([end.caption] if end is not None else [])])
-
-
-def legend_of(parts) -> Legend | None:
-    """The last legend among the parts."""
-    return next((p for p in reversed(parts) if isinstance(p, Legend)), None)

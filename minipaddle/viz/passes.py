@@ -1,13 +1,12 @@
 """The effect of the passes on a program: a table of them all, and one of them as a picture."""
 
-import html
-
 from ..engine.core.errors import teach
 from ..engine.passes.manager import Optimized, figures
 from .difference import difference
+from .markup import Cell, CellTable, write_fact, write_words
 from .picture import Shown
 from .program import passes_result_of
-from .style import GREY, tag
+from .style import GREY
 
 HEAD = ("pass", "records", "kernels", "moved", "live", "ms")
 BAR = "rgba(0,114,178,.35)"
@@ -56,23 +55,13 @@ class Passes(Shown):
     def html(self) -> str:
         """The table, with a bar behind each number: its share of the largest one."""
         rows = self.rows()
-        most = [max((row[1][k] or 0 for row in rows), default=0) for k in range(4)]
-        head = "".join(tag("th", name) for name in HEAD)
-        body = ""
+        most = [max((row[1][k] or 0 for row in rows), default=0) or 1 for k in range(4)]
+        cells = []
         for name, values, seconds in rows:
-            shares = ((n or 0) / (top or 1) for n, top in zip(values, most, strict=True))
-            cells = map(bar, values.texts(), shares)
+            shares = ((n or 0) / top for n, top in zip(values, most, strict=True))
+            bars = [Cell(x, BAR, align="right", share=n) for x, n in zip(values.texts(), shares)]
             time = "" if seconds is None else f"{seconds * 1e3:.1f}"
-            body += tag("tr", tag("td", html.escape(name)), *cells, tag("td", time))
+            cells.append([Cell(name), *bars, Cell(time, align="right")])
         same = [s.name for s in self.done.snapshots if not s.changed]
-        note = f"nothing to do: {', '.join(same)}" if same else ""
-        parts = tag("thead", tag("tr", head)), tag("tbody", body)
-        table = tag("table", *parts, style="border-collapse:collapse")
-        return table + tag("div", html.escape(note), style=f"color:{GREY}")
-
-
-def bar(text: str, share: float) -> str:
-    """A cell whose background is filled to a share."""
-    stop = f"{100 * share:.0f}%"
-    look = f"linear-gradient(to right, {BAR} {stop}, transparent {stop})"
-    return tag("td", text, style=f"background:{look};text-align:right;padding:2px 8px")
+        note = write_words(f"nothing to do: {', '.join(same)}" if same else "", color=GREY)
+        return CellTable(cells, head=HEAD).write_page() + write_fact("", note)

@@ -2,7 +2,6 @@
 
 import ast
 import difflib
-import html
 import textwrap
 from collections.abc import Iterator
 from itertools import count as counter
@@ -11,14 +10,14 @@ from itertools import groupby
 from ..engine.core.errors import teach
 from ..jit.stages import stages
 from .fold import LIMIT
-from .parts import Edge, Frame, Legend, Node, Table, draw
+from .markup import SHEET, Cell, CellTable
+from .parts import Edge, Frame, Legend, Node, draw
 from .picture import Shown
-from .style import GREY, LOOKS, cell, count, tag
+from .style import LOOKS, count
 from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
 from .syntax import title as title_of
 from .target import as_written
 
-MONO = "Courier"  # the engine knows its widths, and writes DejaVu Sans Mono, of the same
 WIDTH, LINES = 44, 8
 """The width and the number of lines of source in a node of the tree."""
 SIDE_BY_SIDE = 80
@@ -108,21 +107,20 @@ class SourceDiff(Shown):
 
     def html(self) -> str:
         """A table with two columns; colours that white and dark pages set off."""
-        sides = ((line_cell(a, w, RED, "−"), line_cell(b, w, GREEN, "+")) for w, a, b in self.rows)
-        rows = [tag("tr", *cells) for cells in sides]
-        style = "border-collapse:collapse;font-family:monospace;text-align:left"
-        return tag("table", tag("caption", html.escape(self.name)), *rows, style=style)
+        rows = [[line_cell(a, w, RED, "−"), line_cell(b, w, GREEN, "+")] for w, a, b in self.rows]
+        return CellTable(rows, caption=self.name).write_page()
 
 
 RED, GREEN = "rgba(213,94,0,.25)", "rgba(0,158,115,.25)"
 
 
-def line_cell(line: str | None, word: str, colour: str, sign: str) -> str:
+def line_cell(line: str | None, word: str, colour: str, sign: str) -> Cell:
     changed = word != KEPT and line is not None
-    back = f"background:{colour};" if changed else ""
     text = f"{sign if changed else ' '} {line or ''}"
-    style = f"{back}white-space:pre;text-align:left;padding:0 .8em 0 .3em"
-    return tag("td", html.escape(text), style=style)
+    return Cell(text, colour if changed else "", align="left", code=True)
+
+
+CHANGES = frozenset({GONE, NEW})
 
 
 # ---- at a glance -----------------------------------------------------------------------------
@@ -149,11 +147,10 @@ def overview(name: str, found, title: str):
     return draw(parts, title, rankdir="TB" if long else "LR", ranksep="0.3")
 
 
-def card(heading: str, lines) -> Table:
+def card(heading: str, lines, roles=CHANGES) -> CellTable:
     """Source as a table; `lines` are pairs (text, word)."""
-    lines = fold(list(lines))
-    rows = [cell(html.escape(x or " "), TINTS[word], "left", **FACE) for x, word in lines]
-    return table(tag("td", tag("b", html.escape(heading)), align="left"), *rows)
+    rows = [[Cell.of(TINTS[word], x, "left", code=True)] for x, word in fold(list(lines))]
+    return CellTable([[Cell(heading, align="left", bold=1)], *rows], roles, SHEET)
 
 
 def fold(lines: list):
@@ -168,29 +165,22 @@ def fold(lines: list):
         yield from inside if show else [(f"⋮ {count(len(inside), 'line')}", KEPT)]
 
 
-def table(*rows: str) -> Table:
-    look = {"border": 1, "cellborder": 0, "cellspacing": 0, "cellpadding": 2}
-    rows = tag("table", *(tag("tr", row) for row in rows), bgcolor="#ffffff", color=GREY, **look)
-    return Table(rows, frozenset({GONE, NEW}))
-
-
 TINTS = {
     word: LOOKS[word]._replace(fill=fill, ink="#000000")
     for word, fill in ((KEPT, "#ffffff"), (GONE, "#f7cba9"), (NEW, "#b3e2d2"))
 }
 """Behind a line of source: the colours of the legend, light."""
-FACE = {"face": MONO, "point_size": 9}
 
 
-def steps_card(steps) -> Table:
+def steps_card(steps) -> CellTable:
     """The converters: those that changed something in colour."""
-    rows = []
+    rows = [[Cell("converters", align="left", bold=1, span=2)]]
     for name, diff in steps:
         gone, new = diff.counts()
         look = LOOKS[NEW] if gone or new else TINTS[KEPT]._replace(ink="#9d9d9d")
         lines = f"−{gone} +{new}" if gone or new else "·"
-        rows.append(cell(name, look, "left") + cell(lines, look, "right"))
-    return table(tag("td", tag("b", "converters"), align="left", colspan=2), *rows)
+        rows.append([Cell.of(look, name, "left"), Cell.of(look, lines, "right")])
+    return CellTable(rows, CHANGES, SHEET)
 
 
 # ---- one stage -------------------------------------------------------------------------------
@@ -205,8 +195,8 @@ def detail(name: str, stage, title: str) -> Iterator:
         lines = [(row[column], word if row[0] != KEPT else KEPT) for row in diff.rows]
         lines = [(text, word) for text, word in lines if text is not None]
         frame = Frame(f"{side} {stage.name}", diff.name)
-        source_card = Table(card("source", lines).html, frozenset())
-        yield Node(frame.label, source_card, tip=f"source {side}", frames=(frame,))
+        shown = card("source", lines, frozenset())
+        yield Node(frame.label, shown, tip=f"source {side}", frames=(frame,))
         yield from syntax_tree(tree.body[0], frame, comparison, numbers)
         yield Edge(frame.label, tree.body[0], attrs={"style": "invis"})
     yield Legend(diff.text.splitlines()[0], text=diff.text)

@@ -8,12 +8,11 @@ import pytest
 from rich.console import Console
 
 from minipaddle.learn.verdict import MARKS, STATES, Verdict, as_html, show
-from minipaddle.viz import style
+from minipaddle.viz.parts import Node, draw
 from tests.viz.test_style import DARK, WHITE, contrast
 
 NAME = "01_first/double"
-PICTURE = style.graph()
-style.node(PICTURE, "a", "tanh", "elementwise")
+PICTURE = draw([Node("a", "tanh", "elementwise")])
 
 VERDICTS = {
     "not started": Verdict(NAME, "not started", "double in exercises/01_first/double.py"),

@@ -1,6 +1,13 @@
 """A picture is a generator of parts; one writer makes DOT of them, one makes text."""
 
-from minipaddle.viz.parts import Edge, Frame, Legend, Node, Table, Text, draw
+import re
+from pathlib import Path
+
+import pytest
+
+import minipaddle.viz
+from minipaddle.viz.markup import Cell, CellTable
+from minipaddle.viz.parts import Edge, Frame, Legend, Node, Text, draw
 from tests.viz.reading import Drawing
 
 
@@ -29,7 +36,7 @@ def test_frames_of_the_same_words_are_two():
 
 
 def test_the_legend_names_the_roles_marks_dots_and_cells_that_occur():
-    table = Table("<table><tr><td>cell</td></tr></table>", frozenset({"layer"}))
+    table = CellTable([[Cell("cell")]], frozenset({"layer"}))
     caption = Drawing(
         draw(
             [
@@ -82,3 +89,29 @@ def test_an_edge_may_end_at_the_border_of_a_frame():
     source = draw(parts, compound="true").source
     (name,) = [line.split()[1] for line in source.splitlines() if "subgraph" in line]
     assert f"lhead={name}" in source
+
+
+def test_a_graph_without_roles_has_no_legend():
+    assert Drawing(draw([Node(1, CellTable([[Cell("x")]]))])).caption == "x"
+
+
+@pytest.mark.parametrize("text", [r"C:\new\table", "<b>", 'say "x"', "a & b", "<a>&lt;"])
+def test_names_are_drawn_as_they_are(text):
+    node = Node(1, text, "input", text, (Frame(text, text),), dots=((0, text, text),))
+    drawn = Drawing(draw([node, Node(2, CellTable([[Cell(text)]]), tip=text)], text))
+    assert [n.text for n in drawn.nodes if n.text] == [text, text]
+    assert {n.tip for n in drawn.nodes} == {text, f"{text}: {text} (needs no gradient)"}
+    assert drawn.frames[0].text.split("\n")[0] == text
+
+
+def test_written_code_starts_at_the_left():
+    source = draw([Node(1, "def f():\n    return 1", "code")]).source
+    assert r"def f():\l    return 1\l" in source
+
+
+def test_markup_is_written_in_one_place():
+    folder = Path(minipaddle.viz.__file__).parent
+    files = [*folder.rglob("*.py"), *folder.with_name("learn").rglob("*.py")]
+    others = {f.name: f.read_text(encoding="utf-8") for f in files if f.name != "markup.py"}
+    marks = r"import html|from html|<br|</(td|tr|table|div|span|code|pre|svg)>"
+    assert [name for name, text in others.items() if re.search(marks, text)] == []

@@ -5,7 +5,6 @@ from itertools import combinations
 import pytest
 
 from minipaddle.viz import scale, style
-from tests.viz.reading import Drawing
 
 WHITE, DARK = "#ffffff", "#111111"  # JupyterLab's two pages
 
@@ -82,45 +81,6 @@ def test_no_two_roles_look_alike():
     assert len({(look.fill, look.shape) for look in styles}) == len(styles)
     tape = ("input", "parameter", "elementwise", "movement", "reduction", "opaque", "layer")
     assert len({style.LOOKS[r].shape for r in tape}) == len(tape)
-
-
-def test_one_legend_names_the_roles_that_occur():
-    g = style.graph()
-    style.node(g, "a", "x", "input")
-    style.legend(g, {"input", "given", "opaque"}, "3 < 4", more=[("wrong", "#e00000")])
-    drawn = Drawing(g)
-    assert "◯ input" in drawn.caption
-    assert "⬡ matmul, conv, gather, …" in drawn.caption
-    assert "• input without gradient" in drawn.caption
-    assert "3 < 4" in drawn.caption
-    assert "wrong" in drawn.caption
-    assert "parameter" not in drawn.caption
-    assert len(drawn.nodes) == 1
-
-
-def test_a_graph_without_roles_has_no_legend():
-    g = style.graph()
-    style.node(g, "a", "x", "input")
-    style.legend(g, set())
-    assert Drawing(g).caption == "x"
-
-
-@pytest.mark.parametrize("text", [r"C:\new\table", "<b>", 'say "x"', "a & b", "<a>&lt;"])
-def test_names_are_drawn_as_they_are(text):
-    g = style.graph(text)
-    with style.cluster(g, "c", text, text) as box:
-        style.node(box, "a", text, "input", text)
-        style.dot(box, "b", text)
-    drawn = Drawing(g)
-    assert [n.text for n in drawn.nodes] == [text, ""]
-    assert {n.tip for n in drawn.nodes} == {text}
-    assert drawn.frames[0].text.split("\n")[0] == text
-
-
-def test_written_code_starts_at_the_left():
-    g = style.graph()
-    style.node(g, "a", "def f():\n    return 1", "code")
-    assert r"def f():\l    return 1\l" in g.source
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,216 @@
+"""The one writer of markup: tables for a page and for Graphviz, code, notices, embedded SVG."""
+
+import base64
+import re
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from types import MappingProxyType
+from typing import NamedTuple
+
+from .style import GREY, Look
+
+MONO = "Courier"  # Graphviz knows its widths, and DejaVu Sans Mono has the same
+PAGE = 784
+"""Pixels of a chapter's page in JupyterLab."""
+SIZE = r'<svg width="([\d.]+)pt" height="([\d.]+)pt"'
+GAP = 24
+"""Points between two pictures."""
+
+
+def tag(name: str, *inside: str, **attrs) -> str:
+    """An element, for a page or for Graphviz: `tag("td", "x", align="left")`."""
+    words = "".join(f' {k.replace("_", "-")}="{v}"' for k, v in attrs.items() if v != "")
+    return f"<{name}{words}>{''.join(inside)}</{name}>"
+
+
+def css(**rules) -> str:
+    """An inline style: a notebook that is not trusted drops style sheets."""
+    return ";".join(f"{k.replace('_', '-')}:{v}" for k, v in rules.items() if v != "")
+
+
+# ---- tables ----------------------------------------------------------------------------------
+
+
+class Cell(NamedTuple):
+    """A cell of a table: its first `bold` lines are bold, `share` of its width is filled (all, if None)."""
+
+    text: str
+    fill: str = ""
+    ink: str = ""
+    align: str = ""
+    bold: int = 0
+    code: bool = False
+    span: int = 1
+    share: float | None = None
+
+    @classmethod
+    def of(cls, look: Look, text: str, align: str = "", **more) -> "Cell":
+        """A cell in the colours of a role; a role that is drawn as a point has none."""
+        colours = () if look.shape == "point" else (look.fill, look.ink)
+        return cls(text, *colours, align=align, **more)
+
+
+GRID = MappingProxyType(
+    {"color": GREY, "border": 0, "cellborder": 1, "cellspacing": 0, "cellpadding": 3}
+)
+SHEET = GRID | {"bgcolor": "#ffffff", "border": 1, "cellborder": 0, "cellpadding": 2}
+"""How Graphviz draws a table: lines between the cells, or a white sheet."""
+
+
+class CellTable(NamedTuple):
+    """Rows of cells, as the label of a node (`roles` are those its cells play) or on a page."""
+
+    rows: list
+    roles: frozenset[str] = frozenset()
+    look: Mapping = GRID
+    head: tuple[str, ...] = ()
+    caption: str = ""
+
+    def write_label(self) -> str:
+        """The table in Graphviz's HTML."""
+        return tag("table", *(tag("tr", *map(label_cell, row)) for row in self.rows), **self.look)
+
+    def write_page(self) -> str:
+        """The table for a notebook, on a white or a dark page."""
+        head = tag("thead", tag("tr", *(tag("th", escape(x)) for x in self.head)))
+        body = tag("tbody", *(tag("tr", *map(page_cell, row)) for row in self.rows))
+        caption = tag("caption", escape(self.caption)) if self.caption else ""
+        return tag(
+            "table", caption, head if self.head else "", body, style=css(border_collapse="collapse")
+        )
+
+
+def label_cell(cell: Cell) -> str:
+    lines = [escape(line) or " " for line in cell.text.split("\n")]
+    lines[: cell.bold] = [tag("b", line) for line in lines[: cell.bold]]
+    face = {"face": MONO, "point_size": 9} if cell.code else {}
+    text = "<br/>".join(lines)
+    text = tag("font", text, color=cell.ink, **face) if cell.ink or face else text
+    span = cell.span if cell.span > 1 else ""
+    return tag("td", text, bgcolor=cell.fill, align=cell.align, colspan=span)
+
+
+def page_cell(cell: Cell) -> str:
+    fill, face = cell.fill, {"padding": "2px 8px"}
+    if cell.share is not None:
+        stop = f"{100 * cell.share:.0f}%"
+        fill = f"linear-gradient(to right, {fill} {stop}, transparent {stop})"
+    if cell.code:
+        face = {"font_family": "monospace", "white_space": "pre", "padding": "0 8px"}
+    look = css(background=fill, color=cell.ink, text_align=cell.align, **face)
+    return tag("td", escape(cell.text), style=look)
+
+
+# ---- code and notices ------------------------------------------------------------------------
+
+
+def write_code(text: str, language: str = "python", head: str = "") -> str:
+    """Highlighted code, below a line that says where it is from."""
+    import pygments
+    from pygments import formatters, lexers
+
+    above = write_fact("", write_words(head, color=GREY, font_size="90%")) if head else ""
+    formatter = formatters.HtmlFormatter(noclasses=True, nobackground=True, style=code_style())
+    return above + pygments.highlight(text, lexers.get_lexer_by_name(language), formatter)
+
+
+@cache
+def code_style():
+    """How code is set: by weight, slant and one grey, to be read on a white and on a dark page."""
+    from pygments import token
+    from pygments.style import Style
+
+    class Look(Style):
+        bold = (token.Keyword, token.Operator.Word, token.Name.Function, token.Name.Class)
+        grey = (token.Comment, token.Literal.String.Doc, token.Name.Decorator)
+        styles = dict.fromkeys(bold, "bold") | dict.fromkeys(grey, f"italic {GREY}")
+
+    return Look
+
+
+def write_words(text: str, kind: str = "", **look) -> str:
+    """Text that keeps its line breaks; `kind` is "", "strong" or "code"."""
+    rules = {"strong": {"font_weight": "bold"}, "code": {"background": "none"}}.get(kind, {})
+    style = css(white_space="pre-wrap", **rules, **look)
+    return tag("code" if kind == "code" else "span", escape(text), style=style)
+
+
+def write_fact(label: str, words: str) -> str:
+    """Words (as markup) on a line of their own, after a label in grey."""
+    if not label:
+        return tag("div", words)
+    label = tag("span", escape(label), style=css(flex="0 0 5.5em", color=GREY))
+    return tag("div", label, words, style="display:flex")
+
+
+def write_notice(colour: str, *inside: str) -> str:
+    """Markup beside a bar in a colour."""
+    look = css(border_left=f"4px solid {colour}", padding=".3em .8em", margin=".2em 0")
+    return tag("div", *inside, style=look)
+
+
+def write_fold(summary: str, inside: str) -> str:
+    """Markup that a click folds away."""
+    return tag("details", tag("summary", escape(summary)), inside, open="open")
+
+
+def write_scrolled(svg: str) -> str:
+    """A picture that scrolls where the page is too narrow for it."""
+    return tag("div", svg, style=css(overflow_x="auto"))
+
+
+# ---- SVG -------------------------------------------------------------------------------------
+
+
+def size_of(svg: str) -> tuple[float, float]:
+    """Width and height of an `<svg>` element, in points."""
+    wide, high = re.match(SIZE, svg).groups()
+    return float(wide), float(high)
+
+
+def fit_page(svg: str) -> str:
+    """The element without its size, so as wide as the page, if it is wider than that."""
+    return re.sub(SIZE, "<svg", svg, count=1) if is_wide(svg) else svg
+
+
+def is_wide(svg: str) -> bool:
+    return size_of(svg)[0] * 4 / 3 > PAGE
+
+
+def embed(svg: str) -> str:
+    """HTML in which tooltips work; a picture wider than the page has a button for its full size.
+
+    JupyterLab draws `image/svg+xml` as an image, which has no tooltips. In a notebook that is not
+    trusted it removes `<object>` and the button, and the image inside stays.
+    """
+    data = base64.b64encode(fit_page(svg).encode()).decode()
+    data, style, button = f"data:image/svg+xml;base64,{data}", "", ""
+    if is_wide(svg):
+        style = css(width="100%")
+        resize = RESIZE.format(size_of(svg)[0] * 4 / 3)
+        button = tag("button", "⤢ full size", onclick=resize) + "<br>"
+    image = tag("img", src=data, style=style).removesuffix("</img>")
+    drawn = tag("object", image, type="image/svg+xml", data=data, style=style)
+    return tag("div", button, drawn, style="overflow:auto")
+
+
+RESIZE = (
+    "const s = this.parentNode.querySelector('object').style;"
+    "s.width = s.width === '100%' ? '{:.0f}px' : '100%'"
+)
+
+
+def join_svgs(left: str, right: str) -> str:
+    """Two pictures in one `<svg>` element, one below the other if the page is too narrow."""
+    (wide, high), (wide_2, high_2) = sizes = [size_of(left), size_of(right)]
+    if (wide + GAP + wide_2) * 4 / 3 > PAGE:
+        at, whole = f'y="{high + GAP:g}" ', (max(wide, wide_2), high + GAP + high_2)
+    else:
+        at, whole = f'x="{wide + GAP:g}" ', (wide + GAP + wide_2, max(high, high_2))
+    parts = []
+    for k, (svg, place) in enumerate(((left, ""), (right, at))):
+        head = '<svg {}width="{:g}" height="{:g}"'.format(place, *sizes[k])
+        parts.append(re.sub(SIZE, head, svg, count=1).replace(' id="', f' id="part{k}_'))
+    size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*whole)
+    return f'<svg {size} xmlns="http://www.w3.org/2000/svg">\n{"".join(parts)}</svg>\n'
