@@ -10,8 +10,8 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.display import display
 from rich.console import Console
 
+from ..core.shown import Shown
 from ..viz.markup import write_fact, write_notice, write_words
-from ..viz.picture import Shown
 from . import command, progress, sync
 from .exercise import Exercise, load
 from .lookup import UnknownError, find

@@ -1,5 +1,6 @@
 """A scoreboard: one step compiled in several ways, and the cost of each."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from statistics import median
@@ -13,7 +14,7 @@ from ..engine.ir.program import Program
 from ..engine.passes.buffer_assignment import bytes_text
 from ..engine.passes.manager import figures
 from ..tuning.measure import clock
-from ..viz.picture import Picture, figure
+from ..viz.chart import Bar, Panel, Picture, chart
 
 COLOURS = {"reference": "#9d9d9d", "yours": "#009e73", "naive": "#d55e00"}
 OTHERS = "#56b4e9"
@@ -117,10 +118,11 @@ class Scoreboard(Picture):
 
     def __init__(self, scores: dict[str, Score]):
         self.scores = scores
-        super().__init__(draw_charts(scores), table(scores))
+        size, text = (10, 0.9 + 0.34 * len(scores)), format_table(scores)
+        super().__init__(chart(size, draw_charts(scores), text, columns=4).figure, text)
 
 
-def table(scores: dict[str, Score]) -> str:
+def format_table(scores: dict[str, Score]) -> str:
     """A line for each contender."""
     least = scores["reference"].seconds or 1.0
     rows = [f"{'':<12} {'kernels':>8} {'bytes':>11} {'arena':>11} {'time':>11}"]
@@ -132,26 +134,24 @@ def table(scores: dict[str, Score]) -> str:
     return "\n".join(rows)
 
 
-def draw_charts(scores: dict[str, Score]):
+CHARTS = {
+    "kernels": lambda s: (s.kernels, str(s.kernels)),
+    "bytes read and written": lambda s: (s.traffic, bytes_text(s.traffic)),
+    "arena": lambda s: (s.arena, bytes_text(s.arena)),
+    "time": lambda s: (s.seconds, f"{s.seconds * 1e3:.2f} ms"),
+}
+
+
+def draw_charts(scores: dict[str, Score]) -> Iterator[Panel]:
     """Four charts side by side, a bar for each contender; hatched if its results are wrong."""
-    fig, *axes = figure(10, 0.9 + 0.34 * len(scores), 1, 4)
-    charts = {
-        "kernels": lambda s: (s.kernels, str(s.kernels)),
-        "bytes read and written": lambda s: (s.traffic, bytes_text(s.traffic)),
-        "arena": lambda s: (s.arena, bytes_text(s.arena)),
-        "time": lambda s: (s.seconds, f"{s.seconds * 1e3:.2f} ms"),
-    }
-    for k, (axis, (title, of)) in enumerate(zip(axes, charts.items(), strict=True)):
+    names = [n if s.right else f"{n} (wrong)" for n, s in scores.items()]
+    for title, of in CHARTS.items():
+        bars = []
         for row, (name, score) in enumerate(scores.items()):
             value, label = of(score)
             look = {} if score.right else {"hatch": "//", "edgecolor": "white"}
-            axis.barh(row, value, 0.7, color=COLOURS.get(name, OTHERS), **look)
-            axis.text(value, row, f" {label}", va="center", fontsize=8)
-        most = max(of(s)[0] for s in scores.values()) or 1
-        axis.set(xlim=(0, 1.6 * most), xticks=[], ylim=(len(scores) - 0.4, -0.6))
-        names = [n if s.right else f"{n} (wrong)" for n, s in scores.items()]
-        axis.set_yticks(range(len(scores)), names if k == 0 else [])
-        axis.set_title(title, fontsize=9, loc="left")
-        axis.spines[["top", "right", "bottom"]].set_visible(False)
-    fig.tight_layout()
-    return fig
+            colour = COLOURS.get(name, OTHERS)
+            bars.append(Bar.in_row(row, 0, value, colour, f" {label}", "end", **look))
+        axes = {"xlim": (0, 1.6 * (max(bar.wide for bar in bars) or 1)), "xticks": []}
+        yield Panel(bars, title, names, axes=axes, sides=("left",))
+        names = len(names) * [""]

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from ..engine.core.errors import value_error
 from ..jit.reasons import SETTINGS, structure_text
+from .chart import Bar, Line, Panel, Picture, chart
 from .fold import LIMIT
 from .parts import Edge, Legend, Node, draw
-from .picture import Picture, figure
 from .style import YOURS, count
 from .target import static_function
 
@@ -171,7 +171,7 @@ def recompilations(function, *, title: str = "") -> Picture:
     misses = list(cache.misses)[-ROWS:]
     ends = [*(miss.call for miss in misses[1:]), cache.calls + 1]
     rows = [(miss, end - miss.call - 1) for miss, end in zip(misses, ends)]
-    return timeline(rows, timeline_text(function.__name__, cache, rows), title)
+    return draw_timeline(rows, timeline_text(function.__name__, cache, rows), title)
 
 
 def timeline_text(name: str, cache, rows) -> str:
@@ -185,38 +185,30 @@ def timeline_text(name: str, cache, rows) -> str:
     return "\n".join(lines)
 
 
-def timeline(rows, text: str, title: str) -> Picture:
+def draw_timeline(rows, text: str, title: str) -> Picture:
     """The staircase of misses, and beside it the time each took."""
-    from matplotlib.ticker import MaxNLocator
-
-    high = 1.2 + 0.42 * len(rows)
-    fig, calls, times = figure(11, high, 1, 2, sharey=True, width_ratios=(3, 1))
-    for y, (miss, hits) in enumerate(rows):
-        calls.plot([miss.call, miss.call + hits], [y, y], color=YOURS, linewidth=4, zorder=1)
-        calls.plot([miss.call], [y], marker="o", color=MISS, markersize=8, zorder=2)
-        at, beside = (miss.call + hits, y), {"textcoords": "offset points", "va": "center"}
-        calls.annotate(count(hits, "hit") if hits else "", at, (8, 0), color="#00614a", **beside)
-        seconds = 1000 * miss.seconds
-        times.barh(y, seconds, color=MISS, height=0.6)
-        times.annotate(time_text(miss.seconds), (seconds, y), (4, 0), **beside)
-    last = rows[-1][0].call + rows[-1][1]
-    calls.set_xlim(rows[0][0].call - 0.5, last + max(1.0, 0.12 * (last - rows[0][0].call)))
-    calls.set_yticks(range(len(rows)), [shorten(miss.reason) for miss, _ in rows], fontsize=9)
-    calls.set_ylim(len(rows) - 0.5, -0.5)
-    calls.xaxis.set_major_locator(MaxNLocator(integer=True))
-    calls.set_xlabel("call")
-    times.set_xlabel("tracing [ms]")
-    times.set_xlim(right=1.35 * max(1000 * miss.seconds for miss, _ in rows))
-    times.tick_params(left=False)
-    for axes in (calls, times):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(axis="x", color="#dddddd")
-        axes.set_axisbelow(True)
-    fig.suptitle(title or text.splitlines()[0], fontsize=11)
-    fig.tight_layout()
-    return Picture(fig, text)
+    first, last = rows[0][0].call, rows[-1][0].call + rows[-1][1]
+    hits, times = [], []
+    for y, (miss, n) in enumerate(rows):
+        label = f" {count(n, 'hit')}" if n else ""
+        hits.append(Bar.in_row(y, miss.call, n, YOURS, label, "end", "#00614a", high=0.12))
+        cost = f" {time_text(miss.seconds)}"
+        times.append(Bar.in_row(y, 0, 1000 * miss.seconds, MISS, cost, "end", high=0.6))
+    dots = Line([miss.call for miss, _ in rows], range(len(rows)), MISS, DOTS)
+    reasons = [shorten(miss.reason) for miss, _ in rows]
+    wide = first - 0.5, last + max(1.0, 0.12 * (last - first))
+    slowest = 1.35 * max(bar.wide for bar in times)
+    panels = [
+        Panel(hits, "", reasons, [dots], {"xlabel": "call", "xlim": wide}, grid="x", whole=True),
+        Panel(times, "", len(rows), axes=AXES | {"xlim": (0, slowest)}, grid="x"),
+    ]
+    size = 11, 1.2 + 0.42 * len(rows)
+    title = title or text.splitlines()[0]
+    return chart(size, panels, text, title=title, columns=2, width_ratios=(3, 1))
 
 
+DOTS = {"marker": "o", "markersize": 8, "linestyle": ""}
+AXES = {"xlabel": "tracing [ms]"}
 MISS = "#d55e00"
 
 

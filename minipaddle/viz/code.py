@@ -4,10 +4,10 @@ import ast
 import inspect
 from pathlib import Path
 
+from ..core.shown import Shown
 from ..engine.core.op import OPS, Op
 from ..engine.core.slots import find
 from .markup import write_code
-from .picture import Shown
 
 ROOT = Path(__file__).parents[2]
 

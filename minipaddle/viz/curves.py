@@ -4,11 +4,13 @@ import math
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 
+from ..core.shown import Shown
 from ..hapi.callbacks import Callback
 from ..tuning import Tuned
-from .picture import Picture, Shown, figure
+from .chart import BOX, Line, Panel, Picture, chart
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's, the dark ones first: lines are thin."""
@@ -84,32 +86,30 @@ class Curves(Shown):
         return self.picture().rich()
 
     def picture(self) -> Picture:
-        return Picture(self.figure(), str(self))
+        """A panel for each name, a line for each run."""
+        names = list(dict.fromkeys(name for name, _ in self.points)) or [""]
+        runs = list(dict.fromkeys(run for _, run in self.points))
+        panels = []
+        for name in names:
+            held = [(k, run) for k, run in enumerate(runs) if (name, run) in self.points]
+            lines = [line for k, run in held for line in self.lines(self.points[name, run], run, k)]
+            labels = {"xlabel": "step", "title": name}
+            panels.append(Panel(lines=lines, axes=labels, grid="both", sides=BOX, named=any(runs)))
+        return chart((4.5 * len(names), 3), panels, str(self), columns=len(names))
 
     def figure(self):
         """The curves as a matplotlib Figure: one panel per name."""
-        names = list(dict.fromkeys(name for name, _ in self.points)) or [""]
-        runs = list(dict.fromkeys(run for _, run in self.points))
-        fig, *panels = figure(4.5 * len(names), 3, 1, len(names))
-        for axes, name in zip(panels, names, strict=True):
-            axes.set(xlabel="step", title=name)
-            axes.grid(alpha=0.3)
-            for k, run in enumerate(runs):
-                if (name, run) in self.points:
-                    self.draw(axes, self.points[name, run], run, k)
-            if any(runs):
-                axes.legend(fontsize=8)
-        fig.tight_layout()
-        return fig
+        return self.picture().figure
 
-    def draw(self, axes, points, run: str, k: int) -> None:
-        """One line, smoothed, with its raw points behind it."""
-        steps, values = [s for s, _ in points], [v for _, v in points]
-        look = {"color": COLOURS[k % len(COLOURS)], "linestyle": STYLES[k % len(STYLES)]}
+    def lines(self, points, run: str, k: int) -> Iterator[Line]:
+        """A line, smoothed, and its raw points behind it."""
+        steps, values = zip(*points)
+        colour, style = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
         if self.smoothing:
-            axes.plot(steps, values, color=look["color"], alpha=0.25)
+            yield Line(steps, values, colour, {"alpha": 0.25})
         marker = "o" if len(points) == 1 else None
-        axes.plot(steps, self.smooth(values), label=run or None, marker=marker, **look)
+        look = {"linestyle": style, "label": run or None, "marker": marker}
+        yield Line(steps, self.smooth(values), colour, look)
 
     def smooth(self, values) -> list[float]:
         """The exponential moving average, its start corrected as in Adam (Kingma and Ba, 2015).

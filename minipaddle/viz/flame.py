@@ -2,14 +2,13 @@
 
 import json
 import os
-from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
 from ..nn.layer.tree import path_of
-from .picture import Picture, figure, label_colours
+from .chart import Bar, Panel, Picture, chart
 from .records import layer_name, layers_of
 from .style import LOOKS
 
@@ -56,24 +55,19 @@ def nest_spans(events, level: int) -> Iterator[Span]:
 
 def flame(profile) -> Picture:
     """The flame chart of a profile."""
-    bars = spans(profile.events)
-    levels = 1 + max((bar.level for bar in bars), default=0)
-    fig, axes = figure(10, 0.9 + 0.45 * levels)
-    stretches = defaultdict(list)
-    for bar in bars:
-        start, wide = (bar.start - profile.start) / 1e6, (bar.end - bar.start) / 1e6
-        stretches[bar.kind, bar.level].append((start, wide))
-        if text := fitting(bar.name, wide / profile.wall):
-            middle = start + wide / 2, bar.level + 0.47
-            axes.text(*middle, text, ha="center", va="center", fontsize=6.5)
-    for (kind, level), times in stretches.items():
-        look = {"facecolors": COLOURS[kind], "edgecolors": "white", "linewidths": 0.3}
-        axes.broken_barh(times, (level, 0.94), **look)
-    axes.set(xlim=(0, profile.wall), ylim=(levels, 0), yticks=[], xlabel="milliseconds")
-    kinds = {kind for kind, _ in stretches}
+    bars, found = [], spans(profile.events)
+    levels = 1 + max((span.level for span in found), default=0)
+    for span in found:
+        start, wide = (span.start - profile.start) / 1e6, (span.end - span.start) / 1e6
+        text = fitting(span.name, wide / profile.wall)
+        look = {"high": 0.94, "edgecolor": "white", "linewidth": 0.3}
+        bars.append(Bar.in_row(span.level, start, wide, COLOURS[span.kind], text, **look))
+    kinds = {span.kind for span in found}
     shown = {kind: colour for kind, colour in COLOURS.items() if kind in kinds}
-    label_colours(axes, shown, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
-    return Picture(fig, f"flame chart: {len(profile.events):,} operators in {profile.wall:.2f} ms")
+    axes = {"xlim": (0, profile.wall), "xlabel": "milliseconds"}
+    text = f"flame chart: {len(profile.events):,} operators in {profile.wall:.2f} ms"
+    panel = Panel(bars, "", levels, axes=axes, sides=("bottom",))
+    return chart((10, 1.2 + 0.45 * levels), [panel], text, colours=shown)
 
 
 def fitting(name: str, share: float) -> str:
@@ -83,7 +77,7 @@ def fitting(name: str, share: float) -> str:
     """
     for text in (name, name.replace("_", "\n")):
         lines = text.split("\n")
-        if max(map(len, lines)) * 0.0083 < share and len(lines) < 5:
+        if max(map(len, lines)) * 0.0095 < share and len(lines) < 5:
             return text
     return ""
 

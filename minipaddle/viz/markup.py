@@ -33,7 +33,7 @@ def css(**rules) -> str:
 
 
 class Cell(NamedTuple):
-    """A cell of a table: its first `bold` lines are bold, `share` of its width is filled (all, if None)."""
+    """A cell of a table: its first `bold` lines are bold, a `share` of its width is filled."""
 
     text: str
     fill: str = ""

@@ -1,10 +1,12 @@
 """A memory plan as pictures: the lifetimes of values, and their places in the arena."""
 
+from collections.abc import Iterator
+
 from ..engine.ir.control import fused
 from ..engine.passes.arena import bound, profile
 from ..engine.passes.buffer_assignment import Allocation, MemoryPlan, bytes_text
 from ..engine.passes.memory import plan as planned
-from .picture import Picture, figure, label_colours
+from .chart import BOX, Bar, Line, Panel, Picture, chart
 from .records import layer_name, layers_of
 from .target import last_executable, program_of
 
@@ -36,14 +38,22 @@ def memory(plan) -> Picture:
     plan of step: 3 records
     """
     plan = plan_of(plan)
-    fig, chart, arena = figure(10, 9, 2, sharex=True, gridspec_kw={"hspace": 0.12})
-    colours = Colours(plan)
-    draw_lifetimes(chart, plan, colours)
-    draw_arena(arena, plan, colours)
-    arena.set(xlim=(0, len(plan.program.records) + 1), xlabel="time, in records")
+    colours, size = Colours(plan), bytes_text(plan.size)
+    time = 0, len(plan.program.records) + 1
+    bars = list(lifetimes(plan, colours))
+    unit, name = (2**20, "MiB") if plan.size >= 2**20 else (2**10, "KiB")
+    above = {"xlim": time, "ylim": (len(bars), -1)}
+    below = {"xlim": time, "ylim": (0, 1.12 * max(plan.size, 1) / unit)}
+    below |= {"xlabel": "time, in records", "ylabel": f"offset in the arena, {name}"}
+    title = f"arena {size}, bound {bytes_text(plan.live)} (dashed), "
+    title += f"all values {bytes_text(plan.total)}"
+    lines = list(live_lines(plan, time, unit))
+    panels = [
+        Panel(bars, f"lifetimes of the {len(bars)} largest values", (), axes=above, sides=BOX),
+        Panel(arena(plan, colours, unit), title, None, lines, below, BOX),
+    ]
     names = colours.of | {"no layer": NOBODY, "workspace": WORK}
-    label_colours(fig, names, loc="upper center", ncols=6, bbox_to_anchor=(0.5, 0.96))
-    return Picture(fig, str(plan))
+    return chart((10, 9), panels, str(plan), colours=names, sharex=True)
 
 
 def plan_of(x) -> MemoryPlan:
@@ -81,21 +91,18 @@ def chain_of(allocation: Allocation) -> tuple[str, ...]:
     return names[1:] or names
 
 
-def draw_lifetimes(axis, plan: MemoryPlan, colours: Colours) -> None:
+def lifetimes(plan: MemoryPlan, colours: Colours) -> Iterator[Bar]:
     """A bar for each of the largest allocations, in the order of time."""
     allocations = sorted(plan.allocations, key=lambda p: -p.location.nbytes)[:MOST]
     allocations.sort(key=lambda p: (p.buffer.start, p.buffer.end))
     width = len(plan.program.records) + 1
     for row, allocation in enumerate(allocations):
         start, end, _ = allocation.buffer
-        axis.barh(row, end - start, left=start, height=0.86, color=colours[allocation])
         name = maker_of(*allocation.values[0]) if allocation.values else maker_of(allocation.work)
         label = f" {name}, {bytes_text(allocation.location.nbytes)} "
         long, right = end - start > 0.4 * width, width - end > start
-        at, side = (start, "left") if long else (end, "left") if right else (start, "right")
-        axis.text(at, row, label, ha=side, fontsize=6, va="center", clip_on=True)
-    axis.set(yticks=[], ylim=(len(allocations), -1))
-    axis.set_title(f"lifetimes of the {len(allocations)} largest values", fontsize=9, loc="left")
+        at = "start" if long else "end" if right else "before"
+        yield Bar.in_row(row, start, end - start, colours[allocation], label, at, high=0.86)
 
 
 def maker_of(record, k: int = 0) -> str:
@@ -105,21 +112,19 @@ def maker_of(record, k: int = 0) -> str:
     return record.attrs["region"].outputs[k].op.name if record.op is fused else record.op.name
 
 
-def draw_arena(axis, plan: MemoryPlan, colours: Colours) -> None:
-    """Offset by time: a rectangle for each allocation; the live set and its bound above them."""
-    from matplotlib.patches import Rectangle
-
-    unit, name = (2**20, "MiB") if plan.size >= 2**20 else (2**10, "KiB")
+def arena(plan: MemoryPlan, colours: Colours, unit: int) -> Iterator[Bar]:
+    """Offset by time: a rectangle for each allocation."""
     for allocation in plan.allocations:
         start, end, nbytes = allocation.buffer
-        corner = start, allocation.location.offset / unit
-        look = {"facecolor": colours[allocation], "edgecolor": "white", "linewidth": 0.3}
-        axis.add_patch(Rectangle(corner, end - start, nbytes / unit, **look))
+        place = start, allocation.location.offset / unit, end - start, nbytes / unit
+        yield Bar(*place, colours[allocation], look={"edgecolor": "white", "linewidth": 0.3})
+
+
+def live_lines(plan: MemoryPlan, time: tuple, unit: int) -> Iterator[Line]:
+    """The live set at each time, its highest point, and the size of the arena."""
     buffers = [allocation.buffer for allocation in plan.allocations]
     level = profile(buffers)
-    axis.step([*level], [n / unit for n in level.values()], where="post", color="black", lw=0.9)
-    axis.axhline(bound(buffers) / unit, color="black", lw=0.8, ls="--")
-    axis.axhline(plan.size / unit, color="#d55e00", lw=0.8)
-    axis.set(ylim=(0, 1.12 * max(plan.size, 1) / unit), ylabel=f"offset in the arena, {name}")
-    title = f"arena {bytes_text(plan.size)}, bound {bytes_text(plan.live)} (dashed), "
-    axis.set_title(f"{title}all values {bytes_text(plan.total)}", fontsize=9, loc="left")
+    live = [n / unit for n in level.values()]
+    yield Line([*level], live, "black", {"drawstyle": "steps-post", "linewidth": 0.9})
+    yield Line(time, [bound(buffers) / unit] * 2, "black", {"linestyle": "--", "linewidth": 0.8})
+    yield Line(time, [plan.size / unit] * 2, "#d55e00", {"linewidth": 0.8})

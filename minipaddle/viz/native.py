@@ -1,13 +1,14 @@
 """A compiled program: its C, and the time each kernel takes."""
 
+from ..core.shown import Shown
 from ..engine.codegen.step import refusal
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
 from ..executors.timing import with_timers
+from .chart import Bar, Panel, Picture, chart
 from .markup import write_code
-from .picture import Picture, Shown, figure
 from .records import layer_name, layers_of
-from .style import LOOKS
+from .style import GREY, LOOKS
 from .target import executable_of
 
 MOST = 24
@@ -88,20 +89,17 @@ def sample_input(spec):
 
 def draw_bars(twin, times) -> Picture:
     shown, total = times[:MOST], sum(t for t, _ in times) or 1.0
-    fig, axis = figure(8, 0.6 + 0.24 * len(shown))
-    names = [name_of(twin, r) for _, r in shown]
-    colours = [LOOKS[r.op.kind if r.op.kind in LOOKS else "group"].fill for _, r in shown]
-    axis.barh(range(len(shown)), [t * 1e6 for t, _ in shown], color=colours, edgecolor="#797979")
-    for k, (t, r) in enumerate(shown):
+    bars, names = [], [name_of(twin, r) for _, r in shown]
+    for row, (t, r) in enumerate(shown):
         where = " / ".join(map(layer_name, layers_of(r.scope)))
-        axis.text(t * 1e6, k, f" {100 * t / total:.0f} %  {where}", va="center", fontsize=7)
-    axis.set(yticks=range(len(shown)), xlabel="µs a run", xlim=(0, 1.35e6 * shown[0][0] + 1e-9))
-    axis.set_yticklabels(names, fontsize=7)
-    axis.invert_yaxis()
-    axis.set_title(f"{len(times)} kernels, {total * 1e6:.0f} µs a run", fontsize=9, loc="left")
+        colour = LOOKS[r.op.kind if r.op.kind in LOOKS else "group"].fill
+        label = f" {100 * t / total:.0f} %  {where}"
+        bars.append(Bar.in_row(row, 0, t * 1e6, colour, label, "end", edgecolor=GREY))
+    axes = {"xlabel": "µs a run", "xlim": (0, 1.35e6 * shown[0][0] + 1e-9)}
     lines = [f"{len(times)} kernels, {total * 1e6:.1f} µs a run"]
     lines += [f"{t * 1e6:10.1f} µs  {name}" for (t, _), name in zip(shown, names, strict=True)]
-    return Picture(fig, "\n".join(lines))
+    panel = Panel(bars, lines[0], names, axes=axes)
+    return chart((8, 1.0 + 0.24 * len(shown)), [panel], "\n".join(lines))
 
 
 def name_of(twin, record) -> str:

@@ -1,9 +1,9 @@
 """Two graphs side by side, or one below the other, as one picture."""
 
+from ..core.shown import Shown
 from ..engine.core.errors import type_error
 from .engine import Drawn, Graph
 from .markup import join_svgs
-from .picture import Shown
 
 
 def beside(left: Graph, right: Graph) -> "Beside":

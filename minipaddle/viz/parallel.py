@@ -1,12 +1,15 @@
 """Many workers as pictures: buckets in a program, a timeline of devices, a collective."""
 
+from itertools import zip_longest
+
 from ..distributed.operators import finish_all_reduce, start_all_reduce
 from ..distributed.simulator import Schedule, Timeline, carried_out
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.ir.program import ITEM, Program
+from .chart import Bar, Panel, Picture, chart
 from .memory import COLOURS
-from .picture import Picture, figure, label_colours
+from .scale import blend
 from .style import bytes_text, count
 from .target import last_executable, program_of
 
@@ -36,19 +39,19 @@ def buckets(target) -> Picture:
     """
     program = program_of(last_executable(target))  # as it runs
     trips = journeys(program)
-    fig, axis = figure(10, 1.4 + 0.32 * len(trips))
-    colour = {k: COLOURS[k % len(COLOURS)] for k in range(len(trips))}
-    for t, k in enumerate(owners(program, trips)):
-        axis.bar(t, 0.9, width=1.0, align="edge", color=colour.get(k, REST))
+    colours = [COLOURS[k % len(COLOURS)] for k in range(len(trips))]
+    bars = [
+        Bar(t, 0, 1.0, 0.9, REST if k is None else colours[k])
+        for t, k in enumerate(owners(program, trips))
+    ]
     for k, (start, finish, record) in enumerate(trips):
-        y = 1.25 + 0.5 * k
-        axis.barh(y, finish - start, left=start, height=0.4, color=colour[k])
-        size = bytes_text(sum(r.spec.nbytes for r in record.inputs))
-        axis.text(start, y, f"bucket {k}, {size}  ", ha="right", va="center", fontsize=7)
-    axis.set(yticks=[], xlim=(0, len(program.records)), xlabel="records, in the order they run")
-    axis.set_title(f"{program.name}: buckets of gradients on their way", fontsize=9, loc="left")
-    axis.spines[["left", "right", "top"]].set_visible(False)
-    return Picture(fig, describe(program, trips))
+        label = f"bucket {k}, {bytes_text(sum(r.spec.nbytes for r in record.inputs))}  "
+        place = start, 1.05 + 0.5 * k, finish - start, 0.4
+        bars.append(Bar(*place, colours[k], label, "before"))
+    axes = {"xlim": (0, len(program.records)), "xlabel": "records, in the order they run"}
+    title = f"{program.name}: buckets of gradients on their way"
+    panel = Panel(bars, title, (), axes=axes, sides=("bottom",))
+    return chart((10, 1.6 + 0.32 * len(trips)), [panel], describe(program, trips))
 
 
 def journeys(program: Program) -> list[tuple[int, int, Record]]:
@@ -102,26 +105,31 @@ def timeline(*found: Timeline, titles=()) -> Picture:
     >>> print(viz.timeline(simulate(step, [100e6], Cluster(1, 2, PCIE))))
     120.0 ms on 2 devices: compute 110.0 ms, communication 10.0 ms, idle 10.0 ms
     """
-    rows = [1 + max((s.device for s in each.spans), default=0) for each in found]
-    high = sum(0.5 + 0.45 * n for n in rows)
-    fig, *axes = figure(10, high, len(found), sharex=True, height_ratios=rows)
-    texts = []
-    for k, (axis, each) in enumerate(zip(axes, found, strict=True)):
-        for span in each.spans:
-            below, height = (0.28, 0.26) if span.kind == "communication" else (-0.16, 0.56)
-            edge = EDGE if span.kind == "idle" else KINDS[span.kind]
-            look = {"color": KINDS[span.kind], "edgecolor": edge, "linewidth": 0.4}
-            start, wide = 1e3 * span.start, 1e3 * (span.end - span.start)
-            axis.barh(span.device + below, wide, left=start, height=height, **look)
-        axis.set(yticks=range(rows[k]), ylim=(rows[k] - 0.4, -0.6), ylabel="device")
-        axis.spines[["right", "top"]].set_visible(False)
-        title = titles[k] if k < len(titles) else ""
-        texts.append(f"{title}{': ' * bool(title)}{totals(each, rows[k])}")
-        axis.set_title(texts[-1], fontsize=8, loc="left")
-    axes[-1].set_xlabel("ms")
-    label_colours(fig, KINDS, EDGE, loc="upper right", ncols=3)
-    fig.subplots_adjust(hspace=0.5)
-    return Picture(fig, "\n".join(texts))
+    return stack_timelines(found, titles, draw_span, totals, KINDS, ylabel="device", xlabel="ms")
+
+
+def draw_span(span, _) -> Bar:
+    """Communication stands below the computation at the same time."""
+    below, high = (0.28, 0.26) if span.kind == "communication" else (-0.16, 0.56)
+    edge = EDGE if span.kind == "idle" else KINDS[span.kind]
+    place = span.device + below, 1e3 * span.start, 1e3 * (span.end - span.start)
+    return Bar.in_row(*place, KINDS[span.kind], high=high, edgecolor=edge)
+
+
+def stack_timelines(found, titles, draw_span, describe, colours, xlabel, ylabel) -> Picture:
+    """Timelines one below the other on one scale; `describe(timeline, rows)` says what it shows,
+    `draw_span(span, end of all)` makes a bar.
+    """
+    widest, panels = max(each.seconds for each in found), []
+    for title, each in zip_longest(titles[: len(found)], found, fillvalue=""):
+        rows = 1 + max((s.device for s in each.spans), default=0)
+        text = f"{title}{': ' * bool(title)}{describe(each, rows)}"
+        bars = [draw_span(span, widest) for span in each.spans]
+        panels.append(Panel(bars, text, range(rows), axes={"ylabel": ylabel}))
+    panels[-1].axes["xlabel"] = xlabel
+    text, high = "\n".join(p.title for p in panels), [0.8 + 0.4 * len(p.rows) for p in panels]
+    size = 10, 0.4 + sum(high)
+    return chart(size, panels, text, colours=colours, sharex=True, height_ratios=high)
 
 
 def totals(each: Timeline, devices: int) -> str:
@@ -142,24 +150,28 @@ def collective(schedule: Schedule) -> Picture:
     round 1  | 12 | 21
     round 2  | 22 | 22
     """
-    from matplotlib.patches import Rectangle
-
     states = carried_out(schedule, [NUMPY.ones(schedule.parts, int) for _ in range(schedule.size)])
-    fig, *axes = figure(min(12, 1.5 * len(states)), 2.0, 1, len(states))
-    came, lines = [[], *schedule.rounds], []
-    for k, (axis, state) in enumerate(zip(axes, states, strict=True)):
+    came, panels, lines = [[], *schedule.rounds], [], []
+    for k, state in enumerate(states):
         name = f"round {k}" if k else "start"
         values = [list(map(int, row)) for row in state]
-        axis.imshow(values, cmap="Blues", vmin=0, vmax=schedule.size * 1.4)
-        for rank, row in enumerate(values):
-            for part, value in enumerate(row):
-                axis.text(part, rank, value, ha="center", va="center", fontsize=7)
-        for m in came[k]:
-            frame = (m.first - 0.5, m.target - 0.5), m.last - m.first, 1
-            axis.add_patch(Rectangle(*frame, fill=False, edgecolor="#d55e00", linewidth=1.6))
-        axis.set_title(name, fontsize=8)
-        axis.set(xticks=[], yticks=[])
+        cells = [
+            Bar(part, rank, 1, 1, shade(value / schedule.size), str(value), look=CELL)
+            for rank, row in enumerate(values) for part, value in enumerate(row)
+        ]  # fmt: skip
+        cells += [Bar(m.first, m.target, m.last - m.first, 1, "none", look=CAME) for m in came[k]]
+        axes = {"xticks": [], "xlim": (0, schedule.parts), "ylim": (schedule.size, 0)}
+        panels.append(Panel(cells, name, (), axes=axes | {"aspect": "equal"}, sides=()))
         lines.append(" | ".join([f"{name:<8}", *("".join(map(str, row)) for row in values)]))
     title = f"{schedule.name} of {schedule.size} ranks: rows are ranks, columns parts"
-    fig.suptitle(title, fontsize=9)
-    return Picture(fig, "\n".join(lines))
+    size = min(12, 1.5 * len(states)), 2.0
+    return chart(size, panels, "\n".join(lines), title=title, columns=len(panels))
+
+
+CELL = {"edgecolor": "white"}
+CAME = {"edgecolor": "#d55e00", "linewidth": 1.6, "zorder": 2}
+
+
+def shade(part: float) -> str:
+    """From nearly white to blue."""
+    return blend("#eaf3fb", "#4f9bd9", part)

@@ -1,10 +1,10 @@
 """The effect of the passes on a program: a table of them all, and one of them as a picture."""
 
+from ..core.shown import Shown
 from ..engine.core.errors import teach
 from ..engine.passes.manager import Optimized, figures
 from .difference import difference
 from .markup import Cell, CellTable, write_fact, write_words
-from .picture import Shown
 from .program import passes_result_of
 from .style import GREY
 

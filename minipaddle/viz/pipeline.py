@@ -1,7 +1,8 @@
 """Pipelines as pictures: what each stage computes when, and how much it holds."""
 
 from ..distributed.simulator import Timeline
-from .picture import Picture, figure, label_colours
+from .chart import Bar, Picture
+from .parallel import stack_timelines
 from .style import count
 
 KINDS = {"F": "#56b4e9", "B": "#009e73", "I": "#8fd0a8", "W": "#e69f00"}
@@ -25,39 +26,21 @@ def pipeline(*found: Timeline, titles=()) -> Picture:
     1F1B: 4 stages, 33 s, bubble 27.3 %, at most 4 forwards kept
     ZBH1: 4 stages, 27 s, bubble 11.1 %, at most 4 forwards kept
     """
-    stages = [1 + max(s.device for s in each.spans) for each in found]
-    heights = [n + 1.2 for n in stages]
-    fig, *axes = figure(10, 0.45 + 0.32 * sum(heights), len(found), sharex=True,
-                        height_ratios=heights)  # fmt: skip
-    widest, texts = max(each.seconds for each in found), []
-    for axis, each, n in zip(axes, found, stages, strict=True):
-        title = titles[len(texts)] if len(texts) < len(titles) else ""
-        for span in each.spans:
-            draw_job(axis, span, widest)
-        texts.append(f"{title}{': ' * bool(title)}{in_words(each, n)}")
-        axis.set(yticks=range(n), ylim=(n - 0.4, -0.6), xlim=(0, widest), ylabel="stage")
-        axis.spines[["right", "top"]].set_visible(False)
-        axis.set_title(texts[-1], fontsize=8, loc="left")
-    axes[-1].set_xlabel("seconds")
     used = {s.name[0] for each in found for s in each.spans}
     shown = {NAMES[kind]: colour for kind, colour in KINDS.items() if kind in used}
-    label_colours(fig, shown, loc="upper right", ncols=len(shown))
-    fig.tight_layout()
-    return Picture(fig, "\n".join(texts))
+    return stack_timelines(found, titles, draw_job, describe, shown, "seconds", "stage")
 
 
-def draw_job(axis, span, widest: float) -> None:
+def draw_job(span, widest: float) -> Bar:
     """A box, with its micro-batch if there is room."""
     kind, (micro_batch, chunk) = span.name[0], span.name[1:].split(".")
     wide = span.end - span.start
-    look = {"color": KINDS[kind], "edgecolor": "white" if chunk == "0" else "black"}
-    axis.barh(span.device, wide, left=span.start, height=0.85, linewidth=0.6, **look)
-    if wide > 0.012 * widest:
-        middle = span.start + wide / 2, span.device
-        axis.text(*middle, micro_batch, ha="center", va="center", fontsize=6.5)
+    text = micro_batch if wide > 0.012 * widest else ""
+    look = {"edgecolor": "white" if chunk == "0" else "black", "high": 0.85}
+    return Bar.in_row(span.device, span.start, wide, KINDS[kind], text, **look)
 
 
-def in_words(each: Timeline, stages: int) -> str:
+def describe(each: Timeline, stages: int) -> str:
     """How long it takes, how much of it is bubble, what a stage holds."""
     held = max(most_kept(each, stage) for stage in range(stages))
     bubble = f"bubble {100 * (1 - each.efficiency):.1f} %"

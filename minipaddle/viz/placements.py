@@ -10,7 +10,7 @@ from ..core.prelude import dt, value_error
 from ..engine.core import slots
 from ..engine.sharding.moves import cost_of_move, steps_between
 from ..engine.sharding.placements import Placements, ProcessMesh, piece_of
-from .picture import Picture, figure
+from .chart import Bar, Line, Panel, Picture, chart
 from .style import bytes_text, count
 
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000"]
@@ -47,20 +47,21 @@ def placements(shape, mesh: ProcessMesh, *ways, dtype="float32") -> Picture:
         )
     kind = dt.resolve(dtype)
     lines = [f"{kind.name}{list(shape)} on {count(len(ranks), 'rank')}"]
-    fig, *axes = figure(1.5 * len(ranks), 1.5 * len(ways), len(ways), len(ranks))
-    titles = []
+    panels = []
     for k, way in enumerate(ways):
+        title = f"{[*way]}"
         if k:
-            titles.append([*moves(prod(shape) * kind.itemsize, ways[k - 1], way, mesh)])
-            lines += [f"  {each}" for each in titles[-1]]
-        lines.append(f"{[*way]}: {described(shape, way, mesh)}")
-        for axis, rank, place in zip(axes[k * len(ranks) :], ranks, places(mesh)):
-            draw(axis, shape, way, piece_of(shape, way, mesh.shape, place), rank)
-            axis.set_title(f"rank {rank}", fontsize=8)
-        above = f"after {', '.join(titles[-1])}: " if k and titles[-1] else ""
-        axes[k * len(ranks)].set_title(f"{above}{[*way]}\n", fontsize=8, loc="left")
-    fig.subplots_adjust(hspace=0.6)
-    return Picture(fig, "\n".join(lines))
+            steps = [*moves(prod(shape) * kind.itemsize, ways[k - 1], way, mesh)]
+            lines += [f"  {each}" for each in steps]
+            title = f"after {', '.join(steps)}: {title}" if steps else title
+        lines.append(f"{[*way]}: {describe(shape, way, mesh)}")
+        for n, (rank, place) in enumerate(zip(ranks, places(mesh))):
+            above = "" if n else f"{title}\n"
+            piece = piece_of(shape, way, mesh.shape, place)
+            panels.append(draw_grid(shape, way, piece, rank)._replace(title=f"{above}rank {rank}"))
+    size = 1.5 * len(ranks), 1.5 * len(ways)
+    return chart(size, panels, "\n".join(lines), columns=len(ranks), layout="none",
+                 gridspec_kw={"hspace": 0.6})  # fmt: skip
 
 
 def places(mesh: ProcessMesh):
@@ -92,7 +93,7 @@ def collective(before, after) -> str:
     return "all_gather" if after.is_replicated() else "all_to_all"
 
 
-def described(shape: tuple, way: Placements, mesh: ProcessMesh) -> str:
+def describe(shape: tuple, way: Placements, mesh: ProcessMesh) -> str:
     """Which rank has what, in words."""
     held: dict[str, list[str]] = {}
     for rank, place in zip(mesh.process_ids, places(mesh)):
@@ -103,20 +104,17 @@ def described(shape: tuple, way: Placements, mesh: ProcessMesh) -> str:
     return "; ".join(f"{terms}{what} in rank {', '.join(who)}" for what, who in held.items())
 
 
-def draw(axis, shape: tuple, way: Placements, piece, rank: int) -> None:
+def draw_grid(shape: tuple, way: Placements, piece, rank: int) -> Panel:
     """The grid of a rank."""
-    from matplotlib.patches import Rectangle
-
     (top, high), (left, wide) = ((0, 1), *piece)[-2:]
     rows, columns = ((1, *shape))[-2:]
     hatch = "///" if any(p.is_partial() for p in way) else None
-    colour = COLOURS[rank % len(COLOURS)]
-    axis.add_patch(Rectangle((left, top), wide, high, facecolor=colour, hatch=hatch, alpha=0.75))
-    for row in range(rows + 1):
-        axis.plot([0, columns], [row, row], color="#c8c8c8", linewidth=0.5)
-    for column in range(columns + 1):
-        axis.plot([column, column], [0, rows], color="#c8c8c8", linewidth=0.5)
-    axis.set(
-        xlim=(-0.1, columns + 0.1), ylim=(rows + 0.1, -0.1), xticks=[], yticks=[], aspect="equal"
-    )
-    axis.axis("off")
+    look = {"hatch": hatch, "alpha": 0.75, "edgecolor": "black"}
+    bar = Bar(left, top, wide, high, COLOURS[rank % len(COLOURS)], look=look)
+    lines = [Line((0, columns), (row, row), "#c8c8c8", THIN) for row in range(rows + 1)]
+    lines += [Line((k, k), (0, rows), "#c8c8c8", THIN) for k in range(columns + 1)]
+    axes = {"xlim": (-0.1, columns + 0.1), "ylim": (rows + 0.1, -0.1), "xticks": []}
+    return Panel([bar], "", (), lines, axes | {"aspect": "equal"}, sides=())
+
+
+THIN = {"linewidth": 0.5}

@@ -6,7 +6,7 @@ from ..engine.core.errors import type_error
 from ..engine.eager.storage import Gradient, GradientStorage
 from ..engine.passes.buffer_assignment import MemoryPlan
 from ..engine.passes.manager import optimized
-from .picture import Picture, figure, label_colours
+from .chart import Bar, Panel, Picture, chart
 from .style import bytes_text, count
 from .target import forward_of
 
@@ -44,22 +44,18 @@ def stages(steps: dict, ranks: int) -> Picture:
     found = {stage: (predicted(step, stage, ranks), counted(step)) for stage, step in steps.items()}
     size = max(1, *(sum(each.values()) for pair in found.values() for each in pair))
     unit, name = next((u, n) for u, n in UNITS if size >= u)
-    fig, axis = figure(7, 3.4)
+    bars, lines = [], describe(steps, found, ranks)
     for place, pair in enumerate(found.values()):
-        for side, each in zip((-0.2, 0.2), pair, strict=True):
-            bottom = 0.0
+        for side, each in zip((-0.38, 0.02), pair, strict=True):
+            look, bottom = {"hatch": "///", "alpha": 0.6} if side < 0 else {}, 0.0
             for kind, nbytes in each.items():
-                look = {"hatch": "///", "alpha": 0.6} if side < 0 else {}
-                where = {"bottom": bottom, "width": 0.36, "color": COLOURS[kind]}
-                axis.bar(place + side, nbytes / unit, edgecolor="white", **where, **look)
+                corner = place + side, bottom, 0.36, nbytes / unit
+                bars.append(Bar(*corner, COLOURS[kind], look=look | {"edgecolor": "white"}))
                 bottom += nbytes / unit
-    axis.set(xticks=range(len(found)), xticklabels=[f"stage {k}" for k in found], ylabel=name)
-    lines = describe(steps, found, ranks)
-    axis.set_title(f"{lines[0]} (left, hatched / right)", fontsize=9, loc="left")
-    axis.spines[["right", "top"]].set_visible(False)
-    label_colours(fig, COLOURS, loc="upper right", ncols=4, bbox_to_anchor=(0.9, 0.88))
-    axis.set_ylim(0, 1.15 * size / unit)
-    return Picture(fig, "\n".join(lines))
+    axes = {"xticks": range(len(found)), "xticklabels": [f"stage {k}" for k in found]}
+    axes |= {"ylabel": name, "ylim": (0, 1.15 * size / unit)}
+    panel = Panel(bars, f"{lines[0]} (left, hatched / right)", axes=axes)
+    return chart((7, 3.4), [panel], "\n".join(lines), colours=COLOURS)
 
 
 UNITS = ((2**20, "MB"), (2**10, "KB"), (1, "bytes"))

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from itertools import count as counter
 from itertools import groupby
 
+from ..core.shown import Shown
 from ..engine.core.errors import teach
 from ..jit.stages import stages
 from .fold import LIMIT
 from .markup import SHEET, Cell, CellTable
 from .parts import Edge, Frame, Legend, Node, draw
-from .picture import Shown
 from .style import LOOKS, count
 from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
 from .syntax import title as title_of

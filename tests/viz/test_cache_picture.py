@@ -144,7 +144,8 @@ def test_the_picture_has_a_row_for_each_miss():
         "the first call",
         "x has shape [3], had [2]",
     ]
-    assert [list(line.get_xdata()) for line in calls.lines] == [[1, 2], [1], [3, 3], [3]]
+    assert [list(line.get_xdata()) for line in calls.lines] == [[1, 3]]  # the misses
+    assert [(bar.get_x(), bar.get_width()) for bar in calls.patches] == [(1, 1), (3, 0)]
     assert len(times.patches) == 2
     assert calls.figure.get_suptitle() == "Twice"
     assert viz.recompilations(f).png().startswith(b"\x89PNG")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ...distributed.planner.report import mesh_map
 from ...distributed.planner.search import Planned
-from ..picture import Picture, figure
+from ..chart import Bar, Panel, Picture, chart
+from ..scale import blend
 
 LONGEST = 2.0
 """The ratio to the best step time from which all meshes have one colour."""
@@ -30,26 +31,25 @@ def plan_map(found: Planned, title: str = "") -> Picture:
     """
     cells = mesh_map(found)
     pipes, models = sorted({p for p, _ in cells}), sorted({t for _, t in cells})
-    fig, axis = figure(1.2 + 1.1 * len(models), 1.0 + 0.42 * len(pipes))
+    bars = []
     for (pipe, model), (_, ratio, nbytes) in cells.items():
-        x, y = models.index(model), pipes.index(pipe)
-        shade = 1.0 if ratio is None else min(1.0, max(0.0, ratio - 1) / (LONGEST - 1))
-        look = {"color": "white", "hatch": "////"} if ratio is None else {"color": colour(shade)}
-        axis.bar(x, 0.94, 0.96, y - 0.47, edgecolor="#888888", linewidth=0.5, **look)
-        ink = "white" if shade < 0.45 else "black"
-        box = {"facecolor": "white", "edgecolor": "none", "pad": 1} if ratio is None else None
-        where = {"ha": "center", "va": "center", "fontsize": 7}
-        axis.text(x, y, label(ratio, nbytes), color=ink, bbox=box, **where)
-    axis.set(xticks=range(len(models)), xticklabels=models, xlabel="model", ylabel="pipe")
-    axis.set(yticks=range(len(pipes)), yticklabels=pipes, xlim=(-0.5, len(models) - 0.5))
-    axis.set_ylim(len(pipes) - 0.5, -0.5)
-    axis.set_title(title or f"{found.best.layout}", fontsize=8, loc="left")
-    return Picture(fig, "\n".join(lines(cells, pipes, models)))
+        part = 1.0 if ratio is None else min(1.0, max(0.0, ratio - 1) / (LONGEST - 1))
+        colour, ink = blend(*SHADES, part), "white" if part < 0.45 else "black"
+        look = {"high": 0.94, "edgecolor": "#888888"} | (TOO_LARGE if ratio is None else {})
+        place = pipes.index(pipe), models.index(model) - 0.48, 0.96
+        bars.append(Bar.in_row(*place, colour, label(ratio, nbytes), "middle", ink, **look))
+    axes = {"xticks": range(len(models)), "xticklabels": models, "xlabel": "model"}
+    panel = Panel(bars, title or f"{found.best.layout}", pipes, axes=axes | {"ylabel": "pipe"})
+    text, size = (
+        "\n".join(lines(cells, pipes, models)),
+        (1.2 + 1.1 * len(models), 1 + 0.42 * len(pipes)),
+    )
+    return chart(size, [panel], text)
 
 
-def colour(shade: float) -> tuple[float, float, float]:
-    """From blue, for the shortest step, to nearly white."""
-    return tuple(dark + (0.95 - dark) * shade for dark in (0.0, 0.447, 0.698))
+SHADES = "#0072b2", "#f2f2f2"
+"""From the shortest step to the longest."""
+TOO_LARGE = {"facecolor": "white", "hatch": "////", "edgecolor": "#dddddd"}
 
 
 def label(ratio: float | None, nbytes: float) -> str:

@@ -1,0 +1,146 @@
+"""Charts: panels of bars and lines, drawn by matplotlib.
+
+A picture says what stands where; `chart` is the one that knows matplotlib.
+"""
+
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..core.shown import Shown
+from .parts import NO_ATTRS
+
+
+class Picture(Shown):
+    """A matplotlib figure: PNG in a notebook, text elsewhere, and to files by suffix."""
+
+    def __init__(self, figure, text: str):
+        self.figure, self.text = figure, text
+
+    def save_as(self, path) -> Path:
+        """Write the picture; the suffix (.png, .svg, .pdf) says the format."""
+        path = Path(path)
+        # without the date of drawing the same picture is the same file
+        date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+        self.figure.savefig(path, bbox_inches="tight", metadata=date)
+        return path
+
+    def png(self) -> bytes:
+        out = io.BytesIO()
+        self.figure.savefig(out, format="png", bbox_inches="tight")
+        return out.getvalue()
+
+    def rich(self) -> dict:
+        return {"image/png": self.png()}
+
+
+class Bar(NamedTuple):
+    """A rectangle; its text stands in the "middle", at the "start" or "end", or "before" it."""
+
+    x: float
+    y: float
+    wide: float
+    high: float
+    colour: str
+    text: str = ""
+    at: str = "middle"
+    ink: str = "black"
+    look: Mapping = NO_ATTRS
+
+    @classmethod
+    def in_row(cls, row: float, x: float, wide: float, colour: str, *text, high=0.8, **look):
+        """A bar of a row; rows are counted from above."""
+        return cls(x, row - high / 2, wide, high, colour, *text, look=look)
+
+
+class Line(NamedTuple):
+    """A line through points; `look` are matplotlib's attributes of it."""
+
+    x: Iterable
+    y: Iterable
+    colour: str
+    look: Mapping = NO_ATTRS
+
+
+BOX = ("left", "right", "top", "bottom")
+
+
+class Panel(NamedTuple):
+    """Bars, lines over them, and the names of the rows; `axes` are arguments of `Axes.set`."""
+
+    bars: Iterable[Bar] = ()
+    title: str = ""
+    rows: Iterable[str] | int | None = None
+    """Their names, how many there are, or None where the left side has numbers."""
+    lines: Iterable[Line] = ()
+    axes: Mapping = NO_ATTRS
+    sides: tuple = ("left", "bottom")
+    grid: str = ""
+    whole: bool = False
+    """Whether the numbers below are whole."""
+    named: bool = False
+    """Whether a legend names the lines."""
+
+    def draw(self, axis) -> None:
+        for bar in self.bars:
+            draw_bar(axis, bar)
+        for line in self.lines:
+            axis.plot(line.x, line.y, color=line.colour, **line.look)
+        axis.autoscale_view()
+        if self.rows is not None:
+            rows = [""] * self.rows if isinstance(self.rows, int) else list(self.rows)
+            axis.set_yticks(range(len(rows)), rows, fontsize=8)
+            axis.set_ylim((len(rows) - 0.4, -0.6) if rows else None)
+            axis.margins(x=0)
+        if self.whole:
+            axis.locator_params(axis="x", integer=True)
+        if self.grid:
+            axis.grid(axis=self.grid, color="#dddddd")
+            axis.set_axisbelow(True)
+        if self.named:
+            axis.legend(fontsize=8)
+        for side in {*BOX} - {*self.sides}:
+            axis.spines[side].set_visible(False)
+            axis.tick_params(**{side: False})
+        axis.set(**self.axes)
+        axis.set_title(self.title, fontsize=8, loc="left")
+
+
+def draw_bar(axis, bar: Bar) -> None:
+    from matplotlib.patches import Rectangle
+
+    look = {"facecolor": bar.colour, "edgecolor": bar.colour, "linewidth": 0.5} | bar.look
+    axis.add_patch(Rectangle((bar.x, bar.y), bar.wide, bar.high, **look))
+    end, middle = bar.x + bar.wide, bar.y + bar.high / 2
+    x, side = {
+        "middle": (bar.x + bar.wide / 2, "center"), "start": (bar.x, "left"),
+        "end": (end, "left"), "before": (bar.x, "right"),
+    }[bar.at]  # fmt: skip
+    if bar.text:
+        axis.text(x, middle, bar.text, ha=side, va="center", fontsize=7.5, color=bar.ink)
+
+
+def chart(
+    size, panels, text: str, *, title="", colours=NO_ATTRS, columns=1, layout="constrained", **grid
+) -> Picture:
+    """Panels from left to right, `columns` of them side by side, on white.
+
+    size: in inches; colours: {name: colour} for the legend; grid: arguments of `Figure.subplots`.
+    It is made without pyplot and its global state.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    panels = list(panels)
+    figure = Figure(size, facecolor="white", layout=layout)
+    axes = figure.subplots(len(panels) // columns, columns, squeeze=False, **grid).ravel()
+    for axis, panel in zip(axes, panels, strict=True):
+        panel.draw(axis)
+    if title:
+        figure.suptitle(title, fontsize=10)
+    if colours:
+        marks = [Patch(facecolor=c, edgecolor="#999999", label=n) for n, c in colours.items()]
+        look = {"frameon": False, "fontsize": 7, "ncols": min(6, len(marks))}
+        figure.legend(handles=marks, loc="outside upper right", **look)
+    return Picture(figure, text)
