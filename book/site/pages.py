@@ -17,7 +17,7 @@ from minipaddle.jit import saved
 from minipaddle.learn.chapters import BOOK, Chapter, chapters
 from minipaddle.learn.exercise import load, names
 from minipaddle.learn.stub import task_of
-from minipaddle.learn.task import Task
+from minipaddle.learn.task import ExerciseTask
 
 ROOT = BOOK.parent
 EXERCISE = "%exercise "
@@ -164,7 +164,7 @@ def exercise_section(name: str) -> str:
     exercise = load(name)
     stub = literal(exercise.stub.removeprefix(task_of(exercise.stub)), f"exercises/{name}.py")
     hints = [fold(f"Hint {k}", as_hint(hint)) for k, hint in enumerate(exercise.hints, 1)]
-    return "\n".join([f"({label_of(name)})=", Task(exercise).markdown(), stub, *hints])
+    return "\n".join([f"({label_of(name)})=", ExerciseTask(exercise).markdown(), stub, *hints])
 
 
 def label_of(name: str) -> str:

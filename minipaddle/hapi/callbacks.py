@@ -5,7 +5,7 @@ import warnings
 
 from ..engine.core.errors import teach
 from ..optimizer.lr import LRScheduler as Schedule
-from .progress import Line
+from .progress import ProgressLine
 
 __all__ = ["Callback", "EarlyStopping", "LRScheduler", "ModelCheckpoint", "ProgBarLogger"]
 
@@ -103,7 +103,7 @@ class ProgBarLogger(Callback):
         return {k: logs[k] for k in self.params.get("metrics", ()) if k in logs}
 
     def begin(self, steps) -> None:
-        self.line = Line(steps, live=self.verbose == 1) if self.verbose else None
+        self.line = ProgressLine(steps, live=self.verbose == 1) if self.verbose else None
         self.samples = self.steps = self.reported = 0
         self.last: dict = {}
 

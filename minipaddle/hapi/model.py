@@ -18,7 +18,7 @@ from .summary import summary
 __all__ = ["Model"]
 
 
-def as_list(x) -> list:
+def make_list(x) -> list:
     """`x` as a list; nothing for None."""
     if x is None:
         return []
@@ -27,7 +27,7 @@ def as_list(x) -> list:
 
 def tensors(x) -> list[Tensor]:
     """Tensors from tensors, arrays or lists."""
-    return [v if isinstance(v, Tensor) else Tensor(v) for v in as_list(x)]
+    return [v if isinstance(v, Tensor) else Tensor(v) for v in make_list(x)]
 
 
 class Model:
@@ -51,7 +51,7 @@ class Model:
         self.network = network
         self.mode = "train"
         self.stop_training = False
-        self._inputs, self._labels = as_list(inputs), as_list(labels)
+        self._inputs, self._labels = make_list(inputs), make_list(labels)
         self._optimizer = self._loss = None
         self._amp, self._scaler = as_mixed_precision(network, None, None)
         self._metrics: list[Metric] = []
@@ -65,10 +65,10 @@ class Model:
         """
         if loss is not None and not callable(loss):
             raise TypeError(f"loss must be a layer or a function, not {loss!r}")
-        for metric in as_list(metrics):
+        for metric in make_list(metrics):
             if not isinstance(metric, Metric):
                 raise TypeError(f"metrics must be paddle.metric.Metric, not {metric!r}")
-        self._optimizer, self._loss, self._metrics = optimizer, loss, as_list(metrics)
+        self._optimizer, self._loss, self._metrics = optimizer, loss, make_list(metrics)
         self._amp, self._scaler = as_mixed_precision(self.network, optimizer, amp_configs)
 
     # ---- one batch ---------------------------------------------------------------------------
@@ -85,8 +85,8 @@ class Model:
         self.network.train()
         self.mode = "train"
         with self._amp():
-            outputs, labels = as_list(self.network(*tensors(inputs))), tensors(labels)
-            losses = as_list(self._loss(*outputs, *labels))
+            outputs, labels = make_list(self.network(*tensors(inputs))), tensors(labels)
+            losses = make_list(self._loss(*outputs, *labels))
         self._scaler.scale(sum(losses[1:], losses[0])).backward()
         if update:
             self._scaler.step(self._optimizer)
@@ -99,8 +99,8 @@ class Model:
         self.network.eval()
         self.mode = "eval"
         with Recording(False), self._amp():
-            outputs, labels = as_list(self.network(*tensors(inputs))), tensors(labels)
-            losses = as_list(self._loss(*outputs, *labels)) if self._loss else []
+            outputs, labels = make_list(self.network(*tensors(inputs))), tensors(labels)
+            losses = make_list(self._loss(*outputs, *labels)) if self._loss else []
         return self._measure(losses, outputs, labels)
 
     def predict_batch(self, inputs) -> list:
@@ -108,11 +108,11 @@ class Model:
         self.network.eval()
         self.mode = "test"
         with Recording(False), self._amp():
-            return [y.numpy() for y in as_list(self.network(*tensors(inputs)))]
+            return [y.numpy() for y in make_list(self.network(*tensors(inputs)))]
 
     def _measure(self, losses, outputs, labels):
         values = [
-            metric.update(*as_list(metric.compute(*outputs, *labels))) for metric in self._metrics
+            metric.update(*make_list(metric.compute(*outputs, *labels))) for metric in self._metrics
         ]
         losses = [loss.numpy() for loss in losses]
         return (losses, values) if self._metrics else losses
@@ -134,8 +134,8 @@ class Model:
         for_train, for_eval = (
             batch_size if isinstance(batch_size, list | tuple) else [batch_size] * 2
         )
-        loader = as_loader(train_data, for_train, num_workers, shuffle, drop_last)
-        evaluation = eval_data and as_loader(eval_data, for_eval, num_workers)
+        loader = make_loader(train_data, for_train, num_workers, shuffle, drop_last)
+        evaluation = eval_data and make_loader(eval_data, for_eval, num_workers)
         steps = length_of(loader)
         if num_iters is not None:
             epochs = math.ceil(num_iters / steps) if steps else 1
@@ -162,7 +162,7 @@ class Model:
         num_iters=None,
     ) -> dict:  # fmt: skip
         """The loss of the last batch and the metrics over all of `eval_data`, by name."""
-        loader = as_loader(eval_data, batch_size, num_workers)
+        loader = make_loader(eval_data, batch_size, num_workers)
         calls = self._callbacks(callbacks, log_freq, verbose, batch_size=batch_size)
         logs = self._evaluate(loader, calls, num_iters)
         return {name: logs[name] for name in self._names() if name in logs}
@@ -182,7 +182,7 @@ class Model:
 
         With `stack_outputs` each is one array. Labels in the data are left aside.
         """
-        loader = as_loader(test_data, batch_size, num_workers)
+        loader = make_loader(test_data, batch_size, num_workers)
         calls = self._callbacks(callbacks, 1, verbose, batch_size=batch_size)
         batches: list[list] = []
         calls.on_predict_begin({"steps": length_of(loader)})
@@ -220,16 +220,16 @@ class Model:
         losses = results[0] if self._metrics else results
         logs = {"loss": [float(x) for x in losses]} if losses else {}
         for metric in self._metrics:
-            logs.update(zip(as_list(metric.name()), as_list(metric.accumulate())))
+            logs.update(zip(make_list(metric.name()), make_list(metric.accumulate())))
         return {**logs, "step": step, "batch_size": batch_size}
 
     def _names(self) -> list[str]:
-        names = [name for metric in self._metrics for name in as_list(metric.name())]
+        names = [name for metric in self._metrics for name in make_list(metric.name())]
         return ["loss", *names] if self._loss else names
 
     def _split(self, batch, labelled: bool = True) -> tuple[list, list]:
         """A batch as (inputs, labels)."""
-        batch = as_list(batch)
+        batch = make_list(batch)
         if self._inputs:
             count = len(self._inputs)
         else:
@@ -251,7 +251,7 @@ class Model:
         self, given, log_freq, verbose, save_freq=1, save_dir=None, epochs=None, steps=None, **more
     ):
         """The given callbacks, and the default ones of the kinds that are not among them."""
-        found = as_list(given)
+        found = make_list(given)
         for usual in (
             ProgBarLogger(log_freq, verbose=verbose),
             LRScheduler(),
@@ -299,7 +299,7 @@ class Model:
         return summary(self.network, input_size or self._inputs or None, dtype)
 
 
-def as_loader(data, batch_size, num_workers, shuffle=False, drop_last=False):
+def make_loader(data, batch_size, num_workers, shuffle=False, drop_last=False):
     """A DataLoader of a data set; anything else that can be iterated is taken as it is."""
     if not isinstance(data, Dataset):
         return data

@@ -25,7 +25,7 @@ def pace(seconds: float) -> str:
     return f"{seconds * 1e6:.0f}us/step"
 
 
-class Line:
+class ProgressLine:
     """The progress of one pass over `steps` batches (None if not known beforehand).
 
     With `live`, a bar that is redrawn on a terminal; elsewhere, and without it, plain lines.

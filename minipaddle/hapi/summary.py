@@ -15,7 +15,7 @@ MEGABYTE = 2**20
 
 
 @dataclass
-class Row:
+class LayerRow:
     """One layer, as it was when it was last called."""
 
     layer: str
@@ -63,7 +63,7 @@ def summary(net, input_size=None, dtypes=None, input=None):
     def note(layer, given, result):
         name = f"{type(layer).__name__}-{int(layer.full_name().rpartition('_')[2]) + 1}"
         own = sum(p.size for p in layer._parameters.values() if p is not None)
-        rows[layer] = Row(name, str(shapes(given)), str(shapes(result)), own, size_of(result))
+        rows[layer] = LayerRow(name, str(shapes(given)), str(shapes(result)), own, size_of(result))
 
     trial_run(net, layers_with_rows(net), note, inputs)
     print(report(net, list(rows.values()), size_of(inputs)))
@@ -175,7 +175,7 @@ WIDTHS = (15, 20, 20, 15)
 """The least widths of the columns."""
 
 
-def report(net, rows: list[Row], input_bytes: int) -> str:
+def report(net, rows: list[LayerRow], input_bytes: int) -> str:
     """The table and the totals below it."""
     columns = zip(HEAD, *(row.cells() for row in rows), strict=True)
     widths = [max(least, *map(len, cells)) for least, cells in zip(WIDTHS, columns, strict=True)]

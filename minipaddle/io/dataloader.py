@@ -33,8 +33,8 @@ class DataLoader:
     ):  # fmt: skip
         if feed_list is not None or not return_list:
             raise NotImplementedError("feed_list and return_list=False belong to static graphs")
-        at_least(0, num_workers=num_workers, timeout=timeout)
-        at_least(1, prefetch_factor=prefetch_factor)
+        check_at_least(0, num_workers=num_workers, timeout=timeout)
+        check_at_least(1, prefetch_factor=prefetch_factor)
         stream = isinstance(dataset, IterableDataset)
         one_order(stream, batch_sampler, batch_size, shuffle, drop_last)
         self.dataset, self.batch_sampler = dataset, batch_sampler
@@ -48,7 +48,7 @@ class DataLoader:
         self.num_workers, self.prefetch_factor = num_workers, prefetch_factor
         self.timeout, self.worker_init_fn = timeout, worker_init_fn
         self.persistent_workers = persistent_workers
-        self._crew = None
+        self._pool = None
 
     def __len__(self):
         if isinstance(self.dataset, IterableDataset):
@@ -57,7 +57,7 @@ class DataLoader:
 
     def __iter__(self):
         names = ("dataset", "collate_fn", "batch_size", "drop_last", "worker_init_fn")
-        task = w.Task(*(getattr(self, name) for name in names), self.num_workers)
+        task = w.WorkerTask(*(getattr(self, name) for name in names), self.num_workers)
         return self._with_workers(task) if self.num_workers else self._here(task)
 
     __call__ = __iter__
@@ -72,33 +72,33 @@ class DataLoader:
         fetcher = w.Fetcher(task)
         for request in self._requests():
             batch = fetcher.batch(request)
-            if isinstance(batch, w.End):
+            if isinstance(batch, w.StreamEnd):
                 return
             yield as_tensors(batch)
 
     def _with_workers(self, task):
-        from .crew import Crew  # takes a while to import
+        from .worker_pool import WorkerPool  # takes a while to import
 
-        crew, self._crew = self._crew, None  # in use: another iterator gets its own
+        pool, self._pool = self._pool, None  # in use: another iterator gets its own
         keep = False
         try:
-            if crew is None:
-                crew = Crew(task, self.timeout)
+            if pool is None:
+                pool = WorkerPool(task, self.timeout)
             else:
-                crew.restart()
-            yield from map(as_tensors, crew.batches(self._requests(), self.prefetch_factor))
+                pool.restart()
+            yield from map(as_tensors, pool.batches(self._requests(), self.prefetch_factor))
             keep = self.persistent_workers
         except GeneratorExit:
             keep = self.persistent_workers
             raise
         finally:
-            if keep and self._crew is None:
-                self._crew = crew
-            elif crew is not None:
-                crew.dismiss()
+            if keep and self._pool is None:
+                self._pool = pool
+            elif pool is not None:
+                pool.dismiss()
 
 
-def at_least(least: int, **values) -> None:
+def check_at_least(least: int, **values) -> None:
     """Raise ValueError for a value below `least`."""
     for name, value in values.items():
         if value < least:

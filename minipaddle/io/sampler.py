@@ -186,9 +186,9 @@ class DistributedBatchSampler(BatchSampler):
         if self.shuffle:
             numpy.random.RandomState(self.epoch).shuffle(order)
             self.epoch += 1
-        yield from self.batches(self.own_part(order))
+        yield from self.batches(self.take_part(order))
 
-    def own_part(self, order: list) -> list:
+    def take_part(self, order: list) -> list:
         """The part of `order` that belongs to this process: whole batches in turn, then a share of
         the rest.
         """

@@ -28,7 +28,7 @@ class Failure(NamedTuple):
     traceback: str
 
 
-class Task(NamedTuple):
+class WorkerTask(NamedTuple):
     """The work of a worker: a data set, and how to make batches of it."""
 
     dataset: object
@@ -40,17 +40,17 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True)
-class End:
+class StreamEnd:
     """Follows a stream's last batch; equal to itself on the other side of a pipe."""
 
 
-END = End()
+END = StreamEnd()
 
 
 class Fetcher:
     """Makes batches: numbered samples of a data set, or the next ones of a stream."""
 
-    def __init__(self, task: Task):
+    def __init__(self, task: WorkerTask):
         self.task = task
         self.current = None
         self.restart()
@@ -98,7 +98,7 @@ def get_worker_info() -> WorkerInfo | None:
     return _info
 
 
-def install(task: Task, worker: int, seed: int):
+def install(task: WorkerTask, worker: int, seed: int):
     """Make this process worker number `worker`; returns None or the Failure of `init_fn`."""
     global _info, _fetcher
     _info = WorkerInfo(worker, task.num_workers, task.dataset, seed)

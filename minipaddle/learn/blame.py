@@ -16,10 +16,10 @@ from ..engine.core.dispatch import Interpreter, current, interpreter
 from ..engine.eager.tensor import Tensor
 from ..engine.ops.elementwise import add
 from ..testing.gradcheck import gradient_of, leaf, slope, total
-from ..viz.fold import draw_records
+from ..viz.collapse import draw_records
+from ..viz.gradient_norms import RED
 from ..viz.parts import Legend, Node
-from ..viz.passthrough import PassThrough
-from ..viz.scale import RED
+from ..viz.proxy_interpreter import ProxyInterpreter
 from ..viz.tape import close_layer, roots_of, tape_parts
 
 STEP, RTOL, ATOL = 1e-5, 1e-4, 1e-6
@@ -33,8 +33,8 @@ def draw_blame(program, tensors, order: int = 1):
     For a derivative of higher `order` it is the tape alone: the values a rule reads are not nudged.
     """
     for _ in range(order - 1):
-        program = gradient_of(program, [k for k, x in enumerate(tensors) if floating(x)])
-    run = Run(program, tensors)
+        program = gradient_of(program, [k for k, x in enumerate(tensors) if is_floating(x)])
+    run = NudgedRun(program, tensors)
     try:
         bad = run.bad_nodes() if order == 1 else {}
     except Exception:  # the walk itself breaks, or it takes too long: draw the tape alone
@@ -42,7 +42,7 @@ def draw_blame(program, tensors, order: int = 1):
     return draw_records(mark_bad(tape_parts(run.roots), bad), close=close_layer)
 
 
-def floating(x) -> bool:
+def is_floating(x) -> bool:
     return x.spec.dtype.kind == "f"
 
 
@@ -58,7 +58,7 @@ def mark_bad(parts, bad: dict):
             yield part
 
 
-class Nudge(PassThrough):
+class Nudge(ProxyInterpreter):
     """Passes everything on to the interpreter below; counts the calls, and can nudge one value.
 
     `at` is (call, input or None for the result), `step` an array that is added to that value: its
@@ -82,7 +82,7 @@ class Nudge(PassThrough):
         return self.below.apply(add, (x, Tensor(self.step.astype(x.spec.dtype))), {})
 
 
-class Run:
+class NudgedRun:
     """A program on its inputs: the tape, and for each record the call that made it."""
 
     def __init__(self, program, tensors):
@@ -107,11 +107,11 @@ class Run:
         for index in np.ndindex(*shape):
             if time.monotonic() > self.ends:
                 raise TimeoutError
-            nudge = partial(self.nudged_loss, record, at)
+            nudge = partial(self.compute_nudged, record, at)
             cotangent[index] = slope.reference(nudge, np.zeros(shape), index, STEP)
         return cotangent
 
-    def nudged_loss(self, record, at, step: np.ndarray) -> float:
+    def compute_nudged(self, record, at, step: np.ndarray) -> float:
         """L with a step added to one value."""
         inputs = list(self.tensors)
         if at is None and record in self.leaves:

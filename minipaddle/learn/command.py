@@ -23,7 +23,7 @@ from .chapters import chapters
 from .exercise import Exercise, load, names, workspace
 from .lookup import UnknownError, find, find_all
 from .process import LIMIT, SEED, all_judged, judged
-from .task import Task
+from .task import ExerciseTask
 from .verdict import MARKS, show, solution_for_rich
 from .watch import watch_exercise
 
@@ -84,7 +84,7 @@ def choose(name: str | None) -> Exercise:
     """The exercise that the command line names, or else the next one to do."""
     if name:
         return load(find(name))
-    name = progress.following()
+    name = progress.find_next()
     if not name:
         raise UnknownError(f"everything in {workspace()} is solved; name an exercise")
     return load(name)
@@ -113,7 +113,7 @@ def list_all(console, options) -> int:
             lines.append(row.append(remarks(states[name], known.get(name, progress.NEW))))
     solved = sum(state == "passed" for state in states.values())
     lines.append(Text(f"{bar(solved, len(states))} {solved} of {len(states)} passed"))
-    waiting = progress.following()
+    waiting = progress.find_next()
     if waiting:
         lines.append(Text(f"Next: {load(waiting).place}, then ./run learn check {waiting}"))
     console.print(Text("\n").join(lines))  # at once: in a notebook each print is an output
@@ -140,7 +140,7 @@ def show_task(console, options) -> int:
     exercise = choose(options.name)
     state = remarks(progress.state(exercise.name), progress.of(exercise.name))
     console.print(Text(f"{exercise.name}: {state}", style="bold"))
-    console.print(Text(str(Task(exercise))))
+    console.print(Text(str(ExerciseTask(exercise))))
     return 0
 
 

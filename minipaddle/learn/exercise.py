@@ -20,7 +20,7 @@ from ..engine.core.slots import plugged
 from ..engine.core.slots import yours as slots_of_reader
 from .stub import stub_of
 from .variations import hold
-from .wrong import changed, text_of
+from .wrong import apply_changes, text_of
 
 BOOKS = Path(__file__).parents[2] / "exercises"
 
@@ -58,8 +58,8 @@ class Exercise:
     It is of a `level` of LEVELS and takes some `minutes` once its chapter and what `before` names
     (chapters and exercises) are read. `slots` maps a slot of the engine to the name of the reader's
     function for it; `wrong` maps what a wrong solution looks like ("forgetting to accumulate") to
-    what changes in the right one, one text or several (see `wrong.changed`). What takes more than a
-    change is a small function of the name of the right one, below the exercise:
+    what changes in the right one, one text or several (see `wrong.apply_changes`). What takes more
+    than a change is a small function of the name of the right one, below the exercise:
 
         @exercise.mistake("a function that calls itself: no deep tape")
         def history(roots):
@@ -132,7 +132,9 @@ class Exercise:
     def wrong_solutions(self) -> dict[str, str]:
         """The text of each known wrong solution, by what it looks like."""
         return {
-            looks_like: changed(self.solution, *([change] if isinstance(change, str) else change))
+            looks_like: apply_changes(
+                self.solution, *([change] if isinstance(change, str) else change)
+            )
             for looks_like, change in self.wrong.items()
         }
 

@@ -16,9 +16,9 @@ from hypothesis.errors import Flaky
 
 from ..engine.core.slots import plugged
 from ..tensor.generator import seed as seed_engine
+from .borrowing import refuse_borrowing
 from .comparison import Disagreement, differs
 from .exercise import Exercise, Test, load
-from .own import refusing
 from .stub import unwritten
 from .verdict import Verdict, format_value
 
@@ -53,7 +53,7 @@ def judge(
     for k, test in enumerate(exercise.tests):
         inputs, refused = {}, []
         try:
-            with refusing(exercise, file) as refused, exercise.plugged(yours):
+            with refuse_borrowing(exercise, file) as refused, exercise.plugged(yours):
                 run(test, yours, inputs, seed, thorough)
             if refused:  # and caught by the reader's code
                 raise refused[0]
@@ -127,7 +127,7 @@ def failure(exercise: Exercise, error: BaseException, file: str) -> Verdict:
     """The verdict on code that raised: wrong for a Disagreement, else an error."""
     if isinstance(error, Disagreement):
         verdict = Verdict(exercise.name, "wrong", str(error), line=getattr(error, "line", ""))
-        verdict.given = as_dict(error.given)
+        verdict.given = make_dict(error.given)
         if error.expected is not None:
             verdict.expected = format_value(error.expected)
         if error.got is not None or error.expected is not None:
@@ -158,7 +158,7 @@ def likely_cause(error: BaseException, exercise: Exercise) -> str:
     return ""
 
 
-def as_dict(given) -> dict[str, str]:
+def make_dict(given) -> dict[str, str]:
     """Inputs as text, by name; several inputs are a dict, one has no name."""
     named = given if isinstance(given, dict) else {} if given is None else {"": given}
     return {name: format_value(value) for name, value in named.items()}
@@ -217,7 +217,7 @@ def add_check(verdict: Verdict, test: Test, inputs: dict, seed: int) -> None:
     verdict.check, verdict.explains = test.name, " ".join((test.run.__doc__ or "").split())
     if test.strategies:
         verdict.seed = seed
-        verdict.given = verdict.given or as_dict(inputs)
+        verdict.given = verdict.given or make_dict(inputs)
 
 
 def suspect(exercise: Exercise, test: Test, inputs: dict, error: Exception) -> str:

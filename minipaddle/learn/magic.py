@@ -10,20 +10,20 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.display import display
 from rich.console import Console
 
-from ..core.shown import Shown
+from ..core.display import Display
 from ..viz.markup import write_fact, write_notice, write_words
 from . import command, progress, sync
 from .exercise import Exercise, load
 from .lookup import UnknownError, find
 from .process import judged
 from .stub import task_of
-from .task import Task
+from .task import ExerciseTask
 from .verdict import MARKS
 
 OVERWRITE = "--overwrite"
 
 
-class Notice(Shown):
+class Notice(Display):
     """A remark about cell and file, beside the verdict."""
 
     def __init__(self, message: str, code: str = ""):
@@ -62,7 +62,7 @@ class Practice(Magics):
         progress.remember(verdict)
         display(verdict)
         if not verdict.passed:
-            display(Task(exercise))
+            display(ExerciseTask(exercise))
 
     @line_magic("exercise")
     def fetch(self, line: str) -> None:
@@ -76,7 +76,7 @@ class Practice(Magics):
         sync.write_stubs()
         text = sync.clean(progress.text_of(exercise) or exercise.stub)
         progress.note(exercise.name, synced=progress.digest(text))
-        display(Task(exercise))
+        display(ExerciseTask(exercise))
         code = text.removeprefix(task_of(exercise.stub))
         self.shell.set_next_input(f"%%exercise {exercise.name}\n{code}".rstrip(), replace=True)
         return None
@@ -102,7 +102,7 @@ def find_exercise(words: list[str]) -> Exercise:
         raise UsageError(str(error)) from None
 
 
-def notice(exercise: Exercise, cell: str, taken: sync.Step) -> Notice:
+def notice(exercise: Exercise, cell: str, taken: sync.Sync) -> Notice:
     """What happened between cell and file, and what the reader can do."""
     ways = [
         taken.message,

@@ -60,7 +60,7 @@ def judged(name: str, file: Path | None = None, *, seconds: float = LIMIT, seed=
     except (OSError, UnicodeDecodeError) as error:
         return Verdict(name, "error", f"{file} cannot be read: {error}")
     verdict = verdict_without_running(exercise, source, str(file))
-    verdict = verdict or in_child(exercise, source, file, seconds, seed)
+    verdict = verdict or run_in_child(exercise, source, file, seconds, seed)
     verdict.seconds = time.perf_counter() - began
     return verdict
 
@@ -86,7 +86,7 @@ def all_judged(names, report=lambda verdict: None, **options) -> list[Verdict]:
 # ---- the parent's side ---------------------------------------------------------------------------
 
 
-def in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: int) -> Verdict:
+def run_in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: int) -> Verdict:
     """Judge a text in a child that gets no more than `seconds` of processor time."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         Path(folder, "source").write_text(source, encoding="utf-8")
@@ -96,7 +96,7 @@ def in_child(exercise: Exercise, source: str, file: Path, seconds: float, seed: 
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True,
         )  # fmt: skip
-        printed, run = Drain(child.stdout), Watch(child, seconds)
+        printed, run = Drain(child.stdout), ChildWatch(child, seconds)
         try:
             stopped = run.wait()
             if stopped:
@@ -135,7 +135,7 @@ def usage(child: subprocess.Popen) -> Usage | None:
         return None
 
 
-class Watch:
+class ChildWatch:
     """Waits for a child that may use `seconds` of a processor, and MEMORY."""
 
     def __init__(self, child, seconds: float):

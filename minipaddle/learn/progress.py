@@ -79,7 +79,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def following(name: str = "") -> str:
+def find_next(name: str = "") -> str:
     """The first exercise after `name` that is not passed; else the first of all; else ""."""
     everything = names()
     start = everything.index(name) + 1 if name in everything else 0

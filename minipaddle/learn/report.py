@@ -5,8 +5,8 @@ from contextlib import ExitStack, contextmanager
 from itertools import groupby
 
 from ..engine.core.errors import teach
-from ..viz.engine import Graph
-from ..viz.fold import reserved
+from ..viz.collapse import reserve
+from ..viz.graph_engine import Graph
 from ..viz.parts import Edge, Frame, Legend, Node, draw
 from ..viz.style import count
 from . import progress
@@ -37,12 +37,12 @@ def mine(chapter: str = ""):
     >>> len(report.states) == len(report.yours) + len(report.rest)
     True
     """
-    states = current_states()
-    report = Report(of_chapter(chapter, states))
+    states = judge_edited()
+    report = EngineReport(pick_chapter(chapter, states))
     with ExitStack() as plugs:
         for exercise in (load(name) for name, state in states.items() if state == "passed"):
             plugs.enter_context(exercise.plugged(reader_module(exercise)))
-        plugs.enter_context(reserved(slot for name in report.rest for slot in load(name).slots))
+        plugs.enter_context(reserve(slot for name in report.rest for slot in load(name).slots))
         yield report
 
 
@@ -52,16 +52,16 @@ def reader_module(exercise: Exercise):
     return module_of(source, str(exercise.path), f"exercises.{exercise.name.replace('/', '.')}")
 
 
-def engine(chapter: str = "") -> "Report":
+def engine(chapter: str = "") -> "EngineReport":
     """The parts of the engine that are exercises, by chapter: green where they are the reader's.
 
     Grey is not solved yet, red does not pass its check; there the reference runs. With a `chapter`,
     as "02_autograd", only its exercises are shown. Raises LookupError if there is no such chapter.
     """
-    return Report(of_chapter(chapter, current_states()))
+    return EngineReport(pick_chapter(chapter, judge_edited()))
 
 
-def of_chapter(chapter: str, states: dict[str, str]) -> dict[str, str]:
+def pick_chapter(chapter: str, states: dict[str, str]) -> dict[str, str]:
     """The states of one chapter's exercises; without a chapter, of all."""
     chapters = dict.fromkeys(map(chapter_of, states))
     if chapter and chapter not in chapters:
@@ -70,14 +70,14 @@ def of_chapter(chapter: str, states: dict[str, str]) -> dict[str, str]:
     return {name: state for name, state in states.items() if chapter in ("", chapter_of(name))}
 
 
-def current_states() -> dict[str, str]:
+def judge_edited() -> dict[str, str]:
     """The state of every exercise; those that were edited are judged now."""
     states = {name: progress.state(name) for name in names()}
     edited = [name for name, state in states.items() if state == "changed"]
     return states | {verdict.name: verdict.state for verdict in all_judged(edited)}
 
 
-class Report(Graph):
+class EngineReport(Graph):
     """A picture of exercises of the engine; `states` holds the state of each."""
 
     def __init__(self, states: dict[str, str]):
@@ -115,8 +115,8 @@ class Report(Graph):
             chapter = chapter_of(members[0])
             frame = Frame(chapter.replace("_", " "), chapter)
             yield from (self.node(load(name), frame) for name in members)
-            yield from map(below, members, members[side_by_side:])
-        yield from (below(a[-1], b[0]) for a, b in zip(chapters, chapters[COLUMNS:]))
+            yield from map(place_below, members, members[side_by_side:])
+        yield from (place_below(a[-1], b[0]) for a, b in zip(chapters, chapters[COLUMNS:]))
         yield Legend(self.caption())
 
     def node(self, exercise: Exercise, frame: Frame) -> Node:
@@ -130,6 +130,6 @@ def chapter_of(name: str) -> str:
     return name.split("/")[0]
 
 
-def below(above: str, name: str) -> Edge:
+def place_below(above: str, name: str) -> Edge:
     """Place an exercise below another."""
     return Edge(above, name, attrs={"style": "invis"})

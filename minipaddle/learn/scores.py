@@ -55,7 +55,7 @@ def scoreboard(step, *, rounds: int = 15, **contenders) -> "Scoreboard":
     program, strategy, arrays = last_call(step)
     executables = {}
     for name, different in {**contenders, "reference": {}}.items():
-        with changed(different) as options:
+        with apply_changes(different) as options:
             executables[name] = Executable(program, {**strategy, **options})
     calls = {
         name: partial(executable, program, [a.copy() for a in arrays])
@@ -84,7 +84,7 @@ def last_call(step) -> tuple[Program, dict, list]:
 
 
 @contextmanager
-def changed(different: dict | str):
+def apply_changes(different: dict | str):
     """Run the block with the slots of a contender; yields its options."""
     with ExitStack() as stack:
         if isinstance(different, str):
@@ -153,5 +153,5 @@ def draw_charts(scores: dict[str, Score]) -> Iterator[Panel]:
             colour = COLOURS.get(name, OTHERS)
             bars.append(Bar.in_row(row, 0, value, colour, f" {label}", "end", **look))
         axes = {"xlim": (0, 1.6 * (max(bar.wide for bar in bars) or 1)), "xticks": []}
-        yield Panel(bars, title, names, axes=axes, sides=("left",))
+        yield Panel(bars, title, names, axes=axes)
         names = len(names) * [""]

@@ -18,7 +18,7 @@ from .stub import stub_of
 WRITE, JUDGE_FILE, CONFLICT = "write", "judge file", "conflict"
 
 
-class Step(NamedTuple):
+class Sync(NamedTuple):
     """What to do with a cell, and a message about it for the reader."""
 
     action: str
@@ -30,21 +30,21 @@ def clean(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
 
 
-def step(cell: str, file: str | None, stub: str, synced: str) -> Step:
+def step(cell: str, file: str | None, stub: str, synced: str) -> Sync:
     """What to do with a cell, given the file's text and the hash of their last common text."""
     cell, file, stub = clean(cell), None if file is None else clean(file), clean(stub)
     if file in (None, "\n", cell):
-        return Step(WRITE)
+        return Sync(WRITE)
     if cell == stub:
-        return Step(JUDGE_FILE, "The file has been worked on, this cell has not: the file counts.")
+        return Sync(JUDGE_FILE, "The file has been worked on, this cell has not: the file counts.")
     if progress.digest(cell) == synced:
-        return Step(JUDGE_FILE, "The file was edited since this cell last ran: the file counts.")
+        return Sync(JUDGE_FILE, "The file was edited since this cell last ran: the file counts.")
     if file == stub or progress.digest(file) == synced:
-        return Step(WRITE)
-    return Step(CONFLICT, "Cell and file were both edited: nothing was written.")
+        return Sync(WRITE)
+    return Sync(CONFLICT, "Cell and file were both edited: nothing was written.")
 
 
-def bring(exercise: Exercise, cell: str) -> Step:
+def bring(exercise: Exercise, cell: str) -> Sync:
     """Write the cell into the file if that loses nothing; returns the step that was taken."""
     synced = progress.of(exercise.name)["synced"]
     taken = step(cell, progress.text_of(exercise), exercise.stub, synced)

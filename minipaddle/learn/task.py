@@ -2,12 +2,12 @@
 
 import ast
 
+from ..core.display import Display
 from ..core.markdown import docstring, prose
-from ..core.shown import Shown
 from .exercise import Exercise
 
 
-class Task(Shown):
+class ExerciseTask(Display):
     """What an exercise asks; its words are the docstring of the solution."""
 
     def __init__(self, exercise: Exercise):

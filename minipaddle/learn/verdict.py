@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..engine.eager.tensor import Tensor
-from ..viz.engine import NoEngineError, svg_of
+from ..viz.graph_engine import NoEngineError, svg_of
 from ..viz.markup import (
     write_code,
     write_fact,
@@ -62,13 +62,13 @@ class Verdict:
         return cls(**json.loads(text))
 
     def __str__(self) -> str:
-        return as_text(self)
+        return format_text(self)
 
     def __rich__(self):
-        return as_rich(self)
+        return format_rich(self)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return as_bundle(self)
+        return format_bundle(self)
 
 
 def format_value(value) -> str:
@@ -121,7 +121,7 @@ MARKS = {
 }
 
 
-class Part(NamedTuple):
+class Fact(NamedTuple):
     """A piece of what a verdict says: a label, the text, and what kind of text that is."""
 
     label: str
@@ -129,35 +129,44 @@ class Part(NamedTuple):
     kind: str = "words"  # or "code", or "strong"
 
 
-def parts(verdict: Verdict) -> list[Part]:
+def parts(verdict: Verdict) -> list[Fact]:
     """All that a verdict has to say, in order."""
     short = verdict.name.split("/")[-1]
-    hint = Part("hint", f"./run learn hint {short}; in a notebook %exercise {short} --hint")
+    hint = Fact("hint", f"./run learn hint {short}; in a notebook %exercise {short} --hint")
     if verdict.passed:
-        facts = [Part("", "All checks hold. The engine runs on your code within learn.mine().")]
+        facts = [Fact("", "All checks hold. The engine runs on your code within learn.mine().")]
     elif verdict.state == "not started":
-        facts = [Part("to write", verdict.why), Part("next", verdict.line, "code"), hint]
+        facts = [
+            Fact("to write", verdict.why),
+            Fact("next", verdict.line, "code"),
+            hint,
+        ]
     else:
         facts = [*fault_parts(verdict), hint]
-    printed = Part("printed", verdict.printed.rstrip(), "code")
-    every = [Part("", load(verdict.name).title), *facts, printed, Part("busy", verdict.busy)]
+    printed = Fact("printed", verdict.printed.rstrip(), "code")
+    every = [
+        Fact("", load(verdict.name).title),
+        *facts,
+        printed,
+        Fact("busy", verdict.busy),
+    ]
     return [part for part in every if part.text.strip()]
 
 
-def fault_parts(verdict: Verdict) -> list[Part]:
+def fault_parts(verdict: Verdict) -> list[Fact]:
     """What a wrong or broken solution gave, and for which inputs."""
     looks = f"This looks like {verdict.looks_like}." if verdict.looks_like else ""
     given = "\n".join(f"{k} = {v}" if k else v for k, v in verdict.given.items())
     drawn = "" if verdict.seed is None else f"at random (seed {verdict.seed}), then made small"
     return [
-        Part("", looks, "strong"),
-        Part("check", ": ".join(filter(None, [verdict.check, verdict.explains]))),
-        Part("because" if verdict.state == "wrong" else "error", verdict.why),
-        Part("at", verdict.line, "code"),
-        Part("given", given, "code"),
-        Part("expected", verdict.expected, "code"),
-        Part("got", verdict.got, "code"),
-        Part("drawn", drawn),
+        Fact("", looks, "strong"),
+        Fact("check", ": ".join(filter(None, [verdict.check, verdict.explains]))),
+        Fact("because" if verdict.state == "wrong" else "error", verdict.why),
+        Fact("at", verdict.line, "code"),
+        Fact("given", given, "code"),
+        Fact("expected", verdict.expected, "code"),
+        Fact("got", verdict.got, "code"),
+        Fact("drawn", drawn),
     ]
 
 
@@ -168,14 +177,14 @@ def head(verdict: Verdict) -> str:
     return f"{MARKS[verdict.state].sign} {verdict.name}: {verdict.state}"
 
 
-def as_text(verdict: Verdict) -> str:
+def format_text(verdict: Verdict) -> str:
     """The verdict on a page without colours, the same for the same verdict."""
-    lines = [head(verdict), *(line for part in parts(verdict) for line in laid_out(part))]
+    lines = [head(verdict), *(line for part in parts(verdict) for line in lay_out(part))]
     lines += [f"  {line}" for line in verdict.sketch.splitlines()]
     return "\n".join(lines)
 
 
-def laid_out(part: Part) -> list[str]:
+def lay_out(part: Fact) -> list[str]:
     first, *rest = part.text.splitlines()
     label = f"{part.label:<10}" if part.label else ""
     return [f"  {label}{first}", *(f"  {' ' * len(label)}{line}" for line in rest)]
@@ -187,12 +196,12 @@ def laid_out(part: Part) -> list[str]:
 def show(console, verdict: Verdict) -> None:
     """Print the verdict: with colours on a terminal, as text elsewhere."""
     if console.is_terminal or console.is_jupyter:
-        console.print(as_rich(verdict))
+        console.print(format_rich(verdict))
     else:
-        console.print(as_text(verdict), markup=False)
+        console.print(format_text(verdict), markup=False)
 
 
-def as_rich(verdict: Verdict):
+def format_rich(verdict: Verdict):
     """The verdict for rich."""
     from rich.console import Group
     from rich.padding import Padding
@@ -224,14 +233,14 @@ def solution_for_rich(name: str):
 # ---- a notebook ----------------------------------------------------------------------------------
 
 
-def as_bundle(verdict: Verdict) -> dict[str, str]:
-    text = as_text(verdict)
+def format_bundle(verdict: Verdict) -> dict[str, str]:
+    text = format_text(verdict)
     if verdict.passed:
         text += f"\n\n{load(verdict.name).solution}"
-    return {"text/html": as_html(verdict), "text/plain": text}
+    return {"text/html": format_html(verdict), "text/plain": text}
 
 
-def as_html(verdict: Verdict) -> str:
+def format_html(verdict: Verdict) -> str:
     colour = MARKS[verdict.state].colour
     inside = [write_words(head(verdict), "strong", color=colour)]
     inside += [write_fact(p.label, write_words(p.text, p.kind)) for p in parts(verdict)]

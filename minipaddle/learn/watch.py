@@ -27,14 +27,14 @@ def watch_exercise(console, name: str, options, show_hints) -> int:
             show_hints(console, load(name))
             continue
         if word == "n":
-            name = progress.following(name) or name
+            name = progress.find_next(name) or name
         saved, passed = judge_and_show(console, name, options)
     return 0 if passed else 1
 
 
 def judge_and_show(console, name: str, options) -> tuple[int, bool]:
     """When the file that was judged had been saved, and whether it passed."""
-    saved = saved_at(name)  # before judging: what is saved meanwhile is judged next
+    saved = find_saved(name)  # before judging: what is saved meanwhile is judged next
     console.print(Rule(Text(load(name).place), align="left"))
     verdict = judged(name, seconds=options.limit, seed=options.seed)
     progress.remember(verdict)
@@ -45,7 +45,7 @@ def judge_and_show(console, name: str, options) -> tuple[int, bool]:
 
 def wait(name: str, saved: int, typed: queue.SimpleQueue) -> str:
     """The next letter typed, or nothing once the file is saved again."""
-    while saved_at(name) in (saved, 0):  # 0: an editor is replacing it
+    while find_saved(name) in (saved, 0):  # 0: an editor is replacing it
         try:
             return typed.get(timeout=LOOKS)
         except queue.Empty:
@@ -54,7 +54,7 @@ def wait(name: str, saved: int, typed: queue.SimpleQueue) -> str:
     return ""
 
 
-def saved_at(name: str) -> int:
+def find_saved(name: str) -> int:
     """When the reader's file was saved; 0 if it is not there."""
     try:
         return load(name).path.stat().st_mtime_ns

@@ -15,11 +15,11 @@ import textwrap
 ARROW = " → "
 
 
-def changed(source: str, *changes: str) -> str:
+def apply_changes(source: str, *changes: str) -> str:
     """The program with the changes made, one after the other; ValueError if one does not fit.
 
-    >>> from minipaddle.learn.wrong import changed
-    >>> print(changed("def f(x):\\n    return x * x", "x * x → x + x"))
+    >>> from minipaddle.learn.wrong import apply_changes
+    >>> print(apply_changes("def f(x):\\n    return x * x", "x * x → x + x"))
     def f(x):
         return x + x
     """

@@ -6,7 +6,7 @@ from .adam import Adam, Adamax, AdamW, Lamb
 from .adaptive import Adadelta, Adagrad, RMSProp
 from .lbfgs import LBFGS
 from .optimizer import Optimizer
-from .rarer import ASGD, NAdam, RAdam, Rprop
 from .sgd import SGD, Momentum
+from .uncommon_rules import ASGD, NAdam, RAdam, Rprop
 
 __getattr__ = _namespace("paddle.optimizer", globals())

@@ -6,7 +6,7 @@ from ..core.prelude import Tensor, current, type_error, value_error
 from ..regularizer import L2Decay, WeightDecayRegularizer
 
 
-def as_groups(parameters) -> list[dict]:
+def make_groups(parameters) -> list[dict]:
     """The list of dicts that `parameters` means."""
     if parameters is None and current.top.by_hand:
         return [{"params": []}]  # `minimize` fills it with what the program has
@@ -49,7 +49,7 @@ def make_group(given, defaults: dict) -> SimpleNamespace:
     return found
 
 
-def as_regularizer(decay) -> WeightDecayRegularizer | None:
+def make_regularizer(decay) -> WeightDecayRegularizer | None:
     """The regularizer for the argument `weight_decay=`."""
     if decay is None or isinstance(decay, WeightDecayRegularizer):
         return decay

@@ -25,7 +25,7 @@ from ..core.prelude import (
 )  # fmt: skip
 from ..engine.eager.tensor import wrap
 from ..engine.sharding.array import sharded
-from .groups import as_groups, as_regularizer, make_group
+from .groups import make_group, make_groups, make_regularizer
 from .lr import LRScheduler
 from .master import in_single
 from .rate import Rate, traces
@@ -80,7 +80,7 @@ class Optimizer:
         self._trace = ref(current.top) if traces() else None
         shared = {"learning_rate": 1.0, "weight_decay": weight_decay, "grad_clip": grad_clip}
         defaults = self.options | shared
-        self._param_groups = [make_group(g, defaults) for g in as_groups(parameters)]
+        self._param_groups = [make_group(g, defaults) for g in make_groups(parameters)]
         for each in self._param_groups:
             self._set_decay(each)
         self._parameter_list = [p for g in self._param_groups for p in g.params]
@@ -129,7 +129,7 @@ class Optimizer:
 
     def _set_decay(self, group) -> None:
         """Convert the given `weight_decay` to the form that a step uses."""
-        group.weight_decay = as_regularizer(group.weight_decay)
+        group.weight_decay = make_regularizer(group.weight_decay)
 
     def options_for(self, p, group):
         """The options the rule sees for the parameter `p`."""
@@ -378,7 +378,7 @@ def constructor(init):
             if value is None and takes.parameters[name].default is not None:
                 raise ValueError(f"{type(self).__name__} needs {name}, and None was given")
             if name in LIMITS:
-                self.options[name] = in_limits(name, float(value))
+                self.options[name] = check_limits(name, float(value))
         self.multi_precision = given.get("multi_precision", False)
         init(self, *args, **kwargs)
         Optimizer.__init__(**{name: given[name] for name in shared})
@@ -386,7 +386,7 @@ def constructor(init):
     return call
 
 
-def in_limits(name: str, value: float) -> float:
+def check_limits(name: str, value: float) -> float:
     """The value of an option; raises ValueError outside of its limits."""
     if value < 0:
         raise ValueError(f"{name} must not be negative: {value}")

@@ -102,7 +102,7 @@ class Update(Kernel):
     def like(self, kept, twin):
         """What is kept for a twin of a parameter."""
         other = copy(kept)
-        other.options = Options(kept.options, self.options)
+        other.options = UpdateOptions(kept.options, self.options)
         other.states = {name: twin(x) for name, x in kept.states.items()}
         other.master = None if kept.master is None else twin(kept.master)
         return other
@@ -155,7 +155,7 @@ class Update(Kernel):
 NUMBERS = {float, int, bool, str, type(None)}
 
 
-class Options:
+class UpdateOptions:
     """The options of a parameter, as its rule reads them: what it asks for is noted."""
 
     def __init__(self, options, noted: list):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ..core.shown import ShownTable
+from ..core.display import TableDisplay, make_table
 
 
 class Row(NamedTuple):
@@ -16,7 +16,7 @@ class Row(NamedTuple):
 
 
 @dataclass
-class Tuned(ShownTable):
+class Tuned(TableDisplay):
     """The result of `paddle.tune`: prints as a table; `viz.tuning` draws how it was found.
 
     `before` and `after` are the seconds of a step (medians of runs in turn); `curves` hold for each
@@ -41,16 +41,10 @@ class Tuned(ShownTable):
 
     def table(self):
         """The result as a `rich` table."""
-        from rich.box import SIMPLE
-        from rich.table import Table
-
         title = f"{self.before * 1e3:.3f} → {self.after * 1e3:.3f} ms a step, {self.trials} trials"
-        table = Table(title=title + " (stopped)" * self.stopped, box=SIMPLE, pad_edge=False)
-        table.add_column("kernel", no_wrap=True)
-        for head in ("default µs", "tuned µs"):
-            table.add_column(head, justify="right", no_wrap=True)
-        table.add_column("choice")
+        head, rows = ("kernel", "default µs", "tuned µs", "choice"), []
         for row in self.rows:
             choices = ", ".join(f"{name} {x}" for name, x in row.choice.items()) or "default"
-            table.add_row(row.kernel, f"{row.default * 1e6:.1f}", f"{row.tuned * 1e6:.1f}", choices)
-        return table
+            times = f"{row.default * 1e6:.1f}", f"{row.tuned * 1e6:.1f}"
+            rows.append((row.kernel, *times, choices))
+        return make_table(title + " (stopped)" * self.stopped, head, rows, ("choice",))

@@ -46,7 +46,7 @@ def visible(candidates, hides):
     return while_loop(changed, iteration, [candidates, logical_not(candidates)])[0]
 
 
-def ranked(boxes, scores, threshold: float, most: int, background: int):
+def rank(boxes, scores, threshold: float, most: int, background: int):
     """The candidates of each image and class, best first: (places, scores, whether it is one).
 
     boxes [N, M, 4] or [N, C, M, 4], scores [N, C, M]; results [N, C, k], where k is as many as any
@@ -137,7 +137,7 @@ def multiclass_nms3(
         return visible(candidates, hides)
 
     def suppress(boxes, scores) -> tuple:
-        places, best, allowed = ranked(boxes, scores, score_threshold, nms_top_k, background_label)
+        places, best, allowed = rank(boxes, scores, score_threshold, nms_top_k, background_label)
         corners = corners_of(boxes, places)
         n, classes, k = places.shape
         boxes_of_rows = corners.reshape([n * classes, k, 4])
@@ -188,7 +188,7 @@ def matrix_nms(
     """
     more = 0.0 if normalized else 1.0
 
-    def decayed(box, score):
+    def decay_scores(box, score):
         shared = triu(overlaps(box, more), 1)
         most = shared.max(0).unsqueeze(1)  # of the better one, with those better still
         if use_gaussian:
@@ -200,12 +200,12 @@ def matrix_nms(
 
     with no_grad():
         given = score_threshold, nms_top_k, background_label
-        places, best, allowed = ranked(bboxes, scores, *given)
+        places, best, allowed = rank(bboxes, scores, *given)
         corners = corners_of(bboxes, places)
         n, classes, k = places.shape
         best = e.where(allowed, best, 0.0)
         boxes_of_rows = corners.reshape([n * classes, k, 4])
-        best = each_row(decayed, boxes_of_rows, best.reshape([n * classes, k]))
+        best = each_row(decay_scores, boxes_of_rows, best.reshape([n * classes, k]))
         best = best.reshape([n, classes, k])
         kept = allowed & (best > post_threshold)
         found = detections(corners, places, best, kept, keep_top_k, bboxes.shape[1], False)

@@ -196,7 +196,7 @@ def generate_proposals(
         found = []
         for k in range(n):
             order = argsort(all_scores[k], descending=True, stable=True)[:pre_nms_top_n]
-            boxes = moved(anchors[order], deltas[k][order] * variances[order], more)
+            boxes = move_boxes(anchors[order], deltas[k][order] * variances[order], more)
             size = img_size[k].flip(0).astype(boxes.dtype)
             ends = (
                 clamp(e.minimum(each, size - more), 0.0) for each in (boxes[:, :2], boxes[:, 2:])
@@ -216,7 +216,7 @@ def ones_of(boxes):
     return full([boxes.shape[0]], 1, "int32")
 
 
-def moved(anchors, offsets, more: float):
+def move_boxes(anchors, offsets, more: float):
     """Anchors [n, 4] after their offsets: of the centre in sides, of the sides as logarithms."""
     centre, sides = centre_and_sides(anchors, more)
     centre = offsets[:, :2] * sides + centre

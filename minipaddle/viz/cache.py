@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ..engine.core.errors import value_error
 from ..jit.reasons import SETTINGS, structure_text
-from .chart import Bar, Line, Panel, Picture, chart
-from .fold import LIMIT
+from .chart import Bar, Panel, Picture, PolyLine, chart
+from .collapse import LIMIT
 from .parts import Edge, Legend, Node, draw
 from .style import YOURS, count
 from .target import static_function
@@ -81,8 +81,9 @@ def fork(members, known: set, level: int, head: str = "", above=None) -> Iterato
     lines = [f"{what} is {value}" for what, value in new.items()]
     margin, words = "  " * level, [head, *lines] if head else lines
     text = f"{margin}{', '.join(lines)}" if lines else ""
-    here = Node(object(), "\n".join(wrap(words)), "key", "\n".join(words), text=text)
-    yield from below(above, here)
+    label = "\n".join(part for line in words for part in textwrap.wrap(line, 44))
+    here = Node(object(), label, "key", "\n".join(words), text=text)
+    yield from attach(above, here)
     known, level = known | new.keys(), level + (above is not None)
     groups = split(members, known)
     if len(groups) > 1:
@@ -90,10 +91,10 @@ def fork(members, known: set, level: int, head: str = "", above=None) -> Iterato
             yield from fork(group, known, level, above=here)
     else:
         for member in members:
-            yield from below(here, member.node("  " * level))
+            yield from attach(here, member.node("  " * level))
 
 
-def below(above: Node | None, here: Node) -> Iterator:
+def attach(above: Node | None, here: Node) -> Iterator:
     """A node, and the edge that leads to it."""
     yield here
     if above is not None:
@@ -145,10 +146,6 @@ def modes(captured) -> dict:
     return {f"the mode of {k}, a {type(x).__name__},": m for k, ((x, _), m) in enumerate(pairs)}
 
 
-def wrap(lines) -> list[str]:
-    return [part for line in lines for part in textwrap.wrap(line, 44)]
-
-
 # ---- the timeline ----------------------------------------------------------------------------
 
 
@@ -176,9 +173,9 @@ def recompilations(function, *, title: str = "") -> Picture:
 
 def timeline_text(name: str, cache, rows) -> str:
     hits, missed = cache.calls - cache.added, count(cache.added, "miss")
-    head = f"{name}: {count(cache.calls, 'call')}, {missed}, {count(hits, 'hit')}"
-    older = cache.added - len(rows)
-    lines = [head, *([f"  … {count(older, 'miss')} before"] if older else [])]
+    lines = [f"{name}: {count(cache.calls, 'call')}, {missed}, {count(hits, 'hit')}"]
+    if older := cache.added - len(rows):
+        lines.append(f"  … {count(older, 'miss')} before")
     for miss, n in rows:
         what = f"{time_text(miss.seconds)}: {miss.reason}; then {count(n, 'hit')}"
         lines.append(f"  call {miss.call:,}: {what}")
@@ -194,13 +191,14 @@ def draw_timeline(rows, text: str, title: str) -> Picture:
         hits.append(Bar.in_row(y, miss.call, n, YOURS, label, "end", "#00614a", high=0.12))
         cost = f" {time_text(miss.seconds)}"
         times.append(Bar.in_row(y, 0, 1000 * miss.seconds, MISS, cost, "end", high=0.6))
-    dots = Line([miss.call for miss, _ in rows], range(len(rows)), MISS, DOTS)
+    dots = PolyLine([miss.call for miss, _ in rows], range(len(rows)), MISS, DOTS)
     reasons = [shorten(miss.reason) for miss, _ in rows]
     wide = first - 0.5, last + max(1.0, 0.12 * (last - first))
+    ticks = range(first, last + 1, 1 + (last - first) // 10)
     slowest = 1.35 * max(bar.wide for bar in times)
     panels = [
-        Panel(hits, "", reasons, [dots], {"xlabel": "call", "xlim": wide}, grid="x", whole=True),
-        Panel(times, "", len(rows), axes=AXES | {"xlim": (0, slowest)}, grid="x"),
+        Panel(hits, "", reasons, [dots], {"xlabel": "call", "xlim": wide, "xticks": ticks}),
+        Panel(times, "", len(rows), axes={"xlabel": "tracing [ms]", "xlim": (0, slowest)}),
     ]
     size = 11, 1.2 + 0.42 * len(rows)
     title = title or text.splitlines()[0]
@@ -208,7 +206,6 @@ def draw_timeline(rows, text: str, title: str) -> Picture:
 
 
 DOTS = {"marker": "o", "markersize": 8, "linestyle": ""}
-AXES = {"xlabel": "tracing [ms]"}
 MISS = "#d55e00"
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ..core.shown import Shown
+from ..core.display import Display
 from .parts import NO_ATTRS
 
 
-class Picture(Shown):
+class Picture(Display):
     """A matplotlib figure: PNG in a notebook, text elsewhere, and to files by suffix."""
 
     def __init__(self, figure, text: str):
@@ -54,16 +54,13 @@ class Bar(NamedTuple):
         return cls(x, row - high / 2, wide, high, colour, *text, look=look)
 
 
-class Line(NamedTuple):
+class PolyLine(NamedTuple):
     """A line through points; `look` are matplotlib's attributes of it."""
 
     x: Iterable
     y: Iterable
     colour: str
     look: Mapping = NO_ATTRS
-
-
-BOX = ("left", "right", "top", "bottom")
 
 
 class Panel(NamedTuple):
@@ -73,14 +70,8 @@ class Panel(NamedTuple):
     title: str = ""
     rows: Iterable[str] | int | None = None
     """Their names, how many there are, or None where the left side has numbers."""
-    lines: Iterable[Line] = ()
+    lines: Iterable[PolyLine] = ()
     axes: Mapping = NO_ATTRS
-    sides: tuple = ("left", "bottom")
-    grid: str = ""
-    whole: bool = False
-    """Whether the numbers below are whole."""
-    named: bool = False
-    """Whether a legend names the lines."""
 
     def draw(self, axis) -> None:
         for bar in self.bars:
@@ -88,23 +79,25 @@ class Panel(NamedTuple):
         for line in self.lines:
             axis.plot(line.x, line.y, color=line.colour, **line.look)
         axis.autoscale_view()
+        axis.grid(axis="both" if self.rows is None else "x", color="#e4e4e4", linewidth=0.6)
+        axis.set_axisbelow(True)
         if self.rows is not None:
             rows = [""] * self.rows if isinstance(self.rows, int) else list(self.rows)
             axis.set_yticks(range(len(rows)), rows, fontsize=8)
             axis.set_ylim((len(rows) - 0.4, -0.6) if rows else None)
             axis.margins(x=0)
-        if self.whole:
-            axis.locator_params(axis="x", integer=True)
-        if self.grid:
-            axis.grid(axis=self.grid, color="#dddddd")
-            axis.set_axisbelow(True)
-        if self.named:
+            axis.tick_params(left=any(rows))
+            hidden = ["top", "right"] + ["left"] * (not any(rows))
+            hidden += ["bottom"] * (self.axes.get("xticks") == [])
+            axis.spines[hidden].set_visible(False)
+        if axis.get_legend_handles_labels()[1]:
             axis.legend(fontsize=8)
-        for side in {*BOX} - {*self.sides}:
-            axis.spines[side].set_visible(False)
-            axis.tick_params(**{side: False})
         axis.set(**self.axes)
         axis.set_title(self.title, fontsize=8, loc="left")
+
+
+AT = {"middle": (0.5, "center"), "start": (0, "left"), "end": (1, "left"), "before": (0, "right")}
+"""Where in a bar its text stands, and which side of the text is there."""
 
 
 def draw_bar(axis, bar: Bar) -> None:
@@ -112,13 +105,10 @@ def draw_bar(axis, bar: Bar) -> None:
 
     look = {"facecolor": bar.colour, "edgecolor": bar.colour, "linewidth": 0.5} | bar.look
     axis.add_patch(Rectangle((bar.x, bar.y), bar.wide, bar.high, **look))
-    end, middle = bar.x + bar.wide, bar.y + bar.high / 2
-    x, side = {
-        "middle": (bar.x + bar.wide / 2, "center"), "start": (bar.x, "left"),
-        "end": (end, "left"), "before": (bar.x, "right"),
-    }[bar.at]  # fmt: skip
+    part, side = AT[bar.at]
+    place = bar.x + part * bar.wide, bar.y + bar.high / 2
     if bar.text:
-        axis.text(x, middle, bar.text, ha=side, va="center", fontsize=7.5, color=bar.ink)
+        axis.text(*place, bar.text, ha=side, va="center", fontsize=7.5, color=bar.ink)
 
 
 def chart(

@@ -4,7 +4,7 @@ import ast
 import inspect
 from pathlib import Path
 
-from ..core.shown import Shown
+from ..core.display import Display
 from ..engine.core.op import OPS, Op
 from ..engine.core.slots import find
 from .markup import write_code
@@ -12,7 +12,7 @@ from .markup import write_code
 ROOT = Path(__file__).parents[2]
 
 
-class Code(Shown):
+class Code(Display):
     """Source text with its file and line; highlighted in a notebook, plain in a terminal."""
 
     def __init__(self, parts: list[tuple[str, int, str]]):
@@ -20,8 +20,7 @@ class Code(Shown):
         self.text = "\n".join(f"# {file}:{line}\n{text}" for file, line, text in parts)
 
     def html(self) -> str:
-        heads = (f"{file}, line {line}" for file, line, _ in self.parts)
-        return "".join(write_code(part[2], head=head) for part, head in zip(self.parts, heads))
+        return "".join(write_code(text, head=f"{f}, line {n}") for f, n, text in self.parts)
 
 
 def code(*things) -> Code:

@@ -22,8 +22,8 @@ from ..jit.decorator import to_static
 from ..jit.target import CommandError, build, example_input, load
 from ..nn.layer.layers import Layer
 from ..nn.layer.tree import child_name
-from .engine import KINDS
-from .joint import joint
+from .forward_backward import joint
+from .graph_engine import KINDS
 from .module import module
 from .operator import operator
 from .program import program
@@ -48,11 +48,9 @@ def main(arguments=None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     one = argparse.ArgumentParser(
-        prog="python -m minipaddle draw",
-        description="Draw a model, a function or an operator.",
-        epilog=__doc__.partition("\n\n")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+        prog="python -m minipaddle draw", description="Draw a model, a function or an operator.",
+        epilog=__doc__.partition("\n\n")[2], formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     shape = "shape of an input, such as 1,3,32,32 or 1,16:int64; once for each input"
     many = {"action": "append", "default": [], "metavar": "SHAPE[:DTYPE]"}
     one.add_argument("target", help="FILE.py:NAME (a class, function or instance), or an operator")

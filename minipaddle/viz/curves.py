@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ..core.shown import Shown
+from ..core.display import Display
 from ..hapi.callbacks import Callback
 from ..tuning import Tuned
-from .chart import BOX, Line, Panel, Picture, chart
+from .chart import Panel, Picture, PolyLine, chart
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 """Okabe and Ito's, the dark ones first: lines are thin."""
@@ -18,7 +18,7 @@ STYLES = ("-", "--", "-.", ":")
 BARS = "▁▂▃▄▅▆▇█"
 
 
-class Curves(Shown):
+class Curves(Display):
     """Numbers that change during training, drawn as they come.
 
     `log(step, loss=…, accuracy=…, run="adam")` adds points: one panel per name, one line per run.
@@ -94,22 +94,18 @@ class Curves(Shown):
             held = [(k, run) for k, run in enumerate(runs) if (name, run) in self.points]
             lines = [line for k, run in held for line in self.lines(self.points[name, run], run, k)]
             labels = {"xlabel": "step", "title": name}
-            panels.append(Panel(lines=lines, axes=labels, grid="both", sides=BOX, named=any(runs)))
+            panels.append(Panel(lines=lines, axes=labels))
         return chart((4.5 * len(names), 3), panels, str(self), columns=len(names))
 
-    def figure(self):
-        """The curves as a matplotlib Figure: one panel per name."""
-        return self.picture().figure
-
-    def lines(self, points, run: str, k: int) -> Iterator[Line]:
+    def lines(self, points, run: str, k: int) -> Iterator[PolyLine]:
         """A line, smoothed, and its raw points behind it."""
         steps, values = zip(*points)
         colour, style = COLOURS[k % len(COLOURS)], STYLES[k % len(STYLES)]
         if self.smoothing:
-            yield Line(steps, values, colour, {"alpha": 0.25})
+            yield PolyLine(steps, values, colour, {"alpha": 0.25})
         marker = "o" if len(points) == 1 else None
         look = {"linestyle": style, "label": run or None, "marker": marker}
-        yield Line(steps, self.smooth(values), colour, look)
+        yield PolyLine(steps, self.smooth(values), colour, look)
 
     def smooth(self, values) -> list[float]:
         """The exponential moving average, its start corrected as in Adam (Kingma and Ba, 2015).

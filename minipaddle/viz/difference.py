@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
 from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
+from .flat_program import FlatProgram
 from .parts import Edge, Legend, Node
 from .program import ProgramView, draw_program, names_in, program_of
 from .records import spec_text
-from .spread import Spread
 from .style import GREY, count
 
 
@@ -41,7 +41,7 @@ def signature(record: Record) -> tuple:
     return record.op, attrs, spec_text(record), numbers, record.where
 
 
-def computing(program: Program) -> list[Record]:
+def find_computing(program: Program) -> list[Record]:
     """All records, those of regions too; groups themselves compute nothing."""
     grouped = (r for r in everywhere(program) if r.op is not fused)
     return [r for r in grouped if r.op is not ITEM or r.inputs[0].op is not fused]
@@ -50,7 +50,7 @@ def computing(program: Program) -> list[Record]:
 def match(before: Program, after: Program) -> dict[Record, Record]:
     """The records of `before` that stayed, and each one's counterpart in `after`."""
     left: dict[tuple, list[Record]] = defaultdict(list)
-    old, new = computing(before), computing(after)
+    old, new = find_computing(before), find_computing(after)
     stayed = {r: r for r in set(old) & set(new)}
     stayed |= dict(zip(before.given, after.given))
     for r in new:
@@ -77,14 +77,14 @@ class Difference:
         self.before, self.after = before, after
         self.stayed = match(before, after)
         kept = set(self.stayed.values())
-        self.gone = [r for r in computing(before) if r not in self.stayed]
-        self.new = [r for r in computing(after) if r not in kept]
+        self.gone = [r for r in find_computing(before) if r not in self.stayed]
+        self.new = [r for r in find_computing(after) if r not in kept]
         names = names_in(before) | names_in(after)
-        self.view = ProgramView(after, self.spread(), after.outputs, names=names)
+        self.view = ProgramView(after, self.flatten(), after.outputs, names=names)
 
-    def spread(self) -> Spread:
+    def flatten(self) -> FlatProgram:
         """The second program; records that are gone stand in the frames that are still there."""
-        found, old = Spread(self.after), Spread(self.before)
+        found, old = FlatProgram(self.after), FlatProgram(self.before)
         paths = (path[:k] for path in found.paths.values() for k in range(len(path) + 1))
         places = {tuple(map(str, path)): path for path in paths}
         for r in self.gone:
@@ -93,26 +93,26 @@ class Difference:
             found.put(r, next((places[way] for way in ways if way in places), ()), r)
         gone = set(self.gone)
         for flow in old.flows:
-            ends = [self.now(r, old, gone) for r in (flow.source, flow.target)]
+            ends = [self.find_now(r, old, gone) for r in (flow.source, flow.target)]
             if None not in ends and not gone.isdisjoint(ends):
                 found.flows.append(Edge(*ends, flow.tip, {"style": "dashed"}))
         if count_groups(self.before) == count_groups(self.after):
             self.leave_out_what_is_far(found)
         return found
 
-    def now(self, record: Record, old: Spread, gone: set) -> Record | None:
+    def find_now(self, record: Record, old: FlatProgram, gone: set) -> Record | None:
         """The record that represents a record of the first program, or None."""
         state = old.states.get(record)
         return record if record in gone else self.stayed.get(state.record if state else record)
 
-    def leave_out_what_is_far(self, spread: Spread) -> None:
+    def leave_out_what_is_far(self, flat: FlatProgram) -> None:
         """Only changes and their neighbours stay."""
         changed = {*self.gone, *self.new}
-        pairs = [(f.source, f.target) for f in spread.flows]
+        pairs = [(f.source, f.target) for f in flat.flows]
         near = changed | {x for pair in pairs if not changed.isdisjoint(pair) for x in pair}
-        self.far = len(spread.records) - len(near)
-        spread.records = [r for r in spread.records if r in near]
-        spread.flows = [f for f in spread.flows if f.source in near and f.target in near]
+        self.far = len(flat.records) - len(near)
+        flat.records = [r for r in flat.records if r in near]
+        flat.flows = [f for f in flat.flows if f.source in near and f.target in near]
 
     # ---- what the picture says ---------------------------------------------------------------
 

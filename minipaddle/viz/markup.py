@@ -32,7 +32,7 @@ def css(**rules) -> str:
 # ---- tables ----------------------------------------------------------------------------------
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """A cell of a table: its first `bold` lines are bold, a `share` of its width is filled."""
 
     text: str
@@ -45,7 +45,7 @@ class Cell(NamedTuple):
     share: float | None = None
 
     @classmethod
-    def of(cls, look: Look, text: str, align: str = "", **more) -> "Cell":
+    def of(cls, look: Look, text: str, align: str = "", **more) -> "TableCell":
         """A cell in the colours of a role; a role that is drawn as a point has none."""
         colours = () if look.shape == "point" else (look.fill, look.ink)
         return cls(text, *colours, align=align, **more)
@@ -81,7 +81,7 @@ class CellTable(NamedTuple):
         )
 
 
-def label_cell(cell: Cell) -> str:
+def label_cell(cell: TableCell) -> str:
     lines = [escape(line) or " " for line in cell.text.split("\n")]
     lines[: cell.bold] = [tag("b", line) for line in lines[: cell.bold]]
     face = {"face": MONO, "point_size": 9} if cell.code else {}
@@ -91,7 +91,7 @@ def label_cell(cell: Cell) -> str:
     return tag("td", text, bgcolor=cell.fill, align=cell.align, colspan=span)
 
 
-def page_cell(cell: Cell) -> str:
+def page_cell(cell: TableCell) -> str:
     fill, face = cell.fill, {"padding": "2px 8px"}
     if cell.share is not None:
         stop = f"{100 * cell.share:.0f}%"

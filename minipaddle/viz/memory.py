@@ -6,7 +6,7 @@ from ..engine.ir.control import fused
 from ..engine.passes.arena import bound, profile
 from ..engine.passes.buffer_assignment import Allocation, MemoryPlan, bytes_text
 from ..engine.passes.memory import plan as planned
-from .chart import BOX, Bar, Line, Panel, Picture, chart
+from .chart import Bar, Panel, Picture, PolyLine, chart
 from .records import layer_name, layers_of
 from .target import last_executable, program_of
 
@@ -40,17 +40,17 @@ def memory(plan) -> Picture:
     plan = plan_of(plan)
     colours, size = Colours(plan), bytes_text(plan.size)
     time = 0, len(plan.program.records) + 1
-    bars = list(lifetimes(plan, colours))
+    bars = list(draw_lifetimes(plan, colours))
     unit, name = (2**20, "MiB") if plan.size >= 2**20 else (2**10, "KiB")
     above = {"xlim": time, "ylim": (len(bars), -1)}
     below = {"xlim": time, "ylim": (0, 1.12 * max(plan.size, 1) / unit)}
     below |= {"xlabel": "time, in records", "ylabel": f"offset in the arena, {name}"}
     title = f"arena {size}, bound {bytes_text(plan.live)} (dashed), "
     title += f"all values {bytes_text(plan.total)}"
-    lines = list(live_lines(plan, time, unit))
+    lines = list(draw_live_set(plan, time, unit))
     panels = [
-        Panel(bars, f"lifetimes of the {len(bars)} largest values", (), axes=above, sides=BOX),
-        Panel(arena(plan, colours, unit), title, None, lines, below, BOX),
+        Panel(bars, f"lifetimes of the {len(bars)} largest values", (), axes=above),
+        Panel(draw_arena(plan, colours, unit), title, None, lines, below),
     ]
     names = colours.of | {"no layer": NOBODY, "workspace": WORK}
     return chart((10, 9), panels, str(plan), colours=names, sharex=True)
@@ -91,7 +91,7 @@ def chain_of(allocation: Allocation) -> tuple[str, ...]:
     return names[1:] or names
 
 
-def lifetimes(plan: MemoryPlan, colours: Colours) -> Iterator[Bar]:
+def draw_lifetimes(plan: MemoryPlan, colours: Colours) -> Iterator[Bar]:
     """A bar for each of the largest allocations, in the order of time."""
     allocations = sorted(plan.allocations, key=lambda p: -p.location.nbytes)[:MOST]
     allocations.sort(key=lambda p: (p.buffer.start, p.buffer.end))
@@ -112,7 +112,7 @@ def maker_of(record, k: int = 0) -> str:
     return record.attrs["region"].outputs[k].op.name if record.op is fused else record.op.name
 
 
-def arena(plan: MemoryPlan, colours: Colours, unit: int) -> Iterator[Bar]:
+def draw_arena(plan: MemoryPlan, colours: Colours, unit: int) -> Iterator[Bar]:
     """Offset by time: a rectangle for each allocation."""
     for allocation in plan.allocations:
         start, end, nbytes = allocation.buffer
@@ -120,11 +120,11 @@ def arena(plan: MemoryPlan, colours: Colours, unit: int) -> Iterator[Bar]:
         yield Bar(*place, colours[allocation], look={"edgecolor": "white", "linewidth": 0.3})
 
 
-def live_lines(plan: MemoryPlan, time: tuple, unit: int) -> Iterator[Line]:
+def draw_live_set(plan: MemoryPlan, time: tuple, unit: int) -> Iterator[PolyLine]:
     """The live set at each time, its highest point, and the size of the arena."""
     buffers = [allocation.buffer for allocation in plan.allocations]
     level = profile(buffers)
     live = [n / unit for n in level.values()]
-    yield Line([*level], live, "black", {"drawstyle": "steps-post", "linewidth": 0.9})
-    yield Line(time, [bound(buffers) / unit] * 2, "black", {"linestyle": "--", "linewidth": 0.8})
-    yield Line(time, [plan.size / unit] * 2, "#d55e00", {"linewidth": 0.8})
+    yield PolyLine([*level], live, "black", {"drawstyle": "steps-post", "linewidth": 0.9})
+    for size, colour, style in ((bound(buffers), "black", "--"), (plan.size, "#d55e00", "-")):
+        yield PolyLine(time, [size / unit] * 2, colour, {"linestyle": style, "linewidth": 0.8})

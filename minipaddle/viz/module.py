@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from ..engine.core.errors import type_error
 from ..nn.layer.layers import Layer
-from .fold import LIMIT
-from .markup import Cell, CellTable
+from .collapse import LIMIT
+from .markup import CellTable, TableCell
 from .parts import Edge, Legend, Node, draw
 from .style import LOOKS, count
 
@@ -65,11 +65,11 @@ class Counts:
 def draw_tree(layer, depth: int | None, notes: Counts, title: str):
     """The tree of layers, with the `notes` on each."""
     room = LIMIT if depth is None else math.inf
-    tree = Tree(notes, fitting_depth(layer) if depth is None else depth, room)
+    tree = LayerTree(notes, find_depth(layer) if depth is None else depth, room)
     return draw(tree.parts(layer), title, rankdir="LR", ranksep="0.4", nodesep="0.1")
 
 
-def fitting_depth(layer) -> int:
+def find_depth(layer) -> int:
     """The most open levels that fit in LIMIT nodes."""
     level, seen, depth = [layer], {layer}, 0
     while level:
@@ -81,7 +81,7 @@ def fitting_depth(layer) -> int:
     return depth
 
 
-class Tree(NamedTuple):
+class LayerTree(NamedTuple):
     """Layers as tables, and lines between them; `depth` levels are open, `room` nodes at most."""
 
     notes: Counts
@@ -89,10 +89,10 @@ class Tree(NamedTuple):
     room: float
 
     def parts(self, layer) -> Iterator:
-        yield from self.below(type(layer).__name__, layer, 0, set())
+        yield from self.list_below(type(layer).__name__, layer, 0, set())
         yield Legend(self.notes.caption(layer), self.notes.cells)
 
-    def below(self, label: str, layer, level: int, seen: set) -> Iterator:
+    def list_below(self, label: str, layer, level: int, seen: set) -> Iterator:
         """A layer, and the open layers below it."""
         seen.add(layer)
         children = list(layer.named_children())
@@ -110,7 +110,9 @@ class Tree(NamedTuple):
                 yield Edge(layer, (layer, "more"))
                 break
             else:
-                yield from self.below(f"{name} ({type(child).__name__})", child, level + 1, seen)
+                yield from self.list_below(
+                    f"{name} ({type(child).__name__})", child, level + 1, seen
+                )
                 yield Edge(layer, child, attrs=self.notes.edge(child))
 
     def table(self, label: str, layer, level: int, closed: bool) -> Node:
@@ -119,8 +121,8 @@ class Tree(NamedTuple):
         head = self.head(layer, closed)
         glyph = f"{LOOKS['layer'].glyph} " if closed else ""
         name = "\n".join(filter(None, [glyph + label, head]))
-        cells = [Cell.of(LOOKS["layer"], name, "center", bold=1)]
-        cells += [Cell.of(LOOKS[role], text, "left") for role, text in rows]
+        cells = [TableCell.of(LOOKS["layer"], name, "center", bold=1)]
+        cells += [TableCell.of(LOOKS[role], text, "left") for role, text in rows]
         tip = [f"{type(layer).__name__}({layer.extra_repr()})", *(text for _, text in rows)]
         tip += [f"open with depth={self.depth + 1}"] if closed else self.notes.tip(layer)
         lines = [f"{label}: {head}", *(f"  {text}" for _, text in rows)]

@@ -1,7 +1,6 @@
 """An operator as the engine has it: its formula and its derivative rules, drawn and in words."""
 
 import ast
-import difflib
 import inspect
 import linecache
 import textwrap
@@ -9,7 +8,6 @@ from collections.abc import Iterator
 
 from ..engine.core import dtype as dt
 from ..engine.core import slots
-from ..engine.core.errors import teach
 from ..engine.core.op import OPS, Op
 from ..engine.core.record import Record, Spec
 from ..engine.jit import source as jit_source
@@ -17,6 +15,7 @@ from . import symbolic
 from .parts import Edge, Frame, Legend, Node, draw, mark_label
 from .records import role_of_operator
 from .symbolic import Attr, text
+from .target import pick
 
 EXAMPLES = {
     "axis": 1, "keepdim": False, "perm": (1, 0), "shape": (3, 2), "dtype": dt.float64.numpy,
@@ -49,11 +48,7 @@ def operator(name, *shapes, title: str = "", **attrs):
       d/dx: g * (1 - out * out)
     """
     op = getattr(name, "op", name)
-    if not isinstance(op, Op):
-        if op not in OPS:
-            near = difflib.get_close_matches(str(op), OPS, 1)
-            raise KeyError(teach(f"no operator {op!r}", hint=f"{near[0]!r}" if near else ""))
-        op = OPS[op]
+    op = op if isinstance(op, Op) else pick(OPS, op, "operator")
     return draw(Derivation(op, shapes, attrs).parts(title), title, tooltip=title or op.name)
 
 
@@ -103,17 +98,17 @@ class Derivation:
 
     def parts(self, title: str) -> Iterator:
         """The formula and each rule in a frame, and all in words."""
-        lines = [self.heading(), *self.shape()]
+        lines = [self.summarize(), *self.shape()]
         for heading, slot, function, (result, examples) in self.functions():
             mine = slot in self.yours
             settings_text = (f", {n}={symbolic.constant_text(v)}" for n, v in examples.items())
             head = f"{heading}{''.join(settings_text)}{' [yours]' * mine}"
-            what = in_words(result) if symbolic.size(result) <= LARGEST else source_of(function)
-            lines.append(f"  {head}:" + after_colon(what))
-            tip = place_of(function) if function is not None else what
+            what = describe(result) if symbolic.size(result) <= LARGEST else source_of(function)
+            lines.append(f"  {head}:" + put_after_colon(what))
+            tip = locate(function) if function is not None else what
             label = head if "\n" in what else textwrap.fill(f"{head}:  {what}", WIDTH)
             yield from expression(result, Frame(label, tip), "yours" * mine)
-        yield Legend(self.heading(), text="\n".join(lines))
+        yield Legend(self.summarize(), text="\n".join(lines))
 
     def shape(self) -> list[str]:
         """A line on the shape rule, for the kind whose shapes do not follow from the kind."""
@@ -124,7 +119,7 @@ class Derivation:
         text = doc.splitlines()[0] if doc else source_of(rule)
         return ["  shape: " + text.replace("\n", "\n    ")]
 
-    def heading(self) -> str:
+    def summarize(self) -> str:
         op = self.op
         inputs = [f"*{op.inputs[0]}"] if op.variadic else list(op.inputs)
         signature = ", ".join([*inputs, *(f"{k}=" for k in op.attrs)])
@@ -150,7 +145,7 @@ def settings(op, shapes, attrs):
 def expression(found, frame: Frame, mark: str) -> Iterator:
     """The result of a function, drawn in a frame; `mark` marks the nodes that are results."""
     if found is None or isinstance(found, str):
-        yield value(frame, in_words(found), "code" if found else "constant", frame, mark)
+        yield value(frame, describe(found), "code" if found else "constant", frame, mark)
         return
     seen = set()
     for k, record in enumerate(found if isinstance(found, tuple) else (found,)):
@@ -183,13 +178,13 @@ def value(key, label: str, role: str, frame: Frame, mark: str = "") -> Node:
     return Node(key, label, role, f"{name}\n{frame.tip}", (frame,), mark=mark)
 
 
-def in_words(found) -> str:
+def describe(found) -> str:
     if found is None:
         return "no gradient"
     return found if isinstance(found, str) else text(found)
 
 
-def after_colon(what: str) -> str:
+def put_after_colon(what: str) -> str:
     """After a colon: on the same line, or below it when there are several."""
     return "\n" + textwrap.indent(what, "    ") if "\n" in what else f" {what}"
 
@@ -197,7 +192,7 @@ def after_colon(what: str) -> str:
 # ---- where it is written ---------------------------------------------------------------------
 
 
-def place_of(function) -> str:
+def locate(function) -> str:
     """`file.py:12` of a function; its kind for one that is not written in Python."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else type(function).__name__

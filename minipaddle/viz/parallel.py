@@ -1,4 +1,4 @@
-"""Many workers as pictures: buckets in a program, a timeline of devices, a collective."""
+"""Many workers as pictures: buckets in a program, timelines of devices and stages, a collective."""
 
 from itertools import zip_longest
 
@@ -8,8 +8,8 @@ from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.ir.program import ITEM, Program
 from .chart import Bar, Panel, Picture, chart
+from .gradient_norms import blend
 from .memory import COLOURS
-from .scale import blend
 from .style import bytes_text, count
 from .target import last_executable, program_of
 
@@ -50,7 +50,7 @@ def buckets(target) -> Picture:
         bars.append(Bar(*place, colours[k], label, "before"))
     axes = {"xlim": (0, len(program.records)), "xlabel": "records, in the order they run"}
     title = f"{program.name}: buckets of gradients on their way"
-    panel = Panel(bars, title, (), axes=axes, sides=("bottom",))
+    panel = Panel(bars, title, (), axes=axes)
     return chart((10, 1.6 + 0.32 * len(trips)), [panel], describe(program, trips))
 
 
@@ -156,22 +156,72 @@ def collective(schedule: Schedule) -> Picture:
         name = f"round {k}" if k else "start"
         values = [list(map(int, row)) for row in state]
         cells = [
-            Bar(part, rank, 1, 1, shade(value / schedule.size), str(value), look=CELL)
+            Bar(part, rank, 1, 1, blend(*SHADES, value / schedule.size), str(value), look=CELL)
             for rank, row in enumerate(values) for part, value in enumerate(row)
         ]  # fmt: skip
         cells += [Bar(m.first, m.target, m.last - m.first, 1, "none", look=CAME) for m in came[k]]
         axes = {"xticks": [], "xlim": (0, schedule.parts), "ylim": (schedule.size, 0)}
-        panels.append(Panel(cells, name, (), axes=axes | {"aspect": "equal"}, sides=()))
+        panels.append(Panel(cells, name, (), axes=axes | {"aspect": "equal"}))
         lines.append(" | ".join([f"{name:<8}", *("".join(map(str, row)) for row in values)]))
     title = f"{schedule.name} of {schedule.size} ranks: rows are ranks, columns parts"
     size = min(12, 1.5 * len(states)), 2.0
     return chart(size, panels, "\n".join(lines), title=title, columns=len(panels))
 
 
+SHADES = "#eaf3fb", "#4f9bd9"
+"""Of a part that is summed over no rank, and over all."""
 CELL = {"edgecolor": "white"}
 CAME = {"edgecolor": "#d55e00", "linewidth": 1.6, "zorder": 2}
 
 
-def shade(part: float) -> str:
-    """From nearly white to blue."""
-    return blend("#eaf3fb", "#4f9bd9", part)
+# ---- pipelines ---------------------------------------------------------------------------------
+
+JOBS = {"F": "#56b4e9", "B": "#009e73", "I": "#8fd0a8", "W": "#e69f00"}
+"""The colours of jobs, by their kind."""
+
+NAMES = {"F": "forward", "B": "backward", "I": "gradients of inputs", "W": "gradients of weights"}
+
+
+def pipeline(*found: Timeline, titles=()) -> Picture:
+    """Stages from above to below, and their jobs from left to right; the number is that of the
+    micro-batch, later chunks have darker edges. White is the bubble.
+
+    Several timelines, of `pipeline.simulate` or of real ranks (`PipelineParallel.timeline`), stand
+    one below the other on one scale.
+
+    >>> from minipaddle import viz
+    >>> from minipaddle.distributed.pipeline.schedules import build_schedule
+    >>> from minipaddle.distributed.pipeline.simulate import simulate
+    >>> names = "1F1B", "ZBH1"
+    >>> print(viz.pipeline(*(simulate(build_schedule(n, 4, 8)) for n in names), titles=names))
+    1F1B: 4 stages, 33 s, bubble 27.3 %, at most 4 forwards kept
+    ZBH1: 4 stages, 27 s, bubble 11.1 %, at most 4 forwards kept
+    """
+    used = {s.name[0] for each in found for s in each.spans}
+    shown = {NAMES[kind]: colour for kind, colour in JOBS.items() if kind in used}
+    return stack_timelines(found, titles, draw_job, describe_pipeline, shown, "seconds", "stage")
+
+
+def draw_job(span, widest: float) -> Bar:
+    """A box, with its micro-batch if there is room."""
+    kind, (micro_batch, chunk) = span.name[0], span.name[1:].split(".")
+    wide = span.end - span.start
+    text = micro_batch if wide > 0.012 * widest else ""
+    look = {"edgecolor": "white" if chunk == "0" else "black", "high": 0.85}
+    return Bar.in_row(span.device, span.start, wide, JOBS[kind], text, **look)
+
+
+def describe_pipeline(each: Timeline, stages: int) -> str:
+    """How long it takes, how much of it is bubble, what a stage holds."""
+    held = max(most_kept(each, stage) for stage in range(stages))
+    bubble = f"bubble {100 * (1 - each.efficiency):.1f} %"
+    return f"{count(stages, 'stage')}, {each.seconds:.3g} s, {bubble}, at most {held} forwards kept"
+
+
+def most_kept(each: Timeline, stage: int) -> int:
+    """The peak number of micro-batches whose activations a stage keeps for their backward."""
+    kept = most = 0
+    for span in sorted((s for s in each.spans if s.device == stage), key=lambda s: s.start):
+        kept += (span.name[0] == "F") - (span.name[0] in "BW")
+        most = max(most, kept)
+    return most

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import graphviz
 
-from .engine import Graph
-from .markup import Cell, CellTable, tag
+from .graph_engine import Graph
+from .markup import CellTable, TableCell, tag
 from .style import GREY, LOOKS, YOURS
 
 
@@ -44,6 +44,11 @@ COLUMNS = 4
 """The number of cells in a row of the legend."""
 ROOMY = ("parallelogram", "invtrapezium", "hexagon")
 """Shapes that leave room around their text by themselves."""
+MARKS = {
+    "yours": {"color": YOURS, "penwidth": "3"},
+    "reference": dict(zip(("fillcolor", "fontcolor"), LOOKS["reference"][1:3])),
+}
+"""How nodes of the reader's own, and of exercises that are not solved yet, differ from others."""
 NO_ATTRS: Mapping = MappingProxyType({})
 
 
@@ -93,7 +98,7 @@ class Legend(NamedTuple):
     text: str | None = None
 
 
-class Text(NamedTuple):
+class TextLine(NamedTuple):
     """A line for a terminal alone."""
 
     text: str
@@ -113,10 +118,8 @@ def draw(parts: Iterable, title: str = "", **page) -> Graph:
     write_nodes(g, nest(nodes), names)
     for edge in (p for p in parts if isinstance(p, Edge)):
         tip = {} if edge.tip is None else {"tooltip": literal(edge.tip)}
-        attrs = {
-            k: f"cluster_{names[v]}" if isinstance(v, Frame) else v for k, v in edge.attrs.items()
-        }
-        g.edge(names[edge.source], names[edge.target], **tip, **attrs)
+        ends = {k: f"cluster_{names[v]}" for k, v in edge.attrs.items() if isinstance(v, Frame)}
+        g.edge(names[edge.source], names[edge.target], **tip, **edge.attrs | ends)
     write_legend(g, set().union(*map(roles_of, nodes)), legend_of(parts) or Legend(), title)
     g.text = write_text(parts)
     return g
@@ -161,7 +164,7 @@ def write_node(g, each: Node, names: dict) -> None:
         text, tip = literal(label), tip or label
         if each.left or each.role == "code":
             text = text.replace("\n", r"\l") + r"\l"
-    g.node(name, text, tooltip=literal(tip), **look | each.attrs | look_of_mark(each))
+    g.node(name, text, tooltip=literal(tip), **look | each.attrs | MARKS.get(each.mark, {}))
     for k, what, value in each.dots:
         dot, tip = f"{name}_{k}", literal(f"{what}: {value} (needs no gradient)")
         g.node(dot, "", shape="point", width="0.08", fillcolor=GREY, tooltip=tip)
@@ -177,15 +180,6 @@ def look_of(each: Node) -> dict:
     if role.shape == "doublecircle":  # room for text: an ellipse with two rims
         look |= {"shape": "ellipse", "peripheries": "2"}
     return look
-
-
-def look_of_mark(each: Node) -> dict:
-    """The attributes of a node of the reader's own, or of an exercise that is not solved yet."""
-    reference = LOOKS["reference"]
-    return {
-        "yours": {"color": YOURS, "penwidth": "3"},
-        "reference": {"fillcolor": reference.fill, "fontcolor": reference.ink},
-    }.get(each.mark, {})
 
 
 def mark_label(label: str) -> str:
@@ -204,12 +198,12 @@ def roles_of(each: Node) -> set[str]:
 def write_legend(g, roles, end: Legend, title: str = "") -> None:
     """Below the graph, the roles that occur, in the palette's order, and a line of caption."""
     looks = [look for role, look in LOOKS.items() if role in roles]
-    cells = [Cell.of(look, f"{look.glyph} {look.meaning}") for look in looks]
-    cells += [Cell(text, ink=ink) for text, ink in end.cells]
+    cells = [TableCell.of(look, f"{look.glyph} {look.meaning}") for look in looks]
+    cells += [TableCell(text, ink=ink) for text, ink in end.cells]
     rows = [cells[k : k + COLUMNS] for k in range(0, len(cells), COLUMNS)]
     caption = " · ".join(filter(None, [title, end.caption]))
     if caption:
-        rows.append([Cell(caption, span=min(COLUMNS, max(1, len(cells))))])
+        rows.append([TableCell(caption, span=min(COLUMNS, max(1, len(cells))))])
     if rows:
         table = CellTable(rows, look={"border": 0, "cellspacing": 3, "cellpadding": 2})
         g.attr(label=f"<{tag('font', table.write_label(), point_size=8)}>", labelloc="b")

@@ -1,12 +1,12 @@
 """The effect of the passes on a program: a table of them all, and one of them as a picture."""
 
-from ..core.shown import Shown
-from ..engine.core.errors import teach
+from ..core.display import Display
 from ..engine.passes.manager import Optimized, figures
 from .difference import difference
-from .markup import Cell, CellTable, write_fact, write_words
+from .markup import CellTable, TableCell, write_fact, write_words
 from .program import passes_result_of
 from .style import GREY
+from .target import pick
 
 HEAD = ("pass", "records", "kernels", "moved", "live", "ms")
 BAR = "rgba(0,114,178,.35)"
@@ -31,7 +31,7 @@ def passes(target) -> "Passes":
     return Passes(passes_result_of(target))
 
 
-class Passes(Shown):
+class Passes(Display):
     """A table in a notebook, the report as text; an item is a pass."""
 
     def __init__(self, done: Optimized):
@@ -39,11 +39,9 @@ class Passes(Shown):
 
     def __getitem__(self, name: str):
         """The changes of a pass; of several of that name the first that changed anything."""
-        snapshots = [s for s in self.done.snapshots if s.name == name]
-        if not snapshots:
-            known = ", ".join(dict.fromkeys(s.name for s in self.done.snapshots))
-            raise KeyError(teach(f"no pass {name!r}", expected=known))
-        chosen = next((s for s in snapshots if s.changed), snapshots[0])
+        found = self.done.snapshots[::-1]
+        named = {s.name: s for s in found} | {s.name: s for s in found if s.changed}
+        chosen = pick(named, name, "pass")
         return difference(chosen.before, chosen.after, title=name)
 
     def rows(self) -> list[tuple]:
@@ -59,9 +57,11 @@ class Passes(Shown):
         cells = []
         for name, values, seconds in rows:
             shares = ((n or 0) / top for n, top in zip(values, most, strict=True))
-            bars = [Cell(x, BAR, align="right", share=n) for x, n in zip(values.texts(), shares)]
+            bars = [
+                TableCell(x, BAR, align="right", share=n) for x, n in zip(values.texts(), shares)
+            ]
             time = "" if seconds is None else f"{seconds * 1e3:.1f}"
-            cells.append([Cell(name), *bars, Cell(time, align="right")])
+            cells.append([TableCell(name), *bars, TableCell(time, align="right")])
         same = [s.name for s in self.done.snapshots if not s.changed]
         note = write_words(f"nothing to do: {', '.join(same)}" if same else "", color=GREY)
         return CellTable(cells, head=HEAD).write_page() + write_fact("", note)

@@ -10,7 +10,7 @@ from ..core.prelude import dt, value_error
 from ..engine.core import slots
 from ..engine.sharding.moves import cost_of_move, steps_between
 from ..engine.sharding.placements import Placements, ProcessMesh, piece_of
-from .chart import Bar, Line, Panel, Picture, chart
+from .chart import Bar, Panel, Picture, PolyLine, chart
 from .style import bytes_text, count
 
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000"]
@@ -41,10 +41,9 @@ def placements(shape, mesh: ProcessMesh, *ways, dtype="float32") -> Picture:
     """
     shape, ranks = tuple(shape), mesh.process_ids
     if not 1 <= len(shape) <= 2 or max(shape) > MOST[1] or len(ranks) > MOST[0]:
-        raise value_error(
-            f"a picture of {list(shape)} on {count(len(ranks), 'rank')}",
-            expected=f"one or two axes of at most {MOST[1]} elements, at most {MOST[0]} ranks",
-        )
+        what = f"a picture of {list(shape)} on {count(len(ranks), 'rank')}"
+        expected = f"one or two axes of at most {MOST[1]} elements, at most {MOST[0]} ranks"
+        raise value_error(what, expected=expected)
     kind = dt.resolve(dtype)
     lines = [f"{kind.name}{list(shape)} on {count(len(ranks), 'rank')}"]
     panels = []
@@ -55,18 +54,13 @@ def placements(shape, mesh: ProcessMesh, *ways, dtype="float32") -> Picture:
             lines += [f"  {each}" for each in steps]
             title = f"after {', '.join(steps)}: {title}" if steps else title
         lines.append(f"{[*way]}: {describe(shape, way, mesh)}")
-        for n, (rank, place) in enumerate(zip(ranks, places(mesh))):
+        for n, (rank, place) in enumerate(zip(ranks, product(*map(range, mesh.shape)))):
             above = "" if n else f"{title}\n"
             piece = piece_of(shape, way, mesh.shape, place)
             panels.append(draw_grid(shape, way, piece, rank)._replace(title=f"{above}rank {rank}"))
     size = 1.5 * len(ranks), 1.5 * len(ways)
     return chart(size, panels, "\n".join(lines), columns=len(ranks), layout="none",
                  gridspec_kw={"hspace": 0.6})  # fmt: skip
-
-
-def places(mesh: ProcessMesh):
-    """The coordinates of the ranks on the mesh, in their order."""
-    return product(*map(range, mesh.shape))
 
 
 def moves(nbytes: int, before: Placements, after: Placements, mesh: ProcessMesh):
@@ -96,7 +90,7 @@ def collective(before, after) -> str:
 def describe(shape: tuple, way: Placements, mesh: ProcessMesh) -> str:
     """Which rank has what, in words."""
     held: dict[str, list[str]] = {}
-    for rank, place in zip(mesh.process_ids, places(mesh)):
+    for rank, place in zip(mesh.process_ids, product(*map(range, mesh.shape))):
         piece = piece_of(shape, way, mesh.shape, place)
         text = ", ".join(f"{start}:{start + n}" for start, n in piece)
         held.setdefault(f"[{text}]", []).append(str(rank))
@@ -111,10 +105,10 @@ def draw_grid(shape: tuple, way: Placements, piece, rank: int) -> Panel:
     hatch = "///" if any(p.is_partial() for p in way) else None
     look = {"hatch": hatch, "alpha": 0.75, "edgecolor": "black"}
     bar = Bar(left, top, wide, high, COLOURS[rank % len(COLOURS)], look=look)
-    lines = [Line((0, columns), (row, row), "#c8c8c8", THIN) for row in range(rows + 1)]
-    lines += [Line((k, k), (0, rows), "#c8c8c8", THIN) for k in range(columns + 1)]
+    lines = [PolyLine((0, columns), (row, row), "#c8c8c8", THIN) for row in range(rows + 1)]
+    lines += [PolyLine((k, k), (0, rows), "#c8c8c8", THIN) for k in range(columns + 1)]
     axes = {"xlim": (-0.1, columns + 0.1), "ylim": (rows + 0.1, -0.1), "xticks": []}
-    return Panel([bar], "", (), lines, axes | {"aspect": "equal"}, sides=())
+    return Panel([bar], "", (), lines, axes | {"aspect": "equal"})
 
 
 THIN = {"linewidth": 0.5}

@@ -7,10 +7,10 @@ from ..engine.core.record import Record
 from ..engine.ir.edit import count_uses
 from ..engine.ir.printer import Printer
 from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
-from .fold import draw_records
+from .collapse import draw_records
+from .flat_program import SAME, FlatProgram
 from .parts import Legend, Node
 from .records import role_of_operator, short, spec_text
-from .spread import SAME, Spread
 from .style import bytes_text, count
 from .target import ends_of, forward_of, passes_result_of, program_of
 
@@ -38,7 +38,7 @@ def program(target, depth: int | None = None, *, title: str = ""):
     }
     """
     found = program_of(target)
-    view = ProgramView(found, Spread(found), *ends_of(target))
+    view = ProgramView(found, FlatProgram(found), *ends_of(target))
     return draw_program(view.parts(), title, depth)
 
 
@@ -57,8 +57,8 @@ def groups(target, depth: int | None = None, *, title: str = ""):
     >>> print(viz.groups(f).text.splitlines()[1])
       v1 = fused(x, region=(x~: float32[3, 4]) {
     """
-    program = with_states_used(passes_result_of(target).program)
-    view = ProgramView(program, Spread(program, groups=True), program.outputs)
+    program = drop_unused_states(passes_result_of(target).program)
+    view = ProgramView(program, FlatProgram(program, groups=True), program.outputs)
     return draw_program(view.parts(), title, depth)
 
 
@@ -86,25 +86,22 @@ def partition(target, depth: int | None = None, *, title: str = ""):
     """
     captured = getattr(forward_of(target), "concrete_program", None)
     if captured is None or not captured.executables.parts:
-        raise RuntimeError(
-            teach(
-                "a picture of a program of tensors in pieces",
-                expected="a function of paddle.jit.to_static that was called with such tensors",
-                hint="viz.program draws programs of whole tensors",
-            )
-        )
+        what = "a picture of a program of tensors in pieces"
+        expected = "a function of paddle.jit.to_static that was called with such tensors"
+        hint = "viz.program draws programs of whole tensors"
+        raise RuntimeError(teach(what, expected=expected, hint=hint))
     (_, view, *placements), (part, _) = [*captured.executables.parts.items()][-1]
     return draw_program(moves_of(part, view, placements), title, depth)
 
 
 def moves_of(part: Program, view, placements) -> Iterator:
     """The parts of the picture of a rank's program; `placements` are those of what it is given."""
-    drawn, lines, total = ProgramView(part, Spread(part), part.outputs), [], 0
+    drawn, lines, total = ProgramView(part, FlatProgram(part), part.outputs), [], 0
     for record, lies in zip(part.given, placements):
         drawn.notes[record] = f" [{', '.join(map(letter, lies))}]"
     for record in filter(is_collective, part.records):
         axis = view.groups.index(record.attrs["group"])
-        n = received(record, view.shape[axis])
+        n = count_received(record, view.shape[axis])
         where = f"along {view.mesh.dim_names[axis]}, {bytes_text(n)}"
         drawn.notes[record] = f"\n{where}"
         lines.append(f"  {record.op.name} {where}: {record.spec}")
@@ -128,13 +125,13 @@ def is_collective(record) -> bool:
     return record.op.kind == "opaque" and "group" in record.attrs
 
 
-def received(record, parts: int) -> int:
+def count_received(record, parts: int) -> int:
     """The bytes that a collective of `parts` ranks brings to each."""
     most = max(record.spec.nbytes, record.inputs[0].spec.nbytes)
     return most * (parts - 1) // parts * (2 if record.op.name in ("all_reduce", "all_fold") else 1)
 
 
-def with_states_used(program: Program) -> Program:
+def drop_unused_states(program: Program) -> Program:
     """The program without the states that its records have no use for any more."""
     used = count_uses(program)
     states = [s for s in program.states if s.update is not None or used[s.record]]
@@ -151,22 +148,22 @@ class ProgramView:
     `notes` after the operators' names.
     """
 
-    def __init__(self, program: Program, spread: Spread, results, residuals=(), names=None):
-        self.program, self.spread = program, spread
+    def __init__(self, program: Program, flat: FlatProgram, results, residuals=(), names=None):
+        self.program, self.flat = program, flat
         self.names = names or names_in(program)
-        at = spread.at  # the results of a group come from inside it
+        at = flat.at  # the results of a group come from inside it
         self.results, self.residuals = ({at.get(r) or r for r in s} for s in (results, residuals))
         self.roles: dict[Record, str] = {}
         self.notes: dict[Record, str] = {}
 
     def parts(self) -> Iterator:
-        for record in self.spread.records:
+        for record in self.flat.records:
             yield self.node(record)
-        yield from self.spread.flows
+        yield from self.flat.flows
         yield Legend(caption_of(self.program), tuple(self.cells()), str(self.program))
 
     def node(self, record) -> Node:
-        role, spec, frames = self.role(record), spec_text(record), self.spread.paths[record]
+        role, spec, frames = self.role(record), spec_text(record), self.flat.paths[record]
         if role == "decision":
             label = record.op.name.removesuffix("_loop")
             return Node(record, label, role, self.tip(record), frames, {"margin": "0"})
@@ -182,11 +179,11 @@ class ProgramView:
         """The role (a key of LOOKS) of a record of a program."""
         if record in self.roles:
             return self.roles[record]
-        if record in self.spread.controls:
+        if record in self.flat.controls:
             return "decision"
-        if record in self.spread.states:
-            return self.spread.state_role(record)
-        if record in self.spread.carried:
+        if record in self.flat.states:
+            return self.flat.state_role(record)
+        if record in self.flat.carried:
             return "carried"
         if not record.inputs and record.attrs.get("name") == SAME:
             return "same"
@@ -201,16 +198,16 @@ class ProgramView:
         return role_of_operator(record.op)
 
     def is_merge(self, record) -> bool:
-        return record.op is ITEM and record.inputs[0] in self.spread.controls
+        return record.op is ITEM and record.inputs[0] in self.flat.controls
 
     def enters(self, record) -> bool:
         """Whether the value comes from outside, or from the iteration before."""
-        return record in self.spread.carried or record in self.program.inputs
+        return record in self.flat.carried or record in self.program.inputs
 
     def label(self, record) -> str:
         """`multiply(·, 2)`: the operator, with the numbers among its inputs."""
-        if record in self.spread.states:
-            return self.spread.state_name(record)
+        if record in self.flat.states:
+            return self.flat.state_name(record)
         if self.enters(record) or record in self.roles:
             return self.names[record]
         if record.op is ITEM:
@@ -224,8 +221,8 @@ class ProgramView:
     def tip(self, record) -> str:
         """Its name in the text, its attributes, the user's line."""
         name, spec = self.names.get(record, ""), spec_text(record)
-        if record in self.spread.states:
-            text = f"state {self.spread.states[record].name or name} : {spec}"
+        if record in self.flat.states:
+            text = f"state {self.flat.states[record].name or name} : {spec}"
         elif self.enters(record):
             text = f"{name} : {spec}"
         else:

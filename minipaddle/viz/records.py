@@ -34,10 +34,10 @@ def role_of_operator(op) -> str:
 
 def label_of(record, frames=()) -> str:
     """The operator (or the leaf's name), and the spec."""
-    return f"{own_name(record, frames)}\n{spec_text(record)}"
+    return f"{name_record(record, frames)}\n{spec_text(record)}"
 
 
-def own_name(record, frames=()) -> str:
+def name_record(record, frames=()) -> str:
     """The name of a record: its operator; for a leaf its attribute in the layer, or its name."""
     if record.inputs:
         return f"[{record.attrs['k']}]" if record.op.name == "item" else record.op.name
@@ -60,7 +60,7 @@ def tooltip_of(record) -> str:
     return "\n".join(lines)
 
 
-def saved_values(record) -> dict:
+def list_saved(record) -> dict:
     """The values a record keeps for its derivative: arrays, specs, scalars."""
     if record.saved is None or record.saved is FREED:
         return {}
@@ -82,7 +82,7 @@ def describe_saved(record) -> str:
     if record.saved is FREED:
         return "freed: a backward has used what it kept"
     parts = []
-    for k, v in saved_values(record).items():
+    for k, v in list_saved(record).items():
         if is_array(v) or isinstance(v, Packed):
             size = "packed by a hook" if isinstance(v, Packed) else bytes_text(v.nbytes)
             own = k if isinstance(k, str) else "its result" if k == OUT else ""  # a PyLayer's own
@@ -90,11 +90,11 @@ def describe_saved(record) -> str:
     return f"keeps {', '.join(parts)}" if parts else "keeps nothing"
 
 
-def kept_bytes(records) -> int:
+def count_kept(records) -> int:
     """The memory that records keep alive; shared memory counts once."""
     alive = {}
     for r in records:
-        for v in saved_values(r).values():
+        for v in list_saved(r).values():
             if is_array(v):
                 whole = owner(v)
                 alive[id(whole)] = whole.nbytes
@@ -109,7 +109,7 @@ def input_name(op, k: int) -> str:
 
 def describe_input(record, k: int) -> str:
     """The spec or the value of an input that has no record."""
-    saved = saved_values(record)
+    saved = list_saved(record)
     value = saved.get(k, saved.get(("spec", k)))
     if isinstance(value, Spec):
         return str(value)

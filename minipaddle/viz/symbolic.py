@@ -1,8 +1,8 @@
 """Formulas and derivative rules run on symbols instead of numbers, to be drawn and printed.
 
 `Symbolic` is an interpreter: applying an operator makes a record and computes nothing. A formula's
-`m` becomes `Names`, where `m.exp(x)` is a record too. What asks for a number (a branch, a loop over
-an attribute) raises `NotSymbolicError`.
+`m` becomes a `SymbolicModule`, where `m.exp(x)` is a record too. What asks for a number (a branch,
+a loop over an attribute) raises `NotSymbolicError`.
 """
 
 import ast
@@ -65,7 +65,7 @@ OWN = {
 """The public attributes of a symbol."""
 
 
-class Symbol(Var):
+class NamedSymbol(Var):
     """A value that is only known by how it came about (its record)."""
 
     def __init__(self, record):
@@ -96,19 +96,19 @@ class Symbol(Var):
     __bool__ = __iter__ = __len__ = __index__ = __float__ = refuse
 
 
-def leaf(name: str, spec: Spec, kind: str = "input") -> Symbol:
+def leaf(name: str, spec: Spec, kind: str = "input") -> NamedSymbol:
     """A symbol called `name`."""
     shape = name_shape(f"{name}.shape", spec.shape)
-    return Symbol(Record(Name(name, kind), [], {}, shape, spec.dtype))
+    return NamedSymbol(Record(Name(name, kind), [], {}, shape, spec.dtype))
 
 
-def call(name: str, args, kwargs) -> Symbol:
+def call(name: str, args, kwargs) -> NamedSymbol:
     """The record of a call of a function of `m`, or of a method (`.name`)."""
-    like = next((a for a in args if isinstance(a, Symbol)), None)
+    like = next((a for a in args if isinstance(a, NamedSymbol)), None)
     if like is None:
         raise NotSymbolicError(f"{name} of no symbol")
     inputs = [edge(a) for a in args]
-    return Symbol(Record(Name(name, kind_of(name)), inputs, kwargs, like.shape, like.dtype))
+    return NamedSymbol(Record(Name(name, kind_of(name)), inputs, kwargs, like.shape, like.dtype))
 
 
 def kind_of(name: str) -> str:
@@ -121,10 +121,10 @@ def kind_of(name: str) -> str:
 
 def edge(value):
     """The input of a record for an argument: a symbol's record, or the constant itself."""
-    return value.record if isinstance(value, Symbol) else value
+    return value.record if isinstance(value, NamedSymbol) else value
 
 
-class Names:
+class SymbolicModule:
     """The array module of a formula: every function of it is a record."""
 
     def __getattr__(self, name: str):
@@ -142,12 +142,12 @@ class Symbolic(Interpreter):
         self.leaves, self.strict = leaves, strict
 
     def apply(self, op, inputs, attrs):
-        known = all(isinstance(x, Symbol | numbers.Number) for x in inputs)
+        known = all(isinstance(x, NamedSymbol | numbers.Number) for x in inputs)
         if not known:
             raise NotSymbolicError(f"{op.name} of {inputs!r}")
         record = Record(op, [edge(x) for x in inputs], attrs, *self.spec(op, inputs, attrs))
         if record.dtype is not None:
-            return Symbol(record)
+            return NamedSymbol(record)
         return tuple(part(record, k, spec) for k, spec in enumerate(record.shape))
 
     def spec(self, op, inputs, attrs):
@@ -156,7 +156,7 @@ class Symbolic(Interpreter):
         except Exception:
             if self.strict:
                 raise
-            result = next(x.spec for x in inputs if isinstance(x, Symbol))
+            result = next(x.spec for x in inputs if isinstance(x, NamedSymbol))
         return result if isinstance(result, Spec) else (result, None)
 
     def read(self, record, k):
@@ -169,16 +169,16 @@ class Symbolic(Interpreter):
         raise NotSymbolicError("a rule that makes constants of arrays")
 
 
-def part(record, k: int, spec) -> Symbol:
+def part(record, k: int, spec) -> NamedSymbol:
     """Result number `k` of a record that has several."""
-    return Symbol(Record(Name("index", "movement"), [record, k], {}, *spec))
+    return NamedSymbol(Record(Name("index", "movement"), [record, k], {}, *spec))
 
 
 def formula(op, specs, attrs):
     """The record(s) of an operator's body on symbols."""
     leaves = map(leaf, names(op, len(specs)), specs)
     with interpreter(Symbolic({}, strict=False)):
-        return edges(op.body(Names(), *leaves, **attrs))
+        return edges(op.body(SymbolicModule(), *leaves, **attrs))
 
 
 def derivative(op, specs, attrs, given, k: int):
@@ -208,7 +208,7 @@ def edges(result):
         result = tuple(result.values())
     if isinstance(result, list | tuple):
         return tuple(map(edges, result))
-    if not isinstance(result, Symbol):
+    if not isinstance(result, NamedSymbol):
         raise NotSymbolicError(f"the result is {result!r}")
     return result.record
 

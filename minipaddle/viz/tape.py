@@ -10,8 +10,8 @@ from ..engine.eager.execution import Eager
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.tree import flatten
 from . import records as words
-from .fold import LIMIT, common, draw_records
-from .parts import Edge, Legend, Node, Text
+from .collapse import LIMIT, common, draw_records
+from .parts import Edge, Legend, Node, TextLine
 from .records import input_name, layer_frame, layers_of, spec_text
 from .style import bytes_text, count
 
@@ -80,7 +80,7 @@ def tape_parts(roots) -> Iterator:
     frames, results = frames_of(records), set(roots)
     names = {r: f"v{k}" for k, r in enumerate(records[-LIMIT:], 1)}
     if len(records) > LIMIT:
-        yield Text(f"… {len(records) - LIMIT:,} older")
+        yield TextLine(f"… {len(records) - LIMIT:,} older")
     for r in records:
         role = "output" if r in results and r.inputs else words.role_of(r)
         freed = r.saved is FREED
@@ -103,7 +103,7 @@ def line_of_text(record, frames: tuple, names: dict) -> str:
         words.describe_input(record, k) if e is None else names.get(e, "…")
         for k, e in enumerate(record.inputs)
     ]
-    what = f"{record.op.name}({', '.join(inputs)})" if inputs else words.own_name(record, frames)
+    what = f"{record.op.name}({', '.join(inputs)})" if inputs else words.name_record(record, frames)
     return f"{names[record]} = {what} : {spec_text(record)}"
 
 
@@ -111,13 +111,13 @@ def tape_caption(records) -> str:
     """How many records were applied, and how much memory they keep alive."""
     applied = [r for r in records if r.inputs]
     freed = sum(r.saved is FREED for r in applied)
-    text = f"{count(len(applied), 'record')}, keeping {bytes_text(words.kept_bytes(applied))} alive"
+    text = f"{count(len(applied), 'record')}, keeping {bytes_text(words.count_kept(applied))} alive"
     return f"{text}; {freed:,} freed by a backward" if freed else text
 
 
 def close_layer(records) -> tuple[str, str, dict]:
     """The addition to a closed frame's label, tip and attributes."""
-    return "", f"\nkeeps {bytes_text(words.kept_bytes(records))} alive", {}
+    return "", f"\nkeeps {bytes_text(words.count_kept(records))} alive", {}
 
 
 def frames_of(records) -> dict:

@@ -1,6 +1,8 @@
 """The targets of pictures: a static function, a layer, an executable, a program."""
 
-from ..engine.core.errors import type_error
+import difflib
+
+from ..engine.core.errors import teach, type_error
 from ..engine.ir.program import Program
 from ..engine.passes.manager import Optimized, optimized
 
@@ -62,7 +64,7 @@ def static_function(target):
     return check_has(forward_of(target), "program_cache", what, expected)
 
 
-def as_written(function):
+def find_python(function):
     """The Python function of a layer or a static function."""
     found = forward_of(function)
     what = f"how {type(function).__name__} is converted"
@@ -75,3 +77,11 @@ def check_has(found, attribute: str, what: str, expected: str, hint: str = ""):
     if not hasattr(found, attribute):
         raise type_error(what, expected, hint=hint)
     return found
+
+
+def pick(known: dict, name: str, what: str):
+    """`known[name]`; raises KeyError that points to the nearest name, or to all if they are few."""
+    if name in known:
+        return known[name]
+    near = "".join(map(repr, difflib.get_close_matches(str(name), known, 1)))
+    raise KeyError(teach(f"no {what} {name!r}", ", ".join(known) * (len(known) < 50), hint=near))

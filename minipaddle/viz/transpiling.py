@@ -1,22 +1,20 @@
 """The conversion of a function: source and syntax tree, before and after each converter."""
 
 import ast
-import difflib
 import textwrap
 from collections.abc import Iterator
 from itertools import count as counter
 from itertools import groupby
 
-from ..core.shown import Shown
-from ..engine.core.errors import teach
+from ..core.display import Display
 from ..jit.stages import stages
-from .fold import LIMIT
-from .markup import SHEET, Cell, CellTable
+from .collapse import LIMIT
+from .markup import SHEET, CellTable, TableCell
 from .parts import Edge, Frame, Legend, Node, draw
 from .style import LOOKS, count
-from .syntax import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
-from .syntax import title as title_of
-from .target import as_written
+from .syntax_diff import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
+from .syntax_diff import title as title_of
+from .target import find_python, pick
 
 WIDTH, LINES = 44, 8
 """The width and the number of lines of source in a node of the tree."""
@@ -39,11 +37,11 @@ def transpiling(function, stage: str | None = None, *, title: str = ""):
     >>> viz.transpiling(indent).text.startswith("textwrap.indent: ")
     True
     """
-    function = as_written(function)
+    function = find_python(function)
     steps = stages(function)
     if stage is None:
         return overview(name_of(function), steps, title)
-    parts = detail(name_of(function), pick(steps, stage), title)
+    parts = detail(name_of(function), pick({s.name: s for s in steps}, stage, "converter"), title)
     return draw(parts, title, ordering="out")
 
 
@@ -53,44 +51,36 @@ def source_diff(function, stage: str | None = None) -> "SourceDiff":
     >>> print(paddle.viz.source_diff(paddle.flatten, "negation"))
     minipaddle.tensor.shaping.flatten, negation: 0 lines gone, 0 new
     """
-    function = as_written(function)
+    function = find_python(function)
     steps, name = stages(function), name_of(function)
     if stage is None:
-        return SourceDiff(name, source(steps[0].before), source(steps[-1].after))
-    one = pick(steps, stage)
-    return SourceDiff(f"{name}, {stage}", source(one.before), source(one.after))
+        return SourceDiff(name, steps[0].before, steps[-1].after)
+    one = pick({s.name: s for s in steps}, stage, "converter")
+    return SourceDiff(f"{name}, {stage}", one.before, one.after)
 
 
 def name_of(function) -> str:
     return f"{function.__module__}.{function.__qualname__}".removeprefix("__main__.")
 
 
-def pick(found, stage: str):
-    """The stage of that name; raises KeyError that points to the nearest."""
-    names = [each.name for each in found]
-    if stage not in names:
-        near = "".join(map(repr, difflib.get_close_matches(stage, names, 1)))
-        raise KeyError(teach(f"no converter {stage!r}", expected=", ".join(names), hint=near))
-    return found[names.index(stage)]
-
-
-def source(tree: ast.AST) -> str:
-    return ast.unparse(tree)
-
-
 # ---- as text ---------------------------------------------------------------------------------
 
 
-class SourceDiff(Shown):
+class SourceDiff(Display):
     """Two sources side by side in a notebook; in a terminal lines with - and +."""
 
-    def __init__(self, name: str, before: str, after: str):
-        self.name, self.rows = name, list(side_by_side(before, after))
+    def __init__(self, name: str, before: ast.AST, after: ast.AST):
+        self.name, self.rows = name, list(side_by_side(ast.unparse(before), ast.unparse(after)))
 
     def counts(self) -> tuple[int, int]:
         """How many lines are gone, and how many are new."""
-        changed = [row for row in self.rows if row[0] != KEPT]
-        return sum(a is not None for _, a, _ in changed), sum(b is not None for _, _, b in changed)
+        sides = self.side(1, GONE), self.side(2, NEW)
+        return tuple(sum(word != KEPT for _, word in side) for side in sides)
+
+    def side(self, k: int, word: str) -> list[tuple]:
+        """The lines before (1) or after (2), each with `word` or KEPT."""
+        rows = (row for row in self.rows if row[k] is not None)
+        return [(row[k], KEPT if row[0] == KEPT else word) for row in rows]
 
     @property
     def text(self) -> str:
@@ -114,10 +104,10 @@ class SourceDiff(Shown):
 RED, GREEN = "rgba(213,94,0,.25)", "rgba(0,158,115,.25)"
 
 
-def line_cell(line: str | None, word: str, colour: str, sign: str) -> Cell:
+def line_cell(line: str | None, word: str, colour: str, sign: str) -> TableCell:
     changed = word != KEPT and line is not None
     text = f"{sign if changed else ' '} {line or ''}"
-    return Cell(text, colour if changed else "", align="left", code=True)
+    return TableCell(text, colour if changed else "", align="left", code=True)
 
 
 CHANGES = frozenset({GONE, NEW})
@@ -128,11 +118,10 @@ CHANGES = frozenset({GONE, NEW})
 
 def overview(name: str, found, title: str):
     """Source, converters, source."""
-    steps = [(s.name, SourceDiff(s.name, source(s.before), source(s.after))) for s in found]
+    steps = [(s.name, SourceDiff(s.name, s.before, s.after)) for s in found]
     changed = [(n, d.counts()) for n, d in steps if any(d.counts())]
-    whole = SourceDiff(name, source(found[0].before), source(found[-1].after))
-    before = [(a, GONE if word != KEPT else KEPT) for word, a, _ in whole.rows if a is not None]
-    after = [(b, NEW if word != KEPT else KEPT) for word, _, b in whole.rows if b is not None]
+    whole = SourceDiff(name, found[0].before, found[-1].after)
+    before, after = whole.side(1, GONE), whole.side(2, NEW)
     long = sum(max(len(text) for text, _ in lines) for lines in (before, after)) > SIDE_BY_SIDE
     caption = f"{len(changed)} of {len(steps)} converters changed something"
     lines = [f"  {n}: {gone} gone, {new} new" for n, (gone, new) in changed]
@@ -149,8 +138,8 @@ def overview(name: str, found, title: str):
 
 def card(heading: str, lines, roles=CHANGES) -> CellTable:
     """Source as a table; `lines` are pairs (text, word)."""
-    rows = [[Cell.of(TINTS[word], x, "left", code=True)] for x, word in fold(list(lines))]
-    return CellTable([[Cell(heading, align="left", bold=1)], *rows], roles, SHEET)
+    rows = [[TableCell.of(TINTS[word], x, "left", code=True)] for x, word in fold(list(lines))]
+    return CellTable([[TableCell(heading, align="left", bold=1)], *rows], roles, SHEET)
 
 
 def fold(lines: list):
@@ -174,12 +163,12 @@ TINTS = {
 
 def steps_card(steps) -> CellTable:
     """The converters: those that changed something in colour."""
-    rows = [[Cell("converters", align="left", bold=1, span=2)]]
+    rows = [[TableCell("converters", align="left", bold=1, span=2)]]
     for name, diff in steps:
         gone, new = diff.counts()
         look = LOOKS[NEW] if gone or new else TINTS[KEPT]._replace(ink="#9d9d9d")
         lines = f"−{gone} +{new}" if gone or new else "·"
-        rows.append([Cell.of(look, name, "left"), Cell.of(look, lines, "right")])
+        rows.append([TableCell.of(look, name, "left"), TableCell.of(look, lines, "right")])
     return CellTable(rows, CHANGES, SHEET)
 
 
@@ -188,14 +177,12 @@ def steps_card(steps) -> CellTable:
 
 def detail(name: str, stage, title: str) -> Iterator:
     """Source and tree before and after one converter."""
-    diff = SourceDiff(f"{name}, {stage.name}", source(stage.before), source(stage.after))
+    diff = SourceDiff(f"{name}, {stage.name}", stage.before, stage.after)
     comparison, numbers = Comparison(stage.before, stage.after), counter()
-    sides = (("before", stage.before, GONE, 1), ("after", stage.after, NEW, 2))
-    for side, tree, word, column in sides:
-        lines = [(row[column], word if row[0] != KEPT else KEPT) for row in diff.rows]
-        lines = [(text, word) for text, word in lines if text is not None]
+    sides = (("before", stage.before, GONE), ("after", stage.after, NEW))
+    for k, (side, tree, word) in enumerate(sides, 1):
         frame = Frame(f"{side} {stage.name}", diff.name)
-        shown = card("source", lines, frozenset())
+        shown = card("source", diff.side(k, word), frozenset())
         yield Node(frame.label, shown, tip=f"source {side}", frames=(frame,))
         yield from syntax_tree(tree.body[0], frame, comparison, numbers)
         yield Edge(frame.label, tree.body[0], attrs={"style": "invis"})

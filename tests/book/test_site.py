@@ -19,7 +19,7 @@ from minipaddle.engine.core.op import OPS
 from minipaddle.learn.chapters import chapters
 from minipaddle.learn.exercise import load, names
 from minipaddle.learn.stub import task_of
-from minipaddle.learn.task import Task
+from minipaddle.learn.task import ExerciseTask
 from tests.book.chapters import BOOK, CHAPTERS
 from tests.book.test_browser import CHROMIUM, QUIET
 from tests.export.strokes import DIGITS, SAID, draw
@@ -221,7 +221,7 @@ def test_every_exercise_is_asked_in_its_chapter_and_no_solution_shown(site, chap
         assert f'id="{anchor}"' in page
         assert f'href="{chapter}.html#{anchor}"' in listed
         assert exercise.stub.removeprefix(task_of(exercise.stub)).strip() in text
-        assert letters(Task(exercise).asks.partition("\n\n")[2]) in letters(text)
+        assert letters(ExerciseTask(exercise).asks.partition("\n\n")[2]) in letters(text)
         secret = [line for line in exercise.solution.splitlines() if len(line.strip()) > 30]
         secret = [line for line in secret if line.strip() not in exercise.stub]
         assert [line for line in secret if line in text] == []

@@ -103,7 +103,7 @@ NUMPY_ALLOWED = {
     "metric/__init__.py": "what is gathered over batches is NumPy arrays on the CPU",
     "hapi/model.py": "predictions are handed out as NumPy arrays",
     "learn/blame.py": "difference quotients are taken on the CPU",
-    "learn/elsewhere.py": "arrays of NumPy play those of another device",
+    "learn/simulated_device.py": "arrays of NumPy play those of another device",
     "learn/comparison.py": "what readers return is compared on the CPU",
     "learn/variations.py": "likewise",
     "learn/verdict.py": "likewise",

@@ -168,9 +168,9 @@ def test_streams_are_shared_and_begin_again():
     pids = []
     for _ in range(2):
         assert [b.tolist() for b in loader] == expected
-        pids.append([p.pid for p in loader._crew.processes])
+        pids.append([p.pid for p in loader._pool.processes])
     assert pids[0] == pids[1]
-    loader._crew.dismiss()
+    loader._pool.dismiss()
     assert not any(alive(pid) for pid in pids[0])
 
 
@@ -234,8 +234,8 @@ def test_workers_where_a_fork_is_no_choice(monkeypatch):
     loader = io.DataLoader(data, batch_size=2, num_workers=1, persistent_workers=True)
     for _ in range(2):
         assert [x[0].tolist() for x in loader][1:] == [[[2.0, 2.0], [3.0, 3.0]], [[4.0, 4.0]]]
-    assert "fork" not in type(loader._crew.processes[0]).__name__.lower()
-    loader._crew.dismiss()
+    assert "fork" not in type(loader._pool.processes[0]).__name__.lower()
+    loader._pool.dismiss()
 
 
 @linux

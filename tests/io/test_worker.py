@@ -18,7 +18,7 @@ def installed(monkeypatch):
         monkeypatch.setattr(worker, name, None)
 
     def install(data, init_fn=None, batch_size=2):
-        task = worker.Task(data, collate.default_collate_fn, batch_size, False, init_fn, 4)
+        task = worker.WorkerTask(data, collate.default_collate_fn, batch_size, False, init_fn, 4)
         return worker.install(task, 1, 77)
 
     return install
@@ -43,7 +43,7 @@ def test_a_worker_reads_a_stream(installed):
     installed(Stream())
     assert worker.fetch(None).tolist() == [0, 1]
     assert worker.fetch(None).tolist() == [2]
-    assert worker.fetch(None) == worker.End()
+    assert worker.fetch(None) == worker.StreamEnd()
     assert worker.restart() is None
     assert worker.fetch(None).tolist() == [0, 1]
 

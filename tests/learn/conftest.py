@@ -126,7 +126,7 @@ def at_once(monkeypatch):
     def here(exercise, source, file, seconds, seed):
         return judge(exercise, source, str(file), seed=seed)
 
-    monkeypatch.setattr(process, "in_child", here)
+    monkeypatch.setattr(process, "run_in_child", here)
 
 
 @pytest.fixture

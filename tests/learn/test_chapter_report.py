@@ -5,7 +5,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import learn, viz
 from minipaddle.engine.core import slots
-from minipaddle.viz import fold
+from minipaddle.viz import collapse
 from tests.viz.reading import Drawing
 
 
@@ -24,10 +24,10 @@ def test_other_chapters_run_too_and_are_not_reported(course, solved):
 
 def test_grey_is_what_the_chapter_leaves_to_do(course):
     with learn.mine("01_first"):
-        assert fold.reference() == frozenset()
+        assert collapse.reference() == frozenset()
         assert "reference" not in Drawing(tape()).caption
     with learn.mine("02_second"):
-        assert fold.reference() == {"ops.tanh.vjp"}
+        assert collapse.reference() == {"ops.tanh.vjp"}
         assert "reference" in Drawing(tape()).caption
 
 

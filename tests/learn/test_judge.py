@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 
 from minipaddle.engine.core import slots
+from minipaddle.learn.borrowing import refuse_borrowing
 from minipaddle.learn.exercise import load
 from minipaddle.learn.judge import alike, judge, main
-from minipaddle.learn.own import refusing
 from minipaddle.learn.verdict import Verdict
 
 STUB = """def double(x):
@@ -250,10 +250,10 @@ def test_two_threads_may_judge(course):
     exercise = load("02_second/slope")
 
     def judged():
-        with refusing(exercise, "theirs.py") as refused:
+        with refuse_borrowing(exercise, "theirs.py") as refused:
             return refused
 
-    with ThreadPoolExecutor(1) as pool, refusing(exercise, "ours.py"):
+    with ThreadPoolExecutor(1) as pool, refuse_borrowing(exercise, "ours.py"):
         other = pool.submit(judged)
         wait([other], timeout=0.2)
     assert other.result() == []

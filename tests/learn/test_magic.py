@@ -10,7 +10,7 @@ from IPython.utils.capture import capture_output
 from minipaddle.learn import progress
 from minipaddle.learn.exercise import load
 from minipaddle.learn.magic import Notice
-from minipaddle.learn.task import Task
+from minipaddle.learn.task import ExerciseTask
 
 NAME = "01_first/double"
 TASK = '"""Twice a number.\n\nWrite `double(x)`: 3 becomes 6.\n"""\n\n\n'
@@ -49,7 +49,7 @@ def cell(shell):
         with capture_output() as seen:
             shell.run_cell_magic("exercise", line, text)
         pages = [output.data["text/plain"] for output in seen.outputs]
-        if pages[-1] == str(Task(load(NAME))):
+        if pages[-1] == str(ExerciseTask(load(NAME))):
             pages.pop()
             assert not pages[-1].startswith("✓")
         return pages

@@ -98,13 +98,13 @@ def test_a_child_is_stopped_for_what_it_uses(monkeypatch, use, words):
     child = Child([])
     monkeypatch.setattr(process.time, "monotonic", lambda: child.clock)
     monkeypatch.setattr(process, "usage", lambda child: Usage(*use(child.clock)))
-    assert words in process.Watch(child, 10.0).wait()
+    assert words in process.ChildWatch(child, 10.0).wait()
 
 
 def test_a_busy_machine_is_named(monkeypatch):
     child = Child([])
     monkeypatch.setattr(process.time, "monotonic", lambda: child.clock)
-    run = process.Watch(child, 10.0)
+    run = process.ChildWatch(child, 10.0)
     child.clock, run.used = 60.0, Usage(4.0, 0)
     assert run.busy() == "it took 60 s, 4 s of them on a processor"
     run.used = Usage(50.0, 0)

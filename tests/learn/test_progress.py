@@ -57,11 +57,11 @@ def test_a_file_with_a_mistake_in_it_was_begun(course, solved):
 
 
 def test_the_next_is_the_first_that_is_not_passed(course, solved):
-    assert progress.following() == NAME
-    assert progress.following(NAME) == "02_second/slope"
-    assert progress.following("02_second/slope") == NAME
+    assert progress.find_next() == NAME
+    assert progress.find_next(NAME) == "02_second/slope"
+    assert progress.find_next("02_second/slope") == NAME
     solved()
     progress.remember(judged(NAME))
-    assert progress.following() == "02_second/slope"
-    assert progress.following("02_second/slope") == ""
+    assert progress.find_next() == "02_second/slope"
+    assert progress.find_next("02_second/slope") == ""
     assert load(NAME).title == "Twice a number"

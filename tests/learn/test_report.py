@@ -5,7 +5,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import learn, viz
 from minipaddle.engine.core import slots
-from minipaddle.viz import fold
+from minipaddle.viz import collapse
 from tests.viz.reading import Drawing
 
 SLOPE = "def slope(g, out):\n    return {} * g * (1 - out * out)\n"
@@ -35,9 +35,9 @@ def test_what_is_solved_runs_in_the_engine(course, solved):
 def test_what_is_not_solved_is_the_references_and_grey(course):
     with learn.mine() as report:
         assert slots.yours() == {}
-        assert fold.reference() == {"ops.tanh.vjp"}
+        assert collapse.reference() == {"ops.tanh.vjp"}
         tape = Drawing(viz.tape(paddle.tanh(paddle.to_tensor(1.0, stop_gradient=False))))
-    assert fold.reference() == frozenset()
+    assert collapse.reference() == frozenset()
     assert "reference" in tape.caption
     assert report.yours == []
     plain = Drawing(viz.tape(paddle.tanh(paddle.to_tensor(1.0, stop_gradient=False))))
@@ -79,7 +79,7 @@ def test_a_mistake_in_the_block_undoes_everything(course, solved):
     with pytest.raises(ZeroDivisionError), learn.mine():
         raise ZeroDivisionError
     assert slots.yours() == {}
-    assert fold.reference() == frozenset()
+    assert collapse.reference() == frozenset()
 
 
 def test_what_was_judged_once_is_not_judged_again(course, solved, monkeypatch):

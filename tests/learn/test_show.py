@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from rich.console import Console
 
-from minipaddle.learn.verdict import MARKS, STATES, Verdict, as_html, show
+from minipaddle.learn.verdict import MARKS, STATES, Verdict, format_html, show
 from minipaddle.viz.parts import Node, draw
 from tests.viz.test_style import DARK, WHITE, contrast
 
@@ -105,24 +105,24 @@ def test_a_notebook_says_the_same(course, state):
 
 
 def test_what_the_reader_wrote_is_no_markup(course):
-    page = as_html(VERDICTS["error"])
+    page = format_html(VERDICTS["error"])
     assert "no &lt;b&gt;" in page
     assert "x &amp; y" in page
 
 
 def test_the_picture_is_on_the_page(course):
-    assert "<svg" in as_html(VERDICTS["wrong"])
-    assert "<svg" not in as_html(VERDICTS["error"])
+    assert "<svg" in format_html(VERDICTS["wrong"])
+    assert "<svg" not in format_html(VERDICTS["error"])
 
 
 def test_without_an_engine_there_is_no_picture(course, monkeypatch):
-    from minipaddle.viz import engine
+    from minipaddle.viz import graph_engine
 
     def raise_missing():
-        raise engine.NoEngineError(engine.HELP)
+        raise graph_engine.NoEngineError(graph_engine.HELP)
 
-    monkeypatch.setattr(engine, "find_program", raise_missing)
-    assert "<svg" not in as_html(VERDICTS["wrong"])
+    monkeypatch.setattr(graph_engine, "find_program", raise_missing)
+    assert "<svg" not in format_html(VERDICTS["wrong"])
 
 
 def test_who_passes_sees_the_solution(course):

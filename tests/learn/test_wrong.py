@@ -5,7 +5,7 @@ import re
 import pytest
 
 from minipaddle.learn import Exercise
-from minipaddle.learn.wrong import changed
+from minipaddle.learn.wrong import apply_changes
 
 TEXT = """def f(a, b):
     if a > b:
@@ -40,7 +40,7 @@ def h(a):
     ],
 )
 def test_a_change_is_made(change, was, now):
-    assert changed(TEXT, change) == TEXT.replace(was, now).replace("\n\n\n", "\n\n").strip()
+    assert apply_changes(TEXT, change) == TEXT.replace(was, now).replace("\n\n\n", "\n\n").strip()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_change_is_made(change, was, now):
 )
 def test_a_change_that_does_not_fit_is_the_authors_mistake(change, says):
     with pytest.raises(ValueError, match=re.escape(says)):
-        changed(TEXT, change)
+        apply_changes(TEXT, change)
 
 
 def test_a_mistake_is_a_function_in_place_of_the_right_one():
@@ -67,6 +67,6 @@ def test_a_mistake_is_a_function_in_place_of_the_right_one():
     (text,) = exercise.wrong.values()
     assert f(1, [2, 3]) == 4
     names = {}
-    exec(changed(TEXT, text), names)
+    exec(apply_changes(TEXT, text), names)
     assert names["f"](1, [2, 3]) == 4
     assert "@" not in text

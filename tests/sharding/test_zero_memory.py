@@ -12,7 +12,7 @@ from minipaddle.engine.ops.marks import after
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.nn import functional as F
 from minipaddle.passes.collective_order import in_order
-from minipaddle.viz.stages import bytes_of_stage, counted
+from minipaddle.viz.zero_stages import bytes_of_stage, counted
 
 from .models import GPT
 

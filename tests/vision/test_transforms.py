@@ -13,7 +13,7 @@ from scipy import ndimage
 
 import minipaddle as paddle
 from minipaddle.vision import transforms as T
-from minipaddle.vision.transforms.chance import below, uniform
+from minipaddle.vision.transforms.random_transforms import draw_below, uniform
 
 RNG = np.random.default_rng(0)
 BYTES = RNG.integers(0, 256, (7, 10, 3), dtype="uint8")
@@ -321,7 +321,7 @@ def test_uniform_numbers():
     assert 2 <= drawn.min() < 2.01 < 3.99 < drawn.max() < 4
     assert drawn.mean() == pytest.approx(3, abs=0.03)
     assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 0.05
-    seen = np.bincount([below(5) for _ in range(2000)], minlength=5)
+    seen = np.bincount([draw_below(5) for _ in range(2000)], minlength=5)
     assert len(seen) == 5
     assert seen.min() > 330
 

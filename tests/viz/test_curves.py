@@ -9,7 +9,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.viz import curves as curves_module
-from minipaddle.viz import events
+from minipaddle.viz import event_files
 
 
 def descent(**options):
@@ -31,7 +31,7 @@ def test_several_runs_are_several_lines():
             found.log(step, run=run, loss=step)
     found.log(7, run="sgd", extra=1.0)
     assert str(found) == "adam: step 2  loss 2 ▁▄█\nsgd: step 7  loss 2 ▁▄█  extra 1 ▁"
-    fig = found.figure()
+    fig = found.picture().figure
     assert [a.get_title() for a in fig.axes] == ["loss", "extra"]
     lines = fig.axes[0].get_lines()
     assert [line.get_label() for line in lines] == ["adam", "sgd"]
@@ -67,7 +67,7 @@ def test_smoothing_is_a_corrected_moving_average():
     values = found.smooth([4.0, 2.0, 1.0])
     assert values == pytest.approx([4.0, (2 + 0.5 * 4) / 1.5, (1 + 0.5 * 2 + 0.25 * 4) / 1.75])
     assert viz.Curves().smooth([4.0, 2.0]) == [4.0, 2.0]
-    raw, smooth = found.figure().axes[0].get_lines()
+    raw, smooth = found.picture().figure.axes[0].get_lines()
     assert raw.get_alpha() == 0.25
     assert list(raw.get_ydata()) == [10.0 - s for s in range(10)]
     assert list(smooth.get_ydata()) == pytest.approx(found.smooth([10.0 - s for s in range(10)]))
@@ -76,7 +76,7 @@ def test_smoothing_is_a_corrected_moving_average():
 
 
 def test_a_figure_without_points_is_empty():
-    fig = viz.Curves().figure()
+    fig = viz.Curves().picture().figure
     assert [len(a.get_lines()) for a in fig.axes] == [0]
 
 
@@ -236,7 +236,7 @@ def test_missing_methods_and_viewers_are_named(tmp_path):
     ],
 )
 def test_a_missing_library_is_named_with_the_fix(monkeypatch, tmp_path, viewer, hint):
-    for library, _ in events.LIBRARIES.values():
+    for library, _ in event_files.LIBRARIES.values():
         monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(ImportError, match=hint):
         viz.LogWriter(tmp_path, viewer)

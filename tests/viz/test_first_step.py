@@ -53,7 +53,7 @@ def test_files_and_kernels_are_named(monkeypatch, tmp_path):
     text = viz.first_step(compiled(lambda x: step(x) + 1)).text
     assert "2 files" in text
     assert "calls of kernels" in text
-    assert re.search(r"│ k\d_\w+, k\d_", text)
+    assert re.search(r"  k\d_\w+, k\d_", text)
     again = lambda x: step(x) + 2
     text = viz.first_step(compiled(again)).text
     assert "from the cache" in text

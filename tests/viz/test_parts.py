@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import minipaddle.viz
-from minipaddle.viz.markup import Cell, CellTable
-from minipaddle.viz.parts import Edge, Frame, Legend, Node, Text, draw
+from minipaddle.viz.markup import CellTable, TableCell
+from minipaddle.viz.parts import Edge, Frame, Legend, Node, TextLine, draw
 from tests.viz.reading import Drawing
 
 
@@ -36,7 +36,7 @@ def test_frames_of_the_same_words_are_two():
 
 
 def test_the_legend_names_the_roles_marks_dots_and_cells_that_occur():
-    table = CellTable([[Cell("cell")]], frozenset({"layer"}))
+    table = CellTable([[TableCell("cell")]], frozenset({"layer"}))
     caption = Drawing(
         draw(
             [
@@ -61,7 +61,7 @@ def test_a_dot_stands_for_an_input_without_gradient():
 
 def test_the_text_are_the_lines_in_order_and_the_caption():
     parts = [
-        Text("… 2 older"),
+        TextLine("… 2 older"),
         Node(1, "a", "input", text="v1 = a"),
         Edge(1, 1, text="  a: see above"),
         Node(2, "b", "input"),
@@ -92,13 +92,13 @@ def test_an_edge_may_end_at_the_border_of_a_frame():
 
 
 def test_a_graph_without_roles_has_no_legend():
-    assert Drawing(draw([Node(1, CellTable([[Cell("x")]]))])).caption == "x"
+    assert Drawing(draw([Node(1, CellTable([[TableCell("x")]]))])).caption == "x"
 
 
 @pytest.mark.parametrize("text", [r"C:\new\table", "<b>", 'say "x"', "a & b", "<a>&lt;"])
 def test_names_are_drawn_as_they_are(text):
     node = Node(1, text, "input", text, (Frame(text, text),), dots=((0, text, text),))
-    drawn = Drawing(draw([node, Node(2, CellTable([[Cell(text)]]), tip=text)], text))
+    drawn = Drawing(draw([node, Node(2, CellTable([[TableCell(text)]]), tip=text)], text))
     assert [n.text for n in drawn.nodes if n.text] == [text, text]
     assert {n.tip for n in drawn.nodes} == {text, f"{text}: {text} (needs no gradient)"}
     assert drawn.frames[0].text.split("\n")[0] == text

@@ -12,7 +12,7 @@ import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.engine.core.dispatch import Interpreter, current, interpreter
 from minipaddle.engine.ops import conv as ops
-from minipaddle.viz import flame
+from minipaddle.viz.profile import fit_name, list_spans
 
 nn = paddle.nn
 
@@ -107,9 +107,9 @@ def test_a_result_that_is_a_view_of_fresh_memory_is_new():
 
 
 def test_long_names_stand_in_lines():
-    assert flame.fitting("conv_weight_grad", 0.2) == "conv_weight_grad"
-    assert flame.fitting("conv_weight_grad", 0.06) == "conv\nweight\ngrad"
-    assert flame.fitting("conv_weight_grad", 0.01) == ""
+    assert fit_name("conv_weight_grad", 0.2) == "conv_weight_grad"
+    assert fit_name("conv_weight_grad", 0.06) == "conv\nweight\ngrad"
+    assert fit_name("conv_weight_grad", 0.01) == ""
 
 
 def test_off_means_off():
@@ -216,7 +216,7 @@ def test_a_notebook_gets_html(profiled):
 
 
 def test_layers_nest_in_time(profiled):
-    spans = flame.spans(profiled.events)
+    spans = list_spans(profiled.events)
     assert sum(s.kind != "layer" for s in spans) == len(profiled.events)
     layers = [s for s in spans if s.kind == "layer"]
     assert {s.name for s in layers} == {"Net", "fc1", "fc2"}
@@ -232,7 +232,7 @@ def test_the_flame_chart(profiled, tmp_path):
     assert str(picture).startswith(f"flame chart: {len(profiled.events)} operators in ")
     (axes,) = picture.figure.axes
     drawn = len(axes.patches)
-    assert drawn == len(flame.spans(profiled.events))
+    assert drawn == len(list_spans(profiled.events))
     assert [t.get_text() for t in picture.figure.legends[0].get_texts()] == [
         "layer",
         "forward",

@@ -7,7 +7,7 @@ from minipaddle import viz
 from minipaddle.engine.eager.control_flow import while_loop
 from minipaddle.engine.ir.program import Program
 from minipaddle.ir.parser import parse
-from minipaddle.viz.fold import LIMIT
+from minipaddle.viz.collapse import LIMIT
 from tests.viz import static_cases as cases
 from tests.viz.reading import Drawing
 

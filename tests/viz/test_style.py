@@ -4,7 +4,8 @@ from itertools import combinations
 
 import pytest
 
-from minipaddle.viz import scale, style
+from minipaddle.viz import gradient_norms as norms
+from minipaddle.viz import style
 
 WHITE, DARK = "#ffffff", "#111111"  # JupyterLab's two pages
 
@@ -41,10 +42,16 @@ def test_text_in_nodes_has_the_contrast_wcag_asks_of_text(role):
 @pytest.mark.parametrize("page", [WHITE, DARK])
 def test_what_stands_on_the_page_is_legible_on_both(page):
     assert contrast(style.GREY, page) >= 4.3  # near the most that any one colour reaches on both
-    for colour in (style.YOURS, scale.LOW, scale.MIDDLE, scale.HIGH, scale.RED):
+    for colour in (
+        style.YOURS,
+        norms.LOW,
+        norms.MIDDLE,
+        norms.HIGH,
+        norms.RED,
+    ):
         assert contrast(colour, page) >= 3  # what WCAG asks of lines
     for step in range(41):
-        assert contrast(scale.colour(10 ** (step / 4 - 6.5)), page) >= 3
+        assert contrast(norms.colour(10 ** (step / 4 - 6.5)), page) >= 3
 
 
 def test_no_grey_does_better_on_both_pages():

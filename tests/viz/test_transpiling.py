@@ -9,7 +9,7 @@ import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.engine.jit.transpile import code_text
 from minipaddle.jit.stages import stages
-from minipaddle.viz.syntax import AROUND, GONE, KEPT, MOVED, NEW, Comparison, side_by_side
+from minipaddle.viz.syntax_diff import AROUND, GONE, KEPT, MOVED, NEW, Comparison, side_by_side
 from tests.viz import static_cases as cases
 from tests.viz.reading import Drawing
 

@@ -7,7 +7,7 @@ from scipy.special import softmax as reference
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
-from minipaddle.learn.elsewhere import Elsewhere, Module
+from minipaddle.learn.simulated_device import DeviceArray, DeviceModule
 
 exercise = Exercise(
     title="Scores to probabilities, without overflow",
@@ -92,10 +92,10 @@ def on_another_device(yours):
     """The same lines, given an `m` that is not NumPy and arrays that NumPy cannot read."""
     x = np.array([[0.0, 1.0], [2.0, 2.0]])
     try:
-        y = yours.softmax(Module(), Elsewhere(x), axis=1)
+        y = yours.softmax(DeviceModule(), DeviceArray(x), axis=1)
     except TypeError as error:
         expect_that(False, "nothing but m's functions and x's own methods", got=str(error))
-    expect_that(isinstance(y, Elsewhere), "a result that lives where x does", got=y)
+    expect_that(isinstance(y, DeviceArray), "a result that lives where x does", got=y)
     expect(y._array, reference(x, axis=1), given={"x": x, "axis": 1})
 
 

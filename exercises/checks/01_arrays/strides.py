@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle.learn import Exercise, expect, expect_gradients, expect_that
-from minipaddle.learn.elsewhere import Elsewhere, Module
+from minipaddle.learn.simulated_device import DeviceArray, DeviceModule
 
 exercise = Exercise(
     title="A view is arithmetic on positions",
@@ -119,10 +119,10 @@ def on_another_device(yours):
     """The same lines, given an `m` that is not NumPy and arrays that NumPy cannot read."""
     x = np.arange(12.0).reshape(3, 4)
     try:
-        y = yours.as_strided(Module(), Elsewhere(x), shape=(2, 3), strides=(4, 1), offset=1)
+        y = yours.as_strided(DeviceModule(), DeviceArray(x), shape=(2, 3), strides=(4, 1), offset=1)
     except TypeError as error:
         expect_that(False, "nothing but m's functions and x's own methods", got=str(error))
-    expect_that(isinstance(y, Elsewhere), "a result that lives where x does", got=y)
+    expect_that(isinstance(y, DeviceArray), "a result that lives where x does", got=y)
     expect(y._array, [[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]], given={"x": x, "strides": (4, 1)})
 
 

@@ -13,7 +13,7 @@ from ...core.prelude import current
 from ...engine.core.errors import not_supported, teach, value_error
 from ...engine.core.rank import per_rank
 from ...engine.eager.device import NUMPY
-from ...optimizer.groups import as_regularizer
+from ...optimizer.groups import make_regularizer
 from .client import Client, GeoClient
 from .table import describe
 
@@ -109,7 +109,7 @@ class Session:
         self.optimizer, groups = optimizer, {}
         for p in parameters:
             how = describe(optimizer, p.name)
-            own = as_regularizer(getattr(p, "regularizer", None))
+            own = make_regularizer(getattr(p, "regularizer", None))
             if own is not None:
                 how["decay"] = [type(own).__name__, own.coeff]
             key = [how, p.optimize_attr["learning_rate"], p.spec.dtype.name]

@@ -25,7 +25,7 @@ def one_of(name: str, value, allowed):
     return value
 
 
-def stepping(method):
+def host_step(method):
     """`step` runs in Python: in a captured training step it runs after the program,
     unless every run creates the schedule.
     """
@@ -38,7 +38,7 @@ def stepping(method):
     return step
 
 
-def reading(method):
+def guard_reading(method):
     """A schedule's `get_lr` gives a number: a program, which runs later, would keep that of now."""
 
     @wraps(method)
@@ -56,7 +56,7 @@ def reading(method):
     return get_lr
 
 
-WRAPPERS = {"step": stepping, "get_lr": reading}
+WRAPPERS = {"step": host_step, "get_lr": guard_reading}
 
 
 class LRScheduler:
@@ -102,7 +102,7 @@ class LRScheduler:
     def __call__(self) -> float:
         return self.last_lr
 
-    @stepping
+    @host_step
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to the given one."""
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

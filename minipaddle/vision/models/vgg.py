@@ -55,7 +55,7 @@ def convolutions(depth: int, batch_norm: bool) -> nn.Sequential:
     return nn.Sequential(*layers)
 
 
-def of_depth(depth: int):
+def make_builder(depth: int):
     """The function that makes the VGG of a depth."""
     name = f"vgg{depth}"
 
@@ -75,4 +75,4 @@ def of_depth(depth: int):
     return build
 
 
-vgg11, vgg13, vgg16, vgg19 = map(of_depth, DEPTHS)
+vgg11, vgg13, vgg16, vgg19 = map(make_builder, DEPTHS)

@@ -4,11 +4,11 @@ Source: Paddle API `paddle.vision.transforms`.
 """
 
 from ...core.missing import namespace
-from . import base, chance, fixed, functional
+from . import base, fixed, functional, random_transforms
 from .base import *
-from .chance import *
 from .fixed import *
 from .functional import *
+from .random_transforms import *
 
-__all__ = [*base.__all__, *fixed.__all__, *chance.__all__, *functional.__all__]
+__all__ = [*base.__all__, *fixed.__all__, *random_transforms.__all__, *functional.__all__]
 __getattr__ = namespace("paddle.vision.transforms", globals())

@@ -1,4 +1,4 @@
-"""Functions of pictures, written for arrays [h, w, channels]; `on_pictures` brings the other forms.
+"""Functions of pictures, written for arrays [h, w, channels]; `adapt_form` brings the other forms.
 
 Source: Paddle API `paddle.vision.transforms`.
 """
@@ -8,7 +8,7 @@ import math
 import numpy
 
 from ...core.prelude import Tensor, require_one_of, value_error
-from .pictures import brightest, describe_no_picture, in_kind, is_pil, on_pictures, open_picture
+from .pictures import adapt_form, brightest, describe_no_picture, is_pil, open_picture, round_to
 
 # ---- to numbers ------------------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ def channels_axis(data_format: str) -> int:
 # ---- cutting and turning over ----------------------------------------------------------------
 
 
-@on_pictures
+@adapt_form
 def hflip(img):
     """Left and right exchanged.
 
@@ -79,7 +79,7 @@ def hflip(img):
     return img[:, ::-1]
 
 
-@on_pictures
+@adapt_form
 def vflip(img):
     """Top and bottom exchanged.
 
@@ -91,7 +91,7 @@ def vflip(img):
     return img[::-1]
 
 
-@on_pictures
+@adapt_form
 def crop(img, top, left, height, width):
     """The part of `height` x `width` whose corner is at row `top` and column `left`.
 
@@ -133,7 +133,7 @@ def pair(size) -> tuple[int, int]:
 MODES = ("constant", "edge", "reflect", "symmetric")
 
 
-@on_pictures
+@adapt_form
 def pad(img, padding, fill=0, padding_mode="constant"):
     """A border of `padding` pixels: one number, (left and right, top and bottom), or (left, top,
     right, bottom). `fill` (a number or one for each channel) is its colour in mode "constant";
@@ -168,7 +168,7 @@ def order_of(interpolation: str) -> int:
     return ORDERS[interpolation]
 
 
-@on_pictures
+@adapt_form
 def resize(img, size, interpolation="bilinear"):
     """A picture of `size` (height, width); one number is the size of the shorter side.
 
@@ -195,7 +195,7 @@ def shorter_side(shape, size: int) -> tuple[int, int]:
     return height, width
 
 
-@on_pictures
+@adapt_form
 def rotate(img, angle, interpolation="nearest", expand=False, center=None, fill=0):
     """Turned by `angle` degrees against the clock, about the middle or `center` (x, y).
 
@@ -229,7 +229,7 @@ def resample_affine(img, matrix, offset, shape, order, mode="grid-constant", fil
         )
         for k in range(img.shape[2])
     ]
-    return in_kind(numpy.stack(channels, -1), img)
+    return round_to(numpy.stack(channels, -1), img)
 
 
 # ---- colour ----------------------------------------------------------------------------------
@@ -254,10 +254,10 @@ def require_colours(img) -> None:
 def blend(img, other, factor):
     """factor * img + (1 - factor) * other, kept between black and white."""
     values = factor * img.astype("float32") + (1 - factor) * other
-    return in_kind(values.clip(0, brightest(img)), img)
+    return round_to(values.clip(0, brightest(img)), img)
 
 
-@on_pictures
+@adapt_form
 def to_grayscale(img, num_output_channels=1):
     """Luminance, in one channel or repeated in three.
 
@@ -267,10 +267,10 @@ def to_grayscale(img, num_output_channels=1):
     """
     if num_output_channels not in (1, 3):
         raise value_error(f"num_output_channels={num_output_channels}", "1 or 3")
-    return in_kind(grey(img), img).repeat(num_output_channels, 2)
+    return round_to(grey(img), img).repeat(num_output_channels, 2)
 
 
-@on_pictures
+@adapt_form
 def adjust_brightness(img, brightness_factor):
     """Every value times `brightness_factor`: 0 is black, 1 the picture itself.
 
@@ -281,7 +281,7 @@ def adjust_brightness(img, brightness_factor):
     return blend(img, 0, factor(brightness_factor))
 
 
-@on_pictures
+@adapt_form
 def adjust_contrast(img, contrast_factor):
     """Distances from the mean luminance times `contrast_factor`: 0 is all grey, 1 the picture.
 
@@ -292,7 +292,7 @@ def adjust_contrast(img, contrast_factor):
     return blend(img, grey(img).mean(), factor(contrast_factor))
 
 
-@on_pictures
+@adapt_form
 def adjust_saturation(img, saturation_factor):
     """Distances from the luminance times `saturation_factor`: 0 is grey, 1 the picture."""
     return blend(img, grey(img), factor(saturation_factor))
@@ -304,7 +304,7 @@ def factor(value):
     return value
 
 
-@on_pictures
+@adapt_form
 def adjust_hue(img, hue_factor):
     """Colours moved around the circle by `hue_factor` turns, from -0.5 to 0.5; greys stay.
 
@@ -322,7 +322,7 @@ def adjust_hue(img, hue_factor):
     values = img.astype("float32")
     most, least = values.max(-1), values.min(-1)
     hue = hue_of(values, most, most - least) + 6 * hue_factor
-    return in_kind(from_hue(hue, most, most - least), img)
+    return round_to(mix_hue(hue, most, most - least), img)
 
 
 def hue_of(values, most, spread):
@@ -333,7 +333,7 @@ def hue_of(values, most, spread):
     return numpy.select([red == most, green == most], towards[:2], towards[2])
 
 
-def from_hue(hue, most, spread):
+def mix_hue(hue, most, spread):
     """Red, green and blue: each is brightest within a sixth of its own hue, and fades in the next.
 
     Channels 5, 3, 1 sixths of a turn away follow one trapezoid of the circle.

@@ -14,7 +14,7 @@ import numpy
 from ...core.prelude import Tensor, describe, teach
 
 
-def on_pictures(function):
+def adapt_form(function):
     """`function(img [h, w, channels], ...)` for every form; the result has the form it was given.
 
     A picture is data: no gradient flows through.
@@ -73,7 +73,7 @@ def size_of(img) -> tuple[int, int]:
     return open_picture(img)[0].shape[:2]
 
 
-def in_kind(values, img):
+def round_to(values, img):
     """Computed values in the dtype of `img`, whole numbers rounded and kept in range."""
     if img.dtype.kind not in "iu":
         return values.astype(img.dtype)

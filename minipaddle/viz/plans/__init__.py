@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...distributed.planner.report import mesh_map
 from ...distributed.planner.search import Planned
 from ..chart import Bar, Panel, Picture, chart
-from ..scale import blend
+from ..gradient_norms import blend
 
 LONGEST = 2.0
 """The ratio to the best step time from which all meshes have one colour."""

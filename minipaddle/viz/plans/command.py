@@ -23,7 +23,7 @@ def main(arguments=None) -> int:
     """Run the command; returns the exit status (2 for a mistake of the user's)."""
     options = parser().parse_args(arguments)
     try:
-        found = planned(options)
+        found = search_plan(options)
     except (CommandError, ValueError) as error:
         own = [line for line in str(error).splitlines() if not line.startswith("  at: ")]
         print("\n".join([f"error: {own[0]}", *own[1:]]), file=sys.stderr)
@@ -41,9 +41,8 @@ def parser() -> argparse.ArgumentParser:
     one = argparse.ArgumentParser(
         prog="python -m minipaddle plan",
         description="Find the best layout of a training job on a cluster; nothing is computed.",
-        epilog=__doc__.partition("\n\n")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+        epilog=__doc__.partition("\n\n")[2], formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     add = one.add_argument
     add("target", help="FILE.py:NAME, a class or function that builds the model, or a model made "
         "under paddle.LazyGuard()")  # fmt: skip
@@ -56,7 +55,7 @@ def parser() -> argparse.ArgumentParser:
     return one
 
 
-def planned(options):
+def search_plan(options):
     """What the planner finds for the options."""
     file, _, name = options.target.rpartition(":")
     with LazyGuard():

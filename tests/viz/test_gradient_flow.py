@@ -8,7 +8,7 @@ import torch
 
 import minipaddle as paddle
 from minipaddle import viz
-from minipaddle.viz import scale
+from minipaddle.viz import gradient_norms as norms
 from tests.viz.reading import Drawing
 
 nn = paddle.nn
@@ -69,11 +69,15 @@ def test_lines_get_wider_and_change_colour_with_the_logarithm():
         float(e.attribute("stroke-width")) for e in drawn.edges if e.attribute("stroke-width")
     ]
     assert len(set(widths)) > 1
-    assert scale.width(1e-7) == scale.width(0) < scale.width(1e-3) < scale.width(1.0)
-    assert scale.width(1e3) == scale.width(1e9) == scale.width(math.nan) == "5.00"
-    assert [scale.colour(v) for v in (0, 1e-9, 1e9)] == [scale.LOW, scale.LOW, scale.HIGH]
-    assert scale.colour(10**-1.5) == scale.MIDDLE
-    assert scale.colour(math.nan) == scale.colour(math.inf) == scale.RED
+    assert norms.width(1e-7) == norms.width(0) < norms.width(1e-3) < norms.width(1.0)
+    assert norms.width(1e3) == norms.width(1e9) == norms.width(math.nan) == "5.00"
+    assert [norms.colour(v) for v in (0, 1e-9, 1e9)] == [
+        norms.LOW,
+        norms.LOW,
+        norms.HIGH,
+    ]
+    assert norms.colour(10**-1.5) == norms.MIDDLE
+    assert norms.colour(math.nan) == norms.colour(math.inf) == norms.RED
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,7 @@ def test_trouble_is_marked(factor, mark, word):
     drawn = Drawing(graph)
     assert mark in drawn.node("tanh").text
     assert mark not in drawn.node("sum").text
-    assert drawn.node("tanh").attribute("stroke") == scale.colour(factor)
+    assert drawn.node("tanh").attribute("stroke") == norms.colour(factor)
     assert f"{word}" in graph.text.split("\n")[-1]
     assert "▼ vanishing (below 1e-06)" in drawn.caption
 

@@ -11,7 +11,7 @@ def forward(name: str) -> property:
     )
 
 
-class PassThrough(Interpreter):
+class ProxyInterpreter(Interpreter):
     """Does what the interpreter below does; a subclass observes or changes what passes."""
 
     def __init__(self, below: Interpreter):

@@ -11,14 +11,14 @@ from threadpoolctl import threadpool_limits
 
 from ..executors.background import compute_on_one_thread
 from . import channel
-from .worker import Failure, Task, install
+from .worker import Failure, WorkerTask, install
 
 SECONDS_BETWEEN_LOOKS_AT_THE_PARENT = 0.5
 PATIENCE = 0.01
 """The seconds that a worker waits for a slow reader before it goes on to the next batch."""
 
 
-def serve(connection, task: Task, worker: int, seed: int) -> None:
+def serve(connection, task: WorkerTask, worker: int, seed: int) -> None:
     """Be worker number `worker` of a DataLoader at the other end of `connection`.
 
     The first answer is `install`'s; then each request is a function and its arguments. A thread
@@ -29,14 +29,14 @@ def serve(connection, task: Task, worker: int, seed: int) -> None:
     threading.Thread(target=die_with, args=[os.getppid()], daemon=True).start()
     compute_on_one_thread()  # the other cores are the other workers'
     threadpool_limits(1)
-    writer = Writer(connection)
+    writer = AnswerWriter(connection)
     writer.put(answer(install, task, worker, seed))
     with suppress(EOFError, OSError):  # the parent is gone
         while True:
             writer.put(answer(*channel.receive(connection)))
 
 
-class Writer:
+class AnswerWriter:
     """A thread that writes messages, one after the other."""
 
     def __init__(self, connection):

@@ -17,7 +17,7 @@ def uniform(low=0.0, high=1.0) -> float:
     return low + (high - low) * (GENERATOR.draw() % 2**64 >> 11) * 2.0**-53
 
 
-def below(n: int) -> int:
+def draw_below(n: int) -> int:
     """A whole number of 0, …, n - 1."""
     return int(uniform(0, n))
 
@@ -120,7 +120,7 @@ class RandomResizedCrop(BaseTransform):
             ratio = math.exp(uniform(*map(math.log, self.ratio)))
             height, width = round(math.sqrt(area / ratio)), round(math.sqrt(area * ratio))
             if 0 < height <= rows and 0 < width <= columns:
-                return below(rows - height + 1), below(columns - width + 1), height, width
+                return draw_below(rows - height + 1), draw_below(columns - width + 1), height, width
         low, high = self.ratio
         height, width = min(rows, round(columns / low)), min(columns, round(rows * high))
         return (rows - height) // 2, (columns - width) // 2, height, width

@@ -21,7 +21,7 @@ HELD = threading.Lock()
 """Held while a check is judged: all threads share the number."""
 
 
-class Borrowed(Disagreement):
+class BorrowedPart(Disagreement):
     """The reader's code called the function of the engine that it is to replace."""
 
     def __init__(self, slot: str, code: CodeType, line: str):
@@ -43,7 +43,7 @@ def codes(exercise: Exercise) -> dict[CodeType, str]:
 
 
 @contextmanager
-def refusing(exercise: Exercise, file: str):
+def refuse_borrowing(exercise: Exercise, file: str):
     """Within the block, calls of the engine's function for a slot from `file` raise Borrowed.
 
     It begins before the reader's functions are plugged in, and yields the list of the errors
@@ -55,15 +55,15 @@ def refusing(exercise: Exercise, file: str):
         if code in ours and caller is not None and caller.f_code.co_filename == file:
             text = linecache.getline(file, caller.f_lineno).strip()
             line = f"{Path(file).name}:{caller.f_lineno}: {text}"
-            refused.append(Borrowed(ours[code], code, line))
+            refused.append(BorrowedPart(ours[code], code, line))
             raise refused[-1]
 
-    with (monitored if hasattr(sys, "monitoring") else profiled)(ours, look):
+    with (monitor if hasattr(sys, "monitoring") else profile_calls)(ours, look):
         yield refused
 
 
 @contextmanager
-def monitored(ours, look):
+def monitor(ours, look):
     """Call `look` whenever one of our codes begins; no other code runs slower."""
     tools = sys.monitoring
     started = tools.events.PY_START
@@ -81,7 +81,7 @@ def monitored(ours, look):
 
 
 @contextmanager
-def profiled(ours, look):
+def profile_calls(ours, look):
     """The same for Python 3.11, whose hook is called at the beginning of every function."""
 
     def profile(frame, event, _):

@@ -12,7 +12,7 @@ from ..engine.core.errors import teach
 from ..tensor.generator import GENERATOR
 from . import channel
 from . import worker as w
-from .serving import serve
+from .worker_loop import serve
 
 
 def context():
@@ -27,13 +27,13 @@ def context():
     return get_context("loky")
 
 
-class Crew:
+class WorkerPool:
     """Worker processes that make the batches of a task, each with a connection of its own.
 
     `timeout` is the number of seconds that a batch may take, or 0.
     """
 
-    def __init__(self, task: w.Task, timeout: float):
+    def __init__(self, task: w.WorkerTask, timeout: float):
         self.timeout = timeout
         self.processes, self.connections = [], []
         self.dismiss = weakref.finalize(
@@ -120,7 +120,7 @@ class Crew:
                 return
             k, request = waiting.popleft()
             answer = self.result(k, request, self.timeout)
-            if isinstance(answer, w.End):
+            if isinstance(answer, w.StreamEnd):
                 if k in turn:
                     turn.remove(k)
                 continue

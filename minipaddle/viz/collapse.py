@@ -14,15 +14,15 @@ OLDER = "older"
 
 
 def draw_records(parts, title: str = "", depth: int | None = None, close=None, **page):
-    """Draw parts whose nodes stand for records; `depth` and `close` as in `Fold`."""
+    """Draw parts whose nodes stand for records; `depth` and `close` as in `Collapse`."""
     parts = list(parts)
-    fold = Fold((p for p in parts if isinstance(p, Node)), depth, close)
+    fold = Collapse((p for p in parts if isinstance(p, Node)), depth, close)
     g = draw(fold.parts(parts), title, **page)
     g.text = write_text(parts)  # of all records
     return g
 
 
-class Fold:
+class Collapse:
     """The node drawn for each record (`units`): its own, its closed frame, or OLDER.
 
     `depth` is how many levels of frames are open, by default as many as fit in LIMIT nodes.
@@ -33,11 +33,11 @@ class Fold:
         marked = marks()
         self.nodes = [n._replace(mark=marked.get(n.key.op.name, "")) for n in nodes]
         self.close = close or (lambda records: ("", "", {}))
-        self.depth = self.fitting_depth() if depth is None else depth
+        self.depth = self.find_depth() if depth is None else depth
         self.units = {n.key: unit(n, self.depth) for n in self.nodes}
         self.hidden = self.hide_older() if depth is None else 0
 
-    def fitting_depth(self) -> int:
+    def find_depth(self) -> int:
         """The most open levels that fit in LIMIT nodes; 0 if none does."""
         deepest = max((len(n.frames) for n in self.nodes), default=0)
         for depth in range(deepest, 0, -1):
@@ -75,16 +75,16 @@ class Fold:
         if shown is OLDER:
             tip = f"{count(self.hidden, 'older record')}; depth=1 (or more) draws everything"
             return Node(OLDER, f"… {self.hidden:,} more\n(older)", "more", tip)
-        return self.closed(shown, inside) if isinstance(shown, Frame) else inside[0]
+        return self.close_frame(shown, inside) if isinstance(shown, Frame) else inside[0]
 
-    def closed(self, frame: Frame, inside: list[Node]) -> Node:
+    def close_frame(self, frame: Frame, inside: list[Node]) -> Node:
         """One node for everything in a frame."""
         records = [n.key for n in inside]
         size = count(sum(bool(r.inputs) for r in records), "record")
         label, tip, attrs = self.close(records)
         tip = f"{size}: open with depth={self.depth + 1}{tip}"
-        outer = inside[0].frames[: self.depth]
-        return Node(frame, f"{frame.label}\n{size}{label}", frame.kind, tip, outer, attrs)
+        place = inside[0].frames[: self.depth]
+        return Node(frame, f"{frame.label}\n{size}{label}", frame.kind, tip, place, attrs)
 
     def edges(self, edges) -> Iterator[Edge]:
         """Each edge between two records; of those at a closed frame or OLDER one of each pair."""
@@ -114,12 +114,12 @@ _reserved: frozenset[str] = frozenset()
 
 
 def reference() -> frozenset[str]:
-    """The slots that the reader has yet to fill, and that run on the reference (see `reserved`)."""
+    """The slots that the reader has yet to fill (see `reserve`); the reference runs."""
     return _reserved
 
 
 @contextmanager
-def reserved(names):
+def reserve(names):
     """Within the block the named slots count as exercises that are not solved yet."""
     global _reserved
     before, _reserved = _reserved, frozenset(names)

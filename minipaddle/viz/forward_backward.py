@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from ..engine.core.errors import value_error
 from ..engine.core.record import Record
 from ..engine.ir.program import Program
-from .fold import Fold
+from .collapse import Collapse
+from .flat_program import FlatProgram
 from .parts import Edge, Frame, Legend, Node, draw
 from .program import ProgramView, close_lines, names_in
 from .records import spec_text
-from .spread import Spread
 from .style import bytes_text, count
 from .target import forward_of
 
@@ -52,22 +52,22 @@ class JointView(ProgramView):
         residuals = set(program.outputs[captured.residuals :]) - states
         names = names_in(self.backward) | names_in(program)
         forward, backward = (Frame(name, name, "lines") for name in ("forward", "backward"))
-        spread, returning = Spread(program, (forward,)), Spread(self.backward, (backward,))
-        self.crossing = join(spread, returning, program.states)
-        super().__init__(program, spread, results, residuals, names)
-        self.back = {r for r in spread.records if spread.paths[r][:1] == (backward,)}
+        flat, returning = FlatProgram(program, (forward,)), FlatProgram(self.backward, (backward,))
+        self.crossing = join(flat, returning, program.states)
+        super().__init__(program, flat, results, residuals, names)
+        self.back = {r for r in flat.records if flat.paths[r][:1] == (backward,)}
         self.roles = {r: "gradient" for r in self.backward.inputs if r in self.back}
         self.notes = dict.fromkeys(again, " again")
-        for record, text in gradient_names(captured, self.backward, names).items():
+        for record, text in name_gradients(captured, self.backward, names).items():
             self.notes[record] = f"{self.notes.get(record, '')}\n{text}"
         self.notes = {r: text for r, text in self.notes.items() if r not in self.roles}
 
     def joint_parts(self, depth: int | None) -> Iterator:
         """The parts that are drawn, with `depth` levels of frames open."""
         parts = list(self.parts())
-        fold = Fold((p for p in parts if isinstance(p, Node)), depth, close_lines)
+        fold = Collapse((p for p in parts if isinstance(p, Node)), depth, close_lines)
         turned = (self.turn(p) if isinstance(p, Edge) else p for p in parts)
-        crossing = self.crossing_edges(fold.units)
+        crossing = self.draw_crossing(fold.units)
         cells = (*self.cells(), ("━ residual", CROSSING["color"]))
         text = f"{self.program}\n{self.backward}\n{self.caption()}"
         yield from fold.parts([*turned, *crossing, Legend(self.caption(), cells, text)])
@@ -81,22 +81,21 @@ class JointView(ProgramView):
         turned = {"dir": "back"} if attrs.get("style") != "invis" else {}
         return Edge(edge.target, edge.source, edge.tip, attrs | turned)
 
-    def crossing_edges(self, units: dict) -> Iterator[Edge]:
+    def draw_crossing(self, units: dict) -> Iterator[Edge]:
         """The residuals; the first line between two units has the sum of their sizes."""
         sums: dict[tuple, dict] = {}
         for source, target in self.crossing:
             pair = units[source], units[target]
             sums.setdefault(pair, {})[source] = source.spec.nbytes
-        labelled = set()
+        labels = {}
+        for pair, sizes in sums.items():
+            many = f"{len(sizes)}: " if len(sizes) > 1 else ""
+            labels[pair] = {"label": f" {many}{size_text(sum(sizes.values()))} "}
         for source, target in self.crossing:
             pair = units[source], units[target]
-            sizes, label = sums[pair], {}
-            if pair not in labelled:
-                many = f"{len(sizes)}: " if len(sizes) > 1 else ""
-                label = {"label": f" {many}{size_text(sum(sizes.values()))} "}
-            labelled.add(pair)
-            lines = [f"{self.names[r]}: {spec_text(r)}, {size_text(n)}" for r, n in sizes.items()]
-            yield Edge(source, target, "\n".join(lines), CROSSING | label)
+            sizes = sums[pair].items()
+            lines = [f"{self.names[r]}: {spec_text(r)}, {size_text(n)}" for r, n in sizes]
+            yield Edge(source, target, "\n".join(lines), CROSSING | labels.pop(pair, {}))
 
     def caption(self) -> str:
         sizes = {source: source.spec.nbytes for source, _ in self.crossing}
@@ -118,7 +117,7 @@ def copy_shared(backward: Program, program: Program) -> tuple[Program, set]:
     return Program(backward.name, backward.inputs, [], records, outputs, backward.guards), again
 
 
-def join(forward: Spread, returning: Spread, states) -> list[tuple[Record, Record]]:
+def join(forward: FlatProgram, returning: FlatProgram, states) -> list[tuple[Record, Record]]:
     """Add the backward to the forward; the pairs of records whose value crosses over."""
     ours = set(forward.paths)
     for state in states:
@@ -138,7 +137,7 @@ def join(forward: Spread, returning: Spread, states) -> list[tuple[Record, Recor
     return list({(f.source, f.target): None for f in returning.flows if f.source in ours})
 
 
-def gradient_names(captured, backward: Program, known: dict) -> dict:
+def name_gradients(captured, backward: Program, known: dict) -> dict:
     """Of which input or parameter each result of the backward is the gradient."""
     inputs = [known[captured.program.inputs[k]] for k in captured.walk.inputs]
     names = [*inputs, *(s.tensor.name for s in captured.walk.outer)]

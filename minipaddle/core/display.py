@@ -1,7 +1,7 @@
 """How objects show themselves: rich in a notebook, as text in a terminal."""
 
 
-class Shown:
+class Display:
     """An object that a notebook shows as `rich`, and a terminal as `text`."""
 
     text = ""
@@ -19,7 +19,7 @@ class Shown:
         return {**self.rich(), "text/plain": str(self)}
 
 
-class ShownTable(Shown):
+class TableDisplay(Display):
     """An object whose `table()` is one of the library `rich`; `width` are characters of text."""
 
     width = 160
@@ -35,3 +35,17 @@ class ShownTable(Shown):
 
     def rich(self) -> dict:
         return self.table()._repr_mimebundle_([], [])
+
+
+def make_table(title: str, head, rows, words=()):
+    """A `rich` table of texts; the first column and those of `words` stand at the left."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    table = Table(title=title, box=SIMPLE, pad_edge=False)
+    for k, name in enumerate(head):
+        left = not k or name in words
+        table.add_column(name, justify="left" if left else "right", no_wrap=name not in words)
+    for row in rows:
+        table.add_row(*row)
+    return table

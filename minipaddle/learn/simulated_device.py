@@ -5,7 +5,7 @@ import operator
 import numpy as np
 
 
-class Elsewhere:
+class DeviceArray:
     """An array on another device: it takes part in arithmetic, and NumPy cannot read it."""
 
     __array_ufunc__ = None
@@ -26,24 +26,24 @@ class Elsewhere:
 def lift(function):
     """The same function, of arrays that live elsewhere."""
 
-    def on_device(*args, **kwargs):
+    def run_on_device(*args, **kwargs):
         if any(isinstance(a, np.ndarray) for a in args):
             raise TypeError("an array of NumPy beside one that lives on another device")
-        args = [a._array if isinstance(a, Elsewhere) else a for a in args]
+        args = [a._array if isinstance(a, DeviceArray) else a for a in args]
         y = function(*args, **kwargs)
-        return Elsewhere(y) if isinstance(y, np.ndarray | np.generic) else y
+        return DeviceArray(y) if isinstance(y, np.ndarray | np.generic) else y
 
-    return on_device
+    return run_on_device
 
 
 for sign in ("add", "sub", "mul", "truediv", "pow", "neg", "lt", "le", "gt", "ge", "getitem"):
-    setattr(Elsewhere, f"__{sign}__", lift(getattr(operator, sign)))
+    setattr(DeviceArray, f"__{sign}__", lift(getattr(operator, sign)))
 for sign in ("add", "sub", "mul", "truediv", "pow"):
     flipped = (lambda f: lambda x, y: f(y, x))(getattr(operator, sign))
-    setattr(Elsewhere, f"__r{sign}__", lift(flipped))
+    setattr(DeviceArray, f"__r{sign}__", lift(flipped))
 
 
-class Module:
+class DeviceModule:
     """An array module of that device: its functions and constants are NumPy's."""
 
     def __getattr__(self, name):

@@ -10,7 +10,7 @@ import minipaddle.distributed as dist
 from minipaddle import nn, viz
 from minipaddle.engine.core.dispatch import current
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.viz.stages import bytes_of_stage, counted
+from minipaddle.viz.zero_stages import bytes_of_stage, counted
 
 RANKS, WIDE = 2, 32
 

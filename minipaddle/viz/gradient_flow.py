@@ -9,11 +9,11 @@ from ..engine.core.grad import history
 from ..engine.core.record import FREED
 from ..engine.eager.tensor import Tensor
 from ..nn.layer.layers import Layer
-from .fold import draw_records
+from .collapse import draw_records
+from .gradient_norms import EXPLODING, MEANINGS, VANISHING, line, norm, words
 from .module import Counts, draw_tree
-from .parts import Edge, Legend, Node, Text
+from .parts import Edge, Legend, Node, TextLine
 from .records import is_parameter, spec_text
-from .scale import EXPLODING, MEANINGS, VANISHING, line, norm, words
 from .style import count
 from .tape import close_layer, roots_of, tape_parts
 
@@ -89,7 +89,7 @@ def flow_parts(parts, norms: dict) -> Iterator:
             value = norms.get(part.source)
             tip = "no gradient" if value is None else f"‖g‖ = {value!r}"
             yield part._replace(tip=f"{spec_text(part.source)}: {tip}", attrs=line(value))
-        elif isinstance(part, Text):
+        elif isinstance(part, TextLine):
             yield part
     yield Legend(flow_caption(records, "record", norms), MEANINGS)
 
@@ -137,13 +137,13 @@ class Norms(Counts):
         return [f"{name}: ‖g‖ = {self.norms[id(p)]!r}" for name, p in parts if id(p) in self.norms]
 
     def layer(self, layer) -> str:
-        value = self.below(layer)
+        value = self.measure_below(layer)
         return "" if value is None else words(value)
 
     def edge(self, layer) -> dict:
-        return line(self.below(layer))
+        return line(self.measure_below(layer))
 
-    def below(self, layer) -> float | None:
+    def measure_below(self, layer) -> float | None:
         """The norm of the gradients of all parameters of a layer together; None without any."""
         inside = [self.norms[id(p)] for p in layer.parameters() if id(p) in self.norms]
         return math.hypot(*inside) if inside else None

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from minipaddle.viz import engine
-from minipaddle.viz.engine import Graph, NoEngineError
+from minipaddle.viz import graph_engine
+from minipaddle.viz.graph_engine import Graph, NoEngineError
 
 ROOT = Path(__file__).parents[2]
 HEADS = {"svg": b"<?xml", "png": b"\x89PNG"}
@@ -107,7 +107,7 @@ def test_text_fits_the_width_that_graphviz_reserved():
     from matplotlib.textpath import TextToPath
 
     measure = TextToPath().get_text_width_height_descent
-    for face, family in (("DejaVu Sans", engine.SANS), ("Courier", engine.MONO)):
+    for face, family in (("DejaVu Sans", graph_engine.SANS), ("Courier", graph_engine.MONO)):
         for text in ("conv1.weight: float32[64, 3, 7, 7]", "WWWW", "iiii", "for k in range(10):"):
             reserved = reserve(text, face)
             width, *_ = measure(text, FontProperties(family=family, size=10), ismath=False)
@@ -131,7 +131,7 @@ def test_fixed_width_text_is_dejavus_in_the_picture():
 
 def test_a_graph_that_is_wrong_is_refused_with_graphvizs_message():
     with pytest.raises(ValueError, match="syntax error in line 1"):
-        engine.layout("digraph { a -> ")
+        graph_engine.layout("digraph { a -> ")
 
 
 # ---- nothing to draw with --------------------------------------------------------------------
@@ -144,11 +144,11 @@ def no_wheel(monkeypatch):
     def missing(name):
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(engine.importlib.metadata, "files", missing)
+    monkeypatch.setattr(graph_engine.importlib.metadata, "files", missing)
     monkeypatch.setenv("PATH", "")
-    engine.find_program.cache_clear()
+    graph_engine.find_program.cache_clear()
     yield
-    engine.find_program.cache_clear()
+    graph_engine.find_program.cache_clear()
 
 
 def test_without_an_engine_a_box_says_what_to_install(no_wheel):
@@ -181,7 +181,7 @@ def test_without_the_wheel_the_systems_dot_draws(no_wheel, monkeypatch, tmp_path
 
 DRAW = """
 import sys
-from minipaddle.viz.engine import Graph
+from minipaddle.viz.graph_engine import Graph
 g = Graph()
 for k in range({nodes}):
     g.edge(f"n{{k}}", f"n{{k + 1}}")
@@ -223,9 +223,9 @@ def test_fonts_that_a_distribution_has_moved_are_found(monkeypatch, tmp_path):
     import matplotlib
 
     spec = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
-    monkeypatch.setattr(engine.importlib.util, "find_spec", lambda name: spec)
-    assert engine.find_fonts() == Path(matplotlib.get_data_path(), "fonts", "ttf")
-    assert (engine.find_fonts() / "DejaVuSans.ttf").exists()
+    monkeypatch.setattr(graph_engine.importlib.util, "find_spec", lambda name: spec)
+    assert graph_engine.find_fonts() == Path(matplotlib.get_data_path(), "fonts", "ttf")
+    assert (graph_engine.find_fonts() / "DejaVuSans.ttf").exists()
 
 
 def test_pictures_are_imported_when_first_asked_for():

@@ -14,7 +14,7 @@ from ..engine.core.record import Record
 from ..engine.eager.storage import TensorStorage
 from ..engine.ir.control import cond, fused, while_loop
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program, regions
-from .fold import common
+from .collapse import common
 from .parts import Edge, Frame
 from .records import input_name, layer_frame, layers_of, spec_text
 
@@ -26,7 +26,7 @@ SAME = "same"
 """The name, in `attrs`, of a record that hands on a value unchanged."""
 
 
-class Spread:
+class FlatProgram:
     """`records` in order, `paths` to the frames of each, and `flows`.
 
     `carried` are the values loops carry, `controls` the records with regions.
@@ -48,7 +48,7 @@ class Spread:
         for record in program.given:
             self.put(record, around, record)
         self.region(program, around, ())
-        self.update_frames(program)
+        self.frame_updates(program)
         if groups:
             self.frame_lone_updates(program)
         self.place_states(program)
@@ -73,7 +73,7 @@ class Spread:
         for record in program.records:
             inner = layers_of(record.scope)
             layers = inner[len(common(inner, outer)) :]
-            place = self.layer_frames(path + self.line_frame(record, path, outer), layers)
+            place = self.frame_layers(path + self.frame_line(record, path, outer), layers)
             if record.op is fused:
                 self.group(record, path)
             elif record.op is ITEM and record.inputs[0].op is fused:
@@ -90,15 +90,15 @@ class Spread:
                     if edge.op is not NUMBER:
                         self.flow(edge, record, f"{input_name(record.op, k)}: {spec_text(edge)}")
 
-    def layer_frames(self, path: tuple, scopes) -> tuple:
+    def frame_layers(self, path: tuple, scopes) -> tuple:
         """The path, and on it a frame for each layer call."""
         for scope in () if self.groups else scopes:
             path += (self.frames.setdefault((*path, id(scope)), layer_frame(scope)),)
         return path
 
-    def line_frame(self, record, path, outer) -> tuple:
+    def frame_line(self, record, path, outer) -> tuple:
         """The frame of a busy line, at the outermost level."""
-        line = place_of(record)
+        line = locate(record)
         if path or outer or self.groups or line not in self.busy:
             return ()
         text = linecache.getline(*line).strip() or line_of(record.where)
@@ -188,7 +188,7 @@ class Spread:
 
     # ---- frames of updates, and states -------------------------------------------------------
 
-    def update_frames(self, program: Program) -> None:
+    def frame_updates(self, program: Program) -> None:
         """In a busy line, a frame for the records of each separate update."""
         for line in list(self.frames.values()):
             if line.kind != "lines":
@@ -209,28 +209,26 @@ class Spread:
     def frame_lone_updates(self, program: Program) -> None:
         """One frame for states that change by themselves, as powers of an optimizer's decay do."""
         updates = {s.update for s in program.states}
-        lone = [
-            r for r in program.records
-            if r in updates and all(e in self.states or e.op is NUMBER for e in r.inputs)
-        ]  # fmt: skip
+        fixed = lambda r: all(e in self.states or e.op is NUMBER for e in r.inputs)
+        lone = [r for r in program.records if r in updates and fixed(r)]
         frame = Frame("states that change by themselves", "no input has a part in that", "lines")
         self.paths |= dict.fromkeys(lone if len(lone) > MANY else (), (frame,))
 
     def place_states(self, program: Program) -> None:
         """Place a copy of a state in each outermost frame that uses it, to keep lines short."""
         for state in program.states:
-            uses: dict[Frame | None, list] = {}
+            uses: dict[tuple, list] = {}
             for k, flow in enumerate(self.flows):
                 if flow.source is state.record:
-                    uses.setdefault(outermost(self.paths[flow.target]), []).append(k)
+                    uses.setdefault(self.paths[flow.target][:1], []).append(k)
             new = state.update and self.at[state.update]
             if new is state.record:  # as it was
                 new = None
             if new is not None:
-                uses.setdefault(outermost(self.paths[new]), [])
+                uses.setdefault(self.paths[new][:1], [])
             for n, (top, places) in enumerate(uses.items()):
                 users = [self.flows[k].target for k in places]
-                if new is not None and outermost(self.paths[new]) == top:
+                if new is not None and self.paths[new][:1] == top:
                     users.append(new)
                 record = self.copy(state) if n else state.record
                 self.place(record, users)
@@ -296,21 +294,16 @@ DECIDED = {"style": "dotted", "arrowhead": "open", "penwidth": "1.5"}
 
 def busy_lines(records) -> set:
     """The lines that made many records, some of them outside of any layer."""
-    counts = Counter(place_of(r) for r in records if r.where)
-    bare = {place_of(r) for r in records if r.where and r.scope is None}
+    counts = Counter(locate(r) for r in records if r.where)
+    bare = {locate(r) for r in records if r.where and r.scope is None}
     return {line for line, n in counts.items() if n > MANY and line in bare}
 
 
-def place_of(record) -> tuple | None:
+def locate(record) -> tuple | None:
     """File and line of a record."""
     if not record.where or isinstance(record.where, str):  # of a program read from a file
         return record.where and (record.where, 0)
     return record.where[0].co_filename, line_number(record.where)
-
-
-def outermost(path: tuple) -> Frame | None:
-    """The outermost frame of a path."""
-    return path[0] if path else None
 
 
 def split_into_components(records, states) -> list[set]:

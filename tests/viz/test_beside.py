@@ -8,7 +8,7 @@ from matplotlib import image
 
 import minipaddle as paddle
 from minipaddle import viz
-from minipaddle.viz import engine
+from minipaddle.viz import graph_engine
 from tests.viz import static_cases as cases
 
 
@@ -68,12 +68,12 @@ def test_it_shows_itself_and_saves_itself(tmp_path):
 
 
 def raise_missing():
-    raise engine.NoEngineError(engine.HELP)
+    raise graph_engine.NoEngineError(graph_engine.HELP)
 
 
 def test_without_an_engine_a_box_says_what_to_do(monkeypatch):
     both = viz.beside(*pair())
-    monkeypatch.setattr(engine, "find_program", raise_missing)
+    monkeypatch.setattr(graph_engine, "find_program", raise_missing)
     assert "pip install graphviz-pure" in both._repr_mimebundle_()["text/html"]
 
 

@@ -96,19 +96,16 @@ def inside(node, field: str) -> list:
 
 def head(node) -> tuple:
     """A node without its children: its kind, and fields such as names."""
-    plain = [
-        (k, repr(v))
-        for k, v in ast.iter_fields(node)
-        if not isinstance(v, ast.AST | list) and v is not None
-    ]
-    return type(node), *plain
+    fields = ((k, v) for k, v in ast.iter_fields(node) if not isinstance(v, ast.AST | list))
+    return type(node), *((k, repr(v)) for k, v in fields if v is not None)
 
 
 def small(node) -> bool:
     """Contexts and operators, which are no nodes to the eye."""
-    return isinstance(
-        node, ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop | ast.arguments
-    )
+    return isinstance(node, SMALL)
+
+
+SMALL = ast.expr_context | ast.operator | ast.unaryop | ast.cmpop | ast.boolop | ast.arguments
 
 
 def large(node) -> bool:

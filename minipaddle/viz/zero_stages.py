@@ -41,7 +41,9 @@ def stages(steps: dict, ranks: int) -> Picture:
     stage 0: weights 16.0 KB / 16.0 KB, gradients 16.0 KB / 16.0 KB, states 16.0 KB / 16.0 KB
       together 48.0 KB / 48.0 KB, working memory 32.0 KB
     """
-    found = {stage: (predicted(step, stage, ranks), counted(step)) for stage, step in steps.items()}
+    found = {
+        stage: (predict_bytes(step, stage, ranks), counted(step)) for stage, step in steps.items()
+    }
     size = max(1, *(sum(each.values()) for pair in found.values() for each in pair))
     unit, name = next((u, n) for u, n in UNITS if size >= u)
     bars, lines = [], describe(steps, found, ranks)
@@ -63,8 +65,8 @@ UNITS = ((2**20, "MB"), (2**10, "KB"), (1, "bytes"))
 
 def describe(steps: dict, found: dict, ranks: int) -> list[str]:
     """The bars in words."""
-    weights = sum(s.record.spec.size for s in captured(next(iter(steps.values()))).program.states
-                  if kind_of(s.storage) == "weights")  # fmt: skip
+    states = find_captured(next(iter(steps.values()))).program.states
+    weights = sum(s.record.spec.size for s in states if kind_of(s.storage) == "weights")
     lines = [f"{count(ranks, 'rank')}, {count(weights, 'weight')}: by formula / in its program"]
     for stage, (formula, program) in found.items():
         pairs = [f"{k} {bytes_text(formula[k])} / {bytes_text(program[k])}" for k in CUT_AT]
@@ -78,7 +80,7 @@ def bytes_of_stage(stage: int, ranks: int, weights=2, gradients=2, states=12) ->
     """The bytes that a rank holds, where those of the whole model are given; without, the bytes of
     a weight in mixed precision with Adam.
 
-    >>> from minipaddle.viz.stages import bytes_of_stage
+    >>> from minipaddle.viz.zero_stages import bytes_of_stage
     >>> [sum(bytes_of_stage(k, 4).values()) for k in range(4)]  # 16, 4 + 12/n, 2 + 14/n, 16/n
     [16, 7.0, 5.5, 4.0]
     """
@@ -86,10 +88,10 @@ def bytes_of_stage(stage: int, ranks: int, weights=2, gradients=2, states=12) ->
     return {kind: n / ranks if stage >= CUT_AT[kind] else n for kind, n in whole.items()}
 
 
-def predicted(step, stage: int, ranks: int) -> dict[str, float]:
+def predict_bytes(step, stage: int, ranks: int) -> dict[str, float]:
     """The bytes by formula: of the whole weights and states, and gradients like the weights."""
     whole = dict.fromkeys(CUT_AT, 0)
-    for state in captured(step).program.states:
+    for state in find_captured(step).program.states:
         whole[kind_of(state.storage)] += state.record.spec.nbytes
     return bytes_of_stage(stage, ranks, **whole | {"gradients": whole["weights"]})
 
@@ -97,7 +99,7 @@ def predicted(step, stage: int, ranks: int) -> dict[str, float]:
 def counted(step) -> dict[str, int]:
     """The bytes in the memory plan of the program that this rank runs.
 
-    >>> from minipaddle.viz.stages import counted
+    >>> from minipaddle.viz.zero_stages import counted
     >>> w = paddle.create_parameter([8], "float32")
     >>> step = paddle.jit.to_static(lambda: (w * w).sum().backward())
     >>> step()
@@ -107,7 +109,7 @@ def counted(step) -> dict[str, int]:
     found, plan = dict.fromkeys(COLOURS, 0), plan_of(step)
     for state in plan.program.states:
         found[kind_of(state.storage)] += state.record.spec.nbytes
-    for effect in captured(step).after:
+    for effect in find_captured(step).after:
         if type(effect) is Gradient:
             found["gradients"] += sum(plan.program.outputs[k].spec.nbytes for k in effect.outputs)
     found[WORK] = plan.size
@@ -122,22 +124,20 @@ def kind_of(storage) -> str:
     return "weights" if getattr(tensor, "is_parameter", False) else "states"
 
 
-def captured(step):
+def find_captured(step):
     """The captured program of a step; TypeError if there is none."""
     found = getattr(forward_of(step), "concrete_program", None)
     if found is None:
-        raise type_error(
-            f"the memory of {type(step).__name__}",
-            expected="a step that paddle.jit.to_static made and that was called",
-        )
+        expected = "a step that paddle.jit.to_static made and that was called"
+        raise type_error(f"the memory of {type(step).__name__}", expected=expected)
     return found
 
 
 def plan_of(step) -> MemoryPlan:
     """The plan of the executable, or of the program that the interpreter runs: of this rank's."""
-    cache = captured(step).executables
+    cache = find_captured(step).executables
     for made in cache.compiled.values():
         if hasattr(made, "plan"):
             return made.plan
     parts = [part for part, *_ in cache.parts.values()]
-    return optimized(parts[-1] if parts else captured(step).program).planned()
+    return optimized(parts[-1] if parts else find_captured(step).program).planned()

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import graphviz
 
-from .markup import embed, fit_page, write_notice, write_words
+from ..core.display import Display
+from ..engine.core.errors import type_error
+from .markup import embed, fit_page, join_svgs, write_notice, write_words
 
 HELP = """The graph engine is missing.
   pip install graphviz-pure resvg-py      (their wheels need nothing of the system)"""
@@ -119,11 +121,9 @@ class Drawn:
                 "text/plain": self.text or source,
             }
         except NoEngineError as error:
-            missing = write_notice(
-                "#d55e00", write_words("The graph was not drawn.\n", "strong"),
-                write_words(f"{error}\n\n"), write_words(source, "code"),
-            )  # fmt: skip
-            return {"text/html": missing, "text/plain": source}
+            words = write_words("The graph was not drawn.\n", "strong"), write_words(f"{error}\n\n")
+            page = write_notice("#d55e00", *words, write_words(source, "code"))
+            return {"text/html": page, "text/plain": source}
 
 
 class Graph(Drawn, graphviz.Digraph):
@@ -179,3 +179,40 @@ FAMILIES = {
     SANS: f"{SANS},Verdana,sans-serif",
     "Courier,monospace": f"{MONO},Menlo,Consolas,monospace",  # Graphviz knows Courier's widths
 }
+
+
+# ---- two graphs --------------------------------------------------------------------------------
+
+
+def beside(left: Graph, right: Graph) -> "Beside":
+    """Two graphs side by side: an eager tape and the program of the same function, say.
+
+    Where the page is too narrow for both, the second stands below the first.
+    Shows itself in a notebook, and `save_as` writes .svg and .png. Raises TypeError for what is no
+    graph.
+
+    >>> from minipaddle import viz
+    >>> x = paddle.to_tensor([1.0], stop_gradient=False)
+    >>> double = paddle.jit.to_static(lambda x: x * 2)
+    >>> _ = double(x)
+    >>> print(viz.beside(viz.tape(x * 2), viz.program(double)).text.splitlines()[0])
+    v1 = input : float32[1]
+    """
+    for each in (left, right):
+        if not isinstance(each, Graph):
+            expected = "two graphs, such as viz.tape and viz.program make"
+            raise type_error(f"beside was given {type(each).__name__}", expected=expected)
+    return Beside(left, right)
+
+
+class Beside(Drawn, Display):
+    """Two graphs that are shown together."""
+
+    kinds, noun = ("svg", "png"), "two graphs"
+
+    def __init__(self, left: Graph, right: Graph):
+        self.graphs = left, right
+        self.text = f"{left.text or left.source}\n\n{right.text or right.source}"
+
+    def svg(self) -> str:
+        return join_svgs(*(graph.svg() for graph in self.graphs))

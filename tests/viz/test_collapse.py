@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Record
-from minipaddle.viz.fold import LIMIT, OLDER, Fold, common
+from minipaddle.viz.collapse import LIMIT, OLDER, Collapse, common
 from minipaddle.viz.parts import Edge, Frame, Node
 
 
@@ -17,7 +17,7 @@ def nodes(n: int, *frames: Frame) -> list[Node]:
 
 
 def folded(parts, depth=None, close=None):
-    fold = Fold([p for p in parts if isinstance(p, Node)], depth, close)
+    fold = Collapse([p for p in parts if isinstance(p, Node)], depth, close)
     found = list(fold.parts(parts))
     return [p for p in found if isinstance(p, Node)], [p for p in found if isinstance(p, Edge)]
 
