@@ -90,17 +90,17 @@ class JointView(ProgramView):
         labels = {}
         for pair, sizes in sums.items():
             many = f"{len(sizes)}: " if len(sizes) > 1 else ""
-            labels[pair] = {"label": f" {many}{size_text(sum(sizes.values()))} "}
+            labels[pair] = {"label": f" {many}{bytes_text(sum(sizes.values()))} "}
         for source, target in self.crossing:
             pair = units[source], units[target]
             sizes = sums[pair].items()
-            lines = [f"{self.names[r]}: {spec_text(r)}, {size_text(n)}" for r, n in sizes]
+            lines = [f"{self.names[r]}: {spec_text(r)}, {bytes_text(n)}" for r, n in sizes]
             yield Edge(source, target, "\n".join(lines), CROSSING | labels.pop(pair, {}))
 
     def caption(self) -> str:
         sizes = {source: source.spec.nbytes for source, _ in self.crossing}
         records = f"{count(len(self.program.records), 'record')} forward"
-        residuals = f"{count(len(sizes), 'residual')} of {size_text(sum(sizes.values()))}"
+        residuals = f"{count(len(sizes), 'residual')} of {bytes_text(sum(sizes.values()))}"
         return f"{records}, {len(self.backward.records)} backward; {residuals}"
 
 
@@ -145,8 +145,3 @@ def name_gradients(captured, backward: Program, known: dict) -> dict:
     for record, name in zip(backward.outputs, names, strict=True):
         names_of[record] = f"{names_of[record]}, {name}" if record in names_of else f"∂/∂ {name}"
     return names_of
-
-
-def size_text(n) -> str:
-    """A size in bytes; where a dimension is open, as a formula."""
-    return bytes_text(n) if isinstance(n, int) else f"{n} B"

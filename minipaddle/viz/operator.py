@@ -5,6 +5,7 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 
 from ..engine.core import dtype as dt
 from ..engine.core import slots
@@ -67,39 +68,33 @@ class Derivation:
         self.settings = list(settings(op, shapes, examples))
 
     def functions(self):
-        """(heading, slot, function, (records, examples)) of the formula, then of each rule."""
+        """(heading, slot, function, how to run it) of the formula, then of each rule."""
         op = self.op
-        body = self.run(op.body, lambda specs, _, given: symbolic.formula(op, specs, given))
-        yield "formula", f"ops.{op.name}.body", op.body, body
-        places = range(2) if op.variadic else range(len(op.inputs))
-        inputs = symbolic.names(op, 2) if op.variadic else op.inputs
-        for k in places:
+        yield "formula", f"ops.{op.name}.body", op.body, partial(symbolic.formula, op)
+        for k, name in enumerate(symbolic.names(op, 2 if op.variadic else len(op.inputs))):
             rule = op.rule(k)
             slot = f"ops.{op.name}.vjp" + (f".{op.inputs[k]}" if len(op.inputs) > 1 else "")
-            result = (None, {}) if rule is None else self.run(rule.fn, self.rule_runner(k))
-            yield f"d/d{inputs[k]}", slot, rule and rule.fn, result
-
-    def rule_runner(self, k: int):
-        return lambda specs, attrs, given: symbolic.derivative(self.op, specs, attrs, given, k)
+            yield f"d/d{name}", slot, rule and rule.fn, partial(symbolic.derivative, op, k)
 
     def run(self, function, how):
         """(the result of a function, the example attributes it was run with).
 
         Its source is the answer where it can't be run on symbols.
         """
-        for specs, attrs in self.settings:
+        for specs, attrs in self.settings if function else ():
             for given in (self.names, attrs):
                 try:
                     result = how(specs, attrs, given)
                 except Exception:  # whatever a rule of the reader's own may raise
                     continue
                 return result, {} if given is self.names else attrs
-        return source_of(function), {}
+        return function and source_of(function), {}
 
     def parts(self, title: str) -> Iterator:
         """The formula and each rule in a frame, and all in words."""
         lines = [self.summarize(), *self.shape()]
-        for heading, slot, function, (result, examples) in self.functions():
+        for heading, slot, function, how in self.functions():
+            result, examples = self.run(function, how)
             mine = slot in self.yours
             settings_text = (f", {n}={symbolic.constant_text(v)}" for n, v in examples.items())
             head = f"{heading}{''.join(settings_text)}{' [yours]' * mine}"
@@ -149,28 +144,25 @@ def expression(found, frame: Frame, mark: str) -> Iterator:
         return
     seen = set()
     for k, record in enumerate(found if isinstance(found, tuple) else (found,)):
-        yield from tree(record, key_of(record, frame, (frame, k)), frame, seen, mark)
+        yield from tree(record, (frame, k), frame, seen, mark)
 
 
-def key_of(record, frame: Frame, place: tuple) -> tuple:
-    """A record is one node in a frame; a constant one at each place."""
-    return (frame, id(record)) if isinstance(record, Record) else place
-
-
-def tree(record, key: tuple, frame: Frame, seen: set, mark: str = "") -> Iterator:
-    """The node of a record, and all it is made of."""
-    if key in seen:
-        return
-    seen.add(key)
-    if not isinstance(record, Record):
+def tree(record, place: tuple, frame: Frame, seen: set, mark: str = "", above=None) -> Iterator:
+    """The node of a record, and all it is made of; a constant is one node at each place."""
+    known = isinstance(record, Record)
+    key = (frame, id(record)) if known else place
+    if key not in seen and not known:
         yield value(key, text(record), "constant", frame)
-        return
-    attrs = [f"{k}={symbolic.constant_text(v)}" for k, v in record.attrs.items()]
-    yield value(key, "\n".join([record.op.name, *attrs]), role_of_operator(record.op), frame, mark)
-    for k, part in enumerate(record.inputs[:1] if record.op.name == "index" else record.inputs):
-        inner = key_of(part, frame, (key, k))
-        yield from tree(part, inner, frame, seen)
-        yield Edge(inner, key, f"input {k}")
+    elif key not in seen:
+        seen.add(key)
+        attrs = [f"{k}={symbolic.constant_text(v)}" for k, v in record.attrs.items()]
+        label = "\n".join([record.op.name, *attrs])
+        yield value(key, label, role_of_operator(record.op), frame, mark)
+        parts = record.inputs[:1] if record.op.name == "index" else record.inputs
+        for k, part in enumerate(parts):
+            yield from tree(part, (key, k), frame, seen, above=(key, f"input {k}"))
+    if above is not None:
+        yield Edge(key, *above)
 
 
 def value(key, label: str, role: str, frame: Frame, mark: str = "") -> Node:

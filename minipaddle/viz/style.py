@@ -35,7 +35,9 @@ def count(n: int, noun: str) -> str:
 
 
 def bytes_text(n: int) -> str:
-    """`0 B`, `1.5 KB`, `3.2 MB`: a size for people, in powers of 1024."""
+    """`0 B`, `1.5 KB`, `3.2 MB`: a size for people, in powers of 1024; an open one as a formula."""
+    if not isinstance(n, int | float):
+        return f"{n} B"
     size = float(n)
     for unit in ("B", "KB", "MB"):
         if size < 1024:

@@ -38,16 +38,13 @@ class Attr:
 class NamedShape(tuple):
     """A shape that knows its name: `x.shape`."""
 
-    label = ""
+    def __new__(cls, label: str, shape):
+        named = super().__new__(cls, shape)
+        named.label = label
+        return named
 
     def __repr__(self) -> str:
         return self.label
-
-
-def name_shape(label: str, shape) -> NamedShape:
-    named = NamedShape(shape)
-    named.label = label
-    return named
 
 
 class Name:
@@ -98,7 +95,7 @@ class NamedSymbol(Var):
 
 def leaf(name: str, spec: Spec, kind: str = "input") -> NamedSymbol:
     """A symbol called `name`."""
-    shape = name_shape(f"{name}.shape", spec.shape)
+    shape = NamedShape(f"{name}.shape", spec.shape)
     return NamedSymbol(Record(Name(name, kind), [], {}, shape, spec.dtype))
 
 
@@ -174,14 +171,14 @@ def part(record, k: int, spec) -> NamedSymbol:
     return NamedSymbol(Record(Name("index", "movement"), [record, k], {}, *spec))
 
 
-def formula(op, specs, attrs):
-    """The record(s) of an operator's body on symbols."""
+def formula(op, specs, _, given):
+    """The record(s) of an operator's body on symbols, with the attributes `given`."""
     leaves = map(leaf, names(op, len(specs)), specs)
     with interpreter(Symbolic({}, strict=False)):
-        return edges(op.body(SymbolicModule(), *leaves, **attrs))
+        return edges(op.body(SymbolicModule(), *leaves, **given))
 
 
-def derivative(op, specs, attrs, given, k: int):
+def derivative(op, k: int, specs, attrs, given):
     """The record(s) of a rule: for the input in place `k`, on symbols; `given` are the attributes
     it sees, `attrs` those that shapes are computed with.
     """
@@ -248,11 +245,6 @@ def text(record) -> str:
     return ast.unparse(expression(record)).replace(" ** ", "**")
 
 
-def usual(record) -> dict:
-    """The attributes that an operator has unless it is given others."""
-    return getattr(record.op, "defaults", {})
-
-
 def expression(record) -> ast.expr:
     """A record as Python's syntax; constants are names whose text is the constant's."""
     if not isinstance(record, Record):
@@ -265,7 +257,7 @@ def expression(record) -> ast.expr:
     inputs = [expression(x) for x in record.inputs]
     if name in PREFIX and len(inputs) == 1:
         return ast.UnaryOp(PREFIX[name](), inputs[0])
-    if name in INFIX and len(inputs) == 2 and attrs in ({}, usual(record)):
+    if name in INFIX and len(inputs) == 2 and attrs in ({}, getattr(record.op, "defaults", {})):
         (left, right), sign = inputs, INFIX[name]()
         compares = isinstance(sign, ast.cmpop)
         return ast.Compare(left, [sign], [right]) if compares else ast.BinOp(left, sign, right)
@@ -280,15 +272,11 @@ def expression(record) -> ast.expr:
 def constant_text(value) -> str:
     """A constant: numbers short, dtypes by name, named shapes by name."""
     if isinstance(value, float):
-        return f"{value:.6g}" if value != int_or_none(value) else f"{value:.1f}"
+        return f"{value:.1f}" if abs(value) < 1e6 and value == int(value) else f"{value:.6g}"
     if isinstance(value, list | tuple) and not isinstance(value, NamedShape):
         inner = ", ".join(text(edge(v)) for v in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' * (len(value) == 1)})"
     return str(value)
-
-
-def int_or_none(value: float):
-    return int(value) if abs(value) < 1e6 else None
 
 
 def index_text(index) -> str:

@@ -42,13 +42,8 @@ def test_text_in_nodes_has_the_contrast_wcag_asks_of_text(role):
 @pytest.mark.parametrize("page", [WHITE, DARK])
 def test_what_stands_on_the_page_is_legible_on_both(page):
     assert contrast(style.GREY, page) >= 4.3  # near the most that any one colour reaches on both
-    for colour in (
-        style.YOURS,
-        norms.LOW,
-        norms.MIDDLE,
-        norms.HIGH,
-        norms.RED,
-    ):
+    lines = style.YOURS, norms.LOW, norms.MIDDLE, norms.HIGH, norms.RED
+    for colour in lines:
         assert contrast(colour, page) >= 3  # what WCAG asks of lines
     for step in range(41):
         assert contrast(norms.colour(10 ** (step / 4 - 6.5)), page) >= 3
