@@ -182,10 +182,9 @@ class FirstStep(TableDisplay):
         return [FirstStepStage(name, None, seconds) for name, seconds in rows]
 
     def table(self):
-        return make_table(
-            f"first step: {self.total * 1e3:.0f} ms", ("stage", "ms", "%", ""),
-            (stage.cells(self.total) for stage in self.stages), words=("",),
-        )  # fmt: skip
+        rows = (stage.cells(self.total) for stage in self.stages)
+        title = f"first step: {self.total * 1e3:.0f} ms"
+        return make_table(title, ("stage", "ms", "%", ""), rows, words=("",))
 
 
 def note_on(name: str, executable) -> str:
@@ -204,10 +203,8 @@ def note_on(name: str, executable) -> str:
 def list_files(source) -> list[FirstStepStage]:
     """The files of a program that was compiled in parts, with the names of their kernels."""
     made = [part for part in source.parts if part.seconds is not None or part.cached]
-    return [
-        FirstStepStage("from the cache" if p.cached else "file", None, p.seconds, name_kernels(p))
-        for p in made
-    ]
+    names = {True: "from the cache", False: "file"}
+    return [FirstStepStage(names[p.cached], None, p.seconds, name_kernels(p)) for p in made]
 
 
 def name_kernels(part) -> str:

@@ -156,13 +156,11 @@ class FitCurves(Callback):
 
 def numbers(logs: dict) -> dict[str, float]:
     """The numbers among reports; `fit` gives losses as lists, of which a single one counts."""
-    found = {}
-    for name, value in logs.items():
-        if isinstance(value, list | tuple) and len(value) == 1:
-            (value,) = value
-        if name not in ("step", "batch_size") and isinstance(value, int | float):
-            found[name] = value
-    return found
+    single = {
+        k: v[0] if isinstance(v, list | tuple) and len(v) == 1 else v for k, v in logs.items()
+    }
+    kept = single.keys() - {"step", "batch_size"}
+    return {k: v for k, v in single.items() if k in kept and isinstance(v, int | float)}
 
 
 def sparkline(values, width: int = 24) -> str:

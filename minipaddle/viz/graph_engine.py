@@ -58,19 +58,14 @@ def paint(svg: str) -> bytes:
         import resvg_py
     except ImportError as error:
         raise NoEngineError(HELP) from error
-    return resvg_py.svg_to_bytes(
-        svg_string=svg,
-        dpi=96,
-        skip_system_fonts=True,
-        font_files=[str(find_fonts() / f"DejaVuSans{face}.ttf") for face in FACES],
-        sans_serif_family=SANS,
-        serif_family=SANS,
-        monospace_family=MONO,
-    )
+    fonts = [str(find_fonts() / f"DejaVuSans{face}.ttf") for face in FACES]
+    look = {"dpi": 96, "skip_system_fonts": True, "font_files": fonts}
+    return resvg_py.svg_to_bytes(svg_string=svg, **look, **FAMILY)
 
 
 SANS, MONO = "DejaVu Sans", "DejaVu Sans Mono"
 FACES = "", "-Bold", "-Oblique", "Mono"
+FAMILY = {"sans_serif_family": SANS, "serif_family": SANS, "monospace_family": MONO}
 
 
 def find_fonts() -> Path:

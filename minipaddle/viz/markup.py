@@ -76,9 +76,8 @@ class CellTable(NamedTuple):
         head = tag("thead", tag("tr", *(tag("th", escape(x)) for x in self.head)))
         body = tag("tbody", *(tag("tr", *map(page_cell, row)) for row in self.rows))
         caption = tag("caption", escape(self.caption)) if self.caption else ""
-        return tag(
-            "table", caption, head if self.head else "", body, style=css(border_collapse="collapse")
-        )
+        parts = caption, head if self.head else "", body
+        return tag("table", *parts, style="border-collapse:collapse")
 
 
 def label_cell(cell: TableCell) -> str:

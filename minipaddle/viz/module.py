@@ -110,9 +110,8 @@ class LayerTree(NamedTuple):
                 yield Edge(layer, (layer, "more"))
                 break
             else:
-                yield from self.list_below(
-                    f"{name} ({type(child).__name__})", child, level + 1, seen
-                )
+                label = f"{name} ({type(child).__name__})"
+                yield from self.list_below(label, child, level + 1, seen)
                 yield Edge(layer, child, attrs=self.notes.edge(child))
 
     def table(self, label: str, layer, level: int, closed: bool) -> Node:

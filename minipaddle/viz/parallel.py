@@ -40,10 +40,8 @@ def buckets(target) -> Picture:
     program = program_of(last_executable(target))  # as it runs
     trips = journeys(program)
     colours = [COLOURS[k % len(COLOURS)] for k in range(len(trips))]
-    bars = [
-        Bar(t, 0, 1.0, 0.9, REST if k is None else colours[k])
-        for t, k in enumerate(owners(program, trips))
-    ]
+    owner = enumerate(owners(program, trips))
+    bars = [Bar(t, 0, 1.0, 0.9, REST if k is None else colours[k]) for t, k in owner]
     for k, (start, finish, record) in enumerate(trips):
         label = f"bucket {k}, {bytes_text(sum(r.spec.nbytes for r in record.inputs))}  "
         place = start, 1.05 + 0.5 * k, finish - start, 0.4

@@ -57,9 +57,8 @@ class Passes(Display):
         cells = []
         for name, values, seconds in rows:
             shares = ((n or 0) / top for n, top in zip(values, most, strict=True))
-            bars = [
-                TableCell(x, BAR, align="right", share=n) for x, n in zip(values.texts(), shares)
-            ]
+            pairs = zip(values.texts(), shares)
+            bars = [TableCell(text, BAR, align="right", share=share) for text, share in pairs]
             time = "" if seconds is None else f"{seconds * 1e3:.1f}"
             cells.append([TableCell(name), *bars, TableCell(time, align="right")])
         same = [s.name for s in self.done.snapshots if not s.changed]

@@ -106,10 +106,8 @@ def moves_of(part: Program, view, placements) -> Iterator:
         drawn.notes[record] = f"\n{where}"
         lines.append(f"  {record.op.name} {where}: {record.spec}")
         total += n
-    head = (
-        f"{part.name} on a mesh {[*view.shape]}: {count(len(part.records), 'record')}, "
-        f"{count(len(lines), 'collective')}, {bytes_text(total)} for each rank"
-    )
+    head = f"{part.name} on a mesh {[*view.shape]}: {count(len(part.records), 'record')}, "
+    head += f"{count(len(lines), 'collective')}, {bytes_text(total)} for each rank"
     *others, legend = drawn.parts()
     yield from others
     yield Legend(legend.caption, legend.cells, "\n".join([head, *lines]))
@@ -226,10 +224,8 @@ class ProgramView:
         elif self.enters(record):
             text = f"{name} : {spec}"
         else:
-            inputs = [
-                repr(e.attrs["value"]) if e.op is NUMBER else self.names.get(e, "·")
-                for e in record.inputs
-            ]
+            numbers = {e: repr(e.attrs["value"]) for e in record.inputs if e.op is NUMBER}
+            inputs = [numbers.get(e) or self.names.get(e, "·") for e in record.inputs]
             attrs = record.attrs.items()
             inputs += [f"{k}={short(v)}" for k, v in attrs if not isinstance(v, Program)]
             text = f"{name} = {record.op.name}({', '.join(inputs)}) : {spec}"

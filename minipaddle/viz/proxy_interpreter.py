@@ -17,7 +17,6 @@ class ProxyInterpreter(Interpreter):
     def __init__(self, below: Interpreter):
         self.below = self.hands_on_to = below
 
-    recording, apply, read, full, constant, draw, held = map(
-        forward, ("recording", "apply", "read", "full", "constant", "draw", "held")
-    )
+    recording, apply, read, full = map(forward, ("recording", "apply", "read", "full"))
+    constant, draw, held = map(forward, ("constant", "draw", "held"))
     passing, after_backward, policy = map(forward, ("passing", "after_backward", "policy"))

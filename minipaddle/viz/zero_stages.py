@@ -41,9 +41,7 @@ def stages(steps: dict, ranks: int) -> Picture:
     stage 0: weights 16.0 KB / 16.0 KB, gradients 16.0 KB / 16.0 KB, states 16.0 KB / 16.0 KB
       together 48.0 KB / 48.0 KB, working memory 32.0 KB
     """
-    found = {
-        stage: (predict_bytes(step, stage, ranks), counted(step)) for stage, step in steps.items()
-    }
+    found = {k: (predict_bytes(s, k, ranks), counted(s)) for k, s in steps.items()}
     size = max(1, *(sum(each.values()) for pair in found.values() for each in pair))
     unit, name = next((u, n) for u, n in UNITS if size >= u)
     bars, lines = [], describe(steps, found, ranks)

@@ -40,10 +40,8 @@ def plan_map(found: Planned, title: str = "") -> Picture:
         bars.append(Bar.in_row(*place, colour, label(ratio, nbytes), "middle", ink, **look))
     axes = {"xticks": range(len(models)), "xticklabels": models, "xlabel": "model"}
     panel = Panel(bars, title or f"{found.best.layout}", pipes, axes=axes | {"ylabel": "pipe"})
-    text, size = (
-        "\n".join(lines(cells, pipes, models)),
-        (1.2 + 1.1 * len(models), 1 + 0.42 * len(pipes)),
-    )
+    text = "\n".join(lines(cells, pipes, models))
+    size = 1.2 + 1.1 * len(models), 1.0 + 0.42 * len(pipes)
     return chart(size, [panel], text)
 
 

@@ -61,9 +61,8 @@ def search_plan(options):
     with LazyGuard():
         model = build(load(file, name), name)
     if not isinstance(model, Layer):
-        raise CommandError(
-            f"{name} is a {type(model).__name__}; expected a layer, or what builds one"
-        )
+        kind = type(model).__name__
+        raise CommandError(f"{name} is a {kind}; expected a layer, or what builds one")
     sample = read_spec(options.sample)
     limits = Limits(model=options.model, sep=options.sep)
     return plan(model, sample, *cluster_named(options.cluster), options.batch, limits=limits)
