@@ -109,7 +109,7 @@ def write_code(text: str, language: str = "python", head: str = "") -> str:
     import pygments
     from pygments import formatters, lexers
 
-    above = write_fact("", write_words(head, color=GREY, font_size="90%")) if head else ""
+    above = tag("div", escape(head), style=css(color=GREY, font_size="90%")) if head else ""
     formatter = formatters.HtmlFormatter(noclasses=True, nobackground=True, style=code_style())
     return above + pygments.highlight(text, lexers.get_lexer_by_name(language), formatter)
 

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
-import graphviz
-
 from .graph_engine import Graph
 from .markup import CellTable, TableCell, tag
-from .style import GREY, LOOKS, YOURS
+from .style import GREY, LOOKS, YOURS, cluster, graph, literal, node
 
 
 @dataclass(eq=False)  # each call of a layer is a frame of its own
@@ -39,11 +37,8 @@ FRAMES = {
 """How each kind of frame is drawn; closed, it is a node of the role of that name."""
 
 
-FONT = "DejaVu Sans"
 COLUMNS = 4
 """The number of cells in a row of the legend."""
-ROOMY = ("parallelogram", "invtrapezium", "hexagon")
-"""Shapes that leave room around their text by themselves."""
 MARKS = {
     "yours": {"color": YOURS, "penwidth": "3"},
     "reference": dict(zip(("fillcolor", "fontcolor"), LOOKS["reference"][1:3])),
@@ -108,12 +103,7 @@ def draw(parts: Iterable, title: str = "", **page) -> Graph:
     """Write parts as a graph; `page` are Graphviz's attributes of the whole."""
     parts = list(parts)
     nodes = [p for p in parts if isinstance(p, Node)]
-    g, line = Graph(), {"fontname": FONT, "color": GREY}
-    look = {"bgcolor": "transparent", "ranksep": "0.3", "nodesep": "0.2", "fontname": FONT}
-    look |= {"fontsize": "11", "fontcolor": GREY, "tooltip": literal(title) or " "}
-    g.attr("graph", **look | page)
-    g.attr("node", fontsize="10", style="filled", height="0.3", margin="0.08,0.04", **line)
-    g.attr("edge", fontsize="9", fontcolor=GREY, arrowsize="0.6", **line)
+    g = graph(title, **page)
     names = defaultdict(lambda: f"n{len(names)}")
     write_nodes(g, nest(nodes), names)
     for edge in (p for p in parts if isinstance(p, Edge)):
@@ -123,11 +113,6 @@ def draw(parts: Iterable, title: str = "", **page) -> Graph:
     write_legend(g, set().union(*map(roles_of, nodes)), legend_of(parts) or Legend(), title)
     g.text = write_text(parts)
     return g
-
-
-def literal(text: str) -> str:
-    """A text that Graphviz draws as it is: no escapes, no entities, no HTML."""
-    return graphviz.escape(text.replace("&", "&amp;"))
 
 
 def nest(nodes) -> dict:
@@ -147,39 +132,23 @@ def write_nodes(g, tree: dict, names: dict) -> None:
         if isinstance(inside, Node):
             write_node(g, inside, names)
             continue
-        words = {"label": literal(key.label), "tooltip": literal(key.tip)}
-        look = {"style": "rounded", "color": GREY, "margin": "6", "labeljust": "l"}
-        look |= FRAMES[key.kind]  # labeljust: lines come in at the middle
-        with g.subgraph(name=f"cluster_{names[key]}", graph_attr=words | look) as frame:
+        with cluster(g, names[key], key.label, key.tip, **FRAMES[key.kind]) as frame:
             write_nodes(frame, inside, names)
 
 
 def write_node(g, each: Node, names: dict) -> None:
     """Write a node, and the dots beside it."""
-    name, tip, look = names[each.key], each.tip, {"shape": "plain"}
+    name, attrs = names[each.key], {**each.attrs, **MARKS.get(each.mark, {})}
     if isinstance(each.label, CellTable):
         text = f"<{each.label.write_label()}>"
+        g.node(name, text, shape="plain", tooltip=literal(each.tip), **attrs)
     else:
-        label, look = mark_label(each.label) if each.mark == "yours" else each.label, look_of(each)
-        text, tip = literal(label), tip or label
-        if each.left or each.role == "code":
-            text = text.replace("\n", r"\l") + r"\l"
-    g.node(name, text, tooltip=literal(tip), **look | each.attrs | MARKS.get(each.mark, {}))
+        label = mark_label(each.label) if each.mark == "yours" else each.label
+        node(g, name, label, each.role, each.tip, each.left, **attrs)
     for k, what, value in each.dots:
         dot, tip = f"{name}_{k}", literal(f"{what}: {value} (needs no gradient)")
         g.node(dot, "", shape="point", width="0.08", fillcolor=GREY, tooltip=tip)
         g.edge(dot, name, arrowsize="0.4", tooltip=what)
-
-
-def look_of(each: Node) -> dict:
-    """The attributes of a node that plays a role."""
-    role = LOOKS[each.role]
-    look = {"shape": role.shape, "fillcolor": role.fill, "fontcolor": role.ink}
-    if role.shape in ROOMY:
-        look["margin"] = "0,0"
-    if role.shape == "doublecircle":  # room for text: an ellipse with two rims
-        look |= {"shape": "ellipse", "peripheries": "2"}
-    return look
 
 
 def mark_label(label: str) -> str:
