@@ -115,9 +115,9 @@ def residuals_of(late, program: Program, wanted) -> list:
 @slot("ir.has_effect")
 def has_effect(record) -> bool:
     """Whether a record, or one in its regions, has a side effect."""
-    return record.op.effect or any(
-        has_effect(r) for region in regions(record).values() for r in region.records
-    )
+    if record.op.effect or record.op.kind != "control":
+        return record.op.effect
+    return any(has_effect(r) for region in regions(record).values() for r in region.records)
 
 
 def pruned(program: Program) -> Program:

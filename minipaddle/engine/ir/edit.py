@@ -23,12 +23,12 @@ def with_inputs(record: Record, inputs: list[Record], attrs: dict | None = None)
     attrs = {k: v for k, v in attrs.items() if record.attrs[k] is not v} if attrs else {}
     if not attrs and all(map(is_, inputs, record.inputs)):
         return record
-    return record.copy(inputs, record.attrs | attrs)
+    return record.copy(inputs, record.attrs | attrs if attrs else None)
 
 
 def substitute(record: Record, new: dict, attrs: dict | None = None) -> Record:
     """The record applied to its inputs as `new` replaces them; the result is added to `new`."""
-    found = with_inputs(record, [new.get(x, x) for x in record.inputs], attrs)
+    found = with_inputs(record, [*map(new.get, record.inputs, record.inputs)], attrs)
     if found is not record:
         new[record] = found
     return found
@@ -44,7 +44,7 @@ def map_records(program: Program, each: Callable, new: dict | None = None) -> Pr
     """The program, each record as `each(record, inputs)` makes it of its new inputs."""
     new, records = new or {}, []
     for record in program.records:
-        found = each(record, [new.get(x, x) for x in record.inputs])
+        found = each(record, [*map(new.get, record.inputs, record.inputs)])
         if found is not record:
             new[record] = found
         records.append(found)
@@ -97,7 +97,7 @@ def count_uses(program: Program) -> Counter:
     found = Counter(program.results)
     for record in everywhere(program):
         found.update(record.inputs)
-        for region in regions(record).values():
+        for region in regions(record).values() if record.op.kind == "control" else ():
             found.update(region.results)
     return found
 

@@ -16,7 +16,7 @@ from ..core.record import Record
 from ..eager.device import NUMPY, QUIET
 from ..ir.cut import has_effect
 from ..ir.edit import map_regions, substitute, with_records
-from ..ir.program import INPUT, ITEM, NUMBER, Program, State, regions
+from ..ir.program import INPUT, ITEM, NUMBER, Program, State
 from ..ops.creation import assign, full
 from ..ops.movement import broadcast_to, reshape
 from .registry import program_pass
@@ -68,11 +68,11 @@ class Folder:
 
     def knows(self, record: Record) -> bool:
         """Whether a value can be computed now."""
-        computed = record.dtype is not None and record.op is not ITEM and not regions(record)
+        if record.dtype is None or record.op is ITEM or record.op.kind == "control":
+            return False
         return (
-            computed
+            all(r in self.sources or r.op is NUMBER for r in record.inputs)
             and all(isinstance(n, int) for n in record.shape)
-            and all(r.op is NUMBER or r in self.sources for r in record.inputs)
             and not has_effect(record)
         )
 

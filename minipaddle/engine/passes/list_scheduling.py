@@ -193,5 +193,7 @@ def schedule(
         return program  # nothing lies between two records
     work = Work(program, workspace, inplace)
     other = replace(program, records=[program.records[k] for k in order(work)])
+    if other.records == program.records:
+        return program
     how = workspace, inplace
     return other if live(other, *how) < live(program, *how) else program

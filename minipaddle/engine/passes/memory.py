@@ -9,6 +9,7 @@ straight into its buffer. The others are copied there, before the first or after
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from ..core.record import Record
 from ..core.slots import slot
@@ -109,7 +110,7 @@ class Planner:
     ):
         self.program, self.inputs, self.states, self.shares = program, inputs, states, shares
         self.outputs = program.outputs if outputs is None else outputs
-        self.workspace, self.kernels = workspace, inplace
+        self.workspace, self.kernels = workspace, cache(inplace)
         self.root = roots(program)
         self.lives = lifetimes(program, self.root)
         self.reads = last_reads(program, self.root)

@@ -45,7 +45,7 @@ class Node:
 @slot("nest.stage_of")
 def stage_of(kind: str, args) -> int:
     """The number of reductions of the row that must be finished before a value is known."""
-    return max((a.stage for a in args), default=0) + (kind == "reduce")
+    return max([0, *[a.stage for a in args]]) + (kind == "reduce")
 
 
 def reached(roots, within: Callable[[Node], bool] = lambda node: True) -> dict[Node, None]:
@@ -272,7 +272,7 @@ class Nest:
 
     def elementwise(self, record, i, guard) -> Node:
         self.check_one_index(record, i)
-        args = tuple(self.at(x, fit(i, x), guard) for x in record.inputs)
+        args = tuple([self.at(x, fit(i, x), guard) for x in record.inputs])
         node = Node("apply", record, args, None, record.dtype)
         self.check_computed_once(record, node)
         return node

@@ -18,8 +18,8 @@ from ..eager.device import current_place
 from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import Tracer, tracing
 from ..ir.builder import Builder
-from ..ir.edit import count_uses, with_inputs, with_results
-from ..ir.program import ITEM, NUMBER, Program, regions
+from ..ir.edit import count_uses, map_regions, with_inputs, with_results
+from ..ir.program import ITEM, NUMBER, Program
 
 Rules = dict[Op, Callable]
 """For an operator what to write instead: `rule(record, *inputs)` returns a tensor, a tuple of them
@@ -47,7 +47,7 @@ class Rewriter(Builder):
 
     def run(self) -> Program:
         """The new program; the old one itself if nothing is to be written instead."""
-        if not any(r.op in self.rules or regions(r) for r in self.old.records):
+        if not any(r.op in self.rules or r.op.kind == "control" for r in self.old.records):
             return self.old
         self.program.inputs, self.program.guards = self.old.inputs, list(self.old.guards)
         with tracing(Tracer(builder=self)), Recording(False):
@@ -57,7 +57,7 @@ class Rewriter(Builder):
 
     def write(self, record: Record) -> None:
         """The replacement of a record, or the record itself."""
-        inputs = [self.now.get(r, r) for r in record.inputs]
+        inputs = [*map(self.now.get, record.inputs, record.inputs)]
         if record.op is ITEM and isinstance(inputs[0], tuple):
             self.put(record, inputs[0][record.attrs["k"]])
             return
@@ -68,7 +68,7 @@ class Rewriter(Builder):
             if instead is not None:
                 self.put(record, self.checked(record, instead))
                 return
-        inside = {k: rewritten(v, self.rules) for k, v in regions(record).items()}
+        inside = map_regions(record, lambda region: rewritten(region, self.rules))
         new = with_inputs(record, inputs, inside)
         self.program.records.append(new)
         if new is not record:
