@@ -9,11 +9,12 @@ from ..engine.distributed.reducer import Reducer
 from ..engine.eager.backward import AVERAGING
 from ..nn import Layer
 from .communication import broadcast
+from .layout import Wrapper
 from .objects import all_gather_object
 from .ranks import group_of
 
 
-class DataParallel(Layer):
+class DataParallel(Wrapper):
     """`layers`, whose gradients every backward averages over the ranks: all copies stay the same.
 
     All ranks begin with the weights of rank 0. Each computes the mean loss of its own batch; if
@@ -35,9 +36,8 @@ class DataParallel(Layer):
         self, layers, strategy=None, comm_buffer_size=25, last_comm_buffer_size=1,
         find_unused_parameters=False, group=None,
     ):  # fmt: skip
-        super().__init__(layers.full_name() + "_data_parallel")
-        self._layers, self.group = layers, group_of(group)
-        self.find_unused_parameters = find_unused_parameters
+        super().__init__(layers, "data_parallel")
+        self.group, self.find_unused_parameters = group_of(group), find_unused_parameters
         trained = [p for p in layers.parameters() if p.trainable]
         if not trained:
             raise value_error("DataParallel of a model without a parameter to train")
@@ -48,9 +48,6 @@ class DataParallel(Layer):
             self.reducer = Reducer(trained, self.group, *sizes, find_unused_parameters)
             for p in trained:  # how a program that is traced averages: see `Tensor.receive`
                 p.averaged = {"group": self.group.id, "megabytes": comm_buffer_size}
-
-    def forward(self, *inputs, **kwargs):
-        return self._layers(*inputs, **kwargs)
 
     @contextmanager
     def no_sync(self):
@@ -69,17 +66,9 @@ class DataParallel(Layer):
 
     def apply_collective_grads(self) -> None:
         """Average the gradients that are there now."""
-        average_gradients(self._layers.parameters(), self.group)
-
-    def state_dict(self, *args, **kwargs):
-        """That of the model inside, so that it can be loaded without this one."""
-        return self._layers.state_dict(*args, **kwargs)
-
-    def set_state_dict(self, state_dict, use_structured_name=True):
-        """That of the model inside."""
-        return self._layers.set_state_dict(state_dict, use_structured_name)
-
-    set_dict = load_dict = set_state_dict
+        for p in self._layers.parameters():
+            if p.grad is not None and self.group.size > 1:
+                self.group.all_reduce(p.grad.array, "avg")
 
 
 def same_everywhere(layers: Layer, group) -> None:
@@ -100,11 +89,3 @@ def same_everywhere(layers: Layer, group) -> None:
             raise ValueError("\n".join(["DataParallel of models that differ", *lines]))
     for x in [*layers.parameters(), *layers.buffers()]:
         broadcast(x, group.ranks[0], group)
-
-
-def average_gradients(parameters, group=None) -> None:
-    """Replace the gradient of each parameter by its average over the ranks."""
-    group = group_of(group)
-    for p in parameters:
-        if p.grad is not None and group.size > 1:
-            group.all_reduce(p.grad.array, "avg")

@@ -7,11 +7,11 @@ from fnmatch import fnmatchcase
 from ..core.prelude import value_error
 from ..engine.core.errors import not_supported
 from ..engine.sharding.placements import ProcessMesh
-from .along import put_on_mesh
 from .auto_parallel.in_stages import same_along_stages, stage_mesh
 from .auto_parallel.loaders import shard_dataloader
 from .auto_parallel.stages import shard_along
 from .fleet.topology import get_hybrid_communicate_group
+from .layout import put_on_mesh
 from .pipeline.splitting import Split, read_split_spec
 from .plans import Plan
 from .ranks import known
@@ -68,7 +68,7 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
     for pattern, given in plans.items():
         follow(pattern, given if isinstance(given, (list, tuple)) else [given], layers, mesh)
     if mesh.size > 1:
-        put_on_mesh(model, mesh)
+        put_on_mesh(model.parameters(), mesh)
     return model, optimizer and shard_along(optimizer, level, "dp", mesh)
 
 

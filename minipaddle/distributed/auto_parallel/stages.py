@@ -22,8 +22,9 @@ from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Placements, ProcessMesh, Shard, piece_of
 from ...optimizer import Optimizer
-from ..along import cut_parameter
+from ..checkpoint.boxes import box_of, within
 from ..dist_tensor import reshard, shard_tensor
+from ..layout import put_on_mesh
 from ..same import require_same
 from .mesh import get_mesh, require_mesh
 
@@ -176,11 +177,7 @@ class Staged(PlacedStates):
 def piece_within(array: ShardedArray, placements: Placements) -> ShardedArray:
     """The array with each rank's piece cut further, which moves nothing."""
     view = array.view
-    new, own = (
-        piece_of(array.shape, each, view.shape, view.place)
-        for each in (placements, array.placements)
-    )
-    index = tuple(slice(a - b, a - b + n) for (a, n), (b, _) in zip(new, own))
+    index = within(piece_of(array.shape, placements, view.shape, view.place), box_of(array))
     return ShardedArray(array.local[(*index, ...)].copy(), array.shape, placements, view)
 
 
@@ -250,9 +247,7 @@ def shard_along(optimizer, stage: int, axis: str, mesh: ProcessMesh):
     no mesh yet lie there, as the mesh's first rank has them.
     """
     if stage:
-        for p in optimizer._parameter_list:
-            if not p.is_dist():
-                cut_parameter(p, mesh, {})
+        put_on_mesh(optimizer._parameter_list, mesh)
         shard_optimizer(optimizer, STAGES[stage](axis, mesh))
     return optimizer
 

@@ -8,11 +8,11 @@ from itertools import accumulate
 from ...core.prelude import not_supported, value_error
 from ...engine.sharding.placements import ProcessMesh
 from ...tensor.creation import zeros
-from ..along import cut_parameter
 from ..auto_parallel.dist_model import DistModel
 from ..auto_parallel.in_stages import stage_mesh
 from ..auto_parallel.strategy import Strategy
 from ..fleet.recompute import recompute
+from ..layout import cut_parameter
 from ..parallelize import parallelize
 from ..pipeline.splitting import SplitPoint, trace_forward
 from ..ranks import known

@@ -16,13 +16,13 @@ from ...engine.sharding.placements import ProcessMesh, Shard
 from ...io import save
 from ...nn import Layer
 from ...optimizer import Optimizer
-from ..along import cut_parameter
 from ..auto_parallel.api import dtensor_from_local, dtensor_to_local
 from ..auto_parallel.layers import shard_layer
 from ..auto_parallel.stages import STAGES, shard_optimizer
 from ..communication import barrier, broadcast
 from ..dist_tensor import unshard_dtensor, view_of
 from ..fleet import topology
+from ..layout import Wrapper, put_on_mesh
 from ..parallel import get_group, get_rank
 from ..ranks import group_of
 from ..same import parameters_of, require_same
@@ -31,7 +31,7 @@ LEVELS = {"os": 1, "os_g": 2, "p_g_os": 3}
 """Paddle's names of the stages: states of the optimizer, gradients, parameters."""
 
 
-class GroupSharded(Layer):
+class GroupSharded(Wrapper):
     """A model whose parameters lie on a mesh, for inputs that are rows of each rank's own.
 
     Tensors of a rank are its rows of the batch, as many in each rank (the last ones may have
@@ -41,8 +41,8 @@ class GroupSharded(Layer):
     """
 
     def __init__(self, layers: Layer, mesh: ProcessMesh):
-        super().__init__(layers.full_name() + "_group_sharded")
-        self._layers, self.mesh = layers, mesh
+        super().__init__(layers, "group_sharded")
+        self.mesh = mesh
         self.rows = [Shard(0)] * mesh.ndim
 
     def forward(self, *inputs, **kwargs):
@@ -67,16 +67,6 @@ class GroupSharded(Layer):
         if not isinstance(y, Tensor) or not y.ndim or not y.is_dist():
             return y
         return Averaged.apply(dtensor_to_local(y, self.mesh, self.rows), self.mesh.size)
-
-    def state_dict(self, *args, **kwargs):
-        """That of the model inside, so that it can be loaded without this one."""
-        return self._layers.state_dict(*args, **kwargs)
-
-    def set_state_dict(self, state_dict, use_structured_name=True):
-        """That of the model inside."""
-        return self._layers.set_state_dict(state_dict, use_structured_name)
-
-    set_dict = load_dict = set_state_dict
 
 
 class Averaged(PyLayer):
@@ -156,8 +146,7 @@ def group_sharded_parallel(
     settings = level, f"sync_buffers={sync_buffers}", f"exclude_layer of parameters {excluded}"
     facts = {"level and options": [*settings]} | parameters_of(model)
     require_same("group_sharded_parallel", mesh, facts)
-    for p in model.parameters():
-        cut_parameter(p, mesh, {})
+    put_on_mesh(model.parameters(), mesh)
     for x in model.buffers() if sync_buffers and mesh.size > 1 else ():
         broadcast(x, src=mesh.process_ids[0])
     shard_layer(model, mesh)

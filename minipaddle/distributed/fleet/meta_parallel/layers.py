@@ -17,7 +17,7 @@ from ....engine.sharding.placements import Replicate
 from ....nn import Embedding, Layer, Linear
 from ....nn import functional as F
 from ....nn.layer.tree import path_of
-from ...along import cut_parameter, move_on_axis, require_pieces
+from ...layout import cut_parameter, move_on_axis, require_pieces
 from ...ranks import known
 from ..topology import get_hybrid_communicate_group
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from ....core.prelude import Tensor, not_supported, type_error, value_error
-from ....nn import Layer
-from ...along import put_on_mesh
 from ...dist_tensor import view_of
+from ...layout import Wrapper, put_on_mesh
 from ...pipeline.parts import Part
 from ...pipeline.training import Pipeline, add_gradients
 from ...simulator.timeline import Timeline
 from .pipeline_layer import PipelineLayer
 
 
-class PipelineParallel(Layer):
+class PipelineParallel(Wrapper):
     """`layers`, a `PipelineLayer`, trained in stages: each rank has some of the layers.
 
     A batch is cut into `accumulate_steps` micro-batches of `micro_batch_size`, which flow through
@@ -48,10 +47,10 @@ class PipelineParallel(Layer):
                 "a PipelineLayer",
                 hint="fleet.meta_parallel.PipelineLayer(layers, loss_fn=…)",
             )
-        super().__init__(layers.full_name() + "_pipeline_parallel")
-        self._layers, view = layers, None
+        super().__init__(layers, "pipeline_parallel")
+        view = None
         if hcg.mesh.size > 1:
-            put_on_mesh(layers, hcg.mesh)
+            put_on_mesh(layers.parameters(), hcg.mesh)
             view = view_of(hcg.mesh)
         size, group = strategy.pipeline_configs["micro_batch_size"], hcg.get_pipe_parallel_group()
         self.pipeline = Pipeline(layers.schedule, size, group, view, len(layers.descs))
@@ -122,19 +121,3 @@ class PipelineParallel(Layer):
     def timeline(self) -> Timeline:
         """When each stage did its jobs of the last batch: a picture by `viz.pipeline`."""
         return self.pipeline.timeline()
-
-    # ---- the model inside --------------------------------------------------------------------
-
-    def forward(self, *inputs, **kwargs):
-        """What the model does, where one stage has all layers; ValueError in a part of them."""
-        return self._layers(*inputs, **kwargs)
-
-    def state_dict(self, *args, **kwargs):
-        """That of this stage's layers, so that it can be loaded without this one."""
-        return self._layers.state_dict(*args, **kwargs)
-
-    def set_state_dict(self, state_dict, use_structured_name=True):
-        """That of this stage's layers."""
-        return self._layers.set_state_dict(state_dict, use_structured_name)
-
-    set_dict = load_dict = set_state_dict

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ....core.prelude import Tensor, type_error
 from ....nn import Layer
-from ...along import put_on_mesh, require_pieces
+from ...layout import Wrapper, put_on_mesh, require_pieces
 from ..topology import HybridCommunicateGroup
 
 
-class TensorParallel(Layer):
+class TensorParallel(Wrapper):
     """`layers` on the mesh of `hcg`: parameters that are in no pieces lie whole in each rank, as
     rank 0 has them.
 
@@ -35,23 +35,13 @@ class TensorParallel(Layer):
             raise type_error(
                 f"TensorParallel with {min(unknown)}", expected="layers, hcg, strategy"
             )
-        super().__init__(layers.full_name() + "_tensor_parallel")
-        self._layers, self.mesh = layers, hcg.mesh
-        put_on_mesh(layers, hcg.mesh)
+        super().__init__(layers, "tensor_parallel")
+        self.mesh = hcg.mesh
+        put_on_mesh(layers.parameters(), hcg.mesh)
 
     def forward(self, *inputs, **kwargs):
         if self.mesh.dim_names != ["mp"]:
             for x in (*inputs, *kwargs.values()):
                 if isinstance(x, Tensor):
                     require_pieces(x, type(self._layers).__name__)
-        return self._layers(*inputs, **kwargs)
-
-    def state_dict(self, *args, **kwargs):
-        """That of the model inside, so that it can be loaded without this one."""
-        return self._layers.state_dict(*args, **kwargs)
-
-    def set_state_dict(self, state_dict, use_structured_name=True):
-        """That of the model inside."""
-        return self._layers.set_state_dict(state_dict, use_structured_name)
-
-    set_dict = load_dict = set_state_dict
+        return super().forward(*inputs, **kwargs)
