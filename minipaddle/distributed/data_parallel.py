@@ -45,9 +45,9 @@ class DataParallel(Wrapper):
         if self.group.size > 1:
             same_everywhere(layers, self.group)
             sizes = comm_buffer_size, last_comm_buffer_size
-            self.reducer = Reducer(trained, self.group, *sizes, find_unused_parameters)
+            self.reducer = Reducer(trained, self.group, sizes, find_unused_parameters)
             for p in trained:  # how a program that is traced averages: see `Tensor.receive`
-                p.averaged = {"group": self.group.id, "megabytes": comm_buffer_size}
+                p.averaged = {"group": self.group.id, "bucket_mb": comm_buffer_size}
 
     @contextmanager
     def no_sync(self):

@@ -344,7 +344,7 @@ def test_captured_micro_batches_are_averaged_once():
 def test_a_rank_that_fails_is_named_to_the_others():
     def rank():
         w = paddle.to_tensor([2.0], stop_gradient=False)
-        w.averaged = {"group": 0, "megabytes": 25}
+        w.averaged = {"group": 0, "bucket_mb": 25}
 
         @paddle.jit.to_static
         def step(x):

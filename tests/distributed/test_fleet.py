@@ -82,7 +82,7 @@ def test_gradients_travel_as_the_strategy_says(options, expected):
     def rank():
         begun(**options)
         net = fleet.distributed_model(Weights())
-        marks = [p.averaged["megabytes"] for p in net.parameters()]
+        marks = [p.averaged["bucket_mb"] for p in net.parameters()]
         return [[p.size for p in b.parameters] for b in net.reducer.buckets], set(marks)
 
     for buckets, (megabytes,) in dist.spawn(rank, nprocs=2).results:

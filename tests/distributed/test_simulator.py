@@ -186,7 +186,7 @@ def test_the_pieces_of_a_step_are_its_kernels_and_buckets():
     opt = paddle.optimizer.SGD(0.1, parameters=net.parameters())
     step = plain(net, opt)
     x, y = (paddle.to_tensor(a) for a in batches("mlp")[0])
-    pieces, nbytes = measured(step, net.parameters(), [x, y], megabytes=0.005)
+    pieces, nbytes = measured(step, net.parameters(), [x, y], bucket_mb=0.005)
     assert sum(nbytes) == sum(p.array.nbytes for p in net.parameters())
     starts = [k for p in pieces for k in p.starts]
     waits = [k for p in pieces for k in p.waits]

@@ -17,15 +17,15 @@ class GradientMerge:
 
     A step takes the gradients that are there and keeps their sum, with `avg` their mean. (With a
     mean loss and equal batches the mean is the gradient of the k batches joined.) A backward
-    averages nothing over the ranks: the sums are averaged, in buckets of `megabytes`, when
+    averages nothing over the ranks: the sums are averaged, in buckets of `bucket_mb`, when
     an update is due. How many steps there were is a tensor, and the update a `cond`: a step that is
     captured stays one program. All else is the optimizer's; its saved state has no sums in it, so
     save after an update. Source: Paddle API `paddle.incubate.optimizer.GradientMergeOptimizer`.
     """
 
-    def __init__(self, optimizer, k_steps: int, avg: bool, megabytes: float, last: float):
+    def __init__(self, optimizer, k_steps: int, avg: bool, bucket_mb: float, last_mb: float):
         self.inner_optimizer, self.k_steps, self.avg = optimizer, k_steps, avg
-        self.sizes = megabytes, last
+        self.sizes = bucket_mb, last_mb
         self.steps = Tensor(0, dtype="int64")  # since the last update
         self.merged: dict[Tensor, Tensor] = {}
         self.average_later()

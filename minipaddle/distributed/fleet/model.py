@@ -89,11 +89,11 @@ def distributed_model(model):
         return TensorParallel(model, group)
     if strategy.sync_batch_norm:
         model = SyncBatchNorm.convert_sync_batchnorm(model)
-    megabytes, last = strategy.bucket_sizes()
+    bucket_mb, last_mb = strategy.bucket_sizes()
     model = DataParallel(
         model,
-        comm_buffer_size=megabytes,
-        last_comm_buffer_size=last,
+        comm_buffer_size=bucket_mb,
+        last_comm_buffer_size=last_mb,
         find_unused_parameters=strategy.find_unused_parameters,
     )
     for optimizer in merging.now:  # it was made before the model was wrapped

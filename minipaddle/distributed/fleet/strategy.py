@@ -100,7 +100,7 @@ class DistributedStrategy:
         vars(self)[name] = value
 
     def bucket_sizes(self) -> tuple[float, float]:
-        """How many MB of gradients travel together, and how many travel last; 0: each alone."""
+        """The megabytes of a bucket of gradients, and of the last one; 0: each travels alone."""
         fused = self.fuse_grad_size_in_MB, self.last_comm_group_size_MB
         return fused if self.fuse_all_reduce_ops else (0, 0)
 

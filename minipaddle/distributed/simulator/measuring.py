@@ -18,7 +18,7 @@ from .timeline import Piece, Span, Timeline, best_of, pieces_of
 
 
 def measured(
-    step, parameters, inputs: Sequence[Tensor], *, megabytes: float = 25.0, runs: int = 3, **options
+    step, parameters, inputs: Sequence[Tensor], *, bucket_mb: float = 25.0, runs: int = 3, **options
 ) -> tuple[list[Piece], list[int]]:
     """(pieces, bytes of each bucket) of a training step, as `simulate` takes them.
 
@@ -29,7 +29,7 @@ def measured(
     before = [(p, p.averaged) for p in parameters]
     try:
         for p, _ in before:
-            p.averaged = {"group": 0, "megabytes": megabytes}
+            p.averaged = {"group": 0, "bucket_mb": bucket_mb}
         function = to_static(step)
         for _ in range(2):  # an optimizer's first step differs from the others
             function(*inputs)

@@ -15,7 +15,7 @@ from ..core.errors import teach
 from ..eager.backward import AVERAGING
 from ..eager.device import module_of
 from ..eager.tensor import Parameter, wrap
-from ..passes.async_collectives import MB, assign_buckets
+from ..sharding.buckets import BUCKET_MB, LAST_MB, MB, assign_buckets
 
 
 class ReductionBucket:
@@ -51,28 +51,28 @@ def earlier_gradient(p: Parameter):
     return None if p._grad is None or p._stale else p._grad.array
 
 
-def build_buckets(parameters, megabytes: float, last: float) -> list[ReductionBucket]:
+def build_buckets(parameters, bucket_mb: float, last_mb: float) -> list[ReductionBucket]:
     """Buckets as the pass `async_collectives` builds them, for the order in which gradients arrive:
     the parameters backwards.
     """
     order = list(parameters)[::-1]
     sizes, dtypes = [p.spec.nbytes for p in order], [p.spec.dtype for p in order]
-    groups = assign_buckets(sizes, dtypes, [megabytes * MB] * len(order), last * MB)
+    groups = assign_buckets(sizes, dtypes, [bucket_mb * MB] * len(order), last_mb * MB)
     return [ReductionBucket([order[k] for k in group]) for group in groups]
 
 
 class Reducer:
     """Averages the gradients of some parameters in every backward.
 
+    sizes: the megabytes of a bucket, and of the last one
     find_unused: whether a backward may leave some of them without a gradient.
     """
 
-    def __init__(self, parameters, group, megabytes=25.0, last=1.0, find_unused=False):
+    def __init__(self, parameters, group, sizes=(BUCKET_MB, LAST_MB), find_unused=False):
         self.group, self.find_unused = group, find_unused
         self.parameters = list(parameters)
-        self.buckets = build_buckets(self.parameters, megabytes, last)
-        self.next = 0  # the bucket to start next
-        self.active = False
+        self.buckets = build_buckets(self.parameters, *sizes)
+        self.next, self.active = 0, False  # the bucket to start next; whether one has a gradient
         for bucket in self.buckets:
             for k, p in enumerate(bucket.parameters):
                 p.register_hook(self.hook(bucket, k, p))
@@ -81,10 +81,9 @@ class Reducer:
         """The hook that puts the gradient of a parameter into its bucket."""
 
         def arrived(g):
-            if current.top.tracing or not AVERAGING.now or current.top.after_backward is None:
-                return  # programs average in a pass; `paddle.grad` does not average
-            if p.averaged is None:
-                return  # the optimizer averages after several steps
+            off = current.top.tracing or not AVERAGING.now or p.averaged is None
+            if off or current.top.after_backward is None:
+                return  # a pass averages, or the optimizer later; `paddle.grad` does not
             if not self.active:
                 self.active = True
                 current.top.after_backward.append(self.finish)

@@ -41,7 +41,7 @@ class Tensor(Indexing, Values, Var):
     is_parameter = False
     _name = None
     _grad = None
-    averaged: dict | None = None  # `group` of the ranks that average its gradient, `megabytes`
+    averaged: dict | None = None  # `group` of the ranks that average its gradient, `bucket_mb`
     _stale = False  # whether `_grad` was cleared and stands for zeros
     _local = None  # of an averaged gradient: that of this rank alone, to which a backward adds
 
@@ -269,15 +269,14 @@ def wrap(array) -> Tensor:
     return out
 
 
-def average_over_ranks(g: Tensor, *, group: int, megabytes: float) -> Tensor:
+def average_over_ranks(g: Tensor, *, group: int, bucket_mb: float) -> Tensor:
     """The average of a gradient over the ranks, in a program. It may start as soon as `g` is there:
-    `early` is (when that is, bytes, megabytes that may travel together), see `async_collectives`.
+    `early` is (when that is, bytes, `bucket_mb`), see `async_collectives`.
     """
     builder = current.top.builder
     record, time = builder.value(g.array), Record.time.__get__
     at = bisect_left(builder.program.records, time(record), key=time)
-    early = (at,), g.spec.nbytes, megabytes
-    return OPS["all_reduce"](g, op="avg", group=group, early=early)
+    return OPS["all_reduce"](g, op="avg", group=group, early=((at,), g.spec.nbytes, bucket_mb))
 
 
 def same_value(a, b) -> bool:

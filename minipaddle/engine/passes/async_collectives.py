@@ -6,7 +6,7 @@ as possible. So a bucket travels while the next gradients are computed, and a ra
 last bucket only, which is small.
 
 A collective that may travel has the attribute `early`: (its place in the order in which all ranks
-start them, the bytes of the whole tensor, the megabytes that may travel together). Ranks may hold
+start them, the bytes of the whole tensor, `bucket_mb`; see `sharding.buckets`). Ranks may hold
 pieces of different sizes, so nothing else decides. The backward of `DataParallel` writes such
 collectives, and so does `partition`.
 
@@ -25,12 +25,9 @@ from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.edit import substitute, users_of, with_records
 from ..ir.program import Program, item_of
+from ..sharding.buckets import LAST_MB, MB, assign_buckets
 from .dead_code import dead_code
 from .registry import program_pass
-
-MB = 1 << 20
-LAST = 1 * MB
-"""About the bytes of the last bucket, during whose journey nothing else is left to compute."""
 
 
 class Bucket(NamedTuple):
@@ -58,8 +55,8 @@ def async_collectives(
         return program
     program = dead_code(program)
     program = replace(program, records=hoist_gradients(program))
-    megabytes = fuse_grad_size_in_MB if fuse_all_reduce_ops else 0
-    return insert_all_reduces(program, buckets(program, megabytes), overlap)
+    bucket_mb = fuse_grad_size_in_MB if fuse_all_reduce_ops else 0
+    return insert_all_reduces(program, buckets(program, bucket_mb), overlap)
 
 
 def travels(record: Record) -> bool:
@@ -67,21 +64,21 @@ def travels(record: Record) -> bool:
     return record.op.effect and record.attrs.get("early") is not None
 
 
-def buckets(program: Program, megabytes: float | None = None) -> list[Bucket]:
+def buckets(program: Program, bucket_mb: float | None = None) -> list[Bucket]:
     """The collectives of a program that travel, in buckets, in the order in which they start. A
-    bucket is full at `megabytes`, or at the limit that its members name.
+    bucket is full at `bucket_mb`, or at the size that its members name.
     """
     found = sorted(filter(travels, program.records), key=place_of)
     alike: dict[tuple, list[Record]] = {}
     for record in found:
         alike.setdefault(kind_of(record), []).append(record)
     needed = first_needs(program)
-    groups = [g for each in alike.values() for g in groups_of(each, needed, megabytes)]
+    groups = [g for each in alike.values() for g in groups_of(each, needed, bucket_mb)]
     groups.sort(key=lambda members: place_of(members[-1]))
     return [Bucket(n, members) for n, members in enumerate(groups)]
 
 
-def groups_of(found: list[Record], needed: dict, megabytes: float | None) -> list[list[Record]]:
+def groups_of(found: list[Record], needed: dict, bucket_mb: float | None) -> list[list[Record]]:
     """Collectives of one kind as groups that travel together, each when its last member does: no
     collective before that may need one of them.
     """
@@ -91,8 +88,8 @@ def groups_of(found: list[Record], needed: dict, megabytes: float | None) -> lis
             epoch, need = epoch + 1, LATEST
         need = min(need, needed[record])
         epochs.append(epoch)
-    sizes, limits = [r.attrs["early"][1] for r in found], [limit_of(r, megabytes) for r in found]
-    groups = assign_buckets(sizes, epochs, [MB * limit for limit in limits], LAST)
+    limits = [MB * bucket_mb_of(r, bucket_mb) for r in found]
+    groups = assign_buckets([r.attrs["early"][1] for r in found], epochs, limits, LAST_MB * MB)
     return [[found[k] for k in group] for group in groups]
 
 
@@ -106,11 +103,11 @@ def kind_of(record: Record) -> tuple:
     return record.op.name, record.attrs.get("op"), record.dtype, record.attrs["group"]
 
 
-def limit_of(record: Record, megabytes: float | None) -> float:
+def bucket_mb_of(record: Record, bucket_mb: float | None) -> float:
     """The megabytes that a record may travel with. What waits for others to travel is whole."""
     name, most = record.op.name, record.attrs["early"][2]
-    if megabytes is not None:
-        most = megabytes if name == "all_reduce" else min(most, megabytes)
+    if bucket_mb is not None:
+        most = bucket_mb if name == "all_reduce" else min(most, bucket_mb)
     return min(most, TOGETHER.get(name, most))
 
 
@@ -129,39 +126,6 @@ def first_needs(program: Program) -> dict[Record, tuple]:
         for x in record.inputs:
             found[x] = min(found.get(x, LATEST), first)
     return {record: found.get(record, LATEST) for record in program.records}
-
-
-@slot("async_collectives.assign_buckets")
-def assign_buckets(
-    sizes: list[int], kinds: list, limits: list[float], last: int
-) -> list[list[int]]:
-    """The numbers of the gradients in each bucket; `sizes` are their bytes in the order in which
-    they are computed.
-
-    A bucket has gradients of one kind, and takes another one if all together stay within its
-    limit. The last gradients have a bucket of their own: as many as stay together within `last`
-    and within their limits, but at least one.
-    """
-    groups, first = [], start_of_last(sizes, limits, last)
-    for k, size in enumerate(sizes):
-        group = groups[-1] if groups else []
-        alike = group and kinds[group[0]] == kinds[k] and k != first
-        if alike and sum(sizes[j] for j in group) + size <= limits[k]:
-            group.append(k)
-        else:
-            groups.append([k])
-    return groups
-
-
-def start_of_last(sizes: list[int], limits: list[float], last: int) -> int:
-    """The number of the first gradient of the last bucket."""
-    total, first = 0, len(sizes) - 1
-    for k in reversed(range(len(sizes))):
-        total += sizes[k]
-        if total > min(last, limits[k]):
-            break
-        first = k
-    return first
 
 
 def insert_all_reduces(program: Program, found: list[Bucket], overlap: bool = True) -> Program:

@@ -27,10 +27,8 @@ from ..core.op import OPS
 from ..core.slots import slot
 from ..ops.creation import full
 from ..ops.movement import WHOLE, concat, reshape, slice_, transpose, unslice
+from .buckets import BUCKET_MB
 from .placements import REPLICATE, Placements, Shard, cut, local_shape
-
-BUCKET = 25
-"""The megabytes of sums over ranks that travel together, as `DataParallel` has them."""
 
 Steps = tuple[tuple[int, object], ...]
 """Moves one after the other: (axis of the mesh, new placement)."""
@@ -137,7 +135,7 @@ def move(x, shape: tuple, now: Placements, axis: int, new, view, time=(0, 0, 0))
 
 def along(view, axis: int, x, shape: tuple, time) -> dict:
     """The attributes of a collective along an axis of the mesh."""
-    early = time, prod(shape) * x.spec.dtype.itemsize, BUCKET
+    early = time, prod(shape) * x.spec.dtype.itemsize, BUCKET_MB
     return {"group": view.groups[axis], "early": early}
 
 
