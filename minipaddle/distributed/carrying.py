@@ -21,7 +21,7 @@ COUNTED = ("all_gather", "gather", "reduce_scatter", "scatter")
 """The operators that get the number of ranks, which decides the shape of their result."""
 
 
-def local(group, rank: int) -> int:
+def number_in(group, rank: int) -> int:
     """The number in a group of the rank that is `rank` among all; ValueError if it has none."""
     here = group_of(group)
     found = here.get_group_rank(rank)
@@ -35,7 +35,7 @@ def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **options) -> 
     here = group_of(group)
     if here.rank < 0:
         return None
-    options = {k: local(group, v) if k in ("src", "dst") else v for k, v in options.items()}
+    options = {k: number_in(group, v) if k in ("src", "dst") else v for k, v in options.items()}
     if current.top.tracing or (not x.stop_gradient and not x.is_leaf and current.top.recording):
         counted = {"nranks": here.size} if name in COUNTED else {}
         linear = name != "all_reduce" or options["op"] in ("sum", "avg")

@@ -21,7 +21,7 @@ from .carrying import (
     fill,
     gather_rows,
     join_rows,
-    local,
+    number_in,
     put,
     split_rows,
     write_in_place,
@@ -71,7 +71,9 @@ def reduce(tensor, dst, op=ReduceOp.SUM, group=None, sync_op=True):
     >>> dist.spawn(work, nprocs=2).results
     [2.0, 1.0]
     """
-    keep = lambda result: put(tensor, result) if group_of(group).rank == local(group, dst) else None
+    keep = lambda result: (
+        put(tensor, result) if group_of(group).rank == number_in(group, dst) else None
+    )
     return communicate(tensor, "reduce", group, sync_op, keep, dst=dst, op=op)
 
 
@@ -100,7 +102,7 @@ def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
     >>> dist.spawn(work, nprocs=2).results
     [[], [0, 1]]
     """
-    mine = group_of(group).rank == local(group, dst)
+    mine = group_of(group).rank == number_in(group, dst)
     if mine and gather_list is None:
         raise value_error("gather without gather_list in the rank dst", expected="a list")
     return gather_rows("gather", gather_list if mine else None, tensor, group, sync_op, dst=dst)
@@ -134,7 +136,7 @@ def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True):
     [1.0, 2.0]
     """
     here = group_of(group)
-    giving = here.rank == local(group, src)
+    giving = here.rank == number_in(group, src)
     if giving and not tensor_list:
         raise value_error("scatter without tensor_list in the rank src", expected="a list")
     parts = tensor_list if giving else [tensor] * here.size  # what is sent, or its shape
@@ -198,9 +200,9 @@ def send(tensor, dst=0, group=None, sync_op=True):
     if here.rank < 0:
         return None
     if current.top.tracing:
-        operators.send(tensor, dst=local(group, dst), group=here.id)
+        operators.send(tensor, dst=number_in(group, dst), group=here.id)
         return Done()
-    work = here.send(dense(tensor.array), local(group, dst), wait=False)
+    work = here.send(dense(tensor.array), number_in(group, dst), wait=False)
     if sync_op:
         work.wait()
     return work
@@ -220,7 +222,7 @@ def recv(tensor, src=0, group=None, sync_op=True):
     here = group_of(group)
     if here.rank < 0:
         return None
-    shape, source = tuple(tensor.spec.shape), local(group, src)
+    shape, source = tuple(tensor.spec.shape), number_in(group, src)
     if current.top.tracing:
         token = zeros([], tensor.dtype)
         put(tensor, operators.recv(token, shape=shape, src=source, group=here.id))

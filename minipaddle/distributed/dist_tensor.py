@@ -74,7 +74,7 @@ def view_of(mesh: ProcessMesh) -> View:
     return found[mesh]
 
 
-def checked(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placement, ...]:
+def check_placements(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placement, ...]:
     """Placements for each axis of the mesh, with axes of the tensor counted from the front."""
     if not isinstance(mesh, ProcessMesh):
         raise type_error(f"{what}: the mesh {mesh!r}", "dist.ProcessMesh([0, 1], dim_names=['x'])")
@@ -109,7 +109,7 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     [([3, 2], [2, 2]), ([3, 2], [1, 2])]
     """
     given = data if isinstance(data, Tensor) and dtype is None else Tensor(data, dtype, place)
-    found = checked(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
+    found = check_placements(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
     if mesh.size > 1 and not current.top.tracing:
         what = f"shard_tensor of {given.name if given.is_parameter else given.spec}"
         require_same(what, mesh, {"tensor": [given.spec, f"as {[*found]}", values_of(given)]})
@@ -118,7 +118,7 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
 
 def cut_tensor(given: Tensor, mesh, placements, stop_gradient=None) -> Tensor:
     """`shard_tensor` where it is known that all ranks say the same."""
-    found = checked(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
+    found = check_placements(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
     array = given.array
     if sharded(array):
         array = array.whole()
@@ -144,7 +144,7 @@ def reshard(dist_tensor, mesh, placements):
     [[4, 3], [4, 3]]
     """
     what = f"reshard of {dist_tensor.spec}"
-    found = checked(placements, mesh, dist_tensor.array.ndim, what)
+    found = check_placements(placements, mesh, dist_tensor.array.ndim, what)
     own = dist_tensor.process_mesh
     if own is not None and own != mesh:
         raise not_supported(
@@ -176,7 +176,7 @@ def unshard_dtensor(dist_tensor):
     return Tensor(whole, place=dist_tensor.place, stop_gradient=dist_tensor.stop_gradient)
 
 
-class Pieces:
+class DistTensorMembers:
     """Methods and properties that `Tensor` gets."""
 
     def is_dist(self) -> bool:
@@ -217,4 +217,4 @@ class Pieces:
         return wrap(self.array.local) if sharded(self.array) else None
 
 
-Tensor.register(own_members(Pieces))
+Tensor.register(own_members(DistTensorMembers))

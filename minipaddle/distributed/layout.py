@@ -24,7 +24,7 @@ Hook = Callable[[ProcessMesh], Callable]
 """A hook of a layer, made for a mesh."""
 
 
-class Layout(NamedTuple):
+class LayerLayout(NamedTuple):
     """How a layer lies along the axis mp.
 
     parameters: {name: its axis that is cut}; parameters without a name here are left alone
@@ -37,7 +37,7 @@ class Layout(NamedTuple):
     after: Hook | None = None
 
 
-def lay_out(layer: Layer, mesh: ProcessMesh, layout: Layout, names, what: str) -> None:
+def lay_out(layer: Layer, mesh: ProcessMesh, layout: LayerLayout, names, what: str) -> None:
     """Put a layer on a mesh as a layout says; of its parameters those in `names` alone.
 
     ValueError, which says `what` asks for it, where the layer has none of these parameters.

@@ -83,11 +83,11 @@ class Progress:
     """The thread that polls collectives for which no rank waits."""
 
     def __init__(self):
-        self.works: list[Request] = []
+        self.works: list[MPIWork] = []
         self.changed = threading.Condition()
         threading.Thread(target=self.run, name="communication", daemon=True).start()
 
-    def add(self, work: Request) -> None:
+    def add(self, work: MPIWork) -> None:
         with self.changed:
             self.works.append(work)
             self.changed.notify()
@@ -116,7 +116,7 @@ class Progress:
             time.sleep(PAUSE[1])
 
 
-class Request(Work):
+class MPIWork(Work):
     """A collective that MPI has started, or a message."""
 
     def __init__(self, group: MPIGroup, request, result, what: str, number: int, ranks, kept=()):
@@ -187,7 +187,7 @@ def is_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-class Job:
+class MPIJob:
     """The state that the groups of one process share."""
 
     def __init__(self, world, timeout: float):
@@ -229,7 +229,7 @@ class MPIGroup(ProcessGroup):
 
     backend = "mpi"
 
-    def __init__(self, communicator, job: Job, id: int, ranks, timeout: float = TIMEOUT):
+    def __init__(self, communicator, job: MPIJob, id: int, ranks, timeout: float = TIMEOUT):
         super().__init__(id, ranks, communicator.rank, timeout)
         self.local_rank = job.local_rank
         self.MPI, self.communicator, self.job = mpi(), communicator, job
@@ -244,7 +244,9 @@ class MPIGroup(ProcessGroup):
         """The group of all processes of the job."""
         stay_local()
         communicator = mpi().COMM_WORLD.Dup()
-        return cls(communicator, Job(communicator, timeout), 0, range(communicator.size), timeout)
+        return cls(
+            communicator, MPIJob(communicator, timeout), 0, range(communicator.size), timeout
+        )
 
     def start(self, name: str, array, **options) -> Work:
         if array is not None and module_of(array) is not NUMPY:
@@ -255,7 +257,7 @@ class MPIGroup(ProcessGroup):
         what = Call(name, number, cause.now)
         agreement = Agreement(self, name, array, options | {"cause": cause.now}, what)
         request, result = getattr(self, f"begin_{name}")(array, **options)
-        work = Request(self, request, result, what, number, self.ranks, array)
+        work = MPIWork(self, request, result, what, number, self.ranks, array)
         work.agreement = agreement
         return work
 
@@ -317,7 +319,7 @@ class MPIGroup(ProcessGroup):
         self.watch.check()
         copy = array.copy()  # so that two ranks that send to each other first do not block
         request = self.communicator.Isend(octets(copy), dst, tag)
-        work = Request(self, request, None, f"send to rank {dst}", NEVER, [self.ranks[dst]], copy)
+        work = MPIWork(self, request, None, f"send to rank {dst}", NEVER, [self.ranks[dst]], copy)
         if not work.is_completed():
             self.job.progress.add(work)
         return Done()
@@ -326,7 +328,7 @@ class MPIGroup(ProcessGroup):
         self.watch.check()
         request = self.communicator.Irecv(octets(array), src, tag)
         what = f"recv from rank {src}{why(cause.now)}"
-        return Request(self, request, array, what, NEVER, [self.ranks[src]])
+        return MPIWork(self, request, array, what, NEVER, [self.ranks[src]])
 
     def subgroup(self, id: int, ranks, timeout: float) -> MPIGroup | None:
         ranks = list(ranks)

@@ -12,7 +12,7 @@ from io import BytesIO
 from ..engine.core.errors import value_error
 from ..engine.eager.device import NUMPY
 from ..io.serialization import encode, load
-from .carrying import local
+from .carrying import number_in
 from .ranks import group_of
 
 
@@ -83,7 +83,7 @@ def broadcast_object_list(object_list, src, group=None) -> None:
     here = group_of(group).host
     if here.rank < 0:
         return
-    root = local(group, src)
+    root = number_in(group, src)
     octets = as_octets(list(object_list)) if here.rank == root else ()
     n = here.broadcast(length(octets), root).item()
     room = octets if here.rank == root else NUMPY.empty(n, "uint8")
@@ -104,7 +104,7 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
     here = group_of(group).host
     if here.rank < 0:
         return
-    given = list(in_object_list or ()) if here.rank == local(group, src) else [None] * here.size
+    given = list(in_object_list or ()) if here.rank == number_in(group, src) else [None] * here.size
     if len(given) != here.size:
         raise value_error(f"{len(given)} objects for {here.size} ranks", expected="one for each")
     broadcast_object_list(given, src, group)
@@ -123,7 +123,7 @@ def send_object_list(object_list, dst=None, group=None, dst_in_group=None) -> No
     ['a', 1]
     """
     here = group_of(group).host
-    to = local(group, dst) if dst_in_group is None else dst_in_group
+    to = number_in(group, dst) if dst_in_group is None else dst_in_group
     octets = as_octets(list(object_list))
     here.send(length(octets), to)
     here.send(octets, to)
@@ -144,6 +144,6 @@ def recv_object_list(object_list, src=None, group=None, src_in_group=None) -> No
     [{'lr': 0.1}]
     """
     here = group_of(group).host
-    source = local(group, src) if src_in_group is None else src_in_group
+    source = number_in(group, src) if src_in_group is None else src_in_group
     n = here.recv(length(), source).item()
     object_list[:] = as_object(here.recv(NUMPY.empty(n, "uint8"), source))

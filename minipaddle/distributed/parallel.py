@@ -182,10 +182,10 @@ def group_in_order(chosen: list[int], timeout=HALF_AN_HOUR, id: int = 0) -> Proc
     seconds = min(timeout.total_seconds(), here.world.timeout)
     group = here.world.subgroup(id, chosen, seconds)
     here.groups[id] = group
-    return group if group is not None else Outside(id, chosen)
+    return group if group is not None else OutsideGroup(id, chosen)
 
 
-class Outside:
+class OutsideGroup:
     """A group that this rank is not in."""
 
     rank, backend = -1, "none"

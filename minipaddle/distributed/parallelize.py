@@ -13,7 +13,7 @@ from .auto_parallel.stages import shard_along
 from .fleet.topology import get_hybrid_communicate_group
 from .layout import put_on_mesh
 from .pipeline.splitting import Split, read_split_spec
-from .plans import Plan
+from .plans import LayerPlan
 from .ranks import known
 from .same import parameters_of, require_same
 
@@ -135,7 +135,7 @@ def follow(pattern: str, plans, layers: dict, mesh) -> None:
             expected=f"one of {', '.join([*layers][1:9])}, …",
         )
     for plan in plans:
-        if not isinstance(plan, Plan):
+        if not isinstance(plan, LayerPlan):
             raise value_error(
                 f"the plan {plan!r} for {pattern!r}", expected="dist.ColWiseParallel(), …"
             )

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from ..core.prelude import value_error
 from ..engine.sharding.placements import Replicate, Shard
-from .layout import Layout, lay_out, move_hook
+from .layout import LayerLayout, lay_out, move_hook
 
 
-class Plan:
+class LayerPlan:
     """What `parallelize` does to one layer: its layout."""
 
-    layout = Layout({})
+    layout = LayerLayout({})
 
     def apply(self, layer, mesh, names=("weight", "bias")) -> None:
         """Change a layer; of its parameters those in `names` alone."""
         lay_out(layer, mesh, self.layout, names, type(self).__name__)
 
 
-class ColWiseParallel(Plan):
+class ColWiseParallel(LayerPlan):
     """Columns of the weight, and the bias, in pieces; with `gather_output` each rank gets all of
     the result.
 
@@ -33,14 +33,14 @@ class ColWiseParallel(Plan):
     def __init__(self, gather_output=False):
         self.gather_output = gather_output
         after = self.gather_output_hook if gather_output else None
-        self.layout = Layout({"weight": 1, "bias": 0}, after=after)
+        self.layout = LayerLayout({"weight": 1, "bias": 0}, after=after)
 
     def gather_output_hook(self, process_mesh):
         """The hook that gathers the result of a layer."""
         return move_hook(process_mesh, Replicate(), type(self).__name__)
 
 
-class RowWiseParallel(Plan):
+class RowWiseParallel(LayerPlan):
     """Rows of the weight in pieces. With `is_input_parallel=False` the input is cut along its last
     axis first.
 
@@ -51,14 +51,16 @@ class RowWiseParallel(Plan):
 
     def __init__(self, is_input_parallel=True):
         self.is_input_parallel = is_input_parallel
-        self.layout = Layout({"weight": 0}, None if is_input_parallel else self.split_input_hook)
+        self.layout = LayerLayout(
+            {"weight": 0}, None if is_input_parallel else self.split_input_hook
+        )
 
     def split_input_hook(self, process_mesh):
         """The hook that cuts the input of a layer along its last axis."""
         return move_hook(process_mesh, Shard(-1), type(self).__name__)
 
 
-class PrepareLayerInput(Plan):
+class PrepareLayerInput(LayerPlan):
     """`fn(process_mesh)` is a hook before `forward`.
 
     >>> import minipaddle.distributed as dist
@@ -70,7 +72,7 @@ class PrepareLayerInput(Plan):
     def __init__(self, fn=None):
         if not callable(fn):
             raise value_error(f"{type(self).__name__}({fn!r})", expected="a function of the mesh")
-        self.fn, self.layout = fn, Layout({}, **{self.place: fn})
+        self.fn, self.layout = fn, LayerLayout({}, **{self.place: fn})
 
 
 class PrepareLayerOutput(PrepareLayerInput):
@@ -83,7 +85,7 @@ class PrepareLayerOutput(PrepareLayerInput):
     place = "after"
 
 
-class SequencePlan(Plan):
+class SequencePlan(LayerPlan):
     """Moves of [batch, sequence, width] to pieces of the sequence, and back. With `need_transpose`
     the pieces are of [sequence, batch, width].
     """
@@ -93,7 +95,7 @@ class SequencePlan(Plan):
     def __init__(self, need_transpose=True):
         self.need_transpose = need_transpose
         hooks = [name and getattr(self, name) for name in (self.before, self.after)]
-        self.layout = Layout({}, *hooks)
+        self.layout = LayerLayout({}, *hooks)
 
     def cut_sequence(self, process_mesh):
         """The hook that cuts the sequence into pieces."""

@@ -9,7 +9,7 @@ from ..engine.distributed.thread_group import World
 from . import exchanges, groups  # noqa: F401  (more methods of groups)
 
 
-class Known:
+class KnownGroups:
     """The groups of one rank, by number; 0 is the group of all."""
 
     def __init__(self, world: ProcessGroup, alone: bool = False):
@@ -26,16 +26,16 @@ class Known:
 _known = per_rank(None)
 
 
-def known() -> Known:
+def known() -> KnownGroups:
     """The groups of this rank; a process that never joined others is a world of one."""
     if _known.now is None:
-        _known.now = Known(World(1).group(0), alone=True)
+        _known.now = KnownGroups(World(1).group(0), alone=True)
     return _known.now
 
 
 def enter(world: ProcessGroup) -> ProcessGroup:
     """Make this thread (or this process, if it holds one rank) a member of `world`."""
-    _known.now, among.now = Known(world), (world.rank, world.size)
+    _known.now, among.now = KnownGroups(world), (world.rank, world.size)
     return world
 
 

@@ -44,7 +44,7 @@ def note_step() -> None:
         os.write(2, STEP)
 
 
-class End(NamedTuple):
+class JobEnd(NamedTuple):
     """How a job has ended: its exit code; of ranks that were killed, the signal; whether a step was
     made; and whether this process was asked to stop.
     """
@@ -84,7 +84,7 @@ def run(options, places: list[str], program: list[str], start: Start) -> int:
         if counts and restarts == options.max_restart:
             return give_up(code, f"{why}, and --max_restart {restarts} is used up")
         if options.elastic_level == 2:
-            places, gone = remaining(places, lost, start, options.elastic_timeout)
+            places, gone = find_remaining_places(places, lost, start, options.elastic_timeout)
             why += "".join(f"; machine {each} does not answer" for each in gone)
         else:
             answers(call, options.elastic_timeout)
@@ -98,7 +98,7 @@ def run(options, places: list[str], program: list[str], start: Start) -> int:
         say(f"{why}; starting again with {len(places)} ranks ({count})")
 
 
-def remaining(places: list[str], lost: dict, start: Start, seconds: float) -> tuple:
+def find_remaining_places(places: list[str], lost: dict, start: Start, seconds: float) -> tuple:
     """The places without those of lost ranks, and of machines that do not answer: (places, these
     machines).
     """
@@ -121,7 +121,7 @@ def answers(call: list[str], seconds: float, again: bool = True) -> bool:
     return False
 
 
-def run_once(call: list[str]) -> End:
+def run_once(call: list[str]) -> JobEnd:
     """Run a command, and pass on what it prints as errors."""
     job, asked, lost, rest, stepped = None, [], {}, b"", False
     if_alone, around = partial(die_with_parent, signal.SIGTERM), os.environ | {LISTENS: "1"}
@@ -146,7 +146,7 @@ def run_once(call: list[str]) -> End:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
-    return End(job.returncode, lost, stepped, bool(asked))
+    return JobEnd(job.returncode, lost, stepped, bool(asked))
 
 
 def give_up(code: int, why: str) -> int:

@@ -25,7 +25,7 @@ class Stopped(BaseException):
     """Raised in a rank that still computes when the others have failed."""
 
 
-class Context:
+class SpawnContext:
     """Ranks that run. `results` are what the function returned in each."""
 
     def __init__(self, function, args, world: World):
@@ -128,7 +128,7 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     nprocs = available() if nprocs == -1 else nprocs
     if nprocs < 1:
         raise value_error(f"spawn of {nprocs} ranks", expected="1 or more, or -1")
-    context = Context(func, args, World(nprocs, timeout))
+    context = SpawnContext(func, args, World(nprocs, timeout))
     if join:
         context.join()
     return context

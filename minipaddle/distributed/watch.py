@@ -26,7 +26,7 @@ GRACE = 2.0
 """The seconds a rank that failed gives the others to hear of it: when it ends, so do they."""
 
 
-class Watch:
+class FailureWatch:
     """A rank's connection to the witness. `failure` is the first failure that was announced."""
 
     def __init__(self, rank: int, size: int, host: str, port: int, token: str):
@@ -133,7 +133,7 @@ class Watch:
             time.sleep(0.01)
 
 
-def connect(world, timeout: float, alone: bool) -> tuple[Watch, subprocess.Popen | None]:
+def connect(world, timeout: float, alone: bool) -> tuple[FailureWatch, subprocess.Popen | None]:
     """Connect this rank to the witness, which rank 0 starts (and holds). `alone`: all ranks are on
     one machine.
     """
@@ -145,7 +145,7 @@ def connect(world, timeout: float, alone: bool) -> tuple[Watch, subprocess.Popen
         text = json.dumps([host, port, token]).encode()
         letter[: len(text)] = list(text)
     world.Bcast(letter, 0)
-    watch = Watch(world.rank, world.size, *json.loads(bytes(letter).rstrip(b"\0")))
+    watch = FailureWatch(world.rank, world.size, *json.loads(bytes(letter).rstrip(b"\0")))
     watch.welcome.wait(30)
     return watch, process
 

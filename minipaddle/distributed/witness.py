@@ -108,7 +108,7 @@ class Witness:
         compared as a whole, so that nobody can guess it piece by piece.
         """
         size = len(greeting(0, self.token))
-        data = received(line, size - len(unread))
+        data = receive(line, size - len(unread))
         unread += data
         if len(unread) == size and hmac.compare_digest(unread[:-DIGITS], self.token.encode()):
             del self.strangers[line]
@@ -122,7 +122,7 @@ class Witness:
 
     def read(self, line: socket.socket, unread: bytearray) -> None:
         """Read the messages of a rank, or notice that its connection was closed."""
-        unread += (data := received(line, 4096))
+        unread += (data := receive(line, 4096))
         *texts, unread[:] = unread.split(b"\n")
         try:
             for message in map(json.loads, texts):
@@ -236,7 +236,7 @@ def greeting(rank: int, token: str) -> bytes:
     return f"{token}{rank:0{DIGITS}}".encode()
 
 
-def received(line: socket.socket, most: int) -> bytes:
+def receive(line: socket.socket, most: int) -> bytes:
     """What has come; nothing if the connection is closed or broken."""
     with suppress(OSError):
         return line.recv(most)

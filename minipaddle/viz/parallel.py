@@ -3,7 +3,7 @@
 from itertools import zip_longest
 
 from ..distributed.operators import finish_all_reduce, start_all_reduce
-from ..distributed.simulator import Schedule, Timeline, carried_out
+from ..distributed.simulator import Phases, Timeline, carried_out
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.ir.program import ITEM, Program
@@ -136,7 +136,7 @@ def totals(each: Timeline, devices: int) -> str:
     return f"{1e3 * each.seconds:.1f} ms on {count(devices, 'device')}: {', '.join(sums)}"
 
 
-def collective(schedule: Schedule) -> Picture:
+def collective(schedule: Phases) -> Picture:
     """A collective round by round: each row is a rank, each column a part of the data.
 
     The number counts the ranks whose sum the part holds; parts that have just come are framed.

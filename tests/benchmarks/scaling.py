@@ -26,7 +26,7 @@ from minipaddle.distributed.simulator import (
     INFINIBAND,
     NVLINK,
     Cluster,
-    Plan,
+    StepPlan,
     pieces_of,
     planned,
     pretend,
@@ -58,7 +58,7 @@ WAYS = {  # of n devices: the mesh, how a batch lies, along which axis weights l
 # ---- by the data sheet ------------------------------------------------------------------------
 
 
-def plan(way: str, n: int, model=MODEL, batch: int = BATCH) -> Plan:
+def plan(way: str, n: int, model=MODEL, batch: int = BATCH) -> StepPlan:
     """What rank 0 of n does in a step; to be called in it."""
     shape, rows, stored = WAYS[way](n)
     mesh = dist.ProcessMesh(np.arange(n).reshape(shape))

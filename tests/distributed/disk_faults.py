@@ -30,7 +30,7 @@ import numpy as np
 from minipaddle.core.files import Disk
 from minipaddle.distributed.ps import journal
 from minipaddle.distributed.ps.journal import Journal
-from minipaddle.distributed.ps.server import Server
+from minipaddle.distributed.ps.server import RowServer
 from tests.distributed.ps_conformance import config
 
 BLOCK = 512
@@ -298,7 +298,7 @@ class Job:
         self.workers = 1 + (seed // 3) % 2
         self.folder, self.pushes = folder / "jobs" / "one", pushes
         self.disk = FaultyDisk(folder, random.Random(f"{seed} {sorted(plan.items())}"), plan)
-        self.server: Server | None = None
+        self.server: RowServer | None = None
         self.created = False
         self.told = [0] * self.workers  # the acknowledged pushes of each worker
         self.tried = [0] * self.workers  # those that it has sent
@@ -402,9 +402,9 @@ class Job:
         return "the same"
 
 
-def restored(folder: Path, workers: int, disk: Disk) -> Server:
+def restored(folder: Path, workers: int, disk: Disk) -> RowServer:
     """A server as its files say."""
-    server = Server(0, 1, workers)
+    server = RowServer(0, 1, workers)
     server.restore(Journal(folder, 0, disk), anew=False)
     return server
 

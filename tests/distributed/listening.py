@@ -3,7 +3,7 @@
 import socket
 import threading
 
-from minipaddle.distributed.watch import Watch
+from minipaddle.distributed.watch import FailureWatch
 from minipaddle.distributed.witness import Witness
 
 TOKEN = "secret"
@@ -19,9 +19,9 @@ class Listening(Witness):
         self.thread = threading.Thread(target=self.watch, args=[self.ear], daemon=True)
         self.thread.start()
 
-    def meet(self, rank: int, token: str = TOKEN) -> Watch:
+    def meet(self, rank: int, token: str = TOKEN) -> FailureWatch:
         """The end of a rank that meets this witness."""
-        return Watch(rank, self.size, "127.0.0.1", self.port, token)
+        return FailureWatch(rank, self.size, "127.0.0.1", self.port, token)
 
     def stop(self) -> None:
         """End rank 0, and wait for the witness: it ends once the ranks have."""

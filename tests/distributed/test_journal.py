@@ -12,7 +12,7 @@ import pytest
 from minipaddle.core.files import Disk
 from minipaddle.distributed.ps import journal
 from minipaddle.distributed.ps.journal import HEAD, Journal, places
-from minipaddle.distributed.ps.server import Server
+from minipaddle.distributed.ps.server import RowServer
 from tests.distributed.disk_faults import Wrong, restored, rounds, run_one
 from tests.distributed.ps_conformance import config, ones
 
@@ -29,11 +29,11 @@ def log(tmp_path):
     return tmp_path / "server_0.log.0"
 
 
-def ask(server: Server, do: str, **request):
+def ask(server: RowServer, do: str, **request):
     return server.handle({"do": do, "table": "t", "worker": 0, **request}).result(0)
 
 
-def push(server: Server, sequence: int):
+def push(server: RowServer, sequence: int):
     given = {"ids": np.arange(2), "rows": ones(2), "counts": np.ones(2, "int64"), "version": 0}
     return ask(server, "push", sequence=sequence, lr=1.0, **given)
 

@@ -23,7 +23,7 @@ from minipaddle.distributed.ps.client import Client, GeoClient
 from minipaddle.distributed.ps.entries import admits
 from minipaddle.distributed.ps.joining import stragglers
 from minipaddle.distributed.ps.placement import drawer, place, recipe_of
-from minipaddle.distributed.ps.server import Server, ServerLost
+from minipaddle.distributed.ps.server import RowServer, ServerLost
 from minipaddle.distributed.ps.session import session
 from minipaddle.distributed.ps.table import Table, describe
 from minipaddle.distributed.ps.threads import Threads
@@ -448,16 +448,16 @@ def test_tables_are_saved_to_a_folder_that_init_server_reads(tmp_path, monkeypat
 def test_a_barrier_is_passed_by_all_if_it_was_by_one(tmp_path):
     """The server dies between its answers to two workers; in the next job nobody has come yet."""
     come = lambda server, worker: server.handle({"do": "barrier", "worker": worker, "number": 1})
-    first = Server(0, 1, 2, tmp_path)
+    first = RowServer(0, 1, 2, tmp_path)
     assert [(come(first, 0), come(first, 1))[k].done() for k in (0, 1)] == [True, True]
     for snapshot in (False, True):
-        again = Server(0, 1, 2, tmp_path, anew=False)
+        again = RowServer(0, 1, 2, tmp_path, anew=False)
         assert come(again, 1).done()
         if snapshot:
             again.snapshot()
-    other = Server(0, 1, 2, tmp_path)
+    other = RowServer(0, 1, 2, tmp_path)
     assert not come(other, 1).done()
-    assert come(Server(0, 1, 2, tmp_path, anew=False), 0).done()
+    assert come(RowServer(0, 1, 2, tmp_path, anew=False), 0).done()
 
 
 def test_a_server_without_files_is_lost():
@@ -507,7 +507,7 @@ def test_a_worker_that_asks_for_nothing_is_named(mode, monkeypatch):
     """
     now = [0.0]
     monkeypatch.setattr("minipaddle.distributed.ps.server.monotonic", lambda: now[0])
-    server = Server(0, 1, 3)
+    server = RowServer(0, 1, 3)
     carrier = Namespace(servers=1, ask=lambda _, request: server.handle(request))
     clients = [Client(carrier, k, 3) for k in range(3)]
 
@@ -546,9 +546,10 @@ def test_a_worker_that_asks_for_nothing_is_named(mode, monkeypatch):
 
 def test_servers_look_for_workers_that_hang(monkeypatch):
     """Those of threads, and actors of Ray."""
-    server, role = Server(0, 1, 2), Namespace(is_server=True, current_id=0, servers=1, workers=2)
+    role = Namespace(is_server=True, current_id=0, servers=1, workers=2)
+    server = RowServer(0, 1, 2)
     server.heard = {0: 0.0, 1: np.inf}
-    monkeypatch.setattr("minipaddle.distributed.fleet.servers.Server", lambda *_: server)
+    monkeypatch.setattr("minipaddle.distributed.fleet.servers.RowServer", lambda *_: server)
     carrier, group = Threads(1, 2, None, absent=[0]), Namespace(check=lambda: None, timeout=0.2)
     session.now = Namespace(role=role, carrier=carrier, folder=None, group=group)
     with pytest.raises(TimeoutError, match=r"worker 0 asked server 0 for nothing for 0\.2 s"):

@@ -47,7 +47,7 @@ def asked(*answers, watch=None):
         watch=watch or Watch(), key="0", timeout=5.0, MPI=SimpleNamespace(Exception=Refused),
         note_wait=lambda number, ranks: None,
     )  # fmt: skip
-    return mpi.Request(group, SimpleNamespace(Test=test), "sum", "all_reduce number 7", 7, [0, 1])
+    return mpi.MPIWork(group, SimpleNamespace(Test=test), "sum", "all_reduce number 7", 7, [0, 1])
 
 
 # ---- a collective under way ------------------------------------------------------------------
@@ -116,7 +116,7 @@ def job(monkeypatch):
     monkeypatch.setattr(mpi.atexit, "register", lambda function: None)
     monkeypatch.setattr(sys, "excepthook", lambda *error: log.append("traceback"))
     before = signal.getsignal(signal.SIGUSR1)
-    yield mpi.Job(world, 5.0), log
+    yield mpi.MPIJob(world, 5.0), log
     signal.signal(signal.SIGUSR1, before)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from minipaddle.distributed import CollectiveTimeout, PeerFailed, watch
 from minipaddle.distributed import witness as witness_file
-from minipaddle.distributed.watch import Watch
+from minipaddle.distributed.watch import FailureWatch
 from tests.distributed.listening import Listening
 
 
@@ -36,7 +36,7 @@ def ranks(monkeypatch, witness):
     settle(lambda: all(each.connection.fileno() < 0 for each in found))
 
 
-def cut(rank: Watch) -> None:
+def cut(rank: FailureWatch) -> None:
     """What the system does to the connection of a process that dies."""
     with suppress(OSError):
         rank.connection.shutdown(socket.SHUT_RDWR)
@@ -49,7 +49,7 @@ def settle(done, seconds=5.0):
         time.sleep(0.005)
 
 
-def heard(rank: Watch) -> str:
+def heard(rank: FailureWatch) -> str:
     settle(lambda: rank.failure)
     with pytest.raises(type(rank.failure)) as error:
         rank.check()
@@ -98,7 +98,7 @@ def test_who_comes_after_a_failure_hears_of_it(witness):
 def test_the_witness_itself_may_die():
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        rank = Watch(1, 2, "127.0.0.1", port, "token")
+        rank = FailureWatch(1, 2, "127.0.0.1", port, "token")
         server.accept()[0].close()
     assert heard(rank) == "the witness died"
 
@@ -151,7 +151,7 @@ def test_a_witness_that_does_not_answer(ranks, monkeypatch):
         raise ranks[1].report_timeout("0", 1, [0, 1], "barrier number 1", 0.5)
 
 
-def wait_elsewhere(rank: Watch, key: str, ranks, call="barrier") -> None:
+def wait_elsewhere(rank: FailureWatch, key: str, ranks, call="barrier") -> None:
     """Let a rank call a collective of some ranks, and wait for it for long."""
     rank.report_waiting(key, rank.count_call(key, call), ranks, rank.last)
 

@@ -6,7 +6,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.distributed.planner import figures
 from minipaddle.distributed.planner.counting import at
-from minipaddle.distributed.planner.figures import next_token, traced
+from minipaddle.distributed.planner.figures import next_token, trace_step
 from minipaddle.distributed.planner.splitting import blocks_of
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.passes.manager import optimized
@@ -80,7 +80,7 @@ def test_what_is_kept_is_what_the_engine_holds():
     found = figures(net, sample, half=False)
     sizes = {p: [*kept.sizes, *kept.on_chip] for p, kept in found.kept.items()}
     held = {p: nbytes(each, found.prime, batch) for p, each in sizes.items()}
-    program = traced(net, sample, batch, next_token).program
+    program = trace_step(net, sample, batch, next_token).program
     live = optimized(program, recompute=False).planned().live
     assert 0.85 < (blocks * held["block"] + held["first"] + held["last"]) / live <= 1
 

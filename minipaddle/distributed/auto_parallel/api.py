@@ -10,7 +10,7 @@ from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.pieces import of_gradient
 from ...engine.sharding.placements import local_shape
-from ..dist_tensor import checked, reshard, shard_tensor, view_of
+from ..dist_tensor import check_placements, reshard, shard_tensor, view_of
 from ..same import exchange, require_same
 from .mesh import require_mesh
 
@@ -42,7 +42,7 @@ class FromLocal(PyLayer):
         terms = [(n, p.op) for n, p in zip(mesh.shape, placements) if p.is_partial()]
         if other := [op for _, op in terms if op not in ("sum", "avg")]:
             raise not_supported(f"the gradient of dtensor_from_local with Partial({other[0]!r})")
-        own = placed(gradient, mesh, [*map(of_gradient, placements)]).local
+        own = place(gradient, mesh, [*map(of_gradient, placements)]).local
         parts = prod(n for n, op in terms if op == "avg")
         return wrap(own if parts == 1 else own / parts)
 
@@ -54,7 +54,7 @@ class ToLocal(PyLayer):
 
     @staticmethod
     def forward(ctx, whole, placements, mesh, gradient=None):
-        ctx.piece = array = placed(whole, mesh, placements)
+        ctx.piece = array = place(whole, mesh, placements)
         ctx.gradient = gradient or array.placements
         return wrap(array.local.copy())
 
@@ -65,7 +65,7 @@ class ToLocal(PyLayer):
         return wrap(found.placed(tuple(map(of_gradient, piece.placements))))
 
 
-def placed(x: Tensor, mesh, placements) -> ShardedArray:
+def place(x: Tensor, mesh, placements) -> ShardedArray:
     """The array of a tensor in pieces, as it lies after moves."""
     return reshard(x.detach(), mesh, placements).array
 
@@ -90,7 +90,7 @@ def dtensor_from_local(local_tensor, mesh, placements):
     given = local_tensor if isinstance(local_tensor, Tensor) else Tensor(local_tensor)
     own = [*given.spec.shape]
     what = f"dtensor_from_local of {given.spec}"
-    found = checked(placements, require_mesh(mesh, what), len(own), what)
+    found = check_placements(placements, require_mesh(mesh, what), len(own), what)
     require_same(what, mesh, {"each piece": [given.dtype.name, f"{len(own)} axes", f"{[*found]}"]})
     shape = infer_full_shape(own, found, view_of(mesh), what)
     return FromLocal.apply(given, shape, found, mesh)
@@ -131,7 +131,7 @@ def dtensor_to_local(dist_tensor, mesh, placements):
     what = f"dtensor_to_local of {dist_tensor.spec}"
     if not sharded(dist_tensor.array):
         raise value_error(f"{what}, which does not lie in pieces", expected="shard_tensor(...)")
-    found = checked(placements, require_mesh(mesh, what), dist_tensor.array.ndim, what)
+    found = check_placements(placements, require_mesh(mesh, what), dist_tensor.array.ndim, what)
     return ToLocal.apply(dist_tensor, found, mesh)
 
 

@@ -47,7 +47,7 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
             for name, x in store.items():
                 if x is not None and not x.is_dist():
                     store[name] = cut_tensor(x, mesh, [])
-    facts = {name: described(x, before.get(name)) for name, x in named_tensors(layer)}
+    facts = {name: describe(x, before.get(name)) for name, x in named_tensors(layer)}
     require_same("shard_layer", mesh, facts)
     if input_fn is not None:
         layer.register_forward_pre_hook(lambda _, inputs: as_arguments(input_fn(inputs, mesh)))
@@ -66,6 +66,6 @@ def named_tensors(layer: Layer) -> list[tuple[str, Tensor]]:
     return [*layer.named_parameters(), *layer.named_buffers()]
 
 
-def described(x: Tensor, before: str | None) -> list:
+def describe(x: Tensor, before: str | None) -> list:
     """What all ranks must know alike of a tensor: spec, placements, values from before."""
     return [x.spec, f"on {x.process_mesh} as {x.placements}", before]

@@ -7,7 +7,7 @@ from functools import wraps
 from ...core.prelude import Tensor, value_error
 from ...engine.jit.tree import flatten, unflatten
 from ...nn import Layer
-from .api import ToLocal, checked, dtensor_from_local, eager_only, reshard
+from .api import ToLocal, check_placements, dtensor_from_local, eager_only, reshard
 
 
 class LocalLayer(Layer):
@@ -104,7 +104,7 @@ def as_asked(x: Tensor, placements, mesh, moves: bool, what: str) -> Tensor:
         raise value_error(f"{what} of {x.spec}, which lies {lies}", expected)
     if placements is None:
         return x
-    placements = [*checked(placements, mesh, x.ndim, f"{what} of {x.spec}")]
+    placements = [*check_placements(placements, mesh, x.ndim, f"{what} of {x.spec}")]
     if x.process_mesh == mesh and x.placements == placements:
         return x
     if not moves:
@@ -122,5 +122,5 @@ def take_piece(x, gradient, what: str):
         return x
     lies, mesh = tuple(x.placements), x.process_mesh
     if gradient is not None:
-        gradient = checked(gradient, mesh, x.ndim, f"the gradient of an input of {what}")
+        gradient = check_placements(gradient, mesh, x.ndim, f"the gradient of an input of {what}")
     return ToLocal.apply(x, lies, mesh, gradient)

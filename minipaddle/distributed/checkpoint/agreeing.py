@@ -40,7 +40,7 @@ def together(here: ProcessGroup, work) -> list:
     return outcomes(answers, here)
 
 
-def decided(here: ProcessGroup, root: int, work, decide) -> list:
+def decide_together(here: ProcessGroup, root: int, work, decide) -> list:
     """The outcome, told to all, of `decide(answers)` in the rank `root`: the answers are the
     attempts of all ranks at `work()`.
 

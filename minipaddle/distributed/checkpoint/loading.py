@@ -13,11 +13,11 @@ from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import sharded
 from ...io.serialization import DTYPES as FORMAT_DTYPES
 from ...io.serialization import mend_bools
-from ..carrying import local
+from ..carrying import number_in
 from ..ranks import group_of
 from .agreeing import together
 from .boxes import Box, assemble, box_of
-from .manifest import DTYPES, Manifest, Saved, ids, natural, parse, size_and_sum
+from .manifest import DTYPES, Manifest, SavedTensor, ids, natural, parse, size_and_sum
 from .nested import flat, hollow, put, where
 from .saving import wait_for_save
 
@@ -65,7 +65,7 @@ def load_state_dict(
     here = group_of(process_group)
     if here.rank < 0:
         return
-    root, path = local(process_group, coordinator_rank), os.path.abspath(path)
+    root, path = number_in(process_group, coordinator_rank), os.path.abspath(path)
     look = lambda: metadata(path, unique_id) if here.rank == root else None
     name, text = together(here, look)[root]
     found: dict = {}  # what this rank has read
@@ -73,7 +73,7 @@ def load_state_dict(
     def read() -> None:
         manifest = parse(text, name)
         check_files(path, manifest, here.rank, here.size)
-        found.update(wanted(state_dict, manifest, path, name))
+        found.update(find_wanted(state_dict, manifest, path, name))
 
     together(here, read)
     for place, value in found.items():
@@ -107,7 +107,7 @@ def check_files(path: str, manifest: Manifest, rank: int, size: int) -> None:
             raise value_error(f"{file} is damaged: it has {wrong[0]}", expected=wrong[1])
 
 
-def wanted(state_dict, manifest: Manifest, path: str, name: str) -> dict:
+def find_wanted(state_dict, manifest: Manifest, path: str, name: str) -> dict:
     """{path: array or value} of what the state dict asks for."""
     if not isinstance(state_dict, dict):
         raise type_error(f"a state dict that is a {type(state_dict).__name__}", expected="a dict")
@@ -122,7 +122,7 @@ def wanted(state_dict, manifest: Manifest, path: str, name: str) -> dict:
     for place, x in (whole | given).items():
         if place in manifest.tensors and (x is None or isinstance(x, Tensor)):
             saved = manifest.tensors[place]
-            box = tuple((0, n) for n in saved.shape) if x is None else checked(x, saved, place)
+            box = tuple((0, n) for n in saved.shape) if x is None else check_box(x, saved, place)
             found[place] = files.read(saved, box)
         elif place in manifest.values and not isinstance(x, Tensor):
             found[place] = manifest.values[place]
@@ -132,7 +132,7 @@ def wanted(state_dict, manifest: Manifest, path: str, name: str) -> dict:
     return found
 
 
-def checked(x: Tensor, saved: Saved, place) -> Box:
+def check_box(x: Tensor, saved: SavedTensor, place) -> Box:
     """The box that this rank has of a tensor that is like the saved one."""
     array = x.array
     if (tuple(array.shape), x.dtype.name) != (saved.shape, saved.dtype):
@@ -166,12 +166,12 @@ class Files:
     def __init__(self, path: str):
         self.path, self.open = path, {}
 
-    def read(self, saved: Saved, box: Box):
+    def read(self, saved: SavedTensor, box: Box):
         """The rows of a tensor that a box has."""
         rows = lambda file, outer, index: mend_bools(self.rows(file, saved, outer, index))
         return assemble(box, DTYPES[saved.dtype].numpy, saved.pieces, rows)
 
-    def rows(self, file: str, saved: Saved, outer: Box, index: tuple):
+    def rows(self, file: str, saved: SavedTensor, outer: Box, index: tuple):
         """Rows of a piece that a file has."""
         name = os.path.join(self.path, file)
         try:

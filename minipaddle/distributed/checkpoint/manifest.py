@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from ...core.prelude import dt, value_error
 from .boxes import Box, fills, volume
-from .nested import Path, named, where
+from .nested import Path, name_paths, where
 
 FORMAT = "minipaddle checkpoint 1"
 FILE = re.compile(r"\d{1,9}_(\d{1,9})\.[0-9a-f]{16}\.safetensors")
@@ -36,7 +36,7 @@ METADATA = re.compile(r"(\d{1,9})\.metadata")
 DTYPES = {d.name: d for d in dt.DType._by_numpy.values()}
 
 
-class Saved(NamedTuple):
+class SavedTensor(NamedTuple):
     """A tensor of a checkpoint: `pieces` are (file, box)."""
 
     name: str
@@ -55,7 +55,7 @@ class Manifest(NamedTuple):
     """What a checkpoint has: `tensors` and `values` by path; of each file (bytes, sum)."""
 
     files: dict[str, tuple[int, int]]
-    tensors: dict[Path, Saved]
+    tensors: dict[Path, SavedTensor]
     values: dict[Path, object]
 
     def text(self) -> str:
@@ -96,9 +96,9 @@ def build(data: dict) -> Manifest:
         if not FILE.fullmatch(name):
             raise ValueError(f"{name!r:.80} is no name of a file of a checkpoint")
         files[name] = natural(entry["bytes"]), natural(entry["crc32"])
-    tensors = [(path_of(entry), saved(entry, files)) for entry in data["tensors"]]
+    tensors = [(path_of(entry), read_tensor_entry(entry, files)) for entry in data["tensors"]]
     values = [(path_of(entry), entry["value"]) for entry in data["values"]]
-    require_places(named([path for path, _ in [*tensors, *values]]).values())
+    require_places(name_paths([path for path, _ in [*tensors, *values]]).values())
     require_room([x for _, x in tensors], files)
     return Manifest(files, dict(tensors), dict(values))
 
@@ -111,7 +111,7 @@ def require_places(paths) -> None:
                 raise ValueError(f"{where(path)} lies in {where(path[:k])}, which is no dict")
 
 
-def require_room(tensors: list[Saved], files: dict) -> None:
+def require_room(tensors: list[SavedTensor], files: dict) -> None:
     """ValueError if files are smaller than the pieces that they should have: no memory is taken for
     a size that is only said.
     """
@@ -132,7 +132,7 @@ def path_of(entry: dict) -> Path:
     return tuple(path)
 
 
-def saved(entry: dict, files: dict) -> Saved:
+def read_tensor_entry(entry: dict, files: dict) -> SavedTensor:
     """A tensor, whose pieces make the whole."""
     name, shape = ".".join(path_of(entry)), tuple(natural(n) for n in entry["shape"])
     pieces = []
@@ -149,7 +149,7 @@ def saved(entry: dict, files: dict) -> Saved:
         [box for _, box in pieces], tuple((0, n) for n in shape)
     ):
         raise ValueError(f"{name}: its pieces do not make the whole of {list(shape)}")
-    return Saved(name, shape, entry["dtype"], pieces, entry["placements"])
+    return SavedTensor(name, shape, entry["dtype"], pieces, entry["placements"])
 
 
 def natural(n) -> int:

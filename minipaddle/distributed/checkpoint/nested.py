@@ -21,7 +21,7 @@ def flat(state: dict, path: Path = ()) -> dict:
         else:
             found[inner] = value if isinstance(value, Tensor) else plain(value, inner)
     if not path:
-        named(found)
+        name_paths(found)
     return found
 
 
@@ -43,7 +43,7 @@ def where(path: Path) -> str:
     return "".join(["state_dict", *(f"[{key!r}]" for key in path)])
 
 
-def named(paths) -> dict[str, Path]:
+def name_paths(paths) -> dict[str, Path]:
     """{the name of a tensor in files: its path}; ValueError where two have the same name."""
     found: dict[str, Path] = {}
     for path in paths:

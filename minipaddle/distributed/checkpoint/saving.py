@@ -16,12 +16,12 @@ from ...core.prelude import Tensor, not_supported, per_rank, type_error, value_e
 from ...engine.eager.device import CPU
 from ...engine.sharding.array import sharded
 from ...io.serialization import write as write_tensors
-from ..carrying import local
+from ..carrying import number_in
 from ..ranks import group_of, known
 from ..restarting import note_step
-from .agreeing import decided, outcome, outcomes, together
+from .agreeing import decide_together, outcome, outcomes, together
 from .boxes import box_of, fills, owners, volume
-from .manifest import FILE, Manifest, Saved, ids, natural, size_and_sum
+from .manifest import FILE, Manifest, SavedTensor, ids, natural, size_and_sum
 from .nested import flat, where
 
 
@@ -72,7 +72,7 @@ def save_state_dict(
     here = group_of(process_group)
     if here.rank < 0:
         return
-    root, path = local(process_group, coordinator_rank), os.path.abspath(path)
+    root, path = number_in(process_group, coordinator_rank), os.path.abspath(path)
     arrays: dict = {}
     told = together(here, lambda: description(state_dict, arrays, path, unique_id))
     number, token = told[root]["id"], told[root]["token"]
@@ -125,9 +125,9 @@ def plan(told: list, here, number: int, token: str) -> tuple[Manifest, list[str]
                 raise value_error(message)
         for place, shape, dtype, box, how in all_of["tensors"]:
             name = ".".join(place)
-            first = tensors.setdefault(place, Saved(name, shape, dtype, [], how))
+            first = tensors.setdefault(place, SavedTensor(name, shape, dtype, [], how))
             if (first.shape, first.dtype) != (shape, dtype):
-                other = Saved(name, shape, dtype, []).spec
+                other = SavedTensor(name, shape, dtype, []).spec
                 message = f"{where(place)} is {other} in rank {rank}, {first.spec} before it"
                 raise value_error(message)
             if volume(box):
@@ -165,7 +165,7 @@ def on_host(array, copied: bool):
 def commit(here, root: int, target: str, arrays: dict, manifest: Manifest, number: int) -> None:
     """Write this rank's file; when all ranks have, the rank `root` lets the checkpoint appear."""
     ready = lambda answers: appear(target, number, manifest, lambda: outcomes(answers, here))
-    outcome(decided(here, root, lambda: write(target, arrays), ready))
+    outcome(decide_together(here, root, lambda: write(target, arrays), ready))
 
 
 def write(target: str, arrays: dict) -> list | None:

@@ -23,7 +23,7 @@ from ..objects import all_gather_object
 from ..parallel import init_parallel_env
 from ..ps import on_ray
 from ..ps.mpi import MPI
-from ..ps.server import Server
+from ..ps.server import RowServer
 from ..ps.session import Session, session, session_in_use
 from ..ps.threads import Threads
 from .roles import PaddleCloudRoleMaker, Role
@@ -142,7 +142,7 @@ def run_server() -> None:
         raise RuntimeError(
             teach(f"run_server in {role}", hint="Ray, or a lone worker, starts servers itself")
         )
-    server = Server(role.current_id, role.servers, role.workers, found.folder)
+    server = RowServer(role.current_id, role.servers, role.workers, found.folder)
     if isinstance(carrier, MPI):
         return carrier.serve(server)
     carrier.add(server)

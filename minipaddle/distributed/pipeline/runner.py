@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import perf_counter
 
 from ...core.prelude import Recording, Tensor, current
-from ..simulator.timeline import Span
+from ..simulator.timeline import Activity
 from .messages import Neighbours, like
 from .parts import Part
 from .schedules import Job, Schedule
@@ -27,7 +27,7 @@ class Runner:
     ):  # fmt: skip
         self.schedule, self.stage, self.parts = schedule, stage, parts
         self.neighbours, self.start = neighbours, start
-        self.spans: list[Span] = []
+        self.spans: list[Activity] = []
         """When this stage did its jobs of the last batch, in seconds of its clock."""
 
     def train(self, data_of: Callable, seed: float) -> list[Tensor]:
@@ -96,7 +96,7 @@ class Runner:
         """The result of a job's computing, of which the time is noted."""
         start = perf_counter()
         result = function(*args)
-        self.spans.append(Span(self.stage, "compute", str(job), start, perf_counter()))
+        self.spans.append(Activity(self.stage, "compute", str(job), start, perf_counter()))
         return result
 
     # ---- what parts give each other ----------------------------------------------------------

@@ -178,7 +178,7 @@ def fold(stage: int, stages: int, micro_batches: int) -> list[Job]:
     return jobs
 
 
-class Kind(NamedTuple):
+class ScheduleKind(NamedTuple):
     """How a schedule is built: `build(stages, micro_batches, chunks)`; how many chunks it takes
     (None: 2 or more); whether the parts lie in a V.
     """
@@ -189,12 +189,14 @@ class Kind(NamedTuple):
 
 
 SCHEDULES = {
-    "FThenB": Kind(in_turn(lambda stage, stages: float("inf"))),
-    "1F1B": Kind(in_turn(lambda stage, stages: stages - 1 - stage)),
-    "Eager1F1B": Kind(in_turn(lambda stage, stages: 2 * (stages - 1 - stage))),
-    "VPP": Kind(build_interleaved, None),
-    "ZBH1": Kind(in_turn(lambda stage, stages: stages - 1 - stage, lag=lambda stage: stage)),
-    "ZBV": Kind(build_folded, 2, folded=True),
+    "FThenB": ScheduleKind(in_turn(lambda stage, stages: float("inf"))),
+    "1F1B": ScheduleKind(in_turn(lambda stage, stages: stages - 1 - stage)),
+    "Eager1F1B": ScheduleKind(in_turn(lambda stage, stages: 2 * (stages - 1 - stage))),
+    "VPP": ScheduleKind(build_interleaved, None),
+    "ZBH1": ScheduleKind(
+        in_turn(lambda stage, stages: stages - 1 - stage, lag=lambda stage: stage)
+    ),
+    "ZBV": ScheduleKind(build_folded, 2, folded=True),
 }
 """The schedules by Paddle's names."""
 

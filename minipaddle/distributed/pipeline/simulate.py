@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from ...core.prelude import slot, value_error
-from ..simulator.timeline import Span, Timeline
+from ..simulator.timeline import Activity, Timeline
 from .schedules import Job, Schedule
 
 SECONDS = {"F": 1.0, "B": 2.0, "I": 1.0, "W": 1.0}
@@ -147,6 +147,6 @@ def simulate(
         for there, other in needed:
             begin = max(begin, done[there, other] + message * (there != stage))
         end = now[stage] = done[stage, job] = begin + seconds(stage, job)
-        spans.append(Span(stage, "compute", str(job), begin, end))
+        spans.append(Activity(stage, "compute", str(job), begin, end))
     busy = sum(s.end - s.start for s in spans)
     return Timeline(spans, max(now), busy / schedule.stages)

@@ -14,7 +14,7 @@ from ...nn.clip import shrink, total_square
 from ...tensor.generator import GENERATOR
 from ...tensor.joining import concat
 from ..objects import all_gather_object
-from ..simulator.timeline import Span, Timeline
+from ..simulator.timeline import Activity, Timeline
 from .messages import Neighbours
 from .runner import Runner
 from .schedules import Schedule
@@ -135,7 +135,7 @@ class Pipeline:
         """
         found: list = []
         all_gather_object(found, [tuple(span) for span in self.runner.spans], self.group)
-        spans = [Span(*each) for stage in found for each in stage]
+        spans = [Activity(*each) for stage in found for each in stage]
         first = min(s.start for s in spans)
         spans = [s._replace(start=s.start - first, end=s.end - first) for s in spans]
         busy = sum(s.end - s.start for s in spans) / self.schedule.stages

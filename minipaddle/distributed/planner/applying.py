@@ -19,7 +19,7 @@ from ..ranks import known
 from .cost import layers_of
 from .layout import Layout
 from .search import Planned
-from .splitting import Blocks, blocks_of, columns_and_rows
+from .splitting import LayerBlocks, blocks_of, columns_and_rows
 
 
 def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
@@ -95,13 +95,13 @@ def shard_weights(model, sample, mesh: ProcessMesh) -> None:
             cut_parameter(p, mesh, {"mp": placed[id(p)].dim})
 
 
-def recompute_blocks(blocks: Blocks) -> None:
+def recompute_blocks(blocks: LayerBlocks) -> None:
     """Let each block keep its input alone, and compute the rest again."""
     for block in blocks.holder.children():
         block.forward = partial(recompute, block.forward)
 
 
-def split_points(planned: Planned, model, blocks: Blocks) -> dict:
+def split_points(planned: Planned, model, blocks: LayerBlocks) -> dict:
     """Where the parts of the pipe begin: the plan's blocks for each."""
     layout = planned.best.layout
     counts = layers_of(planned.job, layout)

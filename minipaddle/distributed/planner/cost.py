@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device, Link
-from .counting import PARTS, Kernel, Size, at
-from .figures import Figures
+from .counting import PARTS, KernelCost, Size, at
+from .figures import RankFigures
 from .layout import Layout
 from .pipes import halves_seconds, live_of, pipeline_seconds, stage_layers
 
@@ -54,7 +54,7 @@ class Seconds(NamedTuple):
         return sum(self)
 
 
-class Memory(NamedTuple):
+class DeviceMemory(NamedTuple):
     """The bytes of the fullest device."""
 
     weights: float
@@ -74,7 +74,7 @@ class Cost(NamedTuple):
 
     layout: Layout
     seconds: Seconds
-    memory: Memory
+    memory: DeviceMemory
     utilization: float
 
 
@@ -99,7 +99,9 @@ class Job:
     `operations` are the model's own for one sample.
     """
 
-    def __init__(self, figures: dict[int, Figures], device: Device, cluster: Cluster, recipe=None):
+    def __init__(
+        self, figures: dict[int, RankFigures], device: Device, cluster: Cluster, recipe=None
+    ):
         self.figures, self.device, self.cluster = figures, device, cluster
         self.recipe = recipe or Recipe()
         whole = figures[min(figures)]
@@ -143,7 +145,7 @@ def kernels_of(layout: Layout) -> tuple:
 
 
 def kernel_seconds(
-    kernel: Kernel, batch: float, prime: int, device: Device, recipe: Recipe, adds: bool
+    kernel: KernelCost, batch: float, prime: int, device: Device, recipe: Recipe, adds: bool
 ) -> float:
     """How long a kernel takes: it computes, or waits for memory. Where it `adds` gradients to those
     of other micro-batches it reads and writes them; else it writes them.
@@ -326,16 +328,16 @@ def update_seconds(job: Job, layout: Layout, layers: int) -> float:
 # ---- memory ------------------------------------------------------------------------------------
 
 
-def kept_bytes(sizes: list[Size], batch: float, prime: int) -> float:
+def count_bytes(sizes: list[Size], batch: float, prime: int) -> float:
     return sum(s.nbytes(batch, prime) for s in sizes)
 
 
 @slot("planner.memory")
-def memory_of(job: Job, layout: Layout) -> Memory:
+def memory_of(job: Job, layout: Layout) -> DeviceMemory:
     """The bytes of the fullest device: the first stage, or the last."""
     found, recipe, batch = job.figures[layout.model], job.recipe, layout.share
     layers = layers_of(job, layout)
-    kept = kept_bytes(found.kept["block"].sizes, batch, found.prime)
+    kept = count_bytes(found.kept["block"].sizes, batch, found.prime)
     entry = found.entry.nbytes(batch, found.prime) / (layout.model if recipe.sequence else 1)
     piece = lambda stage: layout.sharding if layout.stage >= stage else 1
     stages = []
@@ -346,10 +348,10 @@ def memory_of(job: Job, layout: Layout) -> Memory:
         live = live_of(layout, k)
         held = live * layers[k] * (entry if layout.recompute else kept)
         held += kept if layout.recompute else 0
-        held += sum(kept_bytes(found.kept[p].sizes, batch, found.prime) for p in ends)
+        held += sum(count_bytes(found.kept[p].sizes, batch, found.prime) for p in ends)
         gathered = found.weights["block"] * recipe.weights * 2 if layout.stage == 3 else 0
         stages.append(
-            Memory(
+            DeviceMemory(
                 size * recipe.weights / piece(3) + gathered,
                 size * recipe.gradients / piece(2),
                 size * recipe.states / piece(1),

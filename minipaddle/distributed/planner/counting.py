@@ -20,7 +20,7 @@ from ...engine.ops.movement import transpose
 from ...engine.passes.lifetimes import is_view, roots, specs_of, values_of
 from ...ops.products import product
 from ..operators import COLLECTIVES, all_gather
-from .splitting import Blocks
+from .splitting import LayerBlocks
 
 SPREAD = 4
 """A product whose result exceeds both operands by this factor stays on the chip."""
@@ -50,7 +50,7 @@ class Size(NamedTuple):
         return self.width * at(self.elements, batch, prime)
 
 
-class Kernel(NamedTuple):
+class KernelCost(NamedTuple):
     """What one kernel does: products (batch, rows, columns, depth), values read and written; of
     these `on_chip` need not go to memory. `part` is "first", "block" or "last"; `gradients` is the
     number of parameters whose gradients it makes. `apart`: what the operators of a loss read and
@@ -78,7 +78,7 @@ class Sent(NamedTuple):
     half: bool
 
 
-class Kept(NamedTuple):
+class KeptValues(NamedTuple):
     """What the forward of a part leaves for its backward; of it what stayed on the chip, if it
     does; and what the ranks of tensor parallel do not keep, but gather again.
     """
@@ -91,7 +91,7 @@ class Kept(NamedTuple):
 class Counter:
     """What each record of a program is: of which part, forward or backward, what it works on."""
 
-    def __init__(self, program: Program, blocks: Blocks, prime: int, half: bool):
+    def __init__(self, program: Program, blocks: LayerBlocks, prime: int, half: bool):
         self.prime, self.half, self.width = prime, half, 2 if half else 4
         self.program, self.root, self.blocks = program, roots(program), blocks
         self.users = users_of(program)
@@ -175,7 +175,7 @@ class Counter:
                     found.add(value)
         return found
 
-    def kernels(self) -> Iterator[Kernel]:
+    def kernels(self) -> Iterator[KernelCost]:
         """All kernels. Products whose results stayed on the chip are made again in the backward."""
         self.late, again = set(), []
         for record in self.program.records:
@@ -189,7 +189,7 @@ class Counter:
             moved = [self.size_of(v[0], s) for v, s in (*read, *made) if v not in other]
             found = tuple(sizes_of(r) for r in insides(record) if r.op is product)
             masked = self.masked and bool(chip)
-            kernel = Kernel(name_of(record), part, backward, found, (*moved,), (*chip,), masked)
+            kernel = KernelCost(name_of(record), part, backward, found, (*moved,), (*chip,), masked)
             apart = () if gradients else tuple(self.apart(record))
             yield kernel._replace(gradients=gradients, apart=apart)
             if found and not backward and any(v in self.spread for v, _ in made):
@@ -253,9 +253,9 @@ class Counter:
                     part = parts.get(record.inputs[0], part)
                 yield Sent(part, record not in self.forward, Size(size, self.width), half)
 
-    def kept(self) -> dict[str, Kept]:
+    def kept(self) -> dict[str, KeptValues]:
         """What each part's forward leaves for the backward."""
-        found, seen = {part: Kept([], [], []) for part in PARTS}, set()
+        found, seen = {part: KeptValues([], [], []) for part in PARTS}, set()
         for record in self.program.records:
             if record not in self.forward or record in self.fixed or is_view(record, self.root):
                 continue

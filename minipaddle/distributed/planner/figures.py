@@ -24,15 +24,15 @@ from ...jit.decorator import to_static
 from ...nn import functional as F
 from ...nn.layer.layers import Layer
 from ...tensor.creation import zeros
-from .counting import Counter, Kept, Kernel, Sent, Size, at
-from .splitting import Blocks, blocks_of, columns_and_rows, sequence_parallel
+from .counting import Counter, KeptValues, KernelCost, Sent, Size, at
+from .splitting import LayerBlocks, blocks_of, columns_and_rows, sequence_parallel
 
 GPU_PASSES = {"strip_products": False, "batch_weight_gradients": False, "pretranspose": False,
               "recompute": False}  # fmt: skip
 """Passes that prepare for a processor's caches are left out."""
 
 
-class Figures(NamedTuple):
+class RankFigures(NamedTuple):
     """The figures of a rank of tensor parallel. `entry` goes from a block to the next; `weights`
     counts the rank's parameters by part.
     """
@@ -40,9 +40,9 @@ class Figures(NamedTuple):
     ranks: int
     prime: int
     blocks: int
-    kernels: list[Kernel]
+    kernels: list[KernelCost]
     sent: list[Sent]
-    kept: dict[str, Kept]
+    kept: dict[str, KeptValues]
     entry: Size
     weights: dict[str, int]
 
@@ -51,7 +51,7 @@ class Figures(NamedTuple):
         found = (p for k in self.kernels if k.part == part and not k.again for p in k.products)
         return sum(2 * prod(at(n, batch, self.prime) for n in p) for p in found)
 
-    def joins(self, kernel: Kernel) -> bool:
+    def joins(self, kernel: KernelCost) -> bool:
         """Whether a kernel multiplies values of one sample by each other, as attention does."""
         return any(b % self.prime == 0 for b, *_ in kernel.products)
 
@@ -77,7 +77,7 @@ def squares(model, x, wanted):
 
 def figures(
     model: Layer, sample, ranks: int = 1, loss=None, sequence: bool = True, half: bool = True
-) -> Figures:
+) -> RankFigures:
     """The figures of a model, one sample of whose batch is `sample`, on a number of ranks of
     tensor parallel.
 
@@ -100,18 +100,18 @@ def figures(
         stack.enter_context(hollow(model))
         stack.enter_context(blocks.alone())
         prime = prime_for([sample.shape, *(p.spec.shape for p in model.parameters())])
-        program = traced(model, sample, prime, loss)
+        program = trace_step(model, sample, prime, loss)
         placements = columns_and_rows(program.program)
         if ranks > 1 and sequence:
             mesh = ProcessMesh([*range(ranks)], ["mp"])
             stack.enter_context(sequence_parallel(blocks, placements, mesh))
-            program = traced(model, sample, prime, loss)
+            program = trace_step(model, sample, prime, loss)
             placements = columns_and_rows(program.program)
         part = program.program
         if ranks > 1:
             part = cut(program, placements, ranks)
         part = optimized(part, until="fusion", **GPU_PASSES).program
-        return counted(part, blocks, ranks, prime, half)
+        return count_figures(part, blocks, ranks, prime, half)
 
 
 @contextmanager
@@ -140,7 +140,7 @@ def prime_for(shapes) -> int:
     return next(p for p in found if all(n % p for n in sizes))
 
 
-def traced(model: Layer, sample: Spec, batch: int, loss):
+def trace_step(model: Layer, sample: Spec, batch: int, loss):
     """The captured step of a model: loss and backward."""
 
     def step(x, wanted):
@@ -164,10 +164,12 @@ def cut(captured, placements: dict, ranks: int) -> Program:
     return partition(whole, given, view, captured.terms)[0]
 
 
-def counted(program: Program, blocks: Blocks, ranks: int, prime: int, half: bool) -> Figures:
+def count_figures(
+    program: Program, blocks: LayerBlocks, ranks: int, prime: int, half: bool
+) -> RankFigures:
     """The figures of an optimised program."""
     count = Counter(program, blocks, prime, half)
-    return Figures(
+    return RankFigures(
         ranks,
         prime,
         blocks.count,

@@ -97,10 +97,10 @@ def live_of(layout: Layout, stage: int) -> float:
     if not layout.halves:
         return live_micro_batches(layout.pipe, layout.micro_batches, layout.chunks, stage)
     stages = min(layout.pipe, SMALL)
-    return layout.pipe / stages * held(layout.schedule, stages, layout.chunks)[-(stage > 0)]
+    return layout.pipe / stages * count_held(layout.schedule, stages, layout.chunks)[-(stage > 0)]
 
 
 @lru_cache
-def held(schedule: str, stages: int, chunks: int) -> list[float]:
+def count_held(schedule: str, stages: int, chunks: int) -> list[float]:
     """How many micro-batches' values each stage of a schedule holds."""
     return peaks(build_schedule(schedule, stages, 2 * stages, chunks))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...engine.core.errors import value_error
-from .cost import Cost, Memory
+from .cost import Cost, DeviceMemory
 from .layout import Layout
 from .search import Planned, unit_of
 
@@ -29,7 +29,7 @@ def describe(found: Planned) -> str:
     """
     best = found.best
     lines = [("plan", str(best.layout)), ("step", step(best)), ("memory", memory(found, best))]
-    lines.append(("binds", binding(found)))
+    lines.append(("binds", name_bottleneck(found)))
     lines += [("instead" if k == 0 else "", text) for k, text in enumerate(reasons(found))]
     after = found.following
     lines.append(("next", f"{after.layout}: {more(found, after)}" if after else "no other mesh"))
@@ -51,12 +51,12 @@ def memory(found: Planned, cost: Cost) -> str:
     """The bytes of the fullest device, and what holds them."""
     limit = found.job.device.memory
     size, unit = unit_of(limit)
-    parts = zip(Memory._fields, cost.memory, strict=True)
+    parts = zip(DeviceMemory._fields, cost.memory, strict=True)
     held = ", ".join(f"{name} {n / size:.3g}" for name, n in parts)
     return f"{cost.memory.total / size:.3g} of {limit / size:.3g} {unit}: {held}"
 
 
-def binding(found: Planned) -> str:
+def name_bottleneck(found: Planned) -> str:
     """What keeps the step from being shorter."""
     best, limit = found.best, found.job.device.memory
     share = best.memory.total / limit

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ...core.prelude import value_error
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device
-from .cost import Cost, Job, Memory, Recipe, memory_of
-from .figures import Figures, figures
+from .cost import Cost, DeviceMemory, Job, Recipe, memory_of
+from .figures import RankFigures, figures
 from .layout import Layout
 
 MICRO_BATCHES = (1, 2, 4, 8, 16)
@@ -43,7 +43,7 @@ class Planned(NamedTuple):
     job: Job
     batch: int
     fits: list[Cost]
-    too_large: list[tuple[Layout, Memory]]
+    too_large: list[tuple[Layout, DeviceMemory]]
 
     @property
     def best(self) -> Cost:
@@ -146,7 +146,7 @@ def search(job: Job, batch: int, limits: Limits | None = None) -> Planned:
         else:
             fits.append(job.cost(layout))
     if not fits:
-        raise nothing(job, batch, too_large)
+        raise build_misfit_error(job, batch, too_large)
     return Planned(job, batch, choose(fits), too_large)
 
 
@@ -158,7 +158,7 @@ def unit_of(memory: float) -> tuple[float, str]:
     return next((each for each in UNITS if memory >= each[0]), UNITS[-1])
 
 
-def nothing(job: Job, batch: int, too_large: list) -> ValueError:
+def build_misfit_error(job: Job, batch: int, too_large: list) -> ValueError:
     """The error where no layout fits."""
     count, (size, unit) = job.cluster.size, unit_of(job.device.memory)
     given = f"a batch of {batch} on {count} devices of {job.device.memory / size:.3g} {unit}"
@@ -202,7 +202,7 @@ def plan(
     sharding 8; 1 × 8, ZeRO-1
     """
     recipe, limits = recipe or Recipe(), limits or Limits()
-    by_ranks: dict[int, Figures] = {}
+    by_ranks: dict[int, RankFigures] = {}
     ranks = 1
     while ranks <= min(limits.model, cluster.devices, cluster.size):
         if cluster.size % ranks == 0:

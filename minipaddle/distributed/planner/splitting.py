@@ -18,7 +18,7 @@ from ...ops.affine import affine, linear
 from ...ops.labels import embedding
 
 
-class Blocks(NamedTuple):
+class LayerBlocks(NamedTuple):
     """The layers of a model that repeat: `count` children of `holder`, of which `first` is one."""
 
     holder: Layer
@@ -46,7 +46,7 @@ class Blocks(NamedTuple):
             self.holder._sub_layers.update(before)
 
 
-def blocks_of(model: Layer) -> Blocks:
+def blocks_of(model: Layer) -> LayerBlocks:
     """The children of one layer that are alike, and have most parameters together. ValueError if
     there are none.
 
@@ -61,7 +61,7 @@ def blocks_of(model: Layer) -> Blocks:
         alike = len({*map(type, children)}) == 1 and shapes.count(shapes[0]) == len(shapes)
         if alike and shapes[0] and len(children) > 1:
             size = sum(p.spec.size for c in children for p in c.parameters())
-            found.append((size, Blocks(holder, children[0], len(children))))
+            found.append((size, LayerBlocks(holder, children[0], len(children))))
     if not found:
         raise value_error(
             f"no blocks in {type(model).__name__}",
@@ -111,7 +111,7 @@ PRODUCTS = (affine, linear, matmul)
 
 
 @contextmanager
-def sequence_parallel(blocks: Blocks, placements: dict[int, Shard], mesh: ProcessMesh):
+def sequence_parallel(blocks: LayerBlocks, placements: dict[int, Shard], mesh: ProcessMesh):
     """In the block of code values lie in pieces of the sequence between the parts of a block that
     tensor parallel cuts: hooks move them. Source: Korthikanti et al., "Reducing Activation
     Recomputation in Large Transformer Models", 2022.

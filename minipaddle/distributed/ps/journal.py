@@ -54,7 +54,7 @@ def decode(data: bytes):
     return load(BytesIO(data))
 
 
-def framed(request: dict, at: int) -> bytes:
+def frame(request: dict, at: int) -> bytes:
     """The record of a request at byte `at` of a log."""
     data = encode(request) + END
     first = crc32(struct.pack("<QQ", at, len(data)))
@@ -170,7 +170,7 @@ class Journal:
         if kept.exists():
             log = require_marks(kept)
             found = places(log)
-            raise damaged(path, found[-1][1] + len(END) if found else 0, len(found))
+            raise build_damage_error(path, found[-1][1] + len(END) if found else 0, len(found))
         if first and not self.logs():
             return b""
         raise value_error(
@@ -187,7 +187,7 @@ class Journal:
         if goes_on(log, at) or not has_holes(log, at):
             self.disk.replace(str(path), kept)
             self.disk.sync_folder(str(self.folder))
-            raise damaged(path, at, whole)
+            raise build_damage_error(path, at, whole)
         replace({kept: log}, self.disk)
         warnings.warn(
             f"{path}: the record at byte {at} was not acknowledged: a power cut kept parts of it "
@@ -205,7 +205,7 @@ class Journal:
         """Add a request to the log. When this returns it may be acknowledged. Raises OSError that
         says that it may not.
         """
-        record = framed(request, self.size)
+        record = frame(request, self.size)
         self.broken = True  # until the whole record is there, or nothing of it
         try:
             self.add(record)
@@ -247,7 +247,7 @@ class Journal:
         """
         self.broken, number, log = True, max({self.number, *self.logs()}) + 1, b""
         for request in waiting:
-            log += framed(request, len(log))
+            log += frame(request, len(log))
         data = encode(state | {"number": number})
         try:
             replace({str(self.log(number)): log}, self.disk)
@@ -284,7 +284,7 @@ def require_marks(path: Path) -> bytes:
     return log
 
 
-def damaged(path: Path, at: int, whole: int) -> ValueError:
+def build_damage_error(path: Path, at: int, whole: int) -> ValueError:
     """The error of a log that is kept as `.damaged`."""
     return value_error(
         f"{path} is damaged at byte {at}, after {whole} whole records. It is kept as "

@@ -15,7 +15,7 @@ from ...engine.core.errors import teach
 from ...io.serialization import encode
 from ..mpi import PAUSE, SPIN, TAGS, mpi
 from .journal import decode
-from .server import Server, ServerLost
+from .server import RowServer, ServerLost
 
 
 class Pause:
@@ -44,7 +44,7 @@ def receive(communicator, source: int, tag: int):
     return status.Get_source(), status.Get_tag(), decode(bytes(data))
 
 
-class Answer:
+class MPIAnswer:
     """The answer of a rank to a request."""
 
     def __init__(self, carrier: MPI, rank: int, tag: int, sent):
@@ -82,10 +82,10 @@ class MPI:
         data = encode(obj)
         return self.communicator.Isend([data, mpi().BYTE], rank, tag), data
 
-    def ask(self, server: int, request: dict) -> Answer:
+    def ask(self, server: int, request: dict) -> MPIAnswer:
         """Send a request to a server."""
         rank, tag = self.ranks[server], next(self.tags) % TAGS
-        return Answer(self, rank, tag, self.send(request, rank, tag))
+        return MPIAnswer(self, rank, tag, self.send(request, rank, tag))
 
     def recover(self, server: int) -> None:
         """It cannot be done."""
@@ -96,7 +96,7 @@ class MPI:
             )
         )
 
-    def serve(self, server: Server) -> None:
+    def serve(self, server: RowServer) -> None:
         """Handle requests until all workers have stopped; TimeoutError if one hangs."""
         pause, sent = Pause(), []
         any_source, any_tag = mpi().ANY_SOURCE, mpi().ANY_TAG

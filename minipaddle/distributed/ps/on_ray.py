@@ -17,7 +17,7 @@ import os
 from contextlib import suppress
 
 from ...engine.core.errors import teach
-from .server import Server, ServerLost
+from .server import RowServer, ServerLost
 
 
 def ray():
@@ -37,7 +37,7 @@ class Actor:
         again = ray().get_runtime_context().was_current_actor_reconstructed
         if again and folder is None:
             raise ServerLost(f"server {index} has died, and it had no files")
-        self.server = Server(index, servers, workers, folder, anew=not again)
+        self.server = RowServer(index, servers, workers, folder, anew=not again)
 
     async def ask(self, request: dict):
         """The answer of the server, which may have to wait for requests of others."""
@@ -50,7 +50,7 @@ class Actor:
             await asyncio.sleep(0.1)
 
 
-class Answer:
+class RayAnswer:
     """The answer of an actor."""
 
     def __init__(self, reference):
@@ -82,9 +82,9 @@ class Ray:
             for k in range(servers)
         ]
 
-    def ask(self, server: int, request: dict) -> Answer:
+    def ask(self, server: int, request: dict) -> RayAnswer:
         """Send a request to a server."""
-        return Answer(self.actors[server].ask.remote(request))
+        return RayAnswer(self.actors[server].ask.remote(request))
 
     def recover(self, server: int) -> None:
         """Ray does it."""
@@ -96,7 +96,7 @@ class Ray:
         """
         with suppress(ServerLost):  # another worker's, which has left
             for actor in self.actors:
-                Answer(actor.until_all_stopped.remote(timeout)).result(None)
+                RayAnswer(actor.until_all_stopped.remote(timeout)).result(None)
 
 
 def connect(workers: int) -> None:

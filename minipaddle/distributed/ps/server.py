@@ -46,7 +46,7 @@ class ServerLost(RuntimeError):
     """A server has died. The carrier makes it again from its snapshot and log, if it has them."""
 
 
-class Waiting(NamedTuple):
+class WaitingRequest(NamedTuple):
     """A request that waits for others: whether it can be answered now, its answer, for which
     workers it waits, and whose it is.
     """
@@ -58,7 +58,7 @@ class Waiting(NamedTuple):
     future: Future
 
 
-class Server:
+class RowServer:
     """Server number `index` of `servers`, for `workers` workers. With a folder it has a snapshot
     and a log there (`journal.py`), and begins with what they say; `anew` if a new job begins, whose
     workers all are there again.
@@ -69,7 +69,7 @@ class Server:
         self.lock, self.ended = threading.RLock(), threading.Event()
         self.tables: dict[str, Table] = {}
         self.pending: dict[str, dict[int, deque]] = {}  # pushes that wait for other workers
-        self.waiting: list[Waiting] = []
+        self.waiting: list[WaitingRequest] = []
         self.heard = dict.fromkeys(range(workers), monotonic())  # when each was last, or answered
         self.looked = 0.0
         self.stopped: set[int] = set()
@@ -94,7 +94,7 @@ class Server:
                     raise value_error(f"a server was asked to {do!r}", expected=str([*REQUESTS]))
                 answer = REQUESTS[do](self, **given)
                 if isinstance(answer, tuple):
-                    self.waiting.append(Waiting(*answer, worker, future))
+                    self.waiting.append(WaitingRequest(*answer, worker, future))
                 else:
                     future.set_result(answer)
                 self.answer()
@@ -331,10 +331,10 @@ class Server:
 
 
 REQUESTS = {
-    f.__name__: f
-    for f in (
-        Server.create, Server.write, Server.pull, Server.push, Server.barrier, Server.awaited,
-        Server.stop, Server.report, Server.rows, Server.snapshot,
+    name: getattr(RowServer, name)
+    for name in (
+        "create", "write", "pull", "push", "barrier", "awaited", "stop", "report", "rows",
+        "snapshot",
     )
 }  # fmt: skip
 """What workers can ask for."""

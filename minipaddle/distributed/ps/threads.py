@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 
 from ...engine.core.errors import teach
-from .server import Server, ServerLost
+from .server import RowServer, ServerLost
 
 
 class Threads:
@@ -18,12 +18,12 @@ class Threads:
     def __init__(self, servers: int = 1, workers: int = 1, folder=None, absent: Iterable = ()):
         self.servers, self.workers, self.folder = servers, workers, folder
         self.lock = threading.Lock()
-        self.hosted: dict[int, Server | None] = {}
+        self.hosted: dict[int, RowServer | None] = {}
         self.arrived = threading.Condition()
         for index in {*range(servers)} - {*absent}:
-            self.add(Server(index, servers, workers, folder))
+            self.add(RowServer(index, servers, workers, folder))
 
-    def add(self, server: Server) -> None:
+    def add(self, server: RowServer) -> None:
         """Host a server."""
         with self.arrived:
             self.hosted[server.index] = server
@@ -56,7 +56,7 @@ class Threads:
                 raise ServerLost(
                     teach(f"server {server} has died, and it had no files", hint="give a folder")
                 )
-            again = Server(server, self.servers, self.workers, dead.journal.folder, anew=False)
+            again = RowServer(server, self.servers, self.workers, dead.journal.folder, anew=False)
             if again.ended.is_set():
                 dead.ended.set()
             again.ended = dead.ended  # a thread may wait for it

@@ -212,7 +212,7 @@ def save_group_sharded_model(model, output, optimizer=None) -> None:
     first = get_rank() == model.mesh.process_ids[0]
     for name, owner in (("model.pdmodel", model), ("model.pdopt", optimizer)):
         if owner is not None:
-            whole = gathered(owner.state_dict())
+            whole = gather_values(owner.state_dict())
             if first:
                 folder.mkdir(parents=True, exist_ok=True)
                 save(whole, str(folder / name))
@@ -220,8 +220,8 @@ def save_group_sharded_model(model, output, optimizer=None) -> None:
         barrier(get_group(number))
 
 
-def gathered(found):
+def gather_values(found):
     """The same dicts and values, with tensors in pieces whole."""
     if isinstance(found, dict):
-        return {key: gathered(x) for key, x in found.items()}
+        return {key: gather_values(x) for key, x in found.items()}
     return unshard_dtensor(found) if isinstance(found, Tensor) and found.is_dist() else found

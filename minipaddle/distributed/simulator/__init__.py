@@ -29,7 +29,7 @@ from .cluster import (
 from .collectives import (
     Message,
     Phase,
-    Schedule,
+    Phases,
     along,
     carried_out,
     hierarchical,
@@ -40,6 +40,6 @@ from .collectives import (
     tree,
 )
 from .measuring import Watch, fitted, link_of, measured, slowed, timeline_of
-from .planning import Plan, planned, work_of
+from .planning import StepPlan, planned, work_of
 from .pretending import PretendedGroup, pretend
-from .timeline import Bytes, Half, Piece, Span, Timeline, best_of, pieces_of, simulate
+from .timeline import Activity, Bytes, Half, Piece, Timeline, best_of, pieces_of, simulate

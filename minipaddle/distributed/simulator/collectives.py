@@ -39,7 +39,7 @@ class Phase(NamedTuple):
     messages: Callable[[int], list[Message]]
 
 
-class Schedule(NamedTuple):
+class Phases(NamedTuple):
     """The phases of a collective on `size` ranks."""
 
     name: str
@@ -65,7 +65,7 @@ def around(ranks: list[int], first: int, last: int, step: int, adds: bool) -> li
     return found
 
 
-def scattering(circles) -> Phase:
+def scatter_rings(circles) -> Phase:
     """Reduce-scatter on rings at once; `circles` are (ranks, first, last). In the end the k-th
     rank of a ring has the sum of block k + 1.
     """
@@ -73,13 +73,13 @@ def scattering(circles) -> Phase:
     return Phase(rounds, lambda r: [m for c in circles for m in around(*c, r, True)])
 
 
-def gathering(circles) -> Phase:
-    """All-gather on rings at once, from where `scattering` ends."""
+def gather_rings(circles) -> Phase:
+    """All-gather on rings at once, from where `scatter_rings` ends."""
     rounds = len(circles[0][0]) - 1
     return Phase(rounds, lambda r: [m for c in circles for m in around(*c, r - 1, False)])
 
 
-def ring(n: int) -> Schedule:
+def ring(n: int) -> Phases:
     """All ranks in one circle: 2 (n - 1) rounds, a message holds 1/n of the data.
 
     >>> from minipaddle.distributed.simulator import ring
@@ -92,14 +92,14 @@ def ring(n: int) -> Schedule:
     return rings([[*range(n)]])
 
 
-def rings(lines: list[list[int]]) -> Schedule:
+def rings(lines: list[list[int]]) -> Phases:
     """A ring on each line of ranks, all at once; the lines have one length."""
     n = len(lines[0])
     circles = [(line, 0, n) for line in lines]
-    return Schedule("ring", len(lines) * n, n, [scattering(circles), gathering(circles)])
+    return Phases("ring", len(lines) * n, n, [scatter_rings(circles), gather_rings(circles)])
 
 
-def tree(n: int) -> Schedule:
+def tree(n: int) -> Phases:
     """Sums go down a binary tree to rank 0, then the result up again: 2 log₂ n rounds, each
     message holds all the data.
     """
@@ -111,17 +111,17 @@ def tree(n: int) -> Schedule:
     down = [[Message(a, b, 0, 1, True) for a, b in level] for level in levels]
     up = [[Message(b, a, 0, 1, False) for a, b in level] for level in reversed(levels)]
     phases = [Phase(1, lambda _, found=found: found) for found in [*down, *up]]
-    return Schedule("tree", n, 1, phases)
+    return Phases("tree", n, 1, phases)
 
 
-def hierarchical(nodes: int, devices: int) -> Schedule:
+def hierarchical(nodes: int, devices: int) -> Phases:
     """Reduce-scatter in each machine, all-reduce of each share between the machines, all-gather in
     each machine: between machines go 1/devices of the bytes that one device would send.
     """
     return rings_in_rings([[*range(nodes * devices)]], devices)
 
 
-def rings_in_rings(lines: list[list[int]], devices: int) -> Schedule:
+def rings_in_rings(lines: list[list[int]], devices: int) -> Phases:
     """`hierarchical` on each line of ranks at once, of which a number in a row share a machine."""
     parts = len(lines[0])
     nodes, machines, across = parts // devices, [], []
@@ -130,11 +130,16 @@ def rings_in_rings(lines: list[list[int]], devices: int) -> Schedule:
         for d in range(devices):
             share = (d + 1) % devices * nodes  # what the d-th device of each machine holds by then
             across.append((line[d::devices], share, share + nodes))
-    phases = [scattering(machines), scattering(across), gathering(across), gathering(machines)]
-    return Schedule("hierarchical", len(lines) * parts, parts, phases)
+    phases = [
+        scatter_rings(machines),
+        scatter_rings(across),
+        gather_rings(across),
+        gather_rings(machines),
+    ]
+    return Phases("hierarchical", len(lines) * parts, parts, phases)
 
 
-def along(shape: Sequence[int], axis: int, cluster: Cluster) -> Schedule:
+def along(shape: Sequence[int], axis: int, cluster: Cluster) -> Phases:
     """All-reduces of all lines of a mesh along an axis at once: rings, in rings where several ranks
     of a line share a machine and others do not. Rank r is device r, and the last axis of the mesh
     varies fastest.
@@ -152,7 +157,7 @@ def along(shape: Sequence[int], axis: int, cluster: Cluster) -> Schedule:
     return rings_in_rings(lines, near) if together else rings(lines)
 
 
-def seconds(schedule: Schedule, nbytes: float, cluster: Cluster) -> float:
+def seconds(schedule: Phases, nbytes: float, cluster: Cluster) -> float:
     """The seconds that a collective takes on a cluster, for arrays of this size in bytes."""
     total = 0.0
     for phase in schedule.phases:
@@ -169,7 +174,7 @@ def traffic(phase: Phase, cluster: Cluster) -> tuple[int, tuple[int, int]]:
     return width, cluster.loads([(m.source, m.target) for m in messages])
 
 
-def carried_out(schedule: Schedule, arrays: list) -> list[list]:
+def carried_out(schedule: Phases, arrays: list) -> list[list]:
     """The ranks' data after each round (and before the first), for one flat array of each."""
     size = len(arrays[0])
     bounds = [k * size // schedule.parts for k in range(schedule.parts + 1)]

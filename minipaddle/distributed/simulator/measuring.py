@@ -14,7 +14,7 @@ from ...executors.timing import TimedExecutable
 from ...jit.decorator import to_static
 from .cluster import Cluster, Link
 from .collectives import seconds
-from .timeline import Piece, Span, Timeline, best_of, pieces_of
+from .timeline import Activity, Piece, Timeline, best_of, pieces_of
 
 
 def measured(
@@ -139,15 +139,15 @@ class Watch:
 
     def note(self, kind: str, start: float, end: float) -> None:
         if end > start:
-            self.spans.append(Span(self.rank, kind, kind, start - self.begun, end - self.begun))
+            self.spans.append(Activity(self.rank, kind, kind, start - self.begun, end - self.begun))
 
-    def computing(self) -> list[Span]:
+    def computing(self) -> list[Activity]:
         """The time in which the rank did not wait."""
         waits = sorted((s.start, s.end) for s in self.spans if s.kind == "idle")
         ends = [0.0, *(end for _, end in waits)]
         starts = [*(start for start, _ in waits), self.ended - self.begun]
         pairs = zip(ends, starts, strict=True)
-        return [Span(self.rank, "compute", "compute", a, b) for a, b in pairs if b > a]
+        return [Activity(self.rank, "compute", "compute", a, b) for a, b in pairs if b > a]
 
 
 class Seen(MappedWork):

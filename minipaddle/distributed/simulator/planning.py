@@ -23,7 +23,7 @@ from .collectives import along, seconds
 from .timeline import Half, Piece, Timeline, pieces_of, simulate
 
 
-class Plan(NamedTuple):
+class StepPlan(NamedTuple):
     """The pieces of a step and the bytes that travel, as `simulate` takes them; how the rank sees
     its mesh; its program; the bytes that its states hold.
     """
@@ -64,7 +64,7 @@ class Plan(NamedTuple):
         return simulate(self.pieces, self.nbytes, cluster, cost=cost, **options)
 
 
-def planned(step, inputs, device: Device, **options) -> Plan:
+def planned(step, inputs, device: Device, **options) -> StepPlan:
     """What this rank would do in a step: a function of `to_static`, for tensors of which some lie
     in pieces. `options` are those of the passes.
 
@@ -97,7 +97,7 @@ def planned(step, inputs, device: Device, **options) -> Plan:
     kernels = [r for r in part.records if not is_view(r, root) and r.op not in COLLECTIVES]
     times = [(device.seconds(*work_of(r, root)), r) for r in kernels]
     held = sum(getattr(a, "local", a).nbytes for a in arrays[len(tensors) :])
-    return Plan(*pieces_of(part, times), view, part, held)
+    return StepPlan(*pieces_of(part, times), view, part, held)
 
 
 def work_of(record: Record, root: dict) -> tuple[int, int]:

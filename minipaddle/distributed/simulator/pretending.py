@@ -44,28 +44,28 @@ class PretendedGroup(ProcessGroup):
         """Nothing to release."""
 
 
-def repeated(array, n: int):
+def repeat(array, n: int):
     """An array n times, along axis 0."""
     return module_of(array).concatenate([array] * n)
 
 
-def scattered(group, array, op):
+def scatter(group, array, op):
     """This rank's rows of a sum."""
     n = len(array) // group.size
-    return summed(group, array, op)[group.rank * n : (group.rank + 1) * n]
+    return add_up(group, array, op)[group.rank * n : (group.rank + 1) * n]
 
 
-def summed(group, array, op):
+def add_up(group, array, op):
     """The sum of what all give; of maxima the array itself."""
     if op == "sum":
         array *= group.size
     return array
 
 
-def exchanged(group, array, sent, received):
+def exchange_rows(group, array, sent, received):
     """As many rows as are received, from what is sent."""
     rows = sum(received)
-    return repeated(array, -(-rows // max(len(array), 1)))[:rows] if len(array) else array[:0]
+    return repeat(array, -(-rows // max(len(array), 1)))[:rows] if len(array) else array[:0]
 
 
 def part_of(group, array, root, out):
@@ -76,14 +76,14 @@ def part_of(group, array, root, out):
 
 
 GIVES = {
-    "all_gather": lambda group, array: repeated(array, group.size),
-    "all_reduce": summed,
-    "all_to_all": exchanged,
+    "all_gather": lambda group, array: repeat(array, group.size),
+    "all_reduce": add_up,
+    "all_to_all": exchange_rows,
     "barrier": lambda group, array: None,
     "broadcast": lambda group, array, root: array,
-    "gather": lambda group, array, root: repeated(array, group.size),
-    "reduce": lambda group, array, op, root: summed(group, array, op),
-    "reduce_scatter": scattered,
+    "gather": lambda group, array, root: repeat(array, group.size),
+    "reduce": lambda group, array, op, root: add_up(group, array, op),
+    "reduce_scatter": scatter,
     "scatter": part_of,
 }
 """What this rank gets from each collective."""

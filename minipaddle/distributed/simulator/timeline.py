@@ -25,7 +25,7 @@ from ..operators import (
     start_collective,
 )
 from .cluster import Cluster
-from .collectives import Schedule, hierarchical, ring, seconds
+from .collectives import Phases, hierarchical, ring, seconds
 
 
 class Piece(NamedTuple):
@@ -53,7 +53,7 @@ class Half(Bytes):
     """The bytes of an all-gather or a reduce-scatter: half an all-reduce, the same messages."""
 
 
-class Span(NamedTuple):
+class Activity(NamedTuple):
     """What a device does from `start` to `end`: "compute", "communication" or "idle"."""
 
     device: int
@@ -66,7 +66,7 @@ class Span(NamedTuple):
 class Timeline(NamedTuple):
     """The spans of some devices, and how long the step takes."""
 
-    spans: list[Span]
+    spans: list[Activity]
     seconds: float
     compute: float  # of one device alone
 
@@ -80,7 +80,7 @@ class Timeline(NamedTuple):
         return sum(s.end - s.start for s in self.spans if (s.device, s.kind) == (device, kind))
 
 
-def best_of(cluster: Cluster) -> Schedule:
+def best_of(cluster: Cluster) -> Phases:
     """The ring in one machine, rings in rings between several."""
     return (
         ring(cluster.size) if cluster.nodes == 1 else hierarchical(cluster.nodes, cluster.devices)
@@ -108,7 +108,7 @@ class Clock:
         for device in range(self.shown):
             if after[device] > before[device]:
                 start, end = float(before[device]), float(after[device])
-                self.spans.append(Span(device, kind, name, start, end))
+                self.spans.append(Activity(device, kind, name, start, end))
 
 
 def simulate(
@@ -116,7 +116,7 @@ def simulate(
     nbytes: Sequence[float],
     cluster: Cluster,
     *,
-    schedule: Schedule | None = None,
+    schedule: Phases | None = None,
     overlap: bool = True,
     spread: float = 0.0,
     seed: int = 0,
@@ -148,7 +148,9 @@ def simulate(
             took = cost(nbytes[k]) / (2 if type(nbytes[k]) is Half else 1)
             free[group] = arrived[k] = begin + took
             for device in range(clock.shown):
-                clock.spans.append(Span(device, "communication", f"bucket {k}", begin, arrived[k]))
+                clock.spans.append(
+                    Activity(device, "communication", f"bucket {k}", begin, arrived[k])
+                )
             if not overlap:
                 clock.wait(arrived[k], f"bucket {k}")
     end = max(float(clock.now.max()), *free.values(), 0.0)

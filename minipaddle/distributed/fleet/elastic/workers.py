@@ -26,7 +26,7 @@ PARTS = "model", "optimizer"
 """What a replica consists of."""
 
 
-class Replica(Protocol):
+class Trainee(Protocol):
     """What a worker trains."""
 
     model: object
@@ -41,7 +41,7 @@ class Replica(Protocol):
 class Worker:
     """One of them, in a process of its own."""
 
-    def __init__(self, make: Callable[[], Replica]):
+    def __init__(self, make: Callable[[], Trainee]):
         self.replica = make()
         self.trained = [p for p in self.replica.model.parameters() if p.trainable]
 
@@ -78,7 +78,7 @@ class Worker:
 
 
 class Workers:
-    """`count` workers that each have what `make()` returns, a `Replica`; for `with`.
+    """`count` workers that each have what `make()` returns, a `Trainee`; for `with`.
 
     After a worker is lost another one is asked for; it joins when Ray has found room for it.
     `model` and `optimizer` are those of all workers, for `steps` to save and load.
@@ -89,12 +89,12 @@ class Workers:
     RuntimeError where Ray is not installed, and when no worker is left.
     """
 
-    def __init__(self, make: Callable[[], Replica], count: int, timeout: float = 120.0, **options):
+    def __init__(self, make: Callable[[], Trainee], count: int, timeout: float = 120.0, **options):
         if count < 1:
             raise value_error(f"{count} workers", expected="1 or more")
-        self.ray = imported()
+        self.ray = import_ray()
         self.wanted, self.timeout = count, timeout
-        self.model, self.optimizer = Part(self, "model"), Part(self, "optimizer")
+        self.model, self.optimizer = WorkerState(self, "model"), WorkerState(self, "optimizer")
         if not self.ray.is_initialized():
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             self.ray.init(include_dashboard=False)
@@ -213,7 +213,7 @@ class Workers:
             )
 
 
-class Part:
+class WorkerState:
     """The model, or the optimizer, of all workers."""
 
     def __init__(self, workers: Workers, name: str):
@@ -239,7 +239,7 @@ def as_array(x):
     return x.numpy() if isinstance(x, Tensor) else x
 
 
-def imported():
+def import_ray():
     """The module `ray`; RuntimeError if it is not installed."""
     try:
         return importlib.import_module("ray")

@@ -59,7 +59,7 @@ class SharedLayerDesc(LayerDesc):
         self.shared_weight_attr = [names] if isinstance(names, str) else [*names]
 
 
-class Step:
+class LayerStep:
     """One layer of the row, by its number: before it runs, draws stand where they always do."""
 
     def __init__(self, number: int, owner, function):
@@ -137,7 +137,7 @@ class PipelineLayer(Layer):
         stage = self.hcg.get_stage_id()
         return [self.schedule.find_part(stage, k) for k in range(self.schedule.chunks)]
 
-    def build_part(self, part: int, begin) -> list[Step]:
+    def build_part(self, part: int, begin) -> list[LayerStep]:
         """The layers of a part, built and named as if all layers were built here."""
         steps = []
         for number in range(self.bounds[part], self.bounds[part + 1]):
@@ -149,19 +149,19 @@ class PipelineLayer(Layer):
                 steps.append(self.build_step(number, str(first), desc))
         return steps
 
-    def build_step(self, number: int, name: str, desc) -> Step:
+    def build_step(self, number: int, name: str, desc) -> LayerStep:
         """A layer of the row, which has the name of its first occurrence."""
         if isinstance(desc, SharedLayerDesc):
             if desc.layer_name not in self.shared:
                 self.shared[desc.layer_name] = self.add_sublayer(name, desc.build_layer())
             layer = self.shared[desc.layer_name]
             if desc.forward_func is None:
-                return Step(number, layer, layer)
-            return Step(number, layer, lambda *xs: desc.forward_func(layer, *xs))
+                return LayerStep(number, layer, layer)
+            return LayerStep(number, layer, lambda *xs: desc.forward_func(layer, *xs))
         if isinstance(desc, (LayerDesc, Layer)):
             layer = desc.build_layer() if isinstance(desc, LayerDesc) else desc
-            return Step(number, layer, self.add_sublayer(name, layer))
-        return Step(number, None, desc)
+            return LayerStep(number, layer, self.add_sublayer(name, layer))
+        return LayerStep(number, None, desc)
 
     # ---- weights that several stages have ----------------------------------------------------
 
@@ -206,7 +206,7 @@ class PipelineLayer(Layer):
 
         return function
 
-    def run_steps(self, steps: list[Step], args: tuple):
+    def run_steps(self, steps: list[LayerStep], args: tuple):
         """What layers, one after the other, make of tensors."""
         start = (GENERATOR.position(), steps[0].number) if self.training else None
         for step in steps:
