@@ -19,6 +19,13 @@ from .auto_parallel.stages import (
 )
 from .auto_parallel.strategy import Strategy
 from .checkpoint import load_state_dict, save_state_dict
+from .collectives.python_objects import (
+    all_gather_object,
+    broadcast_object_list,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
 from .communication import (
     P2POp,
     all_gather,
@@ -39,16 +46,7 @@ from .communication import (
     send,
     wait,
 )
-from .data_parallel import DataParallel
-from .dist_tensor import ReduceType, reshard, shard_tensor, unshard_dtensor
 from .fleet.topology import ParallelMode
-from .objects import (
-    all_gather_object,
-    broadcast_object_list,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
-)
 from .parallel import (
     ParallelEnv,
     ReduceOp,
@@ -62,9 +60,13 @@ from .parallel import (
     is_initialized,
     new_group,
 )
-from .parallelize import parallelize, to_distributed
 from .pipeline.splitting import SplitPoint
-from .plans import (
+from .ps.entries import CountFilterEntry, ProbabilityEntry
+from .ranks.spawning import spawn
+from .sharding import group_sharded_parallel, save_group_sharded_model
+from .tensors.data_parallel import DataParallel
+from .tensors.dist_tensor import ReduceType, reshard, shard_tensor, unshard_dtensor
+from .tensors.layer_plans import (
     ColWiseParallel,
     PrepareLayerInput,
     PrepareLayerOutput,
@@ -74,8 +76,6 @@ from .plans import (
     SequenceParallelEnable,
     SequenceParallelEnd,
 )
-from .ps.entries import CountFilterEntry, ProbabilityEntry
-from .sharding import group_sharded_parallel, save_group_sharded_model
-from .spawning import spawn
+from .tensors.parallelize import parallelize, to_distributed
 
 __getattr__ = namespace("paddle.distributed", globals())

@@ -14,8 +14,8 @@ from ..engine.core.errors import value_error
 from ..engine.distributed.process_group import Done, MappedWork, Work
 from ..engine.eager.tensor import wrap
 from ..tensor.creation import zeros
-from . import operators
-from .carrying import (
+from .collectives import operators
+from .collectives.tape_or_group import (
     communicate,
     dense,
     fill,
@@ -27,7 +27,7 @@ from .carrying import (
     write_in_place,
 )
 from .parallel import ReduceOp
-from .ranks import group_of
+from .ranks.known_groups import group_of
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):

@@ -5,7 +5,7 @@ tells each its role, as `fleet.PaddleCloudRoleMaker` reads it.
 
 It becomes MPI's `mpiexec`; between that and each rank is a keeper (see `keeper.py`). With
 `--max_restart` it stays: MPI's world is fixed, so when a rank is lost the world ends, and another
-one is started (see `restarting.py`). Source: Paddle API `paddle.distributed.launch`.
+one is started (see `failures/restarting.py`). Source: Paddle API `paddle.distributed.launch`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 
-from . import keeper, restarting
+from .failures import keeper, restarting
 from .parallel import seconds_to_wait
-from .spawning import available
+from .ranks.spawning import available
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -8,11 +8,10 @@ from datetime import timedelta
 from ..engine.core.errors import value_error
 from ..engine.distributed.process_group import TIMEOUT, ProcessGroup
 from ..engine.eager.device import current_place, set_device
-from . import ranks
-from .mpi import MPIGroup, is_started_by_mpi
-from .nccl import NCCLGroup
-from .ranks import enter, group_of, known
-from .same import require_same
+from .ranks.known_groups import enter, group_numbered, group_of, known, leave
+from .ranks.mpi import MPIGroup, is_started_by_mpi
+from .ranks.nccl import NCCLGroup
+from .ranks.require_same import require_same
 
 HALF_AN_HOUR = timedelta(seconds=TIMEOUT)
 
@@ -144,7 +143,7 @@ def get_group(id: int = 0) -> ProcessGroup:
     >>> paddle.distributed.get_group().ranks
     [0]
     """
-    return ranks.group_numbered(id)
+    return group_numbered(id)
 
 
 def new_group(
@@ -214,6 +213,6 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     if group is None or group is here.world:
         for one in reversed([g for g in here.groups.values() if g is not None]):
             one.close()
-        ranks.leave()
+        leave()
     elif here.groups.pop(group.id, None) is not None:
         group.close()

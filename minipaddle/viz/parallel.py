@@ -2,7 +2,7 @@
 
 from itertools import zip_longest
 
-from ..distributed.operators import finish_all_reduce, start_all_reduce
+from ..distributed.collectives.operators import finish_all_reduce, start_all_reduce
 from ..distributed.simulator import Phases, Timeline, carried_out
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY

@@ -17,7 +17,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle import nn
 from minipaddle.distributed import fleet
-from minipaddle.distributed.ranks import known
+from minipaddle.distributed.ranks.known_groups import known
 from tests.distributed.saying import say
 
 R = dist.Replicate()

@@ -3,8 +3,8 @@
 import socket
 import threading
 
-from minipaddle.distributed.watch import FailureWatch
-from minipaddle.distributed.witness import Witness
+from minipaddle.distributed.failures.watch import FailureWatch
+from minipaddle.distributed.failures.witness import Witness
 
 TOKEN = "secret"
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from minipaddle.distributed.keeper import die_with_parent
+from minipaddle.distributed.failures.keeper import die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = {

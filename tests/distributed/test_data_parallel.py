@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.distributed import spawn
-from minipaddle.distributed.operators import start_all_reduce
+from minipaddle.distributed.collectives.operators import start_all_reduce
 from minipaddle.engine.core.slots import plugged
 from minipaddle.engine.passes import async_collectives as overlap
 from minipaddle.engine.passes.manager import optimized

@@ -19,8 +19,9 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed import launch, restarting
+from minipaddle.distributed import launch
 from minipaddle.distributed.checkpoint import saving
+from minipaddle.distributed.failures import restarting
 from minipaddle.distributed.fleet import elastic
 from minipaddle.distributed.fleet.elastic.samples import share
 from minipaddle.distributed.fleet.elastic.steps import generator_of

@@ -19,7 +19,8 @@ import numpy as np
 import psutil
 import pytest
 
-from minipaddle.distributed import keeper, launch
+from minipaddle.distributed import launch
+from minipaddle.distributed.failures import keeper
 from tests.distributed import faulty, train, train_in_pieces
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed")

@@ -10,7 +10,7 @@ import torch
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed import operators as ops
+from minipaddle.distributed.collectives import operators as ops
 from minipaddle.engine.passes.manager import optimized
 
 SIZE = 3

@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from minipaddle.distributed import CollectiveTimeout, PeerFailed, keeper, launch, mpi
+from minipaddle.distributed import CollectiveTimeout, PeerFailed, launch
+from minipaddle.distributed.failures import keeper
+from minipaddle.distributed.ranks import mpi
 
 
 class Refused(Exception):

@@ -12,7 +12,8 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed import PeerFailed, spawning
+from minipaddle.distributed import PeerFailed
+from minipaddle.distributed.ranks import spawning
 from tests.distributed import faulty
 
 # ---- spawn -----------------------------------------------------------------------------------

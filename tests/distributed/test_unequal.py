@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.distributed import spawn
-from minipaddle.distributed.unequal import joined_mean
+from minipaddle.distributed.collectives.unequal_batches import joined_mean
 
 
 @pytest.mark.parametrize("static", [False, True])

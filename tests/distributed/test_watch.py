@@ -9,9 +9,10 @@ from contextlib import suppress
 
 import pytest
 
-from minipaddle.distributed import CollectiveTimeout, PeerFailed, watch
-from minipaddle.distributed import witness as witness_file
-from minipaddle.distributed.watch import FailureWatch
+from minipaddle.distributed import CollectiveTimeout, PeerFailed
+from minipaddle.distributed.failures import watch
+from minipaddle.distributed.failures import witness as witness_file
+from minipaddle.distributed.failures.watch import FailureWatch
 from tests.distributed.listening import Listening
 
 

@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
-from minipaddle.distributed import witness as witness_file
-from minipaddle.distributed.witness import greeting
+from minipaddle.distributed.failures import witness as witness_file
+from minipaddle.distributed.failures.witness import greeting
 from tests.distributed.listening import TOKEN, Listening
 
 SIZE = 3

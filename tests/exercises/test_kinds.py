@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minipaddle.distributed as dist
-from minipaddle.distributed.operators import group_numbered
+from minipaddle.distributed.collectives.operators import group_numbered
 from minipaddle.learn import Exercise
 from tests.exercises import kinds
 

@@ -9,7 +9,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed.nccl import NCCLGroup
+from minipaddle.distributed.ranks.nccl import NCCLGroup
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.eager.device import current_place
 from tests.distributed import faulty, train

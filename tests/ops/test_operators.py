@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import minipaddle as paddle
-from minipaddle.distributed.operators import COLLECTIVES
+from minipaddle.distributed.collectives.operators import COLLECTIVES
 from minipaddle.engine.core import dim as dims
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Spec

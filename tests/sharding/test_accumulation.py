@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed.dist_tensor import view_of
+from minipaddle.distributed.tensors.dist_tensor import view_of
 
 from .models import mlp
 

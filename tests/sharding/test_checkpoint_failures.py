@@ -13,7 +13,7 @@ import minipaddle.distributed as dist
 from minipaddle.core import files
 from minipaddle.distributed.checkpoint import manifest, saving
 from minipaddle.distributed.checkpoint.boxes import fills
-from minipaddle.distributed.dist_tensor import cut_tensor
+from minipaddle.distributed.tensors.dist_tensor import cut_tensor
 
 from .checkpoints import LAYOUTS, S, check, read, state_of, times, write
 from .models import R

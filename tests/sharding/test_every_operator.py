@@ -7,7 +7,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed.dist_tensor import view_of
+from minipaddle.distributed.tensors.dist_tensor import view_of
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.tensor import wrap

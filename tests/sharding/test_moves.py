@@ -9,7 +9,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed.dist_tensor import view_of
+from minipaddle.distributed.tensors.dist_tensor import view_of
 from minipaddle.engine.sharding.array import cut_whole
 from minipaddle.engine.sharding.moves import allowed, cost_of_move, may_follow, steps_between
 from minipaddle.engine.sharding.placements import (

@@ -9,7 +9,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle import nn
 from minipaddle.distributed.auto_parallel.stages import bytes_held
-from minipaddle.distributed.operators import COLLECTIVES
+from minipaddle.distributed.collectives.operators import COLLECTIVES
 from minipaddle.nn import functional as F
 
 from .models import GPT, mlp

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed.operators import group_numbered
+from minipaddle.distributed.collectives.operators import group_numbered
 from minipaddle.engine.distributed.process_group import Work
 from minipaddle.learn import Exercise, expect, expect_that
 

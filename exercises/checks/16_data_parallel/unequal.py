@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
-from minipaddle.distributed import unequal
+from minipaddle.distributed.collectives import unequal_batches
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -127,7 +127,7 @@ def the_gradient_of_the_joined_batch(yours, counts, seed):
 
         def step(own):
             loss = (net(own) ** 2).mean()
-            unequal.joined_mean(loss, counts[me]).backward()
+            unequal_batches.joined_mean(loss, counts[me]).backward()
             return net.parameters()[0].grad
 
         own = paddle.to_tensor(x[bounds[me] : bounds[me + 1]])

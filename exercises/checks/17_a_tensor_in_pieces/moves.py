@@ -142,7 +142,7 @@ def held(whole, ways, mesh, place):
 
 def view_of_rank(mesh):
     """The view of a rank of a mesh, and its coordinates."""
-    from minipaddle.distributed.dist_tensor import view_of
+    from minipaddle.distributed.tensors.dist_tensor import view_of
 
     view = view_of(dist.ProcessMesh(np.arange(np.prod(mesh)).reshape(mesh).tolist()))
     return view, view.place

@@ -28,7 +28,7 @@ Parallelism", 2019, section 3.
 """
 
 from minipaddle.distributed import Replicate
-from minipaddle.distributed.layout import cut_parameter
+from minipaddle.distributed.tensors.layout import cut_parameter
 
 
 def cut(self) -> None:

@@ -10,8 +10,8 @@ from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.pieces import of_gradient
 from ...engine.sharding.placements import local_shape
-from ..dist_tensor import check_placements, reshard, shard_tensor, view_of
-from ..same import exchange, require_same
+from ..ranks.require_same import exchange, require_same
+from ..tensors.dist_tensor import check_placements, reshard, shard_tensor, view_of
 from .mesh import require_mesh
 
 

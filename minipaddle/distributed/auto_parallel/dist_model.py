@@ -10,7 +10,7 @@ from ...core.prelude import Recording, Tensor, not_supported, type_error, value_
 from ...jit import to_static as program_of_function
 from ...nn import Layer
 from ...optimizer import Optimizer
-from ..same import parameters_of, require_same
+from ..ranks.require_same import parameters_of, require_same
 from .in_stages import InStages
 from .strategy import Strategy
 

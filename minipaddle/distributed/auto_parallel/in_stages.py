@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...core.prelude import not_supported, value_error
-from ..dist_tensor import view_of
 from ..pipeline.parts import Part
 from ..pipeline.schedules import build_schedule
 from ..pipeline.splitting import (
@@ -15,6 +14,7 @@ from ..pipeline.splitting import (
     trace_forward,
 )
 from ..pipeline.training import Pipeline, add_gradients, clip_across_stages, local
+from ..tensors.dist_tensor import view_of
 
 
 class InStages:

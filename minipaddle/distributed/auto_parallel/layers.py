@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...core.prelude import Tensor, type_error, value_error
 from ...nn import Layer
-from ..dist_tensor import cut_tensor
-from ..same import require_same, values_of
+from ..ranks.require_same import require_same, values_of
+from ..tensors.dist_tensor import cut_tensor
 from .mesh import require_mesh
 
 

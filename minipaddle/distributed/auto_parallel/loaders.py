@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...core.prelude import Tensor, not_supported, type_error, value_error
 from ...engine.sharding.placements import REPLICATE, ProcessMesh, Shard
 from ...io import DataLoader
-from ..dist_tensor import cut_tensor
-from ..same import require_same
+from ..ranks.require_same import require_same
+from ..tensors.dist_tensor import cut_tensor
 from .api import dtensor_from_local
 from .mesh import require_mesh
 

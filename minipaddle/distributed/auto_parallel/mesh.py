@@ -8,8 +8,8 @@ from ...core.prelude import per_rank, type_error, value_error
 from ...engine.distributed.process_group import ProcessGroup
 from ...engine.eager.device import NUMPY
 from ...engine.sharding.placements import ProcessMesh, Shard
-from ..dist_tensor import view_of
-from ..ranks import group_numbered, known
+from ..ranks.known_groups import group_numbered, known
+from ..tensors.dist_tensor import view_of
 
 
 class Grid:

@@ -23,9 +23,9 @@ from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Placements, ProcessMesh, Shard, piece_of
 from ...optimizer import Optimizer
 from ..checkpoint.boxes import box_of, within
-from ..dist_tensor import reshard, shard_tensor
-from ..layout import put_on_mesh
-from ..same import require_same
+from ..ranks.require_same import require_same
+from ..tensors.dist_tensor import reshard, shard_tensor
+from ..tensors.layout import put_on_mesh
 from .mesh import get_mesh, require_mesh
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...engine.distributed.process_group import ProcessGroup
-from ..objects import all_gather_object, receive_object, send_object
+from ..collectives.python_objects import all_gather_object, receive_object, send_object
 
 TAG = 23294
 """The tag of messages: a thread that writes a checkpoint sends them while its rank computes."""

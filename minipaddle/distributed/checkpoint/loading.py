@@ -13,8 +13,8 @@ from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import sharded
 from ...io.serialization import DTYPES as FORMAT_DTYPES
 from ...io.serialization import mend_bools
-from ..carrying import number_in
-from ..ranks import group_of
+from ..collectives.tape_or_group import number_in
+from ..ranks.known_groups import group_of
 from .agreeing import together
 from .boxes import Box, assemble, box_of
 from .manifest import DTYPES, Manifest, SavedTensor, ids, natural, parse, size_and_sum

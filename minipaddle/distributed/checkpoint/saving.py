@@ -16,9 +16,9 @@ from ...core.prelude import Tensor, not_supported, per_rank, type_error, value_e
 from ...engine.eager.device import CPU
 from ...engine.sharding.array import sharded
 from ...io.serialization import write as write_tensors
-from ..carrying import number_in
-from ..ranks import group_of, known
-from ..restarting import note_step
+from ..collectives.tape_or_group import number_in
+from ..failures.restarting import note_step
+from ..ranks.known_groups import group_of, known
 from .agreeing import decide_together, outcome, outcomes, together
 from .boxes import box_of, fills, owners, volume
 from .manifest import FILE, Manifest, SavedTensor, ids, natural, size_and_sum

@@ -8,8 +8,8 @@ from ...engine.distributed.reducer import build_buckets
 from ...engine.eager.control_flow import cond
 from ...engine.eager.tensor import Tensor
 from ...tensor.creation import zeros_like
-from ..operators import finish_all_reduce, start_all_reduce
-from ..ranks import group_of
+from ..collectives.operators import finish_all_reduce, start_all_reduce
+from ..ranks.known_groups import group_of
 
 
 class GradientMerge:

@@ -9,11 +9,11 @@ from ...engine.core.rank import per_rank
 from ...nn import SyncBatchNorm
 from ..auto_parallel.stages import shard_along
 from ..communication import barrier
-from ..data_parallel import DataParallel
 from ..parallel import get_rank, get_world_size, init_parallel_env
 from ..pipeline.training import clip_across_stages
 from ..ps.session import ServerOptimizer, session
-from ..same import parameters_of, require_same
+from ..ranks.require_same import parameters_of, require_same
+from ..tensors.data_parallel import DataParallel
 from . import servers, topology
 from .merging import GradientMerge
 from .meta_parallel.pipeline_layer import PipelineLayer

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 from ...engine.core.errors import not_supported, teach, value_error
 from ...engine.core.rank import per_rank
-from ..objects import all_gather_object
+from ..collectives.python_objects import all_gather_object
 from ..parallel import init_parallel_env
 from ..ps import on_ray
 from ..ps.mpi import MPI

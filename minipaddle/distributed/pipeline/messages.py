@@ -10,8 +10,8 @@ from ...engine.eager.device import current_place
 from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Replicate, Shard, local_shape
-from ..carrying import dense
-from ..objects import as_object, as_octets, length
+from ..collectives.python_objects import as_object, as_octets, length
+from ..collectives.tape_or_group import dense
 
 
 class Like(NamedTuple):

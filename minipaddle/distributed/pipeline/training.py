@@ -13,7 +13,7 @@ from ...nn import ClipGradByGlobalNorm
 from ...nn.clip import shrink, total_square
 from ...tensor.generator import GENERATOR
 from ...tensor.joining import concat
-from ..objects import all_gather_object
+from ..collectives.python_objects import all_gather_object
 from ..simulator.timeline import Activity, Timeline
 from .messages import Neighbours
 from .runner import Runner

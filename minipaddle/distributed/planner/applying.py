@@ -12,10 +12,10 @@ from ..auto_parallel.dist_model import DistModel
 from ..auto_parallel.in_stages import stage_mesh
 from ..auto_parallel.strategy import Strategy
 from ..fleet.recompute import recompute
-from ..layout import cut_parameter
-from ..parallelize import parallelize
 from ..pipeline.splitting import SplitPoint, trace_forward
-from ..ranks import known
+from ..ranks.known_groups import known
+from ..tensors.layout import cut_parameter
+from ..tensors.parallelize import parallelize
 from .cost import layers_of
 from .layout import Layout
 from .search import Planned

@@ -19,7 +19,7 @@ from ...engine.ops.elementwise import cast
 from ...engine.ops.movement import transpose
 from ...engine.passes.lifetimes import is_view, roots, specs_of, values_of
 from ...ops.products import product
-from ..operators import COLLECTIVES, all_gather
+from ..collectives.operators import COLLECTIVES, all_gather
 from .splitting import LayerBlocks
 
 SPREAD = 4

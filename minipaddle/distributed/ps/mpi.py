@@ -13,7 +13,7 @@ from itertools import count
 
 from ...engine.core.errors import teach
 from ...io.serialization import encode
-from ..mpi import PAUSE, SPIN, TAGS, mpi
+from ..ranks.mpi import PAUSE, SPIN, TAGS, mpi
 from .journal import decode
 from .server import RowServer, ServerLost
 

@@ -20,12 +20,12 @@ from ..auto_parallel.api import dtensor_from_local, dtensor_to_local
 from ..auto_parallel.layers import shard_layer
 from ..auto_parallel.stages import STAGES, shard_optimizer
 from ..communication import barrier, broadcast
-from ..dist_tensor import unshard_dtensor, view_of
 from ..fleet import topology
-from ..layout import Wrapper, put_on_mesh
 from ..parallel import get_group, get_rank
-from ..ranks import group_of
-from ..same import parameters_of, require_same
+from ..ranks.known_groups import group_of
+from ..ranks.require_same import parameters_of, require_same
+from ..tensors.dist_tensor import unshard_dtensor, view_of
+from ..tensors.layout import Wrapper, put_on_mesh
 
 LEVELS = {"os": 1, "os_g": 2, "p_g_os": 3}
 """Paddle's names of the stages: states of the optimizer, gradients, parameters."""

@@ -17,7 +17,7 @@ from ...engine.passes.manager import optimized
 from ...engine.sharding.array import sharded
 from ...engine.sharding.pieces import View
 from ...ops.products import product
-from ..operators import COLLECTIVES
+from ..collectives.operators import COLLECTIVES
 from .cluster import Cluster, Device
 from .collectives import along, seconds
 from .timeline import Half, Piece, Timeline, pieces_of, simulate

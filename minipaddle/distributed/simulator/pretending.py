@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from ...engine.distributed.process_group import TIMEOUT, Done, ProcessGroup, Work
 from ...engine.eager.device import module_of
-from ..ranks import enter
-from ..spawning import spawn
+from ..ranks.known_groups import enter
+from ..ranks.spawning import spawn
 
 
 class PretendedGroup(ProcessGroup):

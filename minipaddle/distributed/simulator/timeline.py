@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...engine.passes.lifetimes import specs_of
-from ..operators import (
+from ..collectives.operators import (
     all_fold,
     all_gather,
     all_reduce,

@@ -9,9 +9,9 @@ its ranks from 0; a *collective* is an operation that all of them take part in, 
 | broadcast      | x               | the x of the rank `src`                        |
 | all_gather     | x               | all x, one after the other along axis 0        |
 
-`minipaddle.distributed.exchanges` adds others, `groups` messages. Arrays are NumPy's, or CuPy's
-under NCCL, contiguous, and the same shape in all ranks where they are not split. Ranks whose calls
-differ get a ValueError that lists the calls. Reductions and receives write their array in place.
+`minipaddle.distributed.collectives` adds others, and messages. Arrays are NumPy's, or CuPy's under
+NCCL, contiguous, and the same shape in all ranks where they are not split. Ranks whose calls differ
+get a ValueError that lists the calls. Reductions and receives write their array in place.
 With `wait=False` a collective is only started: its arrays may be touched again after `Work.wait()`.
 
 Source: MPI: A Message-Passing Interface Standard 4.0, chapter 6; NCCL User Guide.

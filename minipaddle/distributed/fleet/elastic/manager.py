@@ -2,7 +2,7 @@
 
 from enum import IntEnum
 
-from ...restarting import ELASTIC_EXIT_CODE  # noqa: F401  (Paddle has it here)
+from ...failures.restarting import ELASTIC_EXIT_CODE  # noqa: F401  (Paddle has it here)
 
 
 class ElasticLevel(IntEnum):

@@ -13,9 +13,9 @@ from ...checkpoint.agreeing import together
 from ...checkpoint.loading import load_state_dict
 from ...checkpoint.manifest import ids, prune
 from ...checkpoint.saving import save_state_dict, wait_for_save
-from ...objects import all_gather_object
-from ...ranks import known
-from ...restarting import note_step
+from ...collectives.python_objects import all_gather_object
+from ...failures.restarting import note_step
+from ...ranks.known_groups import known
 
 
 def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:

@@ -17,8 +17,8 @@ from ....engine.sharding.placements import Replicate
 from ....nn import Embedding, Layer, Linear
 from ....nn import functional as F
 from ....nn.layer.tree import path_of
-from ...layout import cut_parameter, move_on_axis, require_pieces
-from ...ranks import known
+from ...ranks.known_groups import known
+from ...tensors.layout import cut_parameter, move_on_axis, require_pieces
 from ..topology import get_hybrid_communicate_group
 
 

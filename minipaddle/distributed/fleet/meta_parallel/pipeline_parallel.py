@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ....core.prelude import Tensor, not_supported, type_error, value_error
-from ...dist_tensor import view_of
-from ...layout import Wrapper, put_on_mesh
 from ...pipeline.parts import Part
 from ...pipeline.training import Pipeline, add_gradients
 from ...simulator.timeline import Timeline
+from ...tensors.dist_tensor import view_of
+from ...tensors.layout import Wrapper, put_on_mesh
 from .pipeline_layer import PipelineLayer
 
 

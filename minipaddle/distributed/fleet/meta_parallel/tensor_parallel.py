@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....core.prelude import Tensor, type_error
 from ....nn import Layer
-from ...layout import Wrapper, put_on_mesh, require_pieces
+from ...tensors.layout import Wrapper, put_on_mesh, require_pieces
 from ..topology import HybridCommunicateGroup
 
 

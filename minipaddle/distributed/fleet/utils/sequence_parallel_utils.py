@@ -14,7 +14,7 @@ from __future__ import annotations
 from ....engine.core.errors import value_error
 from ....engine.core.slots import slot
 from ....engine.sharding.placements import Replicate, Shard
-from ...layout import move_on_axis
+from ...tensors.layout import move_on_axis
 from ..meta_parallel.layers import ColumnParallelLinear, RowParallelLinear
 from ..topology import get_hybrid_communicate_group
 

@@ -16,17 +16,17 @@ from __future__ import annotations
 
 from math import prod
 
-from ..engine.core.errors import value_error
-from ..engine.distributed.collectives import (
+from ...engine.core.errors import value_error
+from ...engine.distributed.collectives import (
     COLLECTIVES,
     all_gather,
     part,
     reduce_arrays,
     reduce_part,
 )
-from ..engine.distributed.process_group import ProcessGroup, result_or_work
-from ..engine.eager.device import module_of
-from .groups import give
+from ...engine.distributed.process_group import ProcessGroup, result_or_work
+from ...engine.eager.device import module_of
+from .point_to_point import give
 
 
 class Exchanges:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from ..core.prelude import current, value_error
-from ..engine.ops import marks
-from ..engine.sharding.array import sharded
-from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh, Shard
-from ..nn import Layer
-from .communication import broadcast
+from ...core.prelude import current, value_error
+from ...engine.ops import marks
+from ...engine.sharding.array import sharded
+from ...engine.sharding.placements import REPLICATE, Placement, ProcessMesh, Shard
+from ...nn import Layer
+from ..communication import broadcast
+from ..ranks.known_groups import group_numbered
 from .dist_tensor import cut_tensor, view_of
-from .ranks import group_numbered
 
 Hook = Callable[[ProcessMesh], Callable]
 """A hook of a layer, made for a mesh."""

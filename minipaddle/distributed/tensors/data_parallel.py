@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ..engine.core.errors import value_error
-from ..engine.distributed.reducer import Reducer
-from ..engine.eager.backward import AVERAGING
-from ..nn import Layer
-from .communication import broadcast
+from ...engine.core.errors import value_error
+from ...engine.distributed.reducer import Reducer
+from ...engine.eager.backward import AVERAGING
+from ...nn import Layer
+from ..collectives.python_objects import all_gather_object
+from ..communication import broadcast
+from ..ranks.known_groups import group_of
 from .layout import Wrapper
-from .objects import all_gather_object
-from .ranks import group_of
 
 
 class DataParallel(Wrapper):

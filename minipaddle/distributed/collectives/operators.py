@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from itertools import accumulate, count
 
-from ..engine.core.dtype import int64
-from ..engine.core.op import KEPT, Op, opaque
-from ..engine.core.rank import per_rank
-from ..engine.core.record import Spec
-from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
-from ..engine.passes.registry import LOOKS_FOR
-from .ranks import group_numbered
+from ...engine.core.dtype import int64
+from ...engine.core.op import KEPT, Op, opaque
+from ...engine.core.rank import per_rank
+from ...engine.core.record import Spec
+from ...engine.distributed.process_group import CollectiveTimeout, PeerFailed
+from ...engine.passes.registry import LOOKS_FOR
+from ..ranks.known_groups import group_numbered
 
 KEPT[:0] = [CollectiveTimeout, PeerFailed]  # so callers can catch them
 

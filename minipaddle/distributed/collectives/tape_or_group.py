@@ -4,18 +4,18 @@ it, straight to the group otherwise.
 
 from __future__ import annotations
 
-from ..engine.core.dispatch import Recording, current
-from ..engine.core.errors import value_error
-from ..engine.core.op import OPS
-from ..engine.core.record import mark_written
-from ..engine.distributed.process_group import Done, MappedWork, Work
-from ..engine.eager.device import module_of
-from ..engine.eager.tensor import Tensor, wrap
-from ..engine.sharding.array import sharded
-from ..tensor.joining import concat
-from ..tensor.shaping import reshape
+from ...engine.core.dispatch import Recording, current
+from ...engine.core.errors import value_error
+from ...engine.core.op import OPS
+from ...engine.core.record import mark_written
+from ...engine.distributed.process_group import Done, MappedWork, Work
+from ...engine.eager.device import module_of
+from ...engine.eager.tensor import Tensor, wrap
+from ...engine.sharding.array import sharded
+from ...tensor.joining import concat
+from ...tensor.shaping import reshape
+from ..ranks.known_groups import group_of
 from . import operators  # noqa: F401  (the operators by their names)
-from .ranks import group_of
 
 COUNTED = ("all_gather", "gather", "reduce_scatter", "scatter")
 """The operators that get the number of ranks, which decides the shape of their result."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..engine.core.slots import slot
-from ..tensor.creation import full
+from ...engine.core.slots import slot
+from ...tensor.creation import full
+from ..ranks.known_groups import group_of
 from . import operators
-from .ranks import group_of
 
 
 @slot("distributed.joined_mean")
@@ -15,7 +15,7 @@ def joined_mean(loss, count: int, group=None):
     The average of these over the ranks is the mean loss of the joined batch, and so with gradients.
     All ranks call it. Ranks that have no sample give a loss of zero and count=0.
 
-    >>> from minipaddle.distributed.unequal import joined_mean
+    >>> from minipaddle.distributed.collectives.unequal_batches import joined_mean
     >>> def work():
     ...     x = [[2.0, 4.0, 6.0], [8.0]][paddle.distributed.get_rank()]
     ...     return joined_mean(paddle.to_tensor(x).mean(), len(x)).item()

@@ -8,14 +8,14 @@ import threading
 import time
 from typing import NamedTuple
 
-from ..engine.core.errors import type_error, value_error
-from ..engine.core.rank import own_settings
-from ..engine.distributed.process_group import PeerFailed
-from ..engine.distributed.thread_group import World
-from ..engine.eager.device import current_place
-from . import ranks
+from ...engine.core.errors import type_error, value_error
+from ...engine.core.rank import own_settings
+from ...engine.distributed.process_group import PeerFailed
+from ...engine.distributed.thread_group import World
+from ...engine.eager.device import current_place
+from ..parallel import gpus, init_parallel_env, seconds_to_wait
+from . import known_groups
 from .mpi import is_started_by_mpi
-from .parallel import gpus, init_parallel_env, seconds_to_wait
 
 GRACE = 2.0
 """The seconds that ranks have to notice a failure before they are given up."""
@@ -42,9 +42,9 @@ class SpawnContext:
     def run(self, rank: int, function, args) -> None:
         try:
             own_settings()
-            ranks.enter(self.world.group(rank))
+            known_groups.enter(self.world.group(rank))
             self.results[rank] = function(*args)
-            for last in ranks.known().before_end:
+            for last in known_groups.known().before_end:
                 last()
             self.world.end(rank)
         except BaseException as error:

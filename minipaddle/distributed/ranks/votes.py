@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..engine.core.rank import NO_CAUSE, hash_64
-from ..engine.distributed.collectives import (
+from ...engine.core.rank import NO_CAUSE, hash_64
+from ...engine.distributed.collectives import (
     build_mismatch,
     common_signature,
     format_call,
 )
-from ..engine.eager.device import NUMPY
+from ...engine.eager.device import NUMPY
 
 
 def weight_of(rank: int, size: int) -> int:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from ..core.prelude import Tensor, current, not_supported, type_error, value_error
-from ..eager.sharded import in_charge
-from ..engine.core.rank import hash_64, per_rank
-from ..engine.eager.device import NUMPY
-from ..engine.eager.tensor import wrap
-from ..engine.ops import marks
-from ..engine.sharding.array import cut_whole, sharded
-from ..engine.sharding.pieces import View
-from ..engine.sharding.placements import REPLICATE, Placement, ProcessMesh
-from ..tensor.methods import own_members
-from .parallel import group_in_order
-from .ranks import known
-from .same import require_same, values_of
+from ...core.prelude import Tensor, current, not_supported, type_error, value_error
+from ...eager.sharded import in_charge
+from ...engine.core.rank import hash_64, per_rank
+from ...engine.eager.device import NUMPY
+from ...engine.eager.tensor import wrap
+from ...engine.ops import marks
+from ...engine.sharding.array import cut_whole, sharded
+from ...engine.sharding.pieces import View
+from ...engine.sharding.placements import REPLICATE, Placement, ProcessMesh
+from ...tensor.methods import own_members
+from ..parallel import group_in_order
+from ..ranks.known_groups import known
+from ..ranks.require_same import require_same, values_of
 
 
 class ReduceType:

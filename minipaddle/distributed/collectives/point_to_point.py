@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import os
 
-from ..engine.core.dtype import FLOATS
-from ..engine.core.errors import value_error
-from ..engine.core.rank import NO_CAUSE, cause
-from ..engine.core.record import Spec
-from ..engine.distributed.collectives import COLLECTIVES, why
-from ..engine.distributed.process_group import (
+from ...engine.core.dtype import FLOATS
+from ...engine.core.errors import value_error
+from ...engine.core.rank import NO_CAUSE, cause
+from ...engine.core.record import Spec
+from ...engine.distributed.collectives import COLLECTIVES, why
+from ...engine.distributed.process_group import (
     Done,
     PeerFailed,
     ProcessGroup,
     Work,
     result_or_work,
 )
-from ..engine.distributed.thread_group import ThreadGroup
-from ..engine.eager.device import module_of
+from ...engine.distributed.thread_group import ThreadGroup
+from ...engine.eager.device import module_of
 
 
 class Checked:

@@ -29,21 +29,21 @@ import sys
 import threading
 import time
 
-from ..engine.core.errors import teach, type_error
-from ..engine.core.rank import cause
-from ..engine.distributed.collectives import Call, common_signature, why
-from ..engine.distributed.process_group import (
+from ...engine.core.errors import teach, type_error
+from ...engine.core.rank import cause
+from ...engine.distributed.collectives import Call, common_signature, why
+from ...engine.distributed.process_group import (
     TIMEOUT,
     Done,
     PeerFailed,
     ProcessGroup,
     Work,
 )
-from ..engine.eager.device import NUMPY, module_of
-from .agreement import Agreement, vote, weight_of
-from .exchanges import bytes_per_row
-from .keeper import stay_local
-from .watch import connect
+from ...engine.eager.device import NUMPY, module_of
+from ..collectives.exchange_parts import bytes_per_row
+from ..failures.keeper import stay_local
+from ..failures.watch import connect
+from .votes import Agreement, vote, weight_of
 
 SPIN = 1000
 """How often a rank polls before it pauses; short collectives are done by then."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..engine.core.errors import value_error
-from ..engine.core.rank import among, per_rank
-from ..engine.distributed.process_group import ProcessGroup
-from ..engine.distributed.thread_group import World
-from . import exchanges, groups  # noqa: F401  (more methods of groups)
+from ...engine.core.errors import value_error
+from ...engine.core.rank import among, per_rank
+from ...engine.distributed.process_group import ProcessGroup
+from ...engine.distributed.thread_group import World
+from ..collectives import exchange_parts, point_to_point  # noqa: F401  (methods of groups)
 
 
 class KnownGroups:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from ..core.prelude import value_error
-from ..engine.core.errors import not_supported
-from ..engine.sharding.placements import ProcessMesh
-from .auto_parallel.in_stages import same_along_stages, stage_mesh
-from .auto_parallel.loaders import shard_dataloader
-from .auto_parallel.stages import shard_along
-from .fleet.topology import get_hybrid_communicate_group
+from ...core.prelude import value_error
+from ...engine.core.errors import not_supported
+from ...engine.sharding.placements import ProcessMesh
+from ..auto_parallel.in_stages import same_along_stages, stage_mesh
+from ..auto_parallel.loaders import shard_dataloader
+from ..auto_parallel.stages import shard_along
+from ..fleet.topology import get_hybrid_communicate_group
+from ..pipeline.splitting import Split, read_split_spec
+from ..ranks.known_groups import known
+from ..ranks.require_same import parameters_of, require_same
+from .layer_plans import LayerPlan
 from .layout import put_on_mesh
-from .pipeline.splitting import Split, read_split_spec
-from .plans import LayerPlan
-from .ranks import known
-from .same import parameters_of, require_same
 
 
 def parallelize(model, optimizer=None, mesh=None, config=None):

@@ -15,11 +15,11 @@ import threading
 import time
 from contextlib import suppress
 
-from ..engine.core.rank import cause
-from ..engine.distributed.collectives import Call
-from ..engine.distributed.process_group import CollectiveTimeout, PeerFailed
-from ..engine.distributed.thread_group import SILENT, build_timeout
-from ..engine.eager.device import NUMPY
+from ...engine.core.rank import cause
+from ...engine.distributed.collectives import Call
+from ...engine.distributed.process_group import CollectiveTimeout, PeerFailed
+from ...engine.distributed.thread_group import SILENT, build_timeout
+from ...engine.eager.device import NUMPY
 from . import keeper, witness
 
 GRACE = 2.0

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..core.prelude import Spec, Tensor
-from ..engine.core.rank import Cause
-from ..engine.eager.device import NUMPY
-from ..engine.sharding.array import cause_of_whole
-from ..engine.sharding.placements import Placement, ProcessMesh
-from .objects import all_gather_object, receive_object, send_object
-from .ranks import known
+from ...core.prelude import Spec, Tensor
+from ...engine.core.rank import Cause
+from ...engine.eager.device import NUMPY
+from ...engine.sharding.array import cause_of_whole
+from ...engine.sharding.placements import Placement, ProcessMesh
+from ..collectives.python_objects import all_gather_object, receive_object, send_object
+from .known_groups import known
 
 TAG = 23295
 """The tag of messages between the ranks of a mesh that are not all."""

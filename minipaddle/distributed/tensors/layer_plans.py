@@ -6,8 +6,8 @@ out. None computes or communicates by itself.
 
 from __future__ import annotations
 
-from ..core.prelude import value_error
-from ..engine.sharding.placements import Replicate, Shard
+from ...core.prelude import value_error
+from ...engine.sharding.placements import Replicate, Shard
 from .layout import LayerLayout, lay_out, move_hook
 
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import time
 
-from ..engine.core.errors import teach, type_error
-from ..engine.core.rank import cause
-from ..engine.distributed.collectives import Call
-from ..engine.distributed.process_group import (
+from ...engine.core.errors import teach, type_error
+from ...engine.core.rank import cause
+from ...engine.distributed.collectives import Call
+from ...engine.distributed.process_group import (
     Done,
     MappedWork,
     PeerFailed,
     ProcessGroup,
     Work,
 )
-from ..engine.eager.device import CPU, NUMPY, current_place, module_of
-from .exchanges import bytes_per_row
+from ...engine.eager.device import CPU, NUMPY, current_place, module_of
+from ..collectives.exchange_parts import bytes_per_row
 
 NAMES = {
     "bool": "UINT8", "uint8": "UINT8", "int8": "INT8", "int32": "INT32", "int64": "INT64",

@@ -9,11 +9,11 @@ from __future__ import annotations
 from copy import deepcopy
 from io import BytesIO
 
-from ..engine.core.errors import value_error
-from ..engine.eager.device import NUMPY
-from ..io.serialization import encode, load
-from .carrying import number_in
-from .ranks import group_of
+from ...engine.core.errors import value_error
+from ...engine.eager.device import NUMPY
+from ...io.serialization import encode, load
+from ..ranks.known_groups import group_of
+from .tape_or_group import number_in
 
 
 def as_octets(obj):

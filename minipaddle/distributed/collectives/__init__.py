@@ -1,0 +1,1 @@
+"""What ranks exchange: collectives of tensors and of Python objects, as methods and operators."""
