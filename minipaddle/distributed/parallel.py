@@ -1,4 +1,4 @@
-"""Who am I, and how many are we: `init_parallel_env`, `get_rank`, `get_world_size`, `new_group`."""
+"""The rank and its groups as Paddle asks for them: `init_parallel_env`, `get_rank`, `new_group`."""
 
 from __future__ import annotations
 

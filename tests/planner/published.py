@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import minipaddle as paddle
-from minipaddle.distributed.planner import Cost, Job, Layout, RankFigures, Recipe, figures
+from minipaddle.distributed.planner import Cost, Job, Layout, Recipe, Tally, figures
 from minipaddle.distributed.simulator import (
     A100_80,
     H100,
@@ -58,7 +58,7 @@ def machine(run: dict) -> tuple[Device, Cluster]:
 
 
 @lru_cache(maxsize=32)
-def figures_of(model: tuple, tokens: int, ranks: int, sequence: bool) -> RankFigures:
+def figures_of(model: tuple, tokens: int, ranks: int, sequence: bool) -> Tally:
     """The figures of a decoder with these arguments."""
     with paddle.LazyGuard():
         net = Decoder(**dict(model))

@@ -1,5 +1,5 @@
-"""Tensors into collectives and back: through the operator where a derivative or a program asks for
-it, straight to the group otherwise.
+"""The way of a tensor into a collective and back: the operator, where a derivative or a program
+asks for it, or else the group itself.
 """
 
 from __future__ import annotations

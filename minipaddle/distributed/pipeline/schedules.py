@@ -178,7 +178,7 @@ def fold(stage: int, stages: int, micro_batches: int) -> list[Job]:
     return jobs
 
 
-class ScheduleKind(NamedTuple):
+class Family(NamedTuple):
     """How a schedule is built: `build(stages, micro_batches, chunks)`; how many chunks it takes
     (None: 2 or more); whether the parts lie in a V.
     """
@@ -189,14 +189,12 @@ class ScheduleKind(NamedTuple):
 
 
 SCHEDULES = {
-    "FThenB": ScheduleKind(in_turn(lambda stage, stages: float("inf"))),
-    "1F1B": ScheduleKind(in_turn(lambda stage, stages: stages - 1 - stage)),
-    "Eager1F1B": ScheduleKind(in_turn(lambda stage, stages: 2 * (stages - 1 - stage))),
-    "VPP": ScheduleKind(build_interleaved, None),
-    "ZBH1": ScheduleKind(
-        in_turn(lambda stage, stages: stages - 1 - stage, lag=lambda stage: stage)
-    ),
-    "ZBV": ScheduleKind(build_folded, 2, folded=True),
+    "FThenB": Family(in_turn(lambda stage, stages: float("inf"))),
+    "1F1B": Family(in_turn(lambda stage, stages: stages - 1 - stage)),
+    "Eager1F1B": Family(in_turn(lambda stage, stages: 2 * (stages - 1 - stage))),
+    "VPP": Family(build_interleaved, None),
+    "ZBH1": Family(in_turn(lambda stage, stages: stages - 1 - stage, lag=lambda stage: stage)),
+    "ZBV": Family(build_folded, 2, folded=True),
 }
 """The schedules by Paddle's names."""
 

@@ -6,8 +6,8 @@ seconds and bytes, `plan` compares all of them, and `apply_plan` trains as the b
 """
 
 from .applying import apply_plan
-from .cost import OURS, Cost, DeviceMemory, Job, Recipe, Seconds
-from .figures import RankFigures, figures
+from .cost import OURS, Cost, Footprint, Job, Recipe, Seconds
+from .figures import Tally, figures
 from .layout import AXES, Layout, coordinates
 from .report import describe
 from .search import Limits, Planned, plan, search

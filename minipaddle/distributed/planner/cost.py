@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device, Link
 from .counting import PARTS, KernelCost, Size, at
-from .figures import RankFigures
+from .figures import Tally
 from .layout import Layout
 from .pipes import halves_seconds, live_of, pipeline_seconds, stage_layers
 
@@ -54,7 +54,7 @@ class Seconds(NamedTuple):
         return sum(self)
 
 
-class DeviceMemory(NamedTuple):
+class Footprint(NamedTuple):
     """The bytes of the fullest device."""
 
     weights: float
@@ -74,7 +74,7 @@ class Cost(NamedTuple):
 
     layout: Layout
     seconds: Seconds
-    memory: DeviceMemory
+    memory: Footprint
     utilization: float
 
 
@@ -99,9 +99,7 @@ class Job:
     `operations` are the model's own for one sample.
     """
 
-    def __init__(
-        self, figures: dict[int, RankFigures], device: Device, cluster: Cluster, recipe=None
-    ):
+    def __init__(self, figures: dict[int, Tally], device: Device, cluster: Cluster, recipe=None):
         self.figures, self.device, self.cluster = figures, device, cluster
         self.recipe = recipe or Recipe()
         whole = figures[min(figures)]
@@ -333,7 +331,7 @@ def count_bytes(sizes: list[Size], batch: float, prime: int) -> float:
 
 
 @slot("planner.memory")
-def memory_of(job: Job, layout: Layout) -> DeviceMemory:
+def memory_of(job: Job, layout: Layout) -> Footprint:
     """The bytes of the fullest device: the first stage, or the last."""
     found, recipe, batch = job.figures[layout.model], job.recipe, layout.share
     layers = layers_of(job, layout)
@@ -351,7 +349,7 @@ def memory_of(job: Job, layout: Layout) -> DeviceMemory:
         held += sum(count_bytes(found.kept[p].sizes, batch, found.prime) for p in ends)
         gathered = found.weights["block"] * recipe.weights * 2 if layout.stage == 3 else 0
         stages.append(
-            DeviceMemory(
+            Footprint(
                 size * recipe.weights / piece(3) + gathered,
                 size * recipe.gradients / piece(2),
                 size * recipe.states / piece(1),

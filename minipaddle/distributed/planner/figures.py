@@ -32,7 +32,7 @@ GPU_PASSES = {"strip_products": False, "batch_weight_gradients": False, "pretran
 """Passes that prepare for a processor's caches are left out."""
 
 
-class RankFigures(NamedTuple):
+class Tally(NamedTuple):
     """The figures of a rank of tensor parallel. `entry` goes from a block to the next; `weights`
     counts the rank's parameters by part.
     """
@@ -77,7 +77,7 @@ def squares(model, x, wanted):
 
 def figures(
     model: Layer, sample, ranks: int = 1, loss=None, sequence: bool = True, half: bool = True
-) -> RankFigures:
+) -> Tally:
     """The figures of a model, one sample of whose batch is `sample`, on a number of ranks of
     tensor parallel.
 
@@ -166,10 +166,10 @@ def cut(captured, placements: dict, ranks: int) -> Program:
 
 def count_figures(
     program: Program, blocks: LayerBlocks, ranks: int, prime: int, half: bool
-) -> RankFigures:
+) -> Tally:
     """The figures of an optimised program."""
     count = Counter(program, blocks, prime, half)
-    return RankFigures(
+    return Tally(
         ranks,
         prime,
         blocks.count,

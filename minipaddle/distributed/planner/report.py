@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...engine.core.errors import value_error
-from .cost import Cost, DeviceMemory
+from .cost import Cost, Footprint
 from .layout import Layout
 from .search import Planned, unit_of
 
@@ -51,7 +51,7 @@ def memory(found: Planned, cost: Cost) -> str:
     """The bytes of the fullest device, and what holds them."""
     limit = found.job.device.memory
     size, unit = unit_of(limit)
-    parts = zip(DeviceMemory._fields, cost.memory, strict=True)
+    parts = zip(Footprint._fields, cost.memory, strict=True)
     held = ", ".join(f"{name} {n / size:.3g}" for name, n in parts)
     return f"{cost.memory.total / size:.3g} of {limit / size:.3g} {unit}: {held}"
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ...core.prelude import value_error
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device
-from .cost import Cost, DeviceMemory, Job, Recipe, memory_of
-from .figures import RankFigures, figures
+from .cost import Cost, Footprint, Job, Recipe, memory_of
+from .figures import Tally, figures
 from .layout import Layout
 
 MICRO_BATCHES = (1, 2, 4, 8, 16)
@@ -43,7 +43,7 @@ class Planned(NamedTuple):
     job: Job
     batch: int
     fits: list[Cost]
-    too_large: list[tuple[Layout, DeviceMemory]]
+    too_large: list[tuple[Layout, Footprint]]
 
     @property
     def best(self) -> Cost:
@@ -202,7 +202,7 @@ def plan(
     sharding 8; 1 × 8, ZeRO-1
     """
     recipe, limits = recipe or Recipe(), limits or Limits()
-    by_ranks: dict[int, RankFigures] = {}
+    by_ranks: dict[int, Tally] = {}
     ranks = 1
     while ranks <= min(limits.model, cluster.devices, cluster.size):
         if cluster.size % ranks == 0:

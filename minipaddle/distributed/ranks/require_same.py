@@ -1,4 +1,4 @@
-"""Do all ranks of a mesh say the same? If not, an error on all of them names what differs."""
+"""The check that all ranks of a mesh say the same: the error on all of them names what differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do all processes of a group call the same collective? A vote of 64 bits per rank decides."""
+"""The vote, 64 bits per rank, that finds out whether all ranks call the same collective."""
 
 from __future__ import annotations
 
