@@ -11,7 +11,6 @@ from functools import partial
 from ..engine.codegen.kernel import EMITTERS
 from ..engine.executors.native import CHECKED
 from . import (
-    back_to_back_gemm,
     columns,
     concat_split,
     convolution,
@@ -48,7 +47,6 @@ EMITTERS.pop("matmul", None)  # one that no pass has laid out anew: NumPy's is f
 CHECKED.append(index_checks.checked)
 
 __all__ = [
-    "back_to_back_gemm",
     "columns",
     "concat_split",
     "convolution",

@@ -6,7 +6,7 @@ for (each strip of rows)
         strip = exp(strip - maximum);  total += strip;  c += strip d
     c /= total
 
-Columns that a mask hides in all rows of a strip are left out, as in `back_to_back_gemm`.
+Columns that a mask hides in all rows of a strip are left out, as in `strip_products`.
 Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao,
 "FlashAttention-2", 2023, algorithm 1.
 """
@@ -28,11 +28,11 @@ from ..engine.passes.nest import Nest, Node
 from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import in_place
 from . import microkernel
-from .back_to_back_gemm import OWN, BackToBackGemm, Masked, Strips
 from .c_text import loop
 from .flat_loops import flat_name
 from .matmul import ProductPlan, plus, tiles
 from .product import Product
+from .strip_products import OWN, MaskedPlan, StripPlan, StripProducts
 
 FROM = 512
 """Fewest columns of rows that are cut. Measured on one thread, 512 to 8,192 columns, widths 32 and
@@ -95,7 +95,7 @@ def is_online(record) -> bool:
     """Whether a record is a group of two products with a softmax of long rows between them."""
     if not is_chain(record):
         return False
-    group = BackToBackGemm(record)
+    group = StripProducts(record)
     return group.length >= FROM and softmax_of(group.nest) is not None
 
 
@@ -122,53 +122,49 @@ def add(total, factor, part):
 # ---- the kernel ---------------------------------------------------------------------------------
 
 
-class Blocks(Strips):
-    """Strips of rows that are cut."""
+class BlockPlan(StripPlan):
+    """Strips of rows that are cut: their size does not follow from the length of a row."""
 
     __slots__ = ()
 
-    @property
-    def block(self) -> int:
-        rule = min(ROWS, -(-self.p.m.size // 32) * 8) if self.threads == "rows" else ROWS
-        return pick("strip", rule, [n for n in (8, 16, 32) if n < ROWS])
+    most, size = ROWS, 1 << 40
 
 
-class Hidden(Blocks):
+class MaskedBlockPlan(BlockPlan):
     """Strips under a mask."""
 
     __slots__ = ()
 
-    parallel = Masked.parallel
+    parallel = MaskedPlan.parallel
 
 
-class OnlineSoftmax(BackToBackGemm):
+class OnlineSoftmax(StripProducts):
     """Writes the text of the kernel."""
 
     own = OWN | {"tops", "totals", "results", "at", "wide"}
-    kinds = Blocks, Hidden
+    kinds = BlockPlan, MaskedBlockPlan
 
-    def strip(self, one: ProductPlan, two: ProductPlan, first: str, rows: int) -> str:
+    def strip(self, leads, readers, first: str, rows: int) -> str:
         """One strip: blocks of columns one after the other, and the epilogue of the result."""
+        (one,), (two,) = leads, readers
         T, m, out, width = self.T, one.p.m, two.p.m.out, block_width()
-        start = first if one.p.count == 1 else f"i * {m.size} + {first}"
-        a = plus("a", first, m.x)
-        b = plus("panels", "at", one.p.k.size) if one.how == "panels" else "b + at"
+        a = plus("a_0", first, m.x)
+        b = plus("panels_0", "at", one.p.k.size) if one.how == "panels" else "b_0 + at"
         panel = microkernel.tile().panel(T)
-        d = f"panels_2 + at * {panel}" if two.how == "panels" else plus("d", "at", two.p.k.y)
+        d = f"panels_1 + at * {panel}" if two.how == "panels" else plus("b_1", "at", two.p.k.y)
         one = one._replace(p=one.p._replace(m=m._replace(out=width)))
         two = two._replace(p=two.p._replace(m=two.p.m._replace(x=width)), add=True)
-        text = f"const int64_t first_row = {start}, last_row = first_row + {rows};\n"
-        text += f"{T} *results = {plus('c', first, out)};\n"
-        for name, size in {"strip": rows * width, "tops": rows, "totals": rows}.items():
+        text = self.begin_strip(one, first, rows) + f"{T} *results = {plus('c_1', first, out)};\n"
+        for name, size in {"strip_0": rows * width, "tops": rows, "totals": rows}.items():
             text += f"{stack_array(T, name, size)}\n"
         text += self.visible_columns() if self.masks else f"const int columns = {self.length};\n"
         begin = "tops[r] = -INFINITY, totals[r] = 0;\n"
         begin += f"memset(results + r * {out}, 0, {two.p.n.size} * sizeof({T}));\n"
         text += loop("r", rows, begin)
         inside = f"const int64_t wide = {least('columns - at', width)};\n"
-        inside += tiles(one, a, b, "strip", "0", rows, "wide")
+        inside += tiles(one, a, b, "strip_0", "0", rows, "wide")
         inside += f"{{\n{self.block(two.p)}\n}}\n"
-        inside += tiles(two, "strip", d, "results", "0", rows, terms="wide")
+        inside += tiles(two, "strip_0", d, "results", "0", rows, terms="wide")
         text += loop("at", "columns", inside, step=width)
         divide = loop("n", two.p.n.size, f"results[r * {out} + n] /= totals[r];\n")
         return text + loop("r", rows, divide) + self.finish(two)
@@ -176,7 +172,7 @@ class OnlineSoftmax(BackToBackGemm):
     def block(self, p: Product) -> str:
         """What is done to a block of scores: powers in their place, and sums before it shrink."""
         softmax, rows = softmax_of(self.nest), self.nest.parallel_loops
-        w = self.writer(self.nest, ["strip"], "strip", self.length)
+        w = self.writer(self.nest, ["strip_0"], self.length)
         w.taken |= dict.fromkeys(self.own, 0)
         (along,), r = self.nest.reduction_loops, f"({flat_name(rows, 'row')} - first_row)"
         w.starts[along], w.ends[along] = "at", "at + wide"
@@ -196,11 +192,11 @@ class OnlineSoftmax(BackToBackGemm):
                           (folded.name, value, dtype)])  # fmt: skip
             return variable(folded.name)
 
-        here = variable(f"strip[{r} * {block_width()} + {along.name} - at]")
+        here = variable(f"strip_0[{r} * {block_width()} + {along.name} - at]")
         result = variable(f"results[{r} * {p.m.out} + n]")
         top, total = variable(f"tops[{r}]"), variable(f"totals[{r}]")
         for node in self.nest.nodes():
-            if node.kind == "load" and self.nest.loaded_input(node) is self.first:
+            if node.kind == "load" and self.nest.loaded_input(node) in self.leads:
                 w.known[node] = here
         with w.each_row(rows):
             values = fold(scalar.C, top, walk(softmax.maximum, softmax.maximum.args[0]))

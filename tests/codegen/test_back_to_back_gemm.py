@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minipaddle.codegen.back_to_back_gemm import emit_back_to_back
+from minipaddle.codegen.strip_products import emit_strip_products
 from minipaddle.engine.codegen.kernel_schedule import Schedule, following
 from minipaddle.engine.ir.program import Program
 from minipaddle.engine.passes.manager import optimized
@@ -30,7 +30,7 @@ def calls(**answers) -> list[Call]:
             for x in record.inputs
         ]
         with following(Schedule(answers)):
-            kernel = emit_back_to_back(record, f"chain{k}_{'_'.join(map(str, answers.values()))}")
+            kernel = emit_strip_products(record, f"chain{k}_{'_'.join(map(str, answers.values()))}")
         found.append(Call(kernel, record, arrays))
     return found
 

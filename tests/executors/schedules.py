@@ -9,7 +9,6 @@ from random import Random
 from unittest import mock
 
 from minipaddle.codegen import (
-    back_to_back_gemm,
     c_target,
     c_text,
     columns,
@@ -34,21 +33,23 @@ SMALL = Facts(first=1 << 9, second=1 << 10, third=1 << 12)
 
 LOW = {
     c_target: {"SERIAL": 0, "ENOUGH": 0},
-    back_to_back_gemm: {"STRIP": 8, "MASKED": 8, "LONG": 2},
     chains: {"FEWEST": 2},
     fusion_groups: {"MOST": 4},
     loops: {"PARALLEL": 0},
     matmul: {"ON_STACK": 256},
     microkernel: {"TERMS": 8},
     nest: {"PARTS": 2},
-    online_softmax: {"FROM": 2, "ROWS": 8, "WIDTH": 192},
+    online_softmax: {"FROM": 2, "WIDTH": 192},
     product: {"FEW": 2, "LARGE": 4, "TALL": 2, "WIDE": 4, "facts": lambda: SMALL},
     product_plan: {
         "SERIAL": 0, "BLOCK": 8, "DEEP": 4, "LARGE": 8, "SHALLOW": 8, "CHUNK": 32,
         "facts": lambda: SMALL,
     },
     large: {"FROM": 0, "LARGER": 0.2},
-    strip_products: {"LONG": 2, "ROWS": 8, "STRIP": 256},
+    strip_products: {"LONG": 2, "STRIP": 256},
+    strip_products.StripPlan: {"most": 8, "size": 256},
+    strip_products.MaskedPlan: {"most": 8},
+    online_softmax.BlockPlan: {"most": 8},
     rows: {"ALONG": 8, "ROW_BUFFER": 64},
     columns: {"BLOCK": 8, "DOWN": 4},
     vector_rows: {"WIDENED": 4},

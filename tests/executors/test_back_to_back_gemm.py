@@ -134,7 +134,7 @@ def test_long_rows_and_strips_of_few():
 
     program = program_of(weighted, (21, 4), (5000, 4), (5000, 6))
     made, arrays = Executable(program), arrays_for(program)
-    assert "strip[40000]" in made.source.own
+    assert "strip_0[40000]" in made.source.own
     (found,), (wanted,) = run(made, program, arrays), results(program, arrays)
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
 
@@ -152,7 +152,7 @@ def test_memory_grows_with_the_tokens_not_with_their_square(tokens):
 def test_the_c_is_read_from_above():
     """Product, rows, product: in one loop over strips."""
     own = Executable(program_of(attention, *[(1, 2, 64, 16)] * 3)).source.own
-    order = ["strip[4096]", "strip, 64, 0, 0,", "expf", "strip, 64, 1, 0,"]
+    order = ["strip_0[4096]", "strip_0, 64, 0, 0,", "expf", "strip_0, 64, 1, 0,"]
     assert sorted(order, key=own.index) == order
 
 
