@@ -8,6 +8,9 @@ PARALLEL = "#pragma omp parallel for if (parallel: threads > 1) num_threads(thre
 UNEVEN = PARALLEL.replace("\n", " schedule(dynamic)\n")
 """Pragmas for iterations of equal and of unequal cost."""
 
+ON_STACK = 1 << 17
+"""Most bytes of a strip or a block on the stack of a thread."""
+
 BLOCK = 64
 """Rows that are computed before their epilogue."""
 

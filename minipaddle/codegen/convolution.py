@@ -9,30 +9,25 @@ the thread's stack: the strip that some rows of the result read. Without padding
 from __future__ import annotations
 
 from string import Template
+from typing import NamedTuple
 
 from ..engine.codegen.kernel import Kernel, emits, read_template, stack_array
 from ..engine.codegen.kernel_schedule import pick
-from ..engine.codegen.writer import least
+from ..engine.codegen.writer import for_head, least
 from ..engine.core.slots import slot
 from . import microkernel, winograd
-from .c_text import PARALLEL, SIZES, indent, loop
+from .c_text import ON_STACK, PARALLEL, SIZES, indent, loop
 from .finish import NOTHING, Finish
-from .float_kernel import FloatKernel
+from .kernel_frame import FloatKernel
 from .matmul import product_kernel
-from .prepacking import Prepack, is_constant_input
 from .product import Product, axis
 from .strips import (
-    ON_STACK,
     Images,
-    Strips,
+    ImageStrips,
     framing,
     images_of,
-    in_place,
     is_large,
-    pitch,
-    rows_text,
     shared_loop,
-    strip_text,
     strips_of,
 )
 from .sweep import Line, backward, forward
@@ -50,61 +45,98 @@ gradient does not depend on the number of threads."""
 # ---- one sweep -------------------------------------------------------------------------------
 
 
-def sweep(
-    im: Images, s: Strips, down: Line, across: Line, T: str, b: str, out: str, how, packed: bool,
-    finish: Finish | None,
-) -> tuple:  # fmt: skip
-    """(C text, helpers) for the rows of a strip and a pair of phases; `b` points to its kernels,
-    which are `packed` into panels or not.
-    """
-    c, o, row = im.channels, im.outs, pitch(im, s)
-    (h, w), groups = im.target, im.groups
-    inner, outer = c // groups, o // groups
-    target = f"((n * {h} + {plus('r', down.stride, down.start)}) * {w} + {across.start}) * {o}"
-    target = f"{out} + {target}"
-    limit = f"top + rows && r < {down.count}" if s.total != down.count else "top + rows"
-    begin = f"for (int64_t r = top; r < {limit}; r++) {{\n"
-    text = f"    {T} *c = {target};\n"
-    high, wide = len(down.taps), len(across.taps)
-    if not high or not wide or not inner:
-        clear = f"    for (int64_t p = 0; p < {across.count}; p++) "
-        clear += f"memset(c + p * {across.stride * o}, 0, sizeof({T}) * {o});\n"
-        return begin + text + clear + "}\n", ()
-    start = (down.first - s.height.first) * row + (across.first - s.width.first) * c
-    text += f"    const {T} *a = image + (r - top) * {down.step * row} + {start};\n"
-    a_row, c_row = across.step * c, across.stride * o
-    helpers, size = (), high * wide * c
-    panel = microkernel.tile().panel(T)
-    step, apart = (panel, (f"{panel} * {size}",)) if packed else (o, ())
-    if how == "im2col":
-        body = (
-            f"{stack_array(T, 'columns', across.count * size)}\n"
-            f"windows_{T}(columns, a, {a_row}, {down.gap * row}, {across.count}, {high}, "
-            f"{wide * c});\n"
-        )
-        body += microkernel.summed(
-            T, across.count, outer, size, 1, ("columns", size, 1, 0), (b, step, 0, *apart),
-            ("c", c_row), finish=finish,
+class Sweep(NamedTuple):
+    """Rows of the result from the strips of an image, for a pair of phases of the stride."""
+
+    s: ImageStrips
+    down: Line
+    across: Line
+    how: str
+    b: str  # points to the kernels of these phases, which are `packed` into panels or not
+    packed: bool
+    source: str
+    out: str
+    finish: Finish | None
+
+    @property
+    def taps(self) -> tuple[int, int]:
+        return len(self.down.taps), len(self.across.taps)
+
+    def text(self) -> tuple[str, tuple[str, ...]]:
+        """(C text, helpers) of the rows of a strip."""
+        im, down, (h, w) = self.s.im, self.down, self.s.im.target
+        row, limit = plus("r", down.stride, down.start), "top + rows"
+        limit += f" && r < {down.count}" if self.s.total != down.count else ""
+        at = f"((n * {h} + {row}) * {w} + {self.across.start}) * {im.outs}"
+        text = f"{self.s.T} *c = {self.out} + {at};\n"
+        if not all((*self.taps, im.channels // im.groups)):
+            body, helpers = self.clear(), ()
+        else:
+            body, helpers = self.meet_channels() if im.depthwise else self.multiply()
+        text = f"{for_head('r', 'top', limit)} {{\n{indent(text + body, 4)}}}\n"
+        return text, helpers
+
+    def clear(self) -> str:
+        """C text of a row whose pixels meet no tap."""
+        o, T = self.s.im.outs, self.s.T
+        clear = f"memset(c + p * {self.across.stride * o}, 0, sizeof({T}) * {o});\n"
+        return loop("p", self.across.count, clear)
+
+    def multiply(self) -> tuple[str, tuple[str, ...]]:
+        """A row of pixels as one product. Its terms are the windows, from a copy of them; or they
+        are pieces of the image's rows: whole ones, or the channels of a group at each tap.
+        """
+        s, im, down, across, T = self.s, self.s.im, self.down, self.across, self.s.T
+        (high, wide), c, o, row = self.taps, im.channels, im.outs, self.s.pitch
+        inner, outer, size = c // im.groups, o // im.groups, high * wide * c
+        step, gap = across.step * c, down.gap * row
+        panel = microkernel.tile().panel(T)
+        b_step, apart = (panel, (f"{panel} * {size}",)) if self.packed else (o, ())
+        b, to, add, helpers = self.b, "c", "0", ()
+        start = (down.first - s.height.first) * row + (across.first - s.width.first) * c
+        text = f"const {T} *a = image + (r - top) * {down.step * row} + {start};\n"
+        if self.how == "im2col":
+            terms, segments, a = size, 1, ("columns", size, 1, 0)
+            helpers = (WINDOWS.substitute(T=T),)
+            text += (
+                f"{stack_array(T, 'columns', across.count * size)}\n"
+                f"windows_{T}(columns, a, {step}, {gap}, {across.count}, {high}, {wide * c});\n"
+            )
+        elif is_plain(im, across):
+            terms, segments, a = wide * c, high, ("a", step, 1, gap)
+        else:
+            terms, segments, add = inner, wide, "t > 0"
+            a = f"a + g * {inner} + t * {gap}", step, 1, across.gap * c
+            b += f" + g * {outer} + t * {wide * inner * o}"
+            to += f" + g * {outer}"
+        body = microkernel.sum_terms(
+            T, across.count, outer, terms, segments, a, (b, b_step, f"{terms} * {b_step}", *apart),
+            (to, across.stride * o), add, finish=self.finish,
         )  # fmt: skip
-        helpers = (WINDOWS.substitute(T=T),)
-    elif is_plain(im, across):
-        body = microkernel.summed(
-            T, across.count, outer, wide * c, high,
-            ("a", a_row, 1, down.gap * row), (b, step, f"{wide * c} * {step}", *apart),
-            ("c", c_row), finish=finish,
-        )  # fmt: skip
-    else:
-        inside = microkernel.summed(
-            T, across.count, outer, inner, wide,
-            (f"a + g * {inner} + t * {down.gap * row}", a_row, 1, across.gap * c),
-            (f"{b} + g * {outer} + t * {wide * inner * o}", o, inner * o),
-            (f"c + g * {outer}", c_row), "t > 0",
-        )  # fmt: skip
-        body = (
-            f"for (int64_t g = 0; g < {groups}; g++)\n    for (int64_t t = 0; t < {high}; t++) {{\n"
-        )
-        body += indent(inside, 8) + "    }\n"
-    return begin + text + indent(body, 4) + "}\n", helpers
+        if add != "0":
+            body = loop("g", im.groups, loop("t", high, body))
+        return text + body, helpers
+
+    def meet_channels(self) -> tuple[str, tuple[str, ...]]:
+        """A row of a depthwise convolution, which reads the image in place: the taps outside of it
+        are left out.
+        """
+        im, T, (high, wide), gap = self.s.im, self.s.T, self.taps, self.down.gap
+        c, (gh, gw), across = im.channels, im.source, self.across
+        begin = min(max(-(across.first // across.step), 0), across.count)
+        end = (gw - 1 - across.last) // across.step + 1
+        end = max(min(end, across.count), begin)
+        finish = self.finish.text(T) if self.finish else NOTHING
+        return (
+            f"const int64_t y = r * {self.down.step} + {self.down.first};\n"
+            f"const int64_t from = y < 0 ? (-y + {gap - 1}) / {gap} : 0;\n"
+            f"int64_t to = y < {gh} ? ({gh + gap - 1} - y) / {gap} : 0;\n"
+            f"to = {least('to', high)};\n"
+            f"depthwise_{T}({across.count}, {begin}, {end}, {gw}, {c}, to > from ? to - from : 0, "
+            f"{wide},\n    {self.source} + (n * {gh} + y + from * {gap}) * {gw * c}, "
+            f"{across.step}, {across.first}, {across.gap}, {gap * gw * c},\n"
+            f"    {self.b} + from * {wide * c}, c, {across.stride * c}, {finish});\n"
+        ), (*microkernel.vectors(T), DEPTHWISE.substitute(T=T))
 
 
 def is_finished(im: Images, downs, acrosses, how: str) -> bool:
@@ -117,31 +149,6 @@ def is_finished(im: Images, downs, acrosses, how: str) -> bool:
 def is_plain(im: Images, across: Line) -> bool:
     """Whether a row of a window is one piece of a row of the image."""
     return im.groups == 1 and (across.gap == 1 or len(across.taps) == 1)
-
-
-def depthwise_sweep(im: Images, down: Line, across: Line, T: str, source, b: str, out: str, finish):
-    """(C text, helpers) for the rows of a strip and a pair of phases of a depthwise convolution. It
-    reads the image in place: the taps outside of it are left out.
-    """
-    c, (h, w), (gh, gw), gap = im.channels, im.target, im.source, down.gap
-    high, wide = len(down.taps), len(across.taps)
-    target = f"((n * {h} + {plus('r', down.stride, down.start)}) * {w} + {across.start}) * {c}"
-    begin = min(max(-(across.first // across.step), 0), across.count)
-    end = (gw - 1 - across.last) // across.step + 1
-    end = max(min(end, across.count), begin)
-    text = (
-        f"const int64_t y = r * {down.step} + {down.first};\n"
-        f"const int64_t from = y < 0 ? (-y + {gap - 1}) / {gap} : 0;\n"
-        f"int64_t to = y < {gh} ? ({gh + gap - 1} - y) / {gap} : 0;\n"
-        f"to = {least('to', high)};\n"
-        f"depthwise_{T}({across.count}, {begin}, {end}, {gw}, {c}, to > from ? to - from : 0, "
-        f"{wide},\n    {source} + (n * {gh} + y + from * {gap}) * {gw * c}, {across.step}, "
-        f"{across.first}, {across.gap}, {gap * gw * c},\n    {b} + from * {wide * c}, "
-        f"{out} + {target}, {across.stride * c}, {finish.text(T) if finish else NOTHING});\n"
-    )
-    limit = f"top + rows && r < {down.count}"
-    text = f"for (int64_t r = top; r < {limit}; r++) {{\n{indent(text, 4)}}}\n"
-    return text, (*microkernel.vectors(T), DEPTHWISE.substitute(T=T))
 
 
 def plus(index: str, step: int, start: int) -> str:
@@ -176,64 +183,30 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     T = frame.T
     if how == "winograd":
         return winograd.by_winograd(frame, im, downs[0], acrosses[0], kernels)
-    weight, taps, t = frame.record.inputs[1], im.kernel[0] * im.kernel[1], microkernel.tile()
-    packed = is_constant_input(weight) and kernels == "in1" and is_plain(im, acrosses[0])
-    s, source = strips_of(im, downs, acrosses, SIZES[T]), frame.names[0]
-    s = in_place(im, s, SIZES[T]) if im.depthwise else s
+    packed = kernels == frame.names[1] and frame.is_constant(1) and is_plain(im, acrosses[0])
+    s, helpers = strips_of(im, downs, acrosses, T), []
+    if packed:
+        k, t = im.kernel[0] * im.kernel[1] * im.channels, microkernel.tile()
+        frame.pack_panels(1, t, im.outs, k, 1, im.outs)
+        kernels, helpers = "panels", [*microkernel.panels(T, t)]
+    source, target = frame.names[0], frame.target
+    s = s.read_in_place() if im.depthwise else s
     finish = frame.finish if is_finished(im, downs, acrosses, how) else None
-    items, helpers = im.n * s.count, list(framing(T) if s.framed else microkernel.vectors(T))
-    inside, at = rows_text(s) if im.depthwise else strip_text(im, s, T, source, frame.room), 0
+    inside, at = s.head() if im.depthwise else s.text(source, frame.room), 0
     for down in downs:
         for across in acrosses:
-            b = f"{kernels} + {at}" if at else kernels
-            if im.depthwise:
-                text, needed = depthwise_sweep(im, down, across, T, source, b, frame.target, finish)
-            else:
-                to = frame.target, how, packed, finish
-                text, needed = sweep(im, s, down, across, T, b, *to)
+            b = plus(kernels, 1, at)
+            sweep = Sweep(s, down, across, how, b, packed, source, target, finish)
+            text, needed = sweep.text()
             inside, helpers = inside + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
-    if frame.inline and not finish:
+    if not finish:
         (h, w), stride = im.target, downs[0].stride
         end = f"(top + rows) * {stride}"
         end = f"({least(end, h)})" if h % stride else end
-        inside += (
-            f"const int64_t first = (n * {h} + top * {stride}) * {w};\n"
-            f"const int64_t last = (n * {h} + {end}) * {w};\n" + frame.rows("first", "last")
-        )
-    prepack = None
-    if packed:
-        k, helpers = taps * im.channels, [*helpers, *microkernel.panels(T, t)]
-        call = f"panels_{t.suffix(T)}({im.outs}, {k}, given, 1, {im.outs}, made);"
-        prepack = Prepack(weight, microkernel.panels_size(im.outs, k, t), call)
-    kernel = frame.kernel(shared_loop("i", items, inside, im), helpers, done=True)
-    return kernel._replace(prepack=prepack)
-
-
-POINTWISE = {
-    "conv_last": lambda p, c, o: (axis(p, c, 0, o), axis(o, 0, 1, 1), axis(c, 1, o, 0)),
-    "conv_last_input_grad": lambda p, o, c: (axis(p, o, 0, c), axis(c, 0, o, 1), axis(o, 1, 1, 0)),
-    "conv_last_weight_grad": lambda p, c, o: (axis(c, 1, 0, o), axis(o, 0, 1, 1), axis(p, c, o, 0)),
-}
-"""The axes m, n, k of the product that computes each pixel from one pixel: p pixels; c and o
-channels of the input and of the output."""
-
-
-@emits("conv_last", "conv_last_input_grad", "conv_last_weight_grad")
-def emit_convolution(record, name, rows=None, parameters=()) -> Kernel:
-    """The kernel of a convolution, or of one of its adjoints."""
-    frame, (_, other) = FloatKernel(record, name, rows, parameters), record.inputs
-    of_weight = record.op.name == "conv_last_weight_grad"
-    target, kernel = (other, record.attrs["kernel"]) if of_weight else (record, other.shape[:-2])
-    im = images_of(record, target, kernel)
-    if not frame.out.size or frame.empty:
-        return frame.kernel("")
-    if im.pointwise:
-        axes = POINTWISE[record.op.name](target.spec.size // im.outs, im.channels, im.outs)
-        return product_kernel(frame, Product((), *axes))
-    if of_weight:
-        return weight_grad(frame, im)
-    return conv(frame, im) if record.op.name == "conv_last" else input_grad(frame, im)
+        inside += frame.finish_rows(f"(n * {h} + top * {stride}) * {w}", f"(n * {h} + {end}) * {w}")
+    loops = shared_loop("i", im.n * s.count, inside, im)
+    return frame.kernel(loops, [*s.helpers, *helpers], done=True)
 
 
 def conv(frame: FloatKernel, im: Images) -> Kernel:
@@ -300,7 +273,7 @@ def by_columns(frame: FloatKernel, im: Images) -> Kernel:
         f"    {T} *turned = {frame.room.array(T, o * window)};\n"
         f"    turned_{T}(turned, {frame.names[1]}, {window}, {o}, 1);\n"
     )
-    calls = microkernel.summed(
+    calls = microkernel.sum_terms(
         T, gw, window, o, 1, (f"{frame.names[0]} + (n * {gh} + r) * {gw * o}", o, 1, 0),
         ("turned", window, 0), ("columns", window),
     )  # fmt: skip
@@ -313,9 +286,7 @@ def by_columns(frame: FloatKernel, im: Images) -> Kernel:
         f"frame_{T}({frame.target} + n * {h * w * c}, {h}, {w}, image, {padded // (wide * c)}, "
         f"{wide}, {c}, {im.low[0]}, {im.low[1]});\n"
     )
-    if frame.inline:
-        inside += f"const int64_t first = n * {h * w}, last = first + {h * w};\n"
-        inside += frame.rows("first", "last")
+    inside += frame.finish_rows(f"n * {h * w}", f"(n + 1) * {h * w}")
     helpers = *framing(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
     return frame.kernel(shared_loop("n", im.n, inside, im), helpers, done=True)
 
@@ -338,12 +309,12 @@ def weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last_weight_grad`: sums over pixels, in parts of the batch."""
     T, size = frame.T, frame.out.size
     down, across = im.lines(forward)
-    s = strips_of(im, [down], [across], SIZES[T])
+    s = strips_of(im, [down], [across], T)
     items = im.n * s.count
     rule = min(PARTS, items) if is_large(im) else 1
     parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
-    inside = strip_text(im, s, T, frame.names[0], frame.room)
-    text, helpers = weight_terms(im, s, down, across, T, frame.names[1])
+    inside = s.text(frame.names[0], frame.room)
+    text, helpers = weight_terms(s, down, across, frame.names[1])
     more = f"{frame.room.array(T, size * (parts - 1))}" if parts > 1 else ""
     part = f"p ? {more} + (p - 1) * {size} : {frame.target}" if parts > 1 else frame.target
     first = f"p * {items} / {parts}"
@@ -361,9 +332,10 @@ def weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     return frame.kernel(loops, [*(framing(T) if s.framed else ()), *helpers])
 
 
-def weight_terms(im: Images, s: Strips, down: Line, across: Line, T: str, g: str) -> tuple:
+def weight_terms(s: ImageStrips, down: Line, across: Line, g: str) -> tuple:
     """(C text, helpers) that adds the terms of a strip's pixels to `part`."""
-    c, o, row, groups = im.channels, im.outs, pitch(im, s), im.groups
+    im, T, row = s.im, s.T, s.pitch
+    c, o, groups = im.channels, im.outs, im.groups
     inner, outer, (high, wide) = c // groups, o // groups, im.kernel
     g = f"{g} + (n * {im.target[0]} + top + r) * {im.target[1] * o}"
     steps = across.step * c, down.step * row
@@ -386,12 +358,40 @@ def weight_terms(im: Images, s: Strips, down: Line, across: Line, T: str, g: str
         a += f" + u * {across.gap * c} + g * {inner}"
         b += f" + g * {outer}"
         target += f" + u * {inner * o} + g * {outer}"
-    text = microkernel.calls(
+    text = microkernel.call_blocks(
         T, count, outer, across.count, "few",
         (a, 1, *steps), (b, o, im.target[1] * o), (target, o), "1",
     )  # fmt: skip
     text = loop("t", high, text)
     if not whole:
-        text = f"for (int64_t u = 0; u < {wide}; u++)\n{indent(text, 4)}"
-        text = f"for (int64_t g = 0; g < {groups}; g++)\n{indent(text, 4)}"
+        text = loop("g", groups, loop("u", wide, text))
     return f"{begin}{indent(text, 4)}}}\n", ()
+
+
+FORMS = {
+    "conv_last": (conv, lambda p, c, o: (axis(p, c, 0, o), axis(o, 0, 1, 1), axis(c, 1, o, 0))),
+    "conv_last_input_grad": (
+        input_grad, lambda p, o, c: (axis(p, o, 0, c), axis(c, 0, o, 1), axis(o, 1, 1, 0)),
+    ),
+    "conv_last_weight_grad": (
+        weight_grad, lambda p, c, o: (axis(c, 1, 0, o), axis(o, 0, 1, 1), axis(p, c, o, 0)),
+    ),
+}  # fmt: skip
+"""What writes an operator's kernel; and the axes m, n, k of the product that computes each pixel
+from one pixel, for p pixels, c and o channels of the input and of the output."""
+
+
+@emits(*FORMS)
+def emit_convolution(record, name, rows=None, parameters=()) -> Kernel:
+    """The kernel of a convolution, or of one of its adjoints."""
+    frame, attrs = FloatKernel(record, name, rows, parameters), record.attrs
+    _, other = record.inputs
+    of_weight = "kernel" in attrs
+    target, kernel = (other, attrs["kernel"]) if of_weight else (record, other.shape[:-2])
+    im, (write, axes) = images_of(record, target, kernel), FORMS[record.op.name]
+    if not frame.out.size or frame.empty:
+        return frame.kernel("")
+    if im.pointwise:
+        sizes = target.spec.size // im.outs, im.channels, im.outs
+        return product_kernel(frame, Product((), *axes(*sizes)))
+    return write(frame, im)

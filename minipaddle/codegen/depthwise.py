@@ -19,11 +19,10 @@ from ..engine.codegen.kernel import Kernel, emits, read_template, stack_array
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.codegen.writer import least
 from . import microkernel
-from .c_text import PARALLEL, SIZES, indent, loop
-from .float_kernel import FloatKernel
+from .c_text import ON_STACK, PARALLEL, SIZES, indent, loop
+from .kernel_frame import FloatKernel
 from .machine import facts
 from .product_plan import SERIAL
-from .strips import ON_STACK
 from .sweep import Line, Window, backward, forward, window
 
 PHASES = Template(read_template("phases.c", __file__))
@@ -138,13 +137,16 @@ def one_line(*sizes) -> list[Line]:
     return [forward(*sizes)]
 
 
-@emits("conv", "conv_input_grad", "conv_weight_grad")
+LINES = {"conv": one_line, "conv_input_grad": backward, "conv_weight_grad": one_line}
+"""The sweeps over an axis, by operator."""
+
+
+@emits(*LINES)
 def emit_depthwise(record, name: str) -> Kernel:
     """The kernel of a depthwise convolution with the channels first, or of one of its adjoints."""
     frame, (x, y) = FloatKernel(record, name, None, ()), record.inputs
-    lines = backward if record.op.name == "conv_input_grad" else lambda *sizes: [forward(*sizes)]
-    of_weight = record.op.name == "conv_weight_grad"
-    planes = planes_of(frame, x, lines, y if of_weight else record)
+    of_weight = "kernel" in record.attrs
+    planes = planes_of(frame, x, LINES[record.op.name], y if of_weight else record)
     if not frame.out.size or frame.empty:
         return frame.kernel("")
     text = weight_grad(frame, planes) if of_weight else sweeps(frame, planes)

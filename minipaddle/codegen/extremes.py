@@ -17,12 +17,16 @@ ACROSS = read_template("best_across.c", __file__)
 """An axis before the last: a block of neighbouring lines, which are vectors."""
 
 
-@emits("argmax", "argmin")
+SIGNS = {"argmax": ">", "argmin": "<"}
+"""What makes an element better than another one, by operator."""
+
+
+@emits(*SIGNS)
 def emit_extreme(record, name: str):
     """The kernel of `argmax` and of `argmin`."""
     x = record.inputs[0].spec
     lines = lines_of(x.shape, record.attrs["axis"])
-    words = {"SIGN": ">" if record.op.name == "argmax" else "<", "PLACE": place_type(lines)}
+    words = {"SIGN": SIGNS[record.op.name], "PLACE": place_type(lines)}
     words["LANES"] = 64 // wide(x.dtype).itemsize
     if not record.spec.size:
         return fill_kernel(record, name, "", x.dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..engine.core.record import Record
+from ..engine.ops.elementwise import add
 
 BOUNDS = {
     "": ("-INFINITY", "INFINITY"), "relu": ("0.0f", "INFINITY"), "relu6": ("0.0f", "6.0f"),
@@ -32,7 +33,7 @@ def steps_of(value: Record, records, given: set, columns: int) -> Steps | None:
         others = [x for x in record.inputs if x is not value]
         if value not in record.inputs or activation:
             return None
-        if record.op.name == "add" and len(others) == 1 and others[0] in given and len(added) < 2:
+        if record.op is add and len(others) == 1 and others[0] in given and len(added) < 2:
             added += others
         elif record.op.name in BOUNDS:
             activation = record.op.name

@@ -20,17 +20,15 @@ from __future__ import annotations
 from string import Template
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import Kernel, function, read_template, stack_array
+from ..engine.codegen.kernel import Kernel, read_template, stack_array
 from ..engine.codegen.writer import least
 from ..engine.core.dtype import bfloat16
 from ..engine.core.record import Record
-from .c_text import PARALLEL, SIZES, Workspace, indent, loop
-from .epilogue import block_of
+from .c_text import ON_STACK, PARALLEL, indent, loop
+from .kernel_frame import KernelFrame
 from .known_inputs import is_known_unsigned
 from .machine import facts
-from .prepacking import Prepack, is_constant_input
 from .product import Product
-from .strips import ON_STACK
 
 MOST = 48
 """The most rows of a block."""
@@ -135,90 +133,77 @@ def format_of(left: Record, rows: int) -> Format:
     return BYTES if is_known_unsigned(left) else SHORTS if rows >= MANY else PAIRS
 
 
-class Tiles:
-    """A product of M rows, K terms and N columns for each of `count` images, in tiles: the numbers
-    of its text. `steps` lead through the right side, from column to column and from term to term.
+class GroupedProduct:
+    """A product of M rows, K terms and N columns for each of `count` images. `steps` lead through
+    the right side, from column to column and from term to term.
     """
 
-    def __init__(self, record, right: int, count: int, sizes, steps, form: Format | None = None):
+    def __init__(self, frame: KernelFrame, right: int, count: int, sizes, steps, form=None):
+        record = frame.record
         self.form = form or format_of(record.inputs[1 - right], count * sizes[0])
-        self.record, self.edge, self.name = record, record.inputs[right], f"in{right}"
-        self.count, (self.m, self.n, self.k), self.steps = count, sizes, steps
+        self.frame, self.right, self.count, self.steps = frame, right, count, steps
+        self.m, self.n, self.k = sizes
         self.row = self.form.row(self.k)
         fitting = ON_STACK // (2 * max(self.row, 1)) // self.form.rows * self.form.rows
         self.block = min(MOST, fitting)
-        self.constant = is_constant_input(self.edge)
 
     @property
-    def pay(self) -> bool:
+    def pays(self) -> bool:
         """Whether a block fits the stack, and there are rows enough to pack the panels for."""
-        return self.block > 0 and (self.constant or self.count * self.m >= self.form.rows)
+        constant = self.frame.is_constant(self.right)
+        return self.block > 0 and (constant or self.count * self.m >= self.form.rows)
 
-    def kernel(self, name: str, gather: str, helpers=(), *, rows, parameters, c_row: int) -> Kernel:
-        """The kernel. `gather` is C text that puts rows [first, last) of image n into `wide`."""
-        form, room = self.form, Workspace()
-        panels = form.packed(self.n, self.k)
+    def kernel(self, load: str, helpers=()) -> Kernel:
+        """The kernel. `load` is C text that brings rows [first, last) of image n into `wide`."""
+        form, frame, blocks = self.form, self.frame, -(-self.m // self.block)
         steps = ", ".join(map(str, self.steps))
-        pack = f"integer_panels_{form.F}({self.n}, {self.k}, %s, {steps}, %s);"
-        prepack, body = None, f"    const {form.B} *panels = (const {form.B} *){self.name};\n"
-        if self.constant:
-            elements = -(-panels * SIZES[form.B] // self.edge.dtype.itemsize)
-            made = "made" if form.B == form.G else f"({form.B} *)made"
-            prepack = Prepack(self.edge, elements, pack % ("given", made))
-        else:
-            body = f"    {form.B} *panels = {room.array(form.B, panels)};\n"
-            body += f"    {pack % (self.name, 'panels')}\n"
-        target, after, blocks = "out0", "", -(-self.m // self.block)
+        pack = f"integer_panels_{form.F}({self.n}, {self.k}, {{given}}, {steps}, {{made}});"
+        frame.pack("panels", self.right, form.packed(self.n, self.k), pack, form.B)
+        target, narrow = "out0", ""
         if form.G == "bfloat16":
-            body += f"    float *sums = {room.array('float', self.count * self.m * c_row)};\n"
-            first, last = (f"(n * {self.m} + {m}) * {c_row}" for m in ("first", "last"))
-            line = f"for (int64_t j = {first}; j < {last}; j++) out0[j] = narrow(sums[j]);\n"
-            target, after = "sums", line
+            target = frame.array("sums", self.count * self.m * self.n, "float")
+            first, last = (f"(n * {self.m} + {m}) * {self.n}" for m in ("first", "last"))
+            narrow = f"for (int64_t j = {first}; j < {last}; j++) out0[j] = narrow(sums[j]);\n"
+        rows = (
+            f"integer_rows_{form.F}(\n"
+            f"    last - first, {self.n}, {self.row // form.terms}, wide, panels,\n"
+            f"    {target} + (n * {self.m} + first) * {self.n}, {self.n});\n{narrow}"
+        )
+        first, last = (f"n * {self.m} + {m}" for m in ("first", "last"))
         inside = (
             f"const int64_t n = i / {blocks}, first = i % {blocks} * {self.block};\n"
             f"const int64_t last = {least(f'first + {self.block}', self.m)};\n"
             f"{stack_array(form.A, 'wide', self.block * self.row + 15)}\n"
-            f"{gather}"
-            f"{block_of(rows, self.record.spec, f'n * {self.m} + first', self.block)}"
-            f"integer_rows_{form.F}(\n"
-            f"    last - first, {self.n}, {self.row // form.terms}, wide, panels,\n"
-            f"    {target} + (n * {self.m} + first) * {c_row}, {c_row});\n{after}"
+            f"{load}{frame.finish_rows(first, last, rows, self.block)}"
         )
-        if rows is not None:
-            inside += rows(f"n * {self.m} + first", f"n * {self.m} + last")
         large = self.count * self.m * self.n * self.k > SERIAL
-        body += indent(loop("i", self.count * blocks, inside, pragma=PARALLEL * large), 4)
-        text = function(self.record, name, body, work=room.size > 0, parameters=parameters)
-        return Kernel(name, text, room.size, (*form.panels, *helpers), prepack)
+        loops = loop("i", self.count * blocks, inside, pragma=PARALLEL * large)
+        return frame.kernel(indent(loops, 4), (*form.panels, *helpers), done=True)
+
+    def load_line(self, start: str, length: int, end: str) -> str:
+        """C text that brings rows of `length` numbers, neighbours in memory, into their form."""
+        count = f"(last - first) * {length}"
+        return f"integer_widen_{self.form.F}(wide, {start}, {count}, {end});\n"
+
+    def load_rows(self, p: Product) -> str:
+        """C text that brings rows of the left side of a product into their form."""
+        one = self.form.one % f"in{int(p.exchanged)}[m * {p.m.x} + k * {p.k.x}]"
+        return (
+            f"for (int64_t m = first; m < last; m++) {{\n"
+            f"    {self.form.A} *to = wide + (m - first) * {self.row};\n"
+            f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {one};\n"
+            + "".join(f"    to[{k}] = {self.form.none};\n" for k in range(p.k.size, self.row))
+            + "}\n"
+        )
 
 
-def straight(form: Format, start: str, length: int, end: str) -> str:
-    """C text that widens rows of `length` numbers which are neighbours in memory."""
-    return f"integer_widen_{form.F}(wide, {start}, (last - first) * {length}, {end});\n"
-
-
-def gathered(p: Product, tiles: Tiles) -> str:
-    """C text that brings rows of the left side into its form."""
-    one = tiles.form.one % f"in{int(p.exchanged)}[m * {p.m.x} + k * {p.k.x}]"
-    return (
-        f"for (int64_t m = first; m < last; m++) {{\n"
-        f"    {tiles.form.A} *to = wide + (m - first) * {tiles.row};\n"
-        f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {one};\n"
-        + "".join(f"    to[{k}] = {tiles.form.none};\n" for k in range(p.k.size, tiles.row))
-        + "}\n"
-    )
-
-
-def product_of_halves(record, name: str, p: Product, rows, parameters) -> Kernel | None:
+def product_of_halves(frame: KernelFrame, p: Product) -> Kernel | None:
     """The kernel of a product of bfloat16, which may come as float32, if blocks of its rows are
     whole rows of the result; None if they are too few, or if the processor lacks the instruction.
     """
     if not (facts().bf16 and p.count == 1 and p.k.size):
         return None
-    form = STORED if record.dtype == bfloat16.numpy else HALVES
-    sizes, right = (p.m.size, p.n.size, p.k.size), 1 - p.exchanged
-    tiles = Tiles(record, right, 1, sizes, (p.n.y, p.k.y), form)
-    if not tiles.pay:
-        return None
-    how = {"rows": rows, "parameters": parameters, "c_row": p.n.size}
-    return tiles.kernel(name, gathered(p, tiles), **how)
+    form = STORED if frame.record.dtype == bfloat16.numpy else HALVES
+    sizes = p.m.size, p.n.size, p.k.size
+    tiles = GroupedProduct(frame, 1 - p.exchanged, 1, sizes, (p.n.y, p.k.y), form)
+    return tiles.kernel(tiles.load_rows(p)) if tiles.pays else None

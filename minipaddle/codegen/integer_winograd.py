@@ -16,13 +16,12 @@ from __future__ import annotations
 from string import Template
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import Kernel, function, read_template, stack_array
+from ..engine.codegen.kernel import Kernel, read_template, stack_array
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.writer import least
 from .c_text import PARALLEL, indent, loop
-from .epilogue import block_of
+from .kernel_frame import KernelFrame
 from .machine import facts
-from .prepacking import Prepack
 from .strips import Images
 
 TEXT = Template(read_template("integer_winograd.c", __file__))
@@ -141,23 +140,16 @@ def tiled(im: Images) -> Tiled | None:
     return ways.get(pick("winograd", default, [(0, 0), *ways]))
 
 
-def by_winograd(record, name: str, way: Tiled, rows, parameters, helpers) -> Kernel:
+def by_winograd(frame: KernelFrame, way: Tiled, helpers) -> Kernel:
     """The kernel of a convolution whose kernels are constant."""
     im, by = way.im, way.by
     m, q, C, wide, (h, w), o = by.m, by.places, way.channels, way.wide, im.target, im.outs
     chunk = min(C, by.chunk)
     tiles = way.high * wide
-    call = (
-        f"integer_winograd_kernels_{m}((int16_t *)made, given, {im.channels}, {o}, {C}, {chunk});"
-    )
-    inside = (
-        f"const int64_t n = i / {way.strips}, top = i % {way.strips} * {m * way.high};\n"
-        f"const int64_t rows = {least(f'{m * way.high}', f'{h} - top')};\n"
-        f"const int64_t tiles = (rows + {m - 1}) / {m} * {wide};\n"
-        f"{stack_array('int16_t', 'V', q * tiles * C)}\n"
-        f"{stack_array('int32_t', 'M', q * tiles * 16)}\n"
-        f"{stack_array('int8_t', 'patch', q * C)}\n"
-        f"{block_of(rows, record.spec, f'(n * {h} + top) * {w}', m * way.high * w)}"
+    sizes = f"{im.channels}, {o}, {C}, {chunk}"
+    call = f"integer_winograd_kernels_{m}({{made}}, {{given}}, {sizes});"
+    frame.pack("U", 1, way.packed, call, "int16_t")
+    products = (
         f"int32_t *to = out0 + (n * {h} + top) * {w * o};\n"
         f"for (int64_t r = 0; r * {m} < rows; r++)\n"
         f"    integer_winograd_input_{m}(V + r * {wide * C}, tiles, {wide},\n"
@@ -167,7 +159,7 @@ def by_winograd(record, name: str, way: Tiled, rows, parameters, helpers) -> Ker
         f"for (int64_t o = 0; o < {o}; o += 16)\n"
         f"    for (int64_t k = 0; k < {C}; k += {chunk}) {{\n"
         f"        const int64_t terms = {least(f'{chunk}', f'{C} - k')};\n"
-        f"        const int16_t *u = (const int16_t *)in1 + (o * {C} + k * 16) * {q};\n"
+        f"        const int16_t *u = U + (o * {C} + k * 16) * {q};\n"
         f"        for (int64_t q = 0; q < {q}; q++)\n"
         f"            integer_panel_int16_t(tiles, 16, terms / 2, V + q * tiles * {C} + k, {C},\n"
         f"                u + q * terms * 16, M + q * tiles * 16, 16);\n"
@@ -177,9 +169,15 @@ def by_winograd(record, name: str, way: Tiled, rows, parameters, helpers) -> Ker
         f"k > 0);\n"
         "    }\n"
     )
-    if rows is not None:
-        inside += rows(f"(n * {h} + top) * {w}", f"(n * {h} + top + rows) * {w}")
-    body = indent(loop("i", im.n * way.strips, inside, pragma=PARALLEL), 4)
-    text = function(record, name, body, parameters=parameters)
-    prepack = Prepack(record.inputs[1], 2 * way.packed, call)
-    return Kernel(name, text, 0, (*helpers, by.text), prepack)
+    first, last = (f"(n * {h} + {y}) * {w}" for y in ("top", "top + rows"))
+    inside = (
+        f"const int64_t n = i / {way.strips}, top = i % {way.strips} * {m * way.high};\n"
+        f"const int64_t rows = {least(f'{m * way.high}', f'{h} - top')};\n"
+        f"const int64_t tiles = (rows + {m - 1}) / {m} * {wide};\n"
+        f"{stack_array('int16_t', 'V', q * tiles * C)}\n"
+        f"{stack_array('int32_t', 'M', q * tiles * 16)}\n"
+        f"{stack_array('int8_t', 'patch', q * C)}\n"
+        f"{frame.finish_rows(first, last, products, m * way.high * w)}"
+    )
+    loops = loop("i", im.n * way.strips, inside, pragma=PARALLEL)
+    return frame.kernel(indent(loops, 4), (*helpers, by.text), done=True)

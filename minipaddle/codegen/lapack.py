@@ -112,13 +112,17 @@ DETERMINANT = read_template("determinant.c", __file__)
 """Of a matrix that is exactly singular LAPACK tells, and its determinant is 0."""
 
 
-@emits("det", "slogdet")
+RESULTS = {
+    "det": "out0[b] = STORE(sign * EXP(size));",
+    "slogdet": "out0[b] = STORE(sign);\nout1[b] = STORE(size);",
+}
+"""What is stored of a determinant's sign and logarithm, by operator."""
+
+
+@emits(*RESULTS)
 def emit_determinant(record, name: str) -> Kernel:
     x = record.inputs[0].spec
-    result = "out0[b] = STORE(sign * EXP(size));"
-    if record.op.name == "slogdet":
-        result = "out0[b] = STORE(sign);\nout1[b] = STORE(size);"
-    text = insert(DETERMINANT, RESULT=result)
+    text = insert(DETERMINANT, RESULT=RESULTS[record.op.name])
     return emit_batch(record, name, text, x.dtype, *square(x, "a"), **sizes(x))
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from ..engine.codegen.kernel import Kernel, emits, function, stack_array
+from functools import partial
+
+from ..engine.codegen.kernel import Kernel, emits, stack_array
 from ..engine.codegen.kernel_schedule import following
+from ..engine.codegen.plain_products import write_loops
 from ..engine.codegen.writer import for_head, least
 from ..engine.core import dtype as dt
+from ..engine.core.polynomial import loop as variable
 from . import microkernel
 from .blas import BLAS
-from .c_text import PARALLEL, SIZES, epilogue_after, indent, loop
-from .finish import NOTHING
+from .c_text import PARALLEL, SIZES, indent, loop
 from .flat_loops import digits
-from .float_kernel import FloatKernel
 from .grouped_tiles import product_of_halves
+from .kernel_frame import FloatKernel, KernelFrame
 from .known_inputs import multiplies_halves
-from .prepacking import Prepack, is_constant_input
 from .product import Product, pick_algorithm, product_of
 from .product_plan import Alone, ProductPlan
 
@@ -28,59 +30,53 @@ TOGETHER = 4
 @emits("product")
 def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
     """The kernel of a `product`; with `add` it adds to the result that is there."""
-    (x, y), out, attrs = (e.spec for e in record.inputs), record.spec, record.attrs
+    how = record, name, rows, parameters, add
+    (x, y), out, frame = record.inputs, record.spec, KernelFrame(*how)
     if not out.size:
-        return Kernel(name, function(record, name, "", parameters=parameters))
-    p = product_of(x, y, out, **attrs, keep_columns=rows is not None)
+        return frame.kernel("")
     if out.dtype not in dt.FLOATS:
-        body = plain_loops(p, out.dtype, add) + epilogue_after(rows, out)
-        return Kernel(name, function(record, name, body, parameters=parameters))
+        return plain_product(frame)
+    p = product_of(x.spec, y.spec, out, **record.attrs, keep_columns=rows is not None)
     if multiplies_halves(record) and fits_rows(p, out) and not add:
-        kernel = product_of_halves(record, name, p, rows, parameters)
+        kernel = product_of_halves(frame, p)
         if kernel is not None:
             return kernel
-    frame = FloatKernel(record, name, rows, parameters)
+    frame = FloatKernel(*how)
     if add and frame.half:
         frame.text += frame.converted("result", "widen", "out0", out)
-    return product_kernel(frame, p, add)
+    return product_kernel(frame, p)
 
 
-def product_kernel(frame: FloatKernel, p: Product, add: bool = False) -> Kernel:
+def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
     """The kernel of a record that is one matrix product."""
     out, before, after = frame.target, "", ""
     if p.n.size > 1 and p.n.out != 1:
         inner = contiguous(p)
         out = frame.array("rows", p.count * p.m.size * p.n.size)
-        before = copy_result(p, inner, out, frame.target) if add else ""
+        before = copy_result(p, inner, out, frame.target) if frame.adds else ""
         after, p = copy_result(p, inner, frame.target, out), inner
     how = pick_algorithm(p, frame.dtype)
     inline = fits_rows(p, frame.out) and not after and how != "blas"
     names = *(frame.names[::-1] if p.exchanged else frame.names), out
     rows, last = frame.inline if inline else None, frame.out.shape[-1]
-    plan = Alone(p, frame.T, how, names, add, rows, last, frame.room)
-    plan, prepack = plan_with_packed_weight(frame, plan)
+    plan = Alone(p, frame.T, how, names, frame.adds, rows, last, frame.room)
+    plan = pack_constant(frame, plan)
     if rows and frame.finish and (plan.how == "rows" or plan.packed):
         plan = plan._replace(rows=None, finish=frame.finish)
     loops, helpers = batch_loop(plan)
     frame.text = f"    /* {describe(frame.record)}: {plan.how} */\n{frame.text}"
-    return frame.kernel(before + loops + after, helpers, done=inline)._replace(prepack=prepack)
+    return frame.kernel(before + loops + after, helpers, done=inline)
 
 
-def plan_with_packed_weight(
-    frame: FloatKernel, plan: ProductPlan
-) -> tuple[ProductPlan, Prepack | None]:
+def pack_constant(frame: FloatKernel, plan: ProductPlan) -> ProductPlan:
     """The plan of a product whose y, if it is constant, is packed into panels before the run."""
-    p, T, (x, y, out) = plan.p, plan.T, plan.names
-    edge, there = frame.record.inputs[not p.exchanged], plan.how in ("rows", "panels")
-    tall = p.count == 1 and p.m.size >= microkernel.ROWS and p.n.size > 1
-    if not (there and tall and is_constant_input(edge) and y == f"in{int(not p.exchanged)}"):
-        return plan, None
+    p, (x, _, out) = plan.p, plan.names
+    right, tall = int(not p.exchanged), p.count == 1 and p.m.size >= microkernel.ROWS
+    if not (plan.how in ("rows", "panels") and tall and p.n.size > 1 and frame.is_constant(right)):
+        return plan
     plan = plan._replace(how="panels", names=(x, "panels", out), packed=True)
-    frame.text += f"    const {T} *panels = {y};  /* packed before the run */\n"
-    sizes = f"{p.n.size}, {p.k.size}, given, {p.n.y}, {p.k.y}"
-    call = f"panels_{plan.tile.suffix(T)}({sizes}, made);"
-    elements = microkernel.panels_size(p.n.size, p.k.size, plan.tile)
-    return plan, Prepack(edge, elements, call)
+    frame.pack_panels(right, plan.tile, p.n.size, p.k.size, p.n.y, p.k.y)
+    return plan
 
 
 def describe(record) -> str:
@@ -179,8 +175,7 @@ def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -
     p, T, room = plan.p, plan.T, plan.room
     if plan.how != "panels":
         return "", ""
-    turn = f"panels_{plan.tile.suffix(T)}"
-    turn += f"({p.n.size}, {p.k.size}, %s, {p.n.y}, {p.k.y}, {panels});\n"
+    turn = microkernel.call_panels(T, plan.tile, p.n.size, p.k.size, "%s", p.n.y, p.k.y, panels)
     size = microkernel.panels_size(p.n.size, p.k.size, plan.tile)
     shared = not any(a.y for a in p.batch)
     if shared or not own:
@@ -215,18 +210,19 @@ def by_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     add, start = str(int(plan.add)) + " || k > 0" * (not whole), plus(b, at, p.k.y)
     n, first = (str(p.n.size), c) if span == p.n.size else ("wide", plus(c, "at", p.n.out))
     start = start if n != "wide" else plus(start, "at", p.n.y)
+    pack = partial(microkernel.call_panels, T, t)
     if plan.threads:
-        many, rest = least(f"{n} - n", panel), f"{p.n.y}, {p.k.y}, panels + n * {terms}"
-        turn = f"panels_{t.suffix(T)}({many}, {terms}, {start} + n * {p.n.y}, {rest});\n"
+        many, here = least(f"{n} - n", panel), f"{start} + n * {p.n.y}"
+        turn = pack(many, terms, here, p.n.y, p.k.y, f"panels + n * {terms}")
         text = loop("n", n, turn, pragma=PARALLEL, step=panel)
     else:
-        text = f"panels_{t.suffix(T)}({n}, {terms}, {start}, {p.n.y}, {p.k.y}, panels);\n"
+        text = pack(n, terms, start, p.n.y, p.k.y, "panels")
 
     def inside(row: str, rows: int) -> str:
         x = plus(plus(a, at, p.k.x), row, p.m.x), p.m.x, p.k.x, 0
         y = "panels", panel, 0, f"{panel} * {terms}"
         to = plus(first, row, p.m.out), p.m.out
-        return microkernel.calls(T, rows, n, terms, 1, x, y, to, add, t)
+        return microkernel.call_blocks(T, rows, n, terms, 1, x, y, to, add, t)
 
     if not whole and plan.rows:
         after, last = plan.rows, f"if (k + {most} >= {p.k.size})"
@@ -312,26 +308,19 @@ def tiles(
     plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "", terms: str = ""
 ) -> str:
     """Calls that compute `rows` rows from `first` on, for `columns` and `terms`, or all of them."""
-    p, T, t, most = plan.p, plan.T, plan.tile, plan.deep
-    columns, terms = columns or str(p.n.size), terms or str(p.k.size)
+    p, T, t, most, k = plan.p, plan.T, plan.tile, plan.deep, plan.p.k.size
     if plan.how == "panels":
         b = b if b.startswith("panels") else "panels"
-        step, panel = t.panel(T), f"{t.panel(T)} * {p.k.size}"
+        step, panel = t.panel(T), f"{t.panel(T)} * {k}"
     else:
         step, panel = str(p.k.y), t.panel(T)
-    deep, add, ahead, last = terms, str(int(plan.add)), "0", ""
-    if p.k.size > most:
-        deep, add = f"({least(f'{terms} - k', most)})", f"{add} || k > 0"
-        last = f"k + {most} >= {terms}"
-        if plan.sliced:
-            ahead = f"(k + {most} < {terms} ? {most} * {step} : 0)"
-        a, b = f"{a} + k * {p.k.x}", f"{b} + k * {step}"
-    text = microkernel.calls(
-        T, rows, columns, deep, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
-        (b, step, 0, panel, ahead), (plus(c, first, p.m.out), p.m.out), add, t,
-        plan.finish.text(T, last) if plan.finish else NOTHING,
+    terms, fetches = terms or str(k), plan.sliced and k > most
+    ahead = f"(k + {most} < {terms} ? {most} * {step} : 0)" if fetches else "0"
+    return microkernel.sum_terms(
+        T, rows, columns or p.n.size, k, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
+        (b, step, 0, panel, ahead), (plus(c, first, p.m.out), p.m.out), str(int(plan.add)), most,
+        plan.finish, t, terms,
     )  # fmt: skip
-    return loop("k", terms, text, step=most) if p.k.size > most else text
 
 
 def with_blas(plan: ProductPlan) -> str:
@@ -373,19 +362,16 @@ def copy_result(p: Product, inner: Product, to: str, source: str) -> str:
     )
 
 
-def plain_loops(p: Product, dtype, add: bool) -> str:
-    """C text of plain loops, for integers and booleans. Sums wrap around, as in NumPy."""
-    x, y = ("in1", "in0") if p.exchanged else ("in0", "in1")
-    to = f"out0[m * {p.m.out} + n * {p.n.out}{offset(p.batch, 'out')}]"
-    a = f"{x}[m * {p.m.x} + k * {p.k.x}{offset(p.batch, 'x')}]"
-    b = f"{y}[n * {p.n.y} + k * {p.k.y}{offset(p.batch, 'y')}]"
-    term = f"total |= {a} & {b}" if dtype.kind == "b" else f"total += (uint64_t){a} * (uint64_t){b}"
-    return (
-        f"    for (int64_t i = 0; i < {p.count}; i++)\n"
-        f"        for (int64_t m = 0; m < {p.m.size}; m++)\n"
-        f"            for (int64_t n = 0; n < {p.n.size}; n++) {{\n"
-        f"                uint64_t total = {to if add else 0};\n"
-        f"                for (int64_t k = 0; k < {p.k.size}; k++) {term};\n"
-        f"                {to} = total;\n"
-        f"            }}\n"
-    )
+def plain_product(frame: KernelFrame) -> Kernel:
+    """The kernel in plain loops, for integers and booleans. The innermost one runs through the
+    result's columns, so the compiler makes vectors of it. Sums wrap around, as in NumPy.
+    """
+    record = frame.record
+    p = product_of(*(e.spec for e in record.inputs), record.spec, **record.attrs, keep_order=True)
+    letters = [*(f"b{k}" for k in range(len(p.batch))), "m", "k", "n"]
+    axes = [(variable(c, a.size), a) for c, a in zip(letters, (*p.batch, p.m, p.k, p.n))]
+    places = [sum(i * getattr(a, step) for i, a in axes) for step in ("out", "x", "y")]
+    if p.exchanged:
+        places[1:] = places[:0:-1]
+    term = "{} |= {} & {}" if record.dtype.kind == "b" else "{} += {} * {}"
+    return frame.kernel(write_loops(record, [i for i, _ in axes], places, (), term, frame.adds))

@@ -172,6 +172,12 @@ def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:
     return shared(text, *vectors(T), SHUFFLE)
 
 
+def call_panels(T: str, t: Tile, columns, terms, source: str, column, step, to: str) -> str:
+    """The call that packs B, whose columns lie `column` and terms `step` apart, into panels."""
+    sizes = f"{columns}, {terms}, {source}, {column}, {step}"
+    return f"panels_{t.suffix(T)}({sizes}, {to});\n"
+
+
 def panels_size(N: int, K: int, t: Tile | None = None) -> int:
     """Most elements that `panels_T` writes: the last panel has full width."""
     return (N + (t or tile()).widest - 1) * K
@@ -190,7 +196,9 @@ def few(T: str, rows: int) -> tuple[str, ...]:
     return shared(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *own)
 
 
-def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None, end=NOTHING) -> str:
+def call_blocks(
+    T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None, end=NOTHING
+) -> str:
     """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
     b (pointer, step, segment, the distance of panels, and of what is fetched beside the next panel)
     of B, c (pointer, row) of C; `end` is what becomes of the sums."""
@@ -207,21 +215,27 @@ def calls(T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None, en
     return text
 
 
-def summed(
+def sum_terms(
     T: str, rows: int, columns, k: int, segments: int, a, b, c, add: str = "0", most: int = 0,
-    finish: Finish | None = None,
+    finish: Finish | None = None, t: Tile | None = None, terms: str = "",
 ) -> str:  # fmt: skip
-    """The same for all terms of all segments, at most `most` in one pass, or TERMS."""
-    most = most or TERMS
+    """The same for all terms of all segments, at most `most` in one pass, or TERMS; of the k terms
+    there may be fewer: `terms`.
+    """
+    most, terms = most or TERMS, terms or str(k)
     if k * segments <= most:
         end = finish.text(T) if finish else NOTHING
-        return calls(T, rows, columns, k, segments, a, b, c, add, end=end)
+        return call_blocks(T, rows, columns, terms, segments, a, b, c, add, t, end)
     many, deep = max(most // k, 1), min(k, most)
-    a = (f"{a[0]} + s * {a[3]} + k * {a[2]}", *a[1:])
-    b = (f"{b[0]} + s * {b[2]} + k * {b[1]}", *b[1:])
-    terms, spans = least(f"{k} - k", deep), least(f"{segments} - s", many)
-    last = f"s + {many} >= {segments} && k + {deep} >= {k}"
+    one = segments == 1
+    part = lambda pointer, segment, step: (
+        f"{pointer}{'' if one else f' + s * {segment}'} + k * {step}"
+    )
+    a, b = (part(a[0], a[3], a[2]), *a[1:]), (part(b[0], b[2], b[1]), *b[1:])
+    count, spans = least(f"{terms} - k", deep), least(f"{segments} - s", many)
+    last = f"k + {deep} >= {terms}" if one else f"s + {many} >= {segments} && k + {deep} >= {terms}"
     end = finish.text(T, last) if finish else NOTHING
-    add = f"{add} || s + k > 0"
-    text = calls(T, rows, columns, f"({terms})", f"({spans})", a, b, c, add, end=end)
-    return loop("s", segments, loop("k", k, text, step=deep), step=many)
+    add, spans = (f"{add} || k > 0", 1) if one else (f"{add} || s + k > 0", f"({spans})")
+    text = call_blocks(T, rows, columns, f"({count})", spans, a, b, c, add, t, end)
+    text = loop("k", terms, text, step=deep)
+    return text if one else loop("s", segments, text, step=many)

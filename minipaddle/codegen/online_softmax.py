@@ -30,7 +30,7 @@ from ..passes.epilogue import in_place
 from . import microkernel
 from .c_text import loop
 from .flat_loops import flat_name
-from .matmul import ProductPlan, plus, tiles
+from .matmul import plus, tiles
 from .product import Product
 from .strip_products import OWN, MaskedPlan, StripPlan, StripProducts
 

@@ -70,21 +70,22 @@ out0[at] = STORE(x != x ? (total[k] = x) : top[k] + LOG(total[k]));
 """log Σ eˣ as the largest x so far and Σ e^(x - largest)."""
 
 
-def scan_of(record) -> Scan:
-    """The scan that an operator is."""
-    name, logical = record.op.name, record.inputs[0].dtype == dt.bool_.numpy
-    if name in ("cumsum", "cumprod"):
-        signs = ("|", "&") if logical else ("+", "*")
-        return running(signs[name == "cumprod"], int(name == "cumprod"))
-    if name in ("cummax_index", "cummin_index"):
-        return running_extreme(">" if name == "cummax_index" else "<")
-    return RECURRENCE if name == "recurrence" else LOG_SUM
+SCANS = {
+    "cumsum": lambda logical: running("|" if logical else "+", 0),
+    "cumprod": lambda logical: running("&" if logical else "*", 1),
+    "cummax_index": lambda logical: running_extreme(">"),
+    "cummin_index": lambda logical: running_extreme("<"),
+    "recurrence": lambda logical: RECURRENCE,
+    "logcumsumexp": lambda logical: LOG_SUM,
+}
+"""The scan that an operator is, of truths or of numbers."""
 
 
-@emits("cumsum", "cumprod", "cummax_index", "cummin_index", "recurrence", "logcumsumexp")
+@emits(*SCANS)
 def emit_scan(record, name: str):
     """The kernel of a scan."""
-    x, scan = record.inputs[0].spec, scan_of(record)
+    x = record.inputs[0].spec
+    scan = SCANS[record.op.name](x.dtype == dt.bool_.numpy)
     lines = lines_of(x.shape, record.attrs["axis"])
     if not x.size:
         lines = Lines(0, 1, 1)

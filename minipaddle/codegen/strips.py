@@ -12,15 +12,13 @@ from typing import NamedTuple
 from ..engine.codegen.kernel import read_template, stack_array
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.scalar import CannotWrite
+from ..engine.codegen.writer import least
 from . import microkernel
-from .c_text import PARALLEL, Workspace, indent, loop
+from .c_text import ON_STACK, PARALLEL, SIZES, Workspace, indent, loop
 from .product_plan import SERIAL
 from .sweep import Line, Window, window
 
 FRAME = Template(read_template("frame.c", __file__))
-
-ON_STACK = 1 << 17
-"""Most bytes of a strip on the stack of a thread."""
 
 RESULTS = 1 << 15
 """About how many bytes of results of a strip of an image that is read in place."""
@@ -76,11 +74,12 @@ def images_of(record, target, kernel) -> Images:
 # ---- the strip of an image that some rows of the result meet ---------------------------------
 
 
-class Strips(NamedTuple):
+class ImageStrips(NamedTuple):
     """The source in strips of `rows` positions; an image has `count` strips."""
 
+    im: Images
+    T: str
     rows: int
-    count: int
     total: int  # positions of an image, from top to bottom
     height: Window
     width: Window
@@ -88,66 +87,71 @@ class Strips(NamedTuple):
     framed: bool  # whether windows reach beyond the image
     on_stack: bool
 
+    @property
+    def count(self) -> int:
+        return -(-self.total // self.rows)
 
-def strips_of(im: Images, down: list[Line], across: list[Line], itemsize: int) -> Strips:
+    @property
+    def pitch(self) -> int:
+        """Elements from one row of the strip to the next."""
+        pixels = self.width.size(self.pixels) if self.framed else self.im.source[1]
+        return pixels * self.im.channels
+
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        return framing(self.T) if self.framed else microkernel.vectors(self.T)
+
+    def read_in_place(self) -> ImageStrips:
+        """Strips of an image that is read where it is; their results stay in a cache."""
+        im = self.im
+        row = max(im.target[1] * im.outs * SIZES[self.T] * self.height.step, 1)
+        most = self.rows if im.n < PARTS else self.total
+        return self._replace(rows=max(1, min(most, RESULTS // row)), framed=False)
+
+    def head(self) -> str:
+        """C text of strip i: the number `n` of its image, its first position `top`, its `rows`."""
+        text = f"const int64_t n = {'i' if self.count == 1 else f'i / {self.count}'};\n"
+        if self.count == 1:
+            return text + f"const int64_t top = 0, rows = {self.total};\n"
+        whole = self.total % self.rows == 0
+        rows = self.rows if whole else least(f"{self.total} - top", self.rows)
+        text += f"const int64_t top = i % {self.count} * {self.rows};\n"
+        return text + f"const int64_t rows = {rows};\n"
+
+    def text(self, source: str, room: Workspace) -> str:
+        """The same, and `image`, which points to the first pixel."""
+        im, T, down, across = self.im, self.T, self.height, self.width
+        text, c, (h, w) = self.head(), im.channels, im.source
+        first = f"top * {down.step} + {down.first}"
+        if not self.framed:
+            at = f"((n * {h} + {first}) * {w} + {across.first}) * {c}"
+            return text + f"const {T} *image = {source} + {at};\n"
+        wide = across.size(self.pixels)
+        size = down.size(self.rows) * wide * c
+        if self.on_stack:
+            text += f"{stack_array(T, 'image', size)}\n"
+        else:
+            text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
+        high = f"(rows - 1) * {down.step} + {down.reach + 1}"
+        return text + (
+            f"frame_{T}(image, {high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
+            f"{first}, {across.first});\n"
+        )
+
+
+def strips_of(im: Images, down: list[Line], across: list[Line], T: str) -> ImageStrips:
     """Strips that fit the stack; enough of them for several threads."""
     height, width = window(down), window(across)
     total, pixels = max(line.count for line in down), max(line.count for line in across)
     ends = ((height, total, im.source[0]), (width, pixels, im.source[1]))
     framed = any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
-    row = width.size(pixels) * im.channels * itemsize
+    row = width.size(pixels) * im.channels * SIZES[T]
     rows = total if im.n >= PARTS else -(-total // PARTS)
     fit = (ON_STACK // max(row, 1) - height.reach - 1) // height.step + 1
     on_stack = fit >= 1
     rows = (min(rows, fit) if on_stack else total) if framed else rows
     rows = pick("strip", rows, [n for n in (1, 2, 4, 8, 16, 32) if n < rows])
-    return Strips(rows, -(-total // rows), total, height, width, pixels, framed, on_stack)
-
-
-def rows_text(s: Strips) -> str:
-    """C text of strip i: its image's number `n`, its first position `top` and its height `rows`."""
-    total = s.total
-    text = f"const int64_t n = {'i' if s.count == 1 else f'i / {s.count}'};\n"
-    if s.count > 1:
-        text += f"const int64_t top = i % {s.count} * {s.rows};\n"
-        least = f"top + {s.rows} < {total} ? {s.rows} : {total} - top"
-        text += f"const int64_t rows = {s.rows if total % s.rows == 0 else least};\n"
-    else:
-        text += f"const int64_t top = 0, rows = {total};\n"
-    return text
-
-
-def in_place(im: Images, s: Strips, itemsize: int) -> Strips:
-    """Strips of an image that is read where it is; their results stay in a cache."""
-    row = max(im.target[1] * im.outs * itemsize * s.height.step, 1)
-    rows = max(1, min(s.rows if im.n < PARTS else s.total, RESULTS // row))
-    return s._replace(rows=rows, count=-(-s.total // rows), framed=False)
-
-
-def strip_text(im: Images, s: Strips, T: str, source: str, room: Workspace) -> str:
-    """The same, and `image`, which points to the first pixel."""
-    text, c, (h, w) = rows_text(s), im.channels, im.source
-    first = f"top * {s.height.step} + {s.height.first}"
-    if not s.framed:
-        return text + (
-            f"const {T} *image = {source} + ((n * {h} + {first}) * {w} + {s.width.first}) * {c};\n"
-        )
-    high, wide = s.height.size(s.rows), s.width.size(s.pixels)
-    size = high * wide * c
-    if s.on_stack:
-        text += f"{stack_array(T, 'image', size)}\n"
-    else:
-        text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
-    high = f"(rows - 1) * {s.height.step} + {s.height.reach + 1}"
-    return text + (
-        f"frame_{T}(image, {high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
-        f"{first}, {s.width.first});\n"
-    )
-
-
-def pitch(im: Images, s: Strips) -> int:
-    """Elements from one row of the strip to the next."""
-    return (s.width.size(s.pixels) if s.framed else im.source[1]) * im.channels
+    return ImageStrips(im, T, rows, total, height, width, pixels, framed, on_stack)
 
 
 def framing(T: str) -> tuple[str, ...]:

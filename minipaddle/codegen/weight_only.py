@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from string import Template
 
-from ..engine.codegen.kernel import C_TYPES, Kernel, emits, function, read_template
+from ..engine.codegen.kernel import C_TYPES, Kernel, emits, read_template
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.codegen.writer import least
-from .c_text import PARALLEL, epilogue_after, indent, loop
+from .c_text import PARALLEL, indent, loop
+from .kernel_frame import KernelFrame
 
 EIGHT = read_template("eight_bytes.c", __file__)
 TEXT = Template(read_template("weight_only.c", __file__))
@@ -39,8 +40,9 @@ def emit_weight_only(record, name: str, rows=None, parameters=()) -> Kernel:
     if T not in ("float", "double") or scale.dtype != x.dtype:
         raise CannotWrite(f"weight_only_matmul of {x} and scales in {scale.dtype}")
     low, high, unit, one = NUMBERS[bits]
+    frame = KernelFrame(record, name, rows, parameters)
     if not record.spec.size:
-        return Kernel(name, function(record, name, "", parameters=parameters))
+        return frame.kernel("")
     helper = TEXT.substitute(T=T, bits=bits, low=low, high=high, unit=unit, one=one)
     call = (
         f"weight_only_{T}_{bits}(%d, {K}, {K // max(groups, 1)}, {N}, in0 + m * {K},\n"
@@ -60,5 +62,4 @@ def emit_weight_only(record, name: str, rows=None, parameters=()) -> Kernel:
             inside += f"    for (int64_t o = chunk; o < last; o += 2) {{\n{outputs(count)}    }}\n"
     pragma = PARALLEL if M * K * N > SERIAL and N > 2 * CHUNK else ""
     body = indent(loop("chunk", N, inside, pragma=pragma, step=2 * CHUNK), 4)
-    body += epilogue_after(rows, record.spec)
-    return Kernel(name, function(record, name, body, parameters=parameters), 0, (EIGHT, helper))
+    return frame.kernel(body, (EIGHT, helper))

@@ -17,8 +17,7 @@ from ..engine.codegen.writer import least
 from ..engine.core.slots import slot
 from . import microkernel
 from .c_text import PARALLEL, indent, loop
-from .float_kernel import FloatKernel
-from .prepacking import Prepack, is_constant_input
+from .kernel_frame import FloatKernel
 from .strips import Images, framing, is_large
 from .sweep import Line
 from .units import shared
@@ -83,19 +82,12 @@ def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernel
     sizes, wide, strips, high = choices[rows], -(-w // 2), -(-h // rows), rows // 2
     tiles, row, items = high * wide, (2 * wide + 2) * c, im.n * strips
     source = f"{frame.names[0]} + n * {im.source[0] * im.source[1] * c}"
-    weight, prepack, t = frame.record.inputs[1], None, microkernel.tile()
+    t = microkernel.tile()
     panel, packed = t.panel(T), 16 * microkernel.panels_size(o, c, t)
-    if is_constant_input(weight) and kernels == "in1":
-        call = f"winograd_kernels_{T}(made, given, {c}, {o}, {panel});"
-        prepack = Prepack(weight, packed, call)
-        frame.text += "    const float *U = in1;  /* the kernels, transformed before the run */\n"
-    else:
-        frame.text += (
-            f"    {T} *U = {frame.room.array(T, packed)};  /* the kernels, transformed */\n"
-            f"    winograd_kernels_{T}(U, {kernels}, {c}, {o}, {panel});\n"
-        )
+    call = f"winograd_kernels_{T}({{made}}, {{given}}, {c}, {o}, {panel});"
+    frame.pack("U", 1, packed, call, source=kernels)
     apart = f"(({o} + {panel} - 1) / {panel} * {panel} * {c})"
-    products = microkernel.summed(
+    products = microkernel.sum_terms(
         T, tiles, o, c, 1, (f"V + q * {tiles * c}", c, 1, 0),
         (f"U + q * {apart}", panel, 0, f"{panel} * {c}"), (f"M + q * {tiles * o}", o), most=TERMS,
     )  # fmt: skip
@@ -111,9 +103,7 @@ def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernel
         f"winograd_output_{T}(M, {frame.target} + (n * {h} + top) * {w * o}, {w * o}, {o}, {high}, "
         f"{wide}, rows, {w});\n"
     )
-    if frame.inline:
-        inside += f"const int64_t first = (n * {h} + top) * {w}, last = first + rows * {w};\n"
-        inside += frame.rows("first", "last")
+    inside += frame.finish_rows(f"(n * {h} + top) * {w}", f"(n * {h} + top + rows) * {w}")
     arrays = "".join(
         f"{T} *{name} = {frame.room.array(T, parts * size)} + p * {size};\n"
         for name, size in sizes.items()
@@ -122,5 +112,4 @@ def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernel
     text = loop("p", "parts", text, pragma=pragma if parts > 1 else "")
     text = f"const int64_t parts = {least('threads', parts)};\n{text}"
     own = shared(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
-    kernel = frame.kernel(indent(text, 4), (*framing(T), *own), done=True)
-    return kernel._replace(prepack=prepack)
+    return frame.kernel(indent(text, 4), (*framing(T), *own), done=True)

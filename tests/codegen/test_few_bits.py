@@ -11,7 +11,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.codegen import grouped_tiles, integer_products, machine
+from minipaddle.codegen import grouped_tiles, integer_convolution, machine
 from minipaddle.codegen.machine import facts, targeting
 from minipaddle.engine.codegen.translation_unit import with_prologue
 from tests.codegen import test_integer_products as whole
@@ -110,7 +110,7 @@ WINDOWS = [  # channels, kernel, stride, padding, dilation
 @on_each_processor
 def test_four_taps_behind_a_relu(processor, monkeypatch):
     """Depthwise: whole windows and parts of them, the largest of both sides, a negative number."""
-    monkeypatch.setattr(integer_products, "is_known_unsigned", lambda edge: True)
+    monkeypatch.setattr(integer_convolution, "is_known_unsigned", lambda edge: True)
     rng, some = np.random.default_rng(0), []
     for channels, window, *how in WINDOWS:
         at = dict(zip(whole.NAMES, (*how, channels), strict=True))

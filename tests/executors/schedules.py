@@ -19,6 +19,7 @@ from minipaddle.codegen import (
     product_plan,
     strip_products,
     strips,
+    vector_pooling,
     vector_rows,
     winograd,
 )
@@ -32,7 +33,8 @@ from minipaddle.passes import strip_products as large
 SMALL = Facts(first=1 << 9, second=1 << 10, third=1 << 12)
 
 LOW = {
-    c_target: {"SERIAL": 0, "ENOUGH": 0},
+    c_target: {"SERIAL": 0},
+    vector_pooling: {"ENOUGH": 0},
     chains: {"FEWEST": 2},
     fusion_groups: {"MOST": 4},
     loops: {"PARALLEL": 0},

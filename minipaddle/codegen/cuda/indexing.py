@@ -7,6 +7,7 @@ from math import prod
 from ...engine.codegen.kernel import buffers, is_number, read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
+from ..extremes import SIGNS
 from ..target import fill
 from .calls import CUDA_TYPES, Calls, Launch, Operand, cuda_emitter, operands
 from .text import each, launch, parameters
@@ -42,14 +43,14 @@ BEST = read_template("best.cu", __file__).rstrip("\n")
 """A warp for each row. NaN wins over all numbers; of equal elements the first counts."""
 
 
-@cuda_emitter("argmax", "argmin")
+@cuda_emitter(*SIGNS)
 def emit_best(record, name: str) -> Calls:
     """The kernel of `argmax` and of `argmin`."""
     x, axis = record.inputs[0].spec, record.attrs["axis"]
     before, after = (x.shape[:axis], x.shape[axis + 1 :]) if axis is not None else ((), ())
     length = x.size if axis is None else x.shape[axis]
     words = {"ROWS": record.spec.size, "LENGTH": length, "INNER": prod(after)}
-    words["SIGN"] = ">" if record.op.name == "argmax" else "<"
+    words["SIGN"] = SIGNS[record.op.name]
     assert prod(before) * prod(after) == record.spec.size
     lines, blocks = [fill(BEST, CUDA_TYPES, x.dtype, words)], (-(-record.spec.size // 4), 1)
     return Calls((launch(name, parameters(record), lines, blocks, (32, 4), operands(record)),))
@@ -75,16 +76,19 @@ def emit_remap_grad(record, name: str) -> Calls:
 SCAN = read_template("scan.cu", __file__)
 
 
-@cuda_emitter("cumsum", "cumprod")
+SUMS = {"cumsum": ("+", 0), "cumprod": ("*", 1)}
+"""How two elements are joined, and what a row begins with, by operator."""
+
+
+@cuda_emitter(*SUMS)
 def emit_scan(record, name: str) -> Calls:
     """The kernel of `cumsum` and of `cumprod`: a thread for each row."""
     x, axis = record.spec, record.attrs["axis"]
     if x.dtype in (*dt.HALVES, dt.bool_.numpy):
         raise CannotWrite(f"{record.op.name} of {CUDA_TYPES[x.dtype]}")
-    length, product = x.shape[axis], record.op.name == "cumprod"
+    length, (sign, start) = x.shape[axis], SUMS[record.op.name]
     words = {
-        "INNER": prod(x.shape[axis + 1 :]), "LENGTH": length, "START": int(product),
-        "SIGN": "*" if product else "+",
+        "INNER": prod(x.shape[axis + 1 :]), "LENGTH": length, "START": start, "SIGN": sign,
         "PLACE": f"({length - 1} - k)" if record.attrs["reverse"] else "k",
     }  # fmt: skip
     text = fill(SCAN, CUDA_TYPES, x.dtype, words)

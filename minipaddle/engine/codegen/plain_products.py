@@ -23,19 +23,34 @@ def loops_over(letter: str, shape) -> list:
 
 
 def emit_loops(record, name: str, axes, places, ranges=()) -> Kernel:
-    """Loops over `axes`. `places` are the indices into the result and the two inputs; what is out
-    of `ranges` adds nothing."""
+    """The kernel of a record; `places` are the indices into the result and the two inputs."""
     if record.dtype not in (dt.float32.numpy, dt.float64.numpy):
         raise CannotWrite(f"{record.op.name} of {record.dtype}")
+    specs = record.spec, *(x.spec for x in record.inputs)
+    flat = [ravel(i, spec.shape) for i, spec in zip(places, specs, strict=True)]
+    return Kernel(name, function(record, name, write_loops(record, axes, flat, ranges)))
+
+
+def write_loops(record, axes, places, ranges=(), term="{} += {} * {}", add=False) -> str:
+    """C text of loops over `axes`. `places` are the indices into the memory of the result and of
+    the two inputs; what is out of `ranges` adds nothing. With `add` nothing is cleared before.
+    """
     loops = [a for axis in axes for a in axis.loops]
     heads = [f"for (int64_t {a} = 0; {a} < {a.extent}; {a}++)" for a in loops]
-    specs = record.spec, *(x.spec for x in record.inputs)
-    out, x, y = (in_c(ravel(i, spec.shape)) for i, spec in zip(places, specs, strict=True))
     heads += [f"if {condition(ranges)}"] if condition(ranges) != "(true)" else []
-    lines = [f"memset(out0, 0, {record.spec.nbytes});"]
+    out, x, y = map(in_c, places)
+    lines = [] if add else [f"memset(out0, 0, {record.spec.nbytes});"]
     lines += ["    " * depth + head for depth, head in enumerate(heads)]
-    lines.append("    " * len(heads) + f"out0[{out}] += in0[{x}] * in1[{y}];")
-    return Kernel(name, function(record, name, "\n".join("    " + line for line in lines)))
+    term = term.format(f"out0[{out}]", f"in0[{x}]", f"in1[{y}]")
+    lines.append("    " * len(heads) + f"{term};")
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def window_of(attrs, kernel, size) -> tuple[list, list, list]:
+    """The taps of a convolution, the pixels of its result, and where they meet the image."""
+    taps, pixels = loops_over("t", kernel), loops_over("p", size)
+    terms = zip(pixels, attrs["stride"], taps, attrs["dilation"], attrs["padding"], strict=True)
+    return taps, pixels, [p * s + t * d - low for p, s, t, d, (low, _) in terms]
 
 
 @emits("matmul")
@@ -70,9 +85,7 @@ def emit_convolution(record, name: str) -> Kernel:
         loop(letter, count)
         for letter, count in zip("ngoc", (shapes["y"][0], groups, outs // groups, channels))
     )
-    taps, pixels = loops_over("t", kernel), loops_over("p", shapes["y"][2:])
-    terms = zip(pixels, attrs["stride"], taps, attrs["dilation"], attrs["padding"], strict=True)
-    image = [p * stride + t * dilation - low for p, stride, t, dilation, (low, _) in terms]
+    taps, pixels, image = window_of(attrs, kernel, shapes["y"][2:])
     places = {
         "y": [n, g * (outs // groups) + o, *pixels],
         "x": [n, g * channels + c, *image],

@@ -1,0 +1,128 @@
+"""What kernels around a product have in common: types, the workspace, packed weights, the epilogue.
+
+It knows nothing of what is multiplied: an emitter hands it the loops.
+"""
+
+from __future__ import annotations
+
+from ..engine.codegen.kernel import C_TYPES, Kernel, function
+from ..engine.codegen.scalar import CannotWrite
+from ..engine.core import dtype as dt
+from . import microkernel
+from .c_text import SIZES, Workspace, epilogue_after
+from .epilogue import block_of
+from .finish import Finish
+from .prepacking import Prepack, is_constant_input
+
+
+class KernelFrame:
+    """A kernel that is being written: `text` goes before its loops; `names` are its inputs'. It may
+    add to the result that is there.
+    """
+
+    half = False  # whether its buffers are converted around the loops
+
+    def __init__(self, record, name, rows=None, parameters=(), adds=False):
+        self.record, self.name, self.rows, self.parameters = record, name, rows, parameters
+        self.out, self.room, self.prepack, self.adds = record.spec, Workspace(), None, adds
+        self.T, self.text, self.target = C_TYPES[self.out.dtype], "", "out0"
+        self.names = [f"in{k}" for k in range(len(record.inputs))]
+
+    def array(self, name: str, elements: int, T: str = "") -> str:
+        """Declare an array in the workspace; return its name."""
+        T = T or self.T
+        self.text += f"    {T} *{name} = {self.room.array(T, elements)};\n"
+        return name
+
+    def is_constant(self, k: int) -> bool:
+        """Whether an input is the same in every run, and may be packed before the first."""
+        return self.names[k] == f"in{k}" and is_constant_input(self.record.inputs[k])
+
+    def pack(self, name: str, k: int, elements: int, call: str, T: str = "", source="") -> None:
+        """Declare `name`: an input in the form that the statement `call` brings it into, from
+        `{given}` to `{made}`: before the runs if the input is constant, else in this kernel.
+        """
+        T, edge, source = T or self.T, self.record.inputs[k], source or self.names[k]
+        if not (source == f"in{k}" and is_constant_input(edge)):
+            self.array(name, elements, T)
+            self.text += f"    {call.format(given=source, made=name)}\n"
+            return
+        same = C_TYPES[edge.dtype] == T
+        made, source = ("made", source) if same else (f"({T} *)made", f"(const {T} *){source}")
+        size = -(-elements * SIZES[T] // edge.dtype.itemsize)
+        self.prepack = Prepack(edge, size, call.format(given="given", made=made))
+        self.text += f"    const {T} *{name} = {source};  /* packed before the run */\n"
+
+    def pack_panels(self, k: int, t: microkernel.Tile, columns, terms, column, step) -> None:
+        """Declare `panels`: an input in panels, the columns of a tile."""
+        call = microkernel.call_panels(self.T, t, columns, terms, "{given}", column, step, "{made}")
+        self.pack("panels", k, microkernel.panels_size(columns, terms, t), call.rstrip())
+
+    @property
+    def empty(self) -> bool:
+        """Whether all sums are empty."""
+        return not all(edge.spec.size for edge in self.record.inputs)
+
+    @property
+    def inline(self):
+        """The epilogue, if it can run for each block of finished rows."""
+        return None if self.half else self.rows
+
+    @property
+    def finish(self) -> Finish | None:
+        """What a kernel may do to sums in registers instead."""
+        return getattr(self.inline, "finish", None)
+
+    def finish_rows(self, first: str, last: str, inside: str = "", count: int = 0) -> str:
+        """C text that computes rows [first, last), and their epilogue. If this is all that needs
+        them, they lie on the stack, if they are at most `count`.
+        """
+        if not self.inline:
+            return inside
+        block = block_of(self.rows, self.out, first, count) if count else ""
+        return block + inside + self.rows(first, last)
+
+    def kernel(self, text: str, helpers=(), done: bool = False) -> Kernel:
+        """The kernel with these loops. `done`: they contain the epilogue. The `helpers` are others
+        than block functions."""
+        prepack, text = self.prepack, self.text + text
+        if self.out.size and self.empty:
+            clear = f"    memset({self.target}, 0, {self.out.size} * sizeof({self.T}));\n"
+            text, helpers, done, prepack = self.text + clear * (not self.adds), (), False, None
+        text += self.convert_result()
+        if self.out.size and not (done and self.inline):
+            text += epilogue_after(self.rows, self.out)
+        space = self.room.size
+        source = function(self.record, self.name, text, work=space > 0, parameters=self.parameters)
+        return Kernel(self.name, source, space, (*microkernel.blocks(text), *helpers), prepack)
+
+    def convert_result(self) -> str:
+        """C text after the loops."""
+        return ""
+
+
+class FloatKernel(KernelFrame):
+    """A kernel that computes in floats: half precision is converted around its loops."""
+
+    def __init__(self, record, name, rows=None, parameters=(), adds=False):
+        super().__init__(record, name, rows, parameters, adds)
+        if self.out.dtype not in dt.FLOATS:
+            raise CannotWrite(f"{record.op.name} of {self.out.dtype}")
+        self.half = self.out.dtype in dt.HALVES
+        self.dtype = dt.float32.numpy if self.half else self.out.dtype
+        self.T = C_TYPES[self.dtype]
+        for k, edge in enumerate(record.inputs if self.half else ()):
+            if edge.dtype in dt.FLOATS:
+                self.names[k] = self.array(f"wide{k}", edge.spec.size)
+                self.text += self.converted(f"wide{k}", "widen", f"in{k}", edge.spec)
+        if self.half:
+            self.target = self.array("result", self.out.size)
+
+    @staticmethod
+    def converted(to: str, function: str, source: str, spec) -> str:
+        """C text that copies an array between half precision and floats."""
+        value = f"{function}({source}[i])" if spec.dtype == dt.bfloat16.numpy else f"{source}[i]"
+        return f"    for (int64_t i = 0; i < {spec.size}; i++) {to}[i] = {value};\n"
+
+    def convert_result(self) -> str:
+        return self.converted("out0", "narrow", "result", self.out) if self.half else ""
