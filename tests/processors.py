@@ -13,7 +13,7 @@ from functools import cache
 
 from numpy._core._multiarray_umath import __cpu_dispatch__
 
-from minipaddle.codegen.machine import lacking
+from minipaddle.codegen.machine import find_missing
 from minipaddle.engine.executors.compiler import compiler
 
 LIBRARIES = {
@@ -54,7 +54,7 @@ def variables(level: str) -> dict[str, str]:
     cc = compiler()
     if cc is None:
         raise ValueError(f"without a C compiler nothing is compiled for {level}.")
-    lacks = lacking(cc, level)
+    lacks = find_missing(cc, level)
     if lacks:
         raise ValueError(
             f"{level} needs {', '.join(lacks)}; this processor lacks them.\n"
@@ -73,7 +73,7 @@ def processors() -> list[str]:
     cc, found = compiler(), []
     for name in ("x86-64", *LIBRARIES, "native") if cc else ():
         with suppress(ValueError):  # the compiler's processors have other names
-            if not lacking(cc, name, cc.processor):
+            if not find_missing(cc, name, cc.processor):
                 found.append(name)
     return found
 

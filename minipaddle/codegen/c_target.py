@@ -9,7 +9,7 @@ from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
 from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
 from .kernel_frame import FloatKernel
-from .target import Level, Target
+from .target import KernelTarget, LoopLevel
 from .vector_pooling import VectorWindows
 
 SERIAL = 60_000
@@ -19,7 +19,7 @@ SHARED = 16
 """Fewest iterations of a loop that threads share; otherwise they share a loop inside it."""
 
 
-class C(Target):
+class C(KernelTarget):
     """One C function with the texts of all loops, one after another."""
 
     types = C_TYPES
@@ -44,7 +44,7 @@ class C(Target):
         helpers = (BAD_INDEX,) if "bad_index" in body else ()
         return Kernel(self.name, source, work, helpers)
 
-    def loops(self, *levels: Level, each: int = 1, ordered: bool = False) -> None:
+    def loops(self, *levels: LoopLevel, each: int = 1, ordered: bool = False) -> None:
         size, shared = prod(a.extent for a in levels) * each, None
         if not size:  # nothing is copied, but indices are checked
             levels = [a for a in levels if "bad_index" in a.text]
@@ -57,12 +57,12 @@ class C(Target):
             text = f"{a.whole}\n" if a.whole else text
         self.text += self.fill(text)
 
-    def copy(self, to: str, source: str, count: int) -> Level:
-        return Level("k", count, "", f"memcpy({to}, {source}, {count} * sizeof(E));")
+    def copy(self, to: str, source: str, count: int) -> LoopLevel:
+        return LoopLevel("k", count, "", f"memcpy({to}, {source}, {count} * sizeof(E));")
 
     def copies(self, outer: int, moves) -> None:
         text = "".join(f"{self.copy(*move).whole}\n" for move in moves if move[-1])
-        self.loops(Level("o", outer, text))
+        self.loops(LoopLevel("o", outer, text))
 
     def begin_with(self, k: int) -> None:
         whole = self.copy("out0", f"in{k}", self.out.size).whole
@@ -99,13 +99,13 @@ class C(Target):
 
     def store_sums(self) -> None:
         if self.out.dtype in dt.HALVES:
-            self.loops(Level("i", self.out.size, "out0[i] = STORE(sum[i]);\n"))
+            self.loops(LoopLevel("i", self.out.size, "out0[i] = STORE(sum[i]);\n"))
 
     def scatter(self, slices, value: str, adds: bool) -> None:
         to, term = (self.sums(), f"LOAD({value})") if adds else ("out0", value)
         sign = "" if not adds else "|" if self.out.dtype == dt.bool_.numpy else "+"
         put = f"{to}[{slices.place}] {sign}= {term};\n"
-        inside = Level("k", slices.inner, put)
+        inside = LoopLevel("k", slices.inner, put)
         self.loops(*slices.levels(self.place(1, slices.size), inside), ordered=True)
         if adds:
             self.store_sums()

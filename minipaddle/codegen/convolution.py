@@ -17,20 +17,20 @@ from ..engine.codegen.writer import for_head, least
 from ..engine.core.slots import slot
 from . import microkernel, winograd
 from .c_text import ON_STACK, PARALLEL, SIZES, indent, loop
-from .finish import NOTHING, Finish
+from .finish import NOTHING, BiasAndBounds
 from .kernel_frame import FloatKernel
 from .matmul import product_kernel
 from .product import Product, axis
 from .strips import (
     Images,
     ImageStrips,
-    framing,
+    frame_helpers,
     images_of,
     is_large,
-    shared_loop,
+    share_loop,
     strips_of,
 )
-from .sweep import Line, backward, forward
+from .sweep import SweepAxis, sweep_backward, sweep_forward
 
 DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS = (
     Template(read_template(f"{name}.c", __file__))
@@ -49,14 +49,14 @@ class Sweep(NamedTuple):
     """Rows of the result from the strips of an image, for a pair of phases of the stride."""
 
     s: ImageStrips
-    down: Line
-    across: Line
+    down: SweepAxis
+    across: SweepAxis
     how: str
     b: str  # points to the kernels of these phases, which are `packed` into panels or not
     packed: bool
     source: str
     out: str
-    finish: Finish | None
+    finish: BiasAndBounds | None
 
     @property
     def taps(self) -> tuple[int, int]:
@@ -146,7 +146,7 @@ def is_finished(im: Images, downs, acrosses, how: str) -> bool:
     return bool(taps) and (im.depthwise or how == "im2col" or is_plain(im, across))
 
 
-def is_plain(im: Images, across: Line) -> bool:
+def is_plain(im: Images, across: SweepAxis) -> bool:
     """Whether a row of a window is one piece of a row of the image."""
     return im.groups == 1 and (across.gap == 1 or len(across.taps) == 1)
 
@@ -160,7 +160,7 @@ def plus(index: str, step: int, start: int) -> str:
 # ---- the operators ---------------------------------------------------------------------------
 
 
-def algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str:
+def pick_algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str:
     """The algorithm of a convolution, or of its adjoint in the image: "direct", "winograd",
     "im2col", or for an adjoint also "columns".
     """
@@ -169,7 +169,7 @@ def algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str
     plain = all(is_plain(im, across) for across in acrosses)
     can = {
         "direct": True,
-        "winograd": winograd.possible(im, *first, T),
+        "winograd": winograd.is_possible(im, *first, T),
         "im2col": plain and most * width <= ON_STACK,
         "columns": adjoint and columns_fit(im, width),
     }
@@ -182,7 +182,7 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     """The kernel that sweeps over an image, once for each pair of phases of the stride."""
     T = frame.T
     if how == "winograd":
-        return winograd.by_winograd(frame, im, downs[0], acrosses[0], kernels)
+        return winograd.write_winograd(frame, im, downs[0], acrosses[0], kernels)
     packed = kernels == frame.names[1] and frame.is_constant(1) and is_plain(im, acrosses[0])
     s, helpers = strips_of(im, downs, acrosses, T), []
     if packed:
@@ -205,23 +205,23 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
         end = f"(top + rows) * {stride}"
         end = f"({least(end, h)})" if h % stride else end
         inside += frame.finish_rows(f"(n * {h} + top * {stride}) * {w}", f"(n * {h} + {end}) * {w}")
-    loops = shared_loop("i", im.n * s.count, inside, im)
+    loops = share_loop("i", im.n * s.count, inside, im)
     return frame.kernel(loops, [*s.helpers, *helpers], done=True)
 
 
-def conv(frame: FloatKernel, im: Images) -> Kernel:
+def write_convolution(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last`."""
-    down, across = ([line] for line in im.lines(forward))
-    how = algorithm(im, down, across, frame.T)
+    down, across = ([line] for line in im.lines(sweep_forward))
+    how = pick_algorithm(im, down, across, frame.T)
     return sweep_kernel(frame, im, down, across, frame.names[1], how)
 
 
-def input_grad(frame: FloatKernel, im: Images) -> Kernel:
+def write_input_grad(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last_input_grad`."""
-    downs, acrosses = im.lines(backward)
-    how = algorithm(im, downs, acrosses, frame.T, adjoint=True)
+    downs, acrosses = im.lines(sweep_backward)
+    how = pick_algorithm(im, downs, acrosses, frame.T, adjoint=True)
     if how == "columns":
-        return by_columns(frame, im)
+        return write_columns(frame, im)
     taps = [
         t * im.kernel[1] + u
         for down in downs
@@ -262,7 +262,7 @@ def columns_sizes(im: Images) -> tuple[int, int]:
     return high * wide * im.outs, gw * kh * kw * im.outs
 
 
-def by_columns(frame: FloatKernel, im: Images) -> Kernel:
+def write_columns(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of an adjoint in the image: windows are added where they overlap."""
     T, o, c = frame.T, im.channels, im.outs
     (gh, gw), (kh, kw), (sh, sw), (h, w) = im.source, im.kernel, im.stride, im.target
@@ -287,8 +287,8 @@ def by_columns(frame: FloatKernel, im: Images) -> Kernel:
         f"{wide}, {c}, {im.low[0]}, {im.low[1]});\n"
     )
     inside += frame.finish_rows(f"n * {h * w}", f"(n + 1) * {h * w}")
-    helpers = *framing(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
-    return frame.kernel(shared_loop("n", im.n, inside, im), helpers, done=True)
+    helpers = *frame_helpers(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
+    return frame.kernel(share_loop("n", im.n, inside, im), helpers, done=True)
 
 
 def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:
@@ -305,10 +305,10 @@ def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:
     )
 
 
-def weight_grad(frame: FloatKernel, im: Images) -> Kernel:
+def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last_weight_grad`: sums over pixels, in parts of the batch."""
     T, size = frame.T, frame.out.size
-    down, across = im.lines(forward)
+    down, across = im.lines(sweep_forward)
     s = strips_of(im, [down], [across], T)
     items = im.n * s.count
     rule = min(PARTS, items) if is_large(im) else 1
@@ -329,10 +329,10 @@ def weight_grad(frame: FloatKernel, im: Images) -> Kernel:
         terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
         loops += f"    const {T} *more = {more};\n"
         loops += f"    for (int64_t i = 0; i < {size}; i++) {frame.target}[i] += {terms};\n"
-    return frame.kernel(loops, [*(framing(T) if s.framed else ()), *helpers])
+    return frame.kernel(loops, [*(frame_helpers(T) if s.framed else ()), *helpers])
 
 
-def weight_terms(s: ImageStrips, down: Line, across: Line, g: str) -> tuple:
+def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> tuple:
     """(C text, helpers) that adds the terms of a strip's pixels to `part`."""
     im, T, row = s.im, s.T, s.pitch
     c, o, groups = im.channels, im.outs, im.groups
@@ -369,12 +369,14 @@ def weight_terms(s: ImageStrips, down: Line, across: Line, g: str) -> tuple:
 
 
 FORMS = {
-    "conv_last": (conv, lambda p, c, o: (axis(p, c, 0, o), axis(o, 0, 1, 1), axis(c, 1, o, 0))),
+    "conv_last": (
+        write_convolution, lambda p, c, o: (axis(p, c, 0, o), axis(o, 0, 1, 1), axis(c, 1, o, 0)),
+    ),
     "conv_last_input_grad": (
-        input_grad, lambda p, o, c: (axis(p, o, 0, c), axis(c, 0, o, 1), axis(o, 1, 1, 0)),
+        write_input_grad, lambda p, o, c: (axis(p, o, 0, c), axis(c, 0, o, 1), axis(o, 1, 1, 0)),
     ),
     "conv_last_weight_grad": (
-        weight_grad, lambda p, c, o: (axis(c, 1, 0, o), axis(o, 0, 1, 1), axis(p, c, o, 0)),
+        write_weight_grad, lambda p, c, o: (axis(c, 1, 0, o), axis(o, 0, 1, 1), axis(p, c, o, 0)),
     ),
 }  # fmt: skip
 """What writes an operator's kernel; and the axes m, n, k of the product that computes each pixel

@@ -10,7 +10,7 @@ from ..engine.core import dtype as dt
 from ..engine.eager.device import NUMPY
 from .lines import Lines, fill_kernel
 from .resampling import numbers
-from .target import Level, Target, fill, kernel
+from .target import KernelTarget, LoopLevel, fill, kernel
 
 # ---- in sorted rows --------------------------------------------------------------------------
 
@@ -30,7 +30,7 @@ out0[row * COUNT + i] = first;
 
 
 @kernel("searchsorted")
-def searchsorted(k: Target) -> None:
+def searchsorted(k: KernelTarget) -> None:
     """Halving: elements that are smaller (or not larger) come before; NaN is the largest."""
     x, value = k.specs
     right, common = k.attrs["right"], NUMPY.result_type(wide(x.dtype), wide(value.dtype))
@@ -45,10 +45,10 @@ def searchsorted(k: Target) -> None:
         "READ": reader(k, value.dtype, T), "LOADROW": reader(k, x.dtype, T),
     }  # fmt: skip
     text = fill(SEARCH, k.types, x.dtype, words)
-    k.loops(Level("row", rows), Level("i", words["COUNT"], text))
+    k.loops(LoopLevel("row", rows), LoopLevel("i", words["COUNT"], text))
 
 
-def reader(k: Target, dtype, T: str) -> str:
+def reader(k: KernelTarget, dtype, T: str) -> str:
     """A conversion of an element in memory to type T."""
     return f"({T}){fill('LOAD', k.types, dtype, {})}"
 

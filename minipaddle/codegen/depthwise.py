@@ -23,7 +23,7 @@ from .c_text import ON_STACK, PARALLEL, SIZES, indent, loop
 from .kernel_frame import FloatKernel
 from .machine import facts
 from .product_plan import SERIAL
-from .sweep import Line, Window, backward, forward, window
+from .sweep import SweepAxis, Window, find_window, sweep_backward, sweep_forward
 
 PHASES = Template(read_template("phases.c", __file__))
 
@@ -44,14 +44,14 @@ class Planes(NamedTuple):
     count: int
     source: tuple[int, int]  # the image that is swept over
     target: tuple[int, int]
-    downs: list[Line]
-    acrosses: list[Line]
+    downs: list[SweepAxis]
+    acrosses: list[SweepAxis]
     T: str
 
     @property
     def ends(self) -> tuple[Window, Window]:
         """The pixels that the sweeps read, along each axis."""
-        return window(self.downs), window(self.acrosses)
+        return find_window(self.downs), find_window(self.acrosses)
 
     @property
     def positions(self) -> tuple[int, int]:
@@ -91,7 +91,7 @@ class Planes(NamedTuple):
     def strips(self) -> int:
         return -(-self.positions[0] // self.rows)
 
-    def offset(self, down: Line, across: Line, t: int, u: int) -> int:
+    def offset(self, down: SweepAxis, across: SweepAxis, t: int, u: int) -> int:
         """Where tap (t, u) of a sweep finds the pixel of position 0 in the strip."""
         (height, width), at = self.ends, (down.first + t * down.gap, across.first + u * across.gap)
         (y, d), (x, a) = (divmod(n - w.first, w.step) for n, w in zip(at, (height, width)))
@@ -132,12 +132,12 @@ def planes_of(frame: FloatKernel, image, lines, target) -> Planes:
     return planes
 
 
-def one_line(*sizes) -> list[Line]:
+def sweep_once(*sizes) -> list[SweepAxis]:
     """The only sweep of a convolution over an axis."""
-    return [forward(*sizes)]
+    return [sweep_forward(*sizes)]
 
 
-LINES = {"conv": one_line, "conv_input_grad": backward, "conv_weight_grad": one_line}
+LINES = {"conv": sweep_once, "conv_input_grad": sweep_backward, "conv_weight_grad": sweep_once}
 """The sweeps over an axis, by operator."""
 
 
@@ -149,11 +149,11 @@ def emit_depthwise(record, name: str) -> Kernel:
     planes = planes_of(frame, x, LINES[record.op.name], y if of_weight else record)
     if not frame.out.size or frame.empty:
         return frame.kernel("")
-    text = weight_grad(frame, planes) if of_weight else sweeps(frame, planes)
+    text = write_weight_grad(frame, planes) if of_weight else write_sweeps(frame, planes)
     return frame.kernel(indent(text, 4), planes.helpers)
 
 
-def shared_loop(p: Planes, i: str, count: int, inside: str, taps: int) -> str:
+def share_loop(p: Planes, i: str, count: int, inside: str, taps: int) -> str:
     """A loop over planes or channels, which threads share if there is enough work."""
     enough = count > 1 and p.count * prod(p.target) * taps > SERIAL
     return loop(i, count, inside, pragma=PARALLEL if enough else "")
@@ -162,7 +162,7 @@ def shared_loop(p: Planes, i: str, count: int, inside: str, taps: int) -> str:
 # ---- the convolution, and the gradient of the image ----------------------------------------------
 
 
-def sweeps(frame: FloatKernel, p: Planes) -> str:
+def write_sweeps(frame: FloatKernel, p: Planes) -> str:
     """The loops of a kernel that sweeps over each plane."""
     weight = frame.record.inputs[1].spec
     taps, parts = prod(weight.shape[2:]), [f"part{k}" for k in range(len(p.acrosses))]
@@ -175,12 +175,12 @@ def sweeps(frame: FloatKernel, p: Planes) -> str:
         inside += f"{stack_array(p.T, part, p.rows * p.pitch + LANES)}\n"
     for down in p.downs:
         for across, part in zip(p.acrosses, parts, strict=True):
-            inside += sums(p, down, across, part, weight.shape[-1])
+            inside += write_sums(p, down, across, part, weight.shape[-1])
         inside += loop("r", f"rows && top + r < {down.count}", row(p, down, frame.target))
-    return shared_loop(p, "i", p.count * p.strips, inside, taps)
+    return share_loop(p, "i", p.count * p.strips, inside, taps)
 
 
-def sums(p: Planes, down: Line, across: Line, part: str, wide: int) -> str:
+def write_sums(p: Planes, down: SweepAxis, across: SweepAxis, part: str, wide: int) -> str:
     """C text of `part`, the results of a sweep over a strip; `wide`: the taps of a kernel's row."""
     taps = [(t, u) for t in range(len(down.taps)) for u in range(len(across.taps))]
     if not taps:
@@ -195,7 +195,7 @@ def sums(p: Planes, down: Line, across: Line, part: str, wide: int) -> str:
     return f"{{\n{indent(weights + each, 4)}}}\n"
 
 
-def row(p: Planes, down: Line, out: str) -> str:
+def row(p: Planes, down: SweepAxis, out: str) -> str:
     """C text that writes row r of a strip's results into the plane."""
     (h, w), step = p.target, p.acrosses[0].stride
     at = f"(plane * {h} + (top + r) * {down.stride} + {down.start}) * {w}"
@@ -211,7 +211,7 @@ def row(p: Planes, down: Line, out: str) -> str:
 # ---- the gradient of the weight ------------------------------------------------------------------
 
 
-def weight_grad(frame: FloatKernel, p: Planes) -> str:
+def write_weight_grad(frame: FloatKernel, p: Planes) -> str:
     """The loops of a kernel that sums over the planes of each channel."""
     channels, T, (h, w) = frame.out.shape[0], p.T, p.target
     (down,), (across,) = p.downs, p.acrosses
@@ -223,14 +223,14 @@ def weight_grad(frame: FloatKernel, p: Planes) -> str:
     )
     most = max(1, facts().registers - 4)
     for first in range(0, len(taps), most):
-        inside += f"{{\n{indent(tap_sums(p, taps[first : first + most], first), 4)}}}\n"
+        inside += f"{{\n{indent(add_taps(p, taps[first : first + most], first), 4)}}}\n"
     inside = loop("top", h, inside, step=p.rows)
     body = f"{T} total[{len(taps)}] = {{0}};\n" + loop("n", p.count // channels, inside)
     body += f"memcpy({frame.target} + c * {len(taps)}, total, sizeof total);\n"
-    return shared_loop(p, "c", channels, body, len(taps))
+    return share_loop(p, "c", channels, body, len(taps))
 
 
-def tap_sums(p: Planes, taps, first: int) -> str:
+def add_taps(p: Planes, taps, first: int) -> str:
     """C text that adds the products of a strip with `g` to the totals of some taps."""
     (down,), (across,), T, w = p.downs, p.acrosses, p.T, p.target[1]
     names = [f"sum{k}" for k in range(len(taps))]

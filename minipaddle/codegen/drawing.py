@@ -16,7 +16,7 @@ from ..engine.core import dtype as dt
 from ..ops import random
 from . import special  # noqa: F401  (its functions come first in a file)
 from .lines import Lines, fill_kernel
-from .sorting import Items
+from .sorting import SortedItems
 from .target import fill
 
 register(read_template("quantiles.c", __file__))
@@ -58,7 +58,7 @@ def emit_sorted(record, name: str, dtype, lines: Lines, keys: str, **words):
     """A kernel that makes a key for each place of a line, and stores the first places in order."""
     if not record.spec.size:
         return fill_kernel(record, name, "", dtype)
-    items = Items(dtype, lines, places=True)
+    items = SortedItems(dtype, lines, places=True)
     text = items.fill(SORTED.replace("KEYS", keys.strip()), items.words | lines.words | words)
     work = 2 * lines.length * items.nbytes
     return fill_kernel(record, name, text, dtype, work=work, helpers=items.helpers)

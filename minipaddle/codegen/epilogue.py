@@ -17,8 +17,8 @@ from ..engine.passes.nest import Nest
 from ..passes.back_to_back_gemm import is_chain
 from ..passes.epilogue import begins_with_product, in_place, room_of
 from ..passes.strip_products import is_strips
-from .finish import Finish, finish_of
-from .requantize import HELPERS, requantize_of
+from .finish import BiasAndBounds, find_bias_and_bounds
+from .requantize import HELPERS, find_requantize
 from .rows_writer import RowsWriter
 
 IN_BLOCK = 1 << 18
@@ -32,7 +32,7 @@ class Epilogue:
     for some rows at a time. A kernel may `finish` sums instead while they are in registers.
     """
 
-    def __init__(self, write, alone: bool, finish: Finish | None = None):
+    def __init__(self, write, alone: bool, finish: BiasAndBounds | None = None):
         self.write, self.alone, self.in_blocks, self.finish = write, alone, False, finish
 
     def __call__(self, first: str, last: str) -> str:
@@ -70,7 +70,7 @@ def emit_epilogue(record, name: str) -> Kernel:
     inside = {**names, **{x: f"in{k}" for k, x in enumerate(own)}, first: "out0"}
     targets = ["out0" if k == place else n for k, n in enumerate(outs)]
 
-    usual = requantize_of(region) if place is None else None
+    usual = find_requantize(region) if place is None else None
     pointers = {**inside, **dict(zip(outputs, targets, strict=True))}
 
     def rows(start: str, end: str) -> str:
@@ -82,7 +82,9 @@ def emit_epilogue(record, name: str) -> Kernel:
         return f"{{\n{bounds}\n{body_of(writer)}\n}}\n"
 
     parameters = [declared[x] for x in (*rest, *others)]
-    rows = Epilogue(rows, place is None, finish_of(region, inside) if place == 0 else None)
+    rows = Epilogue(
+        rows, place is None, find_bias_and_bounds(region, inside) if place == 0 else None
+    )
     inner = EMITTERS[first.op.name](first, f"{name}_rows", rows, parameters)
     size = -(-inner.workspace // 64) * 64
     product = f"({C_TYPES[first.dtype]} *)(work + {size})" if place is None else outs[place]

@@ -10,13 +10,13 @@ from ..engine.core.op import OPS
 from ..ops.strided import strides_of
 from .indexing import assign_slice, each_element, element
 from .lines import fill_kernel
-from .target import Level, Target, kernel
+from .target import KernelTarget, LoopLevel, kernel
 
 
-def fill_with(k: Target, value) -> None:
+def fill_with(k: KernelTarget, value) -> None:
     """Put a number in every place of the result."""
     text = f"out0[i] = STORE({literal(value, wide(k.out.dtype)).template});\n"
-    k.loops(Level("i", k.out.size, text))
+    k.loops(LoopLevel("i", k.out.size, text))
 
 
 @emits(*(op.name for op in OPS.values() if op.kind == "reduction"))
@@ -30,16 +30,16 @@ def emit_reduction(record, name: str) -> Kernel:
 
 
 @kernel("eye")
-def eye(k: Target) -> None:
+def eye(k: KernelTarget) -> None:
     """Ones on the diagonal of a matrix of zeros."""
     rows, columns = k.out.shape
     k.clear()
     text = f"out0[i * {columns + 1}] = STORE(1);\n"
-    k.loops(Level("i", min(rows, columns), text))
+    k.loops(LoopLevel("i", min(rows, columns), text))
 
 
 @kernel("embed_diagonal")
-def embed_diagonal(k: Target) -> None:
+def embed_diagonal(k: KernelTarget) -> None:
     """A diagonal in planes that are filled with a number."""
     (x,), attrs, steps = k.specs, k.attrs, strides_of(k.out.shape)
     planes = attrs["axis1"], attrs["axis2"]
@@ -53,14 +53,14 @@ def embed_diagonal(k: Target) -> None:
 
 
 @kernel("unslice")
-def unslice(k: Target) -> None:
+def unslice(k: KernelTarget) -> None:
     """Zeros, with an array in a slice: for steps and new axes, which no loop nest has."""
     k.clear()
     assign_slice(k, k.specs[0].shape, k.attrs["index"], "in0")
 
 
 @kernel("move", "by_mode")
-def move(k: Target) -> None:
+def move(k: KernelTarget) -> None:
     """The same elements."""
     k.loops(k.copy("out0", "in0", k.out.size))
 

@@ -17,7 +17,7 @@ BOUNDS = {
 """Activations that clip, and their bounds as C text."""
 
 
-class Steps(NamedTuple):
+class EpilogueSteps(NamedTuple):
     """Records that follow a value: what is added to it, and what clips it."""
 
     bias: Record | None
@@ -26,7 +26,7 @@ class Steps(NamedTuple):
     value: Record  # the last one
 
 
-def steps_of(value: Record, records, given: set, columns: int) -> Steps | None:
+def find_steps(value: Record, records, given: set, columns: int) -> EpilogueSteps | None:
     """The steps from a value on, whose operands are `given`; None if there are others."""
     added, activation = [], ""
     for record in records:
@@ -42,21 +42,21 @@ def steps_of(value: Record, records, given: set, columns: int) -> Steps | None:
         value = record
     if any(x.shape[-1:] != (columns,) for x in added):
         return None
-    return Steps(*added, *[None] * (2 - len(added)), activation, value)
+    return EpilogueSteps(*added, *[None] * (2 - len(added)), activation, value)
 
 
 NOTHING = "0, 0"
 """The arguments of a function that leaves sums as they are."""
 
 
-class Finish(NamedTuple):
+class BiasAndBounds(NamedTuple):
     """C texts: a pointer to the biases, and the bounds."""
 
     bias: str
     low: str
     high: str
 
-    def of(self, column: str) -> Finish:
+    def of(self, column: str) -> BiasAndBounds:
         """The same for the columns from this one on."""
         return self._replace(bias=f"{self.bias} + {column}")
 
@@ -66,15 +66,15 @@ class Finish(NamedTuple):
         return f"{bias}, (const {T}[]){{{self.low}, {self.high}}}"
 
 
-def finish_of(region, names: dict) -> Finish | None:
+def find_bias_and_bounds(region, names: dict) -> BiasAndBounds | None:
     """The end of the sums of a region that begins with a product and has no other formula; `names`
     are those of pointers.
     """
     total, *records = region.records
     given, n = {x for x in region.inputs if x.dtype == total.dtype}, total.shape[-1]
-    steps = steps_of(total, records, given, n)
+    steps = find_steps(total, records, given, n)
     if steps is None or steps.bias is None or steps.more or steps.bias.spec.size != n:
         return None
     if region.outputs != [steps.value] or steps.value.spec != total.spec:
         return None
-    return Finish(names[steps.bias], *BOUNDS[steps.activation])
+    return BiasAndBounds(names[steps.bias], *BOUNDS[steps.activation])

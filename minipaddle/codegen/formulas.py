@@ -49,7 +49,7 @@ def signbit(m, x) -> Text:
     return Text("(signbit({}) != 0)", [x], np.bool_) if x.dtype.kind == "f" else x < 0
 
 
-def in_double(name: str):
+def compute_in_double(name: str):
     """A function of `special`, which computes in double, as SciPy does."""
 
     def call(m, *args) -> Text:

@@ -6,19 +6,19 @@ import numpy as np
 
 from ..engine.codegen.scalar import Text, statements
 from ..ops.random import start
-from .target import Level, Target, kernel
+from .target import KernelTarget, LoopLevel, kernel
 
 
 @kernel("next_state")
-def next_state(k: Target) -> None:
+def next_state(k: KernelTarget) -> None:
     """The key stays, the counter is one more."""
-    k.loops(Level("i", 2, "out0[i] = in0[i] + i;\n"))
+    k.loops(LoopLevel("i", 2, "out0[i] = in0[i] + i;\n"))
 
 
 @kernel("base_of")
-def base_of(k: Target) -> None:
+def base_of(k: KernelTarget) -> None:
     """The formula of `ops.random`, applied to expressions."""
     words = (Text(f"in0[{k}]", (), np.int64).astype(np.uint64) for k in range(2))
     names = iter(f"t{k}" for k in range(99))
     lines, (value,) = statements([start(*words).astype(np.int64)], names.__next__)
-    k.loops(Level("i", 1, "\n".join([*lines, f"out0[0] = {value};\n"])))
+    k.loops(LoopLevel("i", 1, "\n".join([*lines, f"out0[0] = {value};\n"])))

@@ -45,7 +45,7 @@ SERIAL = 1 << 19
 """Multiplications from which on a second thread pays."""
 
 
-class Format(NamedTuple):
+class TileFormat(NamedTuple):
     """The form of both sides, and what multiplies them: the holes of the templates."""
 
     F: str  # the end of names
@@ -99,22 +99,22 @@ class Format(NamedTuple):
         return WINDOWS.substitute(self._asdict(), one=self.one % "from[k]")
 
 
-PAIRS = Format(
+PAIRS = TileFormat(
     "int8_t", "int16_t", "int8_t", load="wide_int8_t",
     wide="*(loose_shorts *)(to + k) = wide_int8_t(from + k)",
 )  # fmt: skip
-BYTES = Format(  # a sum of two products, 2 · 127 · 128 at most, fits int16
+BYTES = TileFormat(  # a sum of two products, 2 · 127 · 128 at most, fits int16
     "bytes", "int8_t", "int8_t", "bytes", terms=4, load="bytes_32", guarded=1,
     wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k)",
 )  # fmt: skip
 SHORTS = PAIRS._replace(F="int16_t", B="int16_t", load="wide_int16_t")
 WIDE = {"rows": 8, "panel": 32, "words": "words_16", "loose": "loose_words_16"}
-FOURS = Format(
+FOURS = TileFormat(
     "fours", "uint8_t", "int8_t", "fours", "__AVX512VNNI__", terms=4, header=4 * 32,
     sums="words_16", one="(uint8_t)(%s ^ 128)", zero=128,
     wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k) ^ (int8_t)-128", **WIDE,
 )  # fmt: skip
-HALVES = Format(  # given as float32
+HALVES = TileFormat(  # given as float32
     "halves", "bfloat16", "bfloat16", "halves", "__AVX512BF16__", C="float", U="float",
     sums="floats_16", value="widen", none="(bfloat16){0}",
     G="float", take="upper_half", one="upper_half(%s)", **WIDE,
@@ -124,7 +124,7 @@ HALVES = Format(  # given as float32
 STORED = HALVES._replace(F="stored_halves", G="bfloat16", number="widen", take="", one="%s")
 
 
-def format_of(left: Record, rows: int) -> Format:
+def choose_format(left: Record, rows: int) -> TileFormat:
     """The form for int8 on the processor that kernels are written for. Panels of int16 are twice as
     large, and no tile of rows widens them again.
     """
@@ -140,7 +140,7 @@ class GroupedProduct:
 
     def __init__(self, frame: KernelFrame, right: int, count: int, sizes, steps, form=None):
         record = frame.record
-        self.form = form or format_of(record.inputs[1 - right], count * sizes[0])
+        self.form = form or choose_format(record.inputs[1 - right], count * sizes[0])
         self.frame, self.right, self.count, self.steps = frame, right, count, steps
         self.m, self.n, self.k = sizes
         self.row = self.form.row(self.k)

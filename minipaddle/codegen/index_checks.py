@@ -17,7 +17,7 @@ from ..engine.codegen.scalar import CannotWrite
 from ..engine.ops.marks import after
 from ..engine.ops.movement import reshape
 from ..ops.index_arrays import flat_index
-from .target import KERNELS, Target
+from .target import KERNELS, KernelTarget
 
 
 class IndexInput(NamedTuple):
@@ -31,7 +31,7 @@ class IndexInput(NamedTuple):
     ignored: int | None = None
 
 
-class IndexFinder(Target):
+class IndexFinder(KernelTarget):
     """A target that collects the indices of a definition, and writes no kernel."""
 
     types = C_TYPES

@@ -10,7 +10,7 @@ from ..engine.codegen.scalar import CannotWrite, literal, wide
 from ..engine.ops.movement import WHOLE
 from ..ops.strided import strides_of
 from .flat_loops import digits
-from .target import Level, Target, kernel, skip
+from .target import KernelTarget, LoopLevel, kernel, skip
 
 
 class Slices(NamedTuple):
@@ -26,9 +26,9 @@ class Slices(NamedTuple):
         """The index of an element."""
         return f"(o * {self.size} + at) * {self.inner} + k"
 
-    def levels(self, text: str, inside: Level) -> tuple[Level, ...]:
+    def levels(self, text: str, inside: LoopLevel) -> tuple[LoopLevel, ...]:
         """The loops over the slices; `text` computes the index."""
-        return Level("o", self.outer), Level("i", self.count, text), inside
+        return LoopLevel("o", self.outer), LoopLevel("i", self.count, text), inside
 
 
 def slices(shape, axis: int, count: int) -> Slices:
@@ -36,7 +36,7 @@ def slices(shape, axis: int, count: int) -> Slices:
     return Slices(prod(shape[:axis]), count, prod(shape[axis + 1 :]), shape[axis])
 
 
-def take_slices(k: Target, s: Slices, table: str, place: str, skipped: str = "") -> None:
+def take_slices(k: KernelTarget, s: Slices, table: str, place: str, skipped: str = "") -> None:
     """Copy the slices of a table at the indices `place`."""
     to = f"out0 + (o * {s.count} + i) * {s.inner}"
     source = f"{table} + (o * {s.size} + at) * {s.inner}"
@@ -45,7 +45,7 @@ def take_slices(k: Target, s: Slices, table: str, place: str, skipped: str = "")
 
 
 @kernel("take")
-def take(k: Target) -> None:
+def take(k: KernelTarget) -> None:
     """Slices along an axis."""
     x, index = k.specs
     s = slices(x.shape, k.attrs["axis"], index.size)
@@ -54,7 +54,7 @@ def take(k: Target) -> None:
 
 
 @kernel("embedding")
-def embedding(k: Target) -> None:
+def embedding(k: KernelTarget) -> None:
     """Rows of the table; zeros for `padding_idx`."""
     x, weight = k.specs
     s, padding = slices(weight.shape, 0, x.size), k.attrs["padding_idx"]
@@ -63,7 +63,7 @@ def embedding(k: Target) -> None:
 
 
 @kernel("scatter_sum")
-def scatter_sum(k: Target) -> None:
+def scatter_sum(k: KernelTarget) -> None:
     """Add slices at their indices, in order."""
     s = slices(k.attrs["shape"], k.attrs["axis"], k.specs[1].size)
     k.scatter(s, f"in0[(o * {s.count} + i) * {s.inner} + k]", adds=True)
@@ -73,7 +73,7 @@ IN_PLACE.update(put=[(0, 0)], slice_assign=[(0, 0)])
 
 
 @kernel("put")
-def put(k: Target) -> None:
+def put(k: KernelTarget) -> None:
     """A copy with values at some indices; of equal indices the last one counts."""
     x, index, value = k.record.inputs
     axis = k.attrs["axis"]
@@ -90,7 +90,7 @@ def put(k: Target) -> None:
 
 
 @kernel("blend")
-def blend(k: Target) -> None:
+def blend(k: KernelTarget) -> None:
     """Weighed sums of a few pixels, whose places all channels share."""
     x, place, weight = k.specs
     if weight.dtype != x.dtype:
@@ -102,11 +102,11 @@ def blend(k: Target) -> None:
     text = f"out0[(n * {channels} + c) * {count} + i] = STORE({' + '.join(terms)});\n"
     image = f"const E *image = in0 + (n * {channels} + c) * {size};\n"
     k.check(1, size, wraps=False)
-    k.loops(Level("n", n), Level("c", channels, image), Level("i", count, text))
+    k.loops(LoopLevel("n", n), LoopLevel("c", channels, image), LoopLevel("i", count, text))
 
 
 @kernel("blend_input_grad")
-def blend_input_grad(k: Target) -> None:
+def blend_input_grad(k: KernelTarget) -> None:
     """Each plane of an image adds up what was read from it."""
     g, place, weight = k.specs
     if weight.dtype != g.dtype:
@@ -119,12 +119,12 @@ def blend_input_grad(k: Target) -> None:
     text = f"const T g = LOAD(in0[(n * {channels} + c) * {count} + i]);\n{text}"
     plane = f"T *plane = {sums} + (n * {channels} + c) * {size};\n"
     plane += f"for (int64_t i = 0; i < {count}; i++) {{\n{text}}}\n"
-    k.loops(Level("n", n), Level("c", channels, plane), each=taps * count)
+    k.loops(LoopLevel("n", n), LoopLevel("c", channels, plane), each=taps * count)
     k.store_sums()
 
 
 @kernel("blend_weight_grad")
-def blend_weight_grad(k: Target) -> None:
+def blend_weight_grad(k: KernelTarget) -> None:
     """For each weight the pixels of all channels times their cotangents."""
     x, place, g = k.specs
     if g.dtype != x.dtype:
@@ -139,11 +139,11 @@ def blend_weight_grad(k: Target) -> None:
     text = f"const T g = LOAD(in2[(n * {channels} + c) * {count} + i]);\n{''.join(add)}"
     text = f"for (int64_t c = 0; c < {channels}; c++) {{\n{text}}}\n"
     text = "".join([*start, text, *end])
-    k.loops(Level("n", n), Level("i", count, text), each=taps * channels)
+    k.loops(LoopLevel("n", n), LoopLevel("i", count, text), each=taps * channels)
 
 
 @kernel("remap")
-def remap(k: Target) -> None:
+def remap(k: KernelTarget) -> None:
     """Slices at constant indices."""
     x, index = k.specs[0], k.attrs["index"]
     s = slices(x.shape, k.attrs["axis"], len(index))
@@ -153,7 +153,7 @@ def remap(k: Target) -> None:
 
 
 @kernel("slice_assign")
-def slice_assign(k: Target) -> None:
+def slice_assign(k: KernelTarget) -> None:
     """A copy, with a value in a slice."""
     x, value = k.record.inputs
     if not (is_number(value) or value.dtype == x.dtype):
@@ -163,7 +163,7 @@ def slice_assign(k: Target) -> None:
     assign_slice(k, value.shape, k.attrs["index"], "in1", number)
 
 
-def assign_slice(k: Target, shape, index, source: str, number: str | None = None) -> None:
+def assign_slice(k: KernelTarget, shape, index, source: str, number: str | None = None) -> None:
     """Put an array of a shape, broadcast, or a number into a slice of the result."""
     whole = k.out.shape
     keys = [*index, *WHOLE[: len(whole) - sum(key is not None for key in index)]]
@@ -183,16 +183,16 @@ def assign_slice(k: Target, shape, index, source: str, number: str | None = None
     each_element(k, sizes, f"out0[{' + '.join(to) or 0}] = {term};\n")
 
 
-def number_in(k: Target, number) -> str:
+def number_in(k: KernelTarget, number) -> str:
     """A number as an element of the result."""
     return k.fill(f"STORE({literal(number.attrs['value'], wide(k.out.dtype)).template})")
 
 
-def each_element(k: Target, shape, text: str) -> None:
+def each_element(k: KernelTarget, shape, text: str) -> None:
     """A loop for each axis: i0, i1, … Of no elements nothing is written."""
     if 0 in shape:
         return
-    *outer, inner = [Level(f"i{d}", n) for d, n in enumerate(shape)] or [Level("i0", 1)]
+    *outer, inner = [LoopLevel(f"i{d}", n) for d, n in enumerate(shape)] or [LoopLevel("i0", 1)]
     k.loops(*outer, inner._replace(text=text))
 
 
@@ -210,7 +210,7 @@ def element(shape, axes) -> str:
 
 
 @kernel("along_index")
-def along_index(k: Target) -> None:
+def along_index(k: KernelTarget) -> None:
     """Positions in a whole array, from indices along one axis."""
     axis, (index,) = k.attrs["axis"], k.specs
     own, steps = element(index.shape, len(index.shape)), strides_of(k.attrs["shape"])
@@ -222,7 +222,7 @@ def along_index(k: Target) -> None:
 
 
 @kernel("flat_index")
-def flat_index(k: Target) -> None:
+def flat_index(k: KernelTarget) -> None:
     """Positions in a whole array, from indices along all axes."""
     if any(map(is_number, k.record.inputs)):
         raise CannotWrite("a number among places")
@@ -239,27 +239,27 @@ def flat_index(k: Target) -> None:
 
 
 @kernel("pick")
-def pick(k: Target) -> None:
+def pick(k: KernelTarget) -> None:
     """The element of each row at its label."""
     x, label = k.specs
     classes = x.shape[-1]
     place = k.place(1, classes, False, k.attrs["ignore_index"], "out0[i] = ZERO;")
-    k.loops(Level("i", label.size, f"{place}out0[i] = in0[i * {classes} + at];\n"))
+    k.loops(LoopLevel("i", label.size, f"{place}out0[i] = in0[i * {classes} + at];\n"))
 
 
 @kernel("place")
-def place(k: Target) -> None:
+def place(k: KernelTarget) -> None:
     """Rows of zeros, with one element at the label."""
     label, classes = k.specs[1], k.attrs["classes"]
     place = k.place(1, classes, False, k.attrs["ignore_index"])
     k.clear()
-    k.loops(Level("i", label.size, f"{place}out0[i * {classes} + at] = in0[i];\n"))
+    k.loops(LoopLevel("i", label.size, f"{place}out0[i * {classes} + at] = in0[i];\n"))
 
 
 @kernel("one_hot")
-def one_hot(k: Target) -> None:
+def one_hot(k: KernelTarget) -> None:
     """Rows of zeros with a one at the index."""
     x, classes = k.specs[0], k.attrs["classes"]
     k.clear()
     text = f"{k.place(0, classes, wraps=False)}out0[i * {classes} + at] = STORE(1);\n"
-    k.loops(Level("i", x.size, text))
+    k.loops(LoopLevel("i", x.size, text))

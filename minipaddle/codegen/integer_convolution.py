@@ -11,7 +11,7 @@ from ..engine.core.record import Record
 from ..engine.ops.movement import ravel
 from .c_text import PARALLEL, indent, loop
 from .grouped_tiles import INTEGERS, SERIAL, SHORTS, GroupedProduct
-from .integer_winograd import by_winograd, tiled
+from .integer_winograd import pick_tiles, write_winograd
 from .kernel_frame import KernelFrame
 from .known_inputs import is_known_unsigned
 from .machine import facts
@@ -38,9 +38,9 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
     if im.groups > 1:
         return plain_convolution(frame)
     (oh, ow), (h, c) = im.target, (im.source, im.channels)
-    way = tiled(im) if frame.is_constant(1) else None
+    way = pick_tiles(im) if frame.is_constant(1) else None
     if way is not None:
-        return by_winograd(frame, way, SHORTS.tile)
+        return write_winograd(frame, way, SHORTS.tile)
     tiles = GroupedProduct(frame, 1, im.n, (oh * ow, outs, w.spec.size // outs), (1, outs))
     if not tiles.pays:
         return plain_convolution(frame)

@@ -32,7 +32,7 @@ STREAMED = 6
 """Multiplications in the time in which a byte of a kernel comes from memory (measured)."""
 
 
-class Algorithm(NamedTuple):
+class WinogradAlgorithm(NamedTuple):
     """F(m×m, 3×3): its transformations along one axis, and the most channels of a sum."""
 
     m: int
@@ -67,12 +67,12 @@ def steps(made: str, given: str, formulas: str) -> str:
 
 
 ALGORITHMS = {
-    2: Algorithm(
+    2: WinogradAlgorithm(
         2, 3632, 4, "d0 - d2; d1 + d2; d2 - d1; d1 - d3",
         "2 * x0 + x1 + x2; x1 - x2 - 2 * x3", (1, 2),
         ((1, 0, 0), (1, 1, 1), (1, -1, 1), (0, 0, 1)),
     ),
-    4: Algorithm(
+    4: WinogradAlgorithm(
         4, 224, 576,
         "4 * d0 - 5 * d2 + d4; (d4 - 4 * d2) + (d3 - 4 * d1); (d4 - 4 * d2) - (d3 - 4 * d1); "
         "(d4 - d2) + 2 * (d3 - d1); (d4 - d2) - 2 * (d3 - d1); 4 * d1 - 5 * d3 + d5",
@@ -84,11 +84,11 @@ ALGORITHMS = {
 }  # fmt: skip
 
 
-class Tiled(NamedTuple):
+class WinogradPlan(NamedTuple):
     """A convolution by an algorithm: `rows` rows of tiles in one block."""
 
     im: Images
-    by: Algorithm
+    by: WinogradAlgorithm
     high: int
 
     @property
@@ -121,13 +121,13 @@ class Tiled(NamedTuple):
         return tiles * self.packed + streamed
 
 
-def tiled(im: Images) -> Tiled | None:
+def pick_tiles(im: Images) -> WinogradPlan | None:
     """The fastest way with tiles; None if the convolution itself is cheaper, or another kind."""
     usual = im.kernel == (3, 3) and im.stride == im.dilation == (1, 1) and im.groups == 1
     if not usual or min(im.channels, im.outs) < 16:
         return None
     ways = {
-        (by.m, high): Tiled(im, by, high)
+        (by.m, high): WinogradPlan(im, by, high)
         for by in ALGORITHMS.values()
         for high in range(1, min(-(-im.target[0] // by.m), 16) + 1)
     }
@@ -140,7 +140,7 @@ def tiled(im: Images) -> Tiled | None:
     return ways.get(pick("winograd", default, [(0, 0), *ways]))
 
 
-def by_winograd(frame: KernelFrame, way: Tiled, helpers) -> Kernel:
+def write_winograd(frame: KernelFrame, way: WinogradPlan, helpers) -> Kernel:
     """The kernel of a convolution whose kernels are constant."""
     im, by = way.im, way.by
     m, q, C, wide, (h, w), o = by.m, by.places, way.channels, way.wide, im.target, im.outs

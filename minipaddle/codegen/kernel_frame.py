@@ -11,7 +11,7 @@ from ..engine.core import dtype as dt
 from . import microkernel
 from .c_text import SIZES, Workspace, epilogue_after
 from .epilogue import block_of
-from .finish import Finish
+from .finish import BiasAndBounds
 from .prepacking import Prepack, is_constant_input
 
 
@@ -69,7 +69,7 @@ class KernelFrame:
         return None if self.half else self.rows
 
     @property
-    def finish(self) -> Finish | None:
+    def finish(self) -> BiasAndBounds | None:
         """What a kernel may do to sums in registers instead."""
         return getattr(self.inline, "finish", None)
 

@@ -23,15 +23,15 @@ from ..ops.quantization import quantize
 from .machine import facts
 
 
-class Known(NamedTuple):
+class KnownInput(NamedTuple):
     """Inputs of the kernel that is being written, by what their numbers are."""
 
     halves: frozenset[Record] = frozenset()  # numbers of bfloat16, in float32
     unsigned: frozenset[Record] = frozenset()  # bytes from 0 to 127
 
 
-NOTHING = Known()
-_known: ContextVar[Known] = ContextVar("known", default=NOTHING)
+NOTHING = KnownInput()
+_known: ContextVar[KnownInput] = ContextVar("known", default=NOTHING)
 
 
 def known_inputs(pairs):
@@ -40,7 +40,9 @@ def known_inputs(pairs):
     """
     pairs = [*pairs]
     halves = frozenset(x for x, made in pairs if holds_halves(made))
-    return within(_known, Known(halves, frozenset(x for x, made in pairs if is_unsigned(made))))
+    return within(
+        _known, KnownInput(halves, frozenset(x for x, made in pairs if is_unsigned(made)))
+    )
 
 
 def multiplies_halves(record: Record) -> bool:

@@ -42,7 +42,7 @@ def lines_of(shape, axis: int | None) -> Lines:
 
 def fill_kernel(record, name: str, text: str, dtype, *, work=0, helpers=(), **words) -> Kernel:
     """The kernel whose body is a template: E, T, LOAD, STORE and ZERO are those of `dtype` (see
-    `Target.fill`); `work` are its bytes of workspace. A kernel that counts in `bad_index` leaves
+    `KernelTarget.fill`); `work` are its bytes of workspace. A kernel that counts in `bad_index` leaves
     the record, and its error, to the host.
     """
     body = indent(fill(text, C_TYPES, dtype, words), 4)

@@ -153,7 +153,7 @@ def macros(cc: Compiler, name: str) -> set[str]:
     return set(re.findall(r"^#define (\w+)", text or "", re.MULTILINE))
 
 
-def lacking(cc: Compiler, name: str, here: str = "native") -> list[str]:
+def find_missing(cc: Compiler, name: str, here: str = "native") -> list[str]:
     """The instructions of a processor that this one (or `here`) lacks, by the compiler's names.
     Raises ValueError if the compiler does not know the processor.
     """

@@ -28,7 +28,7 @@ TOGETHER = 4
 
 
 @emits("product")
-def emit(record, name, rows=None, parameters=(), add=False) -> Kernel:
+def emit_product(record, name, rows=None, parameters=(), add=False) -> Kernel:
     """The kernel of a `product`; with `add` it adds to the result that is there."""
     how = record, name, rows, parameters, add
     (x, y), out, frame = record.inputs, record.spec, KernelFrame(*how)
@@ -63,7 +63,7 @@ def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
     plan = pack_constant(frame, plan)
     if rows and frame.finish and (plan.how == "rows" or plan.packed):
         plan = plan._replace(rows=None, finish=frame.finish)
-    loops, helpers = batch_loop(plan)
+    loops, helpers = write_product(plan)
     frame.text = f"    /* {describe(frame.record)}: {plan.how} */\n{frame.text}"
     return frame.kernel(before + loops + after, helpers, done=inline)
 
@@ -100,29 +100,29 @@ def offset(axes, step: str) -> str:
     return "".join(f" + {i} * {getattr(a, step)}" for i, a in pairs if getattr(a, step))
 
 
-def batch_loop(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
+def write_product(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
     """The text of a whole product and its helpers."""
     p = plan.p
     x, y, out = plan.names
     if plan.how == "blas":
         without = plan._replace(how="rows" if p.n.y == 1 else "panels")
         with following(None):
-            text, helpers = batch_loop(without)
-        calls = indent(with_blas(plan), 8)
+            text, helpers = write_product(without)
+        calls = indent(call_blas(plan), 8)
         return f"    if (blas_sgemm) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
     if p.count == 1:
-        text, helpers = single_product(plan, x, y, out)
+        text, helpers = write_matrix(plan, x, y, out)
         return indent(text, 4), helpers
     if axis := find_shared_rows(plan):
-        return by_shared_rows(plan, axis)
+        return read_shared_rows(plan, axis)
     before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
-    text, helpers = single_product(plan, "a", "b", "c")
-    inside = matrices(plan) + inside
+    text, helpers = write_matrix(plan, "a", "b", "c")
+    inside = declare_matrices(plan) + inside
     pragma = PARALLEL if plan.threads == "batch" else ""
     return before + indent(loop("i", p.count, inside + text, pragma=pragma), 4), helpers
 
 
-def matrices(plan: ProductPlan) -> str:
+def declare_matrices(plan: ProductPlan) -> str:
     """C text: where matrix number i of each operand and of the result lies."""
     batch, T = plan.p.batch, plan.T
     kinds = f"const {T} *a", f"const {T} *b", f"{T} *c"
@@ -141,7 +141,7 @@ def find_shared_rows(plan: ProductPlan) -> str:
     return name * bool(within and all(0 < a.y < row.y for a in plan.p.batch))
 
 
-def by_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]]:
+def read_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]]:
     """The text of a product whose matrices read some rows of y in turn, so that these come from
     memory as they lie. Threads share the matrices.
     """
@@ -154,17 +154,17 @@ def by_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]]:
     fetch = loop(
         "line", part.p.k.size if name == "n" else p.n.size, fetch, step=64 // SIZES[plan.T]
     )
-    text = matrices(plan) + loop("row", TOGETHER, fetch)
+    text = declare_matrices(plan) + loop("row", TOGETHER, fetch)
     text += block(part, *pointers, "0", p.m.size, add=add)
     within = for_head("i", "first", "last")
     text = loop("at", row.size, f"{within} {{\n{indent(text, 4)}}}\n", step=TOGETHER)
     if plan.rows:
-        after = matrices(plan) + epilogue(plan, "c", "0", str(p.m.size))
+        after = declare_matrices(plan) + write_epilogue(plan, "c", "0", str(p.m.size))
         text += f"{within} {{\n{indent(after, 4)}}}\n"
     end, pragma = ("threads", PARALLEL) if plan.threads == "batch" else ("1", "")
     first, last = (f"{k} * {p.count} / {end}" for k in ("part", "(part + 1)"))
     text = f"const int64_t first = {first}, last = {last};\n{text}"
-    _, helpers = single_product(part, "a", "b", "c")
+    _, helpers = write_matrix(part, "a", "b", "c")
     return indent(loop("part", end, text, pragma=pragma), 4), helpers
 
 
@@ -188,19 +188,19 @@ def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -
     return "", text + turn % b
 
 
-def single_product(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
+def write_matrix(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
     """The text of one product of matrices, and its helpers besides block functions."""
     p, T = plan.p, plan.T
     if plan.how in ("dots", "stream"):
         helpers = microkernel.dots(T) if plan.how == "dots" else microkernel.few(T, p.m.size)
-        return by_blocks(plan, a, b, c), helpers
+        return write_blocks(plan, a, b, c), helpers
     helpers = microkernel.panels(T, plan.tile) if plan.how == "panels" else ()
     slices = plan.how == "panels" and p.count == 1 and not plan.packed
-    write = by_slices if slices else by_blocks
+    write = write_slices if slices else write_blocks
     return write(plan, a, b, c), helpers
 
 
-def by_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
+def write_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     """For some terms at a time, y is packed into panels; then blocks of rows, which threads share.
     The epilogue follows the last terms.
     """
@@ -227,7 +227,7 @@ def by_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     if not whole and plan.rows:
         after, last = plan.rows, f"if (k + {most} >= {p.k.size})"
         plan = plan._replace(rows=lambda *span: f"{last} {{\n{indent(after(*span), 4)}}}\n")
-    text += row_blocks(plan, inside, c)
+    text += loop_over_rows(plan, inside, c)
     if not whole:
         terms = f"const int64_t terms = {least(f'{p.k.size} - k', most)};\n"
         text = loop("k", p.k.size, terms + text, step=most)
@@ -238,7 +238,7 @@ def by_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     return f"{T} *panels = {plan.room.array(T, size)};\n{text}"
 
 
-def epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
+def write_epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
     """C text of the epilogue of rows [first, last) of one matrix product."""
     if plan.rows is None:
         return ""
@@ -248,18 +248,18 @@ def epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
     return row + plan.rows(f"row + {first}", f"row + {last}")
 
 
-def row_blocks(plan: ProductPlan, inside, c: str) -> str:
+def loop_over_rows(plan: ProductPlan, inside, c: str) -> str:
     """A loop over blocks of rows; `inside(first, rows)` is the text of one."""
     rows, block = plan.p.m.size, plan.block
     if rows <= block:
-        return inside("0", rows) + epilogue(plan, c, "0", str(rows))
+        return inside("0", rows) + write_epilogue(plan, c, "0", str(rows))
     if rows % block == 0:
-        text = inside("m", block) + epilogue(plan, c, "m", f"m + {block}")
+        text = inside("m", block) + write_epilogue(plan, c, "m", f"m + {block}")
     else:
         text = (
             f"const int64_t end = {least(f'm + {block}', rows)};\n"
             f"if (end < {rows}) {{\n{indent(inside('m', block), 4)}}} else {{\n"
-            f"{indent(inside('m', rows % block), 4)}}}\n" + epilogue(plan, c, "m", "end")
+            f"{indent(inside('m', rows % block), 4)}}}\n" + write_epilogue(plan, c, "m", "end")
         )
     pragma = plan.parallel if plan.threads == "rows" else ""
     return loop("m", rows, text, pragma=pragma, step=block)
@@ -270,11 +270,11 @@ def plus(pointer: str, index: str, step: int) -> str:
     return pointer if index == "0" else f"{pointer} + {index} * {step}"
 
 
-def by_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
+def write_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
     """Blocks of rows; or chunks of columns, which threads share, and the epilogue after them."""
     p, chunk = plan.p, plan.chunk
     if not chunk:
-        return row_blocks(plan, lambda first, rows: block(plan, a, b, c, first, rows), c)
+        return loop_over_rows(plan, lambda first, rows: block(plan, a, b, c, first, rows), c)
     text = f"const int64_t wide = {least(f'{p.n.size} - n', 'chunk')};\n"
     column = p.k.size if plan.packed else p.n.y
     inside = plan
@@ -283,7 +283,7 @@ def by_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
     text += block(inside, a, plus(b, "n", column), plus(c, "n", p.n.out), "0", p.m.size, "wide")
     pragma = PARALLEL if plan.threads == "columns" else ""
     text = loop("n", p.n.size, text, pragma=pragma, step="chunk")
-    return f"const int64_t chunk = {chunk};\n" + text + epilogue(plan, c, "0", str(p.m.size))
+    return f"const int64_t chunk = {chunk};\n" + text + write_epilogue(plan, c, "0", str(p.m.size))
 
 
 def block(
@@ -291,7 +291,7 @@ def block(
 ) -> str:
     """The call, or the calls, that compute `rows` rows from `first` on."""
     if plan.how not in ("dots", "stream"):
-        return tiles(plan, a, b, c, first, rows, columns)
+        return call_tiles(plan, a, b, c, first, rows, columns)
     p, many = plan.p, f"{rows}, " if plan.how == "dots" else ""
     x, to = plus(a, first, p.m.x), plus(c, first, p.m.out)
     name, step, last = f"few{rows}", p.k.y, ""
@@ -304,7 +304,7 @@ def block(
     )
 
 
-def tiles(
+def call_tiles(
     plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "", terms: str = ""
 ) -> str:
     """Calls that compute `rows` rows from `first` on, for `columns` and `terms`, or all of them."""
@@ -323,7 +323,7 @@ def tiles(
     )  # fmt: skip
 
 
-def with_blas(plan: ProductPlan) -> str:
+def call_blas(plan: ProductPlan) -> str:
     """The calls of OpenBLAS."""
     p, (x, y, out) = plan.p, plan.names
     row_major, straight, turned = 101, 111, 112

@@ -23,9 +23,9 @@ from ..engine.codegen.kernel import read_template
 from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.writer import least
 from .c_text import SIZES, loop
-from .finish import NOTHING, Finish
+from .finish import NOTHING, BiasAndBounds
 from .machine import facts
-from .units import shared
+from .units import share
 
 ROWS = 8
 """Most rows of a block function; also the rows of a tile if there are 32 registers."""
@@ -86,7 +86,7 @@ def tile(tall: int = 0, across: int = 0) -> Tile:
     )
 
 
-def fitting(rows: int, columns: int, T: str) -> Tile:
+def fit_tile(rows: int, columns: int, T: str) -> Tile:
     """The tile for a product of `rows` × `columns`. Its results, a vector of B for each of
     its columns, and two more vectors fit the registers: a result in memory would take four times as
     long. Of such tiles, the one whose steps of k cost least: multiply-adds or loads, whichever are
@@ -162,14 +162,14 @@ def block_of(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
     unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
     names = {"F": F, "T": T, "panel": t.panel(T), "across": t.across or "ACROSS"}
     own = TILE.substitute(names, unroll=unroll)
-    return shared(BLOCK.substitute(names, rows=rows, tall=t.tall), *vectors(T), own)
+    return share(BLOCK.substitute(names, rows=rows, tall=t.tall), *vectors(T), own)
 
 
 def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:
     """Helpers: `panels_T`, which packs B into panels."""
     t, I = t or tile(), "int32_t" if T == "float" else "int64_t"
     text = TURN.substitute(T=T, F=t.suffix(T), I=I, panel=t.panel(T))
-    return shared(text, *vectors(T), SHUFFLE)
+    return share(text, *vectors(T), SHUFFLE)
 
 
 def call_panels(T: str, t: Tile, columns, terms, source: str, column, step, to: str) -> str:
@@ -186,14 +186,14 @@ def panels_size(N: int, K: int, t: Tile | None = None) -> int:
 @cache
 def dots(T: str) -> tuple[str, ...]:
     """Helpers: `dots_T`, products of few rows or columns with k along both operands."""
-    return shared(DOTS.substitute(T=T), *vectors(T))
+    return share(DOTS.substitute(T=T), *vectors(T))
 
 
 @cache
 def few(T: str, rows: int) -> tuple[str, ...]:
     """Helpers: `fewR_T`, products of R rows that read B once, row by row."""
     own = *vectors(T), FEW_ROWS.substitute(T=T)
-    return shared(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *own)
+    return share(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *own)
 
 
 def call_blocks(
@@ -217,7 +217,7 @@ def call_blocks(
 
 def sum_terms(
     T: str, rows: int, columns, k: int, segments: int, a, b, c, add: str = "0", most: int = 0,
-    finish: Finish | None = None, t: Tile | None = None, terms: str = "",
+    finish: BiasAndBounds | None = None, t: Tile | None = None, terms: str = "",
 ) -> str:  # fmt: skip
     """The same for all terms of all segments, at most `most` in one pass, or TERMS; of the k terms
     there may be fewer: `terms`.

@@ -30,7 +30,7 @@ from ..passes.epilogue import in_place
 from . import microkernel
 from .c_text import loop
 from .flat_loops import flat_name
-from .matmul import plus, tiles
+from .matmul import call_tiles, plus
 from .product import Product
 from .strip_products import OWN, MaskedPlan, StripPlan, StripProducts
 
@@ -48,7 +48,7 @@ WIDTH, WIDTHS = 768, (192, 384)
 # ---- which groups -------------------------------------------------------------------------------
 
 
-class Softmax(NamedTuple):
+class SoftmaxNodes(NamedTuple):
     """The values of a softmax in a nest: `out` is `quotient` times what does not depend on it."""
 
     maximum: Node
@@ -58,7 +58,7 @@ class Softmax(NamedTuple):
     out: Node
 
 
-def softmax_of(nest: Nest) -> Softmax | None:
+def softmax_of(nest: Nest) -> SoftmaxNodes | None:
     """The softmax that a nest computes of its rows; None if it computes something else."""
     folds = sorted((n for n in nest.nodes() if n.kind == "reduce"), key=lambda n: n.stage)
     if [n.of.op for n in folds] != [reduction.max, reduction.sum] or len(nest.outputs) > 1:
@@ -72,7 +72,7 @@ def softmax_of(nest: Nest) -> Softmax | None:
                      and n.args[0] is power and n.args[1] is total), None)  # fmt: skip
     if x is not maximum.args[0] or shift is not maximum or quotient is None:
         return None
-    found = Softmax(maximum, power, total, quotient, out)
+    found = SoftmaxNodes(maximum, power, total, quotient, out)
     return found if is_multiple(out, quotient) else None
 
 
@@ -162,9 +162,9 @@ class OnlineSoftmax(StripProducts):
         begin += f"memset(results + r * {out}, 0, {two.p.n.size} * sizeof({T}));\n"
         text += loop("r", rows, begin)
         inside = f"const int64_t wide = {least('columns - at', width)};\n"
-        inside += tiles(one, a, b, "strip_0", "0", rows, "wide")
+        inside += call_tiles(one, a, b, "strip_0", "0", rows, "wide")
         inside += f"{{\n{self.block(two.p)}\n}}\n"
-        inside += tiles(two, "strip_0", d, "results", "0", rows, terms="wide")
+        inside += call_tiles(two, "strip_0", d, "results", "0", rows, terms="wide")
         text += loop("at", "columns", inside, step=width)
         divide = loop("n", two.p.n.size, f"results[r * {out} + n] /= totals[r];\n")
         return text + loop("r", rows, divide) + self.finish(two)

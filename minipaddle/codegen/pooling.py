@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..engine.codegen.kernel import read_template
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
-from .target import Target, insert, kernel
+from .target import KernelTarget, insert, kernel
 
 
 def three(sizes, one) -> tuple:
@@ -28,12 +28,12 @@ index.
 """
 
 
-class Windows:
+class PoolingWindows:
     """The windows of the pooling of an image (a spec). A definition is a function of this object,
     and gives the text for window `to` and its pixels `at`.
     """
 
-    def __init__(self, target: Target, image):
+    def __init__(self, target: KernelTarget, image):
         if image.ndim > 5 or target.out.dtype not in dt.FLOATS:
             raise CannotWrite(f"{target.record.op.name} of {image}")
         self.target, self.attrs = target, target.attrs
@@ -101,10 +101,10 @@ class Windows:
 
 
 @kernel("max_pool_last")
-def max_pool(k: Target) -> None:
+def max_pool(k: KernelTarget) -> None:
     """The largest pixel; NaN is larger than all."""
 
-    def largest(w: Windows) -> str:
+    def largest(w: PoolingWindows) -> str:
         step = f"best = {w.larger('best', w.load(0, 'at'))};\n"
         return f"V best = NONE - (T)INFINITY;\n{w.taps(step)}{w.store('best')}"
 
@@ -112,10 +112,10 @@ def max_pool(k: Target) -> None:
 
 
 @kernel("max_pool_last_grad")
-def max_pool_grad(k: Target) -> None:
+def max_pool_grad(k: KernelTarget) -> None:
     """The gradient goes to the pixel that was the largest."""
 
-    def to_largest(w: Windows) -> str:
+    def to_largest(w: PoolingWindows) -> str:
         add = w.add(w.where("here", "g"))
         return f"const V g = {w.load(0, 'to')};\n{w.find_maximum(1, 2, add)}"
 
@@ -123,10 +123,10 @@ def max_pool_grad(k: Target) -> None:
 
 
 @kernel("max_pool_last_take")
-def max_pool_take(k: Target) -> None:
+def max_pool_take(k: KernelTarget) -> None:
     """The value of another image at the largest pixel."""
 
-    def taken(w: Windows) -> str:
+    def taken(w: PoolingWindows) -> str:
         step = f"total += {w.where('here', w.load(0, 'at'))};\n"
         return f"V total = NONE;\n{w.find_maximum(1, 2, step)}{w.store('total')}"
 
@@ -134,10 +134,10 @@ def max_pool_take(k: Target) -> None:
 
 
 @kernel("avg_pool_last")
-def avg_pool(k: Target) -> None:
+def avg_pool(k: KernelTarget) -> None:
     """The mean of the pixels."""
 
-    def mean(w: Windows) -> str:
+    def mean(w: PoolingWindows) -> str:
         step = f"total += {w.load(0, 'at')};\n"
         return f"V total = NONE;\n{w.taps(step)}{w.store('total * share')}"
 
@@ -146,7 +146,7 @@ def avg_pool(k: Target) -> None:
 
 
 @kernel("avg_pool_last_grad")
-def avg_pool_grad(k: Target) -> None:
+def avg_pool_grad(k: KernelTarget) -> None:
     """Every pixel gets its share of the gradient."""
     windows = k.windows(k.out)
     windows.spread(

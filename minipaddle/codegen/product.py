@@ -35,7 +35,7 @@ packed: packing takes longer than it saves for fewer, the more so the faster the
 """
 
 
-class Axis(NamedTuple):
+class StridedAxis(NamedTuple):
     """An axis of a product: its size, and its strides in x, in y and in the result."""
 
     size: int
@@ -43,24 +43,24 @@ class Axis(NamedTuple):
     y: int
     out: int
 
-    def continues(self, inner: Axis) -> bool:
+    def continues(self, inner: StridedAxis) -> bool:
         """Whether this axis and an inner one form one longer axis in all three arrays."""
         return self[1:] == tuple(step * inner.size for step in inner[1:])
 
-    def times(self, inner: Axis) -> Axis:
-        return Axis(self.size * inner.size, *inner[1:])
+    def times(self, inner: StridedAxis) -> StridedAxis:
+        return StridedAxis(self.size * inner.size, *inner[1:])
 
-    def exchanged(self) -> Axis:
-        return Axis(self.size, self.y, self.x, self.out)
+    def exchanged(self) -> StridedAxis:
+        return StridedAxis(self.size, self.y, self.x, self.out)
 
 
 class Product(NamedTuple):
     """out[b, m, n] = Σ x[b, m, k] · y[b, k, n], with the strides of the axes b, m, n and k."""
 
-    batch: tuple[Axis, ...]
-    m: Axis
-    n: Axis
-    k: Axis
+    batch: tuple[StridedAxis, ...]
+    m: StridedAxis
+    n: StridedAxis
+    k: StridedAxis
     exchanged: bool = False
     """Whether x and y are exchanged, so that columns are neighbours in the result."""
 
@@ -75,9 +75,9 @@ class Product(NamedTuple):
         return self.count * self.m.size * self.n.size * self.k.size
 
 
-def axis(size, x, y, out) -> Axis:
+def axis(size, x, y, out) -> StridedAxis:
     """An axis; one of size 1 has strides 0."""
-    return Axis(size, x, y, out) if size > 1 else Axis(size, 0, 0, 0)
+    return StridedAxis(size, x, y, out) if size > 1 else StridedAxis(size, 0, 0, 0)
 
 
 def product_of(
@@ -111,7 +111,7 @@ def product_of(
     return Product(tuple(batch), m, n, k, exchange)
 
 
-def extend_axis(inner: Axis, batch: list[Axis], idle: str) -> Axis:
+def extend_axis(inner: StridedAxis, batch: list[StridedAxis], idle: str) -> StridedAxis:
     """`inner`, merged with the axes of the batch that continue it (stride 0 in x or in y)."""
     for a in reversed(batch):
         if getattr(a, idle) == 0 and (inner.size == 1 or a.continues(inner)):

@@ -9,7 +9,7 @@ from ..engine.codegen.kernel_schedule import pick
 from ..engine.codegen.writer import least
 from . import microkernel
 from .c_text import BLOCK, PARALLEL, SIZES, Workspace
-from .finish import Finish
+from .finish import BiasAndBounds
 from .machine import facts
 from .microkernel import CHUNK
 from .product import TALL, Product
@@ -43,7 +43,7 @@ class ProductPlan(NamedTuple):
     last: int  # size of the last axis of the result
     room: Workspace
     packed: bool = False  # whether y was packed into panels before the run
-    finish: Finish | None = None  # what becomes of the sums in registers
+    finish: BiasAndBounds | None = None  # what becomes of the sums in registers
 
     parallel = PARALLEL  # how threads share blocks of rows
 
@@ -159,7 +159,7 @@ class Alone(ProductPlan):
         p = self.p
         if p.work < LARGE:
             return microkernel.tile()
-        return microkernel.fitting(p.m.size, p.n.size, self.T)
+        return microkernel.fit_tile(p.m.size, p.n.size, self.T)
 
     @property
     def depth(self) -> int:

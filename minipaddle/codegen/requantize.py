@@ -14,7 +14,7 @@ from ..engine.core.dtype import float32, int8, int32
 from ..engine.core.record import Record
 from ..engine.ir.program import NUMBER
 from ..ops.quantization import dequantize, quantize
-from .finish import BOUNDS, steps_of
+from .finish import BOUNDS, find_steps
 
 HELPERS = read_template("integers.c", __file__), read_template("requantize.c", __file__)
 
@@ -43,7 +43,7 @@ class Requantize(NamedTuple):
         )
 
 
-def requantize_of(region) -> Requantize | None:
+def find_requantize(region) -> Requantize | None:
     """The formula of a region that begins with a product; None if it is another one."""
     total, *records = region.records
     given = {x for x in region.inputs if x.dtype == float32.numpy}
@@ -52,16 +52,16 @@ def requantize_of(region) -> Requantize | None:
     start, *between, q = records
     if start.op is not dequantize or q.op is not quantize:
         return None
-    steps = steps_of(start, between, given, total.shape[-1])
+    steps = find_steps(start, between, given, total.shape[-1])
     if steps is None or steps.bias is None:
         return None
     *steps, value = steps
     floats = value if value in region.outputs else None
     made = Requantize(start.attrs["high"], start.inputs[1], *steps, q.inputs[1], floats, q)
-    return made if fits(made, region, start, value, given) else None
+    return made if fits_formula(made, region, start, value, given) else None
 
 
-def fits(made: Requantize, region, start: Record, value: Record, given: set) -> bool:
+def fits_formula(made: Requantize, region, start: Record, value: Record, given: set) -> bool:
     """Whether the records of a formula are connected as `requantize.c` has it, and of its types."""
     total, ends = region.records[0], {x for x in (made.floats, made.q) if x}
     zeros = [x.inputs[2] for x in (start, made.q)]

@@ -14,7 +14,7 @@ from ..engine.ops.conv import out_size
 from ..ops.resample import taps
 from .lines import Lines, fill_kernel, lines_of
 from .pooling import per_axis, three
-from .target import Level, Target, fill, insert, kernel
+from .target import KernelTarget, LoopLevel, fill, insert, kernel
 
 # ---- along one axis --------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ out0[to] = found;
 """
 
 
-def each_window(k: Target, text: str, words: dict) -> None:
+def each_window(k: KernelTarget, text: str, words: dict) -> None:
     """Run a text for each place of the result of a pooling."""
     x = k.specs[0]
     if len(x.shape) > 5:
@@ -191,18 +191,18 @@ def each_window(k: Target, text: str, words: dict) -> None:
     sizes = three(k.out.shape[2:], 1)
     text = fill(text, k.types, x.dtype, words | per_axis("O", sizes))
     names = zip("dhw", sizes, strict=True)
-    *outer, inner = [Level("plane", prod(x.shape[:2])), *(Level(a, n) for a, n in names)]
+    *outer, inner = [LoopLevel("plane", prod(x.shape[:2])), *(LoopLevel(a, n) for a, n in names)]
     k.loops(*outer, inner._replace(text=text))
 
 
 @kernel("adaptive_max_index")
-def adaptive_max_index(k: Target) -> None:
+def adaptive_max_index(k: KernelTarget) -> None:
     """The first of the largest pixels of windows that share an image evenly."""
     each_window(k, ADAPTIVE, {})
 
 
 @kernel("max_pool_index")
-def max_pool_index(k: Target) -> None:
+def max_pool_index(k: KernelTarget) -> None:
     """The first pixel of each window that equals its maximum."""
     words: dict = {}
     for letter, sizes, one in zip("KSPO", zip(*k.attrs["windows"], strict=True), (1, 1, 0, 1)):

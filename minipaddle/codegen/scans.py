@@ -29,13 +29,13 @@ class Scan(NamedTuple):
     step: str
 
 
-def running(sign: str, start: int) -> Scan:
+def make_running(sign: str, start: int) -> Scan:
     """A running sum or product."""
     step = f"total[k] = total[k] {sign} LOAD(in0[at]);\nout0[at] = STORE(total[k]);\n"
     return Scan("T total[COUNT];\n", f"total[k] = {start};\n", step)
 
 
-def running_extreme(sign: str) -> Scan:
+def make_running_extreme(sign: str) -> Scan:
     """The place of the best element so far: the last of equal ones, and the first NaN for good."""
     return Scan(
         "T best[COUNT];\nPLACE place[COUNT];\n",
@@ -71,10 +71,10 @@ out0[at] = STORE(x != x ? (total[k] = x) : top[k] + LOG(total[k]));
 
 
 SCANS = {
-    "cumsum": lambda logical: running("|" if logical else "+", 0),
-    "cumprod": lambda logical: running("&" if logical else "*", 1),
-    "cummax_index": lambda logical: running_extreme(">"),
-    "cummin_index": lambda logical: running_extreme("<"),
+    "cumsum": lambda logical: make_running("|" if logical else "+", 0),
+    "cumprod": lambda logical: make_running("&" if logical else "*", 1),
+    "cummax_index": lambda logical: make_running_extreme(">"),
+    "cummin_index": lambda logical: make_running_extreme("<"),
     "recurrence": lambda logical: RECURRENCE,
     "logcumsumexp": lambda logical: LOG_SUM,
 }

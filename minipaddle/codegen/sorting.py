@@ -58,7 +58,7 @@ def key_functions() -> str:
 KEYS = key_functions()
 
 
-class Items(NamedTuple):
+class SortedItems(NamedTuple):
     """What is sorted: the keys of values of a dtype, each alone or with its place in the line.
 
     A key of up to four bytes and its place are one number; a longer key makes them a pair.
@@ -129,7 +129,7 @@ def emit_order(record, name: str, output: str, *, falling=False, places=True, **
     lines = lines_of(x.shape, record.attrs["axis"]) if x.shape else Lines(1, 1, 1)
     if not record.spec.size:
         return fill_kernel(record, name, "", x.dtype)
-    items = Items(x.dtype, lines, places)
+    items = SortedItems(x.dtype, lines, places)
     groups = -(-lines.count // items.lanes) if items.by_network else lines.count
     room = lines.length * items.nbytes * (items.lanes if items.by_network else 2)
     room, parts = -(-room // 64) * 64, min(groups, PARTS)
@@ -176,7 +176,7 @@ def emit_topk(record, name: str):
     lines = lines_of(x.shape, record.attrs["axis"])
     if k * k * (1 + log(lines.length / k)) > MOVES * lines.length or k > MOST:
         return emit_order(record, name, STORE_PLACES, falling=falling, KEPT=k)
-    items = Items(x.dtype, lines, True)
+    items = SortedItems(x.dtype, lines, True)
     words = items.words | {"TURN": f"({items.words['KEY']})~" if falling else "", "COUNT": k}
     words |= {"WORSE": "<=" if falling else ">=", "LANES": 64 // wide(x.dtype).itemsize}
     words["START"] = " + 0" if x.dtype in dt.FLOATS else ""

@@ -16,12 +16,12 @@ import numpy as np
 from ..engine.codegen.kernel import read_template
 from ..engine.codegen.scalar import FUNCTIONS
 from ..engine.codegen.translation_unit import register
-from .formulas import in_double
+from .formulas import compute_in_double
 
 SPECIAL = ("gammaln", "digamma", "zeta", "erfinv", "i0e", "i1e", "gammainc", "gammaincc")
 """The functions, by SciPy's names."""
 
-FUNCTIONS.update((name, in_double(name)) for name in SPECIAL)
+FUNCTIONS.update((name, compute_in_double(name)) for name in SPECIAL)
 
 TEXT = read_template("special.c", __file__).replace("PI", str(math.pi))
 

@@ -37,7 +37,7 @@ from ..passes.strip_products import is_strips, sums_rows
 from . import microkernel
 from .c_text import PARALLEL, SIZES, UNEVEN, Workspace, indent, loop
 from .finish import NOTHING
-from .matmul import offset, pack_panels, plus, row_blocks, tiles
+from .matmul import call_tiles, loop_over_rows, offset, pack_panels, plus
 from .product import product_of
 from .product_plan import SERIAL, ProductPlan
 from .rows_writer import RowsWriter
@@ -200,7 +200,9 @@ class StripProducts:
                 clear = f"memset(c_{k} + m * {plan.p.m.out}, 0, {plan.p.n.size} * sizeof({T}));\n"
                 inside += loop("m", plan.p.m.size, clear)
         self.arrays = self.declare_strips(first)
-        inside += row_blocks(first, lambda at, rows: self.strip(leads, readers, at, rows), "c_1")
+        inside += loop_over_rows(
+            first, lambda at, rows: self.strip(leads, readers, at, rows), "c_1"
+        )
         if first.p.count > 1:
             inside = loop("i", first.p.count, inside, pragma=PARALLEL if own else "")
         return text + indent(inside, 4)
@@ -227,7 +229,7 @@ class StripProducts:
             text, columns = text + self.visible_columns(), "columns"
         for k, plan in enumerate(leads):
             a, b = plus(f"a_{k}", first, plan.p.m.x), right_of(plan, k)
-            text += tiles(plan, a, b, plan.names[2], "0", rows, columns)
+            text += call_tiles(plan, a, b, plan.names[2], "0", rows, columns)
         targets = [self.strips[record] for record, *_ in self.nest.outputs]
         text += self.rows(self.nest, targets, self.length, columns)
         for k, plan in enumerate(readers, len(leads)):
@@ -236,7 +238,7 @@ class StripProducts:
                 text += self.add_rows(plan, plus(b, first, plan.p.k.y), c, rows, columns)
             else:
                 c = plus(c, first, plan.p.m.out)
-                text += tiles(plan, plan.names[0], b, c, "0", rows, terms=columns)
+                text += call_tiles(plan, plan.names[0], b, c, "0", rows, terms=columns)
         return text + self.finish(readers[0])
 
     def add_rows(self, plan: ProductPlan, b: str, c: str, rows: int, columns: str) -> str:

@@ -16,7 +16,7 @@ from ..engine.codegen.writer import least
 from . import microkernel
 from .c_text import ON_STACK, PARALLEL, SIZES, Workspace, indent, loop
 from .product_plan import SERIAL
-from .sweep import Line, Window, window
+from .sweep import SweepAxis, Window, find_window
 
 FRAME = Template(read_template("frame.c", __file__))
 
@@ -99,7 +99,7 @@ class ImageStrips(NamedTuple):
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        return framing(self.T) if self.framed else microkernel.vectors(self.T)
+        return frame_helpers(self.T) if self.framed else microkernel.vectors(self.T)
 
     def read_in_place(self) -> ImageStrips:
         """Strips of an image that is read where it is; their results stay in a cache."""
@@ -139,9 +139,9 @@ class ImageStrips(NamedTuple):
         )
 
 
-def strips_of(im: Images, down: list[Line], across: list[Line], T: str) -> ImageStrips:
+def strips_of(im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str) -> ImageStrips:
     """Strips that fit the stack; enough of them for several threads."""
-    height, width = window(down), window(across)
+    height, width = find_window(down), find_window(across)
     total, pixels = max(line.count for line in down), max(line.count for line in across)
     ends = ((height, total, im.source[0]), (width, pixels, im.source[1]))
     framed = any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
@@ -154,7 +154,7 @@ def strips_of(im: Images, down: list[Line], across: list[Line], T: str) -> Image
     return ImageStrips(im, T, rows, total, height, width, pixels, framed, on_stack)
 
 
-def framing(T: str) -> tuple[str, ...]:
+def frame_helpers(T: str) -> tuple[str, ...]:
     """Helpers: `frame_T`."""
     return (*microkernel.vectors(T), FRAME.substitute(T=T))
 
@@ -166,7 +166,7 @@ def is_large(im: Images) -> bool:
     return im.n * pixels * taps * im.channels * im.outs // im.groups > SERIAL
 
 
-def shared_loop(i: str, count: int, inside: str, im: Images) -> str:
+def share_loop(i: str, count: int, inside: str, im: Images) -> str:
     """A loop over images or strips, which threads share if there is enough work."""
     pragma = PARALLEL if count > 1 and is_large(im) else ""
     return indent(loop(i, count, inside, pragma=pragma), 4)

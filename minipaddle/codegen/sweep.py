@@ -11,7 +11,7 @@ from math import gcd
 from typing import NamedTuple
 
 
-class Line(NamedTuple):
+class SweepAxis(NamedTuple):
     """One axis of a sweep."""
 
     count: int  # positions
@@ -28,12 +28,12 @@ class Line(NamedTuple):
         return self.first + (len(self.taps) - 1) * self.gap
 
 
-def forward(out: int, kernel: int, stride: int, low: int, dilation: int) -> Line:
+def sweep_forward(out: int, kernel: int, stride: int, low: int, dilation: int) -> SweepAxis:
     """An axis of a convolution of an image with `low` pixels of padding before it."""
-    return Line(out, stride, tuple(range(kernel)), -low, dilation, 0, 1)
+    return SweepAxis(out, stride, tuple(range(kernel)), -low, dilation, 0, 1)
 
 
-def backward(size: int, kernel: int, stride: int, low: int, dilation: int) -> list[Line]:
+def sweep_backward(size: int, kernel: int, stride: int, low: int, dilation: int) -> list[SweepAxis]:
     """The phases of an axis of its adjoint, which makes an image of `size` pixels."""
     lines = []
     for phase in range(min(stride, size)):
@@ -41,7 +41,7 @@ def backward(size: int, kernel: int, stride: int, low: int, dilation: int) -> li
         count = -(-(size - phase) // stride)
         first = (phase + low - taps[0] * dilation) // stride if taps else 0
         gap = dilation // gcd(dilation, stride)
-        lines.append(Line(count, 1, tuple(taps), first, gap, phase, stride))
+        lines.append(SweepAxis(count, 1, tuple(taps), first, gap, phase, stride))
     return lines
 
 
@@ -58,7 +58,7 @@ class Window(NamedTuple):
         return (count - 1) * self.step + self.reach + 1
 
 
-def window(lines: list[Line]) -> Window:
+def find_window(lines: list[SweepAxis]) -> Window:
     lines = [line for line in lines if line.taps] or lines
     first = min(line.first for line in lines)
     return Window(first, max(line.last for line in lines) - first, lines[0].step)

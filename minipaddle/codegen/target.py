@@ -1,4 +1,4 @@
-"""Kernels for C and CUDA from one definition, which is a function of a `Target`.
+"""Kernels for C and CUDA from one definition, which is a function of a `KernelTarget`.
 
 A definition contains the statements for one element, which are the same in C and CUDA, and the
 loops around them. For example, `take` copies slices o, i of k elements:
@@ -23,7 +23,7 @@ from ..engine.codegen.scalar import wide
 from ..engine.core import dtype as dt
 
 
-class Level(NamedTuple):
+class LoopLevel(NamedTuple):
     """A loop; `text` stands in it before its inner loops. The statement `whole` may replace an
     innermost loop.
     """
@@ -34,7 +34,7 @@ class Level(NamedTuple):
     whole: str = ""
 
 
-class Target:
+class KernelTarget:
     """A kernel that is being written, in C or in CUDA."""
 
     types: dict  # dtype -> the type of an element in memory
@@ -66,10 +66,10 @@ class Target:
 
     # ---- what a target does in its own way ---------------------------------------------------
 
-    def loops(self, *levels: Level, each: int = 1) -> None:
+    def loops(self, *levels: LoopLevel, each: int = 1) -> None:
         """Nested loops, whose order does not matter; `each` elements are met in one iteration."""
 
-    def copy(self, to: str, source: str, count: int) -> Level:
+    def copy(self, to: str, source: str, count: int) -> LoopLevel:
         """The innermost loop that copies from one pointer to another."""
 
     def copies(self, outer: int, moves) -> None:
@@ -107,7 +107,7 @@ def skip(index: str, ignored: int | None, instead: str = "") -> str:
 
 
 def fill(text: str, types: dict, dtype, words: dict) -> str:
-    """Replace words in a template: see `Target.fill`."""
+    """Replace words in a template: see `KernelTarget.fill`."""
     E, T = types[dtype], types[wide(dtype)]
     special = dtype == dt.bfloat16.numpy
     words = {
@@ -129,7 +129,7 @@ def insert(text: str, **words: str) -> str:
 
 
 KERNELS: dict[str, object] = {}
-"""Operator name -> the definition, a function of a `Target`."""
+"""Operator name -> the definition, a function of a `KernelTarget`."""
 
 
 kernel = entries(KERNELS)

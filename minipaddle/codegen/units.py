@@ -1,10 +1,10 @@
 """A C file as units, which are compiled apart from each other and serve many programs.
 
-A unit is a kernel, or a text of functions that many kernels call (`Shared`). Its label is a hash of
-all that its code depends on: units of two programs with the same label are the same code. The names
-of its functions in an object hold the label. A file with units declares the functions that they
-call, and defines theirs as weak symbols, because two objects may hold the same unit. The program's
-own functions and variables are in one more file.
+A unit is a kernel, or a text of functions that many kernels call (`SharedText`). Its label is a
+hash of all that its code depends on: units of two programs with the same label are the same code.
+The names of its functions in an object hold the label. A file with units declares the functions
+that they call, and defines theirs as weak symbols, because two objects may hold the same unit. The
+program's own functions and variables are in one more file.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHARED_HEAD = re.compile(r"^ONCE (void [^{]*?)\s*{", re.MULTILINE)
 WEAK = "__attribute__((weak, noinline))"
 
 
-class Shared(str):
+class SharedText(str):
     """The text of functions that many kernels call, each marked with ONCE.
 
     `needs` are the helpers that the functions call.
@@ -42,9 +42,9 @@ class Shared(str):
         return made
 
 
-def shared(text: str, *needs: str) -> tuple[str, ...]:
+def share(text: str, *needs: str) -> tuple[str, ...]:
     """The helpers of a kernel that calls the functions of a shared text."""
-    return *needs, Shared(text, *needs)
+    return *needs, SharedText(text, *needs)
 
 
 class Unit(NamedTuple):
@@ -57,7 +57,7 @@ class Unit(NamedTuple):
     size: int  # how long it takes to compile, in characters of a kernel
 
 
-def units(source: Source, apart: bool = True) -> dict[str, Unit]:
+def split_units(source: Source, apart: bool = True) -> dict[str, Unit]:
     """The units of a file, by their labels. Shared functions are units of their own if many files
     are compiled `apart`. Otherwise a file of kernels has those that it needs: the compiler makes
     faster code of a function when it sees all calls.
@@ -66,7 +66,7 @@ def units(source: Source, apart: bool = True) -> dict[str, Unit]:
     declared: dict[str, str] = {}  # the declarations of a shared text
 
     def add(text: str, functions: list[str], needs, content: str, size: int) -> None:
-        helpers = [declared.get(x) or outside(x) for x in dict.fromkeys((SHARED, *needs))]
+        helpers = [declared.get(x) or declare_outside(x) for x in dict.fromkeys((SHARED, *needs))]
         key = with_prologue([*helpers, content])
         label = hashlib.sha256(key.encode()).hexdigest()[:20]
         lines = [f'{each} __asm__("unit_{label}_{k}");' for k, each in enumerate(functions)]
@@ -74,7 +74,7 @@ def units(source: Source, apart: bool = True) -> dict[str, Unit]:
         found[label] = Unit(name, text, helpers, "\n".join(lines), size)
 
     for text in source.helpers:
-        if apart and isinstance(text, Shared):
+        if apart and isinstance(text, SharedText):
             functions = SHARED_HEAD.findall(text)
             own = text.replace("ONCE void", f"{WEAK} void")
             add(own, functions, text.needs, text, ONCE_SIZE * len(functions))
@@ -92,7 +92,7 @@ def is_variable(helper: str) -> bool:
     return helper in VARIABLES or helper in POINTERS
 
 
-def outside(helper: str) -> str:
+def declare_outside(helper: str) -> str:
     """A helper in a file of units: variables are defined elsewhere."""
     if is_variable(helper):
         return re.sub(r"^static ([^;=]*)( = 1)?;", r"extern \1;", helper, flags=re.MULTILINE)
@@ -111,7 +111,7 @@ def rest_of(source: Source, found: dict[str, Unit], apart: bool = True) -> str:
     head = [x.replace("static ", "") for x in (SHARED, *source.helpers) if is_variable(x)]
     if source.kernels.functions:  # the function that brings weights into their form calls helpers
         others = [x for x in source.helpers if not is_variable(x)]
-        head += [x for x in others if not (apart and isinstance(x, Shared))]
+        head += [x for x in others if not (apart and isinstance(x, SharedText))]
     declarations = [unit.declarations for unit in found.values()]
     own = [setters(source.prefix, source.helpers), *source.functions]
     return with_prologue([*head, *declarations, *own])

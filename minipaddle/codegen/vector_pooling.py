@@ -10,7 +10,7 @@ from string import Template
 from ..engine.codegen.kernel import read_template
 from . import microkernel
 from .c_text import PARALLEL, indent
-from .pooling import Windows
+from .pooling import PoolingWindows
 from .target import insert
 
 ENOUGH = 30_000
@@ -21,7 +21,7 @@ LARGER = Template(read_template("larger.c", __file__))
 LOOPS = read_template("windows_by_vectors.c", __file__)
 
 
-class VectorWindows(Windows):
+class VectorWindows(PoolingWindows):
     """Windows computed by vectors of channels; `part` is true for the last, incomplete vector."""
 
     part = False

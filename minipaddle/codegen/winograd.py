@@ -18,9 +18,9 @@ from ..engine.core.slots import slot
 from . import microkernel
 from .c_text import PARALLEL, indent, loop
 from .kernel_frame import FloatKernel
-from .strips import Images, framing, is_large
-from .sweep import Line
-from .units import shared
+from .strips import Images, frame_helpers, is_large
+from .sweep import SweepAxis
+from .units import share
 
 WORTH = 16
 """Fewest input and output channels for which Winograd's algorithm pays."""
@@ -41,27 +41,27 @@ WINOGRAD = Template(read_template("winograd.c", __file__))
 
 
 @slot("codegen.convolution")
-def choose_algorithm(im: Images, down: Line, across: Line, T: str) -> str:
+def choose_algorithm(im: Images, down: SweepAxis, across: SweepAxis, T: str) -> str:
     """The algorithm of a convolution: "direct", or "winograd" if that is faster (measured)."""
-    pays = min(im.channels, im.outs) >= WORTH and possible(im, down, across, T)
+    pays = min(im.channels, im.outs) >= WORTH and is_possible(im, down, across, T)
     return "winograd" if pays else "direct"
 
 
-def possible(im: Images, down: Line, across: Line, T: str) -> bool:
+def is_possible(im: Images, down: SweepAxis, across: SweepAxis, T: str) -> bool:
     """Whether it is a 3×3 convolution of neighbouring pixels whose tiles fit the workspace."""
     even = im.kernel == (3, 3) and im.groups == 1 and T == "float"
     even = even and all(x[1:] == (1, x.taps, x.first, 1, 0, 1) for x in (down, across))
     return even and tile_rows(im, across) > 0
 
 
-def tile_rows(im: Images, across: Line) -> int:
+def tile_rows(im: Images, across: SweepAxis) -> int:
     """Rows of the result that are computed together: even; 0 if two rows do not fit."""
     sizes, wide = tile_sizes(im, across), -(-across.count // 2)
     enough = [rows for rows in sizes if rows // 2 * wide >= TILES]
     return min(enough, default=max(sizes, default=0))
 
 
-def tile_sizes(im: Images, across: Line) -> dict[int, dict[str, int]]:
+def tile_sizes(im: Images, across: SweepAxis) -> dict[int, dict[str, int]]:
     """The elements of the arrays for each number of rows that may be computed together: a part of
     the image with its frame, and its tiles before and after the products.
     """
@@ -75,7 +75,9 @@ def tile_sizes(im: Images, across: Line) -> dict[int, dict[str, int]]:
     return found
 
 
-def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernels: str) -> Kernel:
+def write_winograd(
+    frame: FloatKernel, im: Images, down: SweepAxis, across: SweepAxis, kernels: str
+) -> Kernel:
     """The kernel of a 3×3 convolution by Winograd's tiles."""
     T, c, o, (h, w) = frame.T, im.channels, im.outs, im.target
     rows = pick("tile_rows", tile_rows(im, across), choices := tile_sizes(im, across))
@@ -111,5 +113,5 @@ def by_winograd(frame: FloatKernel, im: Images, down: Line, across: Line, kernel
     text = f"{arrays}for (int64_t i = p; i < {items}; i += parts) {{\n{indent(inside, 4)}}}\n"
     text = loop("p", "parts", text, pragma=pragma if parts > 1 else "")
     text = f"const int64_t parts = {least('threads', parts)};\n{text}"
-    own = shared(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
-    return frame.kernel(indent(text, 4), (*framing(T), *own), done=True)
+    own = share(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
+    return frame.kernel(indent(text, 4), (*frame_helpers(T), *own), done=True)

@@ -12,7 +12,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from ..codegen.machine import lacking
+from ..codegen.machine import find_missing
 from ..engine.executors.compiler import (
     BUILT,
     COMMANDS,
@@ -67,7 +67,7 @@ def for_chosen_processor(cc: Compiler) -> Compiler | None:
     if name == "native":
         return cc
     try:
-        lacks = lacking(cc, name)
+        lacks = find_missing(cc, name)
     except ValueError:
         why = f"{' '.join(cc.command)} knows none of this name"
     else:

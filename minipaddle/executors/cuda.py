@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import NamedTuple, NoReturn
 
 from ..codegen.cuda.calls import Clear, Gemm, Launch, Operand
-from ..codegen.cuda.program import Kernels
+from ..codegen.cuda.program import CudaKernels
 from ..codegen.index_checks import IndexInput
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY, current_place
@@ -48,7 +48,7 @@ class Executable:
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program
         added = done.program.states[len(program.states) :]
-        self.kernels = Kernels(self.program)
+        self.kernels = CudaKernels(self.program)
         self.plan = done.planned(self.kernels.workspace, in_place)
         names = list(self.kernels.written.values())
         with self.device.working():

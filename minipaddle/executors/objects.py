@@ -17,7 +17,7 @@ from threading import Thread, get_ident
 from time import perf_counter
 from typing import NamedTuple
 
-from ..codegen.units import ONCE_SIZE, SHARED_HEAD, Unit, file_of, rest_of, units
+from ..codegen.units import ONCE_SIZE, SHARED_HEAD, Unit, file_of, rest_of, split_units
 from ..engine.codegen.translation_unit import Source
 from ..engine.executors.compiler import Compiler, build, library_path, sum_of
 from ..engine.executors.native import threads
@@ -47,7 +47,7 @@ def objects_of(source: Source, cc: Compiler) -> list[Path]:
     source.parts, apart = [Part([*source.kernels.texts])], threads() > 1
     if size_of(source) < (LEAST if apart else 2 * LEAST):  # one processor gains only later
         return []
-    found = units(source, apart)
+    found = split_units(source, apart)
     path_of = lambda key: library_path(key, cc).with_suffix(".o")
     sums = {label: sum_of(path_of(label)) for label in found}
     objects = {sums[label]: path_of(label) for label in found if sums[label]}  # each once

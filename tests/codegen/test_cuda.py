@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.codegen.cuda.calls import Gemm, Launch
-from minipaddle.codegen.cuda.program import Kernels
+from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.codegen.cuda.teams import Teams, teams_of
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors.cuda import Executable
@@ -246,7 +246,7 @@ MODELS = [
 @pytest.mark.parametrize("name", MODELS)
 def test_kernels_compile(name):
     for case in cases(name)[-1:]:
-        kernels = Kernels(optimized(case.program, epilogue=False).program)
+        kernels = CudaKernels(optimized(case.program, epilogue=False).program)
         assert kernels.written
         for chip in CHIPS:
             assert not nvrtc.compile_error(kernels.text, chip)
@@ -264,7 +264,7 @@ def test_what_32_bits_can_not_count_is_counted_otherwise():
     """cuBLAS takes ints: such a product is the host's. Numbers of blocks are unsigned ints."""
 
     def kernels(function, *shapes):
-        return Kernels(optimized(program_of(function, *shapes), epilogue=False).program)
+        return CudaKernels(optimized(program_of(function, *shapes), epilogue=False).program)
 
     for n, hosted in ((2**31 - 1, []), (2**31, ["product"])):
         found = kernels(lambda x, y: x @ y, [n, 4], [4, 4])

@@ -88,13 +88,14 @@ def test_kernels_are_written_for_the_processor_that_is_named():
 @needs_cc
 def test_what_a_processor_lacks_has_names():
     cc = compiler.compiler()
-    assert machine.lacking(cc, cc.processor, cc.processor) == []
+    assert machine.find_missing(cc, cc.processor, cc.processor) == []
     if machine.macros(cc, "x86-64-v4"):
-        assert machine.lacking(cc, "x86-64-v3", "x86-64-v4") == []
+        assert machine.find_missing(cc, "x86-64-v3", "x86-64-v4") == []
         names = {"AVX512BW", "AVX512CD", "AVX512DQ", "AVX512F", "AVX512VL"}
-        assert names <= {*machine.lacking(cc, "x86-64-v4", "x86-64-v3")}  # newer gccs name more
+        missing = machine.find_missing(cc, "x86-64-v4", "x86-64-v3")
+        assert names <= {*missing}  # newer gccs name more
     with pytest.raises(ValueError, match="no processor is called 'z80'"):
-        machine.lacking(cc, "z80")
+        machine.find_missing(cc, "z80")
 
 
 @pytest.mark.parametrize("known", [Facts(), Facts(32, 16), Facts(64, 32), Facts(16, 32)])
@@ -103,10 +104,10 @@ def test_tiles_fit_the_registers(known, monkeypatch):
     lanes = known.vector // 4
     for rows in range(1, 12):
         for columns in (1, lanes, 2 * lanes, 3 * lanes, 100, 1024):
-            t = microkernel.fitting(rows, columns, "float")
+            t = microkernel.fit_tile(rows, columns, "float")
             across, high = t.across or microkernel.ACROSS, min(t.tall, known.registers // 4)
             assert across == 2 or high * across + across + 2 <= known.registers
-    wide = microkernel.fitting(8, 4 * 3 * lanes, "float")
+    wide = microkernel.fit_tile(8, 4 * 3 * lanes, "float")
     assert wide.across == (3 if known.registers == 32 else 0)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 import minipaddle as paddle
-from minipaddle.codegen.cuda.program import Kernels as CudaKernels
+from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.engine.codegen.nest_kernel import emit_nest
 from minipaddle.engine.codegen.step import Kernels
 from minipaddle.engine.core.op import OPS

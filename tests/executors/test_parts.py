@@ -212,18 +212,18 @@ def test_a_kernel_belongs_to_what_it_calls(given, monkeypatch):
     """A change of a shared function, or of what files begin with, makes other labels."""
     x = paddle.eye(24)
     _, made = compiled(products, x)
-    before = units.units(made.source)
+    before = units.split_units(made.source)
     write = units.with_prologue
     monkeypatch.setattr(units, "with_prologue", lambda texts: write(texts) + "/* changed */")
-    assert not before.keys() & units.units(made.source).keys()
+    assert not before.keys() & units.split_units(made.source).keys()
     monkeypatch.undo()
     source = made.source
     shared = next(h for h in source.helpers if f"void {BLOCK}" in h)
-    other = units.Shared(shared.replace(BLOCK, "rows9_float"), *shared.needs)
+    other = units.SharedText(shared.replace(BLOCK, "rows9_float"), *shared.needs)
     swap = lambda texts: [other if h is shared else h for h in texts]
     source.helpers = swap(source.helpers)
     source.kernels.needs = {k: tuple(swap(texts)) for k, texts in source.kernels.needs.items()}
-    changed = {u.name for label, u in units.units(source).items() if label not in before}
+    changed = {u.name for label, u in units.split_units(source).items() if label not in before}
     callers = {name for name, text in source.kernels.texts.items() if f"{BLOCK}(" in text}
     assert callers
     assert changed == callers | {"rows9_float"}

@@ -22,7 +22,7 @@ def lacking(monkeypatch):
         return ["AVX512F", "AVX512VL"] if name == "x86-64-v4" else []
 
     monkeypatch.setattr(processors, "compiler", lambda: compiler() or "a compiler")
-    monkeypatch.setattr(processors, "lacking", lacks)
+    monkeypatch.setattr(processors, "find_missing", lacks)
     monkeypatch.setattr(processors, "processors", processors.processors.__wrapped__)
 
 

@@ -67,7 +67,7 @@ class Clear(NamedTuple):
     nbytes: int
 
 
-class Calls(NamedTuple):
+class KernelCalls(NamedTuple):
     """All calls that compute a record, and the bytes of workspace they need."""
 
     calls: tuple

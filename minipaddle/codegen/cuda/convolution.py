@@ -17,7 +17,17 @@ from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
 from ..pooling import per_axis, three
 from ..target import fill
-from .calls import CUDA_TYPES, Calls, Clear, Gemm, Launch, Matrix, Operand, cuda_emitter, operands
+from .calls import (
+    CUDA_TYPES,
+    Clear,
+    Gemm,
+    KernelCalls,
+    Launch,
+    Matrix,
+    Operand,
+    cuda_emitter,
+    operands,
+)
 from .text import each
 
 COLUMNS = read_template("columns.cu", __file__)
@@ -25,7 +35,7 @@ COLUMNS = read_template("columns.cu", __file__)
 SPREAD = read_template("spread.cu", __file__)
 
 
-class Convolution:
+class ConvolutionColumns:
     """The sizes of a convolution: `image` is the large spec, `small` the one with the outputs."""
 
     def __init__(self, record, image, small, kernel):
@@ -67,30 +77,30 @@ class Convolution:
 
 
 @cuda_emitter("conv_last", "conv_last_input_grad", "conv_last_weight_grad")
-def emit_convolution(record, name: str) -> Calls:
+def emit_convolution(record, name: str) -> KernelCalls:
     """The calls of a convolution, or of one of its adjoints."""
     (x, y), op, work = record.inputs, record.op.name, Operand("work")
     first, second, out = operands(record)
     if op == "conv_last":
-        c = Convolution(record, x.spec, record.spec, y.shape[:-2])
+        c = ConvolutionColumns(record, x.spec, record.spec, y.shape[:-2])
         factors = c.columns(first), c.outputs(second), c.outputs(out)
         sizes = c.rows, c.group, c.width
     elif op == "conv_last_input_grad":
-        c = Convolution(record, record.spec, x.spec, y.shape[:-2])
+        c = ConvolutionColumns(record, record.spec, x.spec, y.shape[:-2])
         factors = c.outputs(first), c.outputs(second, True), c.columns(out)
         sizes = c.rows, c.width, c.group
     else:
-        c = Convolution(record, x.spec, y.spec, record.attrs["kernel"])
+        c = ConvolutionColumns(record, x.spec, y.spec, record.attrs["kernel"])
         factors = c.columns(first, True), c.outputs(second), c.outputs(out)
         sizes = c.width, c.group, c.rows
     if not (c.rows and c.width and c.outs):
-        return Calls((Clear(out, record.spec.nbytes),))
+        return KernelCalls((Clear(out, record.spec.nbytes),))
     product = Gemm(*factors, *sizes, c.groups, c.dtype)
     if c.same:
-        return Calls((product,))
+        return KernelCalls((product,))
     if op == "conv_last_input_grad":
         last = c.kernel(name, SPREAD, record.spec.size, "columns", "image", (work, out))
-        return Calls((product, last), c.nbytes)
+        return KernelCalls((product, last), c.nbytes)
     size = c.groups * c.rows * c.width
     lay = c.kernel(f"{name}_columns", COLUMNS, size, "x", "columns", (first, work))
-    return Calls((lay, product), c.nbytes)
+    return KernelCalls((lay, product), c.nbytes)

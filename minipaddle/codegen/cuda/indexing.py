@@ -9,7 +9,7 @@ from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
 from ..extremes import SIGNS
 from ..target import fill
-from .calls import CUDA_TYPES, Calls, Launch, Operand, cuda_emitter, operands
+from .calls import CUDA_TYPES, KernelCalls, Launch, Operand, cuda_emitter, operands
 from .text import each, launch, parameters
 
 LOOK = """
@@ -44,7 +44,7 @@ BEST = read_template("best.cu", __file__).rstrip("\n")
 
 
 @cuda_emitter(*SIGNS)
-def emit_best(record, name: str) -> Calls:
+def emit_best(record, name: str) -> KernelCalls:
     """The kernel of `argmax` and of `argmin`."""
     x, axis = record.inputs[0].spec, record.attrs["axis"]
     before, after = (x.shape[:axis], x.shape[axis + 1 :]) if axis is not None else ((), ())
@@ -53,7 +53,9 @@ def emit_best(record, name: str) -> Calls:
     words["SIGN"] = SIGNS[record.op.name]
     assert prod(before) * prod(after) == record.spec.size
     lines, blocks = [fill(BEST, CUDA_TYPES, x.dtype, words)], (-(-record.spec.size // 4), 1)
-    return Calls((launch(name, parameters(record), lines, blocks, (32, 4), operands(record)),))
+    return KernelCalls(
+        (launch(name, parameters(record), lines, blocks, (32, 4), operands(record)),)
+    )
 
 
 # ---- constant indices ----------------------------------------------------------------------------
@@ -62,13 +64,13 @@ REMAP_GRAD = read_template("remap_grad.cu", __file__)
 
 
 @cuda_emitter("remap_grad")
-def emit_remap_grad(record, name: str) -> Calls:
+def emit_remap_grad(record, name: str) -> KernelCalls:
     """The kernel of the adjoint of `remap`."""
     index, size = record.attrs["index"], record.attrs["size"]
     words = {"INNER": prod(record.shape[record.attrs["axis"] + 1 :]), "COUNT": len(index)}
     words |= {"SIZE": size, "TABLE": ", ".join(str(k % size) for k in index)}
     text = fill(REMAP_GRAD, CUDA_TYPES, record.dtype, words)
-    return Calls((each(name, parameters(record), record.spec.size, text, operands(record)),))
+    return KernelCalls((each(name, parameters(record), record.spec.size, text, operands(record)),))
 
 
 # ---- running along an axis -------------------------------------------------------------------
@@ -81,7 +83,7 @@ SUMS = {"cumsum": ("+", 0), "cumprod": ("*", 1)}
 
 
 @cuda_emitter(*SUMS)
-def emit_scan(record, name: str) -> Calls:
+def emit_scan(record, name: str) -> KernelCalls:
     """The kernel of `cumsum` and of `cumprod`: a thread for each row."""
     x, axis = record.spec, record.attrs["axis"]
     if x.dtype in (*dt.HALVES, dt.bool_.numpy):
@@ -93,4 +95,4 @@ def emit_scan(record, name: str) -> Calls:
     }  # fmt: skip
     text = fill(SCAN, CUDA_TYPES, x.dtype, words)
     rows = each(name, parameters(record), x.size // length, text, operands(record))
-    return Calls((rows,))
+    return KernelCalls((rows,))

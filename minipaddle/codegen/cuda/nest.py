@@ -21,7 +21,7 @@ from ...engine.codegen.scalar import Text, wide
 from ...engine.codegen.writer import Writer, for_head, least
 from ...engine.passes.nest import Node
 from ..flat_loops import declare_loops, flat_name
-from .calls import CUDA_TYPES, Calls, Launch, Operand, operands
+from .calls import CUDA_TYPES, KernelCalls, Launch, Operand, operands
 from .teams import Teams, index_type, splits_of, teams_of
 from .text import each, launch
 
@@ -36,7 +36,7 @@ SHARED = 40_000
 """Most bytes of rows that a block keeps between two stages."""
 
 
-def emit_nest(record, name: str) -> Calls:
+def emit_nest(record, name: str) -> KernelCalls:
     """The calls for a record that is one loop nest."""
     writer, parameters = nest_writer(record, CUDA_TYPES, TAKEN)
     if not writer.nest.reduces:
@@ -47,14 +47,14 @@ def emit_nest(record, name: str) -> Calls:
     return TeamRows(writer, teams).work(record, name, parameters)
 
 
-def elements(record, name: str, w: Writer, parameters) -> Calls:
+def elements(record, name: str, w: Writer, parameters) -> KernelCalls:
     """No reductions: every element once."""
     T, at = index_type(w.nest), flat_name(w.nest.loops, "at")
     w.depth = 0
     w.put(*declare_loops(T, at, w.nest.loops))
     w.assign(w.stores(w.outputs(), {}))
     body = "\n".join(w.lines)
-    return Calls((each(name, parameters, w.nest.size, body, operands(record), at, T),))
+    return KernelCalls((each(name, parameters, w.nest.size, body, operands(record), at, T),))
 
 
 class TeamRows(Rows):
@@ -73,9 +73,9 @@ class TeamRows(Rows):
         blocks = teams.blocks(self.nest.rows), teams.splits
         return launch(name, parameters, self.w.lines, blocks, teams.threads, given, self.helpers)
 
-    def work(self, record, name: str, parameters) -> Calls:
+    def work(self, record, name: str, parameters) -> KernelCalls:
         self.write()
-        return Calls((self.launch(name, parameters, operands(record)),))
+        return KernelCalls((self.launch(name, parameters, operands(record)),))
 
     def write(self) -> None:
         w = self.w
@@ -169,7 +169,7 @@ def splittable(w: Writer) -> bool:
     return w.stages == 2 and all(n.stage == 1 and w.nest.once_a_row(n, at) for _, n, at in outputs)
 
 
-def in_parts(record, name: str, parameters, teams: Teams) -> Calls:
+def in_parts(record, name: str, parameters, teams: Teams) -> KernelCalls:
     """Two kernels: one reduces parts of rows, the other joins them."""
     writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
     parts = PartialRows(writer, teams)
@@ -185,7 +185,7 @@ def in_parts(record, name: str, parameters, teams: Teams) -> Calls:
     second = rest.second(record, f"{name}_joined", parameters, teams.splits)
     ins = tuple(x for x in given if x.kind == "in")
     first = first._replace(given=(*ins, *room))
-    return Calls((first, second._replace(given=(*given, *room))), size)
+    return KernelCalls((first, second._replace(given=(*given, *room))), size)
 
 
 def joining_teams(teams: Teams) -> Teams:

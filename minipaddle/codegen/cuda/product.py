@@ -10,9 +10,19 @@ from math import prod
 from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
-from ..product import Axis, Product, product_of
+from ..product import Product, StridedAxis, product_of
 from ..target import fill
-from .calls import CUDA_TYPES, Calls, Clear, Gemm, Launch, Matrix, Operand, cuda_emitter, operands
+from .calls import (
+    CUDA_TYPES,
+    Clear,
+    Gemm,
+    KernelCalls,
+    Launch,
+    Matrix,
+    Operand,
+    cuda_emitter,
+    operands,
+)
 from .text import launch
 
 TILE = 16
@@ -23,15 +33,15 @@ MOST_CALLS = 16
 
 
 @cuda_emitter("product")
-def emit_product(record, name: str) -> Calls:
+def emit_product(record, name: str) -> KernelCalls:
     """The calls for a `product`."""
     x, y = (e.spec for e in record.inputs)
     out = record.spec
     p = product_of(x, y, out, **record.attrs)
     if not (x.size and y.size):
-        return Calls((Clear(Operand("out"), out.nbytes),))
+        return KernelCalls((Clear(Operand("out"), out.nbytes),))
     calls = gemms(p, out.dtype)
-    return Calls(calls) if calls else Calls((tiled(record, name, p),))
+    return KernelCalls(calls) if calls else KernelCalls((tiled(record, name, p),))
 
 
 def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
@@ -40,7 +50,7 @@ def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
     xs, ys = lines(p.k, p.m, "x"), lines(p.n, p.k, "y")
     if dtype not in dt.FLOATS or None in (xs, ys) or (p.n.out != 1 and p.n.size > 1):
         return ()
-    *outer, inner = sorted(p.batch) or (Axis(1, 0, 0, 0),)
+    *outer, inner = sorted(p.batch) or (StridedAxis(1, 0, 0, 0),)
     if prod(a.size for a in outer) > MOST_CALLS:
         return ()
     pitch, calls = max(p.m.out, p.n.size), []
@@ -60,7 +70,7 @@ def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
     return tuple(calls)
 
 
-def lines(across: Axis, down: Axis, of: str) -> tuple[int, bool] | None:
+def lines(across: StridedAxis, down: StridedAxis, of: str) -> tuple[int, bool] | None:
     """(pitch, turned) of a matrix with axes down and across; None if neither has neighbours."""
     step, pitch = getattr(across, of), getattr(down, of)
     if (step == 1 or across.size == 1) and (pitch >= across.size or down.size == 1):

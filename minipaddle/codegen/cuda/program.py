@@ -14,7 +14,7 @@ from .. import concat_split, generator, indexing, pooling  # noqa: F401  (each f
 from ..index_checks import CheckedIndices, IndexInput, index_inputs
 from ..target import KERNELS
 from . import convolution, product  # noqa: F401  (each fills CUDA_EMITTERS)
-from .calls import CUDA_EMITTERS, Calls, Gemm, Launch
+from .calls import CUDA_EMITTERS, Gemm, KernelCalls, Launch
 from .indexing import look
 from .nest import emit_nest
 from .prologue import prologue
@@ -23,14 +23,14 @@ from .target import emit
 CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
 
 
-class Kernels(Texts):
+class CudaKernels(Texts):
     """The kernels of a program's records. A kernel with indices in the data comes after `looks`,
     which check them; slot k of the checks belongs to `places[k]`.
     """
 
     def __init__(self, program: Program):
         super().__init__()
-        self.of: dict[Record, Calls | None] = {}
+        self.of: dict[Record, KernelCalls | None] = {}
         self.looks: dict[Record, list[Launch]] = {}
         self.places: list[tuple[Record, IndexInput]] = []
         self.checked = CheckedIndices()
@@ -75,12 +75,12 @@ class Kernels(Texts):
         return f"{prologue()}\n{self.body}"
 
 
-def work_of(record: Record, name: str) -> Calls | None:
+def work_of(record: Record, name: str) -> KernelCalls | None:
     """The calls for a record; None if array operations must compute it."""
     if record.op.effect:
         return None
     if not any(spec.size for spec in results(record)):
-        return Calls(())
+        return KernelCalls(())
     emit = CUDA_EMITTERS.get(record.op.name, emit_nest)
     if emit is not emit_nest and has_mixed_dtypes(record):
         return None

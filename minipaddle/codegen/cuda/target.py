@@ -14,9 +14,9 @@ from ...engine.codegen.scalar import CannotWrite, wide
 from ...engine.core import dtype as dt
 from ...engine.core.op import OPS
 from ..flat_loops import declare_loops, flat_name
-from ..pooling import Windows
-from ..target import Level, Target, insert
-from .calls import CUDA_TYPES, Calls, Clear, Operand, operands
+from ..pooling import PoolingWindows
+from ..target import KernelTarget, LoopLevel, insert
+from .calls import CUDA_TYPES, Clear, KernelCalls, Operand, operands
 from .text import each as kernel_of_each
 from .text import parameters
 
@@ -28,7 +28,7 @@ SUM = read_template("chain_sum.cu", __file__)
 PUT = "if (chain[2 * i] < 0) out0[PLACE] = VALUE;\n"
 
 
-class Cuda(Target):
+class Cuda(KernelTarget):
     """The calls of a record: a kernel for each set of loops."""
 
     types = CUDA_TYPES
@@ -37,7 +37,7 @@ class Cuda(Target):
         super().__init__(record, name)
         self.calls, self.workspace, self.helpers = [], 0, ()
 
-    def loops(self, *levels: Level, each: int = 1, room: str = "") -> None:
+    def loops(self, *levels: LoopLevel, each: int = 1, room: str = "") -> None:
         """A kernel; `room` declares what it knows its workspace as."""
         size, flat = prod(a.extent for a in levels), flat_name(levels, "thread")
         if not size:
@@ -50,12 +50,12 @@ class Cuda(Target):
         launch = kernel_of_each(name, own, size, body, memory, flat)
         self.calls.append(launch._replace(helpers=self.helpers))
 
-    def copy(self, to: str, source: str, count: int) -> Level:
-        return Level("k", count, f"({to})[k] = ({source})[k];")
+    def copy(self, to: str, source: str, count: int) -> LoopLevel:
+        return LoopLevel("k", count, f"({to})[k] = ({source})[k];")
 
     def copies(self, outer: int, moves) -> None:
         for move in moves:
-            self.loops(Level("o", outer), self.copy(*move))
+            self.loops(LoopLevel("o", outer), self.copy(*move))
 
     def begin_with(self, k: int) -> None:
         self.loops(self.copy("out0", f"in{k}", self.out.size))
@@ -81,19 +81,19 @@ class Cuda(Target):
         place = self.place(1, slices.size)
         chain, body = (self.fill(text, **words) for text in (CHAIN, SUM if adds else PUT))
         self.workspace = 8 * slices.count
-        self.loops(Level("i", slices.count, place + chain), room="int *chain")
-        inside = Level("k", slices.inner, body)
+        self.loops(LoopLevel("i", slices.count, place + chain), room="int *chain")
+        inside = LoopLevel("k", slices.inner, body)
         self.loops(*slices.levels(place, inside), room="const int *chain")
 
     def windows(self, image) -> ThreadWindows:
         return ThreadWindows(self, image)
 
 
-def emit(define, record, name: str) -> Calls:
+def emit(define, record, name: str) -> KernelCalls:
     """The calls of a definition."""
     target = Cuda(record, name)
     define(target)
-    return Calls(tuple(target.calls), target.workspace)
+    return KernelCalls(tuple(target.calls), target.workspace)
 
 
 # ---- pooling: a thread for each channel of a window, or of a pixel -------------------------------
@@ -105,7 +105,7 @@ AROUND = read_template("windows_around.cu", __file__)
 """Pixel i adds up over the windows `to` that it is in."""
 
 
-class ThreadWindows(Windows):
+class ThreadWindows(PoolingWindows):
     """Windows of which a thread works on one channel."""
 
     stop = "if (!free) break;\n"
@@ -141,4 +141,4 @@ class ThreadWindows(Windows):
         self.run("i", insert(AROUND, INSIDE=before + define(self)))
 
     def run(self, i: str, text: str) -> None:
-        self.target.loops(Level(i, self.target.out.size, self.target.fill(text, **self.words)))
+        self.target.loops(LoopLevel(i, self.target.out.size, self.target.fill(text, **self.words)))
