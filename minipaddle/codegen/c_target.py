@@ -8,9 +8,9 @@ from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
 from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
+from .convolutions.vector_pooling import VectorWindows
 from .kernel_frame import FloatKernel
 from .target import KernelTarget, LoopLevel
-from .vector_pooling import VectorWindows
 
 SERIAL = 60_000
 """Elements below which a second thread does not pay."""

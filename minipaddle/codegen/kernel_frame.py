@@ -8,11 +8,11 @@ from __future__ import annotations
 from ..engine.codegen.kernel import C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
-from . import microkernel
 from .c_text import SIZES, Workspace, epilogue_after
-from .epilogue import block_of
-from .finish import BiasAndBounds
-from .prepacking import Prepack, is_constant_input
+from .products import microkernel
+from .products.bias_and_bounds import BiasAndBounds
+from .products.epilogue import block_of
+from .products.prepacking import Prepack, is_constant_input
 
 
 class KernelFrame:

@@ -20,7 +20,7 @@ from typing import NamedTuple, NoReturn
 
 from ..codegen.cuda.calls import Clear, Gemm, Launch, Operand
 from ..codegen.cuda.program import CudaKernels
-from ..codegen.index_checks import IndexInput
+from ..codegen.indices.index_checks import IndexInput
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY, current_place
 from ..engine.executors.native import CannotCompile, in_place, with_sizes, written_before

@@ -2,7 +2,7 @@
 a weight has changed.
 
 The pass `folding` makes them states of the program. Some kernels want such a state in another form
-(`codegen.prepacking`); then C computes this form in advance, too, and the kernels read it.
+(`codegen.products.prepacking`); then C computes this form in advance, too, and the kernels read it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import partial
 from operator import attrgetter, is_, itemgetter
 from weakref import WeakValueDictionary
 
-from ..codegen.prepacking import PackingKernels
+from ..codegen.products.prepacking import PackingKernels
 from ..engine.core import record
 from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address, as_c

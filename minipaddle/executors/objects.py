@@ -1,10 +1,10 @@
 """Objects of kernels: a C file is compiled in parts, at the same time, and what an earlier program
 has compiled is not compiled again.
 
-The cache of compiled libraries has an object under the label of each unit (`codegen.units`). Units
-that are not there are compiled together, as many files at once as programs have threads: a file
-takes 20 ms by itself. Their objects are then linked with those that were there. `viz.first_step`
-shows what was compiled.
+The cache of compiled libraries has an object under the label of each unit
+(`codegen.compile_units`). Units that are not there are compiled together, as many files at once as
+programs have threads: a file takes 20 ms by itself. Their objects are then linked with those that
+were there. `viz.first_step` shows what was compiled.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from threading import Thread, get_ident
 from time import perf_counter
 from typing import NamedTuple
 
-from ..codegen.units import ONCE_SIZE, SHARED_HEAD, Unit, file_of, rest_of, split_units
+from ..codegen.compile_units import ONCE_SIZE, SHARED_HEAD, Unit, file_of, rest_of, split_units
 from ..engine.codegen.translation_unit import Source
 from ..engine.executors.compiler import Compiler, build, library_path, sum_of
 from ..engine.executors.native import threads

@@ -11,8 +11,8 @@ import hashlib
 import re
 from functools import cached_property
 
-from ..codegen.blas import BLAS
 from ..codegen.machine import target_facts
+from ..codegen.products.blas import BLAS
 from ..engine.codegen.kernel import BAD_INDEX, POINTERS, Kernel, read_template
 from ..engine.codegen.step import Kernels, Step, refusal
 from ..engine.codegen.translation_unit import HEADERS, with_prologue

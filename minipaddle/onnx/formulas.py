@@ -12,7 +12,7 @@ import math
 
 import numpy
 
-from ..codegen.formulas import nan_to_num, sinc
+from ..codegen.functions.formulas import nan_to_num, sinc
 from ..engine.core import dtype as dt
 from ..engine.core.record import Spec
 from .graph import Graph, NoForm, Value

@@ -5,7 +5,7 @@ Only what a nest is written with: loops, statements that assign, and expressions
 
 import re
 
-from ..codegen.special import SPECIAL
+from ..codegen.functions.special import SPECIAL
 from ..engine.codegen.kernel import C_TYPES
 from ..engine.codegen.scalar import HELPED, PLAIN
 from ..engine.eager.device import NUMPY

@@ -3,7 +3,7 @@
 import math
 from statistics import median
 
-from ..codegen.prepacking import constant_inputs
+from ..codegen.products.prepacking import constant_inputs
 from ..engine.codegen.kernel import Kernel
 from ..engine.codegen.step import kernel_of
 from ..engine.core.record import Record

@@ -39,7 +39,7 @@ def main() -> None:
         sys.exit(0 if rest[0] in ("-h", "--help") else f"what is {' '.join(rest)}?")
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = str(options.threads)  # read when numpy, torch and paddle are loaded
-    report = importlib.import_module("minipaddle.codegen.blas").report
+    report = importlib.import_module("minipaddle.codegen.products.blas").report
     print(f"This processor: {report()}\n")  # every figure depends on it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))  # then no worker stays behind
     for name in options.names or NAMES:

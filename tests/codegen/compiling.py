@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from minipaddle.codegen.blas import BLAS
 from minipaddle.codegen.machine import facts_here
-from minipaddle.codegen.prepacking import constant_inputs
+from minipaddle.codegen.products.blas import BLAS
+from minipaddle.codegen.products.prepacking import constant_inputs
 from minipaddle.engine.codegen.kernel import C_TYPES, EMITTERS, Kernel, is_number, results
 from minipaddle.engine.codegen.translation_unit import prologue
 from minipaddle.engine.core.op import OPS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minipaddle.codegen.strip_products import emit_strip_products
+from minipaddle.codegen.products.strip_products import emit_strip_products
 from minipaddle.engine.codegen.kernel_schedule import Schedule, following
 from minipaddle.engine.ir.program import Program
 from minipaddle.engine.passes.manager import optimized

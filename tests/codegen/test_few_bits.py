@@ -11,8 +11,10 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.codegen import grouped_tiles, integer_convolution, machine
+from minipaddle.codegen import machine
+from minipaddle.codegen.convolutions import integer_convolution
 from minipaddle.codegen.machine import facts, targeting
+from minipaddle.codegen.products import grouped_tiles
 from minipaddle.engine.codegen.translation_unit import with_prologue
 from tests.codegen import test_integer_products as whole
 from tests.codegen import test_product as product

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minipaddle.codegen.machine import targeting
-from minipaddle.codegen.prepacking import constant_inputs
+from minipaddle.codegen.products.prepacking import constant_inputs
 from minipaddle.engine.codegen.kernel import EMITTERS
 from minipaddle.engine.codegen.kernel_schedule import Schedule, following
 from tests.codegen.compiling import (

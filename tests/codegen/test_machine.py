@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from minipaddle.codegen import blas, machine, microkernel
+from minipaddle.codegen import machine
 from minipaddle.codegen.machine import Facts
+from minipaddle.codegen.products import blas, microkernel
 from minipaddle.engine.executors import compiler
 from tests.codegen.compiling import programs_for
 from tests.processors import processors

@@ -75,6 +75,6 @@ def test_what_it_leaves():
     """The package has better kernels, and NumPy computes other dtypes."""
     names = "matmul", "conv", "conv_input_grad", "conv_weight_grad"
     modules = {EMITTERS[name].__module__ for name in names if name in EMITTERS}
-    assert modules == {"minipaddle.codegen.depthwise"}
+    assert modules == {"minipaddle.codegen.convolutions.depthwise_planes"}
     with pytest.raises(CannotWrite, match="int64"):
         call(plain_products.emit_matmul, "matmul", PAIRS[0], dtype="int64")

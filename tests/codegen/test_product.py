@@ -8,12 +8,12 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from minipaddle.codegen import blas as library
-from minipaddle.codegen import product_plan
 from minipaddle.codegen.machine import Facts, facts, target_facts
-from minipaddle.codegen.matmul import TOGETHER
-from minipaddle.codegen.microkernel import blocks, heights
-from minipaddle.codegen.product import STREAMED, choose_algorithm, product_of
+from minipaddle.codegen.products import blas as library
+from minipaddle.codegen.products import product_plan
+from minipaddle.codegen.products.matmul import TOGETHER
+from minipaddle.codegen.products.microkernel import blocks, heights
+from minipaddle.codegen.products.product import STREAMED, choose_algorithm, product_of
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
 from tests.codegen.compiling import call, needs_gcc, run, run_all

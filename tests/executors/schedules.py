@@ -8,22 +8,18 @@ import contextlib
 from random import Random
 from unittest import mock
 
-from minipaddle.codegen import (
-    c_target,
-    c_text,
-    columns,
+from minipaddle.codegen import c_target, c_text
+from minipaddle.codegen.convolutions import image_strips, vector_pooling, winograd
+from minipaddle.codegen.machine import Facts
+from minipaddle.codegen.products import (
     matmul,
     microkernel,
     online_softmax,
     product,
     product_plan,
     strip_products,
-    strips,
-    vector_pooling,
-    vector_rows,
-    winograd,
 )
-from minipaddle.codegen.machine import Facts
+from minipaddle.codegen.rows import column_nest, vector_row_nest
 from minipaddle.engine.codegen import rows
 from minipaddle.engine.codegen import writer as loops
 from minipaddle.engine.passes import fusion_groups, nest
@@ -53,9 +49,9 @@ LOW = {
     strip_products.MaskedPlan: {"most": 8},
     online_softmax.BlockPlan: {"most": 8},
     rows: {"ALONG": 8, "ROW_BUFFER": 64},
-    columns: {"BLOCK": 8, "DOWN": 4},
-    vector_rows: {"WIDENED": 4},
-    strips: {"ON_STACK": 2048, "PARTS": 2},
+    column_nest: {"BLOCK": 8, "DOWN": 4},
+    vector_row_nest: {"WIDENED": 4},
+    image_strips: {"ON_STACK": 2048, "PARTS": 2},
     winograd: {"WORTH": 1, "TILES": 1},
     c_text: {"BLOCK": 8},
 }  # fmt: skip

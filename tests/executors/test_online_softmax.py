@@ -8,7 +8,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.codegen import online_softmax
+from minipaddle.codegen.products import online_softmax
 from minipaddle.engine.codegen.scalar import C
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged

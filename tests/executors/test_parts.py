@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
-from minipaddle.codegen import microkernel, units
+from minipaddle.codegen import compile_units
+from minipaddle.codegen.products import microkernel
 from minipaddle.engine.executors import compiler
 from minipaddle.executors import objects
 from minipaddle.executors.timing import with_timers
@@ -212,18 +213,21 @@ def test_a_kernel_belongs_to_what_it_calls(given, monkeypatch):
     """A change of a shared function, or of what files begin with, makes other labels."""
     x = paddle.eye(24)
     _, made = compiled(products, x)
-    before = units.split_units(made.source)
-    write = units.with_prologue
-    monkeypatch.setattr(units, "with_prologue", lambda texts: write(texts) + "/* changed */")
-    assert not before.keys() & units.split_units(made.source).keys()
+    before = compile_units.split_units(made.source)
+    write = compile_units.with_prologue
+    changed = lambda texts: write(texts) + "/* changed */"
+    monkeypatch.setattr(compile_units, "with_prologue", changed)
+    assert not before.keys() & compile_units.split_units(made.source).keys()
     monkeypatch.undo()
     source = made.source
     shared = next(h for h in source.helpers if f"void {BLOCK}" in h)
-    other = units.SharedText(shared.replace(BLOCK, "rows9_float"), *shared.needs)
+    other = compile_units.SharedText(shared.replace(BLOCK, "rows9_float"), *shared.needs)
     swap = lambda texts: [other if h is shared else h for h in texts]
     source.helpers = swap(source.helpers)
     source.kernels.needs = {k: tuple(swap(texts)) for k, texts in source.kernels.needs.items()}
-    changed = {u.name for label, u in units.split_units(source).items() if label not in before}
+    changed = {
+        u.name for label, u in compile_units.split_units(source).items() if label not in before
+    }
     callers = {name for name, text in source.kernels.texts.items() if f"{BLOCK}(" in text}
     assert callers
     assert changed == callers | {"rows9_float"}
@@ -241,7 +245,7 @@ def test_the_pointer_to_a_library_is_one_for_all_parts(given):
     """Python sets it in the file of the program; a kernel elsewhere must see it."""
     x = paddle.to_tensor(np.random.default_rng(0).normal(size=(320, 320)).astype("float32"))
     _, made = compiled(lambda x: paddle.tanh(paddle.linalg.inv(x)) @ x, x)
-    pointers = [h for h in made.source.helpers if units.is_variable(h)]
+    pointers = [h for h in made.source.helpers if compile_units.is_variable(h)]
     assert pointers
     assert sum("\nvoid (*" in text for text in given) == 1
     assert any("\nextern void (*" in text for text in given)

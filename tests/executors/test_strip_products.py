@@ -10,7 +10,7 @@ import torch
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.codegen import strip_products
+from minipaddle.codegen.products import strip_products
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
 from minipaddle.engine.executors import compiler as c

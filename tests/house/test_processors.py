@@ -69,7 +69,7 @@ def test_a_process_of_a_level_has_no_more():
     code = """if True:
         import torch
         from numpy._core._multiarray_umath import __cpu_features__ as has
-        from minipaddle.codegen import blas
+        from minipaddle.codegen.products import blas
         from minipaddle.codegen.machine import facts
         print(has["X86_V3"], blas.core() in ("Nehalem", ""), facts().vector,
               torch.backends.cpu.get_cpu_capability())

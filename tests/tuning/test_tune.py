@@ -12,7 +12,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import plugged, viz
-from minipaddle.codegen.microkernel import usual_height
+from minipaddle.codegen.products.microkernel import usual_height
 from minipaddle.engine.codegen.kernel import Kernel
 from minipaddle.engine.executors import compiler, native
 from minipaddle.engine.executors.native import Executable

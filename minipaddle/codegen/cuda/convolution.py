@@ -15,7 +15,7 @@ from math import prod
 from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
-from ..pooling import per_axis, three
+from ..convolutions.pooling import per_axis, three
 from ..target import fill
 from .calls import (
     CUDA_TYPES,

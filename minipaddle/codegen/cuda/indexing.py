@@ -7,7 +7,7 @@ from math import prod
 from ...engine.codegen.kernel import buffers, is_number, read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
-from ..extremes import SIGNS
+from ..rows.argmax import SIGNS
 from ..target import fill
 from .calls import CUDA_TYPES, KernelCalls, Launch, Operand, cuda_emitter, operands
 from .text import each, launch, parameters

@@ -20,7 +20,7 @@ from ...engine.codegen.rows import Rows
 from ...engine.codegen.scalar import Text, wide
 from ...engine.codegen.writer import Writer, for_head, least
 from ...engine.passes.nest import Node
-from ..flat_loops import declare_loops, flat_name
+from ..rows.collapsed_loops import declare_loops, flat_name
 from .calls import CUDA_TYPES, KernelCalls, Launch, Operand, operands
 from .teams import Teams, index_type, splits_of, teams_of
 from .text import each, launch

@@ -10,7 +10,7 @@ from math import prod
 from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
-from ..product import Product, StridedAxis, product_of
+from ..products.product import Product, StridedAxis, product_of
 from ..target import fill
 from .calls import (
     CUDA_TYPES,

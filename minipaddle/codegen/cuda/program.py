@@ -10,8 +10,10 @@ from ...engine.codegen.step import Texts, kernel_name, records_with_kernels
 from ...engine.core.record import Record
 from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
-from .. import concat_split, generator, indexing, pooling  # noqa: F401  (each fills KERNELS)
-from ..index_checks import CheckedIndices, IndexInput, index_inputs
+from ..convolutions import pooling  # noqa: F401  (each fills KERNELS)
+from ..indices import concat_split, indexing  # noqa: F401  (each fills KERNELS)
+from ..indices.index_checks import CheckedIndices, IndexInput, index_inputs
+from ..random import generator  # noqa: F401  (each fills KERNELS)
 from ..target import KERNELS
 from . import convolution, product  # noqa: F401  (each fills CUDA_EMITTERS)
 from .calls import CUDA_EMITTERS, Gemm, KernelCalls, Launch

@@ -13,8 +13,8 @@ from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite, wide
 from ...engine.core import dtype as dt
 from ...engine.core.op import OPS
-from ..flat_loops import declare_loops, flat_name
-from ..pooling import PoolingWindows
+from ..convolutions.pooling import PoolingWindows
+from ..rows.collapsed_loops import declare_loops, flat_name
 from ..target import KernelTarget, LoopLevel, insert
 from .calls import CUDA_TYPES, Clear, KernelCalls, Operand, operands
 from .text import each as kernel_of_each

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import NamedTuple
 
-from ...codegen.product import product_of
+from ...codegen.products.product import product_of
 from ...engine.core.record import Record, Spec
 from ...engine.ir.edit import users_of
 from ...engine.ir.program import ITEM, Program, regions

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from ...codegen.product import product_of
+from ...codegen.products.product import product_of
 from ...core.prelude import value_error
 from ...engine.core.record import Record
 from ...engine.ir.program import Program, regions

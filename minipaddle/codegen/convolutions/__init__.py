@@ -1,0 +1,1 @@
+"""Convolutions as sweeps over strips of images; Winograd's tiles, pooling, resampling."""

@@ -1,0 +1,400 @@
+"""C text of convolutions with the channels last.
+
+A row of the result image is a matrix product. Its rows are the pixels, and k runs over the pixels
+of the window and their channels, which are neighbours within a row of the image. The rows of the
+window are segments of k. Only a strip of the image is copied, with its padding, into a buffer on
+the thread's stack: the strip that some rows of the result read. Without padding nothing is copied.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import NamedTuple
+
+from ...engine.codegen.kernel import Kernel, emits, read_template, stack_array
+from ...engine.codegen.kernel_schedule import pick
+from ...engine.codegen.writer import for_head, least
+from ...engine.core.slots import slot
+from ..c_text import ON_STACK, PARALLEL, SIZES, indent, loop
+from ..kernel_frame import FloatKernel
+from ..products import microkernel
+from ..products.bias_and_bounds import NOTHING, BiasAndBounds
+from ..products.matmul import product_kernel
+from ..products.product import Product, axis
+from . import winograd
+from .image_strips import (
+    Images,
+    ImageStrips,
+    frame_helpers,
+    images_of,
+    is_large,
+    share_loop,
+    strips_of,
+)
+from .window_lines import SweepAxis, sweep_backward, sweep_forward
+
+DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS = (
+    Template(read_template(f"{name}.c", __file__))
+    for name in ("depthwise", "depthwise_weight", "spread", "turned", "windows")
+)
+
+PARTS = 4
+"""Partial sums over the batch, each computed by one thread. Their number is fixed, so a weight's
+gradient does not depend on the number of threads."""
+
+
+# ---- one sweep -------------------------------------------------------------------------------
+
+
+class Sweep(NamedTuple):
+    """Rows of the result from the strips of an image, for a pair of phases of the stride."""
+
+    s: ImageStrips
+    down: SweepAxis
+    across: SweepAxis
+    how: str
+    b: str  # points to the kernels of these phases, which are `packed` into panels or not
+    packed: bool
+    source: str
+    out: str
+    finish: BiasAndBounds | None
+
+    @property
+    def taps(self) -> tuple[int, int]:
+        return len(self.down.taps), len(self.across.taps)
+
+    def text(self) -> tuple[str, tuple[str, ...]]:
+        """(C text, helpers) of the rows of a strip."""
+        im, down, (h, w) = self.s.im, self.down, self.s.im.target
+        row, limit = plus("r", down.stride, down.start), "top + rows"
+        limit += f" && r < {down.count}" if self.s.total != down.count else ""
+        at = f"((n * {h} + {row}) * {w} + {self.across.start}) * {im.outs}"
+        text = f"{self.s.T} *c = {self.out} + {at};\n"
+        if not all((*self.taps, im.channels // im.groups)):
+            body, helpers = self.clear(), ()
+        else:
+            body, helpers = self.meet_channels() if im.depthwise else self.multiply()
+        text = f"{for_head('r', 'top', limit)} {{\n{indent(text + body, 4)}}}\n"
+        return text, helpers
+
+    def clear(self) -> str:
+        """C text of a row whose pixels meet no tap."""
+        o, T = self.s.im.outs, self.s.T
+        clear = f"memset(c + p * {self.across.stride * o}, 0, sizeof({T}) * {o});\n"
+        return loop("p", self.across.count, clear)
+
+    def multiply(self) -> tuple[str, tuple[str, ...]]:
+        """A row of pixels as one product. Its terms are the windows, from a copy of them; or they
+        are pieces of the image's rows: whole ones, or the channels of a group at each tap.
+        """
+        s, im, down, across, T = self.s, self.s.im, self.down, self.across, self.s.T
+        (high, wide), c, o, row = self.taps, im.channels, im.outs, self.s.pitch
+        inner, outer, size = c // im.groups, o // im.groups, high * wide * c
+        step, gap = across.step * c, down.gap * row
+        panel = microkernel.tile().panel(T)
+        b_step, apart = (panel, (f"{panel} * {size}",)) if self.packed else (o, ())
+        b, to, add, helpers = self.b, "c", "0", ()
+        start = (down.first - s.height.first) * row + (across.first - s.width.first) * c
+        text = f"const {T} *a = image + (r - top) * {down.step * row} + {start};\n"
+        if self.how == "im2col":
+            terms, segments, a = size, 1, ("columns", size, 1, 0)
+            helpers = (WINDOWS.substitute(T=T),)
+            text += (
+                f"{stack_array(T, 'columns', across.count * size)}\n"
+                f"windows_{T}(columns, a, {step}, {gap}, {across.count}, {high}, {wide * c});\n"
+            )
+        elif is_plain(im, across):
+            terms, segments, a = wide * c, high, ("a", step, 1, gap)
+        else:
+            terms, segments, add = inner, wide, "t > 0"
+            a = f"a + g * {inner} + t * {gap}", step, 1, across.gap * c
+            b += f" + g * {outer} + t * {wide * inner * o}"
+            to += f" + g * {outer}"
+        body = microkernel.sum_terms(
+            T, across.count, outer, terms, segments, a, (b, b_step, f"{terms} * {b_step}", *apart),
+            (to, across.stride * o), add, finish=self.finish,
+        )  # fmt: skip
+        if add != "0":
+            body = loop("g", im.groups, loop("t", high, body))
+        return text + body, helpers
+
+    def meet_channels(self) -> tuple[str, tuple[str, ...]]:
+        """A row of a depthwise convolution, which reads the image in place: the taps outside of it
+        are left out.
+        """
+        im, T, (high, wide), gap = self.s.im, self.s.T, self.taps, self.down.gap
+        c, (gh, gw), across = im.channels, im.source, self.across
+        begin = min(max(-(across.first // across.step), 0), across.count)
+        end = (gw - 1 - across.last) // across.step + 1
+        end = max(min(end, across.count), begin)
+        finish = self.finish.text(T) if self.finish else NOTHING
+        return (
+            f"const int64_t y = r * {self.down.step} + {self.down.first};\n"
+            f"const int64_t from = y < 0 ? (-y + {gap - 1}) / {gap} : 0;\n"
+            f"int64_t to = y < {gh} ? ({gh + gap - 1} - y) / {gap} : 0;\n"
+            f"to = {least('to', high)};\n"
+            f"depthwise_{T}({across.count}, {begin}, {end}, {gw}, {c}, to > from ? to - from : 0, "
+            f"{wide},\n    {self.source} + (n * {gh} + y + from * {gap}) * {gw * c}, "
+            f"{across.step}, {across.first}, {across.gap}, {gap * gw * c},\n"
+            f"    {self.b} + from * {wide * c}, c, {across.stride * c}, {finish});\n"
+        ), (*microkernel.vectors(T), DEPTHWISE.substitute(T=T))
+
+
+def is_finished(im: Images, downs, acrosses, how: str) -> bool:
+    """Whether one sum is all of a pixel's channel, and has terms: then nothing is added later."""
+    (down, *more), (across, *others) = downs, acrosses
+    taps = down.taps and across.taps and not (more or others)
+    return bool(taps) and (im.depthwise or how == "im2col" or is_plain(im, across))
+
+
+def is_plain(im: Images, across: SweepAxis) -> bool:
+    """Whether a row of a window is one piece of a row of the image."""
+    return im.groups == 1 and (across.gap == 1 or len(across.taps) == 1)
+
+
+def plus(index: str, step: int, start: int) -> str:
+    """C text of start + index * step."""
+    text = index if step == 1 else f"{index} * {step}"
+    return f"{text} + {start}" if start else text
+
+
+# ---- the operators ---------------------------------------------------------------------------
+
+
+def pick_algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -> str:
+    """The algorithm of a convolution, or of its adjoint in the image: "direct", "winograd",
+    "im2col", or for an adjoint also "columns".
+    """
+    first, width = (downs[0], acrosses[0]), SIZES[T]
+    most = max(x.count * len(d.taps) * len(x.taps) for d in downs for x in acrosses) * im.channels
+    plain = all(is_plain(im, across) for across in acrosses)
+    can = {
+        "direct": True,
+        "winograd": winograd.is_possible(im, *first, T),
+        "im2col": plain and most * width <= ON_STACK,
+        "columns": adjoint and columns_fit(im, width),
+    }
+    rule = winograd.choose_algorithm(im, *first, T)
+    rule = "columns" if can["columns"] and columns_pay(im, width) else rule
+    return pick("algorithm", rule, [how for how, possible in can.items() if possible])
+
+
+def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, how: str) -> Kernel:
+    """The kernel that sweeps over an image, once for each pair of phases of the stride."""
+    T = frame.T
+    if how == "winograd":
+        return winograd.write_winograd(frame, im, downs[0], acrosses[0], kernels)
+    packed = kernels == frame.names[1] and frame.is_constant(1) and is_plain(im, acrosses[0])
+    s, helpers = strips_of(im, downs, acrosses, T), []
+    if packed:
+        k, t = im.kernel[0] * im.kernel[1] * im.channels, microkernel.tile()
+        frame.pack_panels(1, t, im.outs, k, 1, im.outs)
+        kernels, helpers = "panels", [*microkernel.panels(T, t)]
+    source, target = frame.names[0], frame.target
+    s = s.read_in_place() if im.depthwise else s
+    finish = frame.finish if is_finished(im, downs, acrosses, how) else None
+    inside, at = s.head() if im.depthwise else s.text(source, frame.room), 0
+    for down in downs:
+        for across in acrosses:
+            b = plus(kernels, 1, at)
+            sweep = Sweep(s, down, across, how, b, packed, source, target, finish)
+            text, needed = sweep.text()
+            inside, helpers = inside + text, [*helpers, *needed]
+            at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
+    if not finish:
+        (h, w), stride = im.target, downs[0].stride
+        end = f"(top + rows) * {stride}"
+        end = f"({least(end, h)})" if h % stride else end
+        inside += frame.finish_rows(f"(n * {h} + top * {stride}) * {w}", f"(n * {h} + {end}) * {w}")
+    loops = share_loop("i", im.n * s.count, inside, im)
+    return frame.kernel(loops, [*s.helpers, *helpers], done=True)
+
+
+def write_convolution(frame: FloatKernel, im: Images) -> Kernel:
+    """The kernel of `conv_last`."""
+    down, across = ([line] for line in im.lines(sweep_forward))
+    how = pick_algorithm(im, down, across, frame.T)
+    return sweep_kernel(frame, im, down, across, frame.names[1], how)
+
+
+def write_input_grad(frame: FloatKernel, im: Images) -> Kernel:
+    """The kernel of `conv_last_input_grad`."""
+    downs, acrosses = im.lines(sweep_backward)
+    how = pick_algorithm(im, downs, acrosses, frame.T, adjoint=True)
+    if how == "columns":
+        return write_columns(frame, im)
+    taps = [
+        t * im.kernel[1] + u
+        for down in downs
+        for across in acrosses
+        for t in down.taps
+        for u in across.taps
+    ]
+    frame.text += transpose_kernels(frame, im, taps)
+    result = sweep_kernel(frame, im, downs, acrosses, "turned", how)
+    return result._replace(helpers=(TURNED.substitute(T=frame.T), *result.helpers))
+
+
+@slot("codegen.columns")
+def columns_pay(im: Images, itemsize: int) -> bool:
+    """Whether it is faster to multiply each pixel of the gradient by the whole kernel, and to add
+    the windows where they overlap. This holds for few channels, which would leave most lanes empty.
+    """
+    lanes, (kh, kw), (sh, sw) = 64 // itemsize, im.kernel, im.stride
+    vectors = lambda n: -(-n // lanes)
+    taps = -(-kh // sh) * -(-kw // sw)
+    direct = im.target[0] * im.target[1] * taps * im.channels * vectors(im.outs)
+    window = im.channels * vectors(kh * kw * im.outs) + 3 * kh * vectors(kw * im.outs)
+    return im.source[0] * im.source[1] * window < direct
+
+
+def columns_fit(im: Images, itemsize: int) -> bool:
+    """Whether the algorithm "columns" applies, and fits the stack of a thread."""
+    return (
+        im.groups == 1 and im.dilation == (1, 1) and sum(columns_sizes(im)) * itemsize <= ON_STACK
+    )
+
+
+def columns_sizes(im: Images) -> tuple[int, int]:
+    """Elements of (an image with everything its windows reach, a row of windows)."""
+    (gh, gw), (kh, kw), (sh, sw) = im.source, im.kernel, im.stride
+    high = max((gh - 1) * sh + kh, im.target[0] + max(im.low[0], 0))
+    wide = max((gw - 1) * sw + kw, im.target[1] + max(im.low[1], 0))
+    return high * wide * im.outs, gw * kh * kw * im.outs
+
+
+def write_columns(frame: FloatKernel, im: Images) -> Kernel:
+    """The kernel of an adjoint in the image: windows are added where they overlap."""
+    T, o, c = frame.T, im.channels, im.outs
+    (gh, gw), (kh, kw), (sh, sw), (h, w) = im.source, im.kernel, im.stride, im.target
+    padded, columns = columns_sizes(im)
+    wide = max((gw - 1) * sw + kw, w + max(im.low[1], 0))
+    window = kh * kw * c
+    frame.text += (
+        f"    {T} *turned = {frame.room.array(T, o * window)};\n"
+        f"    turned_{T}(turned, {frame.names[1]}, {window}, {o}, 1);\n"
+    )
+    calls = microkernel.sum_terms(
+        T, gw, window, o, 1, (f"{frame.names[0]} + (n * {gh} + r) * {gw * o}", o, 1, 0),
+        ("turned", window, 0), ("columns", window),
+    )  # fmt: skip
+    inside = (
+        f"{stack_array(T, 'image', padded)}\n{stack_array(T, 'columns', columns)}\n"
+        f"memset(image, 0, sizeof image);\nfor (int64_t r = 0; r < {gh}; r++) {{\n"
+        f"{indent(calls, 4)}"
+        f"    spread_{T}(image + r * {sh * wide * c}, {wide * c}, {sw * c}, columns, {gw}, {kh}, "
+        f"{kw * c});\n}}\n"
+        f"frame_{T}({frame.target} + n * {h * w * c}, {h}, {w}, image, {padded // (wide * c)}, "
+        f"{wide}, {c}, {im.low[0]}, {im.low[1]});\n"
+    )
+    inside += frame.finish_rows(f"n * {h * w}", f"(n + 1) * {h * w}")
+    helpers = *frame_helpers(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
+    return frame.kernel(share_loop("n", im.n, inside, im), helpers, done=True)
+
+
+def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:
+    """C text that transposes the kernels of these taps: inputs and outputs change places."""
+    T, inner, outs = frame.T, im.outs // im.groups, im.channels
+    size = inner * outs
+    count = max(len(taps), 1)
+    return (
+        f"    {T} *turned = {frame.room.array(T, size * count)};\n"
+        f"    static const int taps[] = {{{', '.join(map(str, taps)) or '0'}}};\n"
+        f"    for (int64_t t = 0; t < {len(taps)}; t++)\n"
+        f"        turned_{T}(turned + t * {size}, {frame.names[1]} + taps[t] * {size}, "
+        f"{inner}, {outs // im.groups}, {im.groups});\n"
+    )
+
+
+def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
+    """The kernel of `conv_last_weight_grad`: sums over pixels, in parts of the batch."""
+    T, size = frame.T, frame.out.size
+    down, across = im.lines(sweep_forward)
+    s = strips_of(im, [down], [across], T)
+    items = im.n * s.count
+    rule = min(PARTS, items) if is_large(im) else 1
+    parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
+    inside = s.text(frame.names[0], frame.room)
+    text, helpers = weight_terms(s, down, across, frame.names[1])
+    more = f"{frame.room.array(T, size * (parts - 1))}" if parts > 1 else ""
+    part = f"p ? {more} + (p - 1) * {size} : {frame.target}" if parts > 1 else frame.target
+    first = f"p * {items} / {parts}"
+    body = (
+        f"{T} *part = {part};\n"
+        f"memset(part, 0, {size} * sizeof({T}));\n"
+        f"for (int64_t i = {first}; i < (p + 1) * {items} / {parts}; i++) {{\n"
+        f"{indent(inside + text, 4)}}}\n"
+    )
+    loops = indent(loop("p", parts, body, pragma=PARALLEL if parts > 1 else ""), 4)
+    if parts > 1:
+        terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
+        loops += f"    const {T} *more = {more};\n"
+        loops += f"    for (int64_t i = 0; i < {size}; i++) {frame.target}[i] += {terms};\n"
+    return frame.kernel(loops, [*(frame_helpers(T) if s.framed else ()), *helpers])
+
+
+def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> tuple:
+    """(C text, helpers) that adds the terms of a strip's pixels to `part`."""
+    im, T, row = s.im, s.T, s.pitch
+    c, o, groups = im.channels, im.outs, im.groups
+    inner, outer, (high, wide) = c // groups, o // groups, im.kernel
+    g = f"{g} + (n * {im.target[0]} + top + r) * {im.target[1] * o}"
+    steps = across.step * c, down.step * row
+    few = max(microkernel.TERMS // across.count, 1)
+    begin = (
+        f"for (int64_t r = 0; r < rows; r += {few}) {{\n"
+        f"    const int64_t few = rows - r < {few} ? rows - r : {few};\n"
+        f"    const {T} *met = image + r * {steps[1]};\n"
+    )
+    if im.depthwise:
+        return begin + (
+            f"    depthwise_weight_{T}(few, {across.count}, {c}, {high}, {wide}, met, {steps[0]}, "
+            f"{steps[1]}, {down.gap * row}, {across.gap * c}, {g}, part);\n}}\n"
+        ), (*microkernel.vectors(T), DEPTHWISE_WEIGHT.substitute(T=T))
+    whole = groups == 1 and across.gap == 1
+    count = wide * c if whole else inner
+    a, b = f"met + t * {down.gap * row}", g
+    target = f"part + t * {wide * inner * o}"
+    if not whole:
+        a += f" + u * {across.gap * c} + g * {inner}"
+        b += f" + g * {outer}"
+        target += f" + u * {inner * o} + g * {outer}"
+    text = microkernel.call_blocks(
+        T, count, outer, across.count, "few",
+        (a, 1, *steps), (b, o, im.target[1] * o), (target, o), "1",
+    )  # fmt: skip
+    text = loop("t", high, text)
+    if not whole:
+        text = loop("g", groups, loop("u", wide, text))
+    return f"{begin}{indent(text, 4)}}}\n", ()
+
+
+FORMS = {
+    "conv_last": (
+        write_convolution, lambda p, c, o: (axis(p, c, 0, o), axis(o, 0, 1, 1), axis(c, 1, o, 0)),
+    ),
+    "conv_last_input_grad": (
+        write_input_grad, lambda p, o, c: (axis(p, o, 0, c), axis(c, 0, o, 1), axis(o, 1, 1, 0)),
+    ),
+    "conv_last_weight_grad": (
+        write_weight_grad, lambda p, c, o: (axis(c, 1, 0, o), axis(o, 0, 1, 1), axis(p, c, o, 0)),
+    ),
+}  # fmt: skip
+"""What writes an operator's kernel; and the axes m, n, k of the product that computes each pixel
+from one pixel, for p pixels, c and o channels of the input and of the output."""
+
+
+@emits(*FORMS)
+def emit_convolution(record, name, rows=None, parameters=()) -> Kernel:
+    """The kernel of a convolution, or of one of its adjoints."""
+    frame, attrs = FloatKernel(record, name, rows, parameters), record.attrs
+    _, other = record.inputs
+    of_weight = "kernel" in attrs
+    target, kernel = (other, attrs["kernel"]) if of_weight else (record, other.shape[:-2])
+    im, (write, axes) = images_of(record, target, kernel), FORMS[record.op.name]
+    if not frame.out.size or frame.empty:
+        return frame.kernel("")
+    if im.pointwise:
+        sizes = target.spec.size // im.outs, im.channels, im.outs
+        return product_kernel(frame, Product((), *axes(*sizes)))
+    return write(frame, im)

@@ -1,0 +1,172 @@
+"""Strips of images: the part of an image that some rows of a convolution's result read.
+
+A strip is a copy with padding, small enough for the stack of a thread. An image that needs no
+padding is read in place.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import NamedTuple
+
+from ...engine.codegen.kernel import read_template, stack_array
+from ...engine.codegen.kernel_schedule import pick
+from ...engine.codegen.scalar import CannotWrite
+from ...engine.codegen.writer import least
+from ..c_text import ON_STACK, PARALLEL, SIZES, Workspace, indent, loop
+from ..products import microkernel
+from ..products.product_plan import SERIAL
+from .window_lines import SweepAxis, Window, find_window
+
+FRAME = Template(read_template("frame.c", __file__))
+
+RESULTS = 1 << 15
+"""About how many bytes of results of a strip of an image that is read in place."""
+
+PARTS = 4
+"""Fewest strips of an image, if there are fewer images than this."""
+
+
+class Images(NamedTuple):
+    """The sizes of a convolution: images [n, h, w, channels], kernels [kh, kw, ·, ·]."""
+
+    n: int
+    source: tuple[int, int]  # the image that is swept over
+    target: tuple[int, int]  # the result (for a weight's gradient: the gradient of the result)
+    kernel: tuple[int, int]
+    channels: int  # of the source
+    outs: int  # of the target
+    groups: int
+    stride: tuple[int, int]
+    low: tuple[int, int]
+    dilation: tuple[int, int]
+
+    @property
+    def depthwise(self) -> bool:
+        return self.groups > 1 and self.channels == self.outs == self.groups
+
+    @property
+    def pointwise(self) -> bool:
+        """Whether each pixel of the result depends on one pixel of the image."""
+        ones = self.kernel == self.stride == (1, 1) and self.low == (0, 0)
+        return ones and self.groups == 1 and self.source == self.target
+
+    def lines(self, sweep) -> list:
+        """What `sweep.forward` or `sweep.backward` says of each axis."""
+        axes = self.target, self.kernel, self.stride, self.low, self.dilation
+        return [sweep(*sizes) for sizes in zip(*axes, strict=True)]
+
+
+def images_of(record, target, kernel) -> Images:
+    """The sizes of a record; an image with one axis gets a second one of size 1."""
+    attrs, x = record.attrs, record.inputs[0].spec
+    if x.ndim not in (3, 4):
+        raise CannotWrite("a convolution in three dimensions")
+    flat = x.ndim == 3
+    two = lambda sizes, one: (one, *sizes) if flat else tuple(sizes)
+    return Images(
+        x.shape[0], two(x.shape[1:-1], 1), two(target.shape[1:-1], 1), two(kernel, 1),
+        x.shape[-1], target.shape[-1], attrs["groups"], two(attrs["stride"], 1),
+        two([low for low, _ in attrs["padding"]], 0), two(attrs["dilation"], 1),
+    )  # fmt: skip
+
+
+# ---- the strip of an image that some rows of the result meet ---------------------------------
+
+
+class ImageStrips(NamedTuple):
+    """The source in strips of `rows` positions; an image has `count` strips."""
+
+    im: Images
+    T: str
+    rows: int
+    total: int  # positions of an image, from top to bottom
+    height: Window
+    width: Window
+    pixels: int  # positions of a row
+    framed: bool  # whether windows reach beyond the image
+    on_stack: bool
+
+    @property
+    def count(self) -> int:
+        return -(-self.total // self.rows)
+
+    @property
+    def pitch(self) -> int:
+        """Elements from one row of the strip to the next."""
+        pixels = self.width.size(self.pixels) if self.framed else self.im.source[1]
+        return pixels * self.im.channels
+
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        return frame_helpers(self.T) if self.framed else microkernel.vectors(self.T)
+
+    def read_in_place(self) -> ImageStrips:
+        """Strips of an image that is read where it is; their results stay in a cache."""
+        im = self.im
+        row = max(im.target[1] * im.outs * SIZES[self.T] * self.height.step, 1)
+        most = self.rows if im.n < PARTS else self.total
+        return self._replace(rows=max(1, min(most, RESULTS // row)), framed=False)
+
+    def head(self) -> str:
+        """C text of strip i: the number `n` of its image, its first position `top`, its `rows`."""
+        text = f"const int64_t n = {'i' if self.count == 1 else f'i / {self.count}'};\n"
+        if self.count == 1:
+            return text + f"const int64_t top = 0, rows = {self.total};\n"
+        whole = self.total % self.rows == 0
+        rows = self.rows if whole else least(f"{self.total} - top", self.rows)
+        text += f"const int64_t top = i % {self.count} * {self.rows};\n"
+        return text + f"const int64_t rows = {rows};\n"
+
+    def text(self, source: str, room: Workspace) -> str:
+        """The same, and `image`, which points to the first pixel."""
+        im, T, down, across = self.im, self.T, self.height, self.width
+        text, c, (h, w) = self.head(), im.channels, im.source
+        first = f"top * {down.step} + {down.first}"
+        if not self.framed:
+            at = f"((n * {h} + {first}) * {w} + {across.first}) * {c}"
+            return text + f"const {T} *image = {source} + {at};\n"
+        wide = across.size(self.pixels)
+        size = down.size(self.rows) * wide * c
+        if self.on_stack:
+            text += f"{stack_array(T, 'image', size)}\n"
+        else:
+            text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
+        high = f"(rows - 1) * {down.step} + {down.reach + 1}"
+        return text + (
+            f"frame_{T}(image, {high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
+            f"{first}, {across.first});\n"
+        )
+
+
+def strips_of(im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str) -> ImageStrips:
+    """Strips that fit the stack; enough of them for several threads."""
+    height, width = find_window(down), find_window(across)
+    total, pixels = max(line.count for line in down), max(line.count for line in across)
+    ends = ((height, total, im.source[0]), (width, pixels, im.source[1]))
+    framed = any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
+    row = width.size(pixels) * im.channels * SIZES[T]
+    rows = total if im.n >= PARTS else -(-total // PARTS)
+    fit = (ON_STACK // max(row, 1) - height.reach - 1) // height.step + 1
+    on_stack = fit >= 1
+    rows = (min(rows, fit) if on_stack else total) if framed else rows
+    rows = pick("strip", rows, [n for n in (1, 2, 4, 8, 16, 32) if n < rows])
+    return ImageStrips(im, T, rows, total, height, width, pixels, framed, on_stack)
+
+
+def frame_helpers(T: str) -> tuple[str, ...]:
+    """Helpers: `frame_T`."""
+    return (*microkernel.vectors(T), FRAME.substitute(T=T))
+
+
+def is_large(im: Images) -> bool:
+    """Whether a second thread pays: each pixel of the smaller image meets each tap."""
+    pixels = min(im.source[0] * im.source[1], im.target[0] * im.target[1])
+    taps = im.kernel[0] * im.kernel[1]
+    return im.n * pixels * taps * im.channels * im.outs // im.groups > SERIAL
+
+
+def share_loop(i: str, count: int, inside: str, im: Images) -> str:
+    """A loop over images or strips, which threads share if there is enough work."""
+    pragma = PARALLEL if count > 1 and is_large(im) else ""
+    return indent(loop(i, count, inside, pragma=pragma), 4)

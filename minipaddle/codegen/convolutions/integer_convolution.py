@@ -1,0 +1,100 @@
+"""Convolutions of int8 in int32: in tiles, by Winograd's, by vectors of channels, plain loops."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...engine.codegen.kernel import Kernel, emits, read_template, stack_array
+from ...engine.codegen.plain_products import window_of, write_loops
+from ...engine.core.polynomial import loop as variable
+from ...engine.core.record import Record
+from ...engine.ops.movement import ravel
+from ..c_text import PARALLEL, indent, loop
+from ..kernel_frame import KernelFrame
+from ..machine import facts
+from ..products.grouped_tiles import INTEGERS, SERIAL, SHORTS, GroupedProduct
+from ..products.known_inputs import is_known_unsigned
+from .image_strips import Images, images_of
+from .integer_winograd import pick_tiles, write_winograd
+
+DEPTHWISE = read_template("integer_depthwise.c", __file__)
+
+MOST_TAPS = 64
+"""Of a depthwise convolution: the addresses of their pixels are on the stack."""
+
+
+@emits("conv_last_integer")
+def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
+    """The kernel of a convolution of int8 images [N, *size, C] with kernels [*kernel, in, out]."""
+    frame, (x, w), out = KernelFrame(record, name, rows, parameters), record.inputs, record.spec
+    if not out.size:
+        return frame.kernel("")
+    *kernel, inner, outs = w.shape
+    if x.spec.ndim > 4 or not (inner and x.spec.size):
+        return plain_convolution(frame)
+    im = images_of(record, record, kernel)
+    if im.depthwise and prod(im.kernel) <= MOST_TAPS:
+        return depthwise(frame, im)
+    if im.groups > 1:
+        return plain_convolution(frame)
+    (oh, ow), (h, c) = im.target, (im.source, im.channels)
+    way = pick_tiles(im) if frame.is_constant(1) else None
+    if way is not None:
+        return write_winograd(frame, way, SHORTS.tile)
+    tiles = GroupedProduct(frame, 1, im.n, (oh * ow, outs, w.spec.size // outs), (1, outs))
+    if not tiles.pays:
+        return plain_convolution(frame)
+    if im.pointwise and c == tiles.row:
+        load = tiles.load_line(f"in0 + (n * {oh * ow} + first) * {c}", c, f"in0 + {x.spec.size}")
+    else:
+        sizes = ", ".join(map(str, [*h, c, *im.kernel, *im.stride, *im.dilation, *im.low]))
+        image = f"in0 + n * {h[0] * h[1] * c}, first, last, {ow}"
+        load = f"integer_windows_{tiles.form.F}(wide, {tiles.row}, {image},\n    {sizes});\n"
+    return tiles.kernel(load, (tiles.form.windows,))
+
+
+def depthwise(frame: KernelFrame, im: Images) -> Kernel:
+    """The kernel of a depthwise convolution: a tap is multiplied for 16 channels at once."""
+    (h, w), (oh, ow), c, taps = im.source, im.target, im.channels, prod(im.kernel)
+    quads = fits_quads(frame.record.inputs[0], c)
+    wide, T, F = -(-c // 16) * 16, *(("int8_t", "quads") if quads else ("int16_t", "kernels"))
+    elements = -(-c // 32) * 128 * (taps // 4 + taps % 4) if quads else wide * (taps + taps % 2)
+    pack = f"integer_depthwise_{F}({{made}}, {{given}}, {taps}, {c});"
+    frame.pack("kernels", 1, elements, pack, T)
+    sizes = *im.kernel, im.stride[1], *im.dilation
+    row = (
+        f"integer_depthwise(out0 + i * {ow * c}, {ow}, in0 + i / {oh} * {h * w * c},\n"
+        f"    {h}, {w}, {c}, {', '.join(map(str, sizes))},\n"
+        f"    i % {oh} * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, kernels, patch,\n"
+        f"    {int(quads)});\n"
+    )
+    inside = f"{stack_array('int8_t', 'patch', c if quads else taps * wide)}\n"
+    inside += frame.finish_rows(f"i * {ow}", f"(i + 1) * {ow}", row, ow)
+    large = im.n * oh * ow * c * taps > SERIAL
+    loops = loop("i", im.n * oh, inside, pragma=PARALLEL * large)
+    return frame.kernel(indent(loops, 4), (INTEGERS, DEPTHWISE), done=True)
+
+
+def fits_quads(image: Record, channels: int) -> bool:
+    """Whether a depthwise convolution sums four taps at once: bytes from 0 to 127 on a processor
+    that multiplies such bytes, 32 channels or more.
+    """
+    return channels >= 32 and facts().vector >= 32 and is_known_unsigned(image)
+
+
+def plain_convolution(frame: KernelFrame) -> Kernel:
+    """The kernel in plain loops, for groups and for any number of axes."""
+    record, attrs = frame.record, frame.record.attrs
+    (x, w), out = (e.spec for e in record.inputs), record.spec
+    *kernel, inner, outs = w.shape
+    outer = outs // attrs["groups"]
+    counts = out.shape[0], attrs["groups"], inner, outer
+    n, g, c, o = (variable(letter, count) for letter, count in zip("ngco", counts))
+    taps, pixels, image = window_of(attrs, kernel, out.shape[1:-1])
+    places = [
+        ravel([n, *pixels, g * outer + o], out.shape),
+        ravel([n, *image, g * inner + c], x.shape),
+        ravel([*taps, c, g * outer + o], w.shape),
+    ]
+    ranges = [(at, 0, m) for at, m in zip(image, x.shape[1:-1], strict=True)]
+    return frame.kernel(write_loops(record, [n, *pixels, *taps, g, c, o], places, ranges))

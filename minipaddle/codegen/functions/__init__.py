@@ -1,0 +1,1 @@
+"""C text of functions that formulas call."""

@@ -1,0 +1,1 @@
+"""Kernels that read or write at indices, copy slices, count values."""

@@ -1,0 +1,1 @@
+"""Matrix products in tiles: axes, plans, microkernels, epilogues, whole numbers, chains."""

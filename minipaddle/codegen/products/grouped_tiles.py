@@ -1,0 +1,209 @@
+"""Tiles of products whose neighbouring terms are multiplied and summed by one instruction.
+
+The left side is brought into the form that a tile reads, block by block of rows; of a convolution a
+row is the window of a pixel. The right side lies in panels, which are packed before the runs where
+it is constant. What multiplies depends on the processor:
+
+    pairs   int16 · int8     AVX2's vpmaddwd, or plain C          16 columns
+    shorts  int16 · int16    the same, for many rows
+    bytes   int8 · int8      AVX2's vpmaddubsw, left not negative 16 columns
+    fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
+    halves  bfloat16         vdpbf16ps, sums in float32           32 columns
+
+Sums of whole numbers are the same everywhere, to the last bit. Those of bfloat16 are of exact
+products, rounded to float32 after each of K additions: their error is at most K · 2^-24 · Σ |a b|.
+The instruction takes numbers below 2^-126 as 0, which a sum can miss K times.
+"""
+
+from __future__ import annotations
+
+from string import Template
+from typing import NamedTuple
+
+from ...engine.codegen.kernel import Kernel, read_template, stack_array
+from ...engine.codegen.writer import least
+from ...engine.core.dtype import bfloat16
+from ...engine.core.record import Record
+from ..c_text import ON_STACK, PARALLEL, indent, loop
+from ..kernel_frame import KernelFrame
+from ..machine import facts
+from .known_inputs import is_known_unsigned
+from .product import Product
+
+MOST = 48
+"""The most rows of a block."""
+
+INTEGERS = read_template("integers.c", __file__)
+TILE, PANELS, WINDOWS = (
+    Template(read_template(f"integer_{name}.c", __file__)) for name in ("tile", "panels", "windows")
+)
+
+MANY = 128
+"""Rows from which on widening panels takes longer than reading larger ones."""
+
+SERIAL = 1 << 19
+"""Multiplications from which on a second thread pays."""
+
+
+class TileFormat(NamedTuple):
+    """The form of both sides, and what multiplies them: the holes of the templates."""
+
+    F: str  # the end of names
+    A: str  # a term of the left side
+    B: str  # one of the panels
+    dot: str = "pairs"
+    needs: str = "__AVX2__"
+    rows: int = 6
+    panel: int = 16  # columns: two vectors of sums
+    terms: int = 2  # that are summed at once
+    header: int = 0  # numbers at the beginning of a panel
+    C: str = "int32_t"
+    U: str = "uint32_t"
+    sums: str = "counts_8"
+    words: str = "words_8"
+    loose: str = "loose_words"
+    load: str = "as_it_lies"
+    G: str = "int8_t"  # a number of the right side as it is given
+    number: str = "(int)"  # what makes a number in C of it
+    take: str = ""  # what makes one of the panels' of it
+    value: str = ""  # of a term, in plain C
+    none: str = "0"  # a term that is not there
+    one: str = "%s"  # a number as a term
+    wide: str = ""  # 16 numbers, likewise
+    zero: int = 0  # the bytes of 0
+    guarded: int = 0  # whether numbers of the left side must not be negative, as a run finds
+
+    def row(self, terms: int) -> int:
+        """The terms of a row, filled up."""
+        return -(-terms // self.terms) * self.terms
+
+    def packed(self, columns: int, terms: int) -> int:
+        """The numbers of all panels."""
+        return -(-columns // self.panel) * (self.panel * self.row(terms) + self.header)
+
+    @property
+    def tile(self) -> tuple[str, str]:
+        """Helpers: `integer_panel_F`."""
+        call = "    case %d: integer_tile_%s(%d, groups, a, a_row, b, c, c_row, n); break;"
+        rest = "\n".join(call % (n, self.F, n) for n in range(1, self.rows))
+        return INTEGERS, TILE.substitute(self._asdict(), rest=rest)
+
+    @property
+    def panels(self) -> tuple[str, ...]:
+        """Helpers: `integer_rows` and `integer_panels`."""
+        return *self.tile, PANELS.substitute(self._asdict())
+
+    @property
+    def windows(self) -> str:
+        """The helper `integer_windows`."""
+        return WINDOWS.substitute(self._asdict(), one=self.one % "from[k]")
+
+
+PAIRS = TileFormat(
+    "int8_t", "int16_t", "int8_t", load="wide_int8_t",
+    wide="*(loose_shorts *)(to + k) = wide_int8_t(from + k)",
+)  # fmt: skip
+BYTES = TileFormat(  # a sum of two products, 2 · 127 · 128 at most, fits int16
+    "bytes", "int8_t", "int8_t", "bytes", terms=4, load="bytes_32", guarded=1,
+    wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k)",
+)  # fmt: skip
+SHORTS = PAIRS._replace(F="int16_t", B="int16_t", load="wide_int16_t")
+WIDE = {"rows": 8, "panel": 32, "words": "words_16", "loose": "loose_words_16"}
+FOURS = TileFormat(
+    "fours", "uint8_t", "int8_t", "fours", "__AVX512VNNI__", terms=4, header=4 * 32,
+    sums="words_16", one="(uint8_t)(%s ^ 128)", zero=128,
+    wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k) ^ (int8_t)-128", **WIDE,
+)  # fmt: skip
+HALVES = TileFormat(  # given as float32
+    "halves", "bfloat16", "bfloat16", "halves", "__AVX512BF16__", C="float", U="float",
+    sums="floats_16", value="widen", none="(bfloat16){0}",
+    G="float", take="upper_half", one="upper_half(%s)", **WIDE,
+)  # fmt: skip
+
+
+STORED = HALVES._replace(F="stored_halves", G="bfloat16", number="widen", take="", one="%s")
+
+
+def choose_format(left: Record, rows: int) -> TileFormat:
+    """The form for int8 on the processor that kernels are written for. Panels of int16 are twice as
+    large, and no tile of rows widens them again.
+    """
+    if facts().vnni:
+        return FOURS
+    return BYTES if is_known_unsigned(left) else SHORTS if rows >= MANY else PAIRS
+
+
+class GroupedProduct:
+    """A product of M rows, K terms and N columns for each of `count` images. `steps` lead through
+    the right side, from column to column and from term to term.
+    """
+
+    def __init__(self, frame: KernelFrame, right: int, count: int, sizes, steps, form=None):
+        record = frame.record
+        self.form = form or choose_format(record.inputs[1 - right], count * sizes[0])
+        self.frame, self.right, self.count, self.steps = frame, right, count, steps
+        self.m, self.n, self.k = sizes
+        self.row = self.form.row(self.k)
+        fitting = ON_STACK // (2 * max(self.row, 1)) // self.form.rows * self.form.rows
+        self.block = min(MOST, fitting)
+
+    @property
+    def pays(self) -> bool:
+        """Whether a block fits the stack, and there are rows enough to pack the panels for."""
+        constant = self.frame.is_constant(self.right)
+        return self.block > 0 and (constant or self.count * self.m >= self.form.rows)
+
+    def kernel(self, load: str, helpers=()) -> Kernel:
+        """The kernel. `load` is C text that brings rows [first, last) of image n into `wide`."""
+        form, frame, blocks = self.form, self.frame, -(-self.m // self.block)
+        steps = ", ".join(map(str, self.steps))
+        pack = f"integer_panels_{form.F}({self.n}, {self.k}, {{given}}, {steps}, {{made}});"
+        frame.pack("panels", self.right, form.packed(self.n, self.k), pack, form.B)
+        target, narrow = "out0", ""
+        if form.G == "bfloat16":
+            target = frame.array("sums", self.count * self.m * self.n, "float")
+            first, last = (f"(n * {self.m} + {m}) * {self.n}" for m in ("first", "last"))
+            narrow = f"for (int64_t j = {first}; j < {last}; j++) out0[j] = narrow(sums[j]);\n"
+        rows = (
+            f"integer_rows_{form.F}(\n"
+            f"    last - first, {self.n}, {self.row // form.terms}, wide, panels,\n"
+            f"    {target} + (n * {self.m} + first) * {self.n}, {self.n});\n{narrow}"
+        )
+        first, last = (f"n * {self.m} + {m}" for m in ("first", "last"))
+        inside = (
+            f"const int64_t n = i / {blocks}, first = i % {blocks} * {self.block};\n"
+            f"const int64_t last = {least(f'first + {self.block}', self.m)};\n"
+            f"{stack_array(form.A, 'wide', self.block * self.row + 15)}\n"
+            f"{load}{frame.finish_rows(first, last, rows, self.block)}"
+        )
+        large = self.count * self.m * self.n * self.k > SERIAL
+        loops = loop("i", self.count * blocks, inside, pragma=PARALLEL * large)
+        return frame.kernel(indent(loops, 4), (*form.panels, *helpers), done=True)
+
+    def load_line(self, start: str, length: int, end: str) -> str:
+        """C text that brings rows of `length` numbers, neighbours in memory, into their form."""
+        count = f"(last - first) * {length}"
+        return f"integer_widen_{self.form.F}(wide, {start}, {count}, {end});\n"
+
+    def load_rows(self, p: Product) -> str:
+        """C text that brings rows of the left side of a product into their form."""
+        one = self.form.one % f"in{int(p.exchanged)}[m * {p.m.x} + k * {p.k.x}]"
+        return (
+            f"for (int64_t m = first; m < last; m++) {{\n"
+            f"    {self.form.A} *to = wide + (m - first) * {self.row};\n"
+            f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {one};\n"
+            + "".join(f"    to[{k}] = {self.form.none};\n" for k in range(p.k.size, self.row))
+            + "}\n"
+        )
+
+
+def product_of_halves(frame: KernelFrame, p: Product) -> Kernel | None:
+    """The kernel of a product of bfloat16, which may come as float32, if blocks of its rows are
+    whole rows of the result; None if they are too few, or if the processor lacks the instruction.
+    """
+    if not (facts().bf16 and p.count == 1 and p.k.size):
+        return None
+    form = STORED if frame.record.dtype == bfloat16.numpy else HALVES
+    sizes = p.m.size, p.n.size, p.k.size
+    tiles = GroupedProduct(frame, 1 - p.exchanged, 1, sizes, (p.n.y, p.k.y), form)
+    return tiles.kernel(tiles.load_rows(p)) if tiles.pays else None

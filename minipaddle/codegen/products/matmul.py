@@ -1,0 +1,377 @@
+"""C text of `product`: loops over the batch and over blocks of rows around a microkernel."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ...engine.codegen.kernel import Kernel, emits, stack_array
+from ...engine.codegen.kernel_schedule import following
+from ...engine.codegen.plain_products import write_loops
+from ...engine.codegen.writer import for_head, least
+from ...engine.core import dtype as dt
+from ...engine.core.polynomial import loop as variable
+from ..c_text import PARALLEL, SIZES, indent, loop
+from ..kernel_frame import FloatKernel, KernelFrame
+from ..rows.collapsed_loops import digits
+from . import microkernel
+from .blas import BLAS
+from .grouped_tiles import product_of_halves
+from .known_inputs import multiplies_halves
+from .product import Product, pick_algorithm, product_of
+from .product_plan import Alone, ProductPlan
+
+ON_STACK = 1 << 16
+"""Most bytes of panels on the stack of a thread."""
+
+TOGETHER = 4
+"""Rows that a batch reads in turn: as many streams as a processor follows at a time."""
+
+
+@emits("product")
+def emit_product(record, name, rows=None, parameters=(), add=False) -> Kernel:
+    """The kernel of a `product`; with `add` it adds to the result that is there."""
+    how = record, name, rows, parameters, add
+    (x, y), out, frame = record.inputs, record.spec, KernelFrame(*how)
+    if not out.size:
+        return frame.kernel("")
+    if out.dtype not in dt.FLOATS:
+        return plain_product(frame)
+    p = product_of(x.spec, y.spec, out, **record.attrs, keep_columns=rows is not None)
+    if multiplies_halves(record) and fits_rows(p, out) and not add:
+        kernel = product_of_halves(frame, p)
+        if kernel is not None:
+            return kernel
+    frame = FloatKernel(*how)
+    if add and frame.half:
+        frame.text += frame.converted("result", "widen", "out0", out)
+    return product_kernel(frame, p)
+
+
+def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
+    """The kernel of a record that is one matrix product."""
+    out, before, after = frame.target, "", ""
+    if p.n.size > 1 and p.n.out != 1:
+        inner = contiguous(p)
+        out = frame.array("rows", p.count * p.m.size * p.n.size)
+        before = copy_result(p, inner, out, frame.target) if frame.adds else ""
+        after, p = copy_result(p, inner, frame.target, out), inner
+    how = pick_algorithm(p, frame.dtype)
+    inline = fits_rows(p, frame.out) and not after and how != "blas"
+    names = *(frame.names[::-1] if p.exchanged else frame.names), out
+    rows, last = frame.inline if inline else None, frame.out.shape[-1]
+    plan = Alone(p, frame.T, how, names, frame.adds, rows, last, frame.room)
+    plan = pack_constant(frame, plan)
+    if rows and frame.finish and (plan.how == "rows" or plan.packed):
+        plan = plan._replace(rows=None, finish=frame.finish)
+    loops, helpers = write_product(plan)
+    frame.text = f"    /* {describe(frame.record)}: {plan.how} */\n{frame.text}"
+    return frame.kernel(before + loops + after, helpers, done=inline)
+
+
+def pack_constant(frame: FloatKernel, plan: ProductPlan) -> ProductPlan:
+    """The plan of a product whose y, if it is constant, is packed into panels before the run."""
+    p, (x, _, out) = plan.p, plan.names
+    right, tall = int(not p.exchanged), p.count == 1 and p.m.size >= microkernel.ROWS
+    if not (plan.how in ("rows", "panels") and tall and p.n.size > 1 and frame.is_constant(right)):
+        return plan
+    plan = plan._replace(how="panels", names=(x, "panels", out), packed=True)
+    frame.pack_panels(right, plan.tile, p.n.size, p.k.size, p.n.y, p.k.y)
+    return plan
+
+
+def describe(record) -> str:
+    """The shapes, for a comment."""
+    x, y = (e.spec for e in record.inputs)
+    return f"{record.spec} from {x} and {y}"
+
+
+def fits_rows(p: Product, out) -> bool:
+    """Whether blocks of the product's rows are whole rows of the result, in order."""
+    last = out.shape[-1] if out.ndim else 1
+    return p.n.size == last and p.n.out <= 1 and (p.m.size == 1 or p.m.out == last)
+
+
+# ---- the loops --------------------------------------------------------------------------------
+
+
+def offset(axes, step: str) -> str:
+    """C text: the offset of matrix number i of a batch."""
+    pairs = zip(digits("i", [a.size for a in axes]), axes, strict=True)
+    return "".join(f" + {i} * {getattr(a, step)}" for i, a in pairs if getattr(a, step))
+
+
+def write_product(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
+    """The text of a whole product and its helpers."""
+    p = plan.p
+    x, y, out = plan.names
+    if plan.how == "blas":
+        without = plan._replace(how="rows" if p.n.y == 1 else "panels")
+        with following(None):
+            text, helpers = write_product(without)
+        calls = indent(call_blas(plan), 8)
+        return f"    if (blas_sgemm) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
+    if p.count == 1:
+        text, helpers = write_matrix(plan, x, y, out)
+        return indent(text, 4), helpers
+    if axis := find_shared_rows(plan):
+        return read_shared_rows(plan, axis)
+    before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
+    text, helpers = write_matrix(plan, "a", "b", "c")
+    inside = declare_matrices(plan) + inside
+    pragma = PARALLEL if plan.threads == "batch" else ""
+    return before + indent(loop("i", p.count, inside + text, pragma=pragma), 4), helpers
+
+
+def declare_matrices(plan: ProductPlan) -> str:
+    """C text: where matrix number i of each operand and of the result lies."""
+    batch, T = plan.p.batch, plan.T
+    kinds = f"const {T} *a", f"const {T} *b", f"{T} *c"
+    places = zip(kinds, plan.names, ("x", "y", "out"), strict=True)
+    return "".join(f"{kind} = {name}{offset(batch, step)};\n" for kind, name, step in places)
+
+
+def find_shared_rows(plan: ProductPlan) -> str:
+    """The axis of y, "n" or "k", whose steps are rows in memory of which each matrix of the batch
+    has a part; "" if there is none, or if y stays in the second-level cache. Keys and values of a
+    cache lie so: a place is a row, of which each text and each head has a part.
+    """
+    name = {"dots": "n", "stream": "k"}.get(plan.how, "")
+    row = getattr(plan.p, name, None)
+    within = row and plan.far and row.size % TOGETHER == 0 < row.size
+    return name * bool(within and all(0 < a.y < row.y for a in plan.p.batch))
+
+
+def read_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a product whose matrices read some rows of y in turn, so that these come from
+    memory as they lie. Threads share the matrices.
+    """
+    p, row = plan.p, getattr(plan.p, name)
+    few = p._replace(**{name: row._replace(size=TOGETHER)})
+    part = plan._replace(p=few, rows=None)
+    pointers = (plus(x, "at", step) for x, step in zip("abc", row[1:]))
+    add = f"{int(plan.add)} || at > 0" if name == "k" else ""
+    fetch = f"__builtin_prefetch(b + (at + {TOGETHER} + row) * {row.y} + line, 0, 2);\n"
+    fetch = loop(
+        "line", part.p.k.size if name == "n" else p.n.size, fetch, step=64 // SIZES[plan.T]
+    )
+    text = declare_matrices(plan) + loop("row", TOGETHER, fetch)
+    text += block(part, *pointers, "0", p.m.size, add=add)
+    within = for_head("i", "first", "last")
+    text = loop("at", row.size, f"{within} {{\n{indent(text, 4)}}}\n", step=TOGETHER)
+    if plan.rows:
+        after = declare_matrices(plan) + write_epilogue(plan, "c", "0", str(p.m.size))
+        text += f"{within} {{\n{indent(after, 4)}}}\n"
+    end, pragma = ("threads", PARALLEL) if plan.threads == "batch" else ("1", "")
+    first, last = (f"{k} * {p.count} / {end}" for k in ("part", "(part + 1)"))
+    text = f"const int64_t first = {first}, last = {last};\n{text}"
+    _, helpers = write_matrix(part, "a", "b", "c")
+    return indent(loop("part", end, text, pragma=pragma), 4), helpers
+
+
+def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -> tuple[str, str]:
+    """Two texts that pack y into panels: one before the loop over the batch, and one inside it,
+    where `b` is the matrix. `own`: each iteration needs its own memory.
+    """
+    p, T, room = plan.p, plan.T, plan.room
+    if plan.how != "panels":
+        return "", ""
+    turn = microkernel.call_panels(T, plan.tile, p.n.size, p.k.size, "%s", p.n.y, p.k.y, panels)
+    size = microkernel.panels_size(p.n.size, p.k.size, plan.tile)
+    shared = not any(a.y for a in p.batch)
+    if shared or not own:
+        before = f"    {T} *{panels} = {room.array(T, size)};\n"
+        return (before + "    " + turn % y, "") if shared else (before, turn % b)
+    if size * SIZES[T] <= ON_STACK:
+        text = f"{stack_array(T, panels, size)}\n"
+    else:
+        text = f"{T} *{panels} = {room.array(T, size * p.count)} + i * {size};\n"
+    return "", text + turn % b
+
+
+def write_matrix(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
+    """The text of one product of matrices, and its helpers besides block functions."""
+    p, T = plan.p, plan.T
+    if plan.how in ("dots", "stream"):
+        helpers = microkernel.dots(T) if plan.how == "dots" else microkernel.few(T, p.m.size)
+        return write_blocks(plan, a, b, c), helpers
+    helpers = microkernel.panels(T, plan.tile) if plan.how == "panels" else ()
+    slices = plan.how == "panels" and p.count == 1 and not plan.packed
+    write = write_slices if slices else write_blocks
+    return write(plan, a, b, c), helpers
+
+
+def write_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
+    """For some terms at a time, y is packed into panels; then blocks of rows, which threads share.
+    The epilogue follows the last terms.
+    """
+    p, T, t, most = plan.p, plan.T, plan.tile, plan.deep
+    panel, whole, span = t.panel(T), p.k.size <= most, plan.span
+    at, terms = ("0", str(p.k.size)) if whole else ("k", "terms")
+    add, start = str(int(plan.add)) + " || k > 0" * (not whole), plus(b, at, p.k.y)
+    n, first = (str(p.n.size), c) if span == p.n.size else ("wide", plus(c, "at", p.n.out))
+    start = start if n != "wide" else plus(start, "at", p.n.y)
+    pack = partial(microkernel.call_panels, T, t)
+    if plan.threads:
+        many, here = least(f"{n} - n", panel), f"{start} + n * {p.n.y}"
+        turn = pack(many, terms, here, p.n.y, p.k.y, f"panels + n * {terms}")
+        text = loop("n", n, turn, pragma=PARALLEL, step=panel)
+    else:
+        text = pack(n, terms, start, p.n.y, p.k.y, "panels")
+
+    def inside(row: str, rows: int) -> str:
+        x = plus(plus(a, at, p.k.x), row, p.m.x), p.m.x, p.k.x, 0
+        y = "panels", panel, 0, f"{panel} * {terms}"
+        to = plus(first, row, p.m.out), p.m.out
+        return microkernel.call_blocks(T, rows, n, terms, 1, x, y, to, add, t)
+
+    if not whole and plan.rows:
+        after, last = plan.rows, f"if (k + {most} >= {p.k.size})"
+        plan = plan._replace(rows=lambda *span: f"{last} {{\n{indent(after(*span), 4)}}}\n")
+    text += loop_over_rows(plan, inside, c)
+    if not whole:
+        terms = f"const int64_t terms = {least(f'{p.k.size} - k', most)};\n"
+        text = loop("k", p.k.size, terms + text, step=most)
+    if n == "wide":
+        wide = f"const int64_t wide = {least(f'{p.n.size} - at', span)};\n"
+        text = loop("at", p.n.size, wide + text, step=span)
+    size = microkernel.panels_size(span, min(most, p.k.size), t)
+    return f"{T} *panels = {plan.room.array(T, size)};\n{text}"
+
+
+def write_epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
+    """C text of the epilogue of rows [first, last) of one matrix product."""
+    if plan.rows is None:
+        return ""
+    if plan.p.count == 1:
+        return plan.rows(first, last)
+    row = f"const int64_t row = ({c} - {plan.names[2]}) / {plan.last};\n"
+    return row + plan.rows(f"row + {first}", f"row + {last}")
+
+
+def loop_over_rows(plan: ProductPlan, inside, c: str) -> str:
+    """A loop over blocks of rows; `inside(first, rows)` is the text of one."""
+    rows, block = plan.p.m.size, plan.block
+    if rows <= block:
+        return inside("0", rows) + write_epilogue(plan, c, "0", str(rows))
+    if rows % block == 0:
+        text = inside("m", block) + write_epilogue(plan, c, "m", f"m + {block}")
+    else:
+        text = (
+            f"const int64_t end = {least(f'm + {block}', rows)};\n"
+            f"if (end < {rows}) {{\n{indent(inside('m', block), 4)}}} else {{\n"
+            f"{indent(inside('m', rows % block), 4)}}}\n" + write_epilogue(plan, c, "m", "end")
+        )
+    pragma = plan.parallel if plan.threads == "rows" else ""
+    return loop("m", rows, text, pragma=pragma, step=block)
+
+
+def plus(pointer: str, index: str, step: int) -> str:
+    """C text of a pointer moved by `index` steps."""
+    return pointer if index == "0" else f"{pointer} + {index} * {step}"
+
+
+def write_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
+    """Blocks of rows; or chunks of columns, which threads share, and the epilogue after them."""
+    p, chunk = plan.p, plan.chunk
+    if not chunk:
+        return loop_over_rows(plan, lambda first, rows: block(plan, a, b, c, first, rows), c)
+    text = f"const int64_t wide = {least(f'{p.n.size} - n', 'chunk')};\n"
+    column = p.k.size if plan.packed else p.n.y
+    inside = plan
+    if plan.finish:
+        inside = plan._replace(finish=plan.finish.of("n"))
+    text += block(inside, a, plus(b, "n", column), plus(c, "n", p.n.out), "0", p.m.size, "wide")
+    pragma = PARALLEL if plan.threads == "columns" else ""
+    text = loop("n", p.n.size, text, pragma=pragma, step="chunk")
+    return f"const int64_t chunk = {chunk};\n" + text + write_epilogue(plan, c, "0", str(p.m.size))
+
+
+def block(
+    plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "", add: str = ""
+) -> str:
+    """The call, or the calls, that compute `rows` rows from `first` on."""
+    if plan.how not in ("dots", "stream"):
+        return call_tiles(plan, a, b, c, first, rows, columns)
+    p, many = plan.p, f"{rows}, " if plan.how == "dots" else ""
+    x, to = plus(a, first, p.m.x), plus(c, first, p.m.out)
+    name, step, last = f"few{rows}", p.k.y, ""
+    x_step = f"{p.m.x}, {p.k.x}"
+    if plan.how == "dots":
+        name, step, last, x_step = "dots", p.n.y, f", {p.n.out}", f"{p.m.x}"
+    return (
+        f"{name}_{plan.T}({many}{columns or p.n.size}, {p.k.size}, {x}, {x_step}, {b}, {step},\n"
+        f"           {to}, {p.m.out}{last}, {add or int(plan.add)}, {int(plan.far)});\n"
+    )
+
+
+def call_tiles(
+    plan: ProductPlan, a, b, c, first: str, rows: int, columns: str = "", terms: str = ""
+) -> str:
+    """Calls that compute `rows` rows from `first` on, for `columns` and `terms`, or all of them."""
+    p, T, t, most, k = plan.p, plan.T, plan.tile, plan.deep, plan.p.k.size
+    if plan.how == "panels":
+        b = b if b.startswith("panels") else "panels"
+        step, panel = t.panel(T), f"{t.panel(T)} * {k}"
+    else:
+        step, panel = str(p.k.y), t.panel(T)
+    terms, fetches = terms or str(k), plan.sliced and k > most
+    ahead = f"(k + {most} < {terms} ? {most} * {step} : 0)" if fetches else "0"
+    return microkernel.sum_terms(
+        T, rows, columns or p.n.size, k, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
+        (b, step, 0, panel, ahead), (plus(c, first, p.m.out), p.m.out), str(int(plan.add)), most,
+        plan.finish, t, terms,
+    )  # fmt: skip
+
+
+def call_blas(plan: ProductPlan) -> str:
+    """The calls of OpenBLAS."""
+    p, (x, y, out) = plan.p, plan.names
+    row_major, straight, turned = 101, 111, 112
+    x_how = f"{straight if p.k.x == 1 else turned}, ", p.m.x if p.k.x == 1 else p.k.x
+    y_how = f"{straight if p.n.y == 1 else turned}, ", p.k.y if p.n.y == 1 else p.n.y
+    return (
+        f"for (int64_t i = 0; i < {p.count}; i++)\n"
+        f"    blas_sgemm({row_major}, {x_how[0]}{y_how[0]}{p.m.size}, {p.n.size}, {p.k.size}, 1,\n"
+        f"               {x}{offset(p.batch, 'x')}, {x_how[1]}, {y}{offset(p.batch, 'y')}, "
+        f"{y_how[1]}, "
+        f"{int(plan.add)}, {out}{offset(p.batch, 'out')}, {p.m.out});\n"
+    )
+
+
+# ---- other ways to store ----------------------------------------------------------------------
+
+
+def contiguous(p: Product) -> Product:
+    """The same product with a result that is contiguous, as [batch, rows, columns]."""
+    inner, batch = p.m.size * p.n.size, []
+    for a in reversed(p.batch):
+        batch.insert(0, a._replace(out=inner))
+        inner *= a.size
+    return p._replace(batch=tuple(batch), m=p.m._replace(out=p.n.size), n=p.n._replace(out=1))
+
+
+def copy_result(p: Product, inner: Product, to: str, source: str) -> str:
+    """C text that copies the result: one of the two arrays has the strides of `inner`."""
+    inside = f"[m * {inner.m.out} + n{offset(inner.batch, 'out')}]"
+    outside = f"[m * {p.m.out} + n * {p.n.out}{offset(p.batch, 'out')}]"
+    to, source = (name + (inside if name == "rows" else outside) for name in (to, source))
+    return (
+        f"    for (int64_t i = 0; i < {p.count}; i++)\n"
+        f"        for (int64_t m = 0; m < {p.m.size}; m++)\n"
+        f"            for (int64_t n = 0; n < {p.n.size}; n++) {to} = {source};\n"
+    )
+
+
+def plain_product(frame: KernelFrame) -> Kernel:
+    """The kernel in plain loops, for integers and booleans. The innermost one runs through the
+    result's columns, so the compiler makes vectors of it. Sums wrap around, as in NumPy.
+    """
+    record = frame.record
+    p = product_of(*(e.spec for e in record.inputs), record.spec, **record.attrs, keep_order=True)
+    letters = [*(f"b{k}" for k in range(len(p.batch))), "m", "k", "n"]
+    axes = [(variable(c, a.size), a) for c, a in zip(letters, (*p.batch, p.m, p.k, p.n))]
+    places = [sum(i * getattr(a, step) for i, a in axes) for step in ("out", "x", "y")]
+    if p.exchanged:
+        places[1:] = places[:0:-1]
+    term = "{} |= {} & {}" if record.dtype.kind == "b" else "{} += {} * {}"
+    return frame.kernel(write_loops(record, [i for i, _ in axes], places, (), term, frame.adds))

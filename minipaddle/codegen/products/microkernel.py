@@ -1,0 +1,241 @@
+"""The microkernel of matrix products and convolutions: C text for some rows of a product.
+
+    C[m, n] (+)= Σ A[m, k] B[k, n]        for a block of rows m, all n, all k
+
+A tile of C, a few rows by a few vectors, stays in registers while k runs. For each k the vectors of
+B are loaded once, and each element of A is loaded once and multiplied with all lanes. A may have
+any strides. Neighbouring columns of B and of C are neighbours in memory. k may run over `segments`,
+so the window of a convolution, whose rows lie apart in the image, needs no copy (im2col).
+
+The vectors are GCC's vector types, as wide as a register; only partial loads and stores need
+assembly. 8 rows by 2 vectors of 16 floats reach 98 % of the peak of a Zen 4. The order of loops and
+branches decides what GCC keeps in registers: measure after each change.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from string import Template
+from typing import NamedTuple
+
+from ...engine.codegen.kernel import read_template
+from ...engine.codegen.kernel_schedule import pick
+from ...engine.codegen.writer import least
+from ..c_text import SIZES, loop
+from ..compile_units import share
+from ..machine import facts
+from .bias_and_bounds import NOTHING, BiasAndBounds
+
+ROWS = 8
+"""Most rows of a block function; also the rows of a tile if there are 32 registers."""
+
+ACROSS = 2
+"""The vectors of a tile where nothing else is said, in `processor.c` too."""
+
+WIDEST = 32
+"""Most elements of a panel (the columns of a tile) on any processor. The width of a panel is a
+multiple of 4, and divides 3 · WIDEST."""
+
+TERMS = 112
+"""About how many terms are summed one after another before the sum is added to the result: the
+rounding error of a sum grows with its length."""
+
+CHUNK = 1024
+"""Columns of a few rows that stay in the first-level cache."""
+
+LANES = 16
+"""Most elements of a vector."""
+
+
+class Tile(NamedTuple):
+    """The part of C that stays in registers, and how far the loop over k is unrolled."""
+
+    tall: int  # rows of a block
+    across: int = 0  # vectors; 0: the default of the processor
+    unroll: int = 1
+
+    @property
+    def widest(self) -> int:
+        """Most elements of a panel; the width of a panel divides 3 · widest."""
+        return self.across * LANES or WIDEST
+
+    def panel(self, T: str) -> str:
+        """C text: the number of columns of a tile."""
+        return f"({self.across} * LANES_{T})" if self.across else f"PANEL_{T}"
+
+    def suffix(self, T: str) -> str:
+        """The end of function names: each tile has its own functions."""
+        return T if self == Tile(usual_height()) else "_".join([T, *map(str, self)])
+
+
+def usual_height() -> int:
+    """The rows of a block where nothing else is said. With AVX2 there are registers for six by two
+    vectors, twelve sums: an addition takes four cycles, and two begin in each.
+    """
+    machine = facts()
+    return 6 if (machine.vector, machine.registers) == (32, 16) else ROWS
+
+
+def tile(tall: int = 0, across: int = 0) -> Tile:
+    """The tile of the kernel that is being written, by default of this size."""
+    return Tile(
+        pick("tall", tall or usual_height(), (8, 6, 4)),
+        pick("across", across, (1, 2, 3, 4)),
+        pick("unroll", 1, (1, 2, 4)),
+    )
+
+
+def fit_tile(rows: int, columns: int, T: str) -> Tile:
+    """The tile for a product of `rows` × `columns`. Its results, a vector of B for each of
+    its columns, and two more vectors fit the registers: a result in memory would take four times as
+    long. Of such tiles, the one whose steps of k cost least: multiply-adds or loads, whichever are
+    more, and two more for the loop. Masked vectors, if there are two or more at the end of a row,
+    are charged as a whole tile.
+    """
+    machine, tall = facts(), min(rows, usual_height())
+    lanes, high = machine.vector // SIZES[T], min(tall, machine.registers // 4)
+    widest = max(min((machine.registers - 2) // (high + 1), 4), 2)
+
+    def cost(across: int) -> int:
+        whole, rest = divmod(columns, across * lanes)
+        last = (across if rest > lanes else 1) if rest else 0
+        step = lambda vectors: max(vectors * high, vectors + high) + 2
+        return whole * step(across) + (step(last) if last else 0)
+
+    best = min(range(widest, 1, -1), key=cost)
+    return tile(tall, 0 if best == ACROSS else best)
+
+
+PROCESSOR = read_template("processor.c", __file__)
+
+VECTORS = Template(read_template("vectors.c", __file__))
+
+TILE = Template(read_template("tile.c", __file__))
+
+BLOCK = Template(read_template("rows.c", __file__))
+
+TURN = Template(read_template("panels.c", __file__))
+
+DOTS = Template(read_template("dots.c", __file__))
+
+FEW_ROWS, FEW = (Template(read_template(name, __file__)) for name in ("few_rows.c", "few.c"))
+
+CALLED = re.compile(r"\brows(\d+)_((float|double)(?:_(\d+)_(\d+)_(\d+))?)\(")
+"""A call of a block function: its rows, the end of its name, and in this the type and a tile."""
+
+SHUFFLE = read_template("shuffle.c", __file__)
+
+
+@cache
+def vectors(T: str) -> tuple[str, ...]:
+    """Helpers: vectors of `float` or `double`, whole and partial loads and stores."""
+    if T == "float":
+        names = {"ps": "ps", "I": "int32_t", "lanes": "{0, 1, 2, 3, 4, 5, 6, 7}"}
+    else:
+        names = {"ps": "pd", "I": "int64_t", "lanes": "{0, 1, 2, 3}"}
+    return PROCESSOR, VECTORS.substitute(T=T, **names)
+
+
+def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
+    """`count` rows as pairs (height of a tile, rows with this height). The heights differ by one: a
+    tile of few rows would be slow.
+    """
+    tiles = -(-count // tall)
+    low, more = divmod(count, tiles) if tiles else (0, 0)
+    pairs = [(low + 1, more * (low + 1)), (low, count - more * (low + 1))]
+    return [(height, rows) for height, rows in pairs if rows]
+
+
+def blocks(text: str) -> tuple[str, ...]:
+    """Helpers: the block functions that C text calls."""
+    found = {}
+    for rows, F, T, *sizes in dict.fromkeys(CALLED.findall(text)):
+        t = Tile(*map(int, sizes)) if sizes[0] else Tile(usual_height())
+        found |= dict.fromkeys(block_of(int(rows), F, T, t))
+    return tuple(found)
+
+
+@cache
+def block_of(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
+    """The text of a tile, and that of the function of blocks of `rows` rows; F ends their names."""
+    unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
+    names = {"F": F, "T": T, "panel": t.panel(T), "across": t.across or "ACROSS"}
+    own = TILE.substitute(names, unroll=unroll)
+    return share(BLOCK.substitute(names, rows=rows, tall=t.tall), *vectors(T), own)
+
+
+def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:
+    """Helpers: `panels_T`, which packs B into panels."""
+    t, I = t or tile(), "int32_t" if T == "float" else "int64_t"
+    text = TURN.substitute(T=T, F=t.suffix(T), I=I, panel=t.panel(T))
+    return share(text, *vectors(T), SHUFFLE)
+
+
+def call_panels(T: str, t: Tile, columns, terms, source: str, column, step, to: str) -> str:
+    """The call that packs B, whose columns lie `column` and terms `step` apart, into panels."""
+    sizes = f"{columns}, {terms}, {source}, {column}, {step}"
+    return f"panels_{t.suffix(T)}({sizes}, {to});\n"
+
+
+def panels_size(N: int, K: int, t: Tile | None = None) -> int:
+    """Most elements that `panels_T` writes: the last panel has full width."""
+    return (N + (t or tile()).widest - 1) * K
+
+
+@cache
+def dots(T: str) -> tuple[str, ...]:
+    """Helpers: `dots_T`, products of few rows or columns with k along both operands."""
+    return share(DOTS.substitute(T=T), *vectors(T))
+
+
+@cache
+def few(T: str, rows: int) -> tuple[str, ...]:
+    """Helpers: `fewR_T`, products of R rows that read B once, row by row."""
+    own = *vectors(T), FEW_ROWS.substitute(T=T)
+    return share(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *own)
+
+
+def call_blocks(
+    T: str, rows: int, columns, k, segments, a, b, c, add: str, t=None, end=NOTHING
+) -> str:
+    """Calls of the block functions for `rows` rows: a is (pointer, row, step, segment) of A,
+    b (pointer, step, segment, the distance of panels, and of what is fetched beside the next panel)
+    of B, c (pointer, row) of C; `end` is what becomes of the sums."""
+    text, at, t = "", 0, t or tile()
+    b = (*b, *(t.panel(T), "0")[len(b) - 3 :])
+    for height, count in heights(rows, t.tall):
+        x = a[0] if not at else f"{a[0]} + {at * a[1]}"
+        y = c[0] if not at else f"{c[0]} + {at * c[1]}"
+        text += (
+            f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, "
+            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {y}, {c[1]}, {add}, {b[4]}, {end});\n"
+        )
+        at += count
+    return text
+
+
+def sum_terms(
+    T: str, rows: int, columns, k: int, segments: int, a, b, c, add: str = "0", most: int = 0,
+    finish: BiasAndBounds | None = None, t: Tile | None = None, terms: str = "",
+) -> str:  # fmt: skip
+    """The same for all terms of all segments, at most `most` in one pass, or TERMS; of the k terms
+    there may be fewer: `terms`.
+    """
+    most, terms = most or TERMS, terms or str(k)
+    if k * segments <= most:
+        end = finish.text(T) if finish else NOTHING
+        return call_blocks(T, rows, columns, terms, segments, a, b, c, add, t, end)
+    many, deep = max(most // k, 1), min(k, most)
+    one = segments == 1
+    part = lambda pointer, segment, step: (
+        f"{pointer}{'' if one else f' + s * {segment}'} + k * {step}"
+    )
+    a, b = (part(a[0], a[3], a[2]), *a[1:]), (part(b[0], b[2], b[1]), *b[1:])
+    count, spans = least(f"{terms} - k", deep), least(f"{segments} - s", many)
+    last = f"k + {deep} >= {terms}" if one else f"s + {many} >= {segments} && k + {deep} >= {terms}"
+    end = finish.text(T, last) if finish else NOTHING
+    add, spans = (f"{add} || k > 0", 1) if one else (f"{add} || s + k > 0", f"({spans})")
+    text = call_blocks(T, rows, columns, f"({count})", spans, a, b, c, add, t, end)
+    text = loop("k", terms, text, step=deep)
+    return text if one else loop("s", segments, text, step=many)

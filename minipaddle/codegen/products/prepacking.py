@@ -1,0 +1,96 @@
+"""Weights in the form that kernels want, which C computes before the first run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import nullcontext
+from contextvars import ContextVar
+from types import MappingProxyType
+from typing import NamedTuple
+
+from ...engine.codegen.kernel import C_TYPES, Kernel, read_template
+from ...engine.codegen.kernel_schedule import Schedule, following, within
+from ...engine.codegen.step import Kernels, kernel_of
+from ...engine.core.record import Record
+from ...engine.ir.control import fused
+from ...engine.ir.program import Program
+from .known_inputs import is_small, known_inputs
+
+
+class Prepack(NamedTuple):
+    """The form in which a kernel wants a constant input: a number of elements of its dtype, which
+    the C statement `call` computes in advance, from `given` into `made`.
+    """
+
+    edge: Record
+    elements: int
+    call: str
+
+
+_constant_inputs: ContextVar[frozenset[Record]] = ContextVar("constant", default=frozenset())
+
+
+def constant_inputs(edges: Iterable[Record]):
+    """Within the block, these inputs of kernels are constant: the same in every run."""
+    return within(_constant_inputs, frozenset(edges))
+
+
+def is_constant_input(edge: Record) -> bool:
+    """Whether an input of the kernel that is being written is constant, and may be prepacked."""
+    return edge in _constant_inputs.get()
+
+
+def inner_inputs(record: Record):
+    """Pairs of (an input inside of a group, the input of the group); a record's are its own."""
+    inner = record.attrs["region"].inputs if record.op is fused else record.inputs
+    return zip(inner, record.inputs, strict=True)
+
+
+class PackingKernels(Kernels):
+    """The kernels of a program, which may want `constants`, some of its states, in another form.
+    `made` says how states were computed.
+    """
+
+    def __init__(self, program: Program, tuned=None, constants=(), made=MappingProxyType({})):
+        self.made = made
+        self.prepacked: dict[Record, Prepack] = {}
+        uses = Counter(x for r in program.records for x in r.inputs) if constants else {}
+        self.constants = {x for x in constants if uses[x] == 1 and x not in program.results}
+        super().__init__(program, tuned)
+
+    def adapted(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
+        constants, known = self.constant_inputs_of(record), self.narrow_inputs_of(record)
+        if not (constants or known):
+            return super().adapted(record, kernel, choices)
+        with (
+            constant_inputs(constants),
+            known_inputs(known),
+            following(Schedule(choices)) if choices else nullcontext(),
+        ):
+            kernel = kernel_of(record, kernel.name)
+        if kernel.prepack is not None:
+            self.prepacked[constants[kernel.prepack.edge]] = kernel.prepack
+        return kernel
+
+    def constant_inputs_of(self, record: Record) -> dict[Record, Record]:
+        """The constant inputs of a record, by the inputs of its region if it is a group."""
+        return {x: y for x, y in inner_inputs(record) if self.constants and y in self.constants}
+
+    def narrow_inputs_of(self, record: Record) -> list[tuple[Record, Record]]:
+        """The inputs of a record with numbers of few bits, and the records that made them."""
+        pairs = ((x, self.made.get(y, y)) for x, y in inner_inputs(record))
+        return [(x, made) for x, made in pairs if is_small(made)]
+
+    @property
+    def functions(self) -> list[str]:
+        """The function that brings constant states into the form that kernels want."""
+        lines = []
+        for k, (state, form) in enumerate(self.prepacked.items()):
+            kind = C_TYPES[state.dtype]
+            names = f"const {kind} *given = all_given[{k}]; {kind} *made = all_made[{k}];"
+            lines.append(f"    {{ {names} {form.call} }}")
+        return [PREPACK.replace("LINES", "\n".join(lines))] if lines else []
+
+
+PREPACK = read_template("prepack.c", __file__)

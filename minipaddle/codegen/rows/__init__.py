@@ -1,0 +1,1 @@
+"""Kernels along rows and lines of arrays: other forms of a nest, scans, sorting."""
