@@ -46,7 +46,7 @@ gradient does not depend on the number of threads."""
 # ---- one sweep -------------------------------------------------------------------------------
 
 
-class Sweep(NamedTuple):
+class ImageSweep(NamedTuple):
     """Rows of the result from the strips of an image, for a pair of phases of the stride."""
 
     s: ImageStrips
@@ -197,7 +197,7 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     for down in downs:
         for across in acrosses:
             b = plus(kernels, 1, at)
-            sweep = Sweep(s, down, across, how, b, packed, source, target, finish)
+            sweep = ImageSweep(s, down, across, how, b, packed, source, target, finish)
             text, needed = sweep.text()
             inside, helpers = inside + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs

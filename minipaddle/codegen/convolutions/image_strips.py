@@ -1,7 +1,8 @@
 """Strips of images: the part of an image that some rows of a convolution's result read.
 
 A strip is a copy with padding, small enough for the stack of a thread. An image that needs no
-padding is read in place.
+padding is read in place. This file knows the sizes of a convolution and the text of a strip, not
+what is done with its pixels (`convolution.py`, `winograd.py`).
 """
 
 from __future__ import annotations

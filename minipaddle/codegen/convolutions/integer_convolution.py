@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from ...engine.codegen.kernel import Kernel, emits, read_template, stack_array
-from ...engine.codegen.plain_products import window_of, write_loops
+from ...engine.codegen.plain_products import loops_over, write_loops
 from ...engine.core.polynomial import loop as variable
 from ...engine.core.record import Record
 from ...engine.ops.movement import ravel
@@ -90,7 +90,9 @@ def plain_convolution(frame: KernelFrame) -> Kernel:
     outer = outs // attrs["groups"]
     counts = out.shape[0], attrs["groups"], inner, outer
     n, g, c, o = (variable(letter, count) for letter, count in zip("ngco", counts))
-    taps, pixels, image = window_of(attrs, kernel, out.shape[1:-1])
+    taps, pixels = loops_over("t", kernel), loops_over("p", out.shape[1:-1])
+    terms = zip(pixels, attrs["stride"], taps, attrs["dilation"], attrs["padding"], strict=True)
+    image = [p * stride + t * dilation - low for p, stride, t, dilation, (low, _) in terms]
     places = [
         ravel([n, *pixels, g * outer + o], out.shape),
         ravel([n, *image, g * inner + c], x.shape),

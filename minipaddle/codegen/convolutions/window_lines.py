@@ -3,6 +3,7 @@
 For each tap, position j of an axis reads the pixel j · step + offset of the tap. A convolution is
 one sweep. Its adjoint in the image is one sweep for each phase of the stride: pixel φ + j · stride
 gets terms only from the taps that can reach it. The offsets of the taps of a sweep have equal gaps.
+This file knows positions along one axis; it knows no channels, no memory and no C.
 """
 
 from __future__ import annotations

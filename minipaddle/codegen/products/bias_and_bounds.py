@@ -1,7 +1,8 @@
 """The usual end of a sum, done while it is in a register: a bias for each column, and bounds.
 
 A pass over the finished rows would load and store each of them again, which takes as long as the
-products where sums are short. Other epilogues are loop nests (`epilogue.py`).
+products where sums are short. Other epilogues are loop nests (`epilogue.py`). This file knows
+records and the arguments of a function; it knows nothing of tiles.
 """
 
 from __future__ import annotations

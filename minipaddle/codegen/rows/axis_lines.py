@@ -1,4 +1,7 @@
-"""Kernels that walk lines of an array: the elements along an axis, for each place on the others."""
+"""Kernels that walk lines of an array: the elements along an axis, for each place on the others.
+
+This file knows sizes and fills templates; what is done along a line is in the template.
+"""
 
 from __future__ import annotations
 

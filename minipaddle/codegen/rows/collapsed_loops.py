@@ -1,4 +1,7 @@
-"""Several loops as one: a counter of all iterations, and the loop variables computed from it."""
+"""Several loops as one: a counter of all iterations, and the loop variables computed from it.
+
+It knows names and extents; it knows neither nests nor threads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A loop nest as C, for some of its rows: those that an earlier part of a kernel has completed."""
+"""A loop nest as C, for some of its rows: those that an earlier part of a kernel has completed.
+
+It knows which rows; their formulas are written by the engine's `Writer`.
+"""
 
 from __future__ import annotations
 

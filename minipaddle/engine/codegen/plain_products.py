@@ -26,8 +26,7 @@ def emit_loops(record, name: str, axes, places, ranges=()) -> Kernel:
     """The kernel of a record; `places` are the indices into the result and the two inputs."""
     if record.dtype not in (dt.float32.numpy, dt.float64.numpy):
         raise CannotWrite(f"{record.op.name} of {record.dtype}")
-    specs = record.spec, *(x.spec for x in record.inputs)
-    flat = [ravel(i, spec.shape) for i, spec in zip(places, specs, strict=True)]
+    flat = [ravel(i, x.shape) for i, x in zip(places, (record, *record.inputs), strict=True)]
     return Kernel(name, function(record, name, write_loops(record, axes, flat, ranges)))
 
 
@@ -35,22 +34,12 @@ def write_loops(record, axes, places, ranges=(), term="{} += {} * {}", add=False
     """C text of loops over `axes`. `places` are the indices into the memory of the result and of
     the two inputs; what is out of `ranges` adds nothing. With `add` nothing is cleared before.
     """
-    loops = [a for axis in axes for a in axis.loops]
-    heads = [f"for (int64_t {a} = 0; {a} < {a.extent}; {a}++)" for a in loops]
+    heads = [f"for (int64_t {a} = 0; {a} < {a.extent}; {a}++)" for axis in axes for a in axis.loops]
     heads += [f"if {condition(ranges)}"] if condition(ranges) != "(true)" else []
-    out, x, y = map(in_c, places)
-    lines = [] if add else [f"memset(out0, 0, {record.spec.nbytes});"]
-    lines += ["    " * depth + head for depth, head in enumerate(heads)]
-    term = term.format(f"out0[{out}]", f"in0[{x}]", f"in1[{y}]")
-    lines.append("    " * len(heads) + f"{term};")
-    return "".join(f"    {line}\n" for line in lines)
-
-
-def window_of(attrs, kernel, size) -> tuple[list, list, list]:
-    """The taps of a convolution, the pixels of its result, and where they meet the image."""
-    taps, pixels = loops_over("t", kernel), loops_over("p", size)
-    terms = zip(pixels, attrs["stride"], taps, attrs["dilation"], attrs["padding"], strict=True)
-    return taps, pixels, [p * s + t * d - low for p, s, t, d, (low, _) in terms]
+    term = term.format(*(f"{x}[{in_c(i)}]" for x, i in zip(("out0", "in0", "in1"), places)))
+    lines = ["    " * depth + line for depth, line in enumerate([*heads, f"{term};"])]
+    clear = [] if add else [f"memset(out0, 0, {record.spec.nbytes});"]
+    return "".join(f"    {line}\n" for line in [*clear, *lines])
 
 
 @emits("matmul")
@@ -85,7 +74,9 @@ def emit_convolution(record, name: str) -> Kernel:
         loop(letter, count)
         for letter, count in zip("ngoc", (shapes["y"][0], groups, outs // groups, channels))
     )
-    taps, pixels, image = window_of(attrs, kernel, shapes["y"][2:])
+    taps, pixels = loops_over("t", kernel), loops_over("p", shapes["y"][2:])
+    terms = zip(pixels, attrs["stride"], taps, attrs["dilation"], attrs["padding"], strict=True)
+    image = [p * stride + t * dilation - low for p, stride, t, dilation, (low, _) in terms]
     places = {
         "y": [n, g * (outs // groups) + o, *pixels],
         "x": [n, g * channels + c, *image],
