@@ -36,8 +36,8 @@ from .amp.support import (
     is_autocast_enabled,
 )
 from .core.default_dtype import get_default_dtype, set_default_dtype
-from .core.missing import Elsewhere as _Elsewhere
 from .core.missing import Refusals as _Refusals
+from .core.missing import RenamedModules as _Elsewhere
 from .core.missing import namespace as _namespace
 from .device import (
     get_cudnn_version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from functools import cache
 
-from ..core.casting import Policy, casting
+from ..core.casting import CastPolicy, casting
 from ..core.prelude import dt, require_one_of, value_error
 from .lists import DTYPES, LEVELS, black_list, names, white_list
 
@@ -45,7 +45,7 @@ amp_guard = auto_cast
 
 
 @cache
-def policy_of(level: str, dtype: str, more_white, more_black, promote: bool) -> Policy:
+def policy_of(level: str, dtype: str, more_white, more_black, promote: bool) -> CastPolicy:
     """The policy of a block. It is one object for equal arguments, so that a program serves again.
 
     Raises ValueError if a name stands in both custom lists.
@@ -60,4 +60,4 @@ def policy_of(level: str, dtype: str, more_white, more_black, promote: bool) -> 
     label = f"{level} in {dtype}{'' if promote else ' without promotion'}"
     label += "".join(f" {kind} {name}" for kind, own in lists[:2] for name in sorted(own))
     rest = "black" if level == "OD" else "other"
-    return Policy(label, dt.resolve(dtype), lists, names, promote=promote, rest=rest)
+    return CastPolicy(label, dt.resolve(dtype), lists, names, promote=promote, rest=rest)

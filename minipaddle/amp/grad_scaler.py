@@ -22,7 +22,7 @@ from ..optimizer import Optimizer
 from .scaling import check_and_unscale, update_scale
 
 
-class Stage(NamedTuple):
+class ScalerStage(NamedTuple):
     """How far a step is: "unscaled" or "stepped"; whether it `found` a gradient not finite."""
 
     name: str
@@ -98,7 +98,7 @@ class GradScaler:
                 for (p, _), g in zip(pairs, gradients, strict=True):
                     p.grad = g
                 self._found_inf.set_value(self._found_inf | found)
-        stages[optimizer] = Stage("unscaled", found)
+        stages[optimizer] = ScalerStage("unscaled", found)
 
     def step(self, optimizer) -> None:
         """`optimizer.step()`, if all gradients are finite; it unscales them, if that is to be done.
@@ -129,7 +129,7 @@ class GradScaler:
             with setting(optimizer, unless=found):
                 optimizer.step()
         if self._dynamic:
-            stages[optimizer] = Stage("stepped", found)
+            stages[optimizer] = ScalerStage("stepped", found)
 
     def update(self) -> None:
         """Let the scale grow or fall, after the steps of all optimizers."""
@@ -178,13 +178,13 @@ class GradScaler:
         top.host(self._unscale_in_run, (optimizer,), {})
         self._inside[optimizer] = self._inside[optimizer]._replace(mark=top.calls[-1])
 
-    def _unmark(self, stage: Stage) -> Stage:
+    def _unmark(self, stage: ScalerStage) -> ScalerStage:
         if stage.mark is not None:
             current.top.calls.remove(stage.mark)
         return stage
 
     def _unscale_in_run(self, optimizer) -> None:
-        self._outside[optimizer] = Stage("unscaled", self._found_inf)
+        self._outside[optimizer] = ScalerStage("unscaled", self._found_inf)
 
     # ---- its settings ------------------------------------------------------------------------
 
@@ -310,7 +310,7 @@ def counting(name: str, value) -> int:
     return value
 
 
-def out_of_order(call: str, stage: Stage) -> RuntimeError:
+def out_of_order(call: str, stage: ScalerStage) -> RuntimeError:
     """The error for a second `unscale_` or `step`."""
     done = {"unscaled": "unscale_()", "stepped": "step()"}[stage.name]
     return RuntimeError(

@@ -14,7 +14,7 @@ import re
 from typing import NamedTuple
 
 from ..engine.codegen.kernel import BAD_INDEX, POINTERS
-from ..engine.codegen.translation_unit import SHARED, Source, setters, with_prologue
+from ..engine.codegen.translation_unit import SHARED, SourceFile, setters, with_prologue
 
 VARIABLES = (SHARED, BAD_INDEX)
 """The helpers that declare variables, beside `POINTERS`."""
@@ -57,7 +57,7 @@ class Unit(NamedTuple):
     size: int  # how long it takes to compile, in characters of a kernel
 
 
-def split_units(source: Source, apart: bool = True) -> dict[str, Unit]:
+def split_units(source: SourceFile, apart: bool = True) -> dict[str, Unit]:
     """The units of a file, by their labels. Shared functions are units of their own if many files
     are compiled `apart`. Otherwise a file of kernels has those that it needs: the compiler makes
     faster code of a function when it sees all calls.
@@ -106,7 +106,7 @@ def file_of(chosen: list[Unit]) -> str:
     return with_prologue([*helpers, *own])
 
 
-def rest_of(source: Source, found: dict[str, Unit], apart: bool = True) -> str:
+def rest_of(source: SourceFile, found: dict[str, Unit], apart: bool = True) -> str:
     """The file with the program's own functions and variables."""
     head = [x.replace("static ", "") for x in (SHARED, *source.helpers) if is_variable(x)]
     if source.kernels.functions:  # the function that brings weights into their form calls helpers

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from ..engine.codegen.kernel import read_template
-from ..engine.codegen.step import Kernels, Step
-from ..engine.codegen.translation_unit import Source
+from ..engine.codegen.step import KernelTable, StepWriter
+from ..engine.codegen.translation_unit import SourceFile
 from ..engine.core.record import Record
 from ..engine.passes.buffer_assignment import MemoryPlan
 
 NOW = read_template("now.c", __file__)
 
 
-class TimedStep(Step):
+class TimedStep(StepWriter):
     """A file with the array `PREFIX_seconds`, which holds the seconds of the records in `timed`."""
 
-    def __init__(self, kernels: Kernels, plan: MemoryPlan):
+    def __init__(self, kernels: KernelTable, plan: MemoryPlan):
         self.timed: list[Record] = []
         super().__init__(kernels, plan)
         seconds = f"double PREFIX_seconds[{max(len(self.timed), 1)}];"
@@ -30,9 +30,9 @@ class TimedStep(Step):
         return [f"{seconds} -= now();", *lines, f"{seconds} += now();"]
 
 
-def write_timed_source(kernels: Kernels, plan: MemoryPlan) -> Source:
+def write_timed_source(kernels: KernelTable, plan: MemoryPlan) -> SourceFile:
     """The C file of a program, and in `timed` the records whose seconds it adds up."""
     step = TimedStep(kernels, plan)
-    source = Source(kernels, step.functions)
+    source = SourceFile(kernels, step.functions)
     source.timed = step.timed
     return source

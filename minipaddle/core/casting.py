@@ -33,7 +33,7 @@ def computing_dtype(kind: str, given: list, low, promote: bool):
     return SINGLE if kind == "black" or (promote and SINGLE in given) else low
 
 
-class Policy:
+class CastPolicy:
     """In which dtype each operator computes.
 
     `lists` are pairs (kind, names of operators), of which the first that has a name of the operator
@@ -76,7 +76,7 @@ class Governed:
     `watch(op, inputs, result)` is called after each operator.
     """
 
-    def __init__(self, top, policy: Policy | None, watch=None):
+    def __init__(self, top, policy: CastPolicy | None, watch=None):
         self.top, self.policy, self.watch, self.walk = top, policy, watch, walk_of(top)
 
     def __call__(self, op, inputs, attrs):
@@ -114,7 +114,7 @@ def walk_of(top) -> tuple:
 class governing:
     """A block in which the interpreter in charge has a policy, and is watched (None: neither)."""
 
-    def __init__(self, policy: Policy | None, watch=None):
+    def __init__(self, policy: CastPolicy | None, watch=None):
         self.policy, self.watch = policy, watch
 
     def __enter__(self):
@@ -131,7 +131,7 @@ class governing:
         self.own.update(self.before)
 
 
-def casting(policy: Policy | None) -> governing:
+def casting(policy: CastPolicy | None) -> governing:
     """A block in which the interpreter in charge follows `policy`; None: it casts nothing."""
     return governing(policy, watcher())
 

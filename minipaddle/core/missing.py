@@ -47,7 +47,7 @@ class Refusals:
         return None
 
 
-class Elsewhere(Loader):
+class RenamedModules(Loader):
     """Makes modules of Paddle, as `nn.initializer.kaiming`, whose names MiniPaddle has elsewhere.
 
     Python asks it after those who find files, so a file of that name comes first.

@@ -23,7 +23,7 @@ def hosted(method):
     return call
 
 
-class Call(NamedTuple):
+class HostCall(NamedTuple):
     """A call in Python after a run; outputs take the places of some positional arguments."""
 
     function: object
@@ -49,7 +49,7 @@ def host(tracer, function, args, kwargs) -> None:
         )
     places = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
     copies = [creation.assign(args[k]) for k in places]
-    tracer.calls.append((copies, partial(Call, function, args, kwargs, places)))
+    tracer.calls.append((copies, partial(HostCall, function, args, kwargs, places)))
 
 
 Tracer.host = host

@@ -48,7 +48,7 @@ def element(x: Tensor, index: tuple) -> Tensor:
     return x[index]
 
 
-class Further:
+class EagerMethods:
     """Methods and properties that `Tensor` gets."""
 
     @property
@@ -270,5 +270,5 @@ class FurtherOfContexts:
 
 for _name, _member in own_members(FurtherOfContexts).items():
     setattr(PyLayerContext, _name, _member)
-Tensor.register(own_members(Further))
+Tensor.register(own_members(EagerMethods))
 Parameter.register(own_members(FurtherOfParameters))

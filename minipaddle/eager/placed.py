@@ -13,7 +13,7 @@ from ..engine.ops.var import Var
 from ..tensor.methods import own_members
 
 
-class Placed:
+class DeviceMethods:
     """Methods of `Tensor` that ask for its device, or move it."""
 
     @property
@@ -107,4 +107,4 @@ def role(x) -> str:
     return "dtype"
 
 
-Tensor.register(own_members(Placed))
+Tensor.register(own_members(DeviceMethods))

@@ -12,7 +12,7 @@ from ..engine.sharding.array import sharded
 
 
 @dataclass(frozen=True)
-class Options:
+class PrintOptions:
     """The settings of `set_printoptions`."""
 
     precision: int = 8  # digits after the point
@@ -22,7 +22,7 @@ class Options:
     linewidth: int = 80
 
 
-options = Options()
+options = PrintOptions()
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):

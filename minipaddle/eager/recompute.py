@@ -40,7 +40,7 @@ def recompute(function, *args, **kwargs):
     kwargs.pop("use_reentrant", None)
     if not current.top.recording:
         return function(*args, **kwargs)
-    part = Part(function, args, kwargs, same)
+    part = RecomputedPart(function, args, kwargs, same)
     with saved_tensors_hooks(forget, forget):
         results = function(*part.args, **part.kwargs)
     return on_tape(part, results)
@@ -51,7 +51,7 @@ def forget(value):
     return None
 
 
-class Part:
+class RecomputedPart:
     """A function and its arguments as they are now; `again` computes it once more."""
 
     def __init__(self, function, args, kwargs, same: bool):
@@ -109,7 +109,7 @@ def tensors_of(results) -> list[Tensor]:
 # ---- the tape --------------------------------------------------------------------------------
 
 
-def on_tape(part: Part, results):
+def on_tape(part: RecomputedPart, results):
     """The results with one record for their past, instead of the tape of the part."""
     found = tensors_of(results)
     places = [k for k, y in enumerate(found) if y.record and y.record.time > part.time]

@@ -21,7 +21,7 @@ from ..engine.eager.tensor import Tensor, wrap
 from ..engine.passes.decompose import RULES, by_body
 from ..engine.sharding.array import ShardedArray, of_piece, whole_array
 from ..engine.sharding.letters import rule_of
-from ..engine.sharding.pieces import View, apply_to_pieces
+from ..engine.sharding.pieces import MeshView, apply_to_pieces
 from ..engine.sharding.placements import Placement, ProcessMesh, joined
 
 
@@ -118,7 +118,7 @@ def format_call(name: str, given: list) -> str:
     return f"{name}({', '.join(map(str, given))})"
 
 
-def compute(op, args, attrs, specs, results, view: View):
+def compute(op, args, attrs, specs, results, view: MeshView):
     """The arrays that an operator gives. One without a rule is computed by its body, if that is
     written in operators; else every rank computes all of it.
     """

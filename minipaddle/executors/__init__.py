@@ -19,7 +19,7 @@ from . import (
     trials,
 )
 
-BUILDERS["gpu"] = cuda.Executable
+BUILDERS["gpu"] = cuda.CudaExecutable
 BUILDERS["no compiler"] = interpreted.Interpreted
 TUNED[trials.CHOSEN] = trials.tuned
 SPLIT.append(objects.objects_of)

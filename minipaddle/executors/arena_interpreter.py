@@ -16,7 +16,7 @@ from ..engine.ir.program import NUMBER, Program
 from ..engine.passes.buffer_assignment import Copy, MemoryPlan
 from ..engine.passes.lifetimes import is_view, roots
 from ..engine.passes.memory import plan
-from .plan_steps import Memory, PlanSteps, do
+from .plan_steps import PlanMemory, PlanSteps, do
 
 POISON = 0xCB
 """The byte that fills memory without a value; four of them are about -2.7e7 as float32."""
@@ -54,7 +54,7 @@ class ArenaRun:
         outputs = [self.empty(r.spec.size, r.dtype) for r in program.outputs]
         if self.check:
             self.arena[...] = POISON
-        memory = Memory(self.arena, flat[:count], states, outputs)
+        memory = PlanMemory(self.arena, flat[:count], states, outputs)
         do(ArenaSteps(self, planned, memory).steps())
         specs = [r.shape for r in program.outputs]
         updated = [(a, s.record.shape) for a, s in zip(states, program.states) if s.update]
@@ -70,7 +70,7 @@ class ArenaRun:
 class ArenaSteps(PlanSteps):
     """The steps of a plan, with `check` between steps that compare and overwrite."""
 
-    def __init__(self, owner: ArenaRun, plan: MemoryPlan, memory: Memory):
+    def __init__(self, owner: ArenaRun, plan: MemoryPlan, memory: PlanMemory):
         super().__init__(owner, plan, memory)
         self.root = roots(plan.program)
         self.number = {record: t for t, record in enumerate(plan.program.records)}

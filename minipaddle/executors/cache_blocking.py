@@ -23,7 +23,7 @@ from ..engine.core.record import Record, Spec
 from ..engine.core.symbols import Loop
 from ..engine.ir.control import fused
 from ..engine.ir.edit import substitute, with_records
-from ..engine.ir.interpreter import Run, Step, direct_body, fail
+from ..engine.ir.interpreter import RecordStep, Run, direct_body, fail
 from ..engine.ir.program import ITEM, NUMBER, Program
 from ..engine.passes.nest import Nest, NotOneNest
 
@@ -117,7 +117,7 @@ class Sweep(NamedTuple):
     work: list[SweepStep]
 
 
-class Blocks:
+class CacheBlocks:
     """How a group is computed in blocks of `iterations` of one loop; raises NotCut if no block of a
     fitting size exists.
     """
@@ -266,7 +266,7 @@ def computed(m, record: Record, body, attrs: dict, values: dict):
 _known: WeakKeyDictionary = WeakKeyDictionary()
 
 
-def blocks_of(region: Program) -> Blocks | None:
+def blocks_of(region: Program) -> CacheBlocks | None:
     """The blocks of a group; None if it is computed record by record."""
     epoch, blocks = _known.get(region, (None, None))
     if epoch != slots.epoch:
@@ -276,7 +276,7 @@ def blocks_of(region: Program) -> Blocks | None:
 
 
 @slots.slot("executors.cut")
-def cut(region: Program) -> Blocks | None:
+def cut(region: Program) -> CacheBlocks | None:
     """The blocks of a group along the outermost loop that can be cut; None if none can."""
     try:
         nest = Nest(region.records, region.outputs)
@@ -284,7 +284,7 @@ def cut(region: Program) -> Blocks | None:
         return None
     for loop in nest.loops:
         try:
-            return Blocks(region, nest, loop)
+            return CacheBlocks(region, nest, loop)
         except NotCut:
             continue
     return None
@@ -305,7 +305,7 @@ class BlockedRun(Run):
     1000000.0
     """
 
-    def apply(self, step: Step, inputs) -> object:
+    def apply(self, step: RecordStep, inputs) -> object:
         if step.record.op is fused:
             blocks = blocks_of(step.record.attrs["region"])
             if blocks is not None:

@@ -1,8 +1,8 @@
 """A program on a GPU: passes, groups, a memory plan, CUDA kernels; all of it one CUDA graph.
 
-All steps are bound to memory once: to the arena, inputs and outputs of a `Context`, and to states
-where the caller has them. If no step needs a value on the host, the second run is captured as a
-graph, and each later run is one launch. The host decides `cond` and `while_loop`, and computes
+All steps are bound to memory once: to the arena, inputs and outputs of a `CudaContext`, and to
+states where the caller has them. If no step needs a value on the host, the second run is captured
+as a graph, and each later run is one launch. The host decides `cond` and `while_loop`, and computes
 records without a kernel, between the kernels.
 
 Indices in the data (tokens, labels) are checked: one that is out of range raises IndexError, as in
@@ -29,14 +29,14 @@ from ..engine.ir.interpreter import fail
 from ..engine.ir.program import NUMBER, Program
 from ..engine.passes.manager import optimized
 from .gpu import Gpu, gpu_of
-from .plan_steps import Memory, PlanSteps, do
+from .plan_steps import PlanMemory, PlanSteps, do
 
 SMALL = 4096
 """Most bytes of a moved state that is copied to memory of the context. For a larger one a
 new graph is captured."""
 
 
-class Executable:
+class CudaExecutable:
     """A program with fixed sizes, compiled for `device`. A call runs it like the interpreter's
     `Run`, and updates states in place, in the arrays of the call.
     """
@@ -61,12 +61,12 @@ class Executable:
         looks = self.kernels.looks
         self.states_at_risk = written_before(self.plan, [*looks, *hosted])
         self.last_look = None if self.hosted else next(reversed(looks), None)
-        self.contexts: list[Context] = []
+        self.contexts: list[CudaContext] = []
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
         with self.device.working():
-            context = self.contexts.pop() if self.contexts else Context(self)
+            context = self.contexts.pop() if self.contexts else CudaContext(self)
             try:
                 return context.run([*arrays, *self.constants])
             finally:
@@ -89,7 +89,7 @@ def decisions(program: Program) -> list[Record]:
 class IndexCheck(NamedTuple):
     """The step that waits for the checks of indices, and raises IndexError."""
 
-    executable: Executable
+    executable: CudaExecutable
     wrong: object
 
     def __call__(self) -> None:
@@ -116,10 +116,10 @@ def zeros(spec):
     return NUMPY.broadcast_to(NUMPY.zeros((), spec.dtype), spec.shape)
 
 
-class Context:
+class CudaContext:
     """The memory of one call at a time, and the steps that are bound to it."""
 
-    def __init__(self, executable: Executable):
+    def __init__(self, executable: CudaExecutable):
         self.executable, self.device = executable, executable.device
         self.module, self.empty = self.device.module, (empty := self.device.empty)
         self.arena = empty(executable.plan.size, "uint8")
@@ -169,7 +169,7 @@ class Context:
         """Bind the steps to the current addresses of states."""
         self.states, self.captured, self.runs = states, False, 0
         flat = [a.reshape(-1) for a in states]
-        memory = Memory(self.arena, self.inputs, flat, self.outputs)
+        memory = PlanMemory(self.arena, self.inputs, flat, self.outputs)
         self.steps = GpuSteps(self, self.executable.plan, memory).steps()
 
     def compute(self) -> None:
@@ -200,7 +200,7 @@ class Context:
 
 
 class GpuSteps(PlanSteps):
-    """The steps of one plan in the memory of a `Context`: calls of kernels and of cuBLAS."""
+    """The steps of one plan in the memory of a `CudaContext`: calls of kernels and of cuBLAS."""
 
     def record(self, record: Record) -> list[Callable]:
         executable, kernels = self.owner.executable, self.owner.executable.kernels

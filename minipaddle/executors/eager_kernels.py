@@ -26,7 +26,7 @@ from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import LOCK, trace
 from ..engine.executors.native import CannotCompile, Executable
 from ..engine.ir.program import Program
-from .hot import HotCache, Kernel, has_compiler
+from .hot import EagerKernel, HotCache, has_compiler
 
 BLOCKED, BLOCK = 1 << 22, 1 << 19
 """Fewest bytes of the first input that NumPy computes in blocks, and bytes of a block."""
@@ -99,10 +99,10 @@ class Large:
         kernel = self.kernels.find(key, partial(self.kernel, args, attrs))
         return kernel and kernel([x for x in args if type(x) is ndarray], args[0].size)
 
-    def kernel(self, args, attrs) -> Kernel:
+    def kernel(self, args, attrs) -> EagerKernel:
         specs = [Spec(x.shape, x.dtype) if type(x) is ndarray else x for x in args]
         make = partial(compile_function, self.name, self.function, specs, attrs)
-        return Kernel(make, f"{self.name} of {specs[0]}")
+        return EagerKernel(make, f"{self.name} of {specs[0]}")
 
     def in_blocks(self, args, attrs) -> list | None:
         """The results of NumPy on blocks of rows; None if no blocks are possible, or worth it."""

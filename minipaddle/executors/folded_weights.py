@@ -18,7 +18,7 @@ from ..engine.core import record
 from ..engine.eager.device import NUMPY
 from ..engine.executors.arrays import address, as_c
 from ..engine.executors.native import WEIGHTS, Constants, Executable
-from ..passes.frozen_states import Borrowed, Prepared
+from ..passes.frozen_states import BorrowedWeight, Prepared
 
 FORMS: WeakValueDictionary = WeakValueDictionary()
 """Borrowed weights in the form that kernels want: programs of one model share them. The key has the
@@ -102,7 +102,7 @@ class FoldedWeights(Constants):
             packed.append(k)
             self.inputs[k] = self.memory(k, form.call, spec)
         for k, storage in enumerate(self.storages):
-            if isinstance(storage, Borrowed) and k not in packed:
+            if isinstance(storage, BorrowedWeight) and k not in packed:
                 storage.keep()
                 self.inputs[k] = storage.array
         if packed:
@@ -113,7 +113,7 @@ class FoldedWeights(Constants):
     def memory(self, k: int, call: str, spec: tuple):
         """Memory for the form of weight number k; that of a borrowed one is shared."""
         storage = self.storages[k]
-        if not isinstance(storage, Borrowed):
+        if not isinstance(storage, BorrowedWeight):
             return NUMPY.empty(*spec)
         (cell,) = storage.sources
         return FORMS.setdefault((*map(id, vars(cell).values()), call), NUMPY.empty(*spec))

@@ -84,7 +84,7 @@ class Hot:
         self.done = True
 
 
-class Kernel(Hot):
+class EagerKernel(Hot):
     """Hot code of eager mode: arrays go in, and come out.
 
     To compile takes a quarter of a second, in which NumPy computes some 10⁸ elements.

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import NamedTuple
 
 from ..codegen.compile_units import ONCE_SIZE, SHARED_HEAD, Unit, file_of, rest_of, split_units
-from ..engine.codegen.translation_unit import Source
+from ..engine.codegen.translation_unit import SourceFile
 from ..engine.executors.compiler import Compiler, build, library_path, sum_of
 from ..engine.executors.native import threads
 
@@ -30,7 +30,7 @@ SECTIONS, CALLS = "-ffunction-sections", "-O1"
 """The linker leaves out functions that a program does not call. Its own ones are mostly calls."""
 
 
-class Part(NamedTuple):
+class ObjectFile(NamedTuple):
     """A file that was compiled: the names of its units, and its seconds. The last part are units
     that were `cached`, because an earlier program has compiled them.
     """
@@ -40,11 +40,11 @@ class Part(NamedTuple):
     cached: bool = False
 
 
-def objects_of(source: Source, cc: Compiler) -> list[Path]:
+def objects_of(source: SourceFile, cc: Compiler) -> list[Path]:
     """The objects of a program, to be linked; none if one file is faster. `source.parts` lists what
     is compiled.
     """
-    source.parts, apart = [Part([*source.kernels.texts])], threads() > 1
+    source.parts, apart = [ObjectFile([*source.kernels.texts])], threads() > 1
     if size_of(source) < (LEAST if apart else 2 * LEAST):  # one processor gains only later
         return []
     found = split_units(source, apart)
@@ -55,17 +55,17 @@ def objects_of(source: Source, cc: Compiler) -> list[Path]:
     files = {file_of([*share.values()]): share for share in shares(missing)}
     rest = rest_of(source, found, apart)
 
-    def compiled(text: str) -> Part:
+    def compiled(text: str) -> ObjectFile:
         began, path = perf_counter(), path_of(text)
         build(cc, text, path, (), SECTIONS, *([CALLS] if text is rest else []))
         for label in files.get(text, ()):
             link(path, path_of(label))
         names = [unit.name for unit in files.get(text, {}).values()]
-        return Part(names or ["calls of kernels"], perf_counter() - began)
+        return ObjectFile(names or ["calls of kernels"], perf_counter() - began)
 
     source.parts = at_once(compiled, [*files, rest])
     known = [unit.name for label, unit in found.items() if sums[label]]
-    source.parts += [Part(known, cached=True)] if known else []
+    source.parts += [ObjectFile(known, cached=True)] if known else []
     return [*objects.values(), *map(path_of, [*files, rest])]
 
 
@@ -91,7 +91,7 @@ def at_once(function: Callable, items: list) -> list:
     return [results[k] for k in range(len(items))]
 
 
-def size_of(source: Source) -> int:
+def size_of(source: SourceFile) -> int:
     """How long a file takes to compile, in characters of kernels."""
     shared = sum(len(SHARED_HEAD.findall(text)) for text in source.helpers)
     return ONCE_SIZE * shared + sum(map(len, source.kernels.texts.values()))

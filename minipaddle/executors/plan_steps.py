@@ -14,7 +14,7 @@ from ..engine.passes.buffer_assignment import Copy, Location, MemoryPlan
 from ..engine.passes.lifetimes import specs_of
 
 
-class Memory(NamedTuple):
+class PlanMemory(NamedTuple):
     """The memory of a plan: the bytes of the arena, and flat arrays."""
 
     arena: object
@@ -33,7 +33,7 @@ class PlanSteps:
     module, `owner.empty(size, dtype)` allocates memory.
     """
 
-    def __init__(self, owner, plan: MemoryPlan, memory: Memory):
+    def __init__(self, owner, plan: MemoryPlan, memory: PlanMemory):
         self.owner, self.plan, self.memory = owner, plan, memory
 
     def steps(self) -> list[Callable]:
@@ -114,7 +114,7 @@ class PlanSteps:
         arena = self.memory.arena[work.offset : work.offset + work.nbytes]
         flat = [[a.reshape(-1) for a in arrays] for arrays in (inputs, states, outputs)]
         plan = self.plan.regions[record][name]
-        return type(self)(self.owner, plan, Memory(arena, *flat)).steps()
+        return type(self)(self.owner, plan, PlanMemory(arena, *flat)).steps()
 
     def branch(self, record: Record) -> Callable:
         test, targets = self.value(record.inputs[0]), self.results(record)

@@ -79,7 +79,7 @@ REPLACE = ("decompose", "layout", "canonicalize_matmul")
 """The passes that replace operators by others, in every compiled program."""
 
 
-class Row(NamedTuple):
+class OperatorSupport(NamedTuple):
     """How each executor computes an operator; "" is a hole."""
 
     op: Op
@@ -88,10 +88,10 @@ class Row(NamedTuple):
     cuda: str
 
 
-def rows() -> list[Row]:
+def rows() -> list[OperatorSupport]:
     """A row for each operator, by name."""
     return [
-        Row(op, body(op), in_c(op), in_cuda(op))
+        OperatorSupport(op, body(op), in_c(op), in_cuda(op))
         for op in sorted(OPS.values(), key=lambda op: op.name)
     ]
 

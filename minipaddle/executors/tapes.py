@@ -28,12 +28,12 @@ from ..engine.eager.backward import WALKS
 from ..engine.eager.tensor import wrap
 from ..engine.executors.native import CannotCompile, Executable
 from .eager_kernels import build_executable, trace_function
-from .hot import HotCache, Kernel, eager_is_compiled
+from .hot import EagerKernel, HotCache, eager_is_compiled
 
 CALL = 1 << 15
 """Elements that a walk counts for each operator, beside those of its result."""
 TAPES = HotCache()
-"""By `Reading.key`."""
+"""By `TapeReading.key`."""
 
 
 def walk(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
@@ -48,8 +48,8 @@ def walk(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> d
 def compute(seeds, wanted, release: bool) -> dict | None:
     """The result of `pull_back` in C; None if it must walk."""
     try:
-        reading = Reading(seeds, wanted)
-    except Unreadable:
+        reading = TapeReading(seeds, wanted)
+    except UnreadableTape:
         return None
     key, order = tuple(reading.key), reading.order
     tape = TAPES.find(key, partial(Tape, reading, wanted))
@@ -62,11 +62,11 @@ def compute(seeds, wanted, release: bool) -> dict | None:
     return {order[k]: wrap(y) for k, y in zip(tape.found, results, strict=True)}
 
 
-class Unreadable(Exception):
+class UnreadableTape(Exception):
     """A tape holds what no program can have."""
 
 
-class Reading:
+class TapeReading:
     """A tape as it is found.
 
     `order` are its records, as they are met on the way from the seeds, and `number` their places in
@@ -88,7 +88,7 @@ class Reading:
         for record in order:  # which grows meanwhile
             op, inputs, saved = record.op, record.inputs, record.saved
             if record.hooks or op.pull is not None or saved is FREED:
-                raise Unreadable
+                raise UnreadableTape
             key += op, record.shape, record.dtype
             if not inputs:  # a leaf
                 continue
@@ -119,7 +119,7 @@ class Reading:
                 self.arrays.append(value)
                 key += value.shape, value.dtype
             if last_write(value) > time:
-                raise Unreadable
+                raise UnreadableTape
             key.append(place)
         elif kind is tuple:
             key.append(len(value))
@@ -140,16 +140,16 @@ def freeze(x):
         return kind, *map(freeze, x)
     if kind is dict:
         return kind, *x, *map(freeze, x.values())
-    raise Unreadable
+    raise UnreadableTape
 
 
 EXACT = {int, bool, str, type(None)}
 
 
-class Tape(Kernel):
+class Tape(EagerKernel):
     """The derivative of tapes that are alike: the walk, later C."""
 
-    def __init__(self, reading: Reading, wanted):
+    def __init__(self, reading: TapeReading, wanted):
         order, number, places = reading.order, reading.number, reading.places
         self.seeds, self.found, self.passed = reading.seeds, [], []
         self.wanted = wanted and [number[record] for record in wanted if record in number]
@@ -187,13 +187,13 @@ class Tape(Kernel):
         return tuple(found.values())
 
 
-class Place(int):
+class ArrayNumber(int):
     """The number of an array among those that go into a program."""
 
 
 def take_out(record: Record, places: dict):
     """The saved values of a record, with places instead of arrays."""
-    put = lambda x: Place(places[id(x)]) if type(x) is ndarray else x
+    put = lambda x: ArrayNumber(places[id(x)]) if type(x) is ndarray else x
     return record.saved and {
         name: tuple(map(put, x)) if type(x) is tuple else put(x) for name, x in record.saved.items()
     }
@@ -203,7 +203,7 @@ def fill(x, tensors):
     """A value of `take_out` with arrays instead of places."""
     if type(x) is tuple:
         return tuple(fill(each, tensors) for each in x)
-    return tensors[x].array if type(x) is Place else x
+    return tensors[x].array if type(x) is ArrayNumber else x
 
 
 def edges(record: Record, number: dict) -> list:

@@ -10,9 +10,9 @@ from string import Template
 from ..core.files import replace
 from ..engine.codegen.kernel import read_template
 from ..engine.core.errors import value_error
-from ..jit.saved import Saved
+from ..jit.saved import SavedModel
 from .arena import bind_state
-from .header import Slot, accessor, declaration
+from .header import HeaderArray, accessor, declaration
 from .library import INDEX_ERRORS, Library
 from .processor import LEVELS
 
@@ -30,7 +30,7 @@ WORDS = 8
 
 
 def write(
-    saved: Saved,
+    saved: SavedModel,
     path: str | Path,
     *,
     processor: str = "generic",
@@ -54,12 +54,12 @@ def write(
         raise value_error(f"processor={processor!r}", expected=f"one of {', '.join(LEVELS)}")
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or keyword.iskeyword(name):
         raise value_error(f"name={name!r}", expected="a name of C, such as model or digits")
-    files = Folder(Library(saved, method, processor), name, embed).files()
+    files = LibraryFolder(Library(saved, method, processor), name, embed).files()
     replace({str(Path(path) / file): data for file, data in files.items()})
     return [Path(path) / file for file in files]
 
 
-class Folder:
+class LibraryFolder:
     """The files of a library. Inputs and outputs are called by their names in the header."""
 
     def __init__(self, library: Library, name: str, embed: bool):
@@ -252,7 +252,7 @@ class Folder:
         }
 
 
-def formats(slot: Slot) -> tuple[str, str]:
+def formats(slot: HeaderArray) -> tuple[str, str]:
     """(the format of printf, the cast before the number)."""
     if slot.type in ("float", "double"):
         return ("%.9g", "") if slot.type == "float" else ("%.17g", "")

@@ -17,7 +17,7 @@ from ..engine.passes.specialise import sizes_of, specialise
 from ..ir.input_spec import InputSpec
 from ..jit.formats import FORMATS, export
 from ..jit.loading import load
-from ..jit.saved import Saved
+from ..jit.saved import SavedModel
 from ..jit.saving import model_of
 from ..jit.target import CommandError, build, read_spec
 from ..jit.target import load as object_in_file
@@ -63,7 +63,7 @@ def parser(to: str | None) -> argparse.ArgumentParser:
     return one
 
 
-def model(target: str, specs: list) -> Saved:
+def model(target: str, specs: list) -> SavedModel:
     """The model that a command names, for inputs of these specs."""
     file, _, name = target.rpartition(":")
     if file.endswith(".py") or target.endswith(".py"):
@@ -77,7 +77,7 @@ def model(target: str, specs: list) -> Saved:
     return with_inputs(saved, specs) if specs else saved
 
 
-def with_inputs(saved: Saved, specs: list) -> Saved:
+def with_inputs(saved: SavedModel, specs: list) -> SavedModel:
     """The model whose `forward` has inputs of these shapes, its open sizes being numbers."""
     if "forward" not in saved.methods:
         raise CommandError(f"--input is for forward; the model has {', '.join(saved.methods)}")
@@ -93,4 +93,4 @@ def with_inputs(saved: Saved, specs: list) -> Saved:
         raise CommandError(f"{len(specs)} times --input, but {len(program.inputs)} inputs")
     program = specialise(program, sizes=sizes_of(program, [s.shape for s in specs]))
     fixed = replace(method, program=program)
-    return Saved({**saved.methods, "forward": fixed}, saved.states, saved.properties)
+    return SavedModel({**saved.methods, "forward": fixed}, saved.states, saved.properties)

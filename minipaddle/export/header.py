@@ -12,7 +12,7 @@ from ..engine.core.slots import slot
 
 
 @dataclass
-class Slot:
+class HeaderArray:
     """An array of the caller's or of the library's: its name, spec and bytes, and where in the
     arena it lies.
     """
@@ -42,7 +42,7 @@ def identifiers(names: list[str]) -> list[str]:
 
 
 @slot("export.declaration")
-def declaration(name: str, array: Slot) -> list[str]:
+def declaration(name: str, array: HeaderArray) -> list[str]:
     """The lines of the header about an input or output of the library `name`: its number of
     elements, its rank and its shape as macros, and the function that says where it lies.
     """
@@ -57,12 +57,12 @@ def declaration(name: str, array: Slot) -> list[str]:
     ]
 
 
-def accessor(name: str, array: Slot) -> str:
+def accessor(name: str, array: HeaderArray) -> str:
     """The head of the function that says where an input or output lies."""
     return f"{array.type} *{name}_{array.name}(void *arena)"
 
 
-def remark(array: Slot) -> str:
+def remark(array: HeaderArray) -> str:
     """A remark on types that C lacks."""
     if array.spec.dtype.name == "bool":
         return ", 0 or 1"

@@ -14,7 +14,7 @@ from functools import cached_property
 from ..codegen.machine import target_facts
 from ..codegen.products.blas import BLAS
 from ..engine.codegen.kernel import BAD_INDEX, POINTERS, Kernel, read_template
-from ..engine.codegen.step import Kernels, Step, refusal
+from ..engine.codegen.step import KernelTable, StepWriter, refusal
 from ..engine.codegen.translation_unit import HEADERS, with_prologue
 from ..engine.core import dtype as dt
 from ..engine.core.dim import Dim
@@ -26,10 +26,10 @@ from ..engine.executors.native import Executable
 from ..engine.ir.program import Program, State, everywhere, open_sizes
 from ..engine.passes.buffer_assignment import MemoryPlan
 from ..engine.passes.lifetimes import specs_of
-from ..jit.saved import Kept, Method, Saved
+from ..jit.saved import Method, SavedModel, SavedState
 from ..tensor.generator import GENERATOR, GeneratorStorage
 from .arena import lay_out
-from .header import Slot, identifiers
+from .header import HeaderArray, identifiers
 from .mathematics import without_libm
 from .processor import LEVELS
 from .weights import offsets, to_bytes
@@ -42,10 +42,10 @@ OPENMP = re.compile(
 )
 
 
-class LibraryStep(Step):
+class LibraryStep(StepWriter):
     """The functions of a library. A record whose index is out of range ends the run with a code."""
 
-    def __init__(self, kernels: Kernels, plan: MemoryPlan):
+    def __init__(self, kernels: KernelTable, plan: MemoryPlan):
         self.kernels, self.functions, self.count = kernels, [], 0
         self.function(plan, "step")
 
@@ -66,7 +66,7 @@ class LibraryStep(Step):
 class Library:
     """The C text of one method of a model, its weights, and the sizes that its header names."""
 
-    def __init__(self, saved: Saved, method: str, processor: str):
+    def __init__(self, saved: SavedModel, method: str, processor: str):
         self.method, self.processor = method, processor
         program = with_storage(method_named(saved, method), saved.states)
         refuse_open_sizes(program)
@@ -94,8 +94,8 @@ class Library:
             if records[k] in packed
         }
         names = identifiers(method.inputs)
-        self.inputs = [Slot(n, r.spec) for n, r in zip(names, program.inputs, strict=True)]
-        self.outputs = [Slot(f"output_{k}", r.spec) for k, r in enumerate(program.outputs)]
+        self.inputs = [HeaderArray(n, r.spec) for n, r in zip(names, program.inputs, strict=True)]
+        self.outputs = [HeaderArray(f"output_{k}", r.spec) for k, r in enumerate(program.outputs)]
         specs = [*updated.values(), *prepacked.values(), *(s.spec for s in self.inputs)]
         sizes = [spec.nbytes for spec in [*specs, *(s.spec for s in self.outputs)]]
         places, self.work, self.size = lay_out(self.pointers, sizes, self.plan.size)
@@ -155,7 +155,7 @@ ONE_THREAD = "enum { threads = 1 };\n"
 NO_BLAS = "#define blas_sgemm ((void (*)())0)\n"
 
 
-def method_named(saved: Saved, name: str) -> Method:
+def method_named(saved: SavedModel, name: str) -> Method:
     """A method of a model."""
     if name not in saved.methods:
         raise value_error(
@@ -164,7 +164,7 @@ def method_named(saved: Saved, name: str) -> Method:
     return saved.methods[name]
 
 
-def with_storage(method: Method, states: dict[str, Kept]) -> Program:
+def with_storage(method: Method, states: dict[str, SavedState]) -> Program:
     """The program, which knows the values of its states."""
     program = Program(**vars(method.program))
     program.states = [
@@ -173,7 +173,7 @@ def with_storage(method: Method, states: dict[str, Kept]) -> Program:
     return program
 
 
-def storage_of(kept: Kept):
+def storage_of(kept: SavedState):
     return GeneratorStorage(GENERATOR) if kept.tensor is None else TensorStorage(kept.tensor)
 
 
@@ -229,7 +229,7 @@ def refuse_half(program: Program) -> None:
             )
 
 
-def refuse_host(kernels: Kernels) -> None:
+def refuse_host(kernels: KernelTable) -> None:
     """Raise ValueError if Python or a library of NumPy's computes one of the records."""
     for record, kernel in kernels.of.items():
         why = refusal(record) if kernel is None else of_library(kernel)

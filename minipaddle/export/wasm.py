@@ -17,10 +17,10 @@ from string import Template
 from ..core.files import replace
 from ..engine.codegen.kernel import read_template
 from ..engine.core.errors import teach, value_error
-from ..jit.saved import Saved
+from ..jit.saved import SavedModel
 from .c import OPTIONS as C_OPTIONS
-from .c import Folder
-from .header import Slot
+from .c import LibraryFolder
+from .header import HeaderArray
 from .library import Library
 
 OPTIONS = {
@@ -48,7 +48,7 @@ SIDES = range(8, 65)
 
 
 def write(
-    saved: Saved,
+    saved: SavedModel,
     path: str | Path,
     *,
     letters: str | None = None,
@@ -61,7 +61,7 @@ def write(
     Raises ValueError for what C cannot compute (`c.write`), RuntimeError without zig.
     """
     library = Library(saved, method, PROCESSOR)
-    folder = Folder(library, name, embed=False)
+    folder = LibraryFolder(library, name, embed=False)
     kind = kind_of(library, as_letters(letters))
     files = {k: v for k, v in folder.files().items() if k.startswith(f"{name}.")}
     exports = "\n\n".join(
@@ -135,7 +135,7 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
     return {"side": side, "title": "Which digit is it?"} if side in SIDES else None
 
 
-def page(title: str, folder: Folder, kind: dict, module: bytes) -> str:
+def page(title: str, folder: LibraryFolder, kind: dict, module: bytes) -> str:
     """The page, with the module in it."""
     slots = {"inputs": folder.library.inputs, "outputs": folder.library.outputs}
     facts = {key: [*map(described, some)] for key, some in slots.items()} | kind
@@ -150,13 +150,13 @@ def page(title: str, folder: Folder, kind: dict, module: bytes) -> str:
     return text
 
 
-def described(slot: Slot) -> dict:
+def described(slot: HeaderArray) -> dict:
     """An input or output, as the page knows it."""
     shape = list(slot.spec.shape)
     return {"name": slot.name, "type": slot.type, "shape": shape, "count": slot.spec.size}
 
 
-def readme(folder: Folder, size: int, has_page: bool) -> str:
+def readme(folder: LibraryFolder, size: int, has_page: bool) -> str:
     """The page about the module."""
     first, last = folder.slots[0], folder.library.outputs[0]
     return Template(read_template("wasm.md", __file__)).substitute(

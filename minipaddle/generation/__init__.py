@@ -4,13 +4,19 @@ Source: PaddleNLP's `generate` for the choices; the sources of the mechanisms st
 """
 
 from .beams import search_beams
-from .cache import Cache, View
+from .cache import CacheView, KeyValueCache
 from .decoder import Decoder
 from .drafts import write_with_draft
 from .sampling import Sampler
 from .scheduler import Request, Scheduler
 
 __all__ = [
-    "Cache", "Decoder", "Request", "Sampler", "Scheduler", "View", "search_beams",
+    "CacheView",
+    "Decoder",
+    "KeyValueCache",
+    "Request",
+    "Sampler",
+    "Scheduler",
+    "search_beams",
     "write_with_draft",
 ]  # fmt: skip

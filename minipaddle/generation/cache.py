@@ -12,7 +12,7 @@ from ..nn import Layer
 from ..tensor.creation import arange, zeros
 
 
-class Cache(Layer):
+class KeyValueCache(Layer):
     """Buffers of keys and of values, [context · slots, width], for each of `blocks` blocks. The
     first places of all slots lie together, so that a run which looks no further reads them as they
     lie.
@@ -31,7 +31,7 @@ class Cache(Layer):
                 self.register_buffer(f"{kind}{k}", empty, persistable=False)
 
 
-class View:
+class CacheView:
     """A model's view of a cache in one run: new tokens, and those before them in some slots.
 
     slots: a number n, the first n slots; or int64 [n], which slots
@@ -40,7 +40,7 @@ class View:
     reach: how many places are looked at; all new tokens lie before it
     """
 
-    def __init__(self, cache: Cache, slots, starts, length: int, reach: int):
+    def __init__(self, cache: KeyValueCache, slots, starts, length: int, reach: int):
         self.cache, self.slots, self.reach = cache, slots, reach
         self.places = starts.unsqueeze(1) + arange(length)
         self.mask = (arange(reach) <= self.places.unsqueeze(2)).unsqueeze(1)

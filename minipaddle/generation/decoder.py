@@ -8,15 +8,15 @@ from ..core.prelude import Recording, Tensor, value_error
 from ..engine.jit.to_static import Switch
 from ..engine.jit.user_lines import in_user_lines
 from ..jit import to_static
-from .cache import View
+from .cache import CacheView
 
 
 class Decoder:
     """The scores of next tokens for texts in `slots` slots.
 
-    The model is called as `net(tokens, view)` with tokens int64 [n, length] and a `View` of the
-    cache that `net.make_cache(slots, context)` gave. It is put into evaluation mode. Programs are
-    made for lengths and reaches that are powers of two, so there are few of them.
+    The model is called as `net(tokens, view)` with tokens int64 [n, length] and a `CacheView` of
+    the cache that `net.make_cache(slots, context)` gave. It is put into evaluation mode. Programs
+    are made for lengths and reaches that are powers of two, so there are few of them.
 
     >>> from minipaddle.generation import Decoder
     >>> net = paddle.text.GPT(5, width=8, layers=1, heads=2, context=8)
@@ -64,7 +64,7 @@ class Decoder:
         return np.concatenate(found)
 
     def scores(self, tokens, slots, starts) -> np.ndarray:
-        """Scores [n, length, vocab] after each of the tokens [n, length]; see `View`."""
+        """Scores [n, length, vocab] after each of the tokens [n, length]; see `CacheView`."""
         reach = min(self.context, power_of_two(int(starts.max()) + tokens.shape[1]))
         key = slots if isinstance(slots, int) else None, tokens.shape, reach
         given = [Tensor(tokens), Tensor(starts), None if key[0] else Tensor(slots)]
@@ -79,7 +79,7 @@ class Decoder:
         """
 
         def advance(tokens, starts, slots):
-            return self.net(tokens, View(self.cache, first or slots, starts, shape[1], reach))
+            return self.net(tokens, CacheView(self.cache, first or slots, starts, shape[1], reach))
 
         made = to_static(advance, backend=self.backend)
         if Switch.on:

@@ -44,7 +44,7 @@ class Request:
 
 
 @dataclass(eq=False)
-class Slot:
+class TextSlot:
     """One text of the cache: the tokens it holds, and those it has still to read."""
 
     number: int
@@ -70,7 +70,7 @@ class Scheduler:
 
     def __init__(self, decoder: Decoder, piece: int = PIECE):
         self.decoder, self.piece = decoder, piece
-        self.slots = [Slot(k) for k in range(decoder.slots)]
+        self.slots = [TextSlot(k) for k in range(decoder.slots)]
         self.waiting: deque[Request] = deque()
 
     @property
@@ -135,7 +135,7 @@ class Scheduler:
         each.held += now
         return [] if each.unread else [self.draw(each, scores[-1])]
 
-    def write(self, ready: list[Slot]) -> list[tuple[Request, int | None]]:
+    def write(self, ready: list[TextSlot]) -> list[tuple[Request, int | None]]:
         """Write a token of each of these texts. The slots between them compute along, and what they
         write lies behind all that they hold.
         """
@@ -155,7 +155,7 @@ class Scheduler:
             return [self.write_alone(each) for each in ready]
         return [self.continue_with(each, scores[each.number]) for each in ready]
 
-    def write_alone(self, each: Slot) -> tuple[Request, int | None]:
+    def write_alone(self, each: TextSlot) -> tuple[Request, int | None]:
         """Write a token of one text in a run of its own."""
         try:
             scores = self.decoder.read(each.request.written[-1:], each.number, len(each.held))
@@ -163,12 +163,12 @@ class Scheduler:
             return self.fail(each, error)
         return self.continue_with(each, scores[-1])
 
-    def continue_with(self, each: Slot, scores) -> tuple[Request, int | None]:
+    def continue_with(self, each: TextSlot, scores) -> tuple[Request, int | None]:
         """Draw the next token of a text whose last one was read."""
         each.held.append(each.request.written[-1])
         return self.draw(each, scores)
 
-    def draw(self, each: Slot, scores) -> tuple[Request, int | None]:
+    def draw(self, each: TextSlot, scores) -> tuple[Request, int | None]:
         """Draw the next token of a text; a text that is finished leaves its slot."""
         request = each.request
         try:
@@ -186,7 +186,7 @@ class Scheduler:
             each.request = None
         return request, token
 
-    def fail(self, each: Slot, error: Exception) -> tuple[Request, None]:
+    def fail(self, each: TextSlot, error: Exception) -> tuple[Request, None]:
         """End a text by an error; it leaves its slot, and nothing of it stays there."""
         request, each.request, each.unread, each.held = each.request, None, [], []
         self.decoder.clear(each.number)

@@ -17,7 +17,7 @@ from ..engine.eager.device import as_place, chosen
 from ..engine.eager.tensor import Tensor
 from ..engine.executors.arrays import address
 from ..engine.executors.executable_cache import ExecutableCache
-from ..engine.executors.native import Context, Executable, running
+from ..engine.executors.native import CallContext, Executable, running
 from ..engine.ir.interpreter import check_guards
 from ..engine.jit.tree import LEAF
 from ..ir.input_spec import fits, format_expected
@@ -48,7 +48,7 @@ class Model:
         self.place, self.threads, self.report = as_place(place), threads, report
         if self.place.kind != "cpu":
             ELSEWHERE.add(self.place)
-        with Placed(self.place):
+        with PlaceGuard(self.place):
             self.layer: TranslatedLayer = load(prefix)
         own = self.layer.program()
         self.program = own if rounds is None else limit_iterations(own, rounds)
@@ -94,7 +94,7 @@ class Model:
         specs = [Spec(s, spec.dtype) for s, spec in zip(shapes, self.inputs.values(), strict=True)]
         if any(0 in spec.shape for spec in specs):
             return None
-        with self.lock, Placed(self.place):
+        with self.lock, PlaceGuard(self.place):
             before = len(self.cache.compiled)
             held = [state.record.spec for state in self.housed.states]
             found = self.cache.executable(self.housed, [*specs, *held])
@@ -127,7 +127,7 @@ class Binding:
     """
 
     def __init__(self, model: Model, executable: Executable):
-        self.executable, self.context, self.model = executable, Context(executable), model
+        self.executable, self.context, self.model = executable, CallContext(executable), model
         count = executable.inputs
         self.states = [storage.read() for storage in model.states]
         for k, array in enumerate(self.states, count):
@@ -229,7 +229,7 @@ class Unbound:
     def call(self, arrays: list) -> list:
         model, layer = self.model, self.model.layer
         sizes = model.check([a.shape for a in arrays])
-        with model.lock, Placed(model.place), Recording(False):
+        with model.lock, PlaceGuard(model.place), Recording(False):
             given = [Tensor(a) for a in arrays]
             states = [store.get(key) for store, key in layer._kept_of["forward"]]
             found = self.runner(model.program, given, states, sizes)
@@ -238,7 +238,7 @@ class Unbound:
             return [made[k] for k in model.places.values()]
 
 
-class Placed:
+class PlaceGuard:
     """Within the block, new tensors are made on a place."""
 
     def __init__(self, place):

@@ -38,7 +38,7 @@ from .once import took
 from .outside import trace_whole, whole
 from .picked import picked
 from .reading import ReadArray, no_array_error
-from .snapshot import Snapshot, put_back, shared
+from .snapshot import ObjectSnapshot, put_back, shared
 from .texts import check_shown
 
 
@@ -99,8 +99,8 @@ class Strict(aliasing.Aliasing):
         """
         return super().made_inside(journal, written, () if isinstance(journal, whole) else values)
 
-    def snapshot(self, functions) -> Snapshot:
-        found = Snapshot(functions)
+    def snapshot(self, functions) -> ObjectSnapshot:
+        found = ObjectSnapshot(functions)
         current.top.start = current.top.start or found
         return found
 
@@ -234,7 +234,7 @@ def find_use_elsewhere(steps) -> str:
     family = [*aliasing.reachable([steps], sources).values()]
     variables = [*variables_in_use()]
     called = {id(x): f"`{name}`" for name, x in variables}
-    around = Snapshot([x for _, x in variables])
+    around = ObjectSnapshot([x for _, x in variables])
     return next((called.get(id(x)) or around.name(x) for x in family if around.knows(x)), "")
 
 

@@ -5,7 +5,7 @@ things; for a small program that takes longer than computing. So once a program 
 called again, a stub lists what must be as it was: settings, arguments, modes of layers, gradients
 that wait, arrays that the table of pointers has. C compares them, calls the program, and makes the
 results (`call_stub.c`, which becomes `StaticFunction.__call__`). Where it finds another object than
-at the last check, it asks Python (`Stub.again`), which binds the new array, or declines: then
+at the last check, it asks Python (`CallStub.again`), which binds the new array, or declines: then
 nothing has been done, and the call takes the slow path. What a run writes is noted by one clock for
 all states, so that a call of Python is made for none of them.
 """
@@ -41,9 +41,9 @@ from .call_stub import (
     READ,
     TENSOR,
     TUPLE,
+    ArgumentNode,
     Cell,
-    Node,
-    Plan,
+    StubPlan,
     address,
     fast_calls,
 )
@@ -81,13 +81,13 @@ def bound(captured, args) -> list:
     if unusual or captured.given or depends(captured) or current_place() is not CPU:
         return []
     try:
-        stub = Stub(captured, made, args)
+        stub = CallStub(captured, made, args)
     except NoStub:
         return []
     return [(ctypes.addressof(stub.plan), stub)] if fast_calls() else []
 
 
-class Stub:
+class CallStub:
     """Owns a plan and all that it points to, and checks what C found to be another object."""
 
     def __init__(self, captured, made: Executable, args):
@@ -104,7 +104,7 @@ class Stub:
         self.users = {id(record.owner(a)): {k} for k, a in enumerate(weights, first)}
         self.roots: dict[int, int] = {}
         self.updated = {made.inputs + k for k in made.updated}
-        self.plan = Plan(thread=-1, count=len(args))
+        self.plan = StubPlan(thread=-1, count=len(args))
         for x in args:
             self.argument(x)
         self.surroundings()
@@ -316,7 +316,7 @@ class Stub:
         self.plan_outputs, self.output_keys = ((ctypes.c_void_p * count)() for _ in range(2))
         plan.cell_count, plan.input_count, plan.output_count = len(self.cells), self.inputs, count
         tables = {
-            "cells": self.table, "nodes": (Node * len(self.nodes))(*nodes),
+            "cells": self.table, "nodes": (ArgumentNode * len(self.nodes))(*nodes),
             "inputs": (ctypes.c_void_p * self.inputs)(), "outputs": self.plan_outputs,
             "output_keys": self.output_keys, "table": self.context.table,
             "settle": self.settle, "again": self.again, "bind": self.bind,

@@ -44,13 +44,13 @@ from ..tensor.growing_lists import (
     refuse_of_grown,
     stack_items,
 )
-from ..tensor.sequences import Sequence, sequence
+from ..tensor.sequences import LazySequence, sequence
 from .aliasing import same_object
 from .either import Choosing, Either, one_of_both, with_either
 from .numbers import note_chosen
 from .reading import CREATED, array, copied
 from .sequences import enumerate_, range_, read_array, reverse_items, write_array, zip_
-from .snapshot import Snapshot
+from .snapshot import ObjectSnapshot
 
 
 def len_(x):
@@ -59,7 +59,7 @@ def len_(x):
         return x.shape[0]
     if has_grown(x):
         return stack_items(x).shape[0]
-    return x.length if isinstance(x, Sequence) else builtins.len(x)
+    return x.length if isinstance(x, LazySequence) else builtins.len(x)
 
 
 def casting(kind, convert):
@@ -274,7 +274,7 @@ def unwrap_cache(function):
     inner = call(function.__wrapped__)
 
     def run(*args, **kwargs):
-        before = Snapshot([inner])
+        before = ObjectSnapshot([inner])
         result = inner(*args, **kwargs)
         before.check("by a function whose results are kept (functools.lru_cache)")
         return result

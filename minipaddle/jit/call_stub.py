@@ -25,13 +25,13 @@ class Cell(ctypes.Structure):
     _fields_ = words("kind owner key expected")
 
 
-class Node(ctypes.Structure):
+class ArgumentNode(ctypes.Structure):
     """A list, a tuple, a tensor or a constant among the arguments."""
 
     _fields_ = words("kind count type expected")
 
 
-class Plan(ctypes.Structure):
+class StubPlan(ctypes.Structure):
     """All that C needs for a call: numbers, addresses of tables and of objects."""
 
     _fields_ = words(

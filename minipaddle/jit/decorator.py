@@ -14,13 +14,13 @@ from .ignoring import Unconverted
 from .rebuilding import leaving_tensors
 
 
-class Mode:
+class DefaultMode:
     """The default of `full_graph` for `to_static`."""
 
     full_graph = False
 
 
-mode = Mode()
+mode = DefaultMode()
 
 
 class FullGraph(StaticFunction):

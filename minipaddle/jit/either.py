@@ -18,8 +18,8 @@ from typing import NamedTuple
 from ..engine.core.dispatch import current, note_refusal
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import Tensor
-from ..engine.jit.branching import CHOICES, Result, learn
-from ..engine.jit.leaves import Spec, State, full
+from ..engine.jit.branching import CHOICES, ReturnPlace, learn
+from ..engine.jit.leaves import PlaceState, Spec, full
 from ..engine.jit.refusal import Dygraph2StaticException
 from ..engine.jit.tree import FINISHED, paths, unflatten
 from ..tensor.growing_lists import Refusing
@@ -180,11 +180,11 @@ class EitherChoice(CHOICES[-1]):
         super().__init__(*args, **kwargs)
         self.kinds: dict = {}  # by place and path: the kinds of a tensor there
 
-    def fit(self, place, i: int, k: int) -> State:
+    def fit(self, place, i: int, k: int) -> PlaceState:
         self.states[k][i] = self.widen(place, self.states[k][i])
         return super().fit(place, i, k)
 
-    def widen(self, place, state: State) -> State:
+    def widen(self, place, state: PlaceState) -> PlaceState:
         """The state with an `Either` for each tensor that is of another kind on the other side."""
         while not (state.missing or state.uncertain):
             known = [self.kinds.get((place.key, path)) for path in paths(state.structure)]
@@ -194,12 +194,12 @@ class EitherChoice(CHOICES[-1]):
             leaves = [
                 kinds.either(x) if kinds and isinstance(x, Tensor) else x for kinds, x in pairs
             ]
-            state = State(unflatten(state.structure, leaves), self.outer)
+            state = PlaceState(unflatten(state.structure, leaves), self.outer)
         return state
 
     def disagreement(self, error):
         k = error.k
-        for place, state in zip([*self.live_out, Result], self.states[0], strict=True):
+        for place, state in zip([*self.live_out, ReturnPlace], self.states[0], strict=True):
             if 0 <= k < len(state.leaves):
                 specs = error.left.spec, error.right.spec
                 if all(specs) and not state.uncertain:
@@ -209,13 +209,13 @@ class EitherChoice(CHOICES[-1]):
             k -= len(state.leaves)
         return super().disagreement(error)
 
-    def check(self, place, a: State, b: State) -> None:
+    def check(self, place, a: PlaceState, b: PlaceState) -> None:
         if a.structure != b.structure and not (a.uncertain or b.uncertain):
             self.learn_kinds(place, a, b)
             self.learn_kinds(place, b, a)
         super().check(place, a, b)
 
-    def learn_kinds(self, place, a: State, b: State) -> None:
+    def learn_kinds(self, place, a: PlaceState, b: PlaceState) -> None:
         """Learn where one state has an `Either` and the other, `b`, a tensor."""
         specs = dict(zip(paths(a.structure), a.specs, strict=True))
         for path, x in zip(paths(b.structure), b.leaves, strict=True):

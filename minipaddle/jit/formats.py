@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from ..engine.core.errors import value_error
-from .saved import Saved
+from .saved import SavedModel
 
 
-class Format(NamedTuple):
+class ExportFormat(NamedTuple):
     """A format: the module that writes it, the end of a file or folder by default, and what comes
     out, for `--help`.
 
@@ -29,24 +29,26 @@ class Format(NamedTuple):
         return import_module(f"minipaddle.{self.module}")
 
 
-FORMATS: dict[str, Format] = {
-    "c": Format("export.c", "_c", "a folder: model.c, model.h, weights, an example, a Makefile"),
-    "wasm": Format(
+FORMATS: dict[str, ExportFormat] = {
+    "c": ExportFormat(
+        "export.c", "_c", "a folder: model.c, model.h, weights, an example, a Makefile"
+    ),
+    "wasm": ExportFormat(
         "export.wasm", "_wasm", "a folder: a WebAssembly module and a page that runs it"
     ),
-    "onnx": Format("onnx.exporting", ".onnx", "a file for ONNX Runtime and other frameworks"),
+    "onnx": ExportFormat("onnx.exporting", ".onnx", "a file for ONNX Runtime and other frameworks"),
 }
 """To add a format, write a row and its module."""
 
 
-def format_named(name: str) -> Format:
+def format_named(name: str) -> ExportFormat:
     """The format of this name; ValueError if there is none."""
     if name not in FORMATS:
         raise value_error(f"there is no format {name!r}", expected=f"one of {', '.join(FORMATS)}")
     return FORMATS[name]
 
 
-def export(saved: Saved, path: str | Path, name: str, /, **options) -> list[Path]:
+def export(saved: SavedModel, path: str | Path, name: str, /, **options) -> list[Path]:
     """Write a model in the format of that name; returns the paths written."""
     module = format_named(name).load()
     if unknown := options.keys() - module.OPTIONS:

@@ -19,8 +19,8 @@ from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import real_array
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.cache import constant
-from ..engine.jit.journal import MISSING, Place
-from ..engine.jit.tree import LEAF, Node, parts
+from ..engine.jit.journal import MISSING, Binding
+from ..engine.jit.tree import LEAF, Container, parts
 
 CONSTANTS = {int, float, bool, complex, str, bytes, NoneType, range, slice, type(...)}
 """Types of values that are compared by value."""
@@ -38,7 +38,7 @@ SMALL = 1 << 12
 """Bytes of an array whose numbers are compared."""
 
 
-class Outside(Place):
+class GuardedPlace(Binding):
     """A place that is read."""
 
     of_layer = False  # whether it is in a layer, which notes its changes
@@ -47,7 +47,7 @@ class Outside(Place):
         """Where C finds the value: (kind, owner, key), see `bound.py`; None if it cannot."""
 
 
-class Stored(Outside):
+class Stored(GuardedPlace):
     """The value of a dict under a key: the attribute of an object, the variable of a module."""
 
     def __init__(self, store: dict, name, owner, what: str):
@@ -67,7 +67,7 @@ class Stored(Outside):
         return "item", self.store, self.name
 
 
-class Read(Outside):
+class Read(GuardedPlace):
     """An attribute as Python finds it: of a class, in a slot, by `__getattr__`."""
 
     def __init__(self, owner, name: str, *, of_layer: bool = False):
@@ -83,7 +83,7 @@ class Read(Outside):
         return "attribute", self.owner, self.name
 
 
-class Free(Outside):
+class Free(GuardedPlace):
     """A variable of an outer function, by its cell."""
 
     def __init__(self, name: str, cell):
@@ -99,7 +99,7 @@ class Free(Outside):
         return "attribute", self.owner, "cell_contents"
 
 
-class Held(Outside):
+class Held(GuardedPlace):
     """A container itself, as far as what it holds is concerned."""
 
     name = ""
@@ -115,7 +115,7 @@ Interpreter.call = ()
 """The leaves of the arguments of the call for which a program is traced, looked for or run."""
 
 
-class Given(Outside):
+class Given(GuardedPlace):
     """An attribute of a tensor that is given, by its number among the leaves of the arguments;
     see `arguments.py`.
     """
@@ -241,7 +241,7 @@ def take_apart(value) -> tuple[list, object, bool]:
             return LEAF
         mutable[0] |= not isinstance(x, tuple)
         keys, values = inside
-        return Node(type(x), tuple(keys), tuple([structure(v) for v in values]), None)
+        return Container(type(x), tuple(keys), tuple([structure(v) for v in values]), None)
 
     return leaves, structure(value), mutable[0]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..engine.core.errors import teach, value_error
 from ..engine.eager.device import NUMPY
 from ..engine.eager.tensor import Tensor, same_value
-from ..engine.jit.cache import Cache, cache_key
+from ..engine.jit.cache import ProgramCache, cache_key
 from ..engine.jit.capture import Captured
 from ..engine.jit.to_static import StaticFunction
 from ..engine.jit.transpile import code_text
@@ -38,7 +38,7 @@ class Inspection:
         return self.function
 
     @property
-    def program_cache(self) -> Cache:
+    def program_cache(self) -> ProgramCache:
         """The programs written so far."""
         return self.cache
 
@@ -81,7 +81,7 @@ class Inspection:
             if name in given.arguments and same_value(given.arguments[name], each.default):
                 del given.arguments[name]
         captured = self.program_of(given.args, given.kwargs)
-        return ConcreteProgram(captured, Runner(self, captured))
+        return ConcreteProgram(captured, ProgramRunner(self, captured))
 
     def open_specs(self, given: list, found: list) -> tuple[list, dict]:
         """What the input_spec makes of the specs `found` of the tensors `given`; see `specs`.
@@ -240,10 +240,10 @@ class ConcreteProgram(NamedTuple):
     """A program, and what runs it."""
 
     program: Captured
-    run: Runner
+    run: ProgramRunner
 
 
-class Runner(NamedTuple):
+class ProgramRunner(NamedTuple):
     """Calls a function with the tensors of a program: `runner(tensors)` is what it returns."""
 
     function: StaticFunction
@@ -271,12 +271,12 @@ def inputs_of(captured: Captured, wanted: list) -> list[InputSpec]:
     ]
 
 
-def concrete_programs(cache: Cache) -> list:
+def concrete_programs(cache: ProgramCache) -> list:
     """The programs that are kept. Source: Paddle `ProgramCache.concrete_programs`."""
     return [each for entries in cache.entries.values() for each in entries]
 
 
-def last(cache: Cache):
+def last(cache: ProgramCache):
     """The program that was used last. Source: Paddle `ProgramCache.last`."""
     return max(concrete_programs(cache), key=lambda captured: captured.hits[1])
 
@@ -288,4 +288,4 @@ for name, member in own_members(Inspection).items():
 
 Captured.main_program = property(attrgetter("program"))  # as Paddle's ConcreteProgram has it
 Captured.inputs = property(lambda captured: inputs_of(captured, captured.arguments[0]))
-Cache.concrete_programs, Cache.last = concrete_programs, last
+ProgramCache.concrete_programs, ProgramCache.last = concrete_programs, last

@@ -9,13 +9,13 @@ import ast
 
 from ..engine.jit.templates import constant, runtime, stand
 from ..engine.jit.transpile import INSTRUMENTS
-from ..engine.jit.walking import Rewriter, copied
+from ..engine.jit.walking import TreeRewriter, copied
 
 GROWING = {"append", "extend", "add", "appendleft", "update"}
 """Methods that change a container and read nothing of it."""
 
 
-class Instrument(Rewriter):
+class Instrument(TreeRewriter):
     """`x.a` -> `_jst.attr(x, "a")`, and notes which names are read: {name: whether whole}."""
 
     def __init__(self, owner: str | None):

@@ -33,9 +33,9 @@ from ..tensor.generator import GENERATOR, GeneratorStorage
 from .saved import (
     FIRST_LINE,
     VERSION,
-    Damaged,
-    Kept,
-    Saved,
+    DamagedModel,
+    SavedModel,
+    SavedState,
     checked,
     in_order,
     sum_of,
@@ -72,7 +72,7 @@ def load(path, **configs) -> TranslatedLayer:
         )
     try:
         saved = read(prefix)
-    except Damaged as error:
+    except DamagedModel as error:
         raise value_error(f"{prefix} holds no model, or a damaged one: {error!s:.1000}") from None
     loaded = TranslatedLayer(saved.methods, saved.states)
     loaded._properties = saved.properties
@@ -80,25 +80,25 @@ def load(path, **configs) -> TranslatedLayer:
     return loaded
 
 
-def read(prefix: str) -> Saved:
+def read(prefix: str) -> SavedModel:
     """The model in the files of a prefix."""
     *files, problem = together(prefix)
     try:
         saved = model_of(prefix, files)
     except ValueError as error:  # it says more than that something was changed
-        raise Damaged(f"{error}\n  {problem}" if problem else str(error)) from None
+        raise DamagedModel(f"{error}\n  {problem}" if problem else str(error)) from None
     if problem:
-        raise Damaged(problem)
+        raise DamagedModel(problem)
     return saved
 
 
-def model_of(prefix: str, files: list) -> Saved:
+def model_of(prefix: str, files: list) -> SavedModel:
     """The model that three files hold; the bytes of the weights are gone when tensors are made."""
     programs, description = files[:2]
     try:
         described = json.loads(description)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"{prefix}.pdiparams.info: {error!r:.80}") from None
+        raise DamagedModel(f"{prefix}.pdiparams.info: {error!r:.80}") from None
     found = parse_all(programs)
     return checked(described, found, parse(f"{prefix}.pdiparams", files.pop())[0])
 
@@ -143,7 +143,7 @@ def candidates(path: str, largest: float) -> list[bytes]:
     for name in (*waiting(path), path):
         require_file(name)
         if os.path.getsize(name) > largest:
-            raise Damaged(f"{name} is larger than {largest:,} bytes")
+            raise DamagedModel(f"{name} is larger than {largest:,} bytes")
         found.append(Path(name).read_bytes())
     return found[::-1]
 
@@ -153,10 +153,10 @@ def belonging(name: str, model: bytes, descriptions: list, weights: list) -> tup
     try:
         text = model.decode()
     except UnicodeDecodeError as error:
-        raise Damaged(f"{name}: {error}") from None
+        raise DamagedModel(f"{name}: {error}") from None
     first = FIRST_LINE.match(text)
     if first is None:
-        raise Damaged(f"{text[:60]!r} is not the first line of a model")
+        raise DamagedModel(f"{text[:60]!r} is not the first line of a model")
     version, sums, programs = int(first[1]), first[2].split(), text[first.end() :]
     if version != VERSION:
         age, hint = ("a newer", "update it") if version > VERSION else ("an older", "save it again")
@@ -197,7 +197,7 @@ class TranslatedLayer(Layer):
         self._at_once = AtOnce(self._places)
         self.training = False
         for name in programs.keys() - {"forward"}:
-            self.__dict__[name] = MethodType(Running(name), self)
+            self.__dict__[name] = MethodType(LoadedMethod(name), self)
 
     def forward(self, *inputs, **named):
         """The results for tensors in the order of the program's inputs, or by their names."""
@@ -211,17 +211,17 @@ class TranslatedLayer(Layer):
             )
         return self._methods[method_name].program
 
-    def saved(self) -> Saved:
+    def saved(self) -> SavedModel:
         """The model for `jit.save` to write again."""
         states = {
-            name: Kept(kind, self._state(name), list(paths))
+            name: SavedState(kind, self._state(name), list(paths))
             for name, (kind, paths, *_) in self._places.items()
         }
-        return Saved(self._methods, states, self._properties)
+        return SavedModel(self._methods, states, self._properties)
 
     # ---- states ------------------------------------------------------------------------------
 
-    def _house(self, name: str, kept: Kept) -> tuple:
+    def _house(self, name: str, kept: SavedState) -> tuple:
         """(kind, paths, dict, key): where a tensor is put, and found from now on."""
         if kept.kind == "random":
             return kept.kind, kept.paths, {}, name
@@ -261,7 +261,7 @@ class TranslatedLayer(Layer):
         return create_restore(method.structure, method.leaves)(results, sizes)
 
 
-class Running:
+class LoadedMethod:
     """A method of a loaded model."""
 
     def __init__(self, name: str):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import linecache
 
-from ..engine.jit.user_lines import HERE, MARKED, Line
+from ..engine.jit.user_lines import HERE, MARKED, FrameLine
 
 CONTEXT = 2
 """How many lines before and after the last one are shown."""
 
 
-def marked(line: Line) -> list[str]:
+def marked(line: FrameLine) -> list[str]:
     """The line among its neighbours, underlined where the expression stands."""
     name, first = line.code.co_filename, line.code.co_firstlineno
     last = max([line.line, *(n for *_, n in line.code.co_lines() if n)])

@@ -23,8 +23,8 @@ from ..engine.core.record import Spec
 from ..engine.core.spec import promote
 from ..engine.eager.control_flow import as_bool, is_static
 from ..engine.eager.tensor import Tensor, same_value, wrap
-from ..engine.jit.branching import CHOICES, Result, describe_place, learn
-from ..engine.jit.leaves import State, as_condition, full
+from ..engine.jit.branching import CHOICES, ReturnPlace, describe_place, learn
+from ..engine.jit.leaves import PlaceState, as_condition, full
 from ..engine.jit.looping import KINDS
 from ..engine.jit.refusal import refusal
 
@@ -54,7 +54,7 @@ def refuse_long(place, *numbers) -> None:
             )
 
 
-def like_numbers(state: State, known: State, outer) -> State:
+def like_numbers(state: PlaceState, known: PlaceState, outer) -> PlaceState:
     """A state made where a place was undefined: its leaves are numbers where those of the known
     state are.
     """
@@ -62,7 +62,7 @@ def like_numbers(state: State, known: State, outer) -> State:
     for j, x in enumerate(known.leaves[: len(leaves)]):
         if is_number(x) and isinstance(leaves[j], Tensor):
             leaves[j] = number(leaves[j].astype(DTYPES[kind_of(x)]))
-    return State(state.rebuilt(leaves), outer)
+    return PlaceState(state.rebuilt(leaves), outer)
 
 
 def dtype_beside(a, b):
@@ -100,7 +100,7 @@ class NumberChoice(CHOICES[-1]):
 
     def trace(self, k):
         found = super().trace(k)
-        places = [*self.live_out, Result]
+        places = [*self.live_out, ReturnPlace]
         names = [(p.key, j) for p, s in zip(places, self.states[k]) for j in range(len(s.leaves))]
         if k:
             left, right = (

@@ -22,14 +22,14 @@ from ..engine.jit.ignore import within
 from ..engine.jit.journal import (
     MISSING,
     Attribute,
+    Binding,
     Contents,
     Global,
-    Place,
     journal,
     outliving_places,
     same_parts,
 )
-from ..engine.jit.leaves import State
+from ..engine.jit.leaves import PlaceState
 from ..engine.jit.refusal import refusal
 from ..engine.jit.to_static import StaticFunction
 from ..engine.jit.tree import containers, flatten, flatten_call, unflatten
@@ -37,7 +37,7 @@ from . import instrument  # noqa: F401  (converted code notes its reads)
 from .dy2static.utils import mention
 from .guards import Given, Held, is_data
 from .objects import library
-from .reads import Reads
+from .reads import OutsideReads
 from .rebuilding import Rebuilding
 
 
@@ -48,8 +48,8 @@ class SideEffect:
 
     begin = 0
 
-    def __init__(self, place: Place, value, outside=frozenset()):
-        self.place, self.state = place, State(value, outside)
+    def __init__(self, place: Binding, value, outside=frozenset()):
+        self.place, self.state = place, PlaceState(value, outside)
         if any(isinstance(leaf, Dim) for leaf in self.state.leaves):
             raise refusal(f"{place.name} is to keep a size that varies from call to call")
         self.numbers = [j for j, x in enumerate(self.state.leaves) if isinstance(x, Tensor)]
@@ -81,15 +81,15 @@ class SideEffect:
             leaves[j] = results[k]
         return unflatten(self.state.structure, leaves)
 
-    def write(self, place: Place, value) -> None:
+    def write(self, place: Binding, value) -> None:
         place.set(value)
 
 
-class Shared(SideEffect):
+class SharedContainer(SideEffect):
     """A container that stands in two places of what a run leaves and returns."""
 
     def __init__(self, container, kept: set):
-        super().__init__(Place(), container, kept - {id(container)})
+        super().__init__(Binding(), container, kept - {id(container)})
         self.container = container
 
     def leave(self, results, own) -> None:
@@ -103,7 +103,7 @@ class Writing(SideEffect):
     owners: ClassVar[list] = []
 
     def __init__(self, owners: list, write, kept: set):
-        super().__init__(Place(), write, kept)
+        super().__init__(Binding(), write, kept)
         self.owners = owners
 
     def leave(self, results, own) -> None:
@@ -117,7 +117,7 @@ class Growth(SideEffect):
         place.owner.extend(value)
 
 
-class Items(SideEffect):
+class ItemsSet(SideEffect):
     """A dict that gets some items."""
 
     def write(self, place, value) -> None:
@@ -148,7 +148,7 @@ def trace_whole(call, function, arguments) -> tuple:
 
     Its changes outside are undone; each run of its program makes them.
     """
-    reads, after = Reads(current.top), []
+    reads, after = OutsideReads(current.top), []
     with setting(current.top, reads=reads), whole([], [call]) as noted:
         reads.start(function, arguments, noted.before.reached)
         returned = call()
@@ -177,7 +177,7 @@ def trace_whole(call, function, arguments) -> tuple:
     inside = [returned, *(value for *_, value in after), *(write for _, write in writes)]
     shared = rebuilding.common(inside)
     reads.given.update(map(id, shared))
-    left = [Shared(x, reads.outside.keys() | reads.given) for x in shared]
+    left = [SharedContainer(x, reads.outside.keys() | reads.given) for x in shared]
     for each in after:
         left += side_effects(reads, *each)
     for place, value in same:
@@ -186,7 +186,7 @@ def trace_whole(call, function, arguments) -> tuple:
     return returned, reads.close, left, outside | reads.given
 
 
-def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:
+def unchanged(reads: OutsideReads, place: Binding, value) -> list[SideEffect]:
     """The effect of a run on a place that was written and had the same value before the trace."""
     if not isinstance(place, Global) and not reads.is_outside(place.owner):
         return []
@@ -196,7 +196,7 @@ def unchanged(reads: Reads, place: Place, value) -> list[SideEffect]:
     return []
 
 
-def side_effects(reads: Reads, place: Place, before, after) -> list[SideEffect]:
+def side_effects(reads: OutsideReads, place: Binding, before, after) -> list[SideEffect]:
     """The effect of each run on a place."""
     kind, what = SideEffect, after
     if isinstance(place, Contents):
@@ -216,7 +216,7 @@ def grown(before, after) -> tuple:
     if isinstance(after, list) and same_parts(before, after[: len(before)]):
         return Growth, after[len(before) :]
     if isinstance(after, dict) and [*after][: len(before)] == [*before]:
-        return Items, {k: v for k, v in after.items() if k not in before or before[k] is not v}
+        return ItemsSet, {k: v for k, v in after.items() if k not in before or before[k] is not v}
     return SideEffect, after
 
 
@@ -227,7 +227,7 @@ def update_states(left: list, name: str, given: list) -> None:
     """
     tracer, updates = current.top, []
     for each in left:
-        if type(each) is Shared:
+        if type(each) is SharedContainer:
             continue
         changed = next((x for x in given if any(x is owner for owner in each.owners)), None)
         if changed is not None:

@@ -12,7 +12,7 @@ from ..engine.core.record import Spec
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.calling import CHECKS, TABLE
 from ..engine.jit.refusal import refusal
-from .texts import Text, join_parts, take_apart, text
+from .texts import ProgramText, join_parts, take_apart, text
 
 
 @opaque
@@ -57,7 +57,7 @@ def print_(*args, sep=" ", end="\n", file=None, flush=False) -> None:
         if isinstance(x, Tensor):
             own, part = [x], x.stop_gradient
         else:
-            own, part = take_apart(x) if type(x) is Text else ([], str(x))
+            own, part = take_apart(x) if type(x) is ProgramText else ([], str(x))
         values += own
         parts.append(part)
     sep, end = " " if sep is None else sep, "\n" if end is None else end

@@ -65,7 +65,7 @@ UNSURE = {Undefined, MaybeUndefined}
 """Types of what stands where a tensor decides whether there is a value."""
 
 
-class Reads:
+class OutsideReads:
     """The outside values that the trace of a function has read."""
 
     def __init__(self, tracer):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from ..engine.core import dispatch
-from ..engine.jit.cache import REASONS, Cache, Key
+from ..engine.jit.cache import REASONS, Key, ProgramCache
 from ..engine.jit.tree import LEAF, describe
 
 SETTINGS = (
@@ -15,7 +15,7 @@ SETTINGS = (
 """The names of what `settings` of the engine's cache gives."""
 
 
-def reason(cache: Cache, key: Key, names) -> str:
+def reason(cache: ProgramCache, key: Key, names) -> str:
     """Why no program is valid: how the nearest one differs."""
     if key in cache.entries:
         return reason_beside_key(cache.entries[key][0])

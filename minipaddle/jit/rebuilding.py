@@ -35,12 +35,12 @@ from ..engine.jit.ignore import within
 from ..engine.jit.journal import MISSING
 from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.refusal import refusal
-from ..engine.jit.tree import LEAF, PLAIN, Node, parts, reachable, unflatten
+from ..engine.jit.tree import LEAF, PLAIN, Container, parts, reachable, unflatten
 from ..engine.jit.writing import defined
 from ..nn.layer.layers import Layer
 from . import texts
 from .picked import Picked, picked
-from .texts import Text
+from .texts import ProgramText
 
 BUSY = object()
 CONTAINERS = (OrderedDict, dict, list, tuple)
@@ -73,7 +73,7 @@ class Rebuilding:
     def take_apart(self, value):
         """The value, with tuples in place of what holds something of the trace."""
         kind = type(value)
-        if kind in (Number, Text) and not current.top.below.tensors_leave:
+        if kind in (Number, ProgramText) and not current.top.below.tensors_leave:
             return self.number(value) if kind is Number else self.text(value)
         if kind is MaybeUndefined:  # an attribute that a run may leave undefined
             held = [value.known, value.held]
@@ -180,7 +180,7 @@ class Rebuilding:
             return self.built([plain(value)], lambda new: kind(new[0].item()), kind)
         return self.built([plain(value), unsure()], of_kind, kind)
 
-    def text(self, value: Text) -> tuple:
+    def text(self, value: ProgramText) -> tuple:
         """A tuple of the tensors that hold the values in a text."""
         values, parts = texts.take_apart(value)
         held = [plain(x) if isinstance(x, Number) else x for x in values]
@@ -194,7 +194,7 @@ class Rebuilding:
             return value
         if type(value) in (list, tuple):
             return type(value)(new)
-        return unflatten(Node(type(value), tuple(keys), (LEAF,) * len(new), value), new)
+        return unflatten(Container(type(value), tuple(keys), (LEAF,) * len(new), value), new)
 
     def object(self, value) -> tuple:
         """A tuple of the items and the attributes of an object."""

@@ -63,7 +63,7 @@ from ..engine.eager.convert import as_array
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.ir.printer import text
 from ..engine.ir.program import NUMBER, Program, new_sizes, regions
-from ..engine.jit.tree import LEAF, Node, parts
+from ..engine.jit.tree import LEAF, Container, parts
 from ..ir.parser import ParseError, Reader
 from ..nn import Layer
 from ..tensor.growing_lists import Rest, RestOfNumbers
@@ -101,7 +101,7 @@ class Method:
 
 
 @dataclass
-class Kept:
+class SavedState:
     """A state of the model: its tensor (None for the generator), and where that stands."""
 
     kind: str
@@ -110,18 +110,18 @@ class Kept:
 
 
 @dataclass
-class Saved:
+class SavedModel:
     """A model as files hold it."""
 
     methods: dict[str, Method]
-    states: dict[str, Kept]
+    states: dict[str, SavedState]
     properties: dict
 
 
 # ---- to files --------------------------------------------------------------------------------
 
 
-def texts(saved: Saved) -> tuple[bytes, bytes]:
+def texts(saved: SavedModel) -> tuple[bytes, bytes]:
     """The programs, and the description: `.pdiparams.info`."""
     programs = [text(method.program, lines=True) for method in saved.methods.values()]
     return "\n".join([*programs, ""]).encode(), json.dumps(info(saved), indent=1).encode()
@@ -133,7 +133,7 @@ def signed(programs: bytes, description: bytes, weights: bytes) -> bytes:
     return f"# {FORMAT} {' '.join(sums)}\n".encode() + programs
 
 
-def info(saved: Saved) -> dict:
+def info(saved: SavedModel) -> dict:
     """The content of `.pdiparams.info`."""
     return {
         "format": FORMAT,
@@ -157,7 +157,7 @@ def of_method(method: Method) -> dict:
     }
 
 
-def of_state(kept: Kept) -> dict:
+def of_state(kept: SavedState) -> dict:
     x = kept.tensor
     return {
         "kind": kept.kind,
@@ -231,54 +231,54 @@ def sum_of_weights(data: bytes) -> str:
 # ---- from files ------------------------------------------------------------------------------
 
 
-class Damaged(ValueError):
+class DamagedModel(ValueError):
     """A file holds no model; the message says why."""
 
 
-def checked(data: dict, programs: list[Program], arrays: dict) -> Saved:
+def checked(data: dict, programs: list[Program], arrays: dict) -> SavedModel:
     """The model that `.pdiparams.info`, the programs and the weights say together."""
     names = [program.name for program in programs]
     if len(set(names)) < len(names):
-        raise Damaged("two programs have one name")
+        raise DamagedModel("two programs have one name")
     try:
         if data["format"] != FORMAT or data["methods"].keys() != set(names):
-            raise Damaged(f"the methods are {[*data['methods']]}, the programs {names}")
+            raise DamagedModel(f"the methods are {[*data['methods']]}, the programs {names}")
         states = {name: state_of(name, x, arrays) for name, x in data["states"].items()}
-        saved = Saved(
+        saved = SavedModel(
             {p.name: method_of(p, data["methods"][p.name]) for p in programs},
             states,
             {name: plain(value) for name, value in data["properties"].items()},
         )
-    except (Damaged, ParseError):
+    except (DamagedModel, ParseError):
         raise
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise Damaged(f"the description makes no sense: {error!r:.80}") from None
+        raise DamagedModel(f"the description makes no sense: {error!r:.80}") from None
     if arrays.keys() != {name for name, kept in states.items() if kept.kind != "random"}:
-        raise Damaged("the weights have other names than the states")
+        raise DamagedModel("the weights have other names than the states")
     for program in programs:
         check_states(program, states)
         check_sizes(program, set())
     check_names([*saved.methods, *saved.properties])
     check_paths(states.values())
     if info(saved) != data:
-        raise Damaged("the programs and the description of them do not agree")
+        raise DamagedModel("the programs and the description of them do not agree")
     return saved
 
 
-def state_of(name: str, described: dict, arrays: dict) -> Kept:
+def state_of(name: str, described: dict, arrays: dict) -> SavedState:
     """A state, on the current device."""
     kind, paths = described["kind"], described["paths"]
     if kind not in KINDS or type(paths) is not list or not all(type(p) is str for p in paths):
-        raise Damaged(f"{name} is of no kind")
+        raise DamagedModel(f"{name} is of no kind")
     if kind == "random":
-        return Kept(kind, None, paths)
+        return SavedState(kind, None, paths)
     array = arrays.get(name)
     if array is None or str(Spec(array.shape, array.dtype)) != described["spec"]:
-        raise Damaged(f"the weights have no {name} that is {described['spec']!s:.80}")
+        raise DamagedModel(f"the weights have no {name} that is {described['spec']!s:.80}")
     tensor = Parameter(()) if kind == "parameter" else Tensor(())
     tensor.array = as_array(array)
     tensor.name, tensor.stop_gradient = name, described["trainable"] is not True
-    return Kept(kind, tensor, paths)
+    return SavedState(kind, tensor, paths)
 
 
 def method_of(program: Program, described: dict) -> Method:
@@ -286,7 +286,7 @@ def method_of(program: Program, described: dict) -> Method:
     structure = read_structure(described["outputs"], leaves, places, 0)
     count = len(program.outputs)
     if any(type(k) is not int or not 0 <= k < count for k in places if k is not None):
-        raise Damaged(f"{program.name} has {count} outputs: the file names another one")
+        raise DamagedModel(f"{program.name} has {count} outputs: the file names another one")
     return Method(program, structure, leaves, places, "by_key" in described)
 
 
@@ -294,7 +294,7 @@ def read_structure(node, leaves: list, places: list, depth: int):
     """The structure that JSON says; leaves and places are filled."""
     ((kind, value),) = node.items()
     if depth > DEEPEST:
-        raise Damaged(f"results nested more than {DEEPEST} deep")
+        raise DamagedModel(f"results nested more than {DEEPEST} deep")
     if kind in ("tensor", "size", "value"):
         leaf = plain(value) if kind == "value" else None
         leaves.append(Reader().size(value) if kind == "size" else leaf)
@@ -303,7 +303,7 @@ def read_structure(node, leaves: list, places: list, depth: int):
     if kind in ("items", "numbers"):
         ((inner, _),) = [pair for child in value for pair in child.items()]
         if inner != "tensor":
-            raise Damaged(f"{kind} of a {inner}")
+            raise DamagedModel(f"{kind} of a {inner}")
         keys, inside, like = ["stack"], value, CONTAINERS[kind](None)
     elif kind == "dict":
         keys, inside, like = [plain(k) for k, _ in value], [v for _, v in value], {}
@@ -311,12 +311,12 @@ def read_structure(node, leaves: list, places: list, depth: int):
         like = {"list": [], "tuple": ()}[kind]
         keys, inside = range(len(value)), value
     children = [read_structure(child, leaves, places, depth + 1) for child in inside]
-    return Node(type(like), tuple(keys), tuple(children), like)
+    return Container(type(like), tuple(keys), tuple(children), like)
 
 
 def plain(value):
     if type(value) not in PLAIN:
-        raise Damaged(f"{value!r:.80} is no plain value")
+        raise DamagedModel(f"{value!r:.80} is no plain value")
     return value
 
 
@@ -325,10 +325,10 @@ def check_states(program: Program, states: dict) -> None:
     for state in program.states:
         kept = states.get(state.name)
         if kept is None:
-            raise Damaged(f"the state {state.name} is not described")
+            raise DamagedModel(f"the state {state.name} is not described")
         spec = COUNTER if kept.tensor is None else kept.tensor.spec
         if state.record.spec != spec:
-            raise Damaged(f"the state {state.name} is {state.record.spec}, its weights {spec}")
+            raise DamagedModel(f"the state {state.name} is {state.record.spec}, its weights {spec}")
 
 
 def check_sizes(program: Program, known: set) -> None:
@@ -350,7 +350,7 @@ def require(values, known: set) -> None:
         if type(value) is tuple:
             require(value, known)
         elif missing := dims.symbols(value) - known:
-            raise Damaged(f"the size {missing.pop()} is used before it is known")
+            raise DamagedModel(f"the size {missing.pop()} is used before it is known")
 
 
 @slot("jit.check_names")
@@ -359,9 +359,9 @@ def check_names(names: list) -> None:
     taken = {*dir(Layer), "program"} - {"forward"}
     for name in names:
         if not name.isidentifier() or name.startswith("_") or name in taken:
-            raise Damaged(f"{name[:80]!r} cannot be the name of a method: a Layer has its own")
+            raise DamagedModel(f"{name[:80]!r} cannot be the name of a method: a Layer has its own")
     if len(set(names)) < len(names):
-        raise Damaged("a method and a property have one name")
+        raise DamagedModel("a method and a property have one name")
 
 
 @slot("jit.check_paths")
@@ -371,13 +371,13 @@ def check_paths(states) -> None:
     for kept in states:
         if kept.kind in ("constant", "random"):
             if kept.paths:
-                raise Damaged(f"{kept.paths[0][:80]!r} is the path of a {kept.kind}")
+                raise DamagedModel(f"{kept.paths[0][:80]!r} is the path of a {kept.kind}")
             continue
         for path in kept.paths:
             parts = path.split(".")
             if path in ends or not all(parts) or len(parts) > DEEPEST:
-                raise Damaged(f"{path[:80]!r} is no path, or one that two states have")
+                raise DamagedModel(f"{path[:80]!r} is no path, or one that two states have")
             ends.add(path)
             inner |= {".".join(parts[:k]) for k in range(1, len(parts))}
     if ends & inner:
-        raise Damaged(f"{(ends & inner).pop()[:80]!r} is a tensor and a layer")
+        raise DamagedModel(f"{(ends & inner).pop()[:80]!r} is a tensor and a layer")

@@ -9,7 +9,7 @@ import warnings
 from itertools import count
 
 from ..core.files import replace
-from ..eager.hosting import Call
+from ..eager.hosting import HostCall
 from ..engine.core.dim import HINT, assuming, symbol, with_equalities
 from ..engine.core.dispatch import describe
 from ..engine.core.dtype import FLOATS
@@ -35,7 +35,7 @@ from .loading import TranslatedLayer
 from .objects import iterator
 from .outside import update_states
 from .rebuilding import leaving_tensors
-from .saved import Kept, Method, Saved, check_names, checked, in_order, signed, texts
+from .saved import Method, SavedModel, SavedState, check_names, checked, in_order, signed, texts
 
 CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra", "output_spec"}
 
@@ -78,7 +78,7 @@ def save(layer, path, input_spec=None, **configs) -> None:
         write(saved, prefix)
 
 
-def write(saved: Saved, prefix: str) -> None:
+def write(saved: SavedModel, prefix: str) -> None:
     """Put a model in its files; what could not be read back is not written."""
     tensors = {name: kept.tensor for name, kept in saved.states.items() if kept.tensor is not None}
     weights = encode(tensors)
@@ -97,7 +97,7 @@ def write(saved: Saved, prefix: str) -> None:
 # ---- what is saved ---------------------------------------------------------------------------
 
 
-def model_of(target, input_spec, configs: dict) -> Saved:
+def model_of(target, input_spec, configs: dict) -> SavedModel:
     """The programs of a layer or a function, and their states."""
     if isinstance(target, TranslatedLayer) and input_spec is None:
         return target.saved()
@@ -116,7 +116,7 @@ def model_of(target, input_spec, configs: dict) -> Saved:
     if "forward" in methods and configs.get("output_spec") is not None:
         methods["forward"] = with_outputs(methods["forward"], configs["output_spec"])
     states = states_of(owner, [method.program for method in methods.values()])
-    return Saved(methods, states, properties)
+    return SavedModel(methods, states, properties)
 
 
 def parts_of(target, configs: dict) -> tuple:
@@ -315,8 +315,8 @@ def check_side_effects(after: list, program: Program) -> None:
     A gradient of an input is there because `method_of` asked for all of them: it may go.
     """
     for each in after:
-        if isinstance(each, Call) or (isinstance(each, Gradient) and each.outputs):
-            what = "a call of Python code" if isinstance(each, Call) else "gradients"
+        if isinstance(each, HostCall) or (isinstance(each, Gradient) and each.outputs):
+            what = "a call of Python code" if isinstance(each, HostCall) else "gradients"
             raise value_error(
                 f"{program.name} leaves {what} behind, which a saved program cannot",
                 hint="save the forward alone; a training step should end with clear_grad()",
@@ -326,16 +326,16 @@ def check_side_effects(after: list, program: Program) -> None:
 # ---- states ----------------------------------------------------------------------------------
 
 
-def states_of(owner, programs: list[Program]) -> dict[str, Kept]:
+def states_of(owner, programs: list[Program]) -> dict[str, SavedState]:
     """The tensors of a layer and of its programs, each under a name of its own."""
-    found: dict[int, Kept] = of_layer(owner) if owner is not None else {}
+    found: dict[int, SavedState] = of_layer(owner) if owner is not None else {}
     used = {}
     for state in (s for program in programs for s in program.states):
         key, kept = saved_form_of(state.storage)
         used[state] = found.setdefault(key, kept)
     taken = {name for program in programs for name in (r.attrs["name"] for r in program.inputs)}
     meant = set(map(id, used.values()))
-    named: dict[str, Kept] = {}
+    named: dict[str, SavedState] = {}
     names: dict[int, str] = {}
     for kept in found.values():
         if kept.kind == "transient" and id(kept) not in meant:
@@ -350,24 +350,26 @@ def states_of(owner, programs: list[Program]) -> dict[str, Kept]:
     return named
 
 
-def of_layer(owner) -> dict[int, Kept]:
+def of_layer(owner) -> dict[int, SavedState]:
     """The tensors of a layer, by their memory: a tensor in two places is one state."""
-    found: dict[int, Kept] = {}
+    found: dict[int, SavedState] = {}
     persistent = owner.state_dict(use_hook=False)
     for path, x in owner.to_static_state_dict(use_hook=False).items():
         kind = "buffer" if path in persistent else "transient"
         kind = "parameter" if isinstance(x, Parameter) else kind
-        found.setdefault(id(x.array), Kept(kind, x, [])).paths.append(path)
+        found.setdefault(id(x.array), SavedState(kind, x, [])).paths.append(path)
     return found
 
 
-def saved_form_of(cell) -> tuple[int, Kept]:
+def saved_form_of(cell) -> tuple[int, SavedState]:
     """The memory that a state of a program is, and the state as it is saved."""
     if isinstance(cell, TensorStorage):
         x = cell.tensor
-        return id(x.array), Kept("parameter" if isinstance(x, Parameter) else "constant", x, [])
+        return id(x.array), SavedState(
+            "parameter" if isinstance(x, Parameter) else "constant", x, []
+        )
     if isinstance(cell, GeneratorStorage) and cell.generator is GENERATOR:
-        return id(GENERATOR), Kept("random", None, [])
+        return id(GENERATOR), SavedState("random", None, [])
     own = isinstance(cell, GeneratorStorage)
     what = "a generator of its own" if own else "a gradient that waits: clear it first"
     raise value_error(f"the program uses {what}")

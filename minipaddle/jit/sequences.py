@@ -20,7 +20,7 @@ from ..engine.ops.subscripts import setitem
 from ..tensor.arranging import tile
 from ..tensor.array import array_read, array_write
 from ..tensor.growing_lists import NUMBERS, Rest, RestOfNumbers, has_grown, stack_items
-from ..tensor.sequences import Sequence, sequence
+from ..tensor.sequences import LazySequence, sequence
 
 
 def whole(x):
@@ -41,10 +41,10 @@ def range_(*limits):
     limits = [scalar(whole(x)).detach() if is_static(x) else x for x in limits]
     start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
     if type(step) is int and step == 1:
-        return Sequence(stop - start, lambda k: counted(start, k), "range() of a tensor")
+        return LazySequence(stop - start, lambda k: counted(start, k), "range() of a tensor")
     sign = elementwise.sign(step) if type(step) is not int else 1 if step > 0 else -1
     length = (stop - start + step - sign) // step
-    return Sequence(length, lambda k: counted(start, k, step), "range() of a tensor")
+    return LazySequence(length, lambda k: counted(start, k, step), "range() of a tensor")
 
 
 def counted(start, k, step=1):
@@ -60,7 +60,7 @@ def enumerate_(items, start=0):
     """`enumerate`."""
     known, start = sequence(items), whole(start) if is_static(start) else start
     if known is not None:
-        return Sequence(known.length, lambda k: (counted(start, k), known.at(k)))
+        return LazySequence(known.length, lambda k: (counted(start, k), known.at(k)))
     if is_static(start):
         return ((counted(start, k), item) for k, item in builtins.enumerate(items))
     return builtins.enumerate(items, start)
@@ -73,21 +73,21 @@ def zip_(*items, strict=False):
         return builtins.zip(*items, strict=strict)
     known = [listed(each) if s is None else s for s, each in builtins.zip(known, items)]
     length = reduce(least, [each.length for each in known])
-    return Sequence(length, lambda k: tuple([each.at(k) for each in known]))
+    return LazySequence(length, lambda k: tuple([each.at(k) for each in known]))
 
 
-def listed(items) -> Sequence:
+def listed(items) -> LazySequence:
     """Items of Python beside a sequence of the program."""
     known = isinstance(items, list | tuple)
     items = list(items if known else aliasing.rule.items(iter(items)))
-    return Sequence(len(items), lambda k: pick(items, k))
+    return LazySequence(len(items), lambda k: pick(items, k))
 
 
 def reverse_items(items):
     """`reversed`."""
     known = sequence(items)
     if known is not None:
-        return Sequence(known.length, lambda k: known.at(known.length - 1 - k))
+        return LazySequence(known.length, lambda k: known.at(known.length - 1 - k))
     return reversed(list(items)) if is_static(items) else builtins.reversed(items)
 
 

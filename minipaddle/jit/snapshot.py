@@ -24,7 +24,7 @@ from ..engine.jit.tree import reachable
 from .objects import CHANCE, CONSTANT, DICTS, SMALL, derives_from_ours, state
 
 
-class Snapshot:
+class ObjectSnapshot:
     """The objects that some functions can reach, and what each of them holds."""
 
     def __init__(self, functions):

@@ -12,7 +12,7 @@ from ..engine.jit.transpile import passes
 from ..engine.jit.walking import copied
 
 
-class Stage(NamedTuple):
+class ConverterStage(NamedTuple):
     """A converter's name, and the source before and after it."""
 
     name: str
@@ -20,7 +20,7 @@ class Stage(NamedTuple):
     after: ast.AST
 
 
-def stages(function: Callable) -> list[Stage]:
+def stages(function: Callable) -> list[ConverterStage]:
     """The tree before and after each converter.
 
     >>> from minipaddle.jit.stages import stages
@@ -30,4 +30,4 @@ def stages(function: Callable) -> list[Stage]:
     """
     function = getattr(function, "__func__", function)
     found = [(name, copied(tree)) for name, tree in passes(function, source_of(function))]
-    return [Stage(name, before, after) for (_, before), (name, after) in pairwise(found)]
+    return [ConverterStage(name, before, after) for (_, before), (name, after) in pairwise(found)]

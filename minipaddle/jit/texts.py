@@ -23,7 +23,7 @@ CONVERSIONS = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii, 
 """The functions of `!s`, `!r`, `!a`, by their number in Python's syntax tree; and `chr`."""
 
 
-class Text:
+class ProgramText:
     """A text of a program. Its `parts` are strings and (value, conversion, format)."""
 
     __slots__ = ("parts", "shown", "where")
@@ -35,7 +35,7 @@ class Text:
     def __add__(self, other):
         return (
             text((self, -1, ""), (other, -1, ""))
-            if isinstance(other, str | Text)
+            if isinstance(other, str | ProgramText)
             else self.refuse()
         )
 
@@ -52,17 +52,17 @@ class Text:
     __mul__ = __rmul__ = __mod__ = __rmod__ = __getattr__ = __call__ = refuse
 
 
-def joined(a, b) -> Text:
+def joined(a, b) -> ProgramText:
     """`a + b` of texts."""
     for x in (a, b):
-        if not isinstance(x, str | Text):
+        if not isinstance(x, str | ProgramText):
             raise type_error(f"a text + {type(x).__name__}", expected="two texts")
     return text((a, -1, ""), (b, -1, ""))
 
 
 def is_later(x) -> bool:
     """Whether only a run knows how a value is written."""
-    return current.top.tracing and (type(x) is Text or is_static(x))
+    return current.top.tracing and (type(x) is ProgramText or is_static(x))
 
 
 def text(*parts):
@@ -73,18 +73,18 @@ def text(*parts):
             found.append(part)
             continue
         value, conversion, spec = part
-        if type(spec) is Text:
+        if type(spec) is ProgramText:
             spec.refuse()
-        if type(value) is Text and conversion in (-1, ord("s")) and spec == "":
+        if type(value) is ProgramText and conversion in (-1, ord("s")) and spec == "":
             found += value.parts
             value.shown = True
-        elif is_later(value) and type(value) is not Text:
+        elif is_later(value) and type(value) is not ProgramText:
             if f"{conversion}{spec}"[-1] not in "eEfFgG%":
                 refuse_mixed(value)
             found.append((as_it_is(value), conversion, spec))
         else:
             found.append(write_value(value, conversion, spec))
-    return "".join(found) if all(type(x) is str for x in found) else Text(found)
+    return "".join(found) if all(type(x) is str for x in found) else ProgramText(found)
 
 
 def as_it_is(x):
@@ -100,7 +100,7 @@ def as_it_is(x):
 
 def character(x):
     """`chr`."""
-    if not is_later(x) or type(x) is Text:
+    if not is_later(x) or type(x) is ProgramText:
         return chr(x)
     kind = x.kind if isinstance(x, Number) else kind_of_dtype(x.spec.dtype)
     return text((TABLE[int](x) if kind is not float else chr(0.0), CHARACTER, ""))
@@ -199,7 +199,7 @@ def write_array(array, stop_gradient, conversion, spec) -> str:
 def check_shown(tracer, left) -> None:
     """Refuse the texts that nothing has printed, and those among what the function leaves."""
     for x in [*left, *tracer.texts]:
-        if type(x) is Text and (not x.shown or any(x is each for each in left)):
+        if type(x) is ProgramText and (not x.shown or any(x is each for each in left)):
             x.refuse()
 
 

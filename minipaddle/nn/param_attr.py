@@ -5,7 +5,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from ..core.prelude import Parameter, Spec, dt, per_rank, type_error
-from ..engine.core.dispatch import Stack, current, interpreter
+from ..engine.core.dispatch import InterpreterStack, current, interpreter
 from .initializer import Constant, Initializer, XavierUniform, defaults, values_of
 from .names import unique
 
@@ -82,7 +82,7 @@ class LazyParameter(Parameter):
     def __getattr__(self, name: str):
         if name != "array":
             return super().__getattr__(name)
-        with interpreter(Stack.bottom()):
+        with interpreter(InterpreterStack.bottom()):
             self.array = values_of(*self.promised).array
         self.__class__ = Parameter
         return self.array

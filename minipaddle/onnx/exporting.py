@@ -10,7 +10,7 @@ from ..core.files import replace
 from ..engine.core.errors import teach, value_error
 from ..engine.core.slots import plugged
 from ..engine.ir.program import Program
-from ..jit.saved import Method, Saved
+from ..jit.saved import Method, SavedModel
 from ..jit.saving import model_of
 from .graph import library
 from .inventory import forms
@@ -60,7 +60,7 @@ OPTIONS = {"opset_version": {"type": int, "help": "at least this opset (default:
 """Of `write`: their names -> the keywords of `argparse`'s `add_argument`."""
 
 
-def write(saved: Saved, path: str | Path, *, opset_version: int = 9) -> list[Path]:
+def write(saved: SavedModel, path: str | Path, *, opset_version: int = 9) -> list[Path]:
     """Write the `forward` of a saved model, and print what was written; returns the paths."""
     check_opset(opset_version)
     model, size = model_proto(saved, opset_version)
@@ -79,7 +79,7 @@ def check_opset(version) -> None:
         raise value_error(f"opset_version={version!r}", f"a number from 1 to {newest}")
 
 
-def traced(layer, input_spec) -> Saved:
+def traced(layer, input_spec) -> SavedModel:
     """The program of a layer's forward and its states."""
     try:
         saved = model_of(layer, input_spec, {})
@@ -91,7 +91,7 @@ def traced(layer, input_spec) -> Saved:
     return saved
 
 
-def model_proto(saved: Saved, opset_version: int = 9) -> tuple:
+def model_proto(saved: SavedModel, opset_version: int = 9) -> tuple:
     """(the model as a proto, the bytes of its weights)."""
     method = saved.methods["forward"]
     check(method, saved)
@@ -117,7 +117,7 @@ def model_of_program(program: Program, arrays: dict, opset_version: int = 9, pro
     return model, sum(len(t.raw_data) for t in graph.initializer)
 
 
-def properties(program: Program, saved: Saved) -> dict[str, str]:
+def properties(program: Program, saved: SavedModel) -> dict[str, str]:
     """The weights of the file, by their names: kind and place in the layer; and what the
     program assumes of sizes.
     """
@@ -130,7 +130,7 @@ def properties(program: Program, saved: Saved) -> dict[str, str]:
     return found | ({"assumes": "; ".join(assumed)} if assumed else {})
 
 
-def check(method: Method, saved: Saved) -> None:
+def check(method: Method, saved: SavedModel) -> None:
     """Raise ValueError for what is no inference; warn of what the file cannot hold."""
     program = method.program
     for state in program.states:

@@ -1,7 +1,7 @@
 """Elementwise operators as ONNX: their own formulas, run on values of a graph instead of arrays.
 
 The same trick writes C (`engine/codegen/scalar.py`): a formula gets `Scalar`s in place of arrays
-and `Module` in place of the array module, and each operation leaves a node. So an elementwise
+and `OnnxModule` in place of the array module, and each operation leaves a node. So an elementwise
 operator needs no entry in a table; those with a row are an ONNX operator of their own, which
 reads better.
 """
@@ -15,7 +15,7 @@ import numpy
 from ..codegen.functions.formulas import nan_to_num, sinc
 from ..engine.core import dtype as dt
 from ..engine.core.record import Spec
-from .graph import Graph, NoForm, Value
+from .graph import NoForm, OnnxGraph, OnnxValue
 from .rows import WRITTEN
 
 BOOL, FLOAT, INT32 = dt.bool_.numpy, dt.float32.numpy, dt.int32.numpy
@@ -23,7 +23,7 @@ NARROW = {"int8", "uint8", "int16"}
 """Runtimes do not compute with these: 32 bits do, and a cast cuts off the upper ones."""
 
 
-class Scalar(Value):
+class Scalar(OnnxValue):
     """A value with the operators of Python."""
 
     size = 1
@@ -90,7 +90,7 @@ for _name, _kind in COMPARISONS.items():
     setattr(Scalar, f"__{_name}__", operator(_kind, result=BOOL))
 
 
-def scalar(x: Value) -> Scalar:
+def scalar(x: OnnxValue) -> Scalar:
     """A value that formulas can compute with."""
     return Scalar(x.graph, x.name, x.dtype, x.shape)
 
@@ -102,13 +102,13 @@ def node(kind: str, *inputs, dtype=None) -> Scalar:
 
 def same(*values) -> list[Scalar]:
     """Operands in their common dtype; Python numbers take that of the others."""
-    graph = next(x.graph for x in values if isinstance(x, Value))
-    dtype = numpy.result_type(*(x.dtype if isinstance(x, Value) else x for x in values))
+    graph = next(x.graph for x in values if isinstance(x, OnnxValue))
+    dtype = numpy.result_type(*(x.dtype if isinstance(x, OnnxValue) else x for x in values))
     return [cast(graph, x, dtype) for x in values]
 
 
-def cast(graph: Graph, x, dtype) -> Scalar:
-    if isinstance(x, Value):
+def cast(graph: OnnxGraph, x, dtype) -> Scalar:
+    if isinstance(x, OnnxValue):
         return scalar(x).astype(dtype)
     x = x if numpy.dtype(dtype).kind == "f" or not isinstance(x, float) or math.isfinite(x) else 0
     return scalar(graph.constant(numpy.array(x, dtype)))
@@ -121,7 +121,7 @@ def inexact(x: Scalar) -> Scalar:
 # ---- the module ------------------------------------------------------------------------------
 
 
-class Module:
+class OnnxModule:
     """The object that formulas get in place of the array module."""
 
     name = "onnx"
@@ -141,7 +141,7 @@ class Module:
         return lambda x: x if whole and x.dtype.kind != "f" else node(row.kind, x)
 
     def where(self, condition, x, y) -> Scalar:
-        if not isinstance(x, Value) and not isinstance(y, Value):
+        if not isinstance(x, OnnxValue) and not isinstance(y, OnnxValue):
             dtype = numpy.result_type(x, y)
             x, y = (cast(condition.graph, v, dtype) for v in (x, y))
         x, y = same(x, y)
@@ -255,18 +255,18 @@ class Module:
         return ~self.true(x, x)
 
     def true(self, x, beside) -> Scalar:
-        return cast(beside.graph if isinstance(beside, Value) else x.graph, x, BOOL)
+        return cast(beside.graph if isinstance(beside, OnnxValue) else x.graph, x, BOOL)
 
     def asarray(self, x, dtype=None):
         return x if dtype is None else x.astype(dtype)
 
 
-MODULE = Module()
+MODULE = OnnxModule()
 
 # ---- operators --------------------------------------------------------------------------------
 
 
-def limits(g: Graph, x, low, high) -> Value:
+def limits(g: OnnxGraph, x, low, high) -> OnnxValue:
     """x between two numbers; one may be None."""
     ends = [None if v is None else g.constant(numpy.array(v, x.dtype)) for v in (low, high)]
     return g("Clip", x, *ends)
@@ -281,19 +281,19 @@ CLIPS = {
 
 def spec_like(x):
     """The answer to `Elementwise.dtypes` for an operand."""
-    return Spec(x.shape or (), x.dtype) if isinstance(x, Value) else x
+    return Spec(x.shape or (), x.dtype) if isinstance(x, OnnxValue) else x
 
 
-def elementwise(g: Graph, record, inputs) -> Value:
+def elementwise(g: OnnxGraph, record, inputs) -> OnnxValue:
     """The value of an elementwise operator, by its ONNX operator or by its formula."""
     op, attrs = record.op, record.attrs
     inner, result = op.dtypes([spec_like(x) for x in inputs], attrs)
     inner = INT32 if inner.name in NARROW else inner
     operands = [
-        x if k in op.free and isinstance(x, Value) else cast(g, x, inner)
+        x if k in op.free and isinstance(x, OnnxValue) else cast(g, x, inner)
         for k, x in enumerate(inputs)
     ]
-    operands = [scalar(x) if isinstance(x, Value) else x for x in operands]
+    operands = [scalar(x) if isinstance(x, OnnxValue) else x for x in operands]
     row = WRITTEN.get(op.name)
     if row and row.dtypes in (inner.kind, inner.name):
         y = row.write(g, operands[0], **attrs)
@@ -302,5 +302,5 @@ def elementwise(g: Graph, record, inputs) -> Value:
         y = CLIPS[op.name](g, operands[0], **attrs)
     else:
         y = op.body(MODULE, *operands, **attrs)
-        y = y if isinstance(y, Value) else g("Expand", cast(g, y, inner), record.shape)
+        y = y if isinstance(y, OnnxValue) else g("Expand", cast(g, y, inner), record.shape)
     return y.astype(result)

@@ -68,13 +68,13 @@ class NoForm(Exception):
     """An operator, or these attributes of it, cannot be written in ONNX; the text says why."""
 
 
-class Value:
+class OnnxValue:
     """A result in the graph: its name, dtype, and the shape if it is known."""
 
     __array_ufunc__ = None
     __hash__ = None
 
-    def __init__(self, graph: Graph, name: str, dtype, shape=None):
+    def __init__(self, graph: OnnxGraph, name: str, dtype, shape=None):
         self.graph, self.name, self.dtype, self.shape = graph, name, numpy.dtype(dtype), shape
         self.record: Record | None = None  # whose value it is
 
@@ -82,7 +82,7 @@ class Value:
     def ndim(self) -> int:
         return len(self.shape)
 
-    def astype(self, dtype, copy=True) -> Value:
+    def astype(self, dtype, copy=True) -> OnnxValue:
         """The value cast; itself if it has the dtype."""
         dtype = numpy.dtype(dtype)
         if dtype == self.dtype:
@@ -97,7 +97,7 @@ class Main:
     def __init__(self):
         self.taken: set[str] = set()
         self.count: dict[str, int] = {}
-        self.constants: dict[tuple, Value] = {}
+        self.constants: dict[tuple, OnnxValue] = {}
         self.initializers: list = []
 
     def name(self, kind: str) -> str:
@@ -111,15 +111,15 @@ class Main:
         return name
 
 
-class Graph:
+class OnnxGraph:
     """Nodes in the order of their computation. `values` are those of the program's records."""
 
-    def __init__(self, outer: Graph | None = None):
+    def __init__(self, outer: OnnxGraph | None = None):
         self.main = outer.main if outer else Main()
         self.nodes: list = []
         self.values: dict[Record, object] = dict(outer.values) if outer else {}
         self.places: dict[str, tuple] = dict(outer.places) if outer else {}  # size -> value, axis
-        self.sizes: dict[str, Value] = dict(outer.sizes) if outer else {}
+        self.sizes: dict[str, OnnxValue] = dict(outer.sizes) if outer else {}
         self.record: Record | None = outer.record if outer else None  # which is being written
 
     # ---- values ------------------------------------------------------------------------------
@@ -127,25 +127,25 @@ class Graph:
     def put(self, record: Record, value) -> None:
         """`value` (of several results: a tuple) stands for a record; new sizes are read from it."""
         self.values[record] = value
-        if isinstance(value, Value):
+        if isinstance(value, OnnxValue):
             value.shape, value.record = record.shape, record
             for axis, name in new_sizes(record.spec, set(self.places)):
                 self.places[name] = value, axis
 
-    def given(self, name: str, record: Record) -> Value:
+    def given(self, name: str, record: Record) -> OnnxValue:
         """An input of the graph."""
-        value = Value(self, name, record.dtype, record.shape)
+        value = OnnxValue(self, name, record.dtype, record.shape)
         self.put(record, value)
         return value
 
-    def constant(self, array, name: str = "") -> Value:
+    def constant(self, array, name: str = "") -> OnnxValue:
         """An initializer; equal small arrays are one."""
         array = numpy.ascontiguousarray(array).reshape(numpy.shape(array))
         key = (array.dtype.str, array.dtype.name, array.shape, array.tobytes())
         if not name and key in self.main.constants and array.size <= 64:
             found = self.main.constants[key]
-            return Value(self, found.name, found.dtype, found.shape)
-        value = Value(self, name or self.main.name("constant"), array.dtype, array.shape)
+            return OnnxValue(self, found.name, found.dtype, found.shape)
+        value = OnnxValue(self, name or self.main.name("constant"), array.dtype, array.shape)
         self.main.initializers.append(as_proto(array, value.name))
         if not name:
             self.main.constants[key] = value
@@ -158,13 +158,13 @@ class Graph:
 
         Its dtype is that of the first input unless `dtype` says otherwise; numbers take it too.
         """
-        first = next((x.dtype for x in inputs if isinstance(x, Value)), None)
+        first = next((x.dtype for x in inputs if isinstance(x, OnnxValue)), None)
         names = ["" if x is None else self.value(x, first).name for x in inputs]
         attrs = {k: v for k, v in attrs.items() if v is not None}
         dtype, outputs = dtype or first, [self.main.name(kind.lower()) for _ in range(results)]
         node = library().helper.make_node(kind, names, outputs, **self.origin(outputs[0]), **attrs)
         self.nodes.append(node)
-        found = tuple(Value(self, name, dtype, shape) for name in outputs)
+        found = tuple(OnnxValue(self, name, dtype, shape) for name in outputs)
         return found[0] if results == 1 else found
 
     def origin(self, name: str) -> dict:
@@ -177,9 +177,9 @@ class Graph:
             "doc_string": short_line(self.record) or None,
         }
 
-    def value(self, x, dtype=None) -> Value:
+    def value(self, x, dtype=None) -> OnnxValue:
         """Anything that may be an input of a node as a value."""
-        if isinstance(x, Value):
+        if isinstance(x, OnnxValue):
             return x
         if isinstance(x, tuple | list):
             return self.size_vector(x)
@@ -191,14 +191,14 @@ class Graph:
 
     # ---- sizes -------------------------------------------------------------------------------
 
-    def size_vector(self, sizes) -> Value:
+    def size_vector(self, sizes) -> OnnxValue:
         """Sizes as one vector of int64."""
         if all(not isinstance(n, Dim) for n in sizes):
             return self.constant(numpy.array(sizes, INT64))
         parts = [self.size(n) for n in sizes]
         return parts[0] if len(parts) == 1 else self("Concat", *parts, axis=0)
 
-    def size(self, n) -> Value:
+    def size(self, n) -> OnnxValue:
         """A size as a vector of one int64."""
         if not isinstance(n, Dim):
             return self.constant(numpy.array([n], INT64))
@@ -206,7 +206,7 @@ class Graph:
             self.sizes[n.text] = self.sum_of(n)
         return self.sizes[n.text]
 
-    def sum_of(self, n: Dim) -> Value:
+    def sum_of(self, n: Dim) -> OnnxValue:
         """The value of a polynomial of sizes."""
         total = None
         for monomial, factor in terms_of(n).items():
@@ -218,7 +218,7 @@ class Graph:
             total = term if total is None else self("Add", total, term)
         return total
 
-    def atom(self, a) -> Value:
+    def atom(self, a) -> OnnxValue:
         """The value of a symbol: the axis that shows it, or a quotient and the like."""
         if type(a) is not Composite:
             if a not in self.places:

@@ -15,8 +15,8 @@ from ..engine.eager.execution import Eager
 from .functions import FUNCTIONS, SIZES
 from .functions.control import CONTROL
 from .graph import library, value_of
-from .reading import MOST_AXES, Damaged, array_of
-from .table import Node, Unreadable, tensor
+from .reading import MOST_AXES, DamagedFile, array_of
+from .table import OnnxNode, UnreadableNode, tensor
 
 DEEPEST = 20
 """Graphs inside graphs, and functions that call functions."""
@@ -29,19 +29,19 @@ GROWING = {"ConstantOfShape", "Expand", "Range", "Tile", "Pad", "OneHot", "Resiz
 """Operators whose results are as large as their inputs say, and not only as large as these."""
 
 
-class Reading:
+class GraphReader:
     """Reads a graph: each node, by its function, into the program that is being traced."""
 
-    def __init__(self, opset: int, folder: str, functions: dict, outer: Reading | None = None):
+    def __init__(self, opset: int, folder: str, functions: dict, outer: GraphReader | None = None):
         self.opset, self.folder, self.functions = opset, folder, functions
         self.values: dict[str, object] = {}
         self.outer, self.depth = outer, outer.depth + 1 if outer else 0
         self.inside = outer.inside if outer else [0]  # how many nodes were read in inner graphs
         if self.depth > DEEPEST:
-            raise Damaged(f"graphs nested more than {DEEPEST} deep")
+            raise DamagedFile(f"graphs nested more than {DEEPEST} deep")
 
-    def inner(self) -> Reading:
-        return Reading(self.opset, self.folder, self.functions, self)
+    def inner(self) -> GraphReader:
+        return GraphReader(self.opset, self.folder, self.functions, self)
 
     def get(self, name: str):
         """The value of a name, here or in a graph around."""
@@ -50,7 +50,7 @@ class Reading:
             if name in reading.values:
                 return reading.values[name]
             reading = reading.outer
-        raise Damaged(f"{name[:80]!r} is used before it is computed")
+        raise DamagedFile(f"{name[:80]!r} is used before it is computed")
 
     def graph(self, proto, given=()) -> list:
         """The outputs of a subgraph for its inputs."""
@@ -72,9 +72,9 @@ class Reading:
                 inputs.pop()
             try:
                 found = self.apply(node, inputs, attrs)
-            except (Damaged, WrongNode):
+            except (DamagedFile, WrongNode):
                 raise
-            except (Unreadable, NotImplementedError) as error:
+            except (UnreadableNode, NotImplementedError) as error:
                 raise unreadable(node, f"cannot be read: {error}") from None
             except Exception as error:  # its inputs or attributes make no sense
                 raise wrong(node, error) from error
@@ -87,7 +87,9 @@ class Reading:
         """
         self.inside[0] += self.depth > 0
         if self.inside[0] > MOST_NODES:
-            raise Damaged(f"its functions, branches and loops come to over {MOST_NODES:,} nodes")
+            raise DamagedFile(
+                f"its functions, branches and loops come to over {MOST_NODES:,} nodes"
+            )
 
     def attribute(self, a, given: dict | None):
         """The value of an attribute."""
@@ -100,7 +102,7 @@ class Reading:
             return a.g
         if a.type not in (kinds.FLOAT, kinds.INT, kinds.STRING, kinds.FLOATS, kinds.INTS,
                           kinds.STRINGS):  # fmt: skip
-            raise Damaged(f"the attribute {a.name[:80]!r} is of a kind that is not supported")
+            raise DamagedFile(f"the attribute {a.name[:80]!r} is of a kind that is not supported")
         return value_of(a)
 
     def apply(self, node, inputs: list, attrs: dict):
@@ -111,7 +113,7 @@ class Reading:
         if node.domain not in ("", "ai.onnx") or node.op_type not in FUNCTIONS:
             raise unreadable(node, "is not supported")
         named = [k for k, name in enumerate(node.output, 1) if name]
-        about = Node(node.op_type, self.opset, max(named, default=1), self)
+        about = OnnxNode(node.op_type, self.opset, max(named, default=1), self)
         if node.op_type in CONTROL:
             return by_function(about, inputs, attrs)
         constant = inputs and all(x is None or isinstance(x, numpy.ndarray) for x in inputs)
@@ -121,7 +123,7 @@ class Reading:
                 return found
         return by_function(about, inputs, attrs)
 
-    def computed(self, about: Node, inputs: list, attrs: dict):
+    def computed(self, about: OnnxNode, inputs: list, attrs: dict):
         """The results for values that are known now; None if they must wait."""
         arrays = [x for x in inputs if x is not None]
         if any(x.dtype == object for x in arrays):
@@ -135,7 +137,7 @@ class Reading:
 
     def call(self, function, inputs: list, attrs: dict) -> list:
         """The results of a function that the file defines."""
-        inner = Reading(self.opset, self.folder, self.functions, self)
+        inner = GraphReader(self.opset, self.folder, self.functions, self)
         inner.outer = None  # a function sees only its own
         inputs += [None] * (len(function.input) - len(inputs))
         inner.values = dict(zip(function.input, inputs))
@@ -149,7 +151,7 @@ RAW = {*GROWING, "Reshape", "Gather", "Slice", "Squeeze", "Unsqueeze", "Clip", "
 """Operators that read numbers among their inputs."""
 
 
-def eagerly(about: Node, inputs: list, attrs: dict) -> tuple:
+def eagerly(about: OnnxNode, inputs: list, attrs: dict) -> tuple:
     """The results for known values, as arrays."""
     with interpreter(Eager()), Recording(False):
         given = [x if x is None or about.kind in RAW else Tensor(x) for x in inputs]
@@ -169,7 +171,7 @@ def largest(arrays, vectors) -> float:
     return inf if isnan(found) else found
 
 
-def by_function(about: Node, inputs: list, attrs: dict):
+def by_function(about: OnnxNode, inputs: list, attrs: dict):
     """The results of a node by its function; its parameters before `/` are tensors."""
     function = FUNCTIONS[about.kind]
     first = function.__code__.co_posonlyargcount

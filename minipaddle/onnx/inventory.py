@@ -10,7 +10,7 @@ from .forms import FORMS
 from .formulas import elementwise
 from .graph import NoForm
 from .preparing import small
-from .writer import Writer
+from .writer import GraphWriter
 
 PLAIN = {INPUT, NUMBER, ITEM}
 
@@ -42,7 +42,7 @@ def has_formula(op) -> bool:
 def writes(op, dtype) -> bool:
     attrs = {k: op.defaults.get(k, EXAMPLES.get(k)) for k in op.attrs}
     record = Record(op, [], attrs, (), dtype)
-    g = Writer()
+    g = GraphWriter()
     try:
         elementwise(
             g, record, [g.given(name, Record(INPUT, [], {}, (), dtype)) for name in op.inputs]

@@ -13,12 +13,12 @@ from ..engine.eager.tensor import Parameter
 from ..engine.ops import creation
 from ..ir.input_spec import InputSpec
 from ..jit.loading import TranslatedLayer
-from ..jit.saved import Saved
+from ..jit.saved import SavedModel
 from ..jit.saving import arguments_of, method_of, states_of
 from ..nn import Layer
-from .graphs import DEEPEST, NotReadable, Reading
-from .reading import Damaged, array_of, no_model, read
-from .table import Unreadable, dtype_of, tensor
+from .graphs import DEEPEST, GraphReader, NotReadable
+from .reading import DamagedFile, array_of, no_model, read
+from .table import UnreadableNode, dtype_of, tensor
 
 OLDEST, YOUNGEST = 7, 25
 """The opsets that the functions follow."""
@@ -54,7 +54,7 @@ def load(path) -> TranslatedLayer:
     try:
         model = read(path)
         return layer_of(model, os.path.realpath(os.path.dirname(os.path.abspath(path))))
-    except Damaged as error:
+    except DamagedFile as error:
         raise no_model(path, error) from None
     except (ValueError, FileNotFoundError):
         raise
@@ -78,7 +78,7 @@ def layer_of(model, folder: str) -> TranslatedLayer:
     functions = {(f.domain, f.name): f for f in model.functions}
 
     def forward(*given):
-        reading = Reading(opset, folder, functions)
+        reading = GraphReader(opset, folder, functions)
         reading.values |= weights
         reading.values |= {v.name: x for v, x in zip(inputs, given, strict=True)}
         reading.run(graph.node)
@@ -91,7 +91,7 @@ def layer_of(model, folder: str) -> TranslatedLayer:
     specs = [spec_of(v) for v in inputs]
     method = method_of("forward", call, arguments_of(call, specs))
     states = states_of(owner, [method.program])
-    saved = Saved({"forward": method}, states, {})
+    saved = SavedModel({"forward": method}, states, {})
     return TranslatedLayer(saved.methods, saved.states)
 
 
@@ -109,10 +109,10 @@ def spec_of(value) -> InputSpec:
     sizes = [d.dim_value if d.HasField("dim_value") else size_name(d) for d in kind.shape.dim]
     try:
         return InputSpec(sizes, dt.public(dtype_of(kind.elem_type)), value.name or "x")
-    except Unreadable as error:
+    except UnreadableNode as error:
         raise NotReadable(teach(f"{name}: {error}")) from None
     except ValueError as error:
-        raise Damaged(f"the input {value.name[:80]!r}: {error}") from None
+        raise DamagedFile(f"the input {value.name[:80]!r}: {error}") from None
 
 
 def size_name(dimension):
@@ -136,7 +136,7 @@ def weights_of(graph, folder: str, properties: dict) -> tuple[Layer, dict]:
             found[t.name] = array
             continue
         if array.dtype.name not in dt.NAMES:
-            raise Damaged(f"the tensor {t.name[:80]!r} has the dtype {array.dtype}")
+            raise DamagedFile(f"the tensor {t.name[:80]!r} has the dtype {array.dtype}")
         kind, path = places.get(t.name, ("parameter", t.name))
         trains = array.dtype in FLOATS and t.name not in frozen and kind == "parameter"
         found[t.name] = keep_weight(owner, array, path_of(path, taken), trains)

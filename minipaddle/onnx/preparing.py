@@ -9,7 +9,7 @@ from ..engine.ops.gather import extent
 from ..engine.ops.linalg import matmul
 from ..engine.ops.movement import reshape
 from ..engine.passes.decompose import RULES, by_body
-from ..engine.passes.patterns import Rule, by_rules
+from ..engine.passes.patterns import RewriteRule, by_rules
 from ..engine.passes.rewriting import rewritten
 from ..ops.arithmetic import rsqrt
 from ..ops.norm import standardize
@@ -31,21 +31,22 @@ def of_channels(x, per, **_) -> bool:
     return len(per) == x.spec.ndim and per[1:2] == (-1,) and set(per) <= {1, -1}
 
 
-def batch_norms() -> list[Rule]:
+def batch_norms() -> list[RewriteRule]:
     """Batch norms at inference, with and without scale and shift (`nn.functional.normalize_by`)."""
 
     def scaled(x, f, t, per):
         return x * reshape(f, shape=per) + reshape(t, shape=per)
 
     return [
-        Rule(lambda x, m, v, w, b, *, eps, per: scaled(
+        RewriteRule(lambda x, m, v, w, b, *, eps, per: scaled(
                  x, rsqrt(v + eps) * w, b - m * (rsqrt(v + eps) * w), per), one, of_channels),
-        Rule(lambda x, m, v, *, eps, per: scaled(x, rsqrt(v + eps), -m * rsqrt(v + eps), per),
+        RewriteRule(
+             lambda x, m, v, *, eps, per: scaled(x, rsqrt(v + eps), -m * rsqrt(v + eps), per),
              lambda x, m, v, **at: one(x, m, v, 1.0, 0.0, **at), of_channels),
-        Rule(lambda x, m, v, w, *, eps, per: scaled(
+        RewriteRule(lambda x, m, v, w, *, eps, per: scaled(
                  x, rsqrt(v + eps) * w, -m * (rsqrt(v + eps) * w), per),
              lambda x, m, v, w, **at: one(x, m, v, w, 0.0, **at), of_channels),
-        Rule(lambda x, m, v, b, *, eps, per: scaled(
+        RewriteRule(lambda x, m, v, b, *, eps, per: scaled(
                  x, rsqrt(v + eps), b - m * rsqrt(v + eps), per),
              lambda x, m, v, b, **at: one(x, m, v, 1.0, b, **at), of_channels),
     ]  # fmt: skip

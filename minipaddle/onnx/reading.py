@@ -20,7 +20,7 @@ LARGEST = 2**31 - 1
 MOST_AXES = 32
 
 
-class Damaged(ValueError):
+class DamagedFile(ValueError):
     """A file holds no model that can be read; the message says why."""
 
 
@@ -33,11 +33,11 @@ def read(path: str):
             teach(f"there is no {path}", hint="give the path with its ending .onnx")
         )
     if os.path.getsize(path) > LARGEST:
-        raise Damaged(f"{path} has more than {LARGEST:,} bytes")
+        raise DamagedFile(f"{path} has more than {LARGEST:,} bytes")
     try:
         model = onnx.load_model(path, load_external_data=False)
     except Exception as error:  # protobuf raises errors of its own
-        raise Damaged(f"it is no ONNX file: {error!s:.200}") from None
+        raise DamagedFile(f"it is no ONNX file: {error!s:.200}") from None
     folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
     for tensor in tensors(model.graph):
         check_location(onnx, tensor, folder)
@@ -47,7 +47,7 @@ def read(path: str):
         else:
             onnx.checker.check_model(path)
     except Exception as error:
-        raise Damaged(f"onnx.checker says: {error!s:.500}") from None
+        raise DamagedFile(f"onnx.checker says: {error!s:.500}") from None
     return model
 
 
@@ -72,12 +72,12 @@ def check_location(onnx, tensor, folder: str) -> None:
     """Raise Damaged unless the data of a tensor is where it may be, and as long as it says."""
     name = tensor.name[:80]
     if len(tensor.dims) > MOST_AXES or any(n < 0 for n in tensor.dims):
-        raise Damaged(f"the tensor {name!r} has the shape {list(tensor.dims)[:8]}")
+        raise DamagedFile(f"the tensor {name!r} has the shape {list(tensor.dims)[:8]}")
     if tensor.data_location != onnx.TensorProto.EXTERNAL:
         return
     file, start, length = external(tensor, folder)
     if start < 0 or length < 0 or start + length > os.path.getsize(file):
-        raise Damaged(f"the tensor {name!r} lies beyond the end of {os.path.basename(file)}")
+        raise DamagedFile(f"the tensor {name!r} lies beyond the end of {os.path.basename(file)}")
 
 
 def external(tensor, folder: str) -> tuple[str, int, int]:
@@ -87,14 +87,18 @@ def external(tensor, folder: str) -> tuple[str, int, int]:
     file = os.path.realpath(os.path.join(folder, location))
     parts = location.replace("\\", "/").split("/")
     if not location or os.path.isabs(location) or ".." in parts or ":" in parts[0]:
-        raise Damaged(f"the tensor {name!r} names the file {location[:80]!r}, outside the folder")
+        raise DamagedFile(
+            f"the tensor {name!r} names the file {location[:80]!r}, outside the folder"
+        )
     if os.path.commonpath([folder, file]) != folder or not os.path.isfile(file):
-        raise Damaged(f"the tensor {name!r} names the file {location[:80]!r}, which is not there")
+        raise DamagedFile(
+            f"the tensor {name!r} names the file {location[:80]!r}, which is not there"
+        )
     try:
         start = int(entry.get("offset", 0))
         length = int(entry.get("length", os.path.getsize(file) - start))
     except ValueError:
-        raise Damaged(f"the tensor {name!r} lies at no number of a byte") from None
+        raise DamagedFile(f"the tensor {name!r} lies at no number of a byte") from None
     return file, start, length
 
 
@@ -103,11 +107,11 @@ def array_of(tensor, folder: str) -> numpy.ndarray:
     onnx, name = library(), tensor.name[:80]
     check_location(onnx, tensor, folder)
     if tensor.data_type == onnx.TensorProto.STRING:
-        raise Damaged(f"the tensor {name!r} holds strings")
+        raise DamagedFile(f"the tensor {name!r} holds strings")
     try:
         dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
     except (KeyError, ValueError):
-        raise Damaged(f"the tensor {name!r} has the unknown dtype {tensor.data_type}") from None
+        raise DamagedFile(f"the tensor {name!r} has the unknown dtype {tensor.data_type}") from None
     four = tensor.data_type in (getattr(onnx.TensorProto, n, -1) for n in ("INT4", "UINT4"))
     count = prod(tensor.dims)
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
@@ -125,7 +129,7 @@ def array_of(tensor, folder: str) -> numpy.ndarray:
     try:
         return onnx.numpy_helper.to_array(tensor)
     except Exception as error:
-        raise Damaged(f"the tensor {name!r}: {error!s:.200}") from None
+        raise DamagedFile(f"the tensor {name!r}: {error!s:.200}") from None
 
 
 def held(tensor) -> int:
@@ -135,8 +139,8 @@ def held(tensor) -> int:
     return 2 * sum(map(len, fields))  # two numbers of four bits stand in one
 
 
-def lying(name: str, dims, length: int) -> Damaged:
-    return Damaged(f"the tensor {name!r} of shape {list(dims)[:8]} holds {length} bytes")
+def lying(name: str, dims, length: int) -> DamagedFile:
+    return DamagedFile(f"the tensor {name!r} of shape {list(dims)[:8]} holds {length} bytes")
 
 
 def no_model(path: str, error: Exception) -> ValueError:

@@ -16,7 +16,18 @@ import numpy
 
 from ..core.prelude import OPS, normalize_axis
 from .graph import defaults, inputs_of
-from .table import FORMS, FUNCTIONS, Node, Unreadable, apply, known, pair, size, sizes, tensor
+from .table import (
+    FORMS,
+    FUNCTIONS,
+    OnnxNode,
+    UnreadableNode,
+    apply,
+    known,
+    pair,
+    size,
+    sizes,
+    tensor,
+)
 
 
 class Field(NamedTuple):
@@ -27,7 +38,7 @@ class Field(NamedTuple):
     read: Callable = lambda value, x: value
 
 
-class Row(NamedTuple):
+class OnnxRow(NamedTuple):
     """An operator of ONNX and one of ours; `fixed` are attributes of ONNX that tell it from others.
 
     An elementwise operator is written so where it computes with `dtypes` (a dtype or its kind).
@@ -45,7 +56,7 @@ class Row(NamedTuple):
         more = [said.pop(k) for k in inputs_of(self.kind) if k in said]
         return g(self.kind, *inputs, *more, **said)
 
-    def read(self, node: Node, inputs, attrs: dict):
+    def read(self, node: OnnxNode, inputs, attrs: dict):
         """The record of a node."""
         names, usual = inputs_of(node.kind, node.opset), defaults(node.kind, node.opset)
         named = [(names[min(k, len(names) - 1)], x) for k, x in enumerate(inputs)]
@@ -55,27 +66,27 @@ class Row(NamedTuple):
         xs = pair(*xs) if two else [*map(tensor, xs)]
         for name in attrs.keys() - self.fields.keys() - self.fixed.keys():
             if attrs[name] != usual.get(name):
-                raise Unreadable(f"its {name} is {attrs[name]}")
+                raise UnreadableNode(f"its {name} is {attrs[name]}")
         own = {f.name: f.read(said.get(k), xs[0]) for k, f in self.fields.items()}
         return apply(self.op, *xs, **own)
 
 
-ROWS: list[Row] = []
-WRITTEN: dict[str, Row] = {}
+ROWS: list[OnnxRow] = []
+WRITTEN: dict[str, OnnxRow] = {}
 """An operator's name -> its row."""
 
 
 def row(kind: str, op: str, dtypes: str = "f", fixed: dict | None = None, **fields) -> None:
     """Add a row: the attributes (or inputs) of ONNX are `fields`, each by the name of ours."""
     fields = {k: Field(f, float) if isinstance(f, str) else f for k, f in fields.items()}
-    made = WRITTEN[op] = Row(kind, op, fields, fixed or {}, dtypes)
+    made = WRITTEN[op] = OnnxRow(kind, op, fields, fixed or {}, dtypes)
     ROWS.append(made)
     FUNCTIONS[kind] = by_row
     if OPS[op].kind != "elementwise":
         FORMS[op] = made.write
 
 
-def by_row(*inputs, node: Node, **attrs):
+def by_row(*inputs, node: OnnxNode, **attrs):
     """The record of a node, by the row of its operator and its fixed attributes."""
     said = defaults(node.kind, node.opset) | attrs
     rows = (r for r in ROWS if r.kind == node.kind)

@@ -31,16 +31,16 @@ FLOAT, INT64 = dt.float32.numpy, dt.int64.numpy
 LAST = numpy.iinfo(numpy.int64).max
 
 
-class Node(NamedTuple):
+class OnnxNode(NamedTuple):
     """The node that a function reads."""
 
     kind: str
     opset: int
     results: int
-    reading: object  # the graph around it: `graphs.Reading`
+    reading: object  # the graph around it: `graphs.GraphReader`
 
 
-class Unreadable(Exception):
+class UnreadableNode(Exception):
     """A node, or these attributes of it, cannot be read; the text says why."""
 
 
@@ -98,14 +98,14 @@ def known(x, what: str) -> list[int]:
     if isinstance(x, Tensor) and not x.spec.size:
         return []
     if isinstance(x, Tensor) or any(isinstance(n, Dim) for n in sizes(x)):
-        raise Unreadable(f"its {what} are computed while it runs")
+        raise UnreadableNode(f"its {what} are computed while it runs")
     return sizes(x)
 
 
 def number(x) -> float:
     """One number that must be known."""
     if isinstance(x, Tensor):
-        raise Unreadable("a number that it needs is computed while it runs")
+        raise UnreadableNode("a number that it needs is computed while it runs")
     return numpy.asarray(x).reshape(()).item()
 
 
@@ -134,4 +134,4 @@ def dtype_of(code: int):
         found = numpy.dtype(library().helper.tensor_dtype_to_np_dtype(code))
         return dt.resolve(found)
     except Exception:
-        raise Unreadable(f"its dtype {code} is not one of MiniPaddle's") from None
+        raise UnreadableNode(f"its dtype {code} is not one of MiniPaddle's") from None

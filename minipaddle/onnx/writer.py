@@ -13,7 +13,7 @@ from ..engine.core.record import Record, Spec
 from ..engine.eager.device import NUMPY
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program
 from .formulas import elementwise
-from .graph import SMALLEST, Graph, NoForm, Value, library, refusal, schema
+from .graph import SMALLEST, NoForm, OnnxGraph, OnnxValue, library, refusal, schema
 from .preparing import needed, read_by
 from .table import FORMS
 
@@ -21,10 +21,10 @@ IR_VERSION = 10
 """Of the file; onnxruntime 1.18 and later read it."""
 
 
-class Writer(Graph):
+class GraphWriter(OnnxGraph):
     """Writes records into a graph."""
 
-    def __init__(self, outer: Writer | None = None, arrays: dict | None = None):
+    def __init__(self, outer: GraphWriter | None = None, arrays: dict | None = None):
         super().__init__(outer)
         arrays = {} if arrays is None else arrays
         self.arrays: dict[Record, object] = outer.arrays if outer else arrays  # known, or None
@@ -66,7 +66,7 @@ class Writer(Graph):
         if op is ITEM:
             return inputs[0][record.attrs["k"]]
         half = op.kind not in ("movement", "control") and any(
-            isinstance(x, Value) and x.dtype in dt.HALVES for x in inputs
+            isinstance(x, OnnxValue) and x.dtype in dt.HALVES for x in inputs
         )
         if half:  # half precision is widened, and rounded once
             inputs = [widened(x) for x in inputs]
@@ -113,14 +113,14 @@ class Writer(Graph):
         for record in records:
             self.write(record)
 
-    def inline(self, region: Program, given) -> list[Value]:
+    def inline(self, region: Program, given) -> list[OnnxValue]:
         """The results of a region, written into this graph."""
         self.enter(region, given)
         return [self.value(self.read(r), r.dtype) for r in region.outputs]
 
     def known(self, x):
         """A value that depends on weights and numbers alone, as an array; None for others."""
-        if isinstance(x, Value):
+        if isinstance(x, OnnxValue):
             x = x.record
             if x is None:
                 return None
@@ -154,16 +154,16 @@ class Writer(Graph):
 
 
 def widened(x):
-    return x.astype(dt.float32.numpy) if isinstance(x, Value) and x.dtype in dt.HALVES else x
+    return x.astype(dt.float32.numpy) if isinstance(x, OnnxValue) and x.dtype in dt.HALVES else x
 
 
-def rounded(value: Value, spec: Spec) -> Value:
+def rounded(value: OnnxValue, spec: Spec) -> OnnxValue:
     """A value in the dtype of the result, which other records may know it by."""
     value = value.astype(spec.dtype)
-    return Value(value.graph, value.name, spec.dtype, spec.shape)
+    return OnnxValue(value.graph, value.name, spec.dtype, spec.shape)
 
 
-def value_info(value: Value):
+def value_info(value: OnnxValue):
     """An input or output as the file declares it; open sizes have names."""
     sizes = [n if not isinstance(n, Dim) else n.text for n in value.shape or ()]
     code = library().helper.np_dtype_to_tensor_dtype(value.dtype)
@@ -176,7 +176,7 @@ def write_graph(program: Program, arrays: dict[str, object], outputs: list[str])
     `outputs` names for its results.
     """
     of_records = {s.record: arrays[s.name] for s in program.states}
-    writer = Writer(arrays=of_records)
+    writer = GraphWriter(arrays=of_records)
     given = [r.attrs["name"] for r in program.inputs] + [s.name for s in program.states]
     writer.main.taken.update(given)
     outputs = [writer.main.name(name) for name in outputs]
@@ -196,11 +196,11 @@ def write_graph(program: Program, arrays: dict[str, object], outputs: list[str])
     return writer.proto("main", inputs, results, kept), kinds_of(writer.nodes)
 
 
-def named(writer: Writer, value: Value, name: str, shape) -> Value:
+def named(writer: GraphWriter, value: OnnxValue, name: str, shape) -> OnnxValue:
     """An output of that name."""
     node = library().helper.make_node("Identity", [value.name], [name], name=name)
     writer.nodes.append(node)
-    return Value(writer, name, value.dtype, shape)
+    return OnnxValue(writer, name, value.dtype, shape)
 
 
 def kinds_of(nodes) -> set[str]:

@@ -23,7 +23,7 @@ from ..engine.eager.tracer import trace
 from ..engine.executors.native import CannotCompile, Executable
 from ..engine.sharding.array import ShardedArray
 from ..executors.eager_kernels import build_executable
-from ..executors.hot import HotCache, Kernel, eager_is_compiled
+from ..executors.hot import EagerKernel, HotCache, eager_is_compiled
 from ..executors.tapes import CALL
 
 UPDATES: WeakKeyDictionary = WeakKeyDictionary()
@@ -51,7 +51,7 @@ def factor(group, p) -> float:
     return group.learning_rate * (p.optimize_attr["learning_rate"] if p.is_parameter else 1.0)
 
 
-class Update(Kernel):
+class Update(EagerKernel):
     """What makes the step of an optimizer for some parameters: NumPy, later C."""
 
     def __init__(self, optimizer, group, parameters, key):

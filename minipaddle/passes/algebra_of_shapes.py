@@ -11,7 +11,7 @@ from ..engine.ops.elementwise import cast
 from ..engine.ops.movement import broadcast_to, concat, reshape, slice_, transpose
 from ..engine.ops.reduction import sum
 from ..engine.passes.algebra import OTHERS, itself
-from ..engine.passes.patterns import Rule
+from ..engine.passes.patterns import RewriteRule
 from ..engine.passes.registry import LOOKS_FOR
 from ..ops.products import product
 from .concat_of_slices import places_of
@@ -40,27 +40,27 @@ def both(first: tuple, second: tuple, ndim: int) -> tuple:
 
 OTHERS += [
     # casts
-    Rule(lambda x, *, p: cast(x, dtype=p), itself, lambda x, p: x.spec.dtype == p),
-    Rule(lambda x, *, p, q: cast(cast(x, dtype=p), dtype=q),
+    RewriteRule(lambda x, *, p: cast(x, dtype=p), itself, lambda x, p: x.spec.dtype == p),
+    RewriteRule(lambda x, *, p, q: cast(cast(x, dtype=p), dtype=q),
          lambda x, *, p, q: cast(x, dtype=q), lossless),
     # movement
-    Rule(lambda x, *, p: reshape(x, shape=p), itself, lambda x, p: x.spec.shape == p),
-    Rule(lambda x, *, p, q: reshape(reshape(x, shape=p), shape=q),
+    RewriteRule(lambda x, *, p: reshape(x, shape=p), itself, lambda x, p: x.spec.shape == p),
+    RewriteRule(lambda x, *, p, q: reshape(reshape(x, shape=p), shape=q),
          lambda x, *, p, q: reshape(x, shape=q), lambda x, p, q: -1 not in q),
-    Rule(lambda x, *, p: broadcast_to(x, shape=p), itself, lambda x, p: x.spec.shape == p),
-    Rule(lambda x, *, p, q: broadcast_to(broadcast_to(x, shape=p), shape=q),
+    RewriteRule(lambda x, *, p: broadcast_to(x, shape=p), itself, lambda x, p: x.spec.shape == p),
+    RewriteRule(lambda x, *, p, q: broadcast_to(broadcast_to(x, shape=p), shape=q),
          lambda x, *, p, q: broadcast_to(x, shape=q)),
-    Rule(lambda x, *, index: slice_(x, index=index), itself, whole),
-    Rule(lambda x, *, axis: concat(x, axis=axis), itself),
-    Rule(lambda x, y, *, x_perm, y_perm, out_perm, p:
+    RewriteRule(lambda x, *, index: slice_(x, index=index), itself, whole),
+    RewriteRule(lambda x, *, axis: concat(x, axis=axis), itself),
+    RewriteRule(lambda x, y, *, x_perm, y_perm, out_perm, p:
              transpose(product(x, y, x_perm=x_perm, y_perm=y_perm, out_perm=out_perm), perm=p),
          lambda x, y, *, x_perm, y_perm, out_perm, p:
              product(x, y, x_perm=x_perm, y_perm=y_perm, out_perm=tuple(out_perm[d] for d in p)),
          alone=True),
     # sums
-    Rule(lambda x, *, a, b: sum(sum(x, axis=a, keepdim=True), axis=b, keepdim=True),
+    RewriteRule(lambda x, *, a, b: sum(sum(x, axis=a, keepdim=True), axis=b, keepdim=True),
          lambda x, *, a, b: sum(x, axis=tuple(sorted({*a, *b})), keepdim=True)),
-    Rule(lambda x, *, a, b: sum(sum(x, axis=a, keepdim=False), axis=b, keepdim=False),
+    RewriteRule(lambda x, *, a, b: sum(sum(x, axis=a, keepdim=False), axis=b, keepdim=False),
          lambda x, *, a, b: sum(x, axis=both(a, b, x.spec.ndim), keepdim=False)),
 ]  # fmt: skip
 LOOKS_FOR["algebra"] += [rule.op for rule in OTHERS]

@@ -23,7 +23,7 @@ from ..engine.passes.nest import Nest
 from ..engine.passes.registry import program_pass
 from ..ops.products import product
 from .epilogue import Region, begins_with_product, build_group, join_groups
-from .frozen_states import BLAS, Borrowed
+from .frozen_states import BLAS, BorrowedWeight
 from .strip_products import is_strips
 
 STRIP = 1 << 18
@@ -111,7 +111,7 @@ def back_to_back_gemm(
 ) -> Program:
     """The program with groups in which a product uses the rows of another one at once."""
 
-    packed = {s.record for s in program.states if isinstance(s.storage, Borrowed)}
+    packed = {s.record for s in program.states if isinstance(s.storage, BorrowedWeight)}
 
     def join(record, alone):
         if record.op is not product and not begins_with_product(record):

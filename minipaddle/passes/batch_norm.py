@@ -15,7 +15,7 @@ from ..engine.ir.program import INPUT, NUMBER, Program
 from ..engine.ops.conv import conv
 from ..engine.ops.movement import reshape
 from ..engine.ops.var import Var
-from ..engine.passes.patterns import Rule, by_rules
+from ..engine.passes.patterns import RewriteRule, by_rules
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import made_by, rewritten
 
@@ -41,13 +41,13 @@ def scaled(x, w, f, **at):
     return conv(x, w * reshape(f, shape=(f.spec.size, *ones)), **at)
 
 
-def rule(before, after) -> Rule:
+def rule(before, after) -> RewriteRule:
     """A rule in which `**at` are the attributes of a convolution."""
-    return Rule(before, after, folds, alone=True, attrs=conv.attrs)
+    return RewriteRule(before, after, folds, alone=True, attrs=conv.attrs)
 
 
 @slot("batch_norm.rules")
-def rules() -> list[Rule]:
+def rules() -> list[RewriteRule]:
     """The rules: patterns and their replacements."""
     return [
         rule(lambda x, w, f, **at: conv(x, w, **at) * f, scaled),

@@ -3,7 +3,7 @@
 A value that depends only on states which the program does not update is computed before the run,
 and again after one of these was written or replaced (`Prepared`): so weights are transposed, or
 folded with a batch norm, once. A weight that a product of not many rows reads, is such a value,
-too (`Borrowed`): the kernel may want it in another form.
+too (`BorrowedWeight`): the kernel may want it in another form.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import TensorStorage
 from ..engine.ir.edit import map_records, with_inputs
 from ..engine.ir.program import INPUT, Program, State
-from ..engine.passes.folding import FOLDERS, Constant, Folder, value_of
+from ..engine.passes.folding import FOLDERS, ConstantFolder, ConstantStorage, value_of
 from ..ops.products import product
 
 FEWEST, MOST = 8, 256
@@ -29,7 +29,7 @@ LARGE = 1 << 17
 """Fewest bytes of a weight that is borrowed: smaller ones stay in the second-level cache."""
 
 
-class Prepared(Constant):
+class Prepared(ConstantStorage):
     """Where the value of a record is kept, made of `cells` that may change between runs."""
 
     def __init__(self, array, record: Record, cells: dict):
@@ -50,7 +50,7 @@ class Prepared(Constant):
         self.array[...] = value_of(self.record, values)
 
 
-class Borrowed(Prepared):
+class BorrowedWeight(Prepared):
     """A weight as it is: the array of its cell, without a copy until `keep` makes one."""
 
     kept = False
@@ -88,7 +88,9 @@ def with_borrowed_weights(program: Program) -> Program:
         state = weights.get(record.inputs[1]) if borrows(record) else None
         if state is not None:
             given = Record(INPUT, (), {"name": f"{state.name}_borrowed"}, *state.record.spec)
-            states.append(State(state.name, given, None, Borrowed(state.storage, state.record)))
+            states.append(
+                State(state.name, given, None, BorrowedWeight(state.storage, state.record))
+            )
             inputs = [inputs[0], given]
         return with_inputs(record, inputs)
 
@@ -101,7 +103,7 @@ def is_weight(state: State) -> bool:
     return state.update is None and isinstance(state.storage, TensorStorage)
 
 
-class FrozenFolder(Folder):
+class FrozenFolder(ConstantFolder):
     """Folds what depends on constants and on states that the program does not update."""
 
     prepared = Prepared

@@ -9,7 +9,7 @@ from ..engine.ops.elementwise import add, multiply
 from ..engine.ops.special import sigmoid, tanh
 from ..engine.passes.fusion import SEPARATE
 from ..engine.passes.fusion_groups import skip_reshapes
-from ..engine.passes.registry import SWITCHES, Switch
+from ..engine.passes.registry import SWITCHES, PassSwitch
 from ..ops import activations
 
 ACTIVATIONS = {sigmoid, tanh} | {
@@ -36,7 +36,7 @@ def is_normalized(x: Record) -> bool:
 def register(name: str, doc: str, rule) -> None:
     """A switch of the pass; `rule(value, user)` says which pairs it keeps apart if it is off."""
     SEPARATE[name] = rule
-    SWITCHES["passes.fusion"][name] = Switch(True, doc)
+    SWITCHES["passes.fusion"][name] = PassSwitch(True, doc)
 
 
 register(

@@ -14,69 +14,69 @@ from contextlib import suppress
 from math import inf
 
 from ..engine.core import dtype as dt
-from ..engine.passes.nest import Nest, Node, reached
+from ..engine.passes.nest import Nest, NestNode, reached
 
 
-class Value:
+class MaskValue:
     """A known number, or any finite one (None), as formulas compute on it."""
 
     __hash__ = None
 
     def __init__(self, number):
-        self.number = number.number if isinstance(number, Value) else number
+        self.number = number.number if isinstance(number, MaskValue) else number
 
     def __bool__(self):
         raise TypeError("a formula asks for a value")
 
     def __eq__(self, other):
-        return Value(None)
+        return MaskValue(None)
 
     __ne__ = __eq__
 
     def __add__(self, other):
-        return Value(-inf if -inf in (self.number, Value(other).number) else None)
+        return MaskValue(-inf if -inf in (self.number, MaskValue(other).number) else None)
 
     def __sub__(self, other):
-        return Value(-inf if self.number == -inf else None)
+        return MaskValue(-inf if self.number == -inf else None)
 
     def __mul__(self, other):
         """0, or -inf times a positive number."""
-        x, y = self.number, Value(other).number
+        x, y = self.number, MaskValue(other).number
         if 0 in (x, y):
-            return Value(0.0)
-        return Value(-inf if -inf in (x, y) and None not in (x, y) and max(x, y) > 0 else None)
+            return MaskValue(0.0)
+        return MaskValue(-inf if -inf in (x, y) and None not in (x, y) and max(x, y) > 0 else None)
 
     def __truediv__(self, other):
-        return self * (Value(other).number or None)
+        return self * (MaskValue(other).number or None)
 
 
-class Module:
+class MaskModule:
     """The array module for formulas; of other functions the result is unknown."""
 
     @staticmethod
     def exp(x):
-        return Value(0.0 if x.number == -inf else None)
+        return MaskValue(0.0 if x.number == -inf else None)
 
     @staticmethod
     def where(test, x, y):
-        return Value(None if test.number is None else x if test.number else y)
+        return MaskValue(None if test.number is None else x if test.number else y)
 
 
 HIDING = {dt.bool_.numpy: (False, True)} | dict.fromkeys(dt.FLOATS, (-inf,))
 """The values of a mask that may hide a column, by its dtype."""
 
 
-def value(node: Node, given: dict):
+def value(node: NestNode, given: dict):
     """The value of a node, computed from those `given`, to which it is added; None if unknown."""
     if node.kind == "number":
         return node.of
     if node not in given:
         given[node] = None
         if node.kind == "apply":
-            args = [Value(value(a, given)) for a in node.args]
+            args = [MaskValue(value(a, given)) for a in node.args]
             with suppress(AttributeError, TypeError):
-                found = node.of.op.body(Module, *args, **node.of.attrs)
-                given[node] = found.number if isinstance(found, Value) else None
+                found = node.of.op.body(MaskModule, *args, **node.of.attrs)
+                given[node] = found.number if isinstance(found, MaskValue) else None
     return given[node]
 
 
@@ -88,12 +88,12 @@ def hides(nest: Nest, given: dict) -> bool:
     )
 
 
-def masks(nest: Nest, sources) -> list[tuple[Node, object]]:
+def masks(nest: Nest, sources) -> list[tuple[NestNode, object]]:
     """(node, value) for each mask on the rows of `sources` in a nest: the node is known before the
     rows are, and where it has that value the column has no effect.
     """
 
-    def later(node: Node) -> bool:
+    def later(node: NestNode) -> bool:
         return any(n.kind == "load" and nest.loaded_input(n) in sources for n in reached([node]))
 
     along, found = {*nest.reduction_loops}, []

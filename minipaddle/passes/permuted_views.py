@@ -1,4 +1,4 @@
-"""Views with permuted axes: axis d of `View(base, perm)` is axis perm[d] of the base."""
+"""Views with permuted axes: axis d of `PermutedView(base, perm)` is axis perm[d] of the base."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..engine.core.record import Record
 from ..engine.ops.movement import inverse
 
 
-class View(NamedTuple):
+class PermutedView(NamedTuple):
     """A record of the new program, and a permutation of its axes."""
 
     base: Record
@@ -25,14 +25,14 @@ class View(NamedTuple):
         """Whether the axes are in the order of the base."""
         return self.perm == tuple(range(len(self.perm)))
 
-    def transposed(self, perm) -> View:
+    def transposed(self, perm) -> PermutedView:
         """The view, transposed."""
-        return View(self.base, tuple(self.perm[d] for d in perm))
+        return PermutedView(self.base, tuple(self.perm[d] for d in perm))
 
 
-def plain(record: Record) -> View:
+def plain(record: Record) -> PermutedView:
     """The view of a record that permutes nothing."""
-    return View(record, tuple(range(len(record.shape))))
+    return PermutedView(record, tuple(range(len(record.shape))))
 
 
 def keeps_order(perm, shape) -> bool:
@@ -41,7 +41,7 @@ def keeps_order(perm, shape) -> bool:
     return long == sorted(long) or 0 in shape
 
 
-def perm_for(view: View, target: tuple) -> tuple:
+def perm_for(view: PermutedView, target: tuple) -> tuple:
     """The transpose of the base of `view` that an operator reads if its result is a view with the
     permutation `target`: axis e of the result's base is axis inverse(target)[e] of both views.
     """
@@ -69,7 +69,7 @@ def blocks(old, new) -> list[tuple[list[int], list[int]]]:
     return found
 
 
-def reshape_view(view: View, shape) -> tuple[tuple, tuple] | None:
+def reshape_view(view: PermutedView, shape) -> tuple[tuple, tuple] | None:
     """(shape for the base, perm) with which a reshape of a view is a view of a reshaped base; None
     if elements would have to move.
     """

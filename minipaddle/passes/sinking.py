@@ -1,7 +1,7 @@
 """Transposes sink towards the results of a program, and most of them disappear.
 
-A transpose makes a `View` of its input. An operator on views is applied to their bases, and its
-result is a view with the same permutation. So a transpose moves through elementwise operators,
+A transpose makes a `PermutedView` of its input. An operator on views is applied to their bases, and
+its result is a view with the same permutation. So a transpose moves through elementwise operators,
 reductions, slices, and reshapes that keep its axes together. A matrix product reads its operands
 through any view (`x_perm`, `y_perm`), and two transposes that meet cancel. A value is transposed
 only for a result of the program, or for an operator that has no rule for views.
@@ -22,7 +22,7 @@ from ..engine.ops.creation import full
 from ..engine.ops.movement import broadcast_to, inverse, reshape, slice_, transpose
 from ..engine.passes.registry import program_pass
 from ..ops.products import product
-from .permuted_views import View, before_reshape, keeps_order, perm_for, plain
+from .permuted_views import PermutedView, before_reshape, keeps_order, perm_for, plain
 from .transpose_rules import HANDLERS, KINDS, of_all_axes
 
 
@@ -37,7 +37,7 @@ class Sinker:
         self.chosen: dict[Record, tuple] = {}  # new record -> (old record, order chosen for it)
         self.cost = 0  # elements that transposes move
         self.records: list[Record] = []
-        self.views: dict[Record, View] = {}  # the view for an old value, if it changed
+        self.views: dict[Record, PermutedView] = {}  # the view for an old value, if it changed
         self.transposes: dict[tuple, Record] = {}  # (base, perm) -> the transpose that was built
         self.whole: dict[Record, tuple] = {}  # a record of several results: (new one, permutations)
         self.like_states = {s.record for s in program.states}  # values with a state's order of axes
@@ -58,7 +58,7 @@ class Sinker:
 
     # ---- reading -----------------------------------------------------------------------------
 
-    def view(self, record: Record) -> View:
+    def view(self, record: Record) -> PermutedView:
         return self.views.get(record) or plain(record)
 
     def transposed(self, base: Record, perm: tuple) -> Record:
@@ -146,7 +146,7 @@ class Sinker:
         if handler and (waiting or record.op in (transpose, product)):
             found = handler(self, record, views)
             if found is not None:
-                if isinstance(found, View):
+                if isinstance(found, PermutedView):
                     self.set_view(record, found)
                 else:
                     self.whole[record] = found
@@ -167,7 +167,7 @@ class Sinker:
             self.set_view(record, plain(new))
             self.note_state_order(new)
 
-    def set_view(self, record: Record, view: View) -> None:
+    def set_view(self, record: Record, view: PermutedView) -> None:
         """Set the view for an old value. If only axes of size 1 move, it becomes a reshape."""
         if not view.is_identity and keeps_order(view.perm, view.base.shape):
             view = plain(self.transposed(*view))
@@ -186,11 +186,11 @@ class Sinker:
         if whole is not record.inputs[0]:
             new = record.derive(ITEM, [whole], {"k": k}, whole.shape[k], 1)
         self.records.append(new)
-        self.set_view(record, plain(new) if perms[k] is None else View(new, perms[k]))
+        self.set_view(record, plain(new) if perms[k] is None else PermutedView(new, perms[k]))
 
     # ---- the cheapest order for several inputs -------------------------------------------------
 
-    def order(self, record: Record, views: list[View]) -> tuple:
+    def order(self, record: Record, views: list[PermutedView]) -> tuple:
         """The order of axes in which an operator is applied to views of equal rank."""
         if record in self.preferences:
             return self.preferences[record]
@@ -205,12 +205,12 @@ class Sinker:
             return min([straight, *orders], key=cost)
         return min([*orders, straight], key=cost)
 
-    def choice(self, record: Record, view: View) -> View:
+    def choice(self, record: Record, view: PermutedView) -> PermutedView:
         """The view for a record, noting that another order could have been chosen."""
         self.chosen[view.base] = record, view.perm
         return view
 
-    def price(self, view: View, perm: tuple) -> int:
+    def price(self, view: PermutedView, perm: tuple) -> int:
         """The number of elements that a transpose of the base would move."""
         base = view.base
         still = perm == tuple(range(len(perm))) or keeps_order(perm, base.shape)

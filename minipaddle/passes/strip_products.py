@@ -195,7 +195,7 @@ RECOMPUTED.append(recompute_from_small)
 # ---- groups -------------------------------------------------------------------------------------
 
 
-class Strips(NamedTuple):
+class ProductStrips(NamedTuple):
     """A group, the products whose results it has, the records that it replaces, and the number of
     the last record that it needs.
     """
@@ -212,7 +212,7 @@ def with_strips(program: Program) -> Program:
     fusion.join_all()
     sink_into_consumer(fusion)
     gone, new = set(), {}
-    groups: dict[int, list[Strips]] = {}
+    groups: dict[int, list[ProductStrips]] = {}
     for group in dict.fromkeys(fusion.of.values()):
         found = strips_of(group, fusion)
         if found is not None and gone.isdisjoint(found.gone):
@@ -229,7 +229,7 @@ def with_strips(program: Program) -> Program:
     return with_records(program, records, new)
 
 
-def strips_of(group: Group, fusion: Fusion) -> Strips | None:
+def strips_of(group: Group, fusion: Fusion) -> ProductStrips | None:
     """The group around a nest; None if its rows are needed elsewhere."""
     sources = sources_of(group.records, fusion).values() if group.open else ()
     if not any(map(profitable, sources)):
@@ -265,7 +265,7 @@ def strips_of(group: Group, fusion: Fusion) -> Strips | None:
         return None
     specs = tuple(r.spec for r in readers)
     whole = records[-1].derive(fused, inputs, {"region": cse(region)}, specs, 0)
-    return Strips(whole, readers, gone, at)
+    return ProductStrips(whole, readers, gone, at)
 
 
 def with_counters(group: Group, fusion: Fusion) -> list[Record]:

@@ -23,7 +23,7 @@ from ..engine.ops.movement import (
 )
 from ..ops.arrangement import pad
 from ..ops.products import product
-from .permuted_views import View, perm_for, plain, reshape_view, without
+from .permuted_views import PermutedView, perm_for, plain, reshape_view, without
 
 
 def through_transpose(sinker, record, views):
@@ -41,7 +41,7 @@ def through_elementwise(sinker, record, views):
     inputs = [r if v is None else v.base for r, v in zip(record.inputs, views)]
     for k, v in wide.items():
         inputs[k] = sinker.transposed(v.base, perm_for(v, target))
-    view = View(sinker.emit(record.op, inputs, record.attrs), target)
+    view = PermutedView(sinker.emit(record.op, inputs, record.attrs), target)
     if len({v.perm for v in wide.values() if v.base.spec.size == record.spec.size}) > 1:
         sinker.choice(record, view)
     if view.is_identity:
@@ -56,10 +56,12 @@ def through_base(sinker, record, views):
         return None
     attrs, perm = found
     base = sinker.emit(record.op, [views[0].base], record.attrs | attrs)
-    return View(base, perm) if record.dtype is not None else (base, [perm] * len(record.shape))
+    return (
+        PermutedView(base, perm) if record.dtype is not None else (base, [perm] * len(record.shape))
+    )
 
 
-def in_base(view: View, entries) -> tuple:
+def in_base(view: PermutedView, entries) -> tuple:
     """Entries for the axes of a view, reordered for the axes of its base."""
     return tuple(entries[d] for d in inverse(view.perm))
 
@@ -126,7 +128,7 @@ def through_concat(sinker, record, views):
     target = sinker.order(record, views)
     inputs = [sinker.transposed(v.base, perm_for(v, target)) for v in views]
     base = sinker.emit(concat, inputs, {"axis": target[record.attrs["axis"]]})
-    return sinker.choice(record, View(base, target))
+    return sinker.choice(record, PermutedView(base, target))
 
 
 def through_product(sinker, record, views):
@@ -137,7 +139,9 @@ def through_product(sinker, record, views):
     }
     target = sinker.preferences.get(record, tuple(range(len(record.shape))))
     attrs["out_perm"] = tuple(attrs["out_perm"][d] for d in inverse(target))
-    return sinker.choice(record, View(sinker.emit(product, [x.base, y.base], attrs), target))
+    return sinker.choice(
+        record, PermutedView(sinker.emit(product, [x.base, y.base], attrs), target)
+    )
 
 
 KINDS = {"elementwise": through_elementwise, "reduction": through_base}

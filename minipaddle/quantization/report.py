@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ..nn.quant.qat import Quanted
 
 
-class Costs(NamedTuple):
+class LayerCosts(NamedTuple):
     """The time of a product, of an element of inputs and outputs, and of a layer as such: in
     multiplications of floats, fitted to ResNet-18, MobileNetV2, LeNet and a GPT on AVX2.
     """
@@ -17,17 +17,17 @@ class Costs(NamedTuple):
     element: float
     layer: float
 
-    def of(self, row: Row) -> float:
+    def of(self, row: LayerCost) -> float:
         return self.product * row.products + self.element * row.elements + self.layer
 
 
-FLOATS, WHOLE = Costs(1.9, 29, 0), Costs(0.5, 35, 140_000)
+FLOATS, WHOLE = LayerCosts(1.9, 29, 0), LayerCosts(0.5, 35, 140_000)
 
 CALL = 400_000
 """The same for a run of a network, whatever is in it."""
 
 
-class Row(NamedTuple):
+class LayerCost(NamedTuple):
     """A layer: its multiplications, the elements of its input and output, the bytes of its weight
     in float32 and as whole numbers.
     """
@@ -44,14 +44,14 @@ class Row(NamedTuple):
         return FLOATS.of(self) / WHOLE.of(self)
 
 
-class Report(tuple):
+class SpeedReport(tuple):
     """Rows of a network; its text is a table and a verdict."""
 
     @property
-    def total(self) -> Row:
+    def total(self) -> LayerCost:
         """The whole network as one row."""
         sums = [sum(column) for column in [*zip(*self, strict=True)][1:]] if self else [0] * 4
-        return Row("all", *sums)
+        return LayerCost("all", *sums)
 
     @property
     def gain(self) -> float:
@@ -86,7 +86,7 @@ class Report(tuple):
         )
 
 
-def report(model) -> Report:
+def report(model) -> SpeedReport:
     """What a network that was observed, or is converted, gains by products of whole numbers.
 
     The estimate counts products and elements of the last input that the network saw eagerly; its
@@ -109,5 +109,5 @@ def report(model) -> Report:
         weight = layer.weight
         taken, given = layer.seen
         terms = prod(weight.shape) // weight.shape[layer.axis]
-        rows.append(Row(name, given * terms, taken + given, 4 * weight.size, weight.size))
-    return Report(rows)
+        rows.append(LayerCost(name, given * terms, taken + given, 4 * weight.size, weight.size))
+    return SpeedReport(rows)

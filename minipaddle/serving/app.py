@@ -25,10 +25,10 @@ from .gate import Gate
 from .loading import LOAD_LIMIT
 from .metrics import Metrics
 from .parameters import mapping, parse, read, truth, unsupported
-from .protocol import JSON_LENGTH, Limits
-from .repository import Options, Repository
+from .protocol import JSON_LENGTH, RequestLimits
+from .repository import Repository, ServingOptions
 from .runner import ModelRunner, Refused
-from .writer import Writer, Writers
+from .writer import TextWriter, Writers
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 LAST = 1.0
@@ -43,8 +43,8 @@ class Settings(NamedTuple):
     the same time; token: what clients must show (None: nothing)
     """
 
-    limits: Limits = Limits()
-    options: Options = Options()
+    limits: RequestLimits = RequestLimits()
+    options: ServingOptions = ServingOptions()
     poll: float = 0.0
     control: bool = False
     patience: float = 30.0
@@ -66,7 +66,7 @@ class Server:
 
     def __init__(
         self, folder: str | Path, settings: Settings,
-        texts: dict[str, Callable[[], Writer]] | None = None,
+        texts: dict[str, Callable[[], TextWriter]] | None = None,
     ):  # fmt: skip
         self.settings, self.metrics = settings, Metrics()
         self.texts = Writers(texts or {}, settings.load_limit)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from ..core.prelude import slot
 
 
-class Policy(NamedTuple):
+class BatchPolicy(NamedTuple):
     """largest: rows of a batch; window: seconds a request waits for others; preferred: rows with
     which a batch starts at once; capacity: requests that may wait.
     """
@@ -38,7 +38,7 @@ class Full(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Request:
+class BatchRequest:
     """Rows that run together. `deadline` is a time; of priorities, the smaller comes first."""
 
     rows: int
@@ -67,15 +67,15 @@ class Batcher:
     [2, 2, 2]
     """
 
-    def __init__(self, policy: Policy, cost: Callable[[int], float] = lambda rows: 0.0):
+    def __init__(self, policy: BatchPolicy, cost: Callable[[int], float] = lambda rows: 0.0):
         self.policy, self.cost = policy, cost
-        self.groups: dict[Hashable, list[Request]] = {}
+        self.groups: dict[Hashable, list[BatchRequest]] = {}
         self.numbers, self.size = count(1), 0
 
     def __len__(self) -> int:
         return self.size
 
-    def __iter__(self) -> Iterator[Request]:
+    def __iter__(self) -> Iterator[BatchRequest]:
         for group in self.groups.values():
             yield from group
 
@@ -92,7 +92,7 @@ class Batcher:
             return False
         return True
 
-    def add(self, request: Request) -> Request | None:
+    def add(self, request: BatchRequest) -> BatchRequest | None:
         """Let a request wait. Where no more may wait, the last one of a lower priority is returned,
         and waits no more; Full if there is none.
         """
@@ -106,7 +106,7 @@ class Batcher:
         self.size += 1
         return removed
 
-    def remove(self, request: Request) -> bool:
+    def remove(self, request: BatchRequest) -> bool:
         """Forget a request; False if it does not wait."""
         group = self.groups.get(request.key, [])
         if request not in group:
@@ -117,14 +117,14 @@ class Batcher:
             del self.groups[request.key]
         return True
 
-    def expire(self, now: float) -> list[Request]:
+    def expire(self, now: float) -> list[BatchRequest]:
         """The requests whose deadline a run that starts now would miss; they wait no more."""
         late = find_late(self, now, self.cost)
         for request in late:
             self.remove(request)
         return late
 
-    def take(self, now: float, room: int | None = None) -> list[Request]:
+    def take(self, now: float, room: int | None = None) -> list[BatchRequest]:
         """The batch to start now, of at most `room` rows; empty if none may start."""
         room = self.policy.largest if room is None else min(room, self.policy.largest)
         groups = self.groups.values()
@@ -149,8 +149,12 @@ class Batcher:
 
 @slot("serving.choose_batch")
 def choose_batch(
-    group: list[Request], now: float, room: int, policy: Policy, cost: Callable[[int], float]
-) -> list[Request]:
+    group: list[BatchRequest],
+    now: float,
+    room: int,
+    policy: BatchPolicy,
+    cost: Callable[[int], float],
+) -> list[BatchRequest]:
     """The requests of a group, in order, that start now in a batch of at most `room` rows."""
     fitting, rows, preferred = 0, 0, 0
     for request in group:
@@ -166,14 +170,18 @@ def choose_batch(
 
 
 @slot("serving.find_latest_start")
-def find_latest_start(group: list[Request], policy: Policy, cost: Callable[[int], float]) -> float:
+def find_latest_start(
+    group: list[BatchRequest], policy: BatchPolicy, cost: Callable[[int], float]
+) -> float:
     """When a group starts, whatever else arrives: the first window is over, or a deadline calls."""
     seconds = cost(sum(r.rows for r in group))
     return min(min(r.arrived + policy.window, r.deadline - seconds) for r in group)
 
 
 @slot("serving.make_room")
-def make_room(waiting: Collection[Request], priority: int, capacity: int) -> Request | None:
+def make_room(
+    waiting: Collection[BatchRequest], priority: int, capacity: int
+) -> BatchRequest | None:
     """The request that has to leave so that one of this priority may wait; None if there is room.
     Raises Full if all that wait are as important.
     """
@@ -187,8 +195,8 @@ def make_room(waiting: Collection[Request], priority: int, capacity: int) -> Req
 
 @slot("serving.find_late")
 def find_late(
-    waiting: Collection[Request], now: float, cost: Callable[[int], float]
-) -> list[Request]:
+    waiting: Collection[BatchRequest], now: float, cost: Callable[[int], float]
+) -> list[BatchRequest]:
     """The requests whose deadline a run of them alone would miss if it started now."""
     return [r for r in waiting if r.deadline < math.inf and now + cost(r.rows) > r.deadline]
 

@@ -46,7 +46,7 @@ from pathlib import Path
 from time import monotonic
 
 from ..core.prelude import value_error
-from .protocol import Limits
+from .protocol import RequestLimits
 
 SWITCH = 5e-4
 """Seconds after which the event loop, when it is busy, lets a thread start the next batch."""
@@ -80,8 +80,8 @@ def parser() -> argparse.ArgumentParser:
     add("--rounds", type=at_least(1), default=2**20, help="iterations of all loops of a run")
     add("--control", action="store_true", help="let clients load and unload models")
     add("--token-file", metavar="FILE", help=f"the token that clients must send (or {VARIABLE})")
-    add("--max-body", type=at_least(1), default=Limits().body, metavar="BYTES")
-    add("--max-elements", type=at_least(1), default=Limits().elements)
+    add("--max-body", type=at_least(1), default=RequestLimits().body, metavar="BYTES")
+    add("--max-elements", type=at_least(1), default=RequestLimits().elements)
     add("--connections", type=at_least(1), default=1024, help="requests at the same time")
     add("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL", type=parse_text,
         help="a model that writes texts")  # fmt: skip
@@ -143,13 +143,13 @@ def parse_text(text: str) -> tuple[str, str, str]:
 def writer_of(folder: str, model: str, slots: int, limit: float):
     """The writer of a model of a folder, whose hubconf.py is run."""
     from .. import hub
-    from .writer import Writer
+    from .writer import TextWriter
 
     net = hub.load(folder, model, source="local", pretrained=True)
     if not hasattr(net, "letters"):
         made = f"{folder}:{model} makes a {type(net).__name__} without letters"
         raise value_error(made, "a text model")
-    return Writer(net, net.letters, slots, limit=limit)
+    return TextWriter(net, net.letters, slots, limit=limit)
 
 
 def seconds(text: str) -> float:
@@ -179,11 +179,11 @@ def main(arguments=None) -> int:
 
         from .app import Server, Settings
         from .connections import RESERVE, Connection
-        from .repository import Options
+        from .repository import ServingOptions
     except ImportError as error:
         print(f"error: {error}\n{INSTALL}", file=sys.stderr)
         return 2
-    served = Options(
+    served = ServingOptions(
         options.largest, options.window_ms, queue=options.queue, workers=options.workers,
         threads=options.threads, rounds=options.rounds, run_limit=options.run_limit,
     )  # fmt: skip
@@ -193,7 +193,8 @@ def main(arguments=None) -> int:
         if (most := allow_connections(wanted)) < wanted:
             print(f"note: few files may be open: {most} connections", file=sys.stderr, flush=True)
         settings = Settings(
-            Limits(options.max_body, options.max_elements), served, options.poll, options.control,
+            RequestLimits(options.max_body, options.max_elements), served, options.poll,
+            options.control,
             load_limit=options.load_limit, requests=options.connections, token=token,
         )  # fmt: skip
         how = {"slots": options.slots, "limit": options.run_limit}

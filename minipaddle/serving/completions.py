@@ -28,7 +28,7 @@ from .parameters import (
     unsupported,
     whole,
 )  # fmt: skip
-from .writer import Writer, Writers
+from .writer import TextWriter, Writers
 
 STOPS = 16
 """The most strings that may end a text."""
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     usage: bool
 
 
-def read_request(data: dict, writer: Writer) -> Asked:
+def read_request(data: dict, writer: TextWriter) -> Asked:
     """The request in a body; its texts count as open from now on. Raises BadRequest or Refused for
     what it may not ask for.
     """
@@ -144,7 +144,9 @@ class Completions:
         choices = [choice(k, *each) for k, each in enumerate(texts)]
         return JSONResponse(head | {"choices": choices, "usage": usage(asked.requests)})
 
-    async def pieces(self, writer: Writer, asked: Asked, request: Request) -> AsyncIterator[tuple]:
+    async def pieces(
+        self, writer: TextWriter, asked: Asked, request: Request
+    ) -> AsyncIterator[tuple]:
         """(text, why it ends or None, the error if it ends by one) as they come."""
         if asked.echo:
             yield "".join(writer.letters[k] for k in request.prompt), None, None
@@ -165,12 +167,12 @@ class Completions:
             await tokens.aclose()
         yield stopper.held, request.finish, None
 
-    async def text(self, writer: Writer, asked: Asked, request: Request) -> tuple:
+    async def text(self, writer: TextWriter, asked: Asked, request: Request) -> tuple:
         """The whole text, why it ends, and the error if it ends by one."""
         pieces = [piece async for piece in self.pieces(writer, asked, request)]
         return "".join(text for text, *_ in pieces), *pieces[-1][1:]
 
-    async def events(self, head: dict, writer: Writer, asked: Asked) -> AsyncIterator[str]:
+    async def events(self, head: dict, writer: TextWriter, asked: Asked) -> AsyncIterator[str]:
         """The server-sent events of all texts, as they come."""
         pieces: asyncio.Queue = asyncio.Queue()
 

@@ -1,8 +1,8 @@
 """The parameters of requests: each object of JSON is read through a table of them.
 
-A table gives each name a `Parameter`: what it takes, in words and as a test, and what holds without
-it. So a value of the wrong type or range is refused wherever it stands, before anything is computed
-with it. Whatever is wrong with a request raises `BadRequest` with a text for its author.
+A table gives each name a `RequestParameter`: what it takes, in words and as a test, and what holds
+without it. So a value of the wrong type or range is refused wherever it stands, before anything is
+computed with it. Whatever is wrong with a request raises `BadRequest` with a text for its author.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class BadRequest(ValueError):
     status = 400
 
 
-class Parameter(NamedTuple):
+class RequestParameter(NamedTuple):
     """what: what it takes, for an error; fits: whether a value is that; default: without it, or for
     null; neutral: the values, of those that fit, that are supported (None: all are)
     """
@@ -32,28 +32,28 @@ class Parameter(NamedTuple):
     neutral: tuple | None = None
 
 
-def whole(least: int, most: int = MOST, default: int | None = None) -> Parameter:
+def whole(least: int, most: int = MOST, default: int | None = None) -> RequestParameter:
     """A whole number; true is none, and neither is 2.0."""
     fits = lambda x: type(x) is int and least <= x <= most
     end = f"to {most:,}" if most < MOST else "on"
-    return Parameter(f"a whole number from {least:,} {end}", fits, default)
+    return RequestParameter(f"a whole number from {least:,} {end}", fits, default)
 
 
-def number(least: float, most: float, default: float | None = None) -> Parameter:
+def number(least: float, most: float, default: float | None = None) -> RequestParameter:
     """A number of a range, whose ends are finite."""
     fits = lambda x: type(x) in (int, float) and least <= x <= most
-    return Parameter(f"a number from {least:g} to {most:g}", fits, default)
+    return RequestParameter(f"a number from {least:g} to {most:g}", fits, default)
 
 
-def truth(default: bool = False) -> Parameter:
-    return Parameter("true or false", lambda x: type(x) is bool, default)
+def truth(default: bool = False) -> RequestParameter:
+    return RequestParameter("true or false", lambda x: type(x) is bool, default)
 
 
-def text(default: str | None = None) -> Parameter:
-    return Parameter("a string", lambda x: type(x) is str, default)
+def text(default: str | None = None) -> RequestParameter:
+    return RequestParameter("a string", lambda x: type(x) is str, default)
 
 
-def texts(most: int, longest: int, default=()) -> Parameter:
+def texts(most: int, longest: int, default=()) -> RequestParameter:
     """A string of a letter or more, or a list of such strings."""
 
     def fits(x) -> bool:
@@ -62,35 +62,37 @@ def texts(most: int, longest: int, default=()) -> Parameter:
         return right and 0 < len(given) <= most
 
     letters = f"of 1 to {longest:,} letters" if longest < MOST else "of a letter or more"
-    return Parameter(f"a string {letters}, or a list of 1 to {most:,} such", fits, default)
+    return RequestParameter(f"a string {letters}, or a list of 1 to {most:,} such", fits, default)
 
 
-def wholes(least: int, most: int, default=()) -> Parameter:
+def wholes(least: int, most: int, default=()) -> RequestParameter:
     """A list of whole numbers."""
     what, fits, *_ = whole(least, most)
     right = lambda x: type(x) is list and all(map(fits, x))
-    return Parameter(f"a list, each of it {what}", right, default)
+    return RequestParameter(f"a list, each of it {what}", right, default)
 
 
-def mapping() -> Parameter:
-    return Parameter("an object", lambda x: type(x) is dict, {})
+def mapping() -> RequestParameter:
+    return RequestParameter("an object", lambda x: type(x) is dict, {})
 
 
-def objects(default=()) -> Parameter:
+def objects(default=()) -> RequestParameter:
     fits = lambda x: type(x) is list and all(type(each) is dict for each in x)
-    return Parameter("a list of objects", fits, default)
+    return RequestParameter("a list of objects", fits, default)
 
 
-def unsupported(kind: Parameter, *neutral) -> Parameter:
+def unsupported(kind: RequestParameter, *neutral) -> RequestParameter:
     """A parameter that asks for something that is not there, unless it has one of these values."""
     return kind._replace(neutral=neutral)
 
 
-def anything() -> Parameter:
-    return Parameter("a value", lambda x: True)
+def anything() -> RequestParameter:
+    return RequestParameter("a value", lambda x: True)
 
 
-def read(given: dict, table: dict[str, Parameter], where: str = "", *, closed: bool = True) -> dict:
+def read(
+    given: dict, table: dict[str, RequestParameter], where: str = "", *, closed: bool = True
+) -> dict:
     """The values of all parameters of a table, as an object of JSON gives them. Raises BadRequest
     for one that is wrong; if the table is `closed`, also for one that it does not have.
 

@@ -63,7 +63,7 @@ OF_OUTPUT = {
 """The `parameters` that an object may have; the protocol lets clients send others, too."""
 
 
-class Limits(NamedTuple):
+class RequestLimits(NamedTuple):
     """The most bytes of a body, and elements of all inputs together."""
 
     body: int = 64 * 2**20
@@ -89,7 +89,11 @@ class InferRequest:
 
 
 def read_request(
-    body: bytes, json_length: str | None, inputs: dict[str, Spec], outputs: dict, limits: Limits
+    body: bytes,
+    json_length: str | None,
+    inputs: dict[str, Spec],
+    outputs: dict,
+    limits: RequestLimits,
 ) -> InferRequest:
     """The request in a body, for a model with these inputs and outputs.
 
@@ -128,7 +132,9 @@ def split(body: bytes, json_length: str | None) -> tuple[bytes, memoryview]:
 # ---- inputs ----------------------------------------------------------------------------------
 
 
-def read_inputs(given: list, rest: memoryview, inputs: dict, limits: Limits) -> list[np.ndarray]:
+def read_inputs(
+    given: list, rest: memoryview, inputs: dict, limits: RequestLimits
+) -> list[np.ndarray]:
     """The arrays of a request, in the order of the model's inputs."""
     found, at, elements = {}, 0, 0
     for each in given:

@@ -41,11 +41,11 @@ class ServedModel:
         """Raise ValueError unless the model takes inputs of these shapes."""
         self.model.check(shapes)
 
-    def replica(self) -> Replica:
+    def replica(self) -> ModelReplica:
         """A runner for one thread."""
-        return Replica(self)
+        return ModelReplica(self)
 
-    def warm_up(self, replica: Replica) -> None:
+    def warm_up(self, replica: ModelReplica) -> None:
         """Compile for all buckets, and measure them, if the rows are all that varies."""
         known = [
             [n for n in spec.shape[self.shares :] if not isinstance(n, Dim)]
@@ -71,7 +71,7 @@ class ServedModel:
         return shapes in self.compiled
 
 
-class Replica:
+class ModelReplica:
     """Runs requests on memory of its own."""
 
     def __init__(self, served: ServedModel):

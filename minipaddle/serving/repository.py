@@ -19,7 +19,7 @@ from ..core.files import require_file
 from ..core.prelude import value_error
 from ..inference.config import Config
 from ..inference.model import Model
-from .batcher import Policy
+from .batcher import BatchPolicy
 from .loading import LOAD_LIMIT, being_loaded, beside, reason
 from .metrics import Metrics, ModelMetrics
 from .parameters import number, parse, read, whole, wholes
@@ -48,7 +48,7 @@ rounds.
 """
 
 
-class Options(NamedTuple):
+class ServingOptions(NamedTuple):
     """How a model is served.
 
     largest: rows of a batch (1: requests run alone); window_ms: how long a request waits for
@@ -68,8 +68,8 @@ class Options(NamedTuple):
     run_limit: float = RUN_LIMIT
 
     @property
-    def policy(self) -> Policy:
-        return Policy(self.largest, self.window_ms / 1e3, self.preferred, self.queue)
+    def policy(self) -> BatchPolicy:
+        return BatchPolicy(self.largest, self.window_ms / 1e3, self.preferred, self.queue)
 
     @property
     def compiled(self) -> tuple[int, ...]:
@@ -86,7 +86,7 @@ OPTIONS = {
 """The entries of config.json."""
 
 
-def read_options(path: Path, defaults: Options) -> Options:
+def read_options(path: Path, defaults: ServingOptions) -> ServingOptions:
     """The options of a model; ValueError if the file makes no sense."""
     if not path.exists():
         return defaults
@@ -96,7 +96,7 @@ def read_options(path: Path, defaults: Options) -> Options:
     return defaults._replace(**{k: tuple(v) if type(v) is list else v for k, v in said.items()})
 
 
-class Loaded(NamedTuple):
+class LoadedVersion(NamedTuple):
     """A version that serves, and what its files were when it was read."""
 
     runner: ModelRunner
@@ -107,7 +107,11 @@ class Repository:
     """The models of a folder. `load` and `unload` are called one at a time for each model."""
 
     def __init__(
-        self, folder: str | Path, options: Options, metrics: Metrics, limit: float = LOAD_LIMIT
+        self,
+        folder: str | Path,
+        options: ServingOptions,
+        metrics: Metrics,
+        limit: float = LOAD_LIMIT,
     ):
         self.folder, self.options, self.metrics = Path(folder), options, metrics
         self.limit = limit
@@ -115,7 +119,7 @@ class Repository:
             raise value_error(
                 f"{self.folder} is no folder", expected="NAME/VERSION/model.pdmodel inside a folder"
             )
-        self.models: dict[str, dict[int, Loaded]] = {}
+        self.models: dict[str, dict[int, LoadedVersion]] = {}
         self.failed: dict[str, tuple[tuple, str]] = {}  # by name: what the files were, and why
         self.present: list[str] | None = None  # what the folder had at the last look
         self.coming: set[str] = set()  # models that are loaded, or will be: nobody knows yet how
@@ -196,7 +200,7 @@ class Repository:
                 if not stamps:
                     raise value_error(f"{name} has no version", expected="NAME/1/model.pdmodel")
                 for number in stamps.keys() - new.keys():
-                    new[number] = Loaded(await self.start(name, number), stamps[number])
+                    new[number] = LoadedVersion(await self.start(name, number), stamps[number])
         except Exception as error:  # whatever a file leads to, the server goes on
             why = self.reason(error)
             self.failed[name] = tuple(stamps.items()), why
@@ -222,7 +226,7 @@ class Repository:
         runner.start(replicas)
         return runner
 
-    def read(self, name: str, number: int) -> tuple[Options, ServedModel, list]:
+    def read(self, name: str, number: int) -> tuple[ServingOptions, ServedModel, list]:
         """The options of a version, the served model and its replicas, compiled."""
         options = read_options(self.folder / name / "config.json", self.options)
         folder = self.folder / name / str(number)

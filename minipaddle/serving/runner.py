@@ -17,7 +17,7 @@ from time import monotonic
 
 import numpy as np
 
-from .batcher import Batcher, Full, Policy, Request, retry_after
+from .batcher import Batcher, BatchPolicy, BatchRequest, Full, retry_after
 from .metrics import ModelMetrics
 
 RUN_LIMIT = 60.0
@@ -40,7 +40,7 @@ class ModelRunner:
     """
 
     def __init__(
-        self, served, policy: Policy, metrics: ModelMetrics, workers: int = 1,
+        self, served, policy: BatchPolicy, metrics: ModelMetrics, workers: int = 1,
         limit: float = RUN_LIMIT,
     ):  # fmt: skip
         self.served, self.metrics, self.workers = served, metrics, workers
@@ -62,7 +62,9 @@ class ModelRunner:
         self.require_room()
         rows, key = self.measured(arrays)
         loop, now = asyncio.get_running_loop(), monotonic()
-        request = Request(rows, now, key, priority, now + timeout, (arrays, loop.create_future()))
+        request = BatchRequest(
+            rows, now, key, priority, now + timeout, (arrays, loop.create_future())
+        )
         try:
             removed = self.batcher.add(request)
         except Full:
@@ -104,11 +106,11 @@ class ModelRunner:
     def lost(self) -> Refused:
         return Refused(503, "a run of the model does not end", self.limit)
 
-    def miss(self, request: Request) -> None:
+    def miss(self, request: BatchRequest) -> None:
         """Answer a request at its deadline, whether it waits or runs."""
         settle(request, Refused(504, "the deadline of the request is over"))
 
-    def leave(self, request: Request, future: asyncio.Future) -> None:
+    def leave(self, request: BatchRequest, future: asyncio.Future) -> None:
         """Called when a request is answered, or when its client has gone."""
         if self.batcher.remove(request):
             self.note_change()
@@ -132,7 +134,7 @@ class ModelRunner:
             for request, result in zip(batch, results, strict=True):
                 settle(request, result)
 
-    async def run(self, replica, arrays: list, batch: list[Request]) -> list:
+    async def run(self, replica, arrays: list, batch: list[BatchRequest]) -> list:
         """For each request of a batch its outputs, or an error. Those of a run that takes too long
         are answered before it ends, and if no worker is left, so are those that wait.
         """
@@ -148,7 +150,7 @@ class ModelRunner:
         error = running.exception()  # of the replica itself
         return running.result() if error is None else [error] * len(batch)
 
-    async def next_batch(self) -> list[Request]:
+    async def next_batch(self) -> list[BatchRequest]:
         """The next batch; empty when the runner is closed."""
         while True:
             now = monotonic()
@@ -172,7 +174,7 @@ class ModelRunner:
         self.pool.shutdown(wait=False)
 
 
-def settle(request: Request, result) -> None:
+def settle(request: BatchRequest, result) -> None:
     """Give a request its result, unless it has one, or its client has gone."""
     future = request.payload[1]
     if future.done():

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import NamedTuple
 
-from .batcher import Batcher, Full, Policy, Request
+from .batcher import Batcher, BatchPolicy, BatchRequest, Full
 
 
 class Costs(NamedTuple):
@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
 
 
 def simulate(
-    arrivals: Iterable[float], policy: Policy, costs: Costs, *, workers: int = 1,
+    arrivals: Iterable[float], policy: BatchPolicy, costs: Costs, *, workers: int = 1,
     timeout: float = math.inf, rows: int = 1,
 ) -> Outcome:  # fmt: skip
     """The outcome of requests that arrive at these times.
@@ -78,7 +78,7 @@ def simulate(
             continue
         if what == "queue":
             try:
-                batcher.add(Request(rows, now, deadline=about + timeout, payload=about))
+                batcher.add(BatchRequest(rows, now, deadline=about + timeout, payload=about))
             except Full:
                 refused += 1
                 end = max(end, now)

@@ -20,7 +20,7 @@ from .loading import LOAD_LIMIT, being_loaded, beside, reason
 from .runner import RUN_LIMIT, Refused
 
 
-class Writer:
+class TextWriter:
     """A model that writes texts, and the thread that runs it.
 
     letters: token k stands for `letters[k]`
@@ -159,9 +159,9 @@ class Writers:
     loaded: those that are there; coming: those that are loaded, or will be
     """
 
-    def __init__(self, makers: dict[str, Callable[[], Writer]], limit: float = LOAD_LIMIT):
+    def __init__(self, makers: dict[str, Callable[[], TextWriter]], limit: float = LOAD_LIMIT):
         self.makers, self.limit = makers, limit
-        self.loaded: dict[str, Writer] = {}
+        self.loaded: dict[str, TextWriter] = {}
         self.coming = {*makers}
 
     async def load(self) -> None:
@@ -176,7 +176,7 @@ class Writers:
             finally:
                 self.coming.discard(name)
 
-    def get(self, name: str | None) -> Writer:
+    def get(self, name: str | None) -> TextWriter:
         """The writer of a name. Raises Refused, with 503 while it is being loaded."""
         if name in self.coming:
             raise being_loaded()

@@ -26,7 +26,7 @@ from ..engine.ops.creation import full
 from ..engine.ops.movement import broadcast_to
 from ..engine.passes.decompose import decompose
 from ..engine.passes.lifetimes import specs_of
-from ..engine.sharding.letters import Axis, Rule, rule_of
+from ..engine.sharding.letters import Axis, LetterRule, rule_of
 
 Value = tuple[Record, int]
 """A record, and the number of its result."""
@@ -64,7 +64,7 @@ def inputs_of(record: Record) -> list:
 
 
 @slot("slim.letters_of")
-def letters_of(record: Record) -> Rule | None:
+def letters_of(record: Record) -> LetterRule | None:
     """The rule of a record. A convolution in groups has letters too: a block of its input channels
     belongs to a block of its filters.
     """
@@ -72,9 +72,9 @@ def letters_of(record: Record) -> Rule | None:
         x, w = inputs_of(record)
         rest = (None,) * (x.ndim - 2)
         g, o = Axis("g", x.shape[1] // groups), Axis("g", w.shape[0] // groups)
-        return Rule([(Axis("b"), g, *rest), (o, None, *rest)], [(Axis("b"), o, *rest)])
+        return LetterRule([(Axis("b"), g, *rest), (o, None, *rest)], [(Axis("b"), o, *rest)])
     if record.op is full:
-        return Rule([], [tuple(map(Axis, "abcdefgh"[: record.spec.ndim]))])
+        return LetterRule([], [tuple(map(Axis, "abcdefgh"[: record.spec.ndim]))])
     return rule_of(record.op, inputs_of(record), record.attrs, list(specs_of(record)))
 
 
@@ -179,7 +179,7 @@ class Channels:
         if not any(self.along(v) for v in (*inputs, *results) if v):
             return
         if record.op.kind == "movement" and record.op is not broadcast_to:
-            Movement(self, record, inputs, results).spread()
+            ElementSources(self, record, inputs, results).spread()
         else:
             self.spread_letters(record, inputs, results)
 
@@ -213,13 +213,13 @@ class Channels:
                 self.set(v, d, self.root(blocks).repeat(unit))
 
 
-def is_product(record: Record, rule: Rule, letter: str) -> bool:
+def is_product(record: Record, rule: LetterRule, letter: str) -> bool:
     """Whether an operator sums products over a letter: without a channel one term is missing."""
     has = [any(a and a.letter == letter for a in axes) for axes in rule.inputs]
     return sum(has) > 1 and bool(record.op.linear)
 
 
-class Movement:
+class ElementSources:
     """A movement, element by element: of each element of the results where it comes from."""
 
     def __init__(self, channels: Channels, record: Record, inputs: list, results: list):

@@ -17,7 +17,7 @@ from ..engine.core.slots import slot
 from ..engine.eager.tensor import wrap
 from ..nn import Layer
 from .channels import Axes, CannotFollow, Channels, spec_of
-from .shrink import Plan, program_of, removed_everywhere
+from .shrink import ShrinkPlan, program_of, removed_everywhere
 
 RATIOS = tuple(k / 10 for k in range(1, 10))
 
@@ -125,7 +125,7 @@ class FilterPruner:
         gone = [groups[k] for k in least(self.scores(filters), ratio)]
         return removed_everywhere(channels, gone)
 
-    def plan_for(self, ratios: dict, axis=None) -> Plan:
+    def plan_for(self, ratios: dict, axis=None) -> ShrinkPlan:
         """A plan for several weights; of those that go together the first counts."""
         self.look()
         axis = axis[0] if isinstance(axis, list | tuple) else axis
@@ -137,9 +137,9 @@ class FilterPruner:
                 continue
             for place, rows in self.choose(name, own, ratio).items():
                 gone[place] = gone[place] | rows if place in gone else rows
-        return Plan(self.model, self.inputs, self.axes, gone, self.opt)
+        return ShrinkPlan(self.model, self.inputs, self.axes, gone, self.opt)
 
-    def prune_vars(self, ratios: dict, axis=None, apply="impretive") -> Plan:
+    def prune_vars(self, ratios: dict, axis=None, apply="impretive") -> ShrinkPlan:
         """Remove a part of the channels of weights, {name: ratio}, everywhere.
 
         `apply` is "impretive" (PaddleSlim's spelling), "lazy" (they become zeros), or None (only a
@@ -151,7 +151,9 @@ class FilterPruner:
             self.plan = plan.apply(lazy=apply == "lazy")
         return plan
 
-    def prune_var(self, var_name: str, pruned_axis, pruned_ratio: float, apply="impretive") -> Plan:
+    def prune_var(
+        self, var_name: str, pruned_axis, pruned_ratio: float, apply="impretive"
+    ) -> ShrinkPlan:
         """`prune_vars` of one weight."""
         return self.prune_vars({var_name: pruned_ratio}, pruned_axis, apply)
 
@@ -238,7 +240,7 @@ class FilterPruner:
         left = min(n, max(align, round((1 - ratio) * n / align) * align))
         return (n - left) / n
 
-    def sensitive_prune(self, pruned_flops: float, skip_vars=(), align=None) -> Plan:
+    def sensitive_prune(self, pruned_flops: float, skip_vars=(), align=None) -> ShrinkPlan:
         """Remove channels until a part `pruned_flops` of the work is gone, where it hurts least."""
         self.restore()
         ratios, _ = self.get_ratios_by_sensitivity(pruned_flops, align, skip_vars=skip_vars)

@@ -224,7 +224,7 @@ SIZES = {
 """What layers keep of the shapes of their weights (a transposed convolution is refused)."""
 
 
-class Plan:
+class ShrinkPlan:
     """What is to go from a network; `apply` does it, `restore` undoes it.
 
     `program` is the network's without the channels. `zero` sets to zero what would go instead.
@@ -259,7 +259,7 @@ class Plan:
         ]
         return 1 - sizes[0] / sizes[1]
 
-    def apply(self, lazy: bool = False) -> Plan:
+    def apply(self, lazy: bool = False) -> ShrinkPlan:
         """Cut the layer's weights, the optimizer's states and the sizes that layers keep.
 
         `lazy`: set them to zero instead. Raises CannotFollow, and leaves all as it was, if the

@@ -23,7 +23,7 @@ from ..tuning.space import Space
 from .channels import Axes, spec_of, work_of
 from .dist import soft_label
 from .filters import L1NormFilterPruner, filter_axis, l1_scores
-from .shrink import Plan, program_of, removed_everywhere
+from .shrink import ShrinkPlan, program_of, removed_everywhere
 
 
 class Supernet(Layer):
@@ -103,7 +103,7 @@ class Supernet(Layer):
             dict.fromkeys(self.names, self.ratios[0]) | dict.fromkeys(self.depth, False)
         )
 
-    def plan(self, config: dict) -> Plan:
+    def plan(self, config: dict) -> ShrinkPlan:
         """What goes from the network in a configuration."""
         key = tuple(config[name] for name in self.names)
         if key not in self.plans:
@@ -113,7 +113,7 @@ class Supernet(Layer):
                 labels = order[: len(order) - max(1, round(ratio * len(order)))]
                 gone |= removed_everywhere(self.pruner.found[name, filter_axis(
                     spec_of(self.pruner.values[name]))], labels)  # fmt: skip
-            self.plans[key] = Plan(self.model, self.pruner.inputs, self.pruner.axes, gone)
+            self.plans[key] = ShrinkPlan(self.model, self.pruner.inputs, self.pruner.axes, gone)
         return self.plans[key]
 
     def forward(self, *inputs):
@@ -161,7 +161,7 @@ class Supernet(Layer):
 
 
 @contextmanager
-def slice_weights(model: Layer, plan: Plan):
+def slice_weights(model: Layer, plan: ShrinkPlan):
     """Within the block layers compute with slices of their weights; gradients reach the weights."""
     cut = {id(x): (x, gone) for x, gone in plan.of_weights().items()}
     with ExitStack() as undo:

@@ -9,7 +9,7 @@ from ..engine.jit.tree import flatten
 from ..io import load as load_tensors
 from ..io import save as save_tensors
 from ..jit import loading, saving
-from ..jit.saved import Kept, Method, Saved
+from ..jit.saved import Method, SavedModel, SavedState
 from ..tensor.generator import GeneratorStorage
 from .executor import compile_
 from .mode import Mode, outside
@@ -86,21 +86,23 @@ def save_inference_model(path_prefix: str, feed_vars, fetch_vars, executor, **kw
         tensor = None if random else state.storage.tensor
         parameter = isinstance(tensor, Parameter)
         kind = "random" if random else "parameter" if parameter else "constant"
-        states[state.name] = Kept(kind, tensor, [state.name.replace(".", "_")] if parameter else [])
+        states[state.name] = SavedState(
+            kind, tensor, [state.name.replace(".", "_")] if parameter else []
+        )
     leaves, structure = flatten(list(range(len(fetched))))
     method = Method(part, structure, [None] * len(leaves), [*range(len(leaves))])
     with outside():
-        saving.write(Saved({"forward": method}, states, {}), path_prefix)
+        saving.write(SavedModel({"forward": method}, states, {}), path_prefix)
 
 
 def load_inference_model(path_prefix: str, executor, **kwargs) -> list:
     """[program, names of its data, its results]: `Executor.run` runs it."""
     with outside():
-        program = Loaded(loading.load(path_prefix))
+        program = LoadedProgram(loading.load(path_prefix))
     return [program, program.names, program.results]
 
 
-class Loaded:
+class LoadedProgram:
     """A program that was saved."""
 
     first: tuple = ()

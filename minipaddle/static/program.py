@@ -11,7 +11,7 @@ from ..engine.ir.program import State
 from .tracer import StaticTracer, by_mode
 
 
-class View(NamedTuple):
+class StaticView(NamedTuple):
     """A snapshot of a program: its records, and the record of each of its tensors."""
 
     program: ir.Program
@@ -36,7 +36,7 @@ class Program:
         self.tracer = StaticTracer(name, startup)
         self.first: list[tuple] = []  # (parameter, what draws its first values)
         self.random_seed = 0
-        self.copied: View | None = None
+        self.copied: StaticView | None = None
         self.compiled: dict = {}
 
     def writable(self) -> StaticTracer:
@@ -47,7 +47,7 @@ class Program:
             )
         return self.tracer
 
-    def view(self) -> View:
+    def view(self) -> StaticView:
         """A snapshot of the program."""
         if self.copied is not None:
             return self.copied
@@ -64,7 +64,7 @@ class Program:
             lent = self.tracer.lent.get(id(x))
             if lent is not None and type(x.array) is not SymbolicArray:
                 values[id(x)] = root.values[lent[0]]
-        return View(now, values, tensors)
+        return StaticView(now, values, tensors)
 
     def clone(self, for_test: bool = False) -> "Program":
         """A copy as the program is now; for a test one that learns nothing: dropout lets all pass,
@@ -79,11 +79,11 @@ class Program:
             for state in program.states:
                 state.update = None
             values = {k: table.get(r, r) for k, r in view.values.items()}
-            view = View(program, values, view.tensors)
+            view = StaticView(program, values, view.tensors)
         copy.copied = view
         return copy
 
-    def record_of(self, x, view: View) -> Record:
+    def record_of(self, x, view: StaticView) -> Record:
         """The record of a tensor of the program, which may be given by its name."""
         if isinstance(x, str):
             if x not in view.tensors:

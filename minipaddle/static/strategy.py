@@ -60,7 +60,7 @@ enable_addto; True; passes.add_to; gradients that add up are added where they ar
 """
 
 
-class Strategy:
+class PassStrategy:
     """Switches by name. `chosen` holds those that were set; the passes decide on the others."""
 
     switches: ClassVar[dict[str, object]]
@@ -77,7 +77,7 @@ class Strategy:
         self.chosen[name] = value
 
 
-class BuildStrategy(Strategy):
+class BuildStrategy(PassStrategy):
     """The switches of the passes: `to_static(function, build_strategy=strategy)`.
 
     A switch that is not set has the default of its pass: mostly on. Beside Paddle's switches each
@@ -118,7 +118,7 @@ class BuildStrategy(Strategy):
         return "\n".join(lines)
 
 
-class ExecutionStrategy(Strategy):
+class ExecutionStrategy(PassStrategy):
     """How a program is run.
 
     >>> paddle.static.ExecutionStrategy().num_threads

@@ -23,7 +23,7 @@ from ..engine.jit.journal import Contents
 from ..engine.jit.leaves import full
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import SPLICED
-from .sequences import SEQUENCES, Sequence, rows
+from .sequences import SEQUENCES, LazySequence, rows
 
 PENDING = type("Pending", (), {"spec": "known when it ends"})()
 """The stack of a Rest while the loop that appends to the list is traced."""
@@ -144,7 +144,7 @@ def first_axis_at(ndim: int, axis: int) -> tuple:
     return (*rest[:axis], 0, *rest[axis:])
 
 
-class GrowingLoop(looping.Loop):
+class GrowingLoop(looping.TracedLoop):
     """A loop that may append to lists: it is traced again with what an iteration appends."""
 
     iterations: Dim | None = None
@@ -249,7 +249,7 @@ def find_sequence(items):
     found = rows(stack_items(items))
     if kind_of_rest(items) is RestOfNumbers:
         (make,) = NUMBERS.values()
-        return Sequence(found.length, lambda k: make(found.at(k)), found.what)
+        return LazySequence(found.length, lambda k: make(found.at(k)), found.what)
     return found
 
 

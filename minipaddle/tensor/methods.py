@@ -35,7 +35,7 @@ def takes_tensor(function) -> bool:
     return first in FIRST or function.__name__ in ALSO.split()
 
 
-class Further:
+class TorchMethods:
     """Methods that are not functions of `paddle` too, most of them PyTorch's names of others."""
 
     def new_full(self, size, fill_value, *, dtype=None):
@@ -97,5 +97,5 @@ def raise_missing(self, name: str):
     raise missing(name, "Tensor", partial(dir, type(self)))
 
 
-Var.register(own_members(attribute.Attributes) | own_members(Further) | methods(*MODULES))
+Var.register(own_members(attribute.Attributes) | own_members(TorchMethods) | methods(*MODULES))
 Var.register({"__getattr__": raise_missing})

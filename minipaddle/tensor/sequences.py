@@ -5,14 +5,14 @@ from __future__ import annotations
 from ..engine.core.dim import Dim, never
 from ..engine.core.dispatch import current
 from ..engine.eager.control_flow import is_static
-from ..engine.jit.journal import Place
+from ..engine.jit.journal import Binding
 from ..engine.jit.leaves import CONDITIONS
 from ..engine.jit.looping import KINDS, LOOPS
 from ..engine.jit.refusal import refusal
 from ..engine.jit.truth import none
 
 
-class Sequence:
+class LazySequence:
     """`length` items (a tensor, a size, or an int); `at(k)` gives item `k`, a tensor."""
 
     def __init__(self, length, at, what="a sequence whose length a tensor says"):
@@ -27,9 +27,9 @@ class Sequence:
     __len__ = __iter__
 
 
-def rows(x) -> Sequence:
+def rows(x) -> LazySequence:
     """The slices of a tensor along its first axis."""
-    return Sequence(x.shape[0], lambda k: x[k], "a tensor of unknown length")
+    return LazySequence(x.shape[0], lambda k: x[k], "a tensor of unknown length")
 
 
 SEQUENCES: list = []
@@ -38,7 +38,7 @@ SEQUENCES: list = []
 
 def sequence(items):
     """The sequence of the items if only the program knows their number; None otherwise."""
-    if isinstance(items, Sequence):
+    if isinstance(items, LazySequence):
         return items
     for find in SEQUENCES:
         if (found := find(items)) is not None:
@@ -85,7 +85,7 @@ def loop_by_index(items, body, groups, flags) -> None:
     loop.write()
 
 
-class Box(Place):
+class Box(Binding):
     """A variable of the runtime."""
 
     def __init__(self, name: str, value):

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import nn
 from ..core.prelude import Recording, value_error
-from ..generation import Cache, Decoder, Sampler, search_beams
+from ..generation import Decoder, KeyValueCache, Sampler, search_beams
 from ..nn import functional as F
 from ..tensor import creation, random
 
@@ -46,7 +46,7 @@ class Attention(nn.Layer):
         return self.out(mixed.flatten(2))
 
 
-class Block(nn.Layer):
+class GPTBlock(nn.Layer):
     """x + attention(norm(x)), then x + mlp(norm(x)): norms first keep the sum of parts clean."""
 
     def __init__(self, width, heads, dropout, depth):
@@ -70,13 +70,13 @@ def linear(inputs, outputs, depth=1):
     return nn.Linear(inputs, outputs, weight_attr=weights)
 
 
-class Kept:
+class KeptDecoder:
     """The decoder of a model, and what it was made for. Copies of the model have none."""
 
     key = decoder = None
 
     def __reduce__(self):
-        return Kept, ()
+        return KeptDecoder, ()
 
 
 class GPT(nn.Layer):
@@ -107,13 +107,13 @@ class GPT(nn.Layer):
         super().__init__()
         if width % heads:
             raise value_error(f"GPT of width {width}", f"a multiple of heads={heads}")
-        self.context, self.kept = context, Kept()
+        self.context, self.kept = context, KeptDecoder()
         spread = nn.initializer.Normal(0.0, SPREAD)
         self.tokens = nn.Embedding(vocab_size, width, weight_attr=spread)
         self.places = nn.Embedding(context, width, weight_attr=spread)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.LayerList(
-            [Block(width, heads, dropout, 2 * layers) for _ in range(layers)]
+            [GPTBlock(width, heads, dropout, 2 * layers) for _ in range(layers)]
         )
         self.norm = nn.LayerNorm(width)
         self.head = None if tied else nn.Linear(width, vocab_size, spread, bias_attr=False)
@@ -137,7 +137,7 @@ class GPT(nn.Layer):
     def make_cache(self, slots, context=None):
         """An empty `generation.Cache` for this many texts of at most `context` tokens."""
         width = self.places.weight.shape[1]
-        return Cache(len(self.blocks), slots, context or self.context, width)
+        return KeyValueCache(len(self.blocks), slots, context or self.context, width)
 
     def generate(self, tokens, n, temperature=1.0, top_k=None, top_p=None, beams=1, end=None):
         """`tokens` [batch, length] with `n` more, drawn one by one by the model's probabilities.

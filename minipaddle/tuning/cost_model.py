@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     seconds: float = math.nan
 
 
-class Features:
+class SampleFeatures:
     """Numbers for samples: 1 for each choice that was made, the logarithm of those that are sizes,
     and the facts of the kernel. What the trials did not show has no column."""
 
@@ -83,7 +83,7 @@ def cost_model(samples: list[Sample]) -> Callable[[list[Sample]], list[float]]:
     slower = slower_pairs(samples)
     if not any(map(any, slower)):
         return lambda asked: [0.0] * len(asked)
-    features = Features(samples)
+    features = SampleFeatures(samples)
     x, slower = to_tensor(features(samples)), to_tensor(slower)
     random_state = get_rng_state()
     try:

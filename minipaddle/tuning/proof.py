@@ -5,7 +5,7 @@ from statistics import median
 from ..engine.core.slots import slot
 from ..engine.executors.native import Executable, threads
 from ..executors.trials import Trial, accepted_trials, machine, tuned
-from .target import Target, kernel_seconds, step_seconds
+from .target import TuningTarget, kernel_seconds, step_seconds
 
 ROUNDS = 25
 """Runs of the whole program with the new choices, in turn with as many without."""
@@ -20,7 +20,7 @@ def is_faster(default: list[float], other: list[float]) -> bool:
     return median(other) < 0.98 * median(default) and 3 * wins >= 2 * len(default)
 
 
-def prove(targets: list[Target], defaults: list[Executable], best: dict[str, dict]) -> tuple:
+def prove(targets: list[TuningTarget], defaults: list[Executable], best: dict[str, dict]) -> tuple:
     """The faster trials by signature, and the seconds of a run of all programs without and with
     them. If all of them together make a program no faster, none of its trials is kept.
     """
@@ -37,7 +37,7 @@ def prove(targets: list[Target], defaults: list[Executable], best: dict[str, dic
     return kept, *spans
 
 
-def faster(target: Target, default: Executable, best: dict[str, dict]) -> dict[str, Trial]:
+def faster(target: TuningTarget, default: Executable, best: dict[str, dict]) -> dict[str, Trial]:
     """The kernels that are faster inside the program, with the caches as they are there."""
     without, having = kernel_seconds(target, [default, target.compiled(best, timed=True)], ROUNDS)
     accepted_trials, here = {}, machine(threads())

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ..core.display import TableDisplay, make_table
 
 
-class Row(NamedTuple):
+class TunedKernel(NamedTuple):
     """A kernel: its seconds in a step by default and now, and the choices that differ."""
 
     kernel: str
@@ -24,7 +24,7 @@ class Tuned(TableDisplay):
     """
 
     function: object
-    rows: list[Row]
+    rows: list[TunedKernel]
     before: float
     after: float
     trials: int

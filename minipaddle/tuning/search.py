@@ -16,7 +16,7 @@ from .cost_model import Sample, cost_model
 from .evolution import proposals
 from .measure import Bench
 from .space import Space
-from .target import Target, kernel_seconds
+from .target import TuningTarget, kernel_seconds
 
 BATCH = 8
 """Kernels that are compiled and measured at a time, beside the default."""
@@ -30,7 +30,7 @@ CLEARLY = 0.98
 NAME = "tuned_kernel"
 
 
-class Task:
+class TuningTask:
     """One kernel of the program, and the trials of it so far."""
 
     def __init__(self, signature: str, default: Executable, record: Record, seconds: float):
@@ -80,7 +80,7 @@ def facts(record: Record) -> tuple[float, ...]:
 
 
 @slot("tuning.next_task")
-def next_task(tasks: list[Task], batches: dict[str, int]) -> Task | None:
+def next_task(tasks: list[TuningTask], batches: dict[str, int]) -> TuningTask | None:
     """The kernel whose turn it is: the one with most seconds for each batch it will have had.
 
     Source: D'Hondt's way to share out seats.
@@ -89,7 +89,7 @@ def next_task(tasks: list[Task], batches: dict[str, int]) -> Task | None:
     return max(tasks, key=worth, default=None)
 
 
-def tasks_of(target: Target, default: Executable) -> list[Task]:
+def tasks_of(target: TuningTarget, default: Executable) -> list[TuningTask]:
     """The kernels of a program that can be written otherwise (not those inside branches and loops);
     `default` is its executable by the rules, `timed`.
     """
@@ -101,7 +101,9 @@ def tasks_of(target: Target, default: Executable) -> list[Task]:
         if name in seconds and all(spec.size for spec in specs_of(record)):
             records.setdefault(name, record)
     least = SMALL * sum(seconds.values())
-    tasks = [Task(n, default, r, seconds[n]) for n, r in records.items() if seconds[n] >= least]
+    tasks = [
+        TuningTask(n, default, r, seconds[n]) for n, r in records.items() if seconds[n] >= least
+    ]
     tasks = [t for t in tasks if not t.exhausted]
     met = target.values(default, {t.record for t in tasks})
     for t in tasks:
@@ -115,7 +117,7 @@ class Search:
     `curves` hold for each kernel the part of the default's time that each trial took.
     """
 
-    def __init__(self, targets: list[Target], rng):
+    def __init__(self, targets: list[TuningTarget], rng):
         self.targets, self.rng, self.machine = targets, rng, machine(threads())
         self.defaults = [target.compiled({}, timed=True) for target in targets]
         tasks = [t for pair in zip(targets, self.defaults, strict=True) for t in tasks_of(*pair)]
@@ -155,7 +157,7 @@ class Search:
                 best = min(t for _, t in task.times)
                 advance(len(points), f"{task.name}: {best:.2f} of the default's time")
 
-    def measure(self, task: Task, points: list[dict]) -> None:
+    def measure(self, task: TuningTask, points: list[dict]) -> None:
         """Measure points of a kernel, and write the measurements to disk."""
         trials = []
         for point, (seconds, default) in zip(points, task.measure(points), strict=True):
@@ -166,7 +168,7 @@ class Search:
                 trials.append(Trial(task.signature, self.machine, point, seconds, default))
         all_trials().add(*trials)
 
-    def scoring(self, task: Task):
+    def scoring(self, task: TuningTask):
         """The model, trained on all measurements, as a function of points of this kernel."""
         samples = [t.sample(p, s) for t in self.tasks for p, s in t.times if s < math.inf]
         score = cost_model(samples)

@@ -14,7 +14,7 @@
 
 from collections.abc import Callable, Iterator
 
-from ..engine.codegen.kernel_schedule import Knob, Schedule, following
+from ..engine.codegen.kernel_schedule import KernelSchedule, Knob, following
 
 
 class Space:
@@ -28,11 +28,11 @@ class Space:
         self.write = write
         self.known: dict[tuple, tuple] = {}
 
-    def run(self, answers=None) -> tuple[object, Schedule]:
-        """The kernel that is written with these answers, and the `Schedule` of questions."""
+    def run(self, answers=None) -> tuple[object, KernelSchedule]:
+        """The kernel that is written with these answers, and the `KernelSchedule` of questions."""
         key = None if callable(answers) else key_of(answers or {})
         if key not in self.known or key is None:
-            schedule = Schedule(answers)
+            schedule = KernelSchedule(answers)
             with following(schedule):
                 self.known[key] = self.write(), schedule
         return self.known[key]

@@ -19,7 +19,7 @@ SEATS = 5
 """How often arrays get new memory while executables are compared."""
 
 
-class Target(NamedTuple):
+class TuningTarget(NamedTuple):
     """A program of a function with arrays for it."""
 
     function: StaticFunction
@@ -55,7 +55,7 @@ class Target(NamedTuple):
         self.captured.has_stub = False
 
 
-def targets_of(function, inputs) -> list[Target]:
+def targets_of(function, inputs) -> list[TuningTarget]:
     """The programs that a function runs for these inputs: one, or a forward and the backward that
     the tape calls. See `tune` for what may be given.
     """
@@ -75,13 +75,13 @@ def targets_of(function, inputs) -> list[Target]:
         why = [*executables.reasons.values()] or [f"its backend is {executables.backend!r}"]
         what = f"{function.__name__} has no native program to tune: {why[0]}"
         raise value_error(what, hint='to_static(…, backend="native"), on the CPU')
-    forward = Target(function, captured, captured.program, arrays)
+    forward = TuningTarget(function, captured, captured.program, arrays)
     if captured.backward is None:
         return [forward]
     outputs = made(captured.program, [a.copy() for a in arrays])
     residuals = outputs[captured.residuals : len(captured.program.outputs)]
     cotangents = [np.ones_like(outputs[captured.places[k]]) for k in captured.walk.of]
-    backward = Target(function, captured, captured.backward, [*residuals, *cotangents])
+    backward = TuningTarget(function, captured, captured.backward, [*residuals, *cotangents])
     served = isinstance(ready(executables, captured.backward, backward.arrays), Executable)
     return [forward, backward] if served else [forward]
 
@@ -105,7 +105,7 @@ def last_inputs(captured) -> list:
     raise value_error("the program takes inputs", hint=hint)
 
 
-def kernel_seconds(target: Target, executables, rounds: int) -> list[list[dict[str, float]]]:
+def kernel_seconds(target: TuningTarget, executables, rounds: int) -> list[list[dict[str, float]]]:
     """For each executable and each of its runs, in turn with the others: the seconds that each
     kernel took, by signature. They are `timed`.
     """
@@ -122,7 +122,7 @@ def kernel_seconds(target: Target, executables, rounds: int) -> list[list[dict[s
     return in_turn(target, executables, rounds, run)
 
 
-def step_seconds(target: Target, executables, rounds: int) -> list[list[float]]:
+def step_seconds(target: TuningTarget, executables, rounds: int) -> list[list[float]]:
     """For each executable the seconds of its runs, in turn with the others'."""
 
     def run(made, arrays) -> float:
@@ -133,7 +133,7 @@ def step_seconds(target: Target, executables, rounds: int) -> list[list[float]]:
     return in_turn(target, executables, rounds, run)
 
 
-def in_turn(target: Target, executables, rounds: int, run) -> list[list]:
+def in_turn(target: TuningTarget, executables, rounds: int, run) -> list[list]:
     """The values of `run(executable, arrays)`, about `rounds` for each executable, in turn.
 
     Each has its own memory, which is replaced SEATS times: the address of arrays makes a difference

@@ -6,8 +6,8 @@ from numpy.random import default_rng
 
 from ..executors.trials import Trial
 from .proof import keep, prove
-from .result import Row, Tuned
-from .search import Search, Task
+from .result import Tuned, TunedKernel
+from .search import Search, TuningTask
 from .target import targets_of
 
 
@@ -62,10 +62,10 @@ def bar(total: int):
         yield lambda count, text: progress.update(task, advance=count, description=text)
 
 
-def row_of(task: Task, trial: Trial | None) -> Row:
+def row_of(task: TuningTask, trial: Trial | None) -> TunedKernel:
     """The row of a kernel in the result, changed or not."""
     if trial is None:
-        return Row(task.name, task.seconds, task.seconds, {})
+        return TunedKernel(task.name, task.seconds, task.seconds, {})
     default = task.space.default
     differs = {n: x for n, x in trial.choices.items() if default.get(n, ...) != x}
-    return Row(task.name, trial.default, trial.seconds, differs)
+    return TunedKernel(task.name, trial.default, trial.seconds, differs)

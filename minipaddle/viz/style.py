@@ -12,7 +12,7 @@ from typing import NamedTuple
 import graphviz
 
 
-class Look(NamedTuple):
+class RoleStyle(NamedTuple):
     """How nodes of a role are drawn; `glyph` represents the shape in the legend."""
 
     meaning: str
@@ -24,7 +24,7 @@ class Look(NamedTuple):
 
 GREY = "#797979"
 with Path(__file__).with_name("roles.csv").open(encoding="utf-8", newline="") as _file:
-    LOOKS = {row.pop("role"): Look(**row) for row in csv.DictReader(_file)}
+    LOOKS = {row.pop("role"): RoleStyle(**row) for row in csv.DictReader(_file)}
 """How each role is drawn; legends list them in this order."""
 YOURS = "#009e73"
 """The border of the reader's own code."""

@@ -1,7 +1,7 @@
 """Formulas and derivative rules run on symbols instead of numbers, to be drawn and printed.
 
 `Symbolic` is an interpreter: applying an operator makes a record and computes nothing. A formula's
-`m` becomes a `SymbolicModule`, where `m.exp(x)` is a record too. What asks for a number (a branch,
+`m` becomes a `SymbolModule`, where `m.exp(x)` is a record too. What asks for a number (a branch,
 a loop over an attribute) raises `NotSymbolicError`.
 """
 
@@ -121,7 +121,7 @@ def edge(value):
     return value.record if isinstance(value, NamedSymbol) else value
 
 
-class SymbolicModule:
+class SymbolModule:
     """The array module of a formula: every function of it is a record."""
 
     def __getattr__(self, name: str):
@@ -175,7 +175,7 @@ def formula(op, specs, _, given):
     """The record(s) of an operator's body on symbols, with the attributes `given`."""
     leaves = map(leaf, names(op, len(specs)), specs)
     with interpreter(Symbolic({}, strict=False)):
-        return edges(op.body(SymbolicModule(), *leaves, **given))
+        return edges(op.body(SymbolModule(), *leaves, **given))
 
 
 def derivative(op, k: int, specs, attrs, given):

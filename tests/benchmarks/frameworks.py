@@ -48,10 +48,10 @@ class Step:
 def wait_for_kernels(call) -> None:
     """Let eager mode be compiled from now on, and call until all is that the call uses."""
     import minipaddle as paddle
-    from minipaddle.executors.hot import Kernel
+    from minipaddle.executors.hot import EagerKernel
 
     paddle.set_flags({"FLAGS_eager_kernels": True})
-    with mock.patch.multiple(Kernel, start=1, serve=1):
+    with mock.patch.multiple(EagerKernel, start=1, serve=1):
         for _ in range(6):  # the operators in a derivative are compiled before it
             call()
 

@@ -28,7 +28,7 @@ from scipy.stats import spearmanr
 
 import minipaddle as paddle
 from minipaddle import distributed as dist
-from minipaddle.distributed.planner import OURS, Job, Layout, figures
+from minipaddle.distributed.planner import OURS, Layout, StageJob, figures
 from minipaddle.distributed.simulator import Cluster, Device, link_of
 from minipaddle.static import InputSpec
 from tests.planner.published import predictions
@@ -123,7 +123,7 @@ def rounds_here(rounds: int) -> list[dict[str, Spent | list[float]]]:
     return found
 
 
-def job(ranks: int, found: dict, best: dict, row: dict) -> Job:
+def job(ranks: int, found: dict, best: dict, row: dict) -> StageJob:
     """The GPT on so many ranks here, by what a round measured: how long a step of one rank takes
     without its update says what kernels reach, the update how fast memory is.
     """
@@ -131,13 +131,13 @@ def job(ranks: int, found: dict, best: dict, row: dict) -> Job:
     layout = Layout(micro_batch=NETS["gpt"][1][0])
     device = Device(best["flops_per_second"], best["bytes_per_second"])
     between = link_of(BUCKETS, row["link"], ranks)
-    said = Job(found, device, Cluster(1, 1, between), OURS).cost(layout).seconds
+    said = StageJob(found, device, Cluster(1, 1, between), OURS).cost(layout).seconds
     read = OURS.gradients / (OURS.gradients + 2 * OURS.states + OURS.weights)
     update = max(alone - bare, 0.01 * alone) / (1 - read)
     device = device._replace(bandwidth=device.bandwidth * said.update / update)
-    said = Job(found, device, Cluster(1, 1, between), OURS).cost(layout).seconds
+    said = StageJob(found, device, Cluster(1, 1, between), OURS).cost(layout).seconds
     device = device._replace(whole=said.compute / bare)
-    return Job(found, device, Cluster(1, ranks, between), OURS)
+    return StageJob(found, device, Cluster(1, ranks, between), OURS)
 
 
 class Compared(NamedTuple):

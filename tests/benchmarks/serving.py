@@ -28,7 +28,7 @@ from rich.table import Table
 import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.inference.model import Model
-from minipaddle.serving.batcher import Policy
+from minipaddle.serving.batcher import BatchPolicy
 from minipaddle.serving.simulator import Costs, Outcome, simulate
 
 from .quantized_times import peer
@@ -81,7 +81,7 @@ def table_of(name: str, net, shape: list[int], folder: Path, threads: int) -> Ta
             for load in LOADS:
                 times = arrivals(load * most, SECONDS)
                 found = {p: asyncio.run(drive(server.port, requests[p], times)) for p in peers}
-                policy = Policy(BUCKETS[-1], window / 1e3, (), QUEUE)
+                policy = BatchPolicy(BUCKETS[-1], window / 1e3, (), QUEUE)
                 wanted = simulate(times, policy, costs)
                 table.add_row(*cells(window, load * most, found, wanted, base))
             table.add_section()

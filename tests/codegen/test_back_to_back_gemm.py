@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from minipaddle.codegen.products.strip_products import emit_strip_products
-from minipaddle.engine.codegen.kernel_schedule import Schedule, following
+from minipaddle.engine.codegen.kernel_schedule import KernelSchedule, following
 from minipaddle.engine.ir.program import Program
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.back_to_back_gemm import is_chain
@@ -29,7 +29,7 @@ def calls(**answers) -> list[Call]:
             else rng.standard_normal(x.shape).astype(x.dtype)
             for x in record.inputs
         ]
-        with following(Schedule(answers)):
+        with following(KernelSchedule(answers)):
             kernel = emit_strip_products(record, f"chain{k}_{'_'.join(map(str, answers.values()))}")
         found.append(Call(kernel, record, arrays))
     return found

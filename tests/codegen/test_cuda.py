@@ -8,7 +8,7 @@ from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.codegen.cuda.teams import Teams, teams_of
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.executors.cuda import Executable
+from minipaddle.executors.cuda import CudaExecutable
 from minipaddle.ops.products import product
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
@@ -22,11 +22,11 @@ needs_nvrtc = pytest.mark.skipif(
 )
 
 
-def on_both(function, *arrays, near=1e-5) -> Executable:
+def on_both(function, *arrays, near=1e-5) -> CudaExecutable:
     """A function's results on the emulated GPU are those of the interpreter."""
     arrays = [np.asarray(a) for a in arrays]
     program = program_of(function, *(paddle.to_tensor(a).spec for a in arrays))
-    executable = Executable(program, device=Cpu())
+    executable = CudaExecutable(program, device=Cpu())
     found = executable(program, [a.copy() for a in arrays])
     for a, b in zip(results(program, arrays), found, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
@@ -135,7 +135,7 @@ def test_random_numbers_are_the_interpreters():
 
     program = program_of(function, [1])
     arrays = [np.zeros(1, "float32"), *(s.storage.read() for s in program.states)]
-    found = Executable(program, device=Cpu())(program, [np.array(a) for a in arrays])
+    found = CudaExecutable(program, device=Cpu())(program, [np.array(a) for a in arrays])
     for a, b in zip(results(program, arrays), found, strict=True):
         np.testing.assert_array_equal(a, b)
 

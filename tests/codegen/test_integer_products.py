@@ -6,7 +6,7 @@ import pytest
 from minipaddle.codegen.machine import targeting
 from minipaddle.codegen.products.prepacking import constant_inputs
 from minipaddle.engine.codegen.kernel import EMITTERS
-from minipaddle.engine.codegen.kernel_schedule import Schedule, following
+from minipaddle.engine.codegen.kernel_schedule import KernelSchedule, following
 from tests.codegen.compiling import (
     Call,
     call,
@@ -69,7 +69,7 @@ def tiled_calls() -> list[Call]:
         arrays = bytes_of(x), bytes_of((3, 3, x[-1], outs))
         least = np.full(x, -128, "int8"), np.full((3, 3, x[-1], outs), -128, "int8")
         for m in (2, 4):
-            with following(Schedule({"winograd": (m, m // 2)})):
+            with following(KernelSchedule({"winograd": (m, m // 2)})):
                 found.append(call("conv_last_integer", arrays, at, constant=[1]))
                 if x[-1] > MOST_AT_ONCE:  # where sums would wrap around
                     found.append(call("conv_last_integer", least, at, constant=[1]))

@@ -7,7 +7,7 @@ from scipy import special
 import minipaddle as paddle
 from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.engine.codegen.nest_kernel import emit_nest
-from minipaddle.engine.codegen.step import Kernels
+from minipaddle.engine.codegen.step import KernelTable
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.ir.control import fused
 from minipaddle.engine.passes.manager import optimized
@@ -124,7 +124,7 @@ BY_NAME = {
 
 
 @pytest.mark.parametrize("name", BY_NAME)
-@pytest.mark.parametrize("kernels", [Kernels, CudaKernels])
+@pytest.mark.parametrize("kernels", [KernelTable, CudaKernels])
 def test_a_group_with_it_is_one_kernel(name, kernels):
     program = program_of(lambda x: (BY_NAME[name](x * 0.5) + 1.0).sum(-1), [30, 40])
     made = kernels(optimized(program).program)

@@ -651,10 +651,10 @@ def test_backward_frees_what_was_kept():
 
 
 def test_pieces_of_a_tuple_meet_place_by_place():
-    from minipaddle.engine.core.grad import Pieces
+    from minipaddle.engine.core.grad import TupleCotangent
 
-    met = Pieces({0: 1.0, 1: 2.0}) + Pieces({1: 10.0, 2: 5.0})
-    assert type(met) is Pieces
+    met = TupleCotangent({0: 1.0, 1: 2.0}) + TupleCotangent({1: 10.0, 2: 5.0})
+    assert type(met) is TupleCotangent
     assert met == {0: 1.0, 1: 12.0, 2: 5.0}
 
 

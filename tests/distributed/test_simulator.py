@@ -16,7 +16,7 @@ from minipaddle.distributed.simulator import (
     PCIE,
     Cluster,
     Link,
-    Piece,
+    TimelinePiece,
     best_of,
     carried_out,
     fitted,
@@ -101,11 +101,11 @@ def test_small_messages_want_few_rounds_and_large_ones_full_links():
 
 TWO = Cluster(1, 2, Link(1.0, 0.0))  # a ring of two moves its bytes once: a byte a second
 STEP = [
-    Piece("forward", 4.0),
-    Piece("late layers", 3.0, starts=(0,)),
-    Piece("early layers", 2.0, starts=(1,)),
-    Piece("update", 1.0, waits=(0,)),
-    Piece("update", 1.0, waits=(1,)),
+    TimelinePiece("forward", 4.0),
+    TimelinePiece("late layers", 3.0, starts=(0,)),
+    TimelinePiece("early layers", 2.0, starts=(1,)),
+    TimelinePiece("update", 1.0, waits=(0,)),
+    TimelinePiece("update", 1.0, waits=(1,)),
 ]
 
 
@@ -131,7 +131,7 @@ def test_one_device_talks_to_nobody():
 
 
 def test_all_wait_for_the_slowest():
-    step = [Piece("backward", 9.0, starts=(0,)), Piece("update", 1.0, waits=(0,))]
+    step = [TimelinePiece("backward", 9.0, starts=(0,)), TimelinePiece("update", 1.0, waits=(0,))]
     found = simulate(step, [0.0], Cluster(1, 8, NVLINK), spread=0.1)
     factors = np.maximum(1 + 0.1 * np.random.default_rng(0).standard_normal(8), 0.1)
     assert found.seconds == pytest.approx(10 * factors.max(), rel=1e-3)
@@ -174,7 +174,7 @@ def test_a_schedule_must_be_for_so_many():
 
 def test_a_slow_network_is_seen_at_a_thousand_devices():
     fast, slow = (Cluster(128, 8, NVLINK, between) for between in (INFINIBAND, ETHERNET))
-    step = [Piece("backward", 0.1, starts=(0,)), Piece("update", 0.001, waits=(0,))]
+    step = [TimelinePiece("backward", 0.1, starts=(0,)), TimelinePiece("update", 0.001, waits=(0,))]
     assert simulate(step, [1e8], slow).seconds > simulate(step, [1e8], fast).seconds > 0.1
 
 

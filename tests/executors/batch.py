@@ -13,7 +13,7 @@ import numpy as np
 
 from minipaddle.engine.codegen.translation_unit import SHARED, prologue, setters
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.engine.executors.native import ALIGNMENT, Context, Executable
+from minipaddle.engine.executors.native import ALIGNMENT, CallContext, Executable
 
 QUICK = ("-O0",)
 """Flags with the least effort that finds our mistakes; they take a third of the usual time."""
@@ -25,7 +25,7 @@ BEHIND = 0xA5
 OWN = re.compile(r"^static (?:void|int) (\w+)\(", re.MULTILINE)
 
 
-class Guarded(Context):
+class Guarded(CallContext):
     """Memory that holds nothing sensible before a run; it and each result end in a guard."""
 
     def __init__(self, executable: Executable):

@@ -35,7 +35,7 @@ def at_once() -> Iterator[None]:
     """In the block all is hot at its third use, and nothing is known at first."""
     with ExitStack() as stack:
         stack.enter_context(flag(True))
-        stack.enter_context(mock.patch.multiple(hot.Kernel, start=1, serve=1))
+        stack.enter_context(mock.patch.multiple(hot.EagerKernel, start=1, serve=1))
         for cache in [*hot.CACHES]:
             stack.enter_context(mock.patch.dict(cache.codes, clear=True))
         yield

@@ -28,7 +28,7 @@ from minipaddle.engine.passes.memory import plan
 from minipaddle.engine.passes.specialise import sizes_of, specialise
 from minipaddle.executors import cache_blocking
 from minipaddle.executors.arena_interpreter import ArenaRun
-from minipaddle.executors.cuda import Executable as CudaExecutable
+from minipaddle.executors.cuda import CudaExecutable as CudaExecutable
 from minipaddle.executors.interpreted import Interpreted
 from minipaddle.passes import frozen_states
 from tests.codegen.cuda_on_cpu import Cpu, can_emulate_gpu

@@ -55,8 +55,8 @@ def both_ways(wrong: list) -> Iterator[None]:
 def program_of(seeds, wanted) -> tuple:
     """The program that serves a tape, and the arrays that go into it; None if it is walked."""
     try:
-        reading = tapes.Reading(seeds, wanted)
-    except tapes.Unreadable:
+        reading = tapes.TapeReading(seeds, wanted)
+    except tapes.UnreadableTape:
         return None, []
     tape = tapes.TAPES.codes.get(tuple(reading.key))
     if tape is None or tape.executable is None:

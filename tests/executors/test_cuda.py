@@ -20,8 +20,8 @@ MODELS = [
 ]  # fmt: skip
 
 
-def made(program, strategy=None) -> cuda.Executable:
-    return cuda.Executable(program, strategy, device=Cpu())
+def made(program, strategy=None) -> cuda.CudaExecutable:
+    return cuda.CudaExecutable(program, strategy, device=Cpu())
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -217,7 +217,7 @@ def test_a_gpu_that_is_missing_is_named(monkeypatch):
     monkeypatch.setattr(gpu, "gpu", lambda: "CuPy finds no CUDA device")
     gpu.open_gpu.cache_clear()
     with pytest.raises(CannotCompile, match="no usable GPU: CuPy finds no CUDA device"):
-        cuda.Executable(counter()[0])
+        cuda.CudaExecutable(counter()[0])
     gpu.open_gpu.cache_clear()
 
 

@@ -5,7 +5,7 @@ import pytest
 from minipaddle.engine.eager.device import NUMPY, QUIET
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import open_sizes
-from minipaddle.executors.cuda import Executable
+from minipaddle.executors.cuda import CudaExecutable
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.executors.test_native_operators import chunks, program_of, unequal
@@ -27,7 +27,7 @@ def test_operators(part, again):
     program, arrays, owners = program_of(closed, dtype)
     quietly = QUIET.copy().run
     wanted = quietly(Run(NUMPY), program, [a.copy() for a in arrays])
-    made = Executable(program, device=Cpu())
+    made = CudaExecutable(program, device=Cpu())
     found = quietly(made, program, [a.copy() for a in arrays])
     assert not unequal(owners, wanted, found, dtype)
     if dtype == "float32" and nvrtc.library() is not None:

@@ -169,8 +169,8 @@ def test_a_kernel_keeps_no_array_alive(at_once):
 @compiles
 def test_counts_decide_who_computes(at_once, monkeypatch):
     monkeypatch.setattr(execution, "LARGE", 35)
-    monkeypatch.setattr(hot.Kernel, "start", 35)
-    monkeypatch.setattr(hot.Kernel, "serve", 140)
+    monkeypatch.setattr(hot.EagerKernel, "start", 35)
+    monkeypatch.setattr(hot.EagerKernel, "serve", 140)
     small, x, how = paddle.to_tensor(normal(34)), paddle.to_tensor(normal(5, 7)), []
     for _ in range(7):
         F.softmax(small)
@@ -214,7 +214,7 @@ def test_what_cannot_be_compiled_stays(at_once):
     def refuse():
         raise NotImplementedError("not this one")
 
-    kernel = hot.Kernel(refuse)
+    kernel = hot.EagerKernel(refuse)
     for _ in range(3):
         assert kernel([normal(3)], 3) is None
     assert str(kernel) == "NumPy: not this one"

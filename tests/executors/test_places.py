@@ -71,7 +71,9 @@ RUNS = {
     "native": pytest.param(
         Executable, marks=pytest.mark.skipif(compiler() is None, reason="no C compiler")
     ),
-    "cuda": pytest.param(lambda program: cuda.Executable(program, device=Cpu()), marks=needs_gxx),
+    "cuda": pytest.param(
+        lambda program: cuda.CudaExecutable(program, device=Cpu()), marks=needs_gxx
+    ),
 }
 
 
@@ -110,7 +112,7 @@ def test_a_wrong_place_leaves_the_states_as_they_were(strategy):
         return y
 
     program = program_of(step, [2], paddle.to_tensor([0]).spec)
-    made = cuda.Executable(program, strategy, device=Cpu())
+    made = cuda.CudaExecutable(program, strategy, device=Cpu())
     x, states = np.array([1, 2], "float32"), [np.zeros(2, "float32"), np.zeros(3, "float32")]
     for k in range(1, 5):
         for bad in (2, -3, -1):  # the last: right for one of the two
@@ -140,7 +142,7 @@ def test_places_in_a_loop_are_looked_at_in_every_round():
     x, right = np.array([1, 1, 2, 1], "float32"), np.array([0])
     static(paddle.to_tensor(x), paddle.to_tensor(right))
     program = static.main_program
-    made = cuda.Executable(program, device=Cpu())
+    made = cuda.CudaExecutable(program, device=Cpu())
     for i in (right, right + 2):
         wanted = error_of(Run(NUMPY), program, [x, i])
         assert error_of(made, program, [x, i]) == wanted

@@ -366,8 +366,8 @@ def test_memory_is_released():
 
 def test_counts_decide_who_computes(monkeypatch):
     monkeypatch.setattr(tapes, "CALL", 7)
-    monkeypatch.setattr(hot.Kernel, "start", 20)
-    monkeypatch.setattr(hot.Kernel, "serve", 41)
+    monkeypatch.setattr(hot.EagerKernel, "start", 20)
+    monkeypatch.setattr(hot.EagerKernel, "serve", 41)
     x, how = leaf(3), []
     for _ in range(8):
         paddle.grad(x.exp(), x, paddle.ones([3]))

@@ -21,7 +21,7 @@ from minipaddle.export.c import write
 from minipaddle.export.header import identifiers
 from minipaddle.export.library import without_folders
 from minipaddle.export.processor import LEVELS
-from minipaddle.jit.saved import Kept, Method, Saved
+from minipaddle.jit.saved import Method, SavedModel, SavedState
 from minipaddle.static import InputSpec
 from minipaddle.testing.exported import FLAGS, aligned
 from tests.executors.fuzz import Report, programs_of
@@ -372,10 +372,10 @@ def test_random_programs(tmp_path, seed):
     with np.errstate(all="ignore"):
         want = [np.asarray(y) for y in Run(NUMPY)(program, [a.copy() for a in arrays])]
     tensors = {f"s{k}": paddle.to_tensor(a) for k, a in enumerate(arrays[len(program.inputs) :])}
-    kept = {name: Kept("constant", x, []) for name, x in tensors.items()}
+    kept = {name: SavedState("constant", x, []) for name, x in tensors.items()}
     own = Program(**vars(program))
     own.states = [State(f"s{k}", s.record, s.update) for k, s in enumerate(program.states)]
-    write(Saved({"forward": Method(own, None, [], [])}, kept, {}), tmp_path)
+    write(SavedModel({"forward": Method(own, None, [], [])}, kept, {}), tmp_path)
     library = Built(tmp_path)
     assert library.undefined() <= {"memcpy"}
     names = [

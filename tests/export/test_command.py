@@ -9,7 +9,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.export import command
-from minipaddle.jit.formats import FORMATS, Format
+from minipaddle.jit.formats import FORMATS, ExportFormat
 from minipaddle.static import InputSpec
 
 ROOT = Path(__file__).parents[2]
@@ -65,7 +65,9 @@ def test_what_was_saved_is_exported_for_the_sizes_that_are_given(folder, capsys)
 
 
 def test_a_further_format_is_a_row_and_a_module(folder, capsys, monkeypatch):
-    monkeypatch.setitem(FORMATS, "names", Format("testing_names", ".txt", "the names of inputs"))
+    monkeypatch.setitem(
+        FORMATS, "names", ExportFormat("testing_names", ".txt", "the names of inputs")
+    )
     module = type(sys)("minipaddle.testing_names")
     module.OPTIONS = {"upper_case": {"action": "store_true", "help": "large letters"}}
 

@@ -161,7 +161,10 @@ def test_probabilities():
     near(Sampler(top_p=0.6).probabilities(scores), np.array([0, 0.4, 0.25, 0, 0]) / 0.65)
     near(Sampler(top_p=0.7).probabilities(scores), np.array([0, 0.4, 0.25, 0.25, 0]) / 0.9)
     near(Sampler(top_p=1e-9).probabilities(scores), [0, 1, 0, 0, 0])
-    near(Sampler(top_k=3, top_p=0.6).probabilities(scores), np.array([0, 0.4, 0.25, 0, 0]) / 0.65)
+    near(
+        Sampler(top_k=3, top_p=0.6).probabilities(scores),
+        np.array([0, 0.4, 0.25, 0, 0]) / 0.65,
+    )
     near(Sampler(temperature=0).probabilities(scores), [0, 1, 0, 0, 0])
     near(Sampler(top_k=99).probabilities(scores), p)
     near(Sampler().probabilities([0, -np.inf, 1000]), [0, 0, 1])

@@ -76,7 +76,10 @@ def test_a_common_beginning_is_read_once():
 def test_a_long_prompt_holds_up_nobody():
     """While it is read in pieces, the other text gets a token in each step."""
     scheduler = Scheduler(Decoder(NET, slots=2), piece=2)
-    first, late = Request([1], 12, Sampler(0)), Request(tokens(10).tolist(), 2, Sampler(0))
+    first, late = (
+        Request([1], 12, Sampler(0)),
+        Request(tokens(10).tolist(), 2, Sampler(0)),
+    )
     scheduler.submit(first)
     scheduler.step()
     scheduler.submit(late)
@@ -189,7 +192,7 @@ def test_nan_of_one_text_reaches_no_other():
     scheduler = Scheduler(Decoder(net, slots=2), piece=3)
     good, broken = write(scheduler, prompts[0], [2, bad, 3, 4, 1])
     assert (broken.finish, broken.written) == ("error", [])
-    assert "largest is nan" in str(broken.error)
+    assert "next tokens is nan" in str(broken.error)
     for request in [good, *write(scheduler, *prompts), *write(scheduler, *prompts)]:
         assert (request.written, request.finish) == (alone(request.prompt), "length")
 

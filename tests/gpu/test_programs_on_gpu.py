@@ -69,10 +69,10 @@ def train(where: str, backend: str, steps: int = 5):
         return [float(step(image, token, labels)) for _ in range(steps)], step
 
 
-def executables(step) -> list[cuda.Executable]:
+def executables(step) -> list[cuda.CudaExecutable]:
     executables = step.concrete_program.executables
     assert not executables.reasons
-    return [e for e in executables.compiled.values() if isinstance(e, cuda.Executable)]
+    return [e for e in executables.compiled.values() if isinstance(e, cuda.CudaExecutable)]
 
 
 def test_a_step_trains_as_on_the_cpu_in_one_graph(gpu, device):

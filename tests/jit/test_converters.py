@@ -10,7 +10,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.engine.core.slots import plugged
-from minipaddle.engine.jit.converters import CONVERTERS, Context
+from minipaddle.engine.jit.converters import CONVERTERS, Conversion
 from minipaddle.engine.jit.transpile import INSTRUMENTS, code_text, transpile
 from minipaddle.jit import verbosity
 from minipaddle.jit.stages import stages
@@ -21,7 +21,7 @@ BY_NAME = {c.__name__: c for c in CONVERTERS}
 def converted(name, text, **context):
     """What one converter makes of a function."""
     tree = ast.parse(dedent(text))
-    return ast.unparse(BY_NAME[name](tree, Context(**context)))
+    return ast.unparse(BY_NAME[name](tree, Conversion(**context)))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_reads_are_noted_in_what_is_compiled():
         return d["k"] + g.e[x.i]
     """
     tree = ast.parse(dedent(text))
-    noted, names = INSTRUMENTS[-1](BY_NAME["writes"](tree, Context()), "_Net")
+    noted, names = INSTRUMENTS[-1](BY_NAME["writes"](tree, Conversion()), "_Net")
     assert ast.unparse(noted) == dedent("""\
         def f(x):
             _jst.attr(_jst.attr(_jst.attr(self, 'a'), 'b')[k], 'append')(_jst.attr(x, 'c'))

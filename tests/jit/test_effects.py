@@ -24,7 +24,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.jit import aliasing
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
-from minipaddle.jit.snapshot import Snapshot
+from minipaddle.jit.snapshot import ObjectSnapshot
 
 
 class Counting:
@@ -578,7 +578,7 @@ class Annotated:
 def test_the_own_dict_of_a_class_is_never_written(root):
     """It is reached through `vars`, and from 3.14 on through what evaluates the annotations."""
     [own] = [each for each in gc.get_referents(Annotated) if type(each) is dict]
-    assert not Snapshot([root]).knows(own)
+    assert not ObjectSnapshot([root]).knows(own)
 
 
 LAYER = paddle.nn.Linear(2, 2)

@@ -9,7 +9,7 @@ from minipaddle.engine.jit.converters.undefined import mark_conditions
 from minipaddle.engine.jit.scope import (
     Definedness,
     Liveness,
-    Names,
+    ScopeNames,
     escapes,
     irrefutable,
     movable,
@@ -24,7 +24,7 @@ def body(text):
 
 
 def names(text):
-    found = Names(body(text))
+    found = ScopeNames(body(text))
     return found.read, found.written, found.captured
 
 
@@ -59,7 +59,7 @@ def test_names(text, read, written, captured):
 
 
 def test_declarations():
-    found = Names(body("global a, b\nnonlocal c"))
+    found = ScopeNames(body("global a, b\nnonlocal c"))
     assert (found.globals, found.nonlocals) == ({"a", "b"}, {"c"})
 
 

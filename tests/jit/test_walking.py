@@ -12,7 +12,7 @@ from minipaddle.engine.jit.source import source_of
 from minipaddle.engine.jit.walking import (
     BODIES,
     INSIDE,
-    Rewriter,
+    TreeRewriter,
     Visitor,
     copied,
     functions,
@@ -137,14 +137,14 @@ def changes(kind):
 def test_a_rewriter_does_what_asts_does():
     for tree in trees():
         theirs = changes(ast.NodeTransformer).visit(copied(tree))
-        assert ast.dump(changes(Rewriter).visit(tree)) == ast.dump(theirs)
+        assert ast.dump(changes(TreeRewriter).visit(tree)) == ast.dump(theirs)
 
 
 def test_nothing_to_visit():
     class Nothing(Visitor):
         pass
 
-    class Same(Rewriter):
+    class Same(TreeRewriter):
         pass
 
     name = ast.Name("a", ast.Load())

@@ -12,7 +12,7 @@ from minipaddle.engine.ops.elementwise import cast
 from minipaddle.engine.ops.movement import reshape, transpose
 from minipaddle.engine.passes.algebra import algebra
 from minipaddle.engine.passes.dead_code import dead_code
-from minipaddle.engine.passes.patterns import Rule, by_rules
+from minipaddle.engine.passes.patterns import RewriteRule, by_rules
 from minipaddle.engine.passes.rewriting import rewritten
 from minipaddle.passes.canonicalize_matmul import canonicalize_matmul
 from tests.passes.programs import body, program_of, results, same_results
@@ -144,7 +144,7 @@ def test_in_regions():
 
 def test_a_rule_of_ones_own():
     """A rule is two functions; `alone` asks that nothing else uses what is in between."""
-    rule = Rule(
+    rule = RewriteRule(
         lambda x, *, p: reshape(transpose(x, perm=p), shape=(12,)),
         lambda x, *, p: reshape(x, shape=(12,)),
         lambda x, p: x.spec.shape == (3, 4),

@@ -7,7 +7,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.passes.dead_code import dead_code
-from minipaddle.engine.passes.folding import LARGEST, Constant, folding
+from minipaddle.engine.passes.folding import LARGEST, ConstantStorage, folding
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.batch_norm import batch_norm
 from tests.passes.programs import body, draw_arrays, program_of, same_results
@@ -30,7 +30,7 @@ def names(program):
 
 
 def constants(program):
-    return [s for s in program.states if isinstance(s.storage, Constant)]
+    return [s for s in program.states if isinstance(s.storage, ConstantStorage)]
 
 
 def test_a_number_everywhere_becomes_full():

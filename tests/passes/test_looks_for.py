@@ -6,7 +6,7 @@ import minipaddle as paddle
 from minipaddle.engine.core.slots import SLOTS
 from minipaddle.engine.passes.algebra import table
 from minipaddle.engine.passes.manager import arguments, optimized, survey
-from minipaddle.engine.passes.patterns import Rule
+from minipaddle.engine.passes.patterns import RewriteRule
 from minipaddle.engine.passes.registry import DEFAULTS, LOOKS_FOR, PASSES
 from tests.passes.programs import MAKERS, cases, program_of
 
@@ -51,7 +51,7 @@ def test_algebra_looks_for_the_operators_of_its_rules():
 def test_a_readers_rules_are_applied():
     program = program_of(lambda x: x.exp() * 1, (2,))
     assert [r.op.name for r in optimized(program).program.records] == ["exp"]
-    rule = Rule(lambda x: paddle.exp(x), lambda x: paddle.log(x))
+    rule = RewriteRule(lambda x: paddle.exp(x), lambda x: paddle.log(x))
     with paddle.plugged("algebra.numbers", lambda: [rule]):
         done = optimized(program, fusion=False).program
     assert [r.op.name for r in done.records] == ["log", "multiply"]

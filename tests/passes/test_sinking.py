@@ -10,7 +10,7 @@ import minipaddle.nn.functional as F
 from minipaddle.engine.passes.decompose import decompose
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.passes.canonicalize_matmul import canonicalize_matmul
-from minipaddle.passes.permuted_views import View, reshape_view
+from minipaddle.passes.permuted_views import PermutedView, reshape_view
 from minipaddle.passes.sinking import sinking
 from tests.passes.programs import body, cases, program_of, same_results
 
@@ -208,7 +208,7 @@ def test_a_reshape_of_a_view(perm, shape):
     """Where `reshape_view` has an answer it is the right one."""
     base = np.arange(24).reshape(4, 1, 3, 2)
     record = program_of(lambda x: x, base.shape).inputs[0]
-    found = reshape_view(View(record, tuple(perm)), tuple(shape))
+    found = reshape_view(PermutedView(record, tuple(perm)), tuple(shape))
     if found is not None:
         new, order = found
         expected = base.transpose(perm).reshape(shape)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import minipaddle as paddle
-from minipaddle.distributed.planner import Cost, Job, Layout, Recipe, Tally, figures
+from minipaddle.distributed.planner import Cost, Layout, Recipe, StageJob, Tally, figures
 from minipaddle.distributed.simulator import (
     A100_80,
     H100,
@@ -65,14 +65,14 @@ def figures_of(model: tuple, tokens: int, ranks: int, sequence: bool) -> Tally:
     return figures(net, InputSpec([tokens], "int64"), ranks, sequence=sequence)
 
 
-def job_of(run: dict, ranks=()) -> Job:
+def job_of(run: dict, ranks=()) -> StageJob:
     """A run as a job, with figures for its own ranks of tensor parallel and others."""
     recipe, model = Recipe(**RUNS["recipes"][run["source"]]), tuple(run["model"].items())
     found = {
         n: figures_of(model, run["tokens"], n, recipe.sequence)
         for n in {run["mesh"].get("model", 1), *ranks}
     }
-    return Job(found, *machine(run), recipe)
+    return StageJob(found, *machine(run), recipe)
 
 
 def predictions() -> list[Prediction]:

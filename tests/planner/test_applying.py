@@ -8,7 +8,7 @@ import pytest
 import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed.fleet import elastic
-from minipaddle.distributed.planner import OURS, Layout, Limits, apply_plan, plan
+from minipaddle.distributed.planner import OURS, Layout, SearchLimits, apply_plan, plan
 from minipaddle.distributed.simulator import cluster_named
 from minipaddle.nn import functional as F
 from minipaddle.static import InputSpec
@@ -105,6 +105,6 @@ def test_little_memory_asks_for_stages_of_tensor_parallel():
     net, _ = build()
     device, cluster = cluster_named("2x2 CPU")
     find = lambda memory: plan(net, SAMPLE, device._replace(memory=memory), cluster, BATCH,
-                               recipe=OURS, limits=Limits(recompute=False))  # fmt: skip
+                               recipe=OURS, limits=SearchLimits(recompute=False))  # fmt: skip
     least = min(each.memory.total for each in find(4e9).fits if each.layout.model == 2)
     assert find(least).best.layout.sizes == (1, 2, 1, 1, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from minipaddle.distributed.pipeline.schedules import build_schedule
 from minipaddle.distributed.pipeline.simulate import peaks, simulate
-from minipaddle.distributed.planner import Job, Layout, Recipe, coordinates
+from minipaddle.distributed.planner import Layout, Recipe, StageJob, coordinates
 from minipaddle.distributed.planner.cost import collective
 from minipaddle.distributed.planner.pipes import (
     halves_seconds,
@@ -147,7 +147,7 @@ def test_parts_of_a_sequence_cost_what_parts_of_a_batch_do(job):
     message = run["tokens"] * run["model"]["width"] // 8 * 2
     assert tokens == run["tokens"] == job.tokens
     assert [s.nbytes(1, job.figures[8].prime) for s in (keys, values)] == [message] * 2
-    slow = Job(job.figures, job.device, Cluster(12, 8, NVLINK4, NDR._replace(bandwidth=1e6)))
+    slow = StageJob(job.figures, job.device, Cluster(12, 8, NVLINK4, NDR._replace(bandwidth=1e6)))
     ring = 2 * collective(2, 8, 2 * message, slow.cluster)
     for backward in (False, True):
         took = slow.part(cut, "block", backward).sep
@@ -193,7 +193,7 @@ def run_of(name: str) -> dict:
 
 
 @pytest.fixture(scope="module")
-def job() -> Job:
+def job() -> StageJob:
     """GPT-3 on machines of eight H100."""
     return job_of(run_of("GPT-3"))
 
@@ -233,10 +233,10 @@ def test_a_slow_link_is_seen_where_it_is_used(job):
     layout = Layout(sharding=8, pipe=12, model=8, micro_batches=12, stage=1)
     slow = lambda link: link._replace(bandwidth=link.bandwidth / 100)
     near, far = (
-        Job(job.figures, H100, Cluster(96, 8, *links), Recipe()).cost(layout).seconds
+        StageJob(job.figures, H100, Cluster(96, 8, *links), Recipe()).cost(layout).seconds
         for links in ((slow(NVLINK4), NDR), (NVLINK4, slow(NDR)))
     )
-    base = Job(job.figures, H100, Cluster(96, 8, NVLINK4, NDR), Recipe()).cost(layout).seconds
+    base = StageJob(job.figures, H100, Cluster(96, 8, NVLINK4, NDR), Recipe()).cost(layout).seconds
     assert near.tensor > 10 * base.tensor
     assert far.tensor == base.tensor
     assert far.data > 10 * base.data
@@ -269,7 +269,7 @@ def test_what_a_loss_and_gradients_move(job):
     run = run_of("GPT 2B")
     one, several = Layout(sharding=96, stage=1), Layout(sharding=96, stage=1, micro_batches=2)
     small = job_of(run)
-    fused = Job(small.figures, small.device, small.cluster, Recipe())
+    fused = StageJob(small.figures, small.device, small.cluster, Recipe())
     scores = run["tokens"] * run["model"]["words"]
     more = (small.both(one, "last") - fused.both(one, "last")) * small.device.whole
     # 56 bytes a score instead of 6: Megatron's own operators move 52
@@ -288,7 +288,7 @@ def test_a_trillion_parameters_fit():
     """On 1,024 H100, without recomputation: pipe 32 × sharding 4 × model 8."""
     run = run_of("GPT 1T")
     found = job_of(run)
-    job = Job(found.figures, H100, Cluster(128, 8, NVLINK4, NDR), Recipe())
+    job = StageJob(found.figures, H100, Cluster(128, 8, NVLINK4, NDR), Recipe())
     weights = found.figures[8].weights
     assert 8 * (128 * weights["block"] + weights["first"]) > 1e12
     cost = job.cost(Layout(sharding=4, pipe=32, model=8, micro_batches=384, chunks=4, stage=1))

@@ -5,7 +5,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.__main__ import main
-from minipaddle.distributed.planner import Job, Limits, Recipe, describe, figures, search
+from minipaddle.distributed.planner import Recipe, SearchLimits, StageJob, describe, figures, search
 from minipaddle.distributed.planner.report import mesh_map
 from minipaddle.distributed.planner.search import choose, divisors, layouts
 from minipaddle.distributed.simulator import H100, NDR, NVLINK4, Cluster, cluster_named
@@ -21,14 +21,14 @@ def by_ranks():
     return {n: figures(net, InputSpec([1024], "int64"), n) for n in (1, 2, 4)}
 
 
-def job(by_ranks, machines=2, memory=80e9, between=NDR) -> Job:
+def job(by_ranks, machines=2, memory=80e9, between=NDR) -> StageJob:
     device = H100._replace(memory=memory)
-    return Job(by_ranks, device, Cluster(machines, 8, NVLINK4, between), Recipe())
+    return StageJob(by_ranks, device, Cluster(machines, 8, NVLINK4, between), Recipe())
 
 
 def test_every_layout_uses_all_devices_and_the_batch(by_ranks):
     seen = set()
-    for layout in layouts(job(by_ranks), 64, Limits()):
+    for layout in layouts(job(by_ranks), 64, SearchLimits()):
         assert (layout.ranks, layout.batch) == (16, 64)
         assert layout not in seen
         seen.add(layout)
@@ -44,7 +44,7 @@ def test_the_search_is_that_of_all_costs(by_ranks):
     found = search(job(by_ranks), 64)
     shortest = min(c.seconds.total for c in found.fits)
     assert found.best.seconds.total <= 1.005 * shortest
-    assert len(found.fits) + len(found.too_large) == len([*layouts(found.job, 64, Limits())])
+    assert len(found.fits) + len(found.too_large) == len([*layouts(found.job, 64, SearchLimits())])
     assert found.following.layout.sizes != found.best.layout.sizes
     assert all(held.total > H100.memory for _, held in found.too_large)
 
@@ -57,7 +57,7 @@ def test_less_memory_means_another_plan(by_ranks):
     with pytest.raises(ValueError, match=r"50 MB\n.* MB for each device with"):
         search(job(by_ranks, memory=5e7), 64)
     with pytest.raises(ValueError, match="that the ranks of data parallel divide"):
-        search(job(by_ranks), 63, Limits(model=1, pipe=1))
+        search(job(by_ranks), 63, SearchLimits(model=1, pipe=1))
 
 
 def test_slow_links_between_machines_avoid_gradients(by_ranks):
@@ -74,7 +74,10 @@ def test_a_long_sequence_is_cut():
     with paddle.LazyGuard():
         net = Decoder(8000, 1024, 8, 4)
     found = {1: figures(net, InputSpec([1 << 19], "int64"))}
-    long, limits = Job(found, H100, Cluster(1, 8, NVLINK4)), Limits(pipe=1, recompute=False)
+    long, limits = (
+        StageJob(found, H100, Cluster(1, 8, NVLINK4)),
+        SearchLimits(pipe=1, recompute=False),
+    )
     best = search(long, 8, limits).best
     assert best.layout.sep > 1
     assert best.seconds.sep >= 0
@@ -84,7 +87,7 @@ def test_a_long_sequence_is_cut():
 
 
 def test_limits(by_ranks):
-    found = search(job(by_ranks), 64, Limits(2, 1, (0,), False, False))
+    found = search(job(by_ranks), 64, SearchLimits(2, 1, (0,), False, False))
     assert {c.layout.pipe for c in found.fits} == {1}
     assert {c.layout.stage for c in found.fits} == {0}
     assert max(c.layout.model for c in found.fits) == 2
@@ -118,7 +121,7 @@ def test_the_map(by_ranks):
     found = search(job(by_ranks, memory=7e8), 64)
     cells = mesh_map(found)
     assert set(cells) == {
-        (layout.pipe, layout.model) for layout in layouts(found.job, 64, Limits())
+        (layout.pipe, layout.model) for layout in layouts(found.job, 64, SearchLimits())
     }
     best = found.best.layout
     assert cells[best.pipe, best.model][1] == 1

@@ -13,7 +13,7 @@ import minipaddle as paddle
 from minipaddle.generation import Decoder, Request, Sampler, Scheduler
 from minipaddle.serving.completions import Completions, Stopper
 from minipaddle.serving.runner import Refused
-from minipaddle.serving.writer import Writer, Writers
+from minipaddle.serving.writer import TextWriter, Writers
 
 LETTERS = "\nabcdefg .,hi"
 
@@ -29,7 +29,7 @@ def net():
 
 @pytest.fixture
 def writer(net):
-    writer = Writer(net, LETTERS, slots=2, capacity=3, backend="interpreter")
+    writer = TextWriter(net, LETTERS, slots=2, capacity=3, backend="interpreter")
     yield writer
     writer.close()
     assert not writer.listeners
@@ -287,7 +287,10 @@ def test_an_error_of_one_text_ends_it_alone(net, writer, monkeypatch):
 
 def test_a_step_that_does_not_end(net, monkeypatch):
     """All who wait are told, and who comes; when it has ended, the next request is answered."""
-    writer, go = Writer(net, LETTERS, slots=2, backend="interpreter", limit=0.05), threading.Event()
+    writer, go = (
+        TextWriter(net, LETTERS, slots=2, backend="interpreter", limit=0.05),
+        threading.Event(),
+    )
     step = writer.scheduler.step
     monkeypatch.setattr(writer.scheduler, "step", lambda: go.wait(30) and step())
     body = {"prompt": "abc", "max_tokens": 4, "temperature": 0}

@@ -13,9 +13,9 @@ import numpy as np
 import minipaddle as paddle
 from minipaddle.serving.app import Server, Settings
 from minipaddle.serving.completions import PARAMETERS
-from minipaddle.serving.protocol import JSON_LENGTH, Limits
-from minipaddle.serving.repository import Options
-from minipaddle.serving.writer import Writer
+from minipaddle.serving.protocol import JSON_LENGTH, RequestLimits
+from minipaddle.serving.repository import ServingOptions
+from minipaddle.serving.writer import TextWriter
 
 from .process import Process
 from .serving import call, infer, save_affine, serving, values
@@ -105,7 +105,7 @@ def test_hostile_requests(tmp_path):
     draw = random.Random(7)
 
     async def main():
-        settings = Settings(Limits(body=4096, elements=64), Options(largest=4))
+        settings = Settings(RequestLimits(body=4096, elements=64), ServingOptions(largest=4))
         server = await serving(tmp_path, settings)
         statuses = Counter()
 
@@ -182,11 +182,11 @@ def test_hostile_completions(tmp_path):
     draw = random.Random(3)
     paddle.seed(0)
     net = paddle.text.GPT(4, width=8, layers=1, heads=1, context=12)
-    writer = Writer(net, LETTERS, slots=4, capacity=1000, backend="interpreter")
+    writer = TextWriter(net, LETTERS, slots=4, capacity=1000, backend="interpreter")
     right = json.dumps({"model": "gpt", "prompt": "ab", "max_tokens": 5, "temperature": 0}).encode()
 
     async def main():
-        server = Server(tmp_path, Settings(Limits(body=4096)), {"gpt": lambda: writer})
+        server = Server(tmp_path, Settings(RequestLimits(body=4096)), {"gpt": lambda: writer})
         await server.texts.load()
         post = lambda body: call(server.app, "POST", "/v1/completions", body)
         expected = json.loads((await post(right)).body)["choices"]

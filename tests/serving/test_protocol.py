@@ -16,7 +16,7 @@ from minipaddle.serving.protocol import (
     DTYPES,
     NAMES,
     BadRequest,
-    Limits,
+    RequestLimits,
     WantedOutput,
     describe,
     read_request,
@@ -29,7 +29,7 @@ INPUTS = {
     "n": Spec((BATCH,), np.dtype("int8")),
 }
 OUTPUTS = {"y": Spec((BATCH,), np.dtype("float32")), "z": Spec((BATCH,), np.dtype("float32"))}
-LIMITS = Limits(elements=1000)
+LIMITS = RequestLimits(elements=1000)
 
 
 def read(body, length=None, inputs=INPUTS):

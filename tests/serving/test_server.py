@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from minipaddle import nn
 from minipaddle.serving.app import Server, Settings
-from minipaddle.serving.protocol import JSON_LENGTH, Limits
-from minipaddle.serving.repository import Options
+from minipaddle.serving.protocol import JSON_LENGTH, RequestLimits
+from minipaddle.serving.repository import ServingOptions
 from minipaddle.static import InputSpec
 
 from .serving import body_of, call, infer, save, save_affine, serving, values
@@ -103,7 +103,7 @@ def test_numbers_come_back_as_lists_and_as_bytes(folder):
 
 def test_requests_share_a_run(folder):
     async def main():
-        server = await serving(folder, Settings(options=Options(largest=8, window_ms=1000)))
+        server = await serving(folder, Settings(options=ServingOptions(largest=8, window_ms=1000)))
         answers = await asyncio.gather(*(infer(server, [k, 1]) for k in range(8)))
         for k, answer in enumerate(answers):
             np.testing.assert_allclose(values(answer), [[2 * k + 1, 3]])
@@ -119,7 +119,7 @@ def test_rows_that_depend_on_each_other_do_not_share_a_run(tmp_path):
     save(lambda x: x - x.mean(0), tmp_path, "mean", 1, InputSpec([None, 2], "float32", "x"))
 
     async def main():
-        server = await serving(tmp_path, Settings(options=Options(largest=8, window_ms=20)))
+        server = await serving(tmp_path, Settings(options=ServingOptions(largest=8, window_ms=20)))
         answers = await asyncio.gather(*(infer(server, [k, 1], "mean") for k in range(4)))
         assert all(np.array_equal(values(answer), [[0, 0]]) for answer in answers)
         pair = values(await infer(server, [[1, 1], [3, 1]], "mean"))
@@ -137,7 +137,9 @@ def test_one_bad_request_does_not_spoil_its_batch(tmp_path):
         return json.dumps({"inputs": [given]}).encode()
 
     async def main():
-        server = await serving(tmp_path, Settings(options=Options(largest=4, window_ms=1000)))
+        server = await serving(
+            tmp_path, Settings(options=ServingOptions(largest=4, window_ms=1000))
+        )
         calls = (call(server.app, "POST", "/v2/models/words/infer", body(w)) for w in (1, 99, 3, 9))
         answers = await asyncio.gather(*calls)
         assert [answer.status for answer in answers] == [200, 400, 200, 200]
@@ -214,7 +216,7 @@ def test_shapes_that_a_stranger_thinks_up_are_not_all_compiled(tmp_path):
 
 def test_limits(folder):
     async def main():
-        limits = Limits(body=2000, elements=50)
+        limits = RequestLimits(body=2000, elements=50)
         server = await serving(folder, Settings(limits=limits, patience=0.1))
         post = lambda *args, **more: call(server.app, "POST", INFER, *args, **more)
         assert (await post(b" " * 2001)).status == 413
@@ -265,7 +267,7 @@ def test_every_request_is_answered_once_under_overload(folder):
     """200 requests for a server that can do 100 in their time; each has its own numbers."""
 
     async def main():
-        options = Options(largest=4, window_ms=2, queue=12)
+        options = ServingOptions(largest=4, window_ms=2, queue=12)
         server = await serving(folder, Settings(options=options))
         slow(server, 0.02)
 
@@ -292,7 +294,7 @@ def test_every_request_is_answered_once_under_overload(folder):
 
 def test_a_server_that_is_full_does_not_read(folder):
     async def main():
-        server = await serving(folder, Settings(options=Options(window_ms=60_000, queue=1)))
+        server = await serving(folder, Settings(options=ServingOptions(window_ms=60_000, queue=1)))
         runner = server.repository.models["affine"][1].runner
         waiting = asyncio.create_task(infer(server, [1, 0]))
         while not len(runner.batcher):
@@ -306,7 +308,7 @@ def test_a_server_that_is_full_does_not_read(folder):
 
 def test_a_client_that_goes_away_frees_its_place(folder):
     async def main():
-        server = await serving(folder, Settings(options=Options(window_ms=60_000)))
+        server = await serving(folder, Settings(options=ServingOptions(window_ms=60_000)))
         runner = server.repository.models["affine"][1].runner
         task = asyncio.create_task(infer(server, [1, 2]))
         while not len(runner.batcher):
@@ -337,7 +339,7 @@ def test_a_deadline_is_kept_though_the_run_takes_longer(folder):
 
 def test_a_model_is_loaded_again_under_load(folder):
     async def main():
-        server = await serving(folder, Settings(control=True, options=Options(window_ms=1)))
+        server = await serving(folder, Settings(control=True, options=ServingOptions(window_ms=1)))
         slow(server, 0.005)
         found, going = [], True
 
@@ -366,7 +368,7 @@ def test_a_model_is_loaded_again_under_load(folder):
 
 def test_what_waits_is_answered_by_the_model_it_came_to(folder):
     async def main():
-        server = await serving(folder, Settings(options=Options(window_ms=60_000)))
+        server = await serving(folder, Settings(options=ServingOptions(window_ms=60_000)))
         runner = server.repository.models["affine"][1].runner
         waiting = asyncio.create_task(infer(server, [1, 0]))
         while not len(runner.batcher):
@@ -607,7 +609,7 @@ def test_strangers_may_not_load_models(folder):
 
 def test_what_waits_is_answered_when_the_server_ends(folder):
     async def main():
-        server = await serving(folder, Settings(options=Options(window_ms=50)))
+        server = await serving(folder, Settings(options=ServingOptions(window_ms=50)))
         waiting = [asyncio.create_task(infer(server, [k, 0])) for k in range(3)]
         while len(server.repository.models["affine"][1].runner.batcher) < 3:
             await asyncio.sleep(0)

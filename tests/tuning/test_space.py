@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from minipaddle import plugged
-from minipaddle.engine.codegen.kernel_schedule import Schedule, following, pick
+from minipaddle.engine.codegen.kernel_schedule import KernelSchedule, following, pick
 from minipaddle.engine.codegen.step import kernel_of, signature_of
 from minipaddle.tuning.evolution import crossover, generation, mutate, picked, proposals
 from minipaddle.tuning.space import Space, key_of
@@ -41,7 +41,7 @@ def test_answers_that_are_no_options_or_not_asked_for_do_not_count():
 
 
 def test_the_same_question_has_the_same_answer():
-    with following(Schedule({"a": 2})):
+    with following(KernelSchedule({"a": 2})):
         assert [pick("a", 1, (1, 2)), pick("a", 1, (1,))] == [2, 2]
         with following(None):
             assert pick("a", 1, (1, 2)) == 1

@@ -266,10 +266,10 @@ def test_what_is_no_symbol_is_refused():
     with pytest.raises(symbolic.NotSymbolicError, match="constants"):
         run.constant([1])
     with pytest.raises(symbolic.NotSymbolicError, match="exp of no symbol"):
-        symbolic.SymbolicModule().exp(1)
+        symbolic.SymbolModule().exp(1)
     with pytest.raises(symbolic.NotSymbolicError, match="the result is 3"):
         symbolic.edges(3)
-    for thing in (symbolic.SymbolicModule(), symbolic.leaf("x", paddle.ones([1]).spec)):
+    for thing in (symbolic.SymbolModule(), symbolic.leaf("x", paddle.ones([1]).spec)):
         with pytest.raises(AttributeError):
             thing.__wrapped__  # noqa: B018
     zeros = run.full(paddle.ones([2]).spec, 0, None)

@@ -7,7 +7,7 @@ from minipaddle import viz
 from minipaddle.distributed.simulator import (
     PCIE,
     Cluster,
-    Piece,
+    TimelinePiece,
     Watch,
     hierarchical,
     ring,
@@ -20,8 +20,8 @@ from minipaddle.ir.parser import parse
 from tests.distributed.test_data_parallel import LAYERS
 
 STEP = [
-    Piece("backward", 0.1, starts=(0,)), Piece("backward", 0.05, starts=(1,)),
-    Piece("update", 0.01, waits=(0, 1)),
+    TimelinePiece("backward", 0.1, starts=(0,)), TimelinePiece("backward", 0.05, starts=(1,)),
+    TimelinePiece("update", 0.01, waits=(0, 1)),
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle import testing
-from minipaddle.engine.core.grad import Pieces
+from minipaddle.engine.core.grad import TupleCotangent
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -110,12 +110,14 @@ def keeps_the_first(cotangents, record, g):
 
 def averages(cotangents, record, g):
     before = cotangents.get(record)
-    cotangents[record] = g if before is None else (before + g) * (1 if type(g) is Pieces else 0.5)
+    cotangents[record] = (
+        g if before is None else (before + g) * (1 if type(g) is TupleCotangent else 0.5)
+    )
 
 
 def adds_in_place(cotangents, record, g):
     before = cotangents.get(record)
-    if before is None or type(g) is Pieces or before.spec.shape != g.spec.shape:
+    if before is None or type(g) is TupleCotangent or before.spec.shape != g.spec.shape:
         cotangents[record] = g if before is None else before + g
     else:
         before.array[...] += g.array

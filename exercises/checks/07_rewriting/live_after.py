@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.engine.jit.scope import Liveness, Names
+from minipaddle.engine.jit.scope import Liveness, ScopeNames
 from minipaddle.learn import Exercise, expect
 
 exercise = Exercise(
@@ -86,12 +86,12 @@ def paths(statements):
     found = [([], False)]
     for node in statements:
         if isinstance(node, ast.If):
-            test = (Names([node.test]).read, set())
+            test = (ScopeNames([node.test]).read, set())
             steps = [
                 ([test, *way], out) for side in (node.body, node.orelse) for way, out in paths(side)
             ]
         else:
-            names = Names([node])
+            names = ScopeNames([node])
             out = isinstance(node, ast.Return | ast.Raise)
             steps = [([(names.read, names.written)], out)]
         found = [

@@ -10,7 +10,7 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.engine.core import slots
-from minipaddle.engine.jit.converters.jumps import Loop
+from minipaddle.engine.jit.converters.jumps import JumpTarget
 from minipaddle.engine.jit.transpile import transpile
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -175,7 +175,7 @@ def the_answers(yours):
     expect(ast.unparse(new.body[-8:]), ast.unparse(rest), given="an else of eight statements")
 
     inner = Pass()
-    inner.loops += [Loop("B", "C"), Loop("b", "c")]
+    inner.loops += [JumpTarget("B", "C"), JumpTarget("b", "c")]
     at = ast.parse("x").body[0]
     for name, flag in (("on_break", "b"), ("on_continue", "c")):
         new, way, flags = getattr(yours, name)(inner, at)

@@ -15,7 +15,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.core import dim as dims
 from minipaddle.ir.parser import LARGEST, parse
-from minipaddle.jit.saved import DEEPEST, Damaged, signed
+from minipaddle.jit.saved import DEEPEST, DamagedModel, signed
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -115,7 +115,7 @@ def verdict(check, thing):
     """What a check says of a thing: "right" or "damaged"."""
     try:
         answer = check(thing)
-    except Damaged as error:
+    except DamagedModel as error:
         message = str(error)
         expect_that(0 < len(message) < 200, "a message of less than 200 letters", got=message)
         return "damaged"

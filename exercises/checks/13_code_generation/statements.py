@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 from minipaddle.codegen.cuda.nest import emit_nest as emit_cuda
 from minipaddle.engine.codegen.nest_kernel import emit_nest
-from minipaddle.engine.codegen.scalar import C, Text, formula, literal
+from minipaddle.engine.codegen.scalar import C, ScalarText, formula, literal
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.tracer import trace
@@ -58,7 +58,7 @@ F64, I64 = np.dtype("float64"), np.dtype("int64")
 
 
 def leaf(text, dtype=F64):
-    return Text(text, (), dtype)
+    return ScalarText(text, (), dtype)
 
 
 def written(yours, roots, **how):
@@ -122,7 +122,7 @@ def long_text(yours):
     """A text of 71 characters has a line, also if it is needed once; one of 70 has not."""
     for more, lines in ((35, 0), (36, 1)):
         text = f"({'x' * 30} + {'y' * more})"
-        root = Text("({} + {})", [leaf("x" * 30), leaf("y" * more)], F64)
+        root = ScalarText("({} + {})", [leaf("x" * 30), leaf("y" * more)], F64)
         expected = ([f"const double t = {text[1:-1]};"], ["t"]) if lines else ([], [text])
         expect(written(yours, [root]), expected, given=f"a text of {len(text)} characters")
     got = written(yours, [leaf("z" * 99)])
@@ -155,7 +155,7 @@ def any_graph(yours, seed):
         sign = draw.choice("+-*")
         nodes.append(
             (
-                Text(f"({{}} {sign} {{}})", [a, b], I64),
+                ScalarText(f"({{}} {sign} {{}})", [a, b], I64),
                 {"+": av + bv, "-": av - bv, "*": av * bv}[sign],
             )
         )
@@ -185,7 +185,7 @@ def any_graph(yours, seed):
 def kernels_of_the_engine(yours):
     """Two results share tanh and exp: each is computed once a place, in C and in CUDA."""
     with exercise.plugged(yours):
-        x = Text("x[i]", (), F64)
+        x = ScalarText("x[i]", (), F64)
         y = formula(OPS["tanh"], [x], {}, F64)
         lines, _ = written(yours, [literal(1.0, F64) - y * y])
         expect(lines, ["const double t = tanh(x[i]);"], given="1 - tanh(x)²")

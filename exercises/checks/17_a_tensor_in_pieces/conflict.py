@@ -12,7 +12,7 @@ from minipaddle.distributed import Partial, Replicate, Shard
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.sharding.letters import parse
 from minipaddle.engine.sharding.moves import steps_between
-from minipaddle.engine.sharding.propagate import Letter, Plan, Terms
+from minipaddle.engine.sharding.propagate import Letter, ShardingPlan, Terms
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -79,7 +79,7 @@ def planned(yours, rule, specs, placed, results, mesh_shape):
     found = yours.propagate(rule, specs, placed, results, mesh_shape)
     given = {"shapes": [getattr(s, "shape", s) for s in specs], "placed": placed,
              "mesh_shape": mesh_shape}  # fmt: skip
-    expect_that(type(found) is Plan, "a Plan", given=given, got=found)
+    expect_that(type(found) is ShardingPlan, "a Plan", given=given, got=found)
     good = isinstance(found.cost, int | Fraction)
     expect_that(good, "an exact number of bytes", given=given, got=found.cost)
     return found, given

@@ -8,7 +8,7 @@ import minipaddle.distributed as dist
 from minipaddle.distributed import Replicate, Shard
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Spec
-from minipaddle.engine.sharding.letters import Axis, Rule
+from minipaddle.engine.sharding.letters import Axis, LetterRule
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -67,7 +67,7 @@ exercise = Exercise(
 @exercise.mistake("nothing may be cut")
 def broadcast_rule(op, specs, attrs, results):
     inputs = [(None,) * getattr(spec, "ndim", 0) for spec in specs]
-    return Rule(inputs, [(None,) * results[0].ndim])
+    return LetterRule(inputs, [(None,) * results[0].ndim])
 
 
 def spec(shape, dtype="float32") -> Spec:
@@ -78,7 +78,7 @@ def checked(rule, specs, results, given) -> tuple:
     """The letters of inputs and results as texts, `.` for an axis without one, and the terms: the
     letters of the first axes come first in the alphabet, whatever they are called.
     """
-    expect_that(isinstance(rule, Rule), "a Rule", given=given, got=rule)
+    expect_that(isinstance(rule, LetterRule), "a Rule", given=given, got=rule)
     found, known = [], {}
     for side, tensors in ((rule.inputs, specs), (rule.results, results)):
         expect_that(type(side) is list and all(type(axes) is tuple for axes in side),

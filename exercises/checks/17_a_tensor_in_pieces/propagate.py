@@ -7,7 +7,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed import Partial, Replicate, Shard
 from minipaddle.engine.core.record import Spec
-from minipaddle.engine.sharding.letters import Axis, Rule, parse
+from minipaddle.engine.sharding.letters import Axis, LetterRule, parse
 from minipaddle.engine.sharding.propagate import Letter, Terms
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -101,7 +101,7 @@ def a_product(yours):
 @exercise.example
 def blocks_numbers_and_axes_without_letters(yours):
     """Units of axes and of cuts; a number among the inputs; an axis that has to be whole."""
-    blocks = Rule([(Axis("h", 4), Axis("c"))], [(Axis("h"), None, Axis("c"))])
+    blocks = LetterRule([(Axis("h", 4), Axis("c"))], [(Axis("h"), None, Axis("c"))])
     for p, expected in (
         (Shard(0), [("h", 1, 6)]), (Shard(0, 4), [("h", 1, 6)]), (Shard(0, 8), [("h", 2, 3)]),
         (Shard(0, 6), [("h", 1, 6)]), (Shard(0, 20), [("h", 5, 1)]), (Shard(0, 2), [("h", 1, 6)]),

@@ -8,7 +8,7 @@ import minipaddle.distributed as dist
 from minipaddle.distributed import Partial, Replicate, Shard
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Spec
-from minipaddle.engine.sharding.letters import Rule, parse, rule_of
+from minipaddle.engine.sharding.letters import LetterRule, parse, rule_of
 from minipaddle.engine.sharding.propagate import Letter, Terms
 from minipaddle.learn import Exercise, expect, expect_that
 
@@ -85,7 +85,7 @@ def spec(*shape) -> Spec:
     return Spec(shape, np.dtype("float32"))
 
 
-def rule_with(text, *linear) -> Rule:
+def rule_with(text, *linear) -> LetterRule:
     rule = parse(text)
     rule.linear = tuple(map(frozenset, linear))
     return rule

@@ -7,7 +7,7 @@ import numpy as np
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn, slim
-from minipaddle.engine.sharding.letters import Axis, Rule
+from minipaddle.engine.sharding.letters import Axis, LetterRule
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.slim.channels import Axes, CannotFollow, Channels
 from minipaddle.slim.shrink import program_of
@@ -132,7 +132,7 @@ def rule(text, terms="", units=({}, {}, {})):
     """A rule from `ab,b->ab`; `units` of the letters for each value."""
     left, right = text.split("->")
     every = [axes(t, **u) for t, u in zip([*left.split(","), right], [*units, *[{}] * 9])]
-    return Rule(every[:-1], every[-1:], dict.fromkeys(terms, "sum"))
+    return LetterRule(every[:-1], every[-1:], dict.fromkeys(terms, "sum"))
 
 
 RECORD = SimpleNamespace(

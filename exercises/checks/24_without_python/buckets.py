@@ -9,7 +9,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.inference import Config, create_predictor
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.serving.replica import Replica, ServedModel
+from minipaddle.serving.replica import ModelReplica, ServedModel
 
 exercise = Exercise(
     title="Buckets: a few compiled shapes for requests of any size",
@@ -131,7 +131,7 @@ def in_the_engine(yours):
             expect_that(seen == shapes, f"batches {shapes} in use", given={"rows": rows}, got=seen)
         served = ServedModel(predictor.model, largest=16, buckets=[4])
         served.may_compile = lambda key: False
-        found = Replica(served)([[x[:2]], [x[2:3]], [x[3:6]]])
+        found = ModelReplica(served)([[x[:2]], [x[2:3]], [x[3:6]]])
         for k, part in enumerate((slice(0, 2), slice(2, 3), slice(3, 6))):
             given = {"request": k, "rows": part}
             expect_that(isinstance(found[k], list), "no error", given=given, got=found[k])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.export.header import Slot
+from minipaddle.export.header import HeaderArray
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -100,7 +100,7 @@ def the_same_name_ten_times(yours):
 
 def check(yours, library, name, shape, dtype):
     """The lines about an array, read as a C compiler reads them."""
-    array = Slot(name, Spec(tuple(shape), np.dtype(dtype)), 64)
+    array = HeaderArray(name, Spec(tuple(shape), np.dtype(dtype)), 64)
     lines = yours.declaration(library, array)
     given = {"name": library, "array": f"{name}: {array.spec}, {array.type}"}
     lists = isinstance(lines, list) and all(isinstance(x, str) for x in lines)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.serving.app import Server, Settings
-from minipaddle.serving.batcher import Batcher, Full, Policy, Request
-from minipaddle.serving.repository import Options
+from minipaddle.serving.batcher import Batcher, BatchPolicy, BatchRequest, Full
+from minipaddle.serving.repository import ServingOptions
 from minipaddle.serving.simulator import Costs, simulate
 
 exercise = Exercise(
@@ -88,7 +88,7 @@ exercise = Exercise(
 
 def waiting(priorities, shuffle=0):
     """Requests that came in this order, given in another."""
-    found = [Request(1, 0.0, priority=p, number=k) for k, p in enumerate(priorities, 1)]
+    found = [BatchRequest(1, 0.0, priority=p, number=k) for k, p in enumerate(priorities, 1)]
     return [found[k] for k in np.random.default_rng(shuffle).permutation(len(found))]
 
 
@@ -141,7 +141,9 @@ def who_goes(yours, priorities, shuffle, priority, room):
 )
 def who_is_late(yours, requests, now):
     """Runs of one second for each row; deadlines that are just met, and none."""
-    every = [Request(rows, 0.0, deadline=end, number=k) for k, (rows, end) in enumerate(requests)]
+    every = [
+        BatchRequest(rows, 0.0, deadline=end, number=k) for k, (rows, end) in enumerate(requests)
+    ]
     got = yours.find_late(every, now, float)
     expect_that(isinstance(got, list), "this is no list", got=got)
     late = [k for k, (rows, end) in enumerate(requests) if now + rows - end > 0]
@@ -167,14 +169,16 @@ def when_to_ask_again(yours, rows, largest, seconds, workers):
 def on_paper(yours):
     """The engine's queue and its simulator under three times too many requests."""
     with exercise.plugged(yours):
-        queue = Batcher(Policy(8, capacity=2))
-        first, last = Request(1, 0.0, priority=2), Request(1, 0.0, priority=2)
+        queue = Batcher(BatchPolicy(8, capacity=2))
+        first, last = BatchRequest(1, 0.0, priority=2), BatchRequest(1, 0.0, priority=2)
         queue.add(first)
         queue.add(last)
         room = [queue.has_room(p) for p in (1, 2)]
-        removed = queue.add(Request(1, 0.0, priority=1))
+        removed = queue.add(BatchRequest(1, 0.0, priority=1))
         times = np.arange(300) / 3
-        one = simulate(times, Policy(1, capacity=10), Costs(0, 0, 0, lambda n: 1.0), timeout=8.0)
+        one = simulate(
+            times, BatchPolicy(1, capacity=10), Costs(0, 0, 0, lambda n: 1.0), timeout=8.0
+        )
     expect(room, [True, False], given="two of priority 2 wait, two may", why="room for 1, for 2")
     expect_that(removed is last, "the last one goes", got=removed and removed.order)
     counts = [len(one.latencies), one.refused, one.late]
@@ -225,7 +229,7 @@ def a_model_is_served(yours):
     503 and `Retry-After`.
     """
     kept, data = folder()
-    options = Options(largest=4, window_ms=50, queue=6)
+    options = ServingOptions(largest=4, window_ms=50, queue=6)
 
     async def main():
         server = Server(kept.name, Settings(options=options))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle.generation import Decoder, Request, Sampler, Scheduler
-from minipaddle.generation.scheduler import Slot
+from minipaddle.generation.scheduler import TextSlot
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -100,7 +100,7 @@ def what_is_shared(yours, held, prompt, more):
 
 def check(yours, held, busy, prompts):
     """Compare `admit` with the rules, and the cache with what the slots say they hold."""
-    slots = [Slot(k, list(tokens)) for k, tokens in enumerate(held)]
+    slots = [TextSlot(k, list(tokens)) for k, tokens in enumerate(held)]
     others = {k: Request([7]) for k in busy}
     for k, request in others.items():
         slots[k].request = request

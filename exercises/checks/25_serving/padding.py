@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 from minipaddle.inference.model import Model
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.serving.batcher import Policy
+from minipaddle.serving.batcher import BatchPolicy
 from minipaddle.serving.metrics import Metrics, ModelMetrics
 from minipaddle.serving.replica import ServedModel
 from minipaddle.serving.runner import ModelRunner
@@ -187,7 +187,9 @@ def a_model_is_served(yours):
 
     async def main():
         served = ServedModel(model, largest=8, buckets=[2, 4])
-        runner = ModelRunner(served, Policy(window=0.005), ModelMetrics(Metrics(), "digits", "1"))
+        runner = ModelRunner(
+            served, BatchPolicy(window=0.005), ModelMetrics(Metrics(), "digits", "1")
+        )
         runner.start([served.replica()])
         waiting = [runner.add([part], 0, math.inf) for part in parts]
         found = await asyncio.wait_for(asyncio.gather(*waiting), 5)

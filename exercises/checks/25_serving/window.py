@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.serving.batcher import Batcher, Policy, Request
+from minipaddle.serving.batcher import Batcher, BatchPolicy, BatchRequest
 from minipaddle.serving.metrics import Metrics, ModelMetrics
 from minipaddle.serving.runner import ModelRunner
 from minipaddle.serving.simulator import Costs, simulate
@@ -85,7 +85,7 @@ def group_of(rows, arrived=0.0, deadline=math.inf):
     """Requests of these rows; times may be lists."""
     times = arrived if isinstance(arrived, list) else [arrived] * len(rows)
     ends = deadline if isinstance(deadline, list) else [deadline] * len(rows)
-    return [Request(n, at, deadline=end, number=k) for k, (n, at, end) in
+    return [BatchRequest(n, at, deadline=end, number=k) for k, (n, at, end) in
             enumerate(zip(rows, times, ends, strict=True))]  # fmt: skip
 
 
@@ -128,7 +128,7 @@ def check(yours, group, now, room, policy, kind="none"):
 @exercise.example
 def the_examples(yours):
     """The three of the text."""
-    policy = Policy(8, window=2.0)
+    policy = BatchPolicy(8, window=2.0)
     check(yours, group_of([1, 2]), 1.9, 8, policy)
     check(yours, group_of([1, 2]), 2.0, 8, policy)
     check(yours, group_of([4, 4, 1]), 0.0, 8, policy)
@@ -137,7 +137,7 @@ def the_examples(yours):
 @exercise.example
 def full_batches(yours):
     """Rows that fill the room exactly, and rows of which the next would be too many."""
-    policy = Policy(8, window=2.0)
+    policy = BatchPolicy(8, window=2.0)
     for rows, room in (([4, 4], 8), ([8], 8), ([3, 2], 5), ([3, 3], 5), ([4, 4], 9), ([2] * 9, 6)):
         check(yours, group_of(rows), 0.0, room, policy)
 
@@ -145,7 +145,7 @@ def full_batches(yours):
 @exercise.example
 def deadlines(yours):
     """A deadline ends the window early, by the time that the whole batch takes."""
-    policy = Policy(16, window=10.0)
+    policy = BatchPolicy(16, window=10.0)
     for now in (0.0, 0.9, 1.0, 5.0):
         check(yours, group_of([2, 1], deadline=[math.inf, 4.0]), now, 16, policy, "one a row")
         check(yours, group_of([2, 1], deadline=[4.0, 9.0]), now, 16, policy, "one a row")
@@ -154,7 +154,7 @@ def deadlines(yours):
 @exercise.example
 def preferred_sizes(yours):
     """The largest preferred size that the first requests make; after the window, all."""
-    policy = Policy(8, window=2.0, preferred=(2, 4))
+    policy = BatchPolicy(8, window=2.0, preferred=(2, 4))
     for rows in ([1, 1, 1], [1, 1, 2], [3, 3], [2], [1], [1, 3, 1, 2], [4, 1, 1]):
         for now in (0.0, 2.0):
             check(yours, group_of(rows), now, 8, policy)
@@ -180,7 +180,7 @@ TIMES = st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5])
 def any_group(yours, requests, now, room, window, preferred, kind):
     """Windows, deadlines, sizes and costs."""
     rows, arrived, ends = (list(x) for x in zip(*requests))
-    policy = Policy(20, window, preferred)
+    policy = BatchPolicy(20, window, preferred)
     check(yours, group_of(rows, arrived, ends), now, room, policy, kind)
 
 
@@ -191,11 +191,13 @@ def on_paper(yours):
     times = np.cumsum(rng.exponential(0.5, 120)).tolist()
     with exercise.plugged(yours):
         found = [
-            simulate(times, Policy(8, window), Costs(0, 0, 0, lambda rows: 1 + rows / 8)).batches
+            simulate(
+                times, BatchPolicy(8, window), Costs(0, 0, 0, lambda rows: 1 + rows / 8)
+            ).batches
             for window in (0.0, 2.0, 20.0)
         ]
-        batcher = Batcher(Policy(8, window=2.0))
-        batcher.add(Request(3, 0.0))
+        batcher = Batcher(BatchPolicy(8, window=2.0))
+        batcher.add(BatchRequest(3, 0.0))
         due = [batcher.due(0.0), batcher.due(5.0)]
     expect_that(found[0] > found[1] > found[2] >= 15, "a longer window, fewer batches", got=found)
     expect(due, [2.0, 5.0], given="3 rows since 0.0, a window of 2.0", why="when a batch is due")
@@ -225,7 +227,9 @@ def a_model_is_served(yours):
 
     async def main():
         served = Served()
-        runner = ModelRunner(served, Policy(window=0.01), ModelMetrics(Metrics(), "digits", "1"))
+        runner = ModelRunner(
+            served, BatchPolicy(window=0.01), ModelMetrics(Metrics(), "digits", "1")
+        )
         runner.start([served.run])
         parts = np.split(data.images[:40], [1, 2, 4, 7, 8, 16, 17, 30, 36, 38])
         parts = [piece for part in parts for piece in np.split(part, range(8, len(part), 8))]

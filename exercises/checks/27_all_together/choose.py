@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.distributed.planner import OURS, Job, Layout, figures, search
+from minipaddle.distributed.planner import OURS, Layout, StageJob, figures, search
 from minipaddle.distributed.simulator import cluster_named
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.static import InputSpec
@@ -130,12 +130,12 @@ def any_costs(yours, rows):
 
 
 @cache
-def job() -> Job:
+def job() -> StageJob:
     """A small GPT on four cores."""
     with paddle.LazyGuard():
         net = paddle.text.GPT(64, 64, layers=2, heads=4, context=16)
     found = {1: figures(net, InputSpec([16], "int64"), sequence=False, half=False)}
-    return Job(found, *cluster_named("2x2 CPU"), OURS)
+    return StageJob(found, *cluster_named("2x2 CPU"), OURS)
 
 
 @exercise.example

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 import minipaddle as paddle
 from minipaddle.distributed.pipeline.schedules import build_schedule
 from minipaddle.distributed.pipeline.simulate import peaks, simulate
-from minipaddle.distributed.planner import OURS, Job, Layout, figures
+from minipaddle.distributed.planner import OURS, Layout, StageJob, figures
 from minipaddle.distributed.simulator import cluster_named
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.static import InputSpec
@@ -112,7 +112,7 @@ def the_planner_counts(yours):
     with paddle.LazyGuard():
         net = paddle.text.GPT(512, 64, layers=8, heads=4, context=32)
     found = {1: figures(net, InputSpec([32], "int64"), sequence=False, half=False)}
-    job = Job(found, *cluster_named("1x4 CPU"), OURS)
+    job = StageJob(found, *cluster_named("1x4 CPU"), OURS)
     with exercise.plugged(yours):
         few, many = (job.cost(Layout(pipe=4, micro_batches=m)) for m in (4, 16))
         pieces = job.cost(Layout(pipe=4, micro_batches=16, chunks=2))

@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 from hypothesis import strategies as st
 
 import minipaddle as paddle
-from minipaddle.distributed.planner import OURS, Job, Layout, figures
+from minipaddle.distributed.planner import OURS, Layout, StageJob, figures
 from minipaddle.distributed.planner.cost import layers_of
 from minipaddle.distributed.simulator import cluster_named
 from minipaddle.learn import Exercise, expect, expect_that
@@ -103,7 +103,7 @@ def the_planner_divides(yours):
     with paddle.LazyGuard():
         net = paddle.text.GPT(4096, 64, layers=9, heads=4, context=32)
     found = {1: figures(net, InputSpec([32], "int64"), sequence=False, half=False)}
-    job, layout = Job(found, *cluster_named("1x3 CPU"), OURS), Layout(pipe=3, micro_batches=6)
+    job, layout = StageJob(found, *cluster_named("1x3 CPU"), OURS), Layout(pipe=3, micro_batches=6)
     block, first, last = (job.both(layout, part) for part in ("block", "first", "last"))
     with exercise.plugged(yours):
         counts = layers_of(job, layout)

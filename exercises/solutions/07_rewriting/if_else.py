@@ -15,7 +15,7 @@ Write `IfElse.visit_If(node)`, which turns an `if` statement into a list of stat
 - If not `movable(node.body + node.orelse)` (there is a `yield`, say, which cannot go into another
   function), return the node: it stays Python's.
 - Without an `else` there is no second function, and the third argument is None.
-- `Blocks` has analysed the function: `node.live` are the names needed after this `if`, and
+- `FunctionBlocks` has analysed the function: `node.live` are the names needed after this `if`, and
   `node.binds` a pair of sets, the names bound in the body and those bound in the orelse.
   Its method `share(function, names)` lets a block's function bind these names of the enclosing
   function (it writes the `nonlocal`). Share with each what *it* binds.
@@ -32,7 +32,7 @@ statements, one in an expression takes an expression.
 Source: Moldovan et al., "AutoGraph: Imperative-style Coding with Graph-based Performance", 2019.
 """
 
-from minipaddle.engine.jit.converters.blocks import Blocks, options
+from minipaddle.engine.jit.converters.blocks import FunctionBlocks, options
 from minipaddle.engine.jit.scope import movable
 from minipaddle.engine.jit.templates import fill
 
@@ -46,7 +46,7 @@ def _jst_else():
 """
 
 
-class IfElse(Blocks):
+class IfElse(FunctionBlocks):
     """Turns each `if` into functions and a call."""
 
     def visit_If(self, node):

@@ -16,8 +16,8 @@ the walk, which starts at the end of a function. The engine calls them; `analysi
   `analysis.before(statement, live)` answers for one of any kind, and so calls `plain`, `leaving`
   and `fork`; `analysis.block(statements, live)` calls yours.
 
-`Names(nodes)` from minipaddle.engine.jit.scope knows what nodes read and bind: two sets, `.read`
-and `.written`. Never change the set `live` itself: somebody else holds it too.
+`ScopeNames(nodes)` from minipaddle.engine.jit.scope knows what nodes read and bind: two sets,
+`.read` and `.written`. Never change the set `live` itself: somebody else holds it too.
 
     if a: y = b                 live before the if, when {y} is live after it:
                                 {a, b, y}   (y, because without a nothing is bound)
@@ -25,24 +25,24 @@ and `.written`. Never change the set `live` itself: somebody else holds it too.
 Source: live variables, in Aho, Lam, Sethi and Ullman, "Compilers", 2nd ed., section 9.2.5.
 """
 
-from minipaddle.engine.jit.scope import Names
+from minipaddle.engine.jit.scope import ScopeNames
 
 
 def plain(analysis, node, live):
     """The names live before a simple statement, when `live` are live after it."""
-    names = Names([node])
+    names = ScopeNames([node])
     return (live - names.written) | names.read  # x = x + 1 reads x: reads are added last
 
 
 def leaving(analysis, node):
     """The names live before a `return` or a `raise`."""
-    return Names([node]).read
+    return ScopeNames([node]).read
 
 
 def fork(analysis, node, live):
     """The names live before an `if`, when `live` are live after it."""
     sides = [analysis.block(side, live) for side in (node.body, node.orelse)]
-    return sides[0] | sides[1] | Names([node.test]).read
+    return sides[0] | sides[1] | ScopeNames([node.test]).read
 
 
 def block(analysis, statements, live):

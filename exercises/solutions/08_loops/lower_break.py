@@ -9,13 +9,13 @@ False again at the start of every iteration. Write five functions for the real p
   two flags, `loop.breaking` and `loop.continuing`. Return three things: the list of new statements,
   JUMP (the rest of this block is not reached), and the set of the flags that may be up now.
 - `lower_loop(lowering, node)` changes `node.body`, the body of the loop `node`. Put a
-  `Loop(breaking, continuing)` on the list, call `lowering.block(node.body)`, and take it off again.
-  `block` answers (new statements, way, flags): with the flags of this loop, a return in the body
-  may have its own. Every loop of a function needs names of its own: `lowering.count` is 0 at first,
-  and yours to count with; make them "_jst_break_1" and "_jst_continue_1", and so on. The new body
-  first puts each of the flags down, in the order of their names. Return two things: the statements
-  that must stand before the loop (the break's flag is put down, if it can end the loop), and the
-  set of flags that end the loop, one of which may be a return's.
+  `JumpTarget(breaking, continuing)` on the list, call `lowering.block(node.body)`, and take it off
+  again. `block` answers (new statements, way, flags): with the flags of this loop, a return in the
+  body may have its own. Every loop of a function needs names of its own: `lowering.count` is 0 at
+  first, and yours to count with; make them "_jst_break_1" and "_jst_continue_1", and so on. The new
+  body first puts each of the flags down, in the order of their names. Return two things: the
+  statements that must stand before the loop (the break's flag is put down, if it can end the loop),
+  and the set of flags that end the loop, one of which may be a return's.
 - `goes_on(flags, test)`: the new test of a `while` that the flags `flags` end too. `test` itself if
   there are none. The flags are asked first, since Python asks no test after a break.
 - `otherwise(flags, rest, at)`: the list of statements for the loop's `else`, whose body is `rest`.
@@ -39,7 +39,7 @@ rules", Communications of the ACM 9(5), 1966.
 
 import ast
 
-from minipaddle.engine.jit.converters.jumps import JUMP, Loop, quiet, unless
+from minipaddle.engine.jit.converters.jumps import JUMP, JumpTarget, quiet, unless
 from minipaddle.engine.jit.templates import constant, stand, store
 
 
@@ -60,7 +60,7 @@ def _raised(flag, node):
 def lower_loop(lowering, node):
     """Lower the body of a loop; what must stand before the loop, and the flags that end it."""
     lowering.count += 1  # before the body is lowered: the loops in it have their own numbers
-    loop = Loop(f"_jst_break_{lowering.count}", f"_jst_continue_{lowering.count}")
+    loop = JumpTarget(f"_jst_break_{lowering.count}", f"_jst_continue_{lowering.count}")
     lowering.loops.append(loop)
     body, _, flags = lowering.block(node.body)
     lowering.loops.pop()

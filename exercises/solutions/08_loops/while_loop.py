@@ -16,8 +16,8 @@ Three functions of the real transpiler:
 - `while_loop(test, body, live_out=(), loop_carried=(), local=())`: the runtime. `test` and `body`
   are functions without arguments. Do what `while test(): body()` does, until the test answers with
   a tensor that only the running program knows: `is_static(answer)`. From there on the rest of the
-  loop belongs to the program, also if iterations have been made before: `Loop(answer, test, body,
-  live_out, loop_carried, local).write()` writes it, given three lists of *variables*
+  loop belongs to the program, also if iterations have been made before: `TracedLoop(answer, test,
+  body, live_out, loop_carried, local).write()` writes it, given three lists of *variables*
   (`variables(names, body, test)` finds those of the names). Evaluate the test once per iteration,
   and once more at the end, as Python does: it may have effects.
 
@@ -36,7 +36,7 @@ MLSys 2019, for loops as functions and state.
 
 from minipaddle.engine.eager.control_flow import is_static
 from minipaddle.engine.jit.journal import variables
-from minipaddle.engine.jit.looping import Loop
+from minipaddle.engine.jit.looping import TracedLoop
 from minipaddle.engine.jit.templates import fill
 
 _TEMPLATE = """
@@ -72,4 +72,4 @@ def while_loop(test, body, live_out=(), loop_carried=(), local=()):
         body()
         answer = test()
     groups = [variables(names, body, test) for names in (live_out, loop_carried, local)]
-    Loop(answer, test, body, *groups).write()
+    TracedLoop(answer, test, body, *groups).write()

@@ -20,7 +20,7 @@ out what is not yours. Write three functions:
   is now, and one that has caught the error has gone on.)
     - Left out, and counted, are the frames of this package (`inside(frame)`), and those of code
       that has no file: its `co_filename` is "<string>".
-    - The others become `Line(code, line, start, end)`.
+    - The others become `FrameLine(code, line, start, end)`.
     - But a function appears once, however many blocks were made of it. Converted code calls its
       blocks through the package. So if a frame comes directly after frames that were left out,
       and is a block of the last line found, it takes that line's place. (What you have defined
@@ -40,7 +40,7 @@ Source: the source maps of compilers; PEP 657 for columns in tracebacks.
 from types import CodeType
 
 from minipaddle.engine.core.errors import inside
-from minipaddle.engine.jit.user_lines import Line
+from minipaddle.engine.jit.user_lines import FrameLine
 
 
 def place(code, offset):
@@ -70,7 +70,7 @@ def user_lines(traceback):
         else:
             if lines and directly_after and block_of(lines[-1].code, code):
                 lines.pop()  # the line in the block says more than the head of the `if`
-            lines.append(Line(code, *place(code, traceback.tb_lasti)))
+            lines.append(FrameLine(code, *place(code, traceback.tb_lasti)))
             directly_after = False
         traceback = traceback.tb_next
     return lines, left_out

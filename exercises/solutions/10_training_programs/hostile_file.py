@@ -11,21 +11,22 @@ loaded layer needs. So the reader asks first. Write three functions:
   answer is more than LARGEST, whatever the other sizes are.
 
 - `check_names(names)`: `names` is a list of what a loaded model will have as methods and
-  properties. Each becomes an attribute of a Layer. Raise `Damaged` unless each is an identifier of
-  Python, does not begin with an underscore, and is none of the names that every Layer has
-  (`dir(Layer)`), nor `"program"`, which the loaded layer has as well. The one exception is
+  properties. Each becomes an attribute of a Layer. Raise `DamagedModel` unless each is an
+  identifier of Python, does not begin with an underscore, and is none of the names that every Layer
+  has (`dir(Layer)`), nor `"program"`, which the loaded layer has as well. The one exception is
   `"forward"`. No name may stand there twice.
 
 - `check_paths(states)`: each state has a `kind` and a list of `paths`, the places in the tree of
   layers where it is put: "block.0.weight" is the tensor `weight` in the layer `0` in the layer
-  `block`. Raise `Damaged`, unless
+  `block`. Raise `DamagedModel`, unless
     - states of kind "constant" and "random", which stand in no layer, have no paths;
     - each path has at most DEEPEST parts, none of which is empty;
     - no path is there twice, not even for the same state;
     - no place is a tensor and a layer: with "block" there may be no "block.0".
 
-Raise `Damaged(message)`. The message shows what was found, but at most its first 80 characters: a
-name may be a megabyte long. All three functions take time in proportion to what they are given.
+Raise `DamagedModel(message)`. The message shows what was found, but at most its first 80
+characters: a name may be a megabyte long. All three functions take time in proportion to what they
+are given.
 
     elements((3, n, 0, 5)) -> 15;   check_names(["forward", "__init__"]) -> Damaged: '__init__' ...
 
@@ -34,7 +35,7 @@ outside; and the description of the format in minipaddle/jit/saved.py.
 """
 
 from minipaddle.ir.parser import LARGEST
-from minipaddle.jit.saved import DEEPEST, Damaged
+from minipaddle.jit.saved import DEEPEST, DamagedModel
 from minipaddle.nn import Layer
 
 
@@ -54,7 +55,7 @@ def check_names(names) -> None:
     seen = set()
     for name in names:
         if name in taken or name in seen or not name.isidentifier() or name.startswith("_"):
-            raise Damaged(f"{name[:80]!r} cannot be the name of a method or a property")
+            raise DamagedModel(f"{name[:80]!r} cannot be the name of a method or a property")
         seen.add(name)
 
 
@@ -63,14 +64,14 @@ def check_paths(states) -> None:
     tensors, layers = set(), set()
     for state in states:
         if state.paths and state.kind in ("constant", "random"):
-            raise Damaged(f"a {state.kind} has the path {state.paths[0][:80]!r}")
+            raise DamagedModel(f"a {state.kind} has the path {state.paths[0][:80]!r}")
         for path in state.paths:
             parts = path.split(".")
             if len(parts) > DEEPEST or "" in parts or path in tensors:
-                raise Damaged(f"{path[:80]!r} is no path, or it is there twice")
+                raise DamagedModel(f"{path[:80]!r} is no path, or it is there twice")
             tensors.add(path)
             for k in range(1, len(parts)):
                 layers.add(".".join(parts[:k]))
     both = tensors & layers
     if both:
-        raise Damaged(f"{min(both)[:80]!r} is a tensor and a layer")
+        raise DamagedModel(f"{min(both)[:80]!r} is a tensor and a layer")

@@ -1,10 +1,10 @@
 """Rules of algebra: pairs of functions, for numbers that are not quite numbers.
 
-`Rule(before, after, when=None)` rewrites a program. `before` is applied once to parameters that
-stand for anything; the tree of operators that this leaves is what is looked for. Its positional
-parameters stand for any value (the same one in all places), its keyword parameters for any
-attribute, or number. Where the tree is found, `after` is called with what the parameters stood for,
-and what it writes takes the place; but only if `when`, called with the same, says so.
+`RewriteRule(before, after, when=None)` rewrites a program. `before` is applied once to parameters
+that stand for anything; the tree of operators that this leaves is what is looked for. Its
+positional parameters stand for any value (the same one in all places), its keyword parameters for
+any attribute, or number. Where the tree is found, `after` is called with what the parameters stood
+for, and what it writes takes the place; but only if `when`, called with the same, says so.
 
 Floating-point numbers are not those of algebra: `-0.0 + 0.0` is `0.0`, `inf * 0` is `nan`, and what
 does not fit is rounded. Nobody wants a compiler that changes results in the last bit.
@@ -32,7 +32,7 @@ import math
 
 from minipaddle.engine.ops.elementwise import maximum, minimum, neg, pow, square, where
 from minipaddle.engine.ops.movement import transpose
-from minipaddle.engine.passes.patterns import Rule
+from minipaddle.engine.passes.patterns import RewriteRule
 
 
 def _same(x, **known):
@@ -49,27 +49,27 @@ def _power_of_two(x, c):
 def numbers() -> list:
     """Rules for numbers that hold to the last bit."""
     return [
-        Rule(lambda x: x * 1, _same),
-        Rule(lambda x: x / 1, _same),
-        Rule(lambda x: x - 0, _same),  # but not x + 0: -0.0 would stay -0.0
-        Rule(lambda x: pow(x, 1), _same),
-        Rule(lambda x: x * -1, neg),
-        Rule(lambda x: neg(neg(x)), _same),
-        Rule(lambda x, y: x - neg(y), lambda x, y: x + y),
-        Rule(lambda x, y: x + neg(y), lambda x, y: x - y),
-        Rule(lambda x: pow(x, 2), square),
-        Rule(lambda x: maximum(x, x), _same),
-        Rule(lambda x: minimum(x, x), _same),
-        Rule(lambda c, x: where(c, x, x), lambda c, x: x),
-        Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two),
+        RewriteRule(lambda x: x * 1, _same),
+        RewriteRule(lambda x: x / 1, _same),
+        RewriteRule(lambda x: x - 0, _same),  # but not x + 0: -0.0 would stay -0.0
+        RewriteRule(lambda x: pow(x, 1), _same),
+        RewriteRule(lambda x: x * -1, neg),
+        RewriteRule(lambda x: neg(neg(x)), _same),
+        RewriteRule(lambda x, y: x - neg(y), lambda x, y: x + y),
+        RewriteRule(lambda x, y: x + neg(y), lambda x, y: x - y),
+        RewriteRule(lambda x: pow(x, 2), square),
+        RewriteRule(lambda x: maximum(x, x), _same),
+        RewriteRule(lambda x: minimum(x, x), _same),
+        RewriteRule(lambda c, x: where(c, x, x), lambda c, x: x),
+        RewriteRule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two),
     ]
 
 
 def transposes() -> list:
     """A transpose that does nothing, and two that are one."""
     return [
-        Rule(lambda x, *, p: transpose(x, perm=p), _same, lambda x, p: list(p) == sorted(p)),
-        Rule(
+        RewriteRule(lambda x, *, p: transpose(x, perm=p), _same, lambda x, p: list(p) == sorted(p)),
+        RewriteRule(
             lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
             lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q)),
         ),

@@ -35,7 +35,7 @@ integer-arithmetic-only inference", CVPR 2018, section 3.2.
 from minipaddle.engine.ops.conv import conv
 from minipaddle.engine.ops.movement import reshape
 from minipaddle.engine.ops.var import Var
-from minipaddle.engine.passes.patterns import Rule
+from minipaddle.engine.passes.patterns import RewriteRule
 from minipaddle.engine.passes.rewriting import made_by
 from minipaddle.passes.batch_norm import of_states
 
@@ -76,14 +76,14 @@ def _plus_plus(x, w, b, t, *, stride, padding, dilation, groups):
 def rules() -> list:
     """What is looked for, and what is written instead."""
     return [
-        Rule(_times, _scaled, folds, alone=True),
-        Rule(
+        RewriteRule(_times, _scaled, folds, alone=True),
+        RewriteRule(
             _plus_times,
             lambda x, w, b, f, **numbers: _scaled(x, w, f, **numbers) + b * f,
             folds,
             alone=True,
         ),
-        Rule(
+        RewriteRule(
             _plus_plus,
             lambda x, w, b, t, **numbers: _plain(x, w, **numbers) + (b + t),
             folds,

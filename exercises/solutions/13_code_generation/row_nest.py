@@ -42,7 +42,7 @@ Source: rows in one pass, Milakov and Gimelshein, "Online normalizer calculation
 """
 
 from minipaddle.engine.codegen.accumulator import Accumulator
-from minipaddle.engine.codegen.scalar import Text
+from minipaddle.engine.codegen.scalar import ScalarText
 
 
 def row_nest(w):
@@ -60,7 +60,7 @@ def row_nest(w):
                     w.put(f"{fold.type} {fold.name} = {fold.identity};")
                 _walk(w, along, folds, inside)
             for fold in folds:  # from here on its value is the accumulator's
-                w.known[fold.node] = Text(fold.name, (), fold.dtype)
+                w.known[fold.node] = ScalarText(fold.name, (), fold.dtype)
 
 
 def _walk(w, along, folds, inside):

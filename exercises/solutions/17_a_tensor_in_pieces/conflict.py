@@ -3,8 +3,8 @@
 x lies in pieces along its rows, w in pieces along its own, and both on the same axis of the mesh. A
 product can use one of the two cuts; the other tensor has to be moved. Which? Write two functions.
 
-`plan_for(rule, specs, placed, results, mesh_shape, chosen)`: the `Plan(inputs, results, cost)` in
-which each axis of the mesh does what the tuple `chosen` says.
+`plan_for(rule, specs, placed, results, mesh_shape, chosen)`: the `ShardingPlan(inputs, results,
+cost)` in which each axis of the mesh does what the tuple `chosen` says.
 
 - `specs` and `results` are lists of the specs of inputs and results. `placed` has for each input
   its placements, or None for a Python number.
@@ -40,7 +40,7 @@ from itertools import product
 
 from minipaddle.engine.sharding.moves import steps_between
 from minipaddle.engine.sharding.propagate import (
-    Plan,
+    ShardingPlan,
     Terms,
     candidates,
     cost_of_next_moves,
@@ -65,7 +65,7 @@ def plan_for(rule, specs, placed, results, mesh_shape, chosen):
             cost += steps_between(spec.nbytes, before, after, mesh_shape)[0]
     if cost or any(isinstance(each, Terms) for each in chosen):
         cost += cost_of_next_moves(rule, specs, placed, results, found, mesh_shape)
-    return Plan(inputs, found, cost)
+    return ShardingPlan(inputs, found, cost)
 
 
 def propagate(rule, specs, placed, results, mesh_shape):

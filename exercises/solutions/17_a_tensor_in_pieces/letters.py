@@ -6,7 +6,7 @@ input is missing in the result, each rank has a term, and the rule says how term
 axis without a letter has to be whole. No elementwise operator and no reduction writes such a rule:
 write the two functions that derive it, for any number of inputs and of axes.
 
-They return `Rule(inputs, results, terms)`:
+They return `LetterRule(inputs, results, terms)`:
 
 - `inputs` is a list with a tuple for each input, and `results` one for each result (here there is
   one). Such a tuple has an entry for each axis: `Axis("A")`, or None for an axis without a letter.
@@ -31,7 +31,7 @@ Source: Xu et al., "GSPMD", 2021; Paddle's `get_phi_spmd_rule`.
 
 from minipaddle.engine.core.op import names
 from minipaddle.engine.core.record import Spec
-from minipaddle.engine.sharding.letters import Axis, Rule, collective_of
+from minipaddle.engine.sharding.letters import Axis, LetterRule, collective_of
 
 
 def broadcast_rule(op, specs, attrs, results):
@@ -46,7 +46,7 @@ def broadcast_rule(op, specs, attrs, results):
         pairs = zip(spec.shape, shape[skipped:], letters[skipped:])
         return tuple(letter if n == m else None for n, m, letter in pairs)
 
-    return Rule([_own(spec) for spec in specs], [tuple(letters)])
+    return LetterRule([_own(spec) for spec in specs], [tuple(letters)])
 
 
 def reduction_rule(op, specs, attrs, results):
@@ -58,4 +58,4 @@ def reduction_rule(op, specs, attrs, results):
     kept = [
         None if d in over else a for d, a in enumerate(letters) if attrs["keepdim"] or d not in over
     ]
-    return Rule([tuple(given)], [tuple(kept)], terms)
+    return LetterRule([tuple(given)], [tuple(kept)], terms)

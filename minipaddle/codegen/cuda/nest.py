@@ -17,9 +17,9 @@ from ...engine.codegen.accumulator import Accumulator, join
 from ...engine.codegen.kernel import C_TYPES
 from ...engine.codegen.nest_kernel import nest_writer
 from ...engine.codegen.rows import Rows
-from ...engine.codegen.scalar import Text, wide
-from ...engine.codegen.writer import Writer, for_head, least
-from ...engine.passes.nest import Node
+from ...engine.codegen.scalar import ScalarText, wide
+from ...engine.codegen.writer import NestWriter, for_head, least
+from ...engine.passes.nest import NestNode
 from ..rows.collapsed_loops import declare_loops, flat_name
 from .calls import CUDA_TYPES, KernelCalls, Launch, Operand, operands
 from .teams import Teams, index_type, splits_of, teams_of
@@ -47,7 +47,7 @@ def emit_nest(record, name: str) -> KernelCalls:
     return TeamRows(writer, teams).work(record, name, parameters)
 
 
-def elements(record, name: str, w: Writer, parameters) -> KernelCalls:
+def elements(record, name: str, w: NestWriter, parameters) -> KernelCalls:
     """No reductions: every element once."""
     T, at = index_type(w.nest), flat_name(w.nest.loops, "at")
     w.depth = 0
@@ -60,7 +60,7 @@ def elements(record, name: str, w: Writer, parameters) -> KernelCalls:
 class TeamRows(Rows):
     """A nest with reductions: `Rows` as in C, each row by a team."""
 
-    def __init__(self, writer: Writer, teams: Teams):
+    def __init__(self, writer: NestWriter, teams: Teams):
         super().__init__(writer)
         self.teams, self.T = teams, index_type(writer.nest)
         self.at, self.number = flat_name(self.along, "at"), flat_name(self.kept, "row")
@@ -120,7 +120,7 @@ class TeamRows(Rows):
         with self.w.block(f"if ({' && '.join(tests)})") if tests else nullcontext():
             yield
 
-    def buffer(self, node: Node) -> str:
+    def buffer(self, node: NestNode) -> str:
         w, name, beside = self.w, self.w.fresh("kept"), self.teams.beside
         w.put(f"__shared__ {C_TYPES[wide(node.dtype)]} {name}[{beside * self.length}];")
         team = f"threadIdx.y * {self.length} + " if beside > 1 else ""
@@ -163,7 +163,7 @@ class TeamRows(Rows):
 # ---- few long rows ---------------------------------------------------------------------------
 
 
-def splittable(w: Writer) -> bool:
+def splittable(w: NestWriter) -> bool:
     """Whether all results belong to rows, and are known after one walk along them."""
     outputs = w.nest.outputs
     return w.stages == 2 and all(n.stage == 1 and w.nest.once_a_row(n, at) for _, n, at in outputs)
@@ -223,7 +223,7 @@ class JoinRows(TeamRows):
         folds = self.accumulators(0)
         row = self.number if self.kept else "0"
         for k, f in enumerate(folds):
-            term = f.combine(Text(f"part{k}[split * {rows} + {row}]", (), f.dtype), f.name)
+            term = f.combine(ScalarText(f"part{k}[split * {rows} + {row}]", (), f.dtype), f.name)
             self.declare([(f.type, f.name, f.identity)])
             with w.block(for_head("split", self.teams.member, splits, self.teams.size, "int")):
                 w.assign([(f.name, term, f.dtype)])

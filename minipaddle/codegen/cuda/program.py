@@ -6,7 +6,7 @@ from functools import partial
 
 from ...engine.codegen.kernel import has_mixed_dtypes, results
 from ...engine.codegen.scalar import CannotWrite
-from ...engine.codegen.step import Texts, kernel_name, records_with_kernels
+from ...engine.codegen.step import KernelTexts, kernel_name, records_with_kernels
 from ...engine.core.record import Record
 from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
@@ -25,7 +25,7 @@ from .target import emit
 CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
 
 
-class CudaKernels(Texts):
+class CudaKernels(KernelTexts):
     """The kernels of a program's records. A kernel with indices in the data comes after `looks`,
     which check them; slot k of the checks belongs to `places[k]`.
     """

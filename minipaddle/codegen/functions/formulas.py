@@ -9,31 +9,31 @@ import math
 
 import numpy as np
 
-from ...engine.codegen.scalar import FUNCTIONS, SUFFIX, Text, cast, same
+from ...engine.codegen.scalar import FUNCTIONS, SUFFIX, ScalarText, cast, same
 
 
-def round_(m, x, decimals=0) -> Text:
+def round_(m, x, decimals=0) -> ScalarText:
     """Round to even."""
     tens = float(f"1e{abs(decimals)}")
     if x.dtype.kind != "f" and decimals >= 0:
         return x
     if decimals:
         return round_(m, x * tens) / tens if decimals > 0 else round_(m, x / tens) * tens
-    return Text(f"rint{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
+    return ScalarText(f"rint{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
 
 
-def sinc(m, x) -> Text:
+def sinc(m, x) -> ScalarText:
     """sin(πx) / πx, and 1 at 0."""
     x = x * math.pi
     return m.where(x == 0, 1, m.sin(x) / x)
 
 
-def frexp(m, x) -> tuple[Text, Text]:
+def frexp(m, x) -> tuple[ScalarText, ScalarText]:
     """The fraction and the exponent of a float."""
     return m.helper("fraction", x), m.helper("exponent", x, dtype=np.int32)
 
 
-def nan_to_num(m, x, nan=0.0, posinf=None, neginf=None) -> Text:
+def nan_to_num(m, x, nan=0.0, posinf=None, neginf=None) -> ScalarText:
     """Replace NaN and infinities by numbers."""
     if x.dtype.kind != "f":
         return x
@@ -44,15 +44,15 @@ def nan_to_num(m, x, nan=0.0, posinf=None, neginf=None) -> Text:
     return m.where(x == math.inf, high, m.where(x == -math.inf, low, x))
 
 
-def signbit(m, x) -> Text:
+def signbit(m, x) -> ScalarText:
     """Whether the sign is negative, as that of -0.0."""
-    return Text("(signbit({}) != 0)", [x], np.bool_) if x.dtype.kind == "f" else x < 0
+    return ScalarText("(signbit({}) != 0)", [x], np.bool_) if x.dtype.kind == "f" else x < 0
 
 
 def compute_in_double(name: str):
     """A function of `special`, which computes in double, as SciPy does."""
 
-    def call(m, *args) -> Text:
+    def call(m, *args) -> ScalarText:
         args = same(*args)
         return m.helper(name, *(x.astype(np.float64) for x in args)).astype(args[0].dtype)
 

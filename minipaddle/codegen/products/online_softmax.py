@@ -20,11 +20,11 @@ from ...engine.codegen import scalar
 from ...engine.codegen.accumulator import Accumulator, reduction_clauses
 from ...engine.codegen.kernel import GROUP_EMITTERS, GroupEmitter, Kernel, stack_array
 from ...engine.codegen.kernel_schedule import pick
-from ...engine.codegen.scalar import Text
+from ...engine.codegen.scalar import ScalarText
 from ...engine.codegen.writer import for_head, least
 from ...engine.core.slots import slot
 from ...engine.ops import elementwise, reduction
-from ...engine.passes.nest import Nest, Node
+from ...engine.passes.nest import Nest, NestNode
 from ...passes.back_to_back_gemm import is_chain
 from ...passes.epilogue import in_place
 from ..c_text import loop
@@ -51,11 +51,11 @@ WIDTH, WIDTHS = 768, (192, 384)
 class SoftmaxNodes(NamedTuple):
     """The values of a softmax in a nest: `out` is `quotient` times what does not depend on it."""
 
-    maximum: Node
-    power: Node
-    total: Node
-    quotient: Node
-    out: Node
+    maximum: NestNode
+    power: NestNode
+    total: NestNode
+    quotient: NestNode
+    out: NestNode
 
 
 def softmax_of(nest: Nest) -> SoftmaxNodes | None:
@@ -76,11 +76,11 @@ def softmax_of(nest: Nest) -> SoftmaxNodes | None:
     return found if is_multiple(out, quotient) else None
 
 
-def applies(node: Node, op) -> bool:
+def applies(node: NestNode, op) -> bool:
     return node.kind == "apply" and node.of.op is op
 
 
-def is_multiple(node: Node, x: Node) -> bool:
+def is_multiple(node: NestNode, x: NestNode) -> bool:
     """Whether a value is x times what is known before all reductions, or 0."""
     if node is x or (node.kind == "number" and node.of == 0):
         return True
@@ -178,10 +178,10 @@ class OnlineSoftmax(StripProducts):
         w.starts[along], w.ends[along] = "at", "at + wide"
         dtype, T = softmax.power.dtype, self.T
 
-        def variable(name: str) -> Text:
-            return Text(name, (), dtype)
+        def variable(name: str) -> ScalarText:
+            return ScalarText(name, (), dtype)
 
-        def walk(reduction: Node, term: Node) -> Text:
+        def walk(reduction: NestNode, term: NestNode) -> ScalarText:
             """A loop along the block: `term` is added to a reduction, `stored` into the strip."""
             folded = Accumulator(reduction, w.fresh(reduction.of.op.name))
             stored, memo = term if reduction is softmax.maximum else softmax.out, {}

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ...engine.codegen.kernel import C_TYPES, Kernel, read_template
-from ...engine.codegen.kernel_schedule import Schedule, following, within
-from ...engine.codegen.step import Kernels, kernel_of
+from ...engine.codegen.kernel_schedule import KernelSchedule, following, within
+from ...engine.codegen.step import KernelTable, kernel_of
 from ...engine.core.record import Record
 from ...engine.ir.control import fused
 from ...engine.ir.program import Program
@@ -47,7 +47,7 @@ def inner_inputs(record: Record):
     return zip(inner, record.inputs, strict=True)
 
 
-class PackingKernels(Kernels):
+class PackingKernels(KernelTable):
     """The kernels of a program, which may want `constants`, some of its states, in another form.
     `made` says how states were computed.
     """
@@ -66,7 +66,7 @@ class PackingKernels(Kernels):
         with (
             constant_inputs(constants),
             known_inputs(known),
-            following(Schedule(choices)) if choices else nullcontext(),
+            following(KernelSchedule(choices)) if choices else nullcontext(),
         ):
             kernel = kernel_of(record, kernel.name)
         if kernel.prepack is not None:

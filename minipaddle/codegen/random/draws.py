@@ -10,7 +10,7 @@ from math import prod
 
 from ...engine.codegen import scalar
 from ...engine.codegen.kernel import C_TYPES, emits, is_number, read_template
-from ...engine.codegen.scalar import CannotWrite, Text, literal, statements
+from ...engine.codegen.scalar import CannotWrite, ScalarText, literal, statements
 from ...engine.codegen.translation_unit import register
 from ...engine.core import dtype as dt
 from ...ops import random
@@ -69,10 +69,10 @@ def emit_random_permutation(record, name: str):
     """The order of random bits: the formula of `ops.random`, applied to expressions."""
     (base,), size = record.inputs, record.attrs["size"]
     number = is_number(base)
-    seed = literal(base.attrs["value"], WHOLE) if number else Text("in0[0]", (), WHOLE)
+    seed = literal(base.attrs["value"], WHOLE) if number else ScalarText("in0[0]", (), WHOLE)
     names = iter(f"t{k}" for k in range(99))
     lines, (value,) = statements(
-        [random.bits(scalar.C, Text("i", (), WHOLE), seed)], names.__next__
+        [random.bits(scalar.C, ScalarText("i", (), WHOLE), seed)], names.__next__
     )
     keys = "\n".join([*lines, f"first[i] = (ITEM){{{value}, i}};"])
     keys = f"for (int64_t i = 0; i < LENGTH; i++) {{\n{keys}\n}}\n"

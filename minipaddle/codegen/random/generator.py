@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...engine.codegen.scalar import Text, statements
+from ...engine.codegen.scalar import ScalarText, statements
 from ...ops.random import start
 from ..target import KernelTarget, LoopLevel, kernel
 
@@ -18,7 +18,7 @@ def next_state(k: KernelTarget) -> None:
 @kernel("base_of")
 def base_of(k: KernelTarget) -> None:
     """The formula of `ops.random`, applied to expressions."""
-    words = (Text(f"in0[{k}]", (), np.int64).astype(np.uint64) for k in range(2))
+    words = (ScalarText(f"in0[{k}]", (), np.int64).astype(np.uint64) for k in range(2))
     names = iter(f"t{k}" for k in range(99))
     lines, (value,) = statements([start(*words).astype(np.int64)], names.__next__)
     k.loops(LoopLevel("i", 1, "\n".join([*lines, f"out0[0] = {value};\n"])))

@@ -16,9 +16,9 @@ from ...engine.codegen.kernel import C_TYPES, stack_array
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.nest_kernel import FORMS
 from ...engine.codegen.rows import Rows
-from ...engine.codegen.scalar import Text, wide
-from ...engine.codegen.writer import Writer, expensive
-from ...engine.passes.nest import Node, reached
+from ...engine.codegen.scalar import ScalarText, wide
+from ...engine.codegen.writer import NestWriter, expensive
+from ...engine.passes.nest import NestNode, reached
 
 BLOCK = 1024
 """Columns that are accumulated together."""
@@ -27,7 +27,7 @@ DOWN = 64
 """Terms of a column that are summed in their own dtype before the sum continues in double."""
 
 
-def keeps_innermost(w: Writer) -> bool:
+def keeps_innermost(w: NestWriter) -> bool:
     """Whether a nest keeps its innermost loop."""
     return bool(w.nest.loops) and w.nest.loops[-1] in w.parallel
 
@@ -37,7 +37,7 @@ class Columns(Rows):
 
     most = BLOCK  # columns at a time, by default
 
-    def __init__(self, writer: Writer):
+    def __init__(self, writer: NestWriter):
         super().__init__(writer)
         *self.outer, self.across = self.kept
         n, sizes = self.across.extent, (64, 128, 256, 512, 2048, 4096)
@@ -62,13 +62,13 @@ class Columns(Rows):
         """Compute all that each column now allows: outputs, and values that later stages need."""
         w = self.w
         outputs = w.outputs(stage, True)
-        wanted: dict[Node, None] = {}
+        wanted: dict[NestNode, None] = {}
 
-        def own(node: Node) -> bool:
+        def own(node: NestNode) -> bool:
             row = w.nest.is_row(node) and node.kind == "apply" and node.stage == stage
             return row and node not in w.known and bool(stage or expensive(node))
 
-        def before(node: Node) -> bool:
+        def before(node: NestNode) -> bool:
             return node not in w.known and (not w.nest.is_row(node) or node.stage <= stage)
 
         for later in range(stage, w.stages):
@@ -87,7 +87,9 @@ class Columns(Rows):
                 targets += [(f"{name}{self.element}", w.text(n, memo), wide(n.dtype))
                             for n, name in arrays.items()]  # fmt: skip
                 w.assign(targets)
-        w.known |= {n: Text(f"{x}{self.element}", (), wide(n.dtype)) for n, x in arrays.items()}
+        w.known |= {
+            n: ScalarText(f"{x}{self.element}", (), wide(n.dtype)) for n, x in arrays.items()
+        }
 
     def stage(self, stage: int) -> None:
         """One walk down the columns."""

@@ -1,19 +1,19 @@
 """A loop nest as C, for some of its rows: those that an earlier part of a kernel has completed.
 
-It knows which rows; their formulas are written by the engine's `Writer`.
+It knows which rows; their formulas are written by the engine's `NestWriter`.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ...engine.codegen.writer import Writer, for_head
+from ...engine.codegen.writer import NestWriter, for_head
 from ...engine.core.symbols import Loop
 from ...engine.passes.nest import Nest
 from .collapsed_loops import declare_loops, flat_name
 
 
-class RowsWriter(Writer):
+class RowsWriter(NestWriter):
     """Writes the body of a nest for `rows`: (first, last, elements of a row), on one thread."""
 
     def __init__(self, nest: Nest, names: list[str], outs: list[str], rows: tuple):

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 
 from ...engine.codegen.kernel import C_TYPES, stack_array
 from ...engine.codegen.nest_kernel import FORMS
-from ...engine.codegen.scalar import Text, wide
-from ...engine.codegen.writer import Writer, for_head, least
+from ...engine.codegen.scalar import ScalarText, wide
+from ...engine.codegen.writer import NestWriter, for_head, least
 from .column_nest import Columns
 from .vector_row_nest import LANES
 
@@ -26,7 +26,7 @@ NARROW = 4
 """Bytes of the smallest elements: with smaller ones a vector has more lanes than a block rows."""
 
 
-def has_short_rows(w: Writer) -> bool:
+def has_short_rows(w: NestWriter) -> bool:
     """Whether a nest folds one loop, too short for whole vectors, in enough rows for a vector."""
     kept = [a for a in w.nest.loops if a in w.parallel]
     along = [a for a in w.nest.loops if a not in w.parallel]
@@ -68,7 +68,7 @@ class ShortRows(Columns):
         buffers = {n: self.buffer(n) for n in self.later if n.stage == stage}
         if folds or outputs or buffers:
             self.accumulate(folds, outputs, buffers, self.length, ())
-            self.w.known |= {n: Text(t, (), wide(n.dtype)) for n, t in buffers.items()}
+            self.w.known |= {n: ScalarText(t, (), wide(n.dtype)) for n, t in buffers.items()}
 
     def buffer(self, node) -> str:
         """The place of an element of a value that is read back."""

@@ -7,9 +7,9 @@ from math import nan as NAN
 from ...engine.codegen import rows
 from ...engine.codegen.accumulator import EXTREMES, Accumulator
 from ...engine.codegen.kernel import C_TYPES, stack_array
-from ...engine.codegen.scalar import Text, cast, literal
+from ...engine.codegen.scalar import ScalarText, cast, literal
 from ...engine.core import dtype as dt
-from ...engine.passes.nest import Node
+from ...engine.passes.nest import NestNode
 
 WIDENED = 4096
 """Longest row of flags that is read in advance."""
@@ -27,7 +27,7 @@ class Extreme(Accumulator):
     joins both in a few instructions.
     """
 
-    def __init__(self, node: Node, name: str, nan: str):
+    def __init__(self, node: NestNode, name: str, nan: str):
         super().__init__(node, name)
         self.nan, self.flag = nan, FLAGS[self.dtype]
         self.last = f"{name} = {nan} ? {literal(NAN, self.dtype).template} : {name};"
@@ -36,11 +36,14 @@ class Extreme(Accumulator):
     def variables(self) -> list[tuple]:
         return [*super().variables, (C_TYPES[self.flag], self.nan, "0")]
 
-    def steps(self, term: Text, element: str) -> list[tuple]:
+    def steps(self, term: ScalarText, element: str) -> list[tuple]:
         into, term = self.name + element, cast(term, self.dtype)
         text = f"({{0}} {EXTREMES[self.op.name]} {into} ? {{0}} : {into})"
-        noted = Text(f"({{0}} != {{0}} ? 1 : {self.nan})", [term], self.flag)
-        return [(into, Text(text, [term], self.dtype), self.dtype), (self.nan, noted, self.flag)]
+        noted = ScalarText(f"({{0}} != {{0}} ? 1 : {self.nan})", [term], self.flag)
+        return [
+            (into, ScalarText(text, [term], self.dtype), self.dtype),
+            (self.nan, noted, self.flag),
+        ]
 
     @property
     def clauses(self) -> list[tuple[str, str]]:
@@ -80,7 +83,7 @@ class VectorRows(rows.Rows):
         with w.loop(self.along, w.simd):
             w.put(*(f"{name}[{self.flat()}] = {text};" for name, text in read))
         for node, (name, _) in zip(flags, read, strict=True):
-            w.known[node] = Text(f"{name}[{self.flat()}]", (), node.dtype)
+            w.known[node] = ScalarText(f"{name}[{self.flat()}]", (), node.dtype)
 
 
 rows.WRITERS.append(VectorRows)

@@ -16,7 +16,7 @@ import time
 from contextlib import suppress
 
 from ...engine.core.rank import cause
-from ...engine.distributed.collectives import Call
+from ...engine.distributed.collectives import CollectiveCall
 from ...engine.distributed.process_group import CollectiveTimeout, PeerFailed
 from ...engine.distributed.thread_group import SILENT, build_timeout
 from ...engine.eager.device import NUMPY
@@ -33,7 +33,7 @@ class FailureWatch:
         self.rank, self.size = rank, size
         self.failure: PeerFailed | None = None
         self.counts: dict[str, int] = {}  # group -> how many collectives this rank called
-        self.last: Call | str = ""  # the collective it called last
+        self.last: CollectiveCall | str = ""  # the collective it called last
         self.waiting = None  # (group, number, ranks) of the collective that it waits for
         self.ended: dict[int, dict] = {}  # rank that has said goodbye -> its counts
         self.welcome, self.heard = threading.Event(), threading.Event()
@@ -80,7 +80,7 @@ class FailureWatch:
         """Count a call of a collective of a group; return its number."""
         self.check()
         number = self.counts[key] = self.counts.get(key, 0) + 1
-        self.last = Call(what, number, cause.now)
+        self.last = CollectiveCall(what, number, cause.now)
         return number
 
     def check(self) -> None:

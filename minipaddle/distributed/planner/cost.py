@@ -94,7 +94,7 @@ class Pass(NamedTuple):
         return self.compute + self.tensor + self.sep
 
 
-class Job:
+class StageJob:
     """A model on a cluster: what any layout costs. `figures` are by the ranks of tensor parallel;
     `operations` are the model's own for one sample.
     """
@@ -162,7 +162,7 @@ def kernel_seconds(
     return device.launch + max(compute, moved / device.bandwidth)
 
 
-def pass_of(job: Job, layout: Layout, part: str, backward: bool) -> Pass:
+def pass_of(job: StageJob, layout: Layout, part: str, backward: bool) -> Pass:
     """One part's forward or backward."""
     device, recipe, found = job.device, job.recipe, job.figures[layout.model]
     mine = [k for k in found.kernels if (k.part, k.backward) == (part, backward)]
@@ -186,7 +186,7 @@ def pass_of(job: Job, layout: Layout, part: str, backward: bool) -> Pass:
     return Pass(computing, waits, apart, weights)
 
 
-def sequence_seconds(job: Job, layout: Layout, part: str, backward: bool) -> float:
+def sequence_seconds(job: StageJob, layout: Layout, part: str, backward: bool) -> float:
     """How long keys and values of the whole sequence travel to all ranks along sep, in a ring; in
     the backward their gradients travel back. A rank has an early and a late piece, so all have
     equally much to compute. Source: Liu et al., "Ring Attention with Blockwise Transformers for
@@ -217,7 +217,7 @@ def collective(n: int, stride: int, nbytes: float, cluster: Cluster, half: bool 
     return (inside + between) / (2 if half else 1)
 
 
-def layers_of(job: Job, layout: Layout) -> list[int]:
+def layers_of(job: StageJob, layout: Layout) -> list[int]:
     """The blocks of each stage; equal ones where a rank has several pieces."""
     if layout.chunks > 1:
         return [job.blocks // layout.pipe] * layout.pipe
@@ -228,7 +228,7 @@ def layers_of(job: Job, layout: Layout) -> list[int]:
     return job.layers[key]
 
 
-def seconds_of_step(job: Job, layout: Layout) -> Seconds:
+def seconds_of_step(job: StageJob, layout: Layout) -> Seconds:
     """The seconds of a step."""
     layers, m = layers_of(job, layout), layout.micro_batches
     block, first, last = (job.both(layout, part) for part in ("block", "first", "last"))
@@ -257,7 +257,7 @@ def seconds_of_step(job: Job, layout: Layout) -> Seconds:
     return Seconds(compute, tensor, bubble, data, update, sep)
 
 
-def hops(job: Job, layout: Layout) -> float:
+def hops(job: StageJob, layout: Layout) -> float:
     """Waiting for what goes from stage to stage while the pipe fills and empties; later it goes
     beside computing.
     """
@@ -276,14 +276,16 @@ def share_of(cluster: Cluster) -> Link:
     return cluster.between._replace(bandwidth=cluster.between.bandwidth / cluster.devices)
 
 
-def parameters_of(job: Job, layout: Layout, layers: int) -> int:
+def parameters_of(job: StageJob, layout: Layout, layers: int) -> int:
     """The parameters of the fullest stage, before ZeRO."""
     found = job.figures[layout.model].weights
     both, one = (found["first"], found["last"]), layout.pipe == 1 or layout.folded
     return layers * found["block"] + (sum(both) if one else max(both))
 
 
-def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward: float) -> float:
+def data_seconds(
+    job: StageJob, layout: Layout, layers: int, forward: float, backward: float
+) -> float:
     """Waiting for gradients and weights. Those of stage 1 travel once, beside the last backward and
     the next forward; from stage 2 on gradients travel in each micro-batch, in stage 3 weights, too.
     """
@@ -313,7 +315,7 @@ def data_seconds(job: Job, layout: Layout, layers: int, forward: float, backward
     return found + m * wait(gathers, forward)
 
 
-def update_seconds(job: Job, layout: Layout, layers: int) -> float:
+def update_seconds(job: StageJob, layout: Layout, layers: int) -> float:
     """The optimizer reads gradients and its states, and writes states and weights. Before that
     clipping reads gradients for their norm, and reads and writes them to scale them.
     """
@@ -331,7 +333,7 @@ def count_bytes(sizes: list[Size], batch: float, prime: int) -> float:
 
 
 @slot("planner.memory")
-def memory_of(job: Job, layout: Layout) -> Footprint:
+def memory_of(job: StageJob, layout: Layout) -> Footprint:
     """The bytes of the fullest device: the first stage, or the last."""
     found, recipe, batch = job.figures[layout.model], job.recipe, layout.share
     layers = layers_of(job, layout)

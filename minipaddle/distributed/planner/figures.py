@@ -18,7 +18,7 @@ from ...engine.eager.device import NUMPY
 from ...engine.ir.program import Program
 from ...engine.passes.manager import optimized
 from ...engine.passes.partition import partition
-from ...engine.sharding.pieces import View
+from ...engine.sharding.pieces import MeshView
 from ...engine.sharding.placements import REPLICATE, ProcessMesh
 from ...jit.decorator import to_static
 from ...nn import functional as F
@@ -155,7 +155,7 @@ def trace_step(model: Layer, sample: Spec, batch: int, loss):
 def cut(captured, placements: dict, ranks: int) -> Program:
     """The program of rank 0 of `ranks`."""
     program = captured.program
-    view = View(ProcessMesh([*range(ranks)], ["mp"]), (ranks,), (0,), (1,))
+    view = MeshView(ProcessMesh([*range(ranks)], ["mp"]), (ranks,), (0,), (1,))
     given = [(REPLICATE,)] * len(program.inputs)
     given += [
         (placements.get(id(getattr(s.storage, "tensor", None)), REPLICATE),) for s in program.states

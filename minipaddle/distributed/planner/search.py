@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ...core.prelude import value_error
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device
-from .cost import Cost, Footprint, Job, Recipe, memory_of
+from .cost import Cost, Footprint, Recipe, StageJob, memory_of
 from .figures import Tally, figures
 from .layout import Layout
 
@@ -20,7 +20,7 @@ MICRO_BATCHES = (1, 2, 4, 8, 16)
 """The samples of a micro-batch that are tried."""
 
 
-class Limits(NamedTuple):
+class SearchLimits(NamedTuple):
     """What may be tried: the most ranks of tensor parallel and of the pipe, ZeRO's stages,
     whether a rank of the pipe may have several pieces, and whether blocks may be recomputed; the
     most ranks along sep; whether a backward may be in halves (the schedules ZBH1 and ZBV).
@@ -40,7 +40,7 @@ class Planned(NamedTuple):
     (layout, memory); how many layouts there are.
     """
 
-    job: Job
+    job: StageJob
     batch: int
     fits: list[Cost]
     too_large: list[tuple[Layout, Footprint]]
@@ -63,7 +63,7 @@ def divisors(n: int) -> list[int]:
     return sorted({*small, *(n // k for k in small)})
 
 
-def meshes(job: Job, batch: int, limits: Limits) -> Iterator[tuple[int, int, int, int]]:
+def meshes(job: StageJob, batch: int, limits: SearchLimits) -> Iterator[tuple[int, int, int, int]]:
     """(data, pipe, sep, model) of all meshes: tensor parallel within a machine, no stage without a
     block, each rank of data parallel with a sample at least, each rank of sep with two equal pieces
     of a sequence that attention joins.
@@ -81,7 +81,7 @@ def meshes(job: Job, batch: int, limits: Limits) -> Iterator[tuple[int, int, int
                     yield data, pipe, sep, model
 
 
-def orders(job: Job, pipe: int, m: int, limits: Limits) -> Iterator[tuple[int, bool]]:
+def orders(job: StageJob, pipe: int, m: int, limits: SearchLimits) -> Iterator[tuple[int, bool]]:
     """(chunks, halves) of the schedules of a pipe with m micro-batches."""
     pieces = [1]
     if limits.interleaved and pipe > 1 and job.blocks % pipe == 0 and m % pipe == 0:
@@ -93,7 +93,7 @@ def orders(job: Job, pipe: int, m: int, limits: Limits) -> Iterator[tuple[int, b
             yield 2, True
 
 
-def layouts(job: Job, batch: int, limits: Limits) -> Iterator[Layout]:
+def layouts(job: StageJob, batch: int, limits: SearchLimits) -> Iterator[Layout]:
     """All layouts of a job for a batch."""
     for data, pipe, sep, model in meshes(job, batch, limits):
         for size in MICRO_BATCHES:
@@ -134,12 +134,12 @@ def effort(cost: Cost) -> tuple:
     return how.recompute, *mesh, cost.seconds.total
 
 
-def search(job: Job, batch: int, limits: Limits | None = None) -> Planned:
+def search(job: StageJob, batch: int, limits: SearchLimits | None = None) -> Planned:
     """The layouts of a job for a batch, by their costs. ValueError if none fits, with the one that
     is nearest.
     """
     fits, too_large = [], []
-    for layout in layouts(job, batch, limits or Limits()):
+    for layout in layouts(job, batch, limits or SearchLimits()):
         memory = memory_of(job, layout)
         if memory.total > job.device.memory:
             too_large.append((layout, memory))
@@ -158,7 +158,7 @@ def unit_of(memory: float) -> tuple[float, str]:
     return next((each for each in UNITS if memory >= each[0]), UNITS[-1])
 
 
-def build_misfit_error(job: Job, batch: int, too_large: list) -> ValueError:
+def build_misfit_error(job: StageJob, batch: int, too_large: list) -> ValueError:
     """The error where no layout fits."""
     count, (size, unit) = job.cluster.size, unit_of(job.device.memory)
     given = f"a batch of {batch} on {count} devices of {job.device.memory / size:.3g} {unit}"
@@ -178,7 +178,7 @@ def plan(
     batch: int,
     *,
     recipe: Recipe | None = None,
-    limits: Limits | None = None,
+    limits: SearchLimits | None = None,
     loss=None,
 ) -> Planned:
     """The best layout of a training job, what it costs, and what the others would cost.
@@ -201,11 +201,11 @@ def plan(
     >>> print(found.best.layout)
     sharding 8; 1 × 8, ZeRO-1
     """
-    recipe, limits = recipe or Recipe(), limits or Limits()
+    recipe, limits = recipe or Recipe(), limits or SearchLimits()
     by_ranks: dict[int, Tally] = {}
     ranks = 1
     while ranks <= min(limits.model, cluster.devices, cluster.size):
         if cluster.size % ranks == 0:
             by_ranks[ranks] = figures(model, sample, ranks, loss, recipe.sequence, recipe.half)
         ranks *= 2
-    return search(Job(by_ranks, device, cluster, recipe), batch, limits)
+    return search(StageJob(by_ranks, device, cluster, recipe), batch, limits)

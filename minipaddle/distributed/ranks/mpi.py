@@ -31,7 +31,7 @@ import time
 
 from ...engine.core.errors import teach, type_error
 from ...engine.core.rank import cause
-from ...engine.distributed.collectives import Call, common_signature, why
+from ...engine.distributed.collectives import CollectiveCall, common_signature, why
 from ...engine.distributed.process_group import (
     TIMEOUT,
     Done,
@@ -254,7 +254,7 @@ class MPIGroup(ProcessGroup):
                 f"{name} by MPI of an array on a GPU", hint="x.cpu(), or NCCL: set_device"
             )
         number = self.count_call(name)
-        what = Call(name, number, cause.now)
+        what = CollectiveCall(name, number, cause.now)
         agreement = Agreement(self, name, array, options | {"cause": cause.now}, what)
         request, result = getattr(self, f"begin_{name}")(array, **options)
         work = MPIWork(self, request, result, what, number, self.ranks, array)

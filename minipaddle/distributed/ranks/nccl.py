@@ -13,7 +13,7 @@ import time
 
 from ...engine.core.errors import teach, type_error
 from ...engine.core.rank import cause
-from ...engine.distributed.collectives import Call
+from ...engine.distributed.collectives import CollectiveCall
 from ...engine.distributed.process_group import (
     Done,
     MappedWork,
@@ -36,7 +36,7 @@ PAUSE = 2e-4
 class OnStream(Work):
     """Work given to a stream: `event` is at its end."""
 
-    def __init__(self, group: NCCLGroup, event, result, what: Call, number: int, kept=()):
+    def __init__(self, group: NCCLGroup, event, result, what: CollectiveCall, number: int, kept=()):
         self.group, self.event, self.result = group, event, result
         self.what, self.number, self.kept = what, number, kept  # `kept`: memory that NCCL reads
 
@@ -101,7 +101,7 @@ class NCCLGroup(ProcessGroup):
         with self.stream:
             result = getattr(self, f"begin_{name}")(array, **options)
             event = self.stream.record()
-        what = Call(name, number, cause.now)
+        what = CollectiveCall(name, number, cause.now)
         return OnStream(self, event, result, what, number, (array, now))
 
     # ---- each gives its result -----------------------------------------------------------------

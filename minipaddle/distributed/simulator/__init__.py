@@ -42,4 +42,4 @@ from .collectives import (
 from .measuring import Watch, fitted, link_of, measured, slowed, timeline_of
 from .planning import StepPlan, planned, work_of
 from .pretending import PretendedGroup, pretend
-from .timeline import Activity, Bytes, Half, Piece, Timeline, best_of, pieces_of, simulate
+from .timeline import Activity, Bytes, Half, Timeline, TimelinePiece, best_of, pieces_of, simulate

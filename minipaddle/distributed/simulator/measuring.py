@@ -14,12 +14,12 @@ from ...executors.timing import TimedExecutable
 from ...jit.decorator import to_static
 from .cluster import Cluster, Link
 from .collectives import seconds
-from .timeline import Activity, Piece, Timeline, best_of, pieces_of
+from .timeline import Activity, Timeline, TimelinePiece, best_of, pieces_of
 
 
 def measured(
     step, parameters, inputs: Sequence[Tensor], *, bucket_mb: float = 25.0, runs: int = 3, **options
-) -> tuple[list[Piece], list[int]]:
+) -> tuple[list[TimelinePiece], list[int]]:
     """(pieces, bytes of each bucket) of a training step, as `simulate` takes them.
 
     The step is compiled with gradients averaged (here over one rank alone), and each kernel is

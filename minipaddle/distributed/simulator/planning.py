@@ -15,12 +15,12 @@ from ...engine.ir.program import Program, regions
 from ...engine.passes.lifetimes import bytes_of, is_view, roots, specs_of
 from ...engine.passes.manager import optimized
 from ...engine.sharding.array import sharded
-from ...engine.sharding.pieces import View
+from ...engine.sharding.pieces import MeshView
 from ...ops.products import product
 from ..collectives.operators import COLLECTIVES
 from .cluster import Cluster, Device
 from .collectives import along, seconds
-from .timeline import Half, Piece, Timeline, pieces_of, simulate
+from .timeline import Half, Timeline, TimelinePiece, pieces_of, simulate
 
 
 class StepPlan(NamedTuple):
@@ -28,9 +28,9 @@ class StepPlan(NamedTuple):
     its mesh; its program; the bytes that its states hold.
     """
 
-    pieces: list[Piece]
+    pieces: list[TimelinePiece]
     nbytes: list[int]
-    view: View
+    view: MeshView
     program: Program
     held: int
 

@@ -28,7 +28,7 @@ from .cluster import Cluster
 from .collectives import Phases, hierarchical, ring, seconds
 
 
-class Piece(NamedTuple):
+class TimelinePiece(NamedTuple):
     """Some computing, the buckets it starts when it is done, those it waits for before."""
 
     name: str
@@ -94,7 +94,7 @@ class Clock:
         self.now, self.factors = np.zeros(len(factors)), factors
         self.shown, self.spans = min(shown, len(factors)), []
 
-    def compute(self, piece: Piece) -> None:
+    def compute(self, piece: TimelinePiece) -> None:
         after = self.now + piece.seconds * self.factors
         self.note("compute", piece.name, self.now, after)
         self.now = after
@@ -112,7 +112,7 @@ class Clock:
 
 
 def simulate(
-    pieces: Sequence[Piece],
+    pieces: Sequence[TimelinePiece],
     nbytes: Sequence[float],
     cluster: Cluster,
     *,
@@ -162,7 +162,7 @@ AT_ONCE = (all_fold, all_gather, all_reduce, all_to_all, reduce_scatter)
 HALVES = ("all_gather", "all_to_all", "reduce_scatter")
 
 
-def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
+def pieces_of(program, times) -> tuple[list[TimelinePiece], list[int]]:
     """(pieces, bytes of each bucket) of a program that the data-parallel pass has been over.
 
     A gather has the bytes of its result, a scatter those of what it is given. One that is waited
@@ -173,13 +173,13 @@ def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
     took: dict = {}
     for spent, record in times:
         took[record] = took.get(record, 0.0) + spent
-    pieces, sizes, waits = [Piece("begin", 0.0)], [], ()
+    pieces, sizes, waits = [TimelinePiece("begin", 0.0)], [], ()
     bucket: dict = {}  # by ticket
     for record in program.records:
         begins, ends = record.op in (*STARTS, *AT_ONCE), record.op in (*FINISHES, *AT_ONCE)
         if begins:
             if waits:
-                pieces, waits = [*pieces, Piece("wait", 0.0, (), waits)], ()
+                pieces, waits = [*pieces, TimelinePiece("wait", 0.0, (), waits)], ()
             bucket[record] = len(sizes)
             pieces[-1] = pieces[-1]._replace(starts=(*pieces[-1].starts, len(sizes)))
             kind = Half if record.attrs.get("collective", record.op.name) in HALVES else Bytes
@@ -193,9 +193,9 @@ def pieces_of(program, times) -> tuple[list[Piece], list[int]]:
                     sizes[k].group
                 )
         if record in took and not begins and not ends:
-            pieces.append(Piece(name_of(record), took[record], (), waits))
+            pieces.append(TimelinePiece(name_of(record), took[record], (), waits))
             waits = ()
-    return [*pieces, Piece("end", 0.0, (), waits)], sizes
+    return [*pieces, TimelinePiece("end", 0.0, (), waits)], sizes
 
 
 def name_of(record) -> str:

@@ -12,7 +12,7 @@ from ...engine.eager.device import NUMPY
 from ...engine.eager.tensor import wrap
 from ...engine.ops import marks
 from ...engine.sharding.array import cut_whole, sharded
-from ...engine.sharding.pieces import View
+from ...engine.sharding.pieces import MeshView
 from ...engine.sharding.placements import REPLICATE, Placement, ProcessMesh
 from ...tensor.methods import own_members
 from ..parallel import group_in_order
@@ -40,7 +40,7 @@ class Views:
     """The meshes that a rank has used, as it sees them."""
 
     def __init__(self):
-        self.by_mesh: dict[ProcessMesh, View] = {}
+        self.by_mesh: dict[ProcessMesh, MeshView] = {}
 
     def __copy__(self):
         return Views()
@@ -49,7 +49,7 @@ class Views:
 views = per_rank(Views())
 
 
-def view_of(mesh: ProcessMesh) -> View:
+def view_of(mesh: ProcessMesh) -> MeshView:
     """The mesh as this rank sees it. The first time all its ranks call it together: they make the
     groups of ranks along each axis.
     """
@@ -69,7 +69,7 @@ def view_of(mesh: ProcessMesh) -> View:
                 own = -hash_64(mesh, line) if mesh.size < world else 0  # the others do not count
                 group = group_in_order(line, id=own)
                 groups += [group.id] if rank in line else []
-        found[mesh] = View(mesh, tuple(mesh.shape), place, tuple(groups))
+        found[mesh] = MeshView(mesh, tuple(mesh.shape), place, tuple(groups))
     in_charge()
     return found[mesh]
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.op import OPS
-from ..passes.nest import Node
+from ..passes.nest import NestNode
 from .kernel import C_TYPES
-from .scalar import C, CannotWrite, Text, cast, literal, rounded, statements, wide
+from .scalar import C, CannotWrite, ScalarText, cast, literal, rounded, statements, wide
 
 
 class Accumulator:
@@ -18,7 +18,7 @@ class Accumulator:
 
     last = ""  # a statement after the loops
 
-    def __init__(self, node: Node, name: str):
+    def __init__(self, node: NestNode, name: str):
         self.node, self.name, self.op = node, name, node.of.op
         self.dtype = wide(node.dtype)
         self.type = C_TYPES[self.dtype]
@@ -28,7 +28,7 @@ class Accumulator:
         """(type, name, first value) of what is declared."""
         return [(self.type, self.name, self.identity)]
 
-    def steps(self, term: Text, element: str) -> list[tuple]:
+    def steps(self, term: ScalarText, element: str) -> list[tuple]:
         """(target, value, dtype) of what one more term changes."""
         into = self.name + element
         return [(into, self.combine(term, into), self.dtype)]
@@ -37,19 +37,19 @@ class Accumulator:
     def identity(self) -> str:
         return identity(self.op, self.dtype)
 
-    def combine(self, term: Text, into: str) -> Text:
+    def combine(self, term: ScalarText, into: str) -> ScalarText:
         """The new value of the accumulator `into` after one more term."""
-        return self.op.combine(C, Text(into, (), self.dtype), cast(term, self.dtype))
+        return self.op.combine(C, ScalarText(into, (), self.dtype), cast(term, self.dtype))
 
     @property
     def is_rounded(self) -> bool:
         """Whether each term rounds the sum. Then a long sum continues in double."""
         return self.op.blocked and self.dtype.kind == "f"
 
-    def result(self, total: str | None, place: str = "") -> Text:
+    def result(self, total: str | None, place: str = "") -> ScalarText:
         """The value after the loops: the accumulator, or the total of a sum in blocks."""
         text = f"{self.name}{place}" if total is None else f"({self.type}){total}{place}"
-        return rounded(Text(text, (), self.dtype), self.node.dtype)
+        return rounded(ScalarText(text, (), self.dtype), self.node.dtype)
 
     @property
     def clause(self) -> str:
@@ -100,7 +100,7 @@ def clause(op, dtype) -> str:
 def combination(op, dtype) -> tuple[list[str], str]:
     """The reduction's formula for two partial results a and b: (statements, value)."""
     names = iter(f"t{k}" for k in range(9))
-    a, b = Text("a", (), dtype), Text("b", (), dtype)
+    a, b = ScalarText("a", (), dtype), ScalarText("b", (), dtype)
     lines, (value,) = statements([op.combine(C, a, b)], names.__next__)
     return lines, value
 

@@ -30,7 +30,7 @@ class Knob(NamedTuple):
     options: tuple
 
 
-class Schedule:
+class KernelSchedule:
     """The answers for one kernel: a dict by name, or a function of (name, knob). The default
     replaces a missing answer, and an answer that is not among the options.
 
@@ -53,7 +53,7 @@ class Schedule:
         return self.choices[name]
 
 
-_now: ContextVar[Schedule | None] = ContextVar("schedule", default=None)
+_now: ContextVar[KernelSchedule | None] = ContextVar("schedule", default=None)
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def within(variable: ContextVar, value):
         variable.reset(token)
 
 
-def following(schedule: Schedule | None):
+def following(schedule: KernelSchedule | None):
     """Within the block, emitters follow this schedule; with None, only their own rules."""
     return within(_now, schedule)
 

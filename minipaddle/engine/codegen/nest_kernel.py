@@ -10,7 +10,7 @@ from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
 from .kernel import C_TYPES, Kernel, buffers, c_function, function, results
 from .rows import collapse, row_nest
-from .writer import FUNCTIONS, Writer
+from .writer import FUNCTIONS, NestWriter
 
 FORMS: list = [(lambda writer: True, row_nest)]
 """The forms of a nest with reductions: (which writers it fits, what writes it)."""
@@ -28,7 +28,7 @@ def emit_nest(record, name: str) -> Kernel:
     return Kernel(name, c_function(name, parameters, body), starts=starts)
 
 
-def body_of(writer: Writer) -> str:
+def body_of(writer: NestWriter) -> str:
     """The body of the function that computes a nest."""
     loops = writer.nest.loops
     if not writer.nest.reduces:
@@ -38,7 +38,7 @@ def body_of(writer: Writer) -> str:
     return "\n".join(writer.lines)
 
 
-def elementwise(w: Writer, loops) -> None:
+def elementwise(w: NestWriter, loops) -> None:
     """A nest without reductions: each element once."""
     if len(loops) == 1:
         with w.along_rows(loops[0]):
@@ -70,7 +70,7 @@ def inputs_of(record: Record) -> list[Record]:
     return [x for x in inner if x.op is not NUMBER]
 
 
-def nest_writer(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
+def nest_writer(record, types=C_TYPES, taken=()) -> tuple[NestWriter, list[str]]:
     """(The writer of a record that is one loop nest, the parameters of its function)."""
     inputs = inputs_of(record)
     if record.op is fused:
@@ -83,7 +83,7 @@ def nest_writer(record, types=C_TYPES, taken=()) -> tuple[Writer, list[str]]:
     nest = Nest(records, outputs).merged()
     names, outs, parameters = signature(record, outputs, taken, types)
     of = dict(zip(reversed(inputs), reversed(names), strict=True))
-    writer = Writer(nest, [of[x] for x in nest.inputs], outs)
+    writer = NestWriter(nest, [of[x] for x in nest.inputs], outs)
     writer.taken |= dict.fromkeys(names, 0)  # also those that the nest does not read
     return writer, parameters
 

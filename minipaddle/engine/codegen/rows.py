@@ -17,12 +17,12 @@ from operator import attrgetter
 
 from ..core.polynomial import ZERO, Polynomial, as_polynomial
 from ..core.slots import slot
-from ..passes.nest import Node, reached
+from ..passes.nest import NestNode, reached
 from .accumulator import Accumulator, reduction_clauses
 from .kernel import C_TYPES, stack_array
 from .kernel_schedule import pick
-from .scalar import Text, read, wide
-from .writer import Writer, in_c
+from .scalar import ScalarText, read, wide
+from .writer import NestWriter, in_c
 
 ALONG = 2048
 """Terms of a row that are summed in their own dtype before the sum continues in double. Each lane
@@ -49,13 +49,13 @@ class Rows:
     element = ""  # which element of an accumulator belongs to an iteration
     width: int | None = None  # elements of an accumulator, if it is an array
 
-    def __init__(self, writer: Writer):
+    def __init__(self, writer: NestWriter):
         self.w, self.nest = writer, writer.nest
         self.along = [a for a in self.nest.loops if a not in writer.parallel]
         self.kept = [a for a in self.nest.loops if a in writer.parallel]
         self.length = prod(a.extent for a in self.along)
-        self.later: dict[Node, None] = {}  # values that a later stage reads back
-        self.row: dict[Node, Text] = {}  # values that are computed once for each row
+        self.later: dict[NestNode, None] = {}  # values that a later stage reads back
+        self.row: dict[NestNode, ScalarText] = {}  # values that are computed once for each row
 
     def accumulators(self, stage: int) -> list[Accumulator]:
         return [Accumulator(n, self.w.fresh(n.of.op.name)) for n in self.w.folds(stage)]
@@ -106,7 +106,7 @@ class Rows:
                 self.row_outputs(stage)
                 self.stage(stage)
 
-    def find_buffered(self) -> dict[Node, None]:
+    def find_buffered(self) -> dict[NestNode, None]:
         """The values that a later stage reads back; in a short row also expensive ones."""
         kept = self.w.needed_later(self.length * 8 <= ROW_BUFFER)
         stored = self.w.needed_later(False)
@@ -128,9 +128,9 @@ class Rows:
         buffers = {n: self.buffer(n) for n in kept}
         self.along_row(folds, outputs, buffers)
         self.read_back(outputs)
-        w.known.update({n: Text(t, (), wide(n.dtype)) for n, t in buffers.items()})
+        w.known.update({n: ScalarText(t, (), wide(n.dtype)) for n, t in buffers.items()})
 
-    def buffer(self, node: Node) -> str:
+    def buffer(self, node: NestNode) -> str:
         name = self.w.fresh("row")
         self.w.put(stack_array(C_TYPES[wide(node.dtype)], name, self.length))
         return f"{name}[{self.flat()}]"
@@ -142,7 +142,7 @@ class Rows:
             i = i * a.extent + as_polynomial(a)
         return i
 
-    def hoist(self, roots: list[Node]) -> None:
+    def hoist(self, roots: list[NestNode]) -> None:
         """Compute the values of the row that the loop needs before the loop begins."""
         w = self.w
         nodes = reached(roots, lambda n: n not in w.known and not w.nest.is_row(n))
@@ -152,7 +152,7 @@ class Rows:
             name = w.fresh(node.of.op.name if node.kind == "apply" else "r")
             dtype = wide(node.dtype)
             w.assign([(f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype)])
-            self.row[node] = w.known[node] = Text(name, (), dtype)
+            self.row[node] = w.known[node] = ScalarText(name, (), dtype)
 
     def along_row(self, folds, outputs, buffers) -> None:
         """The loops along the row. If there is only one row, threads share them."""
@@ -178,6 +178,6 @@ WRITERS: list[type[Rows]] = [Rows]
 
 
 @slot("codegen.row_nest")
-def row_nest(writer: Writer) -> None:
+def row_nest(writer: NestWriter) -> None:
     """A nest with reductions: a row, then the next."""
     WRITERS[-1](writer).write()

@@ -1,8 +1,8 @@
 """Scalar formulas as text: an operator's own body, run on expressions instead of arrays.
 
-A body gets `Text` objects in place of arrays, and `C` in place of the array module. The result is a
-tree of C expressions. `statements` turns it into C statements, in which a value that is used twice
-has a name of its own. Formulas look the same in CUDA C.
+A body gets `ScalarText` objects in place of arrays, and `C` in place of the array module. The
+result is a tree of C expressions. `statements` turns it into C statements, in which a value that is
+used twice has a name of its own. Formulas look the same in CUDA C.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CannotWrite(Exception):
     """A formula uses something that C does not have."""
 
 
-class Text:
+class ScalarText:
     """An expression with a dtype: a template with holes for its `args`."""
 
     __slots__ = ("args", "dtype", "template")
@@ -44,13 +44,13 @@ class Text:
 
     shape, ndim, size = (), 0, 1
 
-    def astype(self, dtype, copy=True) -> Text:
+    def astype(self, dtype, copy=True) -> ScalarText:
         dtype = np.dtype(dtype)
         if dtype == self.dtype:
             return self
         if dtype == np.bool_:
-            return Text("({} != 0)", [self], dtype)
-        return Text(f"(({C_NAMES[dtype]}){{}})", [self], dtype)
+            return ScalarText("({} != 0)", [self], dtype)
+        return ScalarText(f"(({C_NAMES[dtype]}){{}})", [self], dtype)
 
     # ---- operators ---------------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ class Text:
         return arithmetic("(!{})" if self.dtype == np.bool_ else "(~{})", self)
 
     def __pow__(self, other):
-        power = None if isinstance(other, Text) else other
+        power = None if isinstance(other, ScalarText) else other
         if power in (2, 3):
             return self * self if power == 2 else self * self * self
         return write_power(self, other)
@@ -79,11 +79,11 @@ class Text:
     __hash__ = None
 
 
-def arithmetic(template: str, *args: Text) -> Text:
+def arithmetic(template: str, *args: ScalarText) -> ScalarText:
     """An operation. C computes short integers with 32 bits; a cast cuts off the upper ones."""
     dtype = args[0].dtype
     short = dtype.kind in "iu" and dtype.itemsize < 4
-    return Text(f"(({C_NAMES[dtype]}){template})" if short else template, args, dtype)
+    return ScalarText(f"(({C_NAMES[dtype]}){template})" if short else template, args, dtype)
 
 
 def operator(sign: str, result=None, swapped: bool = False):
@@ -94,48 +94,48 @@ def operator(sign: str, result=None, swapped: bool = False):
         if sign == "-" and x.dtype == np.bool_:  # NumPy refuses it too
             raise CannotWrite("a difference of booleans")
         template = f"({{}} {of_booleans if x.dtype == np.bool_ else sign} {{}})"
-        return Text(template, [x, y], result) if result else arithmetic(template, x, y)
+        return ScalarText(template, [x, y], result) if result else arithmetic(template, x, y)
 
     return call
 
 
 for name, sign in {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}.items():
-    setattr(Text, f"__{name}__", operator(sign))
-    setattr(Text, f"__r{name}__", operator(sign, swapped=True))
+    setattr(ScalarText, f"__{name}__", operator(sign))
+    setattr(ScalarText, f"__r{name}__", operator(sign, swapped=True))
 for name, sign in {"lshift": "<<", "rshift": ">>"}.items():
-    setattr(Text, f"__{name}__", operator(sign))
+    setattr(ScalarText, f"__{name}__", operator(sign))
 for name, sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
-    setattr(Text, f"__{name}__", operator(sign, np.bool_))
-Text.__mod__ = lambda self, other: (
-    Text("({} % {})", same(self, other), self.dtype)
+    setattr(ScalarText, f"__{name}__", operator(sign, np.bool_))
+ScalarText.__mod__ = lambda self, other: (
+    ScalarText("({} % {})", same(self, other), self.dtype)
     if self.dtype.kind == "u"
     else C.remainder(self, other)
 )
 
 
-def same(*values) -> list[Text]:
+def same(*values) -> list[ScalarText]:
     """Operands in their common dtype; Python numbers take the dtype of the others."""
-    dtype = np.result_type(*(a.dtype if isinstance(a, Text) else a for a in values))
+    dtype = np.result_type(*(a.dtype if isinstance(a, ScalarText) else a for a in values))
     return [cast(a, dtype) for a in values]
 
 
-def cast(x, dtype) -> Text:
-    return x.astype(dtype) if isinstance(x, Text) else literal(x, dtype)
+def cast(x, dtype) -> ScalarText:
+    return x.astype(dtype) if isinstance(x, ScalarText) else literal(x, dtype)
 
 
-def inexact(x: Text, y: Text) -> tuple[Text, Text]:
+def inexact(x: ScalarText, y: ScalarText) -> tuple[ScalarText, ScalarText]:
     """The operands of a true division, as floats."""
     return (x, y) if x.dtype.kind == "f" else (x.astype("float64"), y.astype("float64"))
 
 
-def write_power(x, y) -> Text:
+def write_power(x, y) -> ScalarText:
     x, y = same(x, y)
     if x.dtype.kind != "f":
-        return Text(f"power_{C_NAMES[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
-    return Text(f"pow{SUFFIX[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
+        return ScalarText(f"power_{C_NAMES[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
+    return ScalarText(f"pow{SUFFIX[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
 
 
-class Literal(Text):
+class Literal(ScalarText):
     """A number as an expression."""
 
 
@@ -166,7 +166,7 @@ FUNCTIONS: dict[str, Callable] = {}
 """Further functions of formulas by NumPy's name; each takes `C` and its arguments."""
 
 
-class Module:
+class ScalarModule:
     """The object that formulas get in place of the array module."""
 
     name = "c"
@@ -185,14 +185,14 @@ class Module:
             return partial(FUNCTIONS[name], self)
         raise CannotWrite(name)
 
-    def real(self, function: str, *args) -> Text:
+    def real(self, function: str, *args) -> ScalarText:
         x = args[0]
         if x.dtype.kind != "f":
             return self.of_whole(function, *args)
         holes = ", ".join(["{}"] * len(args))
-        return Text(f"{function}{SUFFIX[x.dtype]}({holes})", args, x.dtype)
+        return ScalarText(f"{function}{SUFFIX[x.dtype]}({holes})", args, x.dtype)
 
-    def of_whole(self, function: str, x, y=None) -> Text:
+    def of_whole(self, function: str, x, y=None) -> ScalarText:
         """Functions that are exact for integers. Others would depend on the last bit of a float."""
         if function in ("floor", "ceil", "trunc"):
             return x
@@ -200,68 +200,68 @@ class Module:
             return self.where((x < 0) == (y < 0), x, -x)
         raise CannotWrite(f"{function} of {x.dtype}")
 
-    def helper(self, name: str, *args, dtype=None) -> Text:
+    def helper(self, name: str, *args, dtype=None) -> ScalarText:
         x = args[0]
         if x.dtype.kind not in HELPED.get(name, "f"):
             raise CannotWrite(f"{name} of {x.dtype}")
         holes = ", ".join(["{}"] * len(args))
-        return Text(f"{name}_{C_NAMES[x.dtype]}({holes})", args, dtype or x.dtype)
+        return ScalarText(f"{name}_{C_NAMES[x.dtype]}({holes})", args, dtype or x.dtype)
 
-    def where(self, condition, x, y) -> Text:
+    def where(self, condition, x, y) -> ScalarText:
         x, y = same(x, y)
-        return Text("({} ? {} : {})", [cast(condition, np.bool_), x, y], x.dtype)
+        return ScalarText("({} ? {} : {})", [cast(condition, np.bool_), x, y], x.dtype)
 
-    def power(self, x, y) -> Text:
+    def power(self, x, y) -> ScalarText:
         return write_power(x, y)
 
-    def kept(self, g, condition) -> Text:
+    def kept(self, g, condition) -> ScalarText:
         return self.where(condition, g, 0)
 
-    def maximum(self, x, y) -> Text:
+    def maximum(self, x, y) -> ScalarText:
         return self.extreme(">", *same(x, y))
 
-    def minimum(self, x, y) -> Text:
+    def minimum(self, x, y) -> ScalarText:
         return self.extreme("<", *same(x, y))
 
     @staticmethod
-    def extreme(sign: str, x: Text, y: Text) -> Text:
+    def extreme(sign: str, x: ScalarText, y: ScalarText) -> ScalarText:
         """The larger or smaller value; NaN if either is NaN. Of equal ones (0 and -0) it is y."""
         if isinstance(y, Literal) and "NAN" not in y.template:  # if x is NaN, the result is x
             opposite = "<=" if sign == ">" else ">="
-            return Text(f"({{0}} {opposite} {{1}} ? {{1}} : {{0}})", [x, y], x.dtype)
+            return ScalarText(f"({{0}} {opposite} {{1}} ? {{1}} : {{0}})", [x, y], x.dtype)
         nan = " || {0} != {0}" if x.dtype.kind == "f" else ""
-        return Text(f"({{0}} {sign} {{1}}{nan} ? {{0}} : {{1}})", [x, y], x.dtype)
+        return ScalarText(f"({{0}} {sign} {{1}}{nan} ? {{0}} : {{1}})", [x, y], x.dtype)
 
-    def abs(self, x) -> Text:
+    def abs(self, x) -> ScalarText:
         if x.dtype.kind == "f":
-            return Text(f"fabs{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
+            return ScalarText(f"fabs{SUFFIX[x.dtype]}({{}})", [x], x.dtype)
         return arithmetic("({0} < 0 ? -{0} : {0})", x) if x.dtype.kind == "i" else x
 
-    def sign(self, x) -> Text:
+    def sign(self, x) -> ScalarText:
         nan = self.where(x != x, x, 0) if x.dtype.kind == "f" else 0
         return self.where(x > 0, 1, self.where(x < 0, -1, nan) if x.dtype.kind != "u" else 0)
 
-    def logical_or(self, x, y) -> Text:
+    def logical_or(self, x, y) -> ScalarText:
         return cast(x, np.bool_) | cast(y, np.bool_)
 
-    def logical_not(self, x) -> Text:
+    def logical_not(self, x) -> ScalarText:
         return ~cast(x, np.bool_)
 
 
-C = Module()
+C = ScalarModule()
 
 
-def formula(op, inputs: list[Text | int | float], attrs: dict, dtype) -> Text:
+def formula(op, inputs: list[ScalarText | int | float], attrs: dict, dtype) -> ScalarText:
     """An elementwise operator applied to expressions; `dtype` is that of its result."""
     inner = wide(op.dtypes([spec_like(x) for x in inputs], attrs)[0])
     operands = [
-        (x if isinstance(x, Text) else literal(x, np.result_type(type(x))))
+        (x if isinstance(x, ScalarText) else literal(x, np.result_type(type(x))))
         if k in op.free
         else cast(x, inner)
         for k, x in enumerate(inputs)
     ]
     y = op.body(C, *operands, **attrs)
-    y = y if isinstance(y, Text) else literal(y, inner)
+    y = y if isinstance(y, ScalarText) else literal(y, inner)
     return rounded(y.astype(wide(dtype)), dtype)
 
 
@@ -275,31 +275,31 @@ ROUNDED = {dt.float16.numpy: "(float)(_Float16){0}", dt.bfloat16.numpy: "widen(n
 """How half precision is read from memory, and what it is after it was written there."""
 
 
-def read(text: str, dtype) -> Text:
+def read(text: str, dtype) -> ScalarText:
     """A value in memory."""
-    return Text(WIDENED.get(dtype, "{}").format(text), (), wide(dtype))
+    return ScalarText(WIDENED.get(dtype, "{}").format(text), (), wide(dtype))
 
 
-def rounded(x: Text, dtype) -> Text:
+def rounded(x: ScalarText, dtype) -> ScalarText:
     """A value that is not stored, as it would be read from memory."""
-    return Text(ROUNDED[dtype], [x], x.dtype) if dtype in ROUNDED else x
+    return ScalarText(ROUNDED[dtype], [x], x.dtype) if dtype in ROUNDED else x
 
 
-def stored(x: Text, dtype) -> Text:
+def stored(x: ScalarText, dtype) -> ScalarText:
     """A value that is assigned to memory of a dtype, which rounds it."""
     return cast(x.args[0] if x.template == ROUNDED.get(dtype) else x, wide(dtype))
 
 
 def spec_like(x):
     """The answer to `Elementwise.dtypes` for an operand."""
-    return Spec((), x.dtype) if isinstance(x, Text) else x
+    return Spec((), x.dtype) if isinstance(x, ScalarText) else x
 
 
 # ---- writing it down -------------------------------------------------------------------------
 
 
 @slot("codegen.statements")
-def statements(roots: list[Text], fresh, apart: bool = False) -> tuple[list[str], list[str]]:
+def statements(roots: list[ScalarText], fresh, apart: bool = False) -> tuple[list[str], list[str]]:
     """C statements, and after them an expression for each root.
 
     A value that is used twice, or is long, gets a name (`fresh()` returns a new one) in a statement
@@ -308,7 +308,7 @@ def statements(roots: list[Text], fresh, apart: bool = False) -> tuple[list[str]
     """
     uses, lines, known = used(roots, 2 if apart else 1), [], {}
 
-    def text(x: Text) -> str:
+    def text(x: ScalarText) -> str:
         if id(x) in known:
             return known[id(x)]
         value = x.template.format(*map(text, x.args)) if x.args else x.template
@@ -322,7 +322,7 @@ def statements(roots: list[Text], fresh, apart: bool = False) -> tuple[list[str]
     return lines, [text(x) for x in roots]
 
 
-def used(roots: list[Text], most: int) -> dict[int, int]:
+def used(roots: list[ScalarText], most: int) -> dict[int, int]:
     """How many times each value is used, by its id; a root counts as `most` uses."""
     uses: dict[int, int] = {}
     todo = roots * most

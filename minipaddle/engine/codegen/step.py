@@ -32,13 +32,13 @@ from .kernel import (
     has_mixed_dtypes,
     without_names,
 )
-from .kernel_schedule import Schedule, following
+from .kernel_schedule import KernelSchedule, following
 from .nest_kernel import emit_nest
 from .scalar import CannotWrite, literal
-from .translation_unit import Source
+from .translation_unit import SourceFile
 
 
-class Texts:
+class KernelTexts:
     """The texts of kernels. Those that differ only in names are written once, with the names of the
     first.
     """
@@ -59,7 +59,7 @@ class Texts:
         return kernel._replace(name=name)
 
 
-class Kernels(Texts):
+class KernelTable(KernelTexts):
     """The kernels of a program's records."""
 
     functions: tuple[str, ...] = ()  # further functions of the C file
@@ -92,7 +92,7 @@ class Kernels(Texts):
         """The kernel with these choices, if there are any."""
         if not choices:
             return kernel
-        with following(Schedule(choices)):
+        with following(KernelSchedule(choices)):
             return kernel_of(record, kernel.name)
 
     def workspace(self, record: Record) -> int:
@@ -163,10 +163,10 @@ def comment(record: Record) -> str:
     return f"/* {line.replace('*/', '* /')} */\n" if line else ""
 
 
-class Step:
+class StepWriter:
     """Writes the file of a program with its kernels and its plan."""
 
-    def __init__(self, kernels: Kernels, plan: MemoryPlan):
+    def __init__(self, kernels: KernelTable, plan: MemoryPlan):
         self.kernels = kernels
         self.functions: list[str] = []
         self.count = 0
@@ -308,6 +308,6 @@ __attribute__((visibility("default"))) int PREFIX_run(void *const *all)
 """
 
 
-def source_of(kernels: Kernels, plan: MemoryPlan) -> Source:
+def source_of(kernels: KernelTable, plan: MemoryPlan) -> SourceFile:
     """The C file of a program."""
-    return Source(kernels, Step(kernels, plan).functions)
+    return SourceFile(kernels, StepWriter(kernels, plan).functions)

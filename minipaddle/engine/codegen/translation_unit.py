@@ -148,7 +148,7 @@ def setters(prefix: str, helpers) -> str:
     return "".join(lines).replace("PREFIX", prefix)
 
 
-class Source:
+class SourceFile:
     """A C file. Its exported functions begin with `prefix`, which is made of the file's content."""
 
     def __init__(self, kernels, functions):

@@ -16,9 +16,21 @@ import numpy as np
 from ..core import dtype as dt
 from ..core.slots import slot
 from ..core.symbols import Loop
-from ..passes.nest import Nest, Node, reached
+from ..passes.nest import Nest, NestNode, reached
 from .kernel_schedule import pick
-from .scalar import PAIRED, PLAIN, C, Text, bare, formula, literal, read, statements, stored, wide
+from .scalar import (
+    PAIRED,
+    PLAIN,
+    C,
+    ScalarText,
+    bare,
+    formula,
+    literal,
+    read,
+    statements,
+    stored,
+    wide,
+)
 
 FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
 """Names that a variable cannot have: formulas call these."""
@@ -27,7 +39,7 @@ PARALLEL = 32768
 """Fewest elements for several threads to pay."""
 
 
-class Writer:
+class NestWriter:
     """Writes the body of one nest; `names` are those of its inputs and outputs in C."""
 
     rows = None  # (first, last, elements of a row), if only some rows are computed
@@ -38,7 +50,9 @@ class Writer:
         self.taken = dict.fromkeys([*names, *outs, *FUNCTIONS], 0)
         self.lines: list[str] = []
         self.depth = 1
-        self.known: dict[Node, Text] = {}  # values of finished stages, as later ones read them
+        self.known: dict[
+            NestNode, ScalarText
+        ] = {}  # values of finished stages, as later ones read them
         self.starts: dict[Loop, str] = {}  # bounds of loops, if not 0 and the extent
         self.ends: dict[Loop, str] = {}
 
@@ -128,7 +142,7 @@ class Writer:
 
     # ---- values ------------------------------------------------------------------------------
 
-    def text(self, node: Node, memo: dict):
+    def text(self, node: NestNode, memo: dict):
         """The expression of a value in the loop that `memo` belongs to; a number stays a number."""
         if node in self.known:
             return self.known[node]
@@ -136,24 +150,24 @@ class Writer:
             memo[node] = getattr(self, node.kind)(node, memo)  # one of the methods below
         return memo[node]
 
-    def load(self, node: Node, memo) -> Text:
+    def load(self, node: NestNode, memo) -> ScalarText:
         x = read(f"{self.names[node.of]}[{in_c(node.index)}]", node.dtype)
         if node.guard:
-            return Text(f"({condition(node.guard)} ? {x.template} : 0)", (), x.dtype)
+            return ScalarText(f"({condition(node.guard)} ? {x.template} : 0)", (), x.dtype)
         return x
 
-    def number(self, node: Node, memo):
+    def number(self, node: NestNode, memo):
         return node.of if node.dtype is None else literal(node.of, wide(node.dtype))
 
-    def place(self, node: Node, memo) -> Text:
-        i = Text(f"(int64_t)({in_c(node.index)})", (), np.int64)
+    def place(self, node: NestNode, memo) -> ScalarText:
+        i = ScalarText(f"(int64_t)({in_c(node.index)})", (), np.int64)
         return stored(node.of.op.element(i, **node.of.attrs), node.dtype)
 
-    def select(self, node: Node, memo) -> Text:
+    def select(self, node: NestNode, memo) -> ScalarText:
         there, fill = (self.text(a, memo) for a in node.args)
-        return C.where(Text(condition(node.guard), (), np.bool_), there, fill)
+        return C.where(ScalarText(condition(node.guard), (), np.bool_), there, fill)
 
-    def apply(self, node: Node, memo) -> Text:
+    def apply(self, node: NestNode, memo) -> ScalarText:
         args = [self.text(a, memo) for a in node.args]
         return formula(node.of.op, args, node.of.attrs, node.dtype)
 
@@ -182,7 +196,7 @@ class Writer:
             return outputs
         return [f for f in outputs if f[2].stage == stage and self.nest.once_a_row(*f[2:]) is row]
 
-    def folds(self, stage: int) -> list[Node]:
+    def folds(self, stage: int) -> list[NestNode]:
         """The reductions whose terms are known at a stage."""
         reductions = {id(n): n for n in self.nest.memo.values() if n.kind == "reduce"}
         return [n for n in reductions.values() if n.args[0].stage == stage]
@@ -192,17 +206,17 @@ class Writer:
         return 1 + max(n.stage for _, n, _ in self.nest.outputs)
 
     @slot("codegen.needed_later")
-    def needed_later(self, keeps: bool) -> dict[Node, None]:
+    def needed_later(self, keeps: bool) -> dict[NestNode, None]:
         """The values inside a row that a later stage reads back: those that are stored, and if
         `keeps`, the expensive ones.
         """
         return {n: None for stage in range(self.stages) for n in self.find_reused(stage, keeps)}
 
-    def find_reused(self, stage: int, keeps: bool) -> list[Node]:
+    def find_reused(self, stage: int, keeps: bool) -> list[NestNode]:
         """The values that one stage reads back."""
         stored = {n for _, n, _ in self.nest.outputs}
 
-        def kept(node: Node) -> bool:
+        def kept(node: NestNode) -> bool:
             inside = node.kind != "load" and not self.nest.is_row(node)
             return inside and node.stage < stage and (node in stored or (keeps and expensive(node)))
 
@@ -216,12 +230,12 @@ FEW = 3
 """Most operations that are cheaper to compute again than to keep in a buffer."""
 
 
-def expensive(node: Node) -> bool:
+def expensive(node: NestNode) -> bool:
     """Whether a value needs a mathematical function, a division or many operations."""
     return any(n.kind == "apply" and cost(n) > FEW for n in reached([node]))
 
 
-def cost(node: Node) -> int:
+def cost(node: NestNode) -> int:
     """The number of operations of the formula that is applied last."""
     numbers = tuple(a.of if a.kind == "number" else None for a in node.args)
     return cost_of(node.of.op, numbers, tuple(node.of.attrs.items()))
@@ -230,7 +244,7 @@ def cost(node: Node) -> int:
 @lru_cache(maxsize=4096)
 def cost_of(op, numbers, attrs) -> int:
     """The number of operations of a formula; an argument is a number, or None for a value."""
-    operands = [Text("x", (), dt.float32.numpy) if n is None else n for n in numbers]
+    operands = [ScalarText("x", (), dt.float32.numpy) if n is None else n for n in numbers]
     return operations(formula(op, operands, dict(attrs), dt.float32.numpy))
 
 
@@ -238,7 +252,7 @@ CALL = re.compile(r"(?!fabs)\b[a-z]\w*\(|/")
 CAST = re.compile(r"\(\(\w+\)")
 
 
-def operations(text: Text) -> int:
+def operations(text: ScalarText) -> int:
     """The operations of an expression; a choice counts as two, a call or division as many."""
     own = 0 if CAST.match(text.template) or not text.args else 1
     own = FEW + 1 if CALL.search(text.template) else 2 * text.template.count("?") or own

@@ -67,21 +67,21 @@ class Interpreter:
         return training()
 
 
-class Stack(threading.local):
+class InterpreterStack(threading.local):
     """`current.top` is the interpreter in charge on this thread."""
 
     bottom: type[Interpreter] = Interpreter
 
     def __init__(self):
-        self.top = Stack.bottom()
+        self.top = InterpreterStack.bottom()
 
     def install(self, bottom: type[Interpreter]) -> None:
         """Put `bottom` at the bottom of every thread's stack."""
-        Stack.bottom = bottom
+        InterpreterStack.bottom = bottom
         self.top = bottom()
 
 
-current = Stack()
+current = InterpreterStack()
 
 
 @contextmanager

@@ -20,12 +20,12 @@ from .record import FREED, Record
 from .slots import slot
 
 
-class Pieces(dict):
+class TupleCotangent(dict):
     """The cotangent of a tuple of results: {place: cotangent}, for the results that were used."""
 
     def __add__(self, other):
         met = {k: self[k] + g if k in self else g for k, g in other.items()}
-        return Pieces(self | met)
+        return TupleCotangent(self | met)
 
 
 @slot("autograd.history")
@@ -80,8 +80,8 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
                 found[record] = g
             if record.inputs:
                 for edge, gx in input_cotangents(record, g, useful):
-                    if type(gx) is Pieces:  # each result of a tuple adds up by itself
-                        held = cotangents.setdefault(edge, Pieces())
+                    if type(gx) is TupleCotangent:  # each result of a tuple adds up by itself
+                        held = cotangents.setdefault(edge, TupleCotangent())
                         for place, piece in gx.items():
                             accumulate(held, place, piece)
                     else:
@@ -121,18 +121,18 @@ def input_cotangents(record: Record, g, useful):
         )
     if record.op.pull is not None:
         return record.op.pull(record, g, useful)
-    g, op, found = filled(record, g) if type(g) is Pieces else g, record.op, []
+    g, op, found = filled(record, g) if type(g) is TupleCotangent else g, record.op, []
     for k, edge in enumerate(record.inputs):
         if edge is None or edge not in useful:
             continue
         rule = op.rules.get(0 if op.variadic else k)
         gx = rule(record, g, k) if rule is not None else None
         if gx is not None:
-            found.append((edge, gx if type(gx) is Pieces else fit(gx, edge, record, k)))
+            found.append((edge, gx if type(gx) is TupleCotangent else fit(gx, edge, record, k)))
     return found
 
 
-def filled(record: Record, pieces: Pieces) -> list:
+def filled(record: Record, pieces: TupleCotangent) -> list:
     """The cotangents of all results: zeros for results that were not used."""
     like = next(iter(pieces.values()))
     specs = enumerate(record.shape)

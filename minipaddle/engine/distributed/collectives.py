@@ -64,7 +64,7 @@ does that rank's share of the work and gives that rank's result. Others register
 # ---- do all ranks call the same collective? ------------------------------------------------------
 
 
-class Call(NamedTuple):
+class CollectiveCall(NamedTuple):
     """A rank's call of a collective, as errors name it."""
 
     name: str

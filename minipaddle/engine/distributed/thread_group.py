@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ..core.rank import cause
 from .collectives import (
     COLLECTIVES,
-    Call,
+    CollectiveCall,
     build_mismatch,
     common_signature,
     format_call,
@@ -41,7 +41,7 @@ class World:
         self.messages: Counter = Counter()  # by (group, sender, receiver, tag, side)
         self.failure: PeerFailed | None = None
         self.ended: dict[int, str] = {}  # rank -> how it ended
-        self.latest: dict[int, Call] = {}  # rank -> the collective it called last
+        self.latest: dict[int, CollectiveCall] = {}  # rank -> the collective it called last
         self.threads: dict[int, int] = {}  # rank -> the thread that made its group
         self.counts: dict[tuple, int] = {}  # (group, rank) -> how many collectives it called
         self.waits: dict[int, tuple] = {}  # rank that waits -> for what, and for whom (a function)
@@ -135,7 +135,7 @@ def build_timeout(what, timeout: float, missing: list, latest: dict, waits: dict
     return CollectiveTimeout(f"{what} waited {timeout:g} s: {'; '.join(who)}")
 
 
-def format_latest(latest: Call | str | None) -> str:
+def format_latest(latest: CollectiveCall | str | None) -> str:
     """The collective a rank called last, in words."""
     if latest == SILENT:
         return SILENT
@@ -227,7 +227,7 @@ class ThreadGroup(ProcessGroup):
         self.world, self.key, self.count = world, (id, *ranks), 0
 
     def start(self, name: str, array, **options) -> Work:
-        what = Call(name, self.count_call(name), cause.now)
+        what = CollectiveCall(name, self.count_call(name), cause.now)
         call = name, array, options | {"cause": cause.now}
         return self.join((self.key, self.count), name, what, self.ranks, self.rank, call)
 
@@ -260,6 +260,6 @@ class ThreadGroup(ProcessGroup):
     def count_call(self, what: str) -> int:
         self.check()
         self.count += 1
-        self.world.latest[self.ranks[self.rank]] = Call(what, self.count, cause.now)
+        self.world.latest[self.ranks[self.rank]] = CollectiveCall(what, self.count, cause.now)
         self.world.counts[(*self.key, self.rank)] = self.count
         return self.count

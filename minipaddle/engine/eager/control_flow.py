@@ -96,7 +96,7 @@ def cond(pred: Tensor, true_fn, false_fn) -> list:
     return results
 
 
-class Result(NamedTuple):
+class RegionResult(NamedTuple):
     """A result of a region: its value, its spec if it is a tensor, and its user's line."""
 
     value: object
@@ -107,19 +107,19 @@ class Result(NamedTuple):
         return f"{self.spec}{self.where}" if self.spec else describe(self.value)
 
 
-def result(x) -> Result:
+def result(x) -> RegionResult:
     if not isinstance(x, Tensor):
-        return Result(x, None, "")
+        return RegionResult(x, None, "")
     tracer, array = current.top, current.top.builder.check_valid(current.top.lift(x))
     if not x.stop_gradient:  # even if the region returns it unused
         tracer.tapes.setdefault(array, x)
     where = tracer.builder.value(array).where
     now = wrap(array)  # at the end of the region its writes are undone
     now.record, now.stop_gradient = x.record, x.stop_gradient
-    return Result(now, x.spec, f", made at {line_of(where)}" if where else "")
+    return RegionResult(now, x.spec, f", made at {line_of(where)}" if where else "")
 
 
-class Region:
+class TracedRegion:
     """A traced region: its inputs, its results, and the outer tensors it wrote or used."""
 
     def __init__(self, builder: Builder, given: list, results: list, written: list, tapes: dict):
@@ -154,7 +154,9 @@ def copy_if_shared(tracer, x: Tensor, past: set) -> Tensor:
     return creation.assign(x) if shared else x
 
 
-def trace_region(tracer, function, name: str, given=(), specs=(), flows: bool = True) -> Region:
+def trace_region(
+    tracer, function, name: str, given=(), specs=(), flows: bool = True
+) -> TracedRegion:
     """Trace `function` in a new region; `given` are the first values of its arguments, of the
     `specs` that they have in all iterations. To these a gradient may flow back in a later
     iteration if it `flows` at all.
@@ -167,7 +169,7 @@ def trace_region(tracer, function, name: str, given=(), specs=(), flows: bool = 
             x.stop_gradient = spec.dtype not in FLOATS or not flows
             x.array.may_alias(array)
         own, results = [x.array for x in inputs], [result(x) for x in function(*inputs)]
-        return Region(builder, own, results, tracer.written, tracer.tapes)
+        return TracedRegion(builder, own, results, tracer.written, tracer.tapes)
 
 
 def merge(groups) -> list:
@@ -183,7 +185,7 @@ def common_specs(left: list, right: list) -> list[Spec | None]:
     return [common_spec(k, a, b) for k, (a, b) in enumerate(zip(left, right, strict=True))]
 
 
-def common_spec(k: int, a: Result, b: Result) -> Spec | None:
+def common_spec(k: int, a: RegionResult, b: RegionResult) -> Spec | None:
     """The spec of a result in both branches; None for a Python value that is the same in both."""
     if a.spec and a.spec == b.spec:
         return a.spec
@@ -260,7 +262,7 @@ def static(x) -> Tensor:
     return x if isinstance(x, Tensor) else as_tensor(bool(x), BOOL)
 
 
-def trace_body(tracer, body_fn, carried: list) -> tuple[list, list[Spec], Region]:
+def trace_body(tracer, body_fn, carried: list) -> tuple[list, list[Spec], TracedRegion]:
     """The carried values promoted to the dtypes that the body gives them, their specs in all
     iterations, and the body.
     """

@@ -19,7 +19,7 @@ from .tape import get_leaf
 from .tensor import Tensor, wrap
 
 
-class Result(NamedTuple):
+class SavedResult(NamedTuple):
     """A saved tensor that is result `k` itself. It has no edge, which would be a cycle."""
 
     k: int
@@ -51,18 +51,20 @@ class PyLayerContext:
 
     def revive(self, entry):
         """A saved tensor, with its past; raises RuntimeError if it was overwritten since."""
-        if not isinstance(entry, Tensor | Result):
+        if not isinstance(entry, Tensor | SavedResult):
             return entry
         if last_write(entry.array) > self.time:
             raise runtime_error(
                 "backward of a PyLayer: a saved tensor was overwritten in place afterwards",
                 hint="use the out-of-place form, or save a clone()",
             )
-        return attach(wrap(entry.array), self.record, entry.k) if type(entry) is Result else entry
+        return (
+            attach(wrap(entry.array), self.record, entry.k) if type(entry) is SavedResult else entry
+        )
 
     def kept(self) -> dict:
         """The arrays that are kept alive, by name."""
-        arrays = [x.array for x in self.entries if isinstance(x, Tensor | Result)]
+        arrays = [x.array for x in self.entries if isinstance(x, Tensor | SavedResult)]
         return {f"saved tensor {k}": a for k, a in enumerate(arrays)}
 
     def mark_non_differentiable(self, *tensors) -> None:
@@ -157,7 +159,7 @@ def on_tape(layer, ctx, inputs, results):
     record = Record(UserOp(layer), edges, {}, specs, None, ctx, current.top.scope)
     outs, saved = list(ys), {}
     for i, k in enumerate(places):
-        saved[id(ys[k])] = Result(i, ys[k].array)
+        saved[id(ys[k])] = SavedResult(i, ys[k].array)
         outs[k] = wrap(ys[k].array)
         if specs[i].dtype in FLOATS and not any(ys[k] is y for y in ctx.constants):
             attach(outs[k], record, i)

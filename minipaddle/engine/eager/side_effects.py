@@ -17,7 +17,7 @@ from .storage import Gradient, Received, TensorStorage, Written
 from .tensor import Tensor
 
 
-class Waiting:
+class WaitingGradient:
     """Placeholder for `.grad` of an outer tensor that was None or zeros before the trace."""
 
     def __init__(self, tensor: Tensor, cleared: bool):
@@ -34,7 +34,7 @@ class LiftedTensor(NamedTuple):
     stop_gradient: bool
     grad: object
     stale: bool
-    waiting: Waiting | None  # the placeholder for `.grad` if that was None or zeros
+    waiting: WaitingGradient | None  # the placeholder for `.grad` if that was None or zeros
 
     def condition(self) -> str:
         """The program's assumption on `.grad`: "zeros", "none", "waiting" (either), ""."""
@@ -135,7 +135,7 @@ def gradients_to_leave(tracer) -> Iterator[tuple]:
     """The changes of a run to `.grad` of outer tensors."""
     for b in list(tracer.lifted.values()):
         x, now = b.tensor, b.tensor._grad
-        if type(now) is Waiting or (now is b.grad and x._stale == b.stale):
+        if type(now) is WaitingGradient or (now is b.grad and x._stale == b.stale):
             continue
         if now is None or x._stale:
             yield [], partial(Gradient, tracer.storage(x), x._stale)

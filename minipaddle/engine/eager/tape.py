@@ -7,7 +7,7 @@ import weakref
 from ..core.dispatch import current
 from ..core.dtype import FLOATS
 from ..core.errors import teach
-from ..core.grad import Pieces
+from ..core.grad import TupleCotangent
 from ..core.op import Op
 from ..core.record import Record
 from ..ir.program import ITEM, item_of
@@ -29,7 +29,7 @@ def leaf(m):
 
 
 LEAF = Op(leaf)
-ITEM.vjp(lambda g, k: Pieces({k: g}))
+ITEM.vjp(lambda g, k: TupleCotangent({k: g}))
 
 
 def get_leaf(tensor) -> Leaf:

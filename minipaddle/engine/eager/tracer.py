@@ -24,7 +24,7 @@ from ..ops import creation
 from .convert import as_array, can_reread
 from .device import current_place, place_of
 from .execution import Eager, as_operand, save
-from .side_effects import LiftedTensor, Trace, Waiting, close_trace
+from .side_effects import LiftedTensor, Trace, WaitingGradient, close_trace
 from .storage import LOCK, GradientStorage, TensorStorage
 from .tape import get_leaf, leaf_write_error, take_past
 from .tensor import Tensor, wrap
@@ -181,7 +181,7 @@ class Tracer(Eager):
         self.memory[id(array)] = found
         if id(x) not in self.lifted:
             none = x._grad is None or x._stale
-            waiting = Waiting(x, x._grad is not None) if none else None
+            waiting = WaitingGradient(x, x._grad is not None) if none else None
             past = x.record, x.stop_gradient, x._grad, x._stale
             self.lifted[id(x)] = LiftedTensor(x, array, *past, waiting)
             if none:
@@ -201,7 +201,7 @@ class Tracer(Eager):
     def waiting(self, x: Tensor):
         """`.grad` of a cleared tensor: zeros, or None if it was None before the trace."""
         before = x._grad
-        if type(before) is not Waiting:
+        if type(before) is not WaitingGradient:
             return self.full(before.spec, 0, x)
         before.seen = True
         return self.full(before.spec, 0, x) if before.cleared else None

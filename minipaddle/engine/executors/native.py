@@ -12,7 +12,7 @@ from weakref import WeakSet
 import numpy as np
 
 from ..codegen.kernel import IN_PLACE, group_emitter
-from ..codegen.step import Kernels, is_alias, refusal, source_of
+from ..codegen.step import KernelTable, is_alias, refusal, source_of
 from ..codegen.translation_unit import function_pointers
 from ..core.record import Record
 from ..core.slots import slot
@@ -50,7 +50,7 @@ class Constants:
     """The states that passes added: values known before the run."""
 
     sources = ()  # storages of weights that may change between runs
-    kernels = Kernels
+    kernels = KernelTable
 
     def __init__(self, states):
         self.arrays = self.inputs = [state.storage.read() for state in states]
@@ -151,8 +151,8 @@ class Executable:
         for name, find in function_pointers(self.source.helpers).items():
             self.function(name)(ctypes.c_void_p(find()))
         self.weights.connect(self)
-        self.contexts: list[Context] = []  # that no call uses at the moment
-        self.last: Context | None = None  # holds the inputs of the last call
+        self.contexts: list[CallContext] = []  # that no call uses at the moment
+        self.last: CallContext | None = None  # holds the inputs of the last call
         self.threads = 0
         LIVE.add(self)
         self.states_at_risk = self.find_states_at_risk()
@@ -205,12 +205,12 @@ class Executable:
         failing = [record for record in hosted if of[record] is None or record not in safe]
         return written_before(self.plan, failing)
 
-    def context(self) -> Context:
+    def context(self) -> CallContext:
         """Memory for one call at a time."""
         if self.threads != threads():
             self.threads = threads()
             self.set_threads(self.threads)
-        self.last = self.contexts.pop() if self.contexts else Context(self)
+        self.last = self.contexts.pop() if self.contexts else CallContext(self)
         return self.last
 
     def __call__(self, program: Program, arrays) -> list:
@@ -236,7 +236,7 @@ def written_before(plan: MemoryPlan, failing) -> list[int]:
     return sorted({place.k for place in places if place.kind == "state"})
 
 
-class Context:
+class CallContext:
     """The memory of one call at a time: an arena, and a table of pointers to all arrays."""
 
     def __init__(self, executable: Executable):
@@ -313,13 +313,13 @@ class Context:
         return 0
 
 
-class Running(threading.local):
+class RunningCall(threading.local):
     """The call that runs on this thread."""
 
-    context: Context | None = None
+    context: CallContext | None = None
 
 
-running = Running()
+running = RunningCall()
 
 HOST = ctypes.CFUNCTYPE(
     ctypes.c_int,

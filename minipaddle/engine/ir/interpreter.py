@@ -17,7 +17,7 @@ from ..core.slots import slot
 from .program import ITEM, NUMBER, Program, new_sizes
 
 
-class Step(NamedTuple):
+class RecordStep(NamedTuple):
     """One record: `values[out] = call(m, values[places]…, attrs)`, then let go of `free`."""
 
     call: object  # the operator's body, if it can be called directly; else None: use `Run.apply`
@@ -31,18 +31,18 @@ class Step(NamedTuple):
     record: Record
 
 
-class Steps(NamedTuple):
+class ProgramSteps(NamedTuple):
     """A program as the interpreter runs it."""
 
     constants: list  # numbers; their places follow those of inputs and states
-    steps: list[Step]
+    steps: list[RecordStep]
     results: list[int]
     binds: list  # for each given value its (axis, symbol) pairs
     guards: tuple  # guards on the sizes of inputs and states
-    of: dict[Record, Step]
+    of: dict[Record, RecordStep]
 
 
-def read(program: Program) -> Steps:
+def read(program: Program) -> ProgramSteps:
     """The steps of a program."""
     given = program.given
     places = {record: k for k, record in enumerate(given)}
@@ -67,9 +67,11 @@ def read(program: Program) -> Steps:
         ready = tuple(g for g in waiting if later.isdisjoint(guard_sizes(g))) if here else ()
         waiting = [g for g in waiting if g not in ready]
         call, out = None if sized else direct_body(record), places[record]
-        steps.append(Step(call, inputs, record.attrs, out, free, here, ready, sized, record))
+        steps.append(RecordStep(call, inputs, record.attrs, out, free, here, ready, sized, record))
     values, results = [r.attrs["value"] for r in constants], [places[r] for r in program.results]
-    return Steps(values, steps, results, binds, guards, {step.record: step for step in steps})
+    return ProgramSteps(
+        values, steps, results, binds, guards, {step.record: step for step in steps}
+    )
 
 
 def result_sizes(record: Record) -> set[str]:
@@ -133,7 +135,7 @@ def resolve_sizes(value, sizes: dict):
 _read: WeakKeyDictionary = WeakKeyDictionary()
 
 
-def get_steps(program: Program) -> Steps:
+def get_steps(program: Program) -> ProgramSteps:
     """The steps of a program, cached. (Nothing changes a program that has run.)"""
     epoch, found = _read.get(program, (None, None))
     if epoch != slots.epoch:
@@ -197,7 +199,7 @@ class Run:
         """A size that was open, as a number; anything else is itself."""
         return resolve_sizes(x, self.sizes)
 
-    def apply(self, step: Step, given) -> object:
+    def apply(self, step: RecordStep, given) -> object:
         """The operator of a step, whatever its kind, for the values of its inputs."""
         record, attrs = step.record, step.attrs
         if step.sized:
@@ -207,7 +209,7 @@ class Run:
             return record.op.body(self, *given, **attrs)
         return record.op.evaluate(self.m, given, attrs)
 
-    def bind(self, step: Step, y, program: Program) -> None:
+    def bind(self, step: RecordStep, y, program: Program) -> None:
         """Note the sizes that a value is the first to have, and check the guards on them."""
         for axis, name in step.binds:
             self.sizes[name] = y.shape[axis]

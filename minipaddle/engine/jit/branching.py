@@ -15,7 +15,7 @@ from ..eager.control_flow import BranchError, cond, is_static
 from ..eager.tensor import same_value
 from . import aliasing
 from .journal import MISSING, journal, outliving_places, variables
-from .leaves import NUMBERS, State, Undefined, as_condition, is_value
+from .leaves import NUMBERS, PlaceState, Undefined, as_condition, is_value
 from .refusal import refusal
 from .tree import paths, unflatten
 
@@ -62,7 +62,7 @@ def learn(known: set | dict, new) -> NoReturn:
     raise Retrace
 
 
-def learn_replaced(known: set, a: State, b: State, outer: set) -> None:
+def learn_replaced(known: set, a: PlaceState, b: PlaceState, outer: set) -> None:
     """Learn the ids of the outer containers that only one of two states has."""
     new = outer & ({*map(id, a.leaves)} ^ {*map(id, b.leaves)})
     if new:
@@ -85,7 +85,7 @@ def retrace(places: list, times: int):
     )
 
 
-class Result:
+class ReturnPlace:
     """The place of the value that a side returns; no variable holds it."""
 
     name, key, assign, outlives = "the value", ("result",), staticmethod(lambda value: None), False
@@ -132,12 +132,12 @@ class Choice(Retraced):
         self.retraces = 0  # how often the second side wrote to a place that was not foreseen
 
     def attempt(self):
-        self.states: list[list[State]] = []
+        self.states: list[list[PlaceState]] = []
         try:
             results = cond(self.test, lambda: self.trace(0), lambda: self.trace(1))
         except BranchError as error:
             raise self.disagreement(error) from None
-        places, (left, right) = [*self.live_out, Result], self.states
+        places, (left, right) = [*self.live_out, ReturnPlace], self.states
         values, outs = [], iter(results)
         for place, a, b in zip(places, left, right, strict=True):
             results_of_place = [next(outs) for _ in a.leaves]
@@ -161,19 +161,19 @@ class Choice(Retraced):
             self.retraces += 1
             retrace(new_places, self.retraces)
         with noted.as_left(values):
-            states = [State(values[place.key], self.outer) for place in self.live_out]
-            states.append(State(returned, self.outer))
+            states = [PlaceState(values[place.key], self.outer) for place in self.live_out]
+            states.append(PlaceState(returned, self.outer))
         self.states.append(states)
-        places = [*self.live_out, Result]
+        places = [*self.live_out, ReturnPlace]
         for i, place in enumerate(places):
             states[i] = self.fit(place, i, k)
         return [leaf if is_value(leaf) else None for state in states for leaf in state.leaves]
 
-    def fit(self, place, i: int, k: int) -> State:
+    def fit(self, place, i: int, k: int) -> PlaceState:
         """The state of a place after side `k`; where it is undefined, one like the other side's."""
         mine = self.states[k][i]
         if place.key in self.undefined:
-            return State(MISSING)
+            return PlaceState(MISSING)
         if not k:
             if mine.missing and place.key in self.learned:
                 mine = self.blank(place, self.learned[place.key])
@@ -198,14 +198,14 @@ class Choice(Retraced):
             self.check(place, other, mine)
         return mine
 
-    def blank(self, place, known: State) -> State:
+    def blank(self, place, known: PlaceState) -> PlaceState:
         """A state for a side that leaves a place undefined; the other side's is `known`."""
         checked = place.checked_when_read() and known.plain() and known.specs[0]
         if known.uncertain or not (checked or place.outlives):
             return known.blank()
         return known.blank().maybe_undefined(place, False, self.blame(place))
 
-    def check(self, place, a: State, b: State) -> None:
+    def check(self, place, a: PlaceState, b: PlaceState) -> None:
         """Refuse two values that no program can choose between."""
         learn_replaced(self.by_contents, a, b, self.outer)
         if a.structure != b.structure:
@@ -216,7 +216,7 @@ class Choice(Retraced):
                     place, paths(a.structure)[j], a.describe_leaf(j), b.describe_leaf(j)
                 )
 
-    def merge(self, place, a: State, b: State, outs: list):
+    def merge(self, place, a: PlaceState, b: PlaceState, outs: list):
         """The value that a place has after the `if`."""
         if place.key in self.undefined:
             return Undefined(place.name, self.blame(place))
@@ -252,7 +252,7 @@ class Choice(Retraced):
     def disagreement(self, error: BranchError):
         """The refusal for two results that `cond` cannot choose between."""
         k = error.k
-        for place, state in zip([*self.live_out, Result], self.states[0], strict=True):
+        for place, state in zip([*self.live_out, ReturnPlace], self.states[0], strict=True):
             if k < len(state.leaves):
                 return self.mismatch(
                     place, paths(state.structure)[k], str(error.left), str(error.right)

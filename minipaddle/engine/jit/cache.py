@@ -92,7 +92,7 @@ MOST = 128
 """How many programs of one function are kept; the least recently used one is dropped first."""
 
 
-class Cache:
+class ProgramCache:
     """The programs of one function, by key; `misses` says why each was made."""
 
     def __init__(self):

@@ -25,7 +25,7 @@ def _(held, *, text, kind):
     return held
 
 
-class Kind(str):
+class ErrorKind(str):
     """The name of a kind of error; in the process that traced a program also the `error` itself."""
 
     error: Exception | None = None
@@ -41,6 +41,6 @@ def check_held(held, text: str, kind: type, error: Exception | None = None, own:
             "a `try` that catches it: when the program runs nothing can catch it",
             hint="write the handler as the other side of the condition",
         )
-    name = Kind(kind.__name__)
+    name = ErrorKind(kind.__name__)
     name.error = error if own else None
     return check(held, text=text, kind=name)

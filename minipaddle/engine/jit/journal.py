@@ -17,7 +17,7 @@ from .tree import containers
 MISSING = type("Missing", (), {"__repr__": lambda self: "undefined"})()
 
 
-class Place:
+class Binding:
     """A variable, an attribute, or the contents of a container; `key` identifies it."""
 
     owner = None  # the object it is a part of: code sees a change only if it reaches that
@@ -41,7 +41,7 @@ class Place:
         return self.outlives
 
 
-class Variable(Place):
+class Variable(Binding):
     """A variable of a function, by its cell."""
 
     unbound = (
@@ -68,7 +68,7 @@ class Variable(Place):
         return not self.name.startswith("_jst_")
 
 
-class Global(Place):
+class Global(Binding):
     """A variable of a module."""
 
     outlives, unbound = True, (NameError, "name {!r} is not defined")
@@ -86,7 +86,7 @@ class Global(Place):
             self.space[self.name] = value
 
 
-class Attribute(Place):
+class Attribute(Binding):
     """An attribute of an object."""
 
     outlives, unbound = True, (AttributeError, "`{}` has no value")
@@ -107,7 +107,7 @@ class Attribute(Place):
             delattr(self.owner, self.attribute)
 
 
-class Contents(Place):
+class Contents(Binding):
     """The contents of a list, a dict or a set; the value is a copy of it."""
 
     def __init__(self, container):

@@ -16,7 +16,7 @@ from ..ops import creation, movement
 from . import tree
 from .journal import MISSING
 from .maybe_undefined import MaybeUndefined
-from .tree import LEAF, Node, flatten, unflatten
+from .tree import LEAF, Container, flatten, unflatten
 
 
 class Undefined:
@@ -29,7 +29,7 @@ class Undefined:
         return f"undefined: {self.reason}"
 
 
-class State:
+class PlaceState:
     """The value of a place: its leaves and structure; no leaves if it is undefined.
 
     It notes the specs of its tensors, because a tensor cannot be read once its region has ended.
@@ -44,7 +44,9 @@ class State:
         if self.uncertain:
             leaves, inside = flatten(value.known, outer)
             self.leaves = [*leaves, value.held]
-            self.structure = Node(MaybeUndefined, ("value", "is it defined"), (inside, LEAF), None)
+            self.structure = Container(
+                MaybeUndefined, ("value", "is it defined"), (inside, LEAF), None
+            )
         else:
             self.leaves, self.structure = ([], None) if self.missing else flatten(value, outer)
         self.specs = [x.spec if isinstance(x, Tensor) else None for x in self.leaves]
@@ -59,7 +61,7 @@ class State:
             return self.value.like(unflatten(self.structure.children[0], leaves), held)
         return unflatten(self.structure, leaves)
 
-    def blank(self) -> State:
+    def blank(self) -> PlaceState:
         """A state of the same structure whose tensors are zeros. A size that values decide may be
         known in another region only.
         """
@@ -68,13 +70,13 @@ class State:
         ]
         if self.uncertain:
             blank[-1] = False
-        return State(self.rebuilt(blank))
+        return PlaceState(self.rebuilt(blank))
 
-    def maybe_undefined(self, place, held, reason: str) -> State:
+    def maybe_undefined(self, place, held, reason: str) -> PlaceState:
         """The state of a place that has this value only if `held` is true."""
         if self.uncertain or self.missing:
             return self
-        return State(MaybeUndefined(self.value, held, place, reason))
+        return PlaceState(MaybeUndefined(self.value, held, place, reason))
 
     def plain(self) -> bool:
         """Whether the value is one tensor or number, not in a container."""

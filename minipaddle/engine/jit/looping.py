@@ -13,7 +13,7 @@ from ..eager.tensor import Tensor, same_value
 from . import aliasing
 from .branching import CHOICES, Retrace, Retraced, describe_place, learn, learn_replaced, nothing
 from .journal import journal, outliving_places, variables
-from .leaves import NUMBERS, Spec, State, as_condition, full, is_value
+from .leaves import NUMBERS, PlaceState, Spec, as_condition, full, is_value
 from .refusal import refusal
 from .tree import paths
 from .truth import none
@@ -67,7 +67,7 @@ def unroll(going, steps, body, groups, flags) -> None:
         going = none([flag.get() for flag in flags])
 
 
-class Loop(Retraced):
+class TracedLoop(Retraced):
     """A loop on a tensor: the program carries the values of its variables from one iteration to
     the next.
 
@@ -116,8 +116,8 @@ class Loop(Retraced):
         """Why a name that the iterations bind may have no value."""
         return f"the loop that binds it ran no iteration ({line_of(self.where)})"
 
-    def start(self, place) -> State:
-        state = State(place.get(), self.outer)
+    def start(self, place) -> PlaceState:
+        state = PlaceState(place.get(), self.outer)
         known = self.initial.get(place.key) if state.missing else None
         if known is None:
             doubt = place.key in self.uncertain_places
@@ -126,7 +126,7 @@ class Loop(Retraced):
         if not place.checked_when_read():
             return blank
         if known.plain() and not known.specs[0]:
-            blank = State(full(scalar_spec(known.value), 0))
+            blank = PlaceState(full(scalar_spec(known.value), 0))
         return blank.maybe_undefined(place, False, self.reason())
 
     def is_carried(self, i: int, j: int, leaf) -> bool:
@@ -174,7 +174,7 @@ class Loop(Retraced):
 
     def note_after(self, values: dict) -> None:
         """Note the states of the places after an iteration."""
-        self.after = [State(values[place.key], self.outer) for place in self.places]
+        self.after = [PlaceState(values[place.key], self.outer) for place in self.places]
         for i, place in enumerate(self.places):
             if self.before[i].uncertain:
                 self.after[i] = self.after[i].maybe_undefined(place, True, self.reason())
@@ -230,7 +230,7 @@ class Loop(Retraced):
         return self.mismatch(self.places[i], path, str(error.left), str(error.right))
 
 
-KINDS = [Loop]
+KINDS = [TracedLoop]
 """The last one is the class of the loops that are written: append a subclass that can do more."""
 
 LOOPS: list = []

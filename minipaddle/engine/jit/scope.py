@@ -20,7 +20,7 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
-class Names(Visitor):
+class ScopeNames(Visitor):
     """The names some nodes read, bind, share with nested functions, and declare."""
 
     def __init__(self, nodes: Iterable[ast.AST] = ()):
@@ -74,7 +74,7 @@ class Names(Visitor):
         params = parameters(a)
         hints = [p.annotation for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.annotation]
         self.visit_all([*outside, *hints, *a.defaults, *a.kw_defaults])
-        inner = Names(body)
+        inner = ScopeNames(body)
         local = (inner.written | params) - inner.globals - inner.nonlocals
         free = (inner.read | inner.written | inner.captured) - local - inner.globals
         self.read |= free
@@ -82,16 +82,16 @@ class Names(Visitor):
 
     def visit_ClassDef(self, node):
         self.visit_all([*node.decorator_list, *node.bases, *(k.value for k in node.keywords)])
-        inner = Names(node.body)
+        inner = ScopeNames(node.body)
         self.read |= inner.read - inner.written | inner.captured
         self.captured |= inner.captured
         self.written.add(node.name)
 
     def comprehension(self, node):
         """Its targets are its own; `:=` inside it binds outside."""
-        inner = Names()
+        inner = ScopeNames()
         inner.generic_visit(node)
-        targets = Names(g.target for g in node.generators).written
+        targets = ScopeNames(g.target for g in node.generators).written
         self.read |= inner.read - targets
         self.written |= inner.written - targets
         self.captured |= inner.captured - targets
@@ -102,7 +102,7 @@ class Names(Visitor):
 @slot("jit.modified_names")
 def modified_names(nodes: Iterable[ast.AST]) -> set[str]:
     """The names these nodes bind or delete, in the function where they stand."""
-    return Names(nodes).written
+    return ScopeNames(nodes).written
 
 
 def parameters(a: ast.arguments) -> set[str]:
@@ -146,9 +146,9 @@ class Liveness:
 
     def __init__(self, function: ast.FunctionDef):
         # nothing changes while the analysis runs, and it comes to the body of a loop often
-        self.names = cache(lambda node: Names([node]))
+        self.names = cache(lambda node: ScopeNames([node]))
         self.binds = cache(lambda node, field: modified_names(getattr(node, field)))
-        names = Names(function.body)
+        names = ScopeNames(function.body)
         # what other code can see is always needed
         self.always = names.captured | names.globals | names.nonlocals
         self.loops: list[tuple[set, set]] = []  # (needed after, needed at the next iteration)
@@ -262,7 +262,7 @@ class Definedness(ast.NodeVisitor):
     EVERYTHING = None  # after a jump nothing is reached, and everything may be assumed
 
     def __init__(self, function: ast.FunctionDef):
-        names = Names(function.body)
+        names = ScopeNames(function.body)
         params = parameters(function.args)
         local = names.written - names.globals - names.nonlocals - params
         self.local = {name for name in local if not name.startswith("_jst_")}
@@ -293,13 +293,13 @@ class Definedness(ast.NodeVisitor):
             if isinstance(node, ast.Name) and node.id in loose and isinstance(node.ctx, ast.Load):
                 node.maybe = self.found = True
             elif isinstance(node, COMPREHENSIONS):
-                targets = Names(g.target for g in node.generators).written
+                targets = ScopeNames(g.target for g in node.generators).written
                 self.mark([node.generators[0].iter], loose)
                 self.mark([*ast.iter_child_nodes(node)], loose - targets)
 
     def plain(self, node, known):
         self.reads([node], known)
-        written = Names([node]).written
+        written = ScopeNames([node]).written
         if isinstance(node, ast.Delete):
             return known - written
         if written <= known:
@@ -308,7 +308,7 @@ class Definedness(ast.NodeVisitor):
         if isinstance(node, ast.AugAssign | ast.Assign | ast.Expr) and any(
             isinstance(n, lazy) for n in own([node])
         ):
-            certain = Names(getattr(node, "targets", [getattr(node, "target", node)]))
+            certain = ScopeNames(getattr(node, "targets", [getattr(node, "target", node)]))
             return known | (certain.written if not isinstance(node, ast.Expr) else set())
         return known | written
 
@@ -338,14 +338,14 @@ class Definedness(ast.NodeVisitor):
     @slot("jit.known.for")
     def For(self, node, known):
         known = self.reads([node.iter], known)
-        self.block(node.body, known | Names([node.target]).written)
+        self.block(node.body, known | ScopeNames([node.target]).written)
         return self.both(self.block(node.orelse, known), known)
 
     AsyncFor = For
 
     def With(self, node, known):
         self.reads(node.items, known)
-        inside = self.block(node.body, known | Names(node.items).written)
+        inside = self.block(node.body, known | ScopeNames(node.items).written)
         return known if inside is self.EVERYTHING else inside
 
     AsyncWith = With
@@ -368,7 +368,7 @@ class Definedness(ast.NodeVisitor):
         self.reads([node.subject], known)
         paths = [known]
         for case in node.cases:
-            bound = known | Names([case.pattern]).written
+            bound = known | ScopeNames([case.pattern]).written
             self.reads(filter(None, [case.guard]), bound)
             paths.append(self.block(case.body, bound))
         return self.both(*(paths[1:] if irrefutable(node.cases[-1]) else paths))
@@ -384,4 +384,4 @@ def names_bound_first(test: ast.AST) -> set[str]:
     """The names that a test always binds: by `:=` in its first operand."""
     while isinstance(test, ast.BoolOp | ast.Compare):
         test = test.values[0] if isinstance(test, ast.BoolOp) else test.left
-    return Names([test]).written if isinstance(test, ast.NamedExpr | ast.Call) else set()
+    return ScopeNames([test]).written if isinstance(test, ast.NamedExpr | ast.Call) else set()

@@ -20,7 +20,7 @@ class SourceMissing(OSError):
     """The source of a function cannot be found, or is not what was imported."""
 
 
-class Source(NamedTuple):
+class Definition(NamedTuple):
     """A definition (a copy, free to be changed), and where it stands."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -28,7 +28,7 @@ class Source(NamedTuple):
     owner: str | None  # the class around it, whose name private attributes are mangled with
 
 
-def source_of(function: FunctionType) -> Source:
+def source_of(function: FunctionType) -> Definition:
     """The definition of a function; raises SourceMissing that says what to do."""
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
@@ -44,7 +44,7 @@ def source_of(function: FunctionType) -> Source:
     if not fits:
         raise SourceMissing(missing(code, "the file has changed since it was imported"))
     node, owner = fits[0]
-    return Source(copied(node), code.co_filename, owner)
+    return Definition(copied(node), code.co_filename, owner)
 
 
 def missing(code: CodeType, why: str) -> str:

@@ -18,7 +18,7 @@ from ..core.record import Spec
 from ..eager.tensor import Tensor
 from ..executors.executable_cache import ExecutableCache, backend_named
 from . import aliasing
-from .cache import Cache, cache_key
+from .cache import ProgramCache, cache_key
 from .capture import Captured
 from .refusal import refusal
 from .transpile import transpile
@@ -52,7 +52,7 @@ class StaticFunction:
     def __init__(self, function, input_spec=None, build_strategy=None, backend=None):
         self.function, self.input_spec = function, input_spec
         self.build_strategy, self.backend = build_strategy, backend_named(backend, build_strategy)
-        self.cache, self.lock = Cache(), threading.RLock()
+        self.cache, self.lock = ProgramCache(), threading.RLock()
         self.bound: dict[int, StaticFunction] = {}
         self.stubs: list = []  # the fast paths of calls that were made before
         update_wrapper(self, getattr(function, "__func__", getattr(function, "func", function)))

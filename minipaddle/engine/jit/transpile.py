@@ -19,8 +19,8 @@ from ..core import slots
 from ..core.dispatch import current, describe
 from ..core.errors import type_error
 from ..core.slots import PLUGGED
-from .converters import CONVERTERS, Context
-from .source import Source, source_of
+from .converters import CONVERTERS, Conversion
+from .source import Definition, source_of
 from .templates import fill, stand
 from .walking import survey
 
@@ -100,13 +100,13 @@ def conversion(function: FunctionType) -> Converted:
     return found
 
 
-def passes(function: FunctionType, source: Source) -> Iterator[tuple[str, ast.Module]]:
+def passes(function: FunctionType, source: Definition) -> Iterator[tuple[str, ast.Module]]:
     """The tree as it is written, and after each converter.
 
     Converters that have nothing to do are skipped, unless a reader's code may have made work.
     """
     tree, idle = ast.Module([statement(source.node)], []), None
-    context = Context(source.owner)
+    context = Conversion(source.owner)
     yield "", tree
     for converter in CONVERTERS:
         if idle is None:
@@ -124,7 +124,7 @@ def statement(node) -> ast.stmt:
 # ---- compiling -----------------------------------------------------------------------------------
 
 
-def compile_factory(tree: ast.Module, source: Source, code: CodeType) -> CodeType:
+def compile_factory(tree: ast.Module, source: Definition, code: CodeType) -> CodeType:
     """The code of the converted function, made where its free variables are to be found.
 
     A factory binds them, and a class of the right name stands around a method, for `__private`.

@@ -16,7 +16,7 @@ from ..core.dispatch import describe as shown
 from ..eager.tensor import Parameter, Tensor
 
 
-class Node(NamedTuple):
+class Container(NamedTuple):
     """A container without what it holds; `keys` name the places inside, `like` is the original."""
 
     kind: type
@@ -25,7 +25,7 @@ class Node(NamedTuple):
     like: object
 
     def __eq__(self, other):
-        return isinstance(other, Node) and self[:3] == other[:3]
+        return isinstance(other, Container) and self[:3] == other[:3]
 
     def __ne__(self, other):
         return not self == other
@@ -72,7 +72,7 @@ def structure(value, leaves: list, kept):
         return LEAF
     keys, values = inside
     children = tuple([structure(v, leaves, kept) for v in values])
-    return Node(type(value), tuple(keys), children, value)
+    return Container(type(value), tuple(keys), children, value)
 
 
 def parts(value):

@@ -22,7 +22,7 @@ ENDLESS = """\
   try: a `while` loop, or let a Python number end it"""
 
 
-class Line(NamedTuple):
+class FrameLine(NamedTuple):
     """Where a frame stands."""
 
     code: CodeType
@@ -52,7 +52,7 @@ def report(error: BaseException) -> str:
     lines, folded = user_lines(error.__traceback__)
     where = getattr(getattr(error, "record", None), "where", None)
     if type(where) is tuple:  # raised by a record of a program that ran: its line
-        lines.append(Line(where[0], *place(*where[:2])))
+        lines.append(FrameLine(where[0], *place(*where[:2])))
     out, last = [TITLE, ""], lines[-1] if lines else None
     for line, same in groupby(lines):
         code, count = line.code, len(list(same))
@@ -67,9 +67,9 @@ def report(error: BaseException) -> str:
 
 
 @slot("jit.user_lines")
-def user_lines(traceback) -> tuple[list[Line], int]:
+def user_lines(traceback) -> tuple[list[FrameLine], int]:
     """The user's frames, outermost first, and how many others there are."""
-    found: list[Line] = []
+    found: list[FrameLine] = []
     folded, between = 0, False
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -78,7 +78,7 @@ def user_lines(traceback) -> tuple[list[Line], int]:
         else:
             if found and between and holds(found[-1].code, code):
                 found.pop()  # a block of the same function: its own line says more
-            found.append(Line(code, *place(code, traceback.tb_lasti)))
+            found.append(FrameLine(code, *place(code, traceback.tb_lasti)))
             between = False
         traceback = traceback.tb_next
     return found, folded

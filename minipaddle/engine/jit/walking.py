@@ -118,7 +118,7 @@ class Visitor(ByKind, ast.NodeVisitor):
                 method(self, inside)
 
 
-class Rewriter(ByKind, ast.NodeTransformer):
+class TreeRewriter(ByKind, ast.NodeTransformer):
     """An `ast.NodeTransformer` that goes only where something is."""
 
     def visit(self, node: ast.AST):

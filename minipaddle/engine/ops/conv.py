@@ -31,7 +31,7 @@ one under the other, until it sums over SHALLOW terms, and all of them when that
 than DEEP."""
 
 
-class Layout(NamedTuple):
+class TapLayout(NamedTuple):
     """The places of a kernel's taps on flat phases, for one output size."""
 
     out: tuple  # positions of the output along each axis
@@ -51,7 +51,7 @@ class Layout(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def layout(out, kernel, stride, dilation) -> Layout:
+def layout(out, kernel, stride, dilation) -> TapLayout:
     """The layout of a convolution that gives `out` positions."""
     reach = tuple((k - 1) * d // s for k, d, s in zip(kernel, dilation, stride))
     grid = tuple(n + r for n, r in zip(out, reach))
@@ -60,7 +60,7 @@ def layout(out, kernel, stride, dilation) -> Layout:
         at = [t * d for t, d in zip(tap, dilation)]
         phase = tuple(a % s for a, s in zip(at, stride))
         taps.append((phase, ravel([a // s for a, s in zip(at, stride)], grid)))
-    return Layout(tuple(out), reach, grid, tuple(taps))
+    return TapLayout(tuple(out), reach, grid, tuple(taps))
 
 
 def meeting(phase, grid, stride, padding, size):
@@ -89,7 +89,7 @@ def grouped(x, groups):
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, prod(x.shape[2:]))
 
 
-def tap_slices(m, x, lay: Layout, stride, padding, groups):
+def tap_slices(m, x, lay: TapLayout, stride, padding, groups):
     """For each tap the pixels of x it meets: [batch, group, channel, lay.length]."""
     flat = {}
     for phase in dict(lay.taps):
@@ -132,7 +132,7 @@ def taps_first(m, w, groups):
     return m.ascontiguousarray(m.transpose(by_group, (3, 0, 1, 2)))
 
 
-def cropped(m, y, channels, rows, lay: Layout, at):
+def cropped(m, y, channels, rows, lay: TapLayout, at):
     """Flat results as an image of `channels`, cut at index `at`, in memory of its own."""
     return m.ascontiguousarray(y.reshape(y.shape[0], channels, rows, *lay.grid[1:])[at])
 

@@ -23,7 +23,7 @@ from ..ir.program import Program
 from ..ops import elementwise
 from ..ops.elementwise import add, maximum, minimum, neg, pow, reciprocal, sqrt, square, subtract
 from ..ops.movement import transpose
-from .patterns import Rule, by_rules
+from .patterns import RewriteRule, by_rules
 from .registry import program_pass
 from .rewriting import Rules, rewritten
 
@@ -44,39 +44,39 @@ def itself(x, **known):
 
 
 @slot("algebra.numbers")
-def numbers() -> list[Rule]:
+def numbers() -> list[RewriteRule]:
     """Rules for arithmetic: exact, NaN and -0.0 included, or no further from the true value."""
     return [
-        Rule(lambda x: x * 1, itself),
-        Rule(lambda x: x / 1, itself),
-        Rule(lambda x: x - 0, itself),
-        Rule(lambda x: pow(x, 1), itself),
-        Rule(lambda x: pow(x, 2), square),
-        Rule(lambda x: pow(x, 3), lambda x: x * square(x)),
-        Rule(lambda x: pow(x, 0.5), half_power),
-        Rule(lambda x: pow(x, -1), reciprocal),
-        Rule(lambda x: x * -1, neg),
-        Rule(lambda x: neg(neg(x)), itself),
-        Rule(lambda x, y: x - neg(y), add),
-        Rule(lambda x, y: x + neg(y), subtract),
-        Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), power_of_two),
-        Rule(lambda c, x: elementwise.where(c, x, x), lambda c, x: x),
-        Rule(lambda x: maximum(x, x), itself),
-        Rule(lambda x: minimum(x, x), itself),
+        RewriteRule(lambda x: x * 1, itself),
+        RewriteRule(lambda x: x / 1, itself),
+        RewriteRule(lambda x: x - 0, itself),
+        RewriteRule(lambda x: pow(x, 1), itself),
+        RewriteRule(lambda x: pow(x, 2), square),
+        RewriteRule(lambda x: pow(x, 3), lambda x: x * square(x)),
+        RewriteRule(lambda x: pow(x, 0.5), half_power),
+        RewriteRule(lambda x: pow(x, -1), reciprocal),
+        RewriteRule(lambda x: x * -1, neg),
+        RewriteRule(lambda x: neg(neg(x)), itself),
+        RewriteRule(lambda x, y: x - neg(y), add),
+        RewriteRule(lambda x, y: x + neg(y), subtract),
+        RewriteRule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), power_of_two),
+        RewriteRule(lambda c, x: elementwise.where(c, x, x), lambda c, x: x),
+        RewriteRule(lambda x: maximum(x, x), itself),
+        RewriteRule(lambda x: minimum(x, x), itself),
     ]
 
 
 @slot("algebra.transposes")
-def transposes() -> list[Rule]:
+def transposes() -> list[RewriteRule]:
     """Rules for a transpose that does nothing, and for two in a row."""
     return [
-        Rule(lambda x, *, p: transpose(x, perm=p), itself, lambda x, p: [*p] == sorted(p)),
-        Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
+        RewriteRule(lambda x, *, p: transpose(x, perm=p), itself, lambda x, p: [*p] == sorted(p)),
+        RewriteRule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),
              lambda x, *, p, q: transpose(x, perm=tuple(p[d] for d in q))),
     ]  # fmt: skip
 
 
-OTHERS: list[Rule] = []
+OTHERS: list[RewriteRule] = []
 """Further rules; `minipaddle.passes` adds some."""
 
 BEFORE: list[Callable[[Program], Program]] = []

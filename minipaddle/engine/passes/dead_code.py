@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..ir.cut import needed
 from ..ir.edit import count_uses, map_records, map_regions, with_inputs, with_records
 from ..ir.program import Program
-from .folding import Constant
+from .folding import ConstantStorage
 from .registry import program_pass
 
 
@@ -25,7 +25,7 @@ def dead_code(program: Program) -> Program:
 
 def without_constants(program: Program) -> Program:
     """The program without unused constants. (Its other states belong to the caller.)"""
-    constants = [s for s in program.states if isinstance(s.storage, Constant)]
+    constants = [s for s in program.states if isinstance(s.storage, ConstantStorage)]
     used = count_uses(program) if constants else {}
     unused = [s for s in constants if not used[s.record]]
     if not unused:

@@ -25,7 +25,7 @@ LARGEST = 1 << 18
 FREE = {reshape, broadcast_to, assign}
 
 
-class Constant:
+class ConstantStorage:
     """The storage of a state that is never written."""
 
     def __init__(self, array):
@@ -35,12 +35,12 @@ class Constant:
         return self.array
 
 
-class Folder:
+class ConstantFolder:
     """Finds the known values of a program, and builds it with constants. In a region (`inside`)
     only values that are one number everywhere become constants.
     """
 
-    prepared: type[Constant]  # holds a value that is computed from states which may change
+    prepared: type[ConstantStorage]  # holds a value that is computed from states which may change
 
     def __init__(self, program: Program, inside: bool = False):
         self.program, self.inside = program, inside
@@ -64,7 +64,7 @@ class Folder:
 
     def is_known(self, state: State) -> bool:
         """Whether a state has the same value now and at every run."""
-        return isinstance(state.storage, Constant)
+        return isinstance(state.storage, ConstantStorage)
 
     def knows(self, record: Record) -> bool:
         """Whether a value can be computed now."""
@@ -95,7 +95,7 @@ class Folder:
             array = self.value(record)
         except Exception:  # the run raises it, if it computes this record
             return None
-        cells = {r: cell for r, cell in sources.items() if type(cell) is not Constant}
+        cells = {r: cell for r, cell in sources.items() if type(cell) is not ConstantStorage}
         if uniform(array) and not cells:
             attrs = {"shape": record.shape, "value": array.flat[0].item(), "dtype": record.dtype}
             return record.derive(full, [], attrs, record.spec, 0)
@@ -104,7 +104,7 @@ class Folder:
         largest = max(sources, key=lambda r: r.spec.size, default=record)
         name = f"{largest.attrs.get('name') or record.op.name}_folded"
         given = Record(INPUT, (), {"name": name}, record.shape, record.dtype)
-        cell = self.prepared(array, record, cells) if cells else Constant(array)
+        cell = self.prepared(array, record, cells) if cells else ConstantStorage(array)
         self.states.append(State(name, given, None, cell))
         return given
 
@@ -114,7 +114,9 @@ class Folder:
         for record in self.program.records:
             new = self.constants.get(record)
             if new is None:
-                inside = map_regions(record, lambda region: Folder(region, inside=True).run())
+                inside = map_regions(
+                    record, lambda region: ConstantFolder(region, inside=True).run()
+                )
                 new = substitute(record, now, inside)
             else:
                 now[record] = new
@@ -152,7 +154,7 @@ def uniform(array) -> bool:
     return bool((bits == bits[0]).all())
 
 
-FOLDERS: dict[bool, type[Folder]] = {False: Folder, True: Folder}
+FOLDERS: dict[bool, type[ConstantFolder]] = {False: ConstantFolder, True: ConstantFolder}
 """The folder, by whether states are frozen: `minipaddle.passes` has one for these."""
 
 

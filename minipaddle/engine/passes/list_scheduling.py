@@ -26,7 +26,7 @@ AHEAD = 6
 """The number of records that are judged together."""
 
 
-class Work:
+class ScheduleInput:
     """A program as numbers: the values that each record reads and makes, and its predecessors."""
 
     def __init__(self, program: Program, workspace, inplace):
@@ -104,7 +104,7 @@ def invert_lists(lists: Sequence, count: int) -> list[list[int]]:
 
 
 @slot("schedule.order")
-def order(work: Work) -> list[int]:
+def order(work: ScheduleInput) -> list[int]:
     """The numbers of all records, each after its predecessors."""
     unread = [len(readers) for readers in work.readers]  # how many records still read each value
     waits = [len(before) for before in work.before]  # for how many records each one still waits
@@ -129,7 +129,7 @@ def order(work: Work) -> list[int]:
     return [*found]
 
 
-def priority(work: Work, k: int, unread: list[int], waits: list[int]) -> tuple:
+def priority(work: ScheduleInput, k: int, unread: list[int], waits: list[int]) -> tuple:
     """The key of a record that is ready: the one with the smallest key comes next."""
     now = hill = valley = top = 0
     read: dict[int, int] = {}
@@ -191,7 +191,7 @@ def schedule(
     """
     if sequential_run or len(program.records) < 3 or open_sizes(program):
         return program  # nothing lies between two records
-    work = Work(program, workspace, inplace)
+    work = ScheduleInput(program, workspace, inplace)
     other = replace(program, records=[program.records[k] for k in order(work)])
     if other.records == program.records:
         return program

@@ -42,7 +42,7 @@ from .registry import DEFAULTS, LOOKS_FOR, PASSES, SWITCHES
 from .result_aliasing import separate
 
 
-class Snapshot(NamedTuple):
+class PassSnapshot(NamedTuple):
     """A program before and after a pass, and how long the pass took."""
 
     name: str
@@ -56,7 +56,7 @@ class Snapshot(NamedTuple):
         return self.before is not self.after
 
 
-class Figures(NamedTuple):
+class ProgramFigures(NamedTuple):
     """The costs of a program that can be counted."""
 
     records: int
@@ -70,7 +70,7 @@ class Figures(NamedTuple):
         return [str(self.records), str(self.kernels), *sizes]
 
 
-def figures(program: Program) -> Figures:
+def figures(program: Program) -> ProgramFigures:
     """The figures of a program.
 
     >>> from minipaddle.ir.parser import parse
@@ -80,19 +80,19 @@ def figures(program: Program) -> Figures:
     root = roots(program)
     kernels = [r for r in program.records if not is_view(r, root)]
     if open_sizes(program):
-        return Figures(len(program.records), len(kernels), None, None)
+        return ProgramFigures(len(program.records), len(kernels), None, None)
     moved = 0
     for r in kernels:
         read = {root[x]: x.spec for x in r.inputs if x.dtype is not None and x.op is not NUMBER}
         moved += sum(map(bytes_of, [*read.values(), *specs_of(r)]))
-    return Figures(len(program.records), len(kernels), moved, live(program))
+    return ProgramFigures(len(program.records), len(kernels), moved, live(program))
 
 
 class Optimized(NamedTuple):
     """The program after the passes, what each pass did, and what the strategy had chosen."""
 
     program: Program
-    snapshots: list[Snapshot]
+    snapshots: list[PassSnapshot]
     chosen: Mapping
 
     def after(self, name: str) -> Program:
@@ -138,7 +138,7 @@ def optimized(program: Program, strategy=None, *, until: str | None = None, **op
             continue
         began = perf_counter()
         after = run_pass(name, now, chosen, found)
-        snapshots.append(Snapshot(name, now, after, perf_counter() - began))
+        snapshots.append(PassSnapshot(name, now, after, perf_counter() - began))
         if after is not now:
             verify_pass(name, now, after, trusted)
             now, found = after, survey(after)

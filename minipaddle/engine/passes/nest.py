@@ -28,7 +28,7 @@ class NotOneNest(Exception):
     """A group of records is no loop nest; the message says why."""
 
 
-class Node:
+class NestNode:
     """A value at an index of the loops. `kind`: load, number, place, apply, reduce, select."""
 
     __slots__ = ("args", "depth", "dtype", "guard", "index", "kind", "loops", "of", "stage")
@@ -48,7 +48,7 @@ def stage_of(kind: str, args) -> int:
     return max([0, *[a.stage for a in args]]) + (kind == "reduce")
 
 
-def reached(roots, within: Callable[[Node], bool] = lambda node: True) -> dict[Node, None]:
+def reached(roots, within: Callable[[NestNode], bool] = lambda node: True) -> dict[NestNode, None]:
     """The roots and all values they are computed from, each once. The search does not go beyond
     a value that is not `within`.
     """
@@ -67,7 +67,7 @@ class Nest:
     def __init__(self, records, outputs):
         self.records = set(records)
         self.inputs: dict[Record, int] = {}
-        self.memo: dict[tuple, Node] = {}
+        self.memo: dict[tuple, NestNode] = {}
         self.index_of: dict[Record, tuple] = {}  # the one index at which a value is computed
         self.reduction_indices: dict[Record, tuple] = {}
         self.reductions = [r for r in records if r.op.kind == "reduction"]
@@ -130,7 +130,7 @@ class Nest:
         same = tuple(old) == tuple(new)
         return list(i) if same else list(map(as_polynomial, unravel(ravel(i, old), new)))
 
-    def output(self, record: Record) -> tuple[Record, Node, Polynomial]:
+    def output(self, record: Record) -> tuple[Record, NestNode, Polynomial]:
         """(record, its value, the index in memory at which it is stored)."""
         size = record.spec.size
         one_per_row = size != self.size or record in self.reduction_indices
@@ -183,7 +183,7 @@ class Nest:
                 yield node.index
             yield from (i for i, *_ in node.guard)
 
-    def nodes(self) -> dict[Node, None]:
+    def nodes(self) -> dict[NestNode, None]:
         """Every value, also those that only other values contain: the parts of a concatenation."""
         return reached([*self.memo.values(), *(node for _, node, _ in self.outputs)])
 
@@ -222,15 +222,15 @@ class Nest:
                     found.append((k, x))
         return found
 
-    def loaded_input(self, load: Node) -> Record:
+    def loaded_input(self, load: NestNode) -> Record:
         """The input that a load reads."""
         return [*self.inputs][load.of]
 
-    def is_row(self, node: Node) -> bool:
+    def is_row(self, node: NestNode) -> bool:
         """Whether a value is computed once for a row, for all elements of the row."""
         return self.reduces and node.loops <= set(self.parallel_loops)
 
-    def once_a_row(self, node: Node, flat: Polynomial) -> bool:
+    def once_a_row(self, node: NestNode, flat: Polynomial) -> bool:
         """Whether a result is stored once for each row, not once for each element of the row."""
         return self.is_row(node) and flat.loops <= set(self.parallel_loops)
 
@@ -246,7 +246,7 @@ class Nest:
 
     # ---- values ------------------------------------------------------------------------------
 
-    def at(self, record: Record, i, guard=()) -> Node:
+    def at(self, record: Record, i, guard=()) -> NestNode:
         """The value of a record at an index."""
         pairs = zip(i, record.shape, strict=True)
         i = tuple([ZERO if n == 1 else as_polynomial(k) for k, n in pairs])
@@ -256,28 +256,30 @@ class Nest:
             node = self.memo[key] = self.value(record, i, guard)
         return node
 
-    def value(self, record: Record, i: tuple, guard: tuple) -> Node:
+    def value(self, record: Record, i: tuple, guard: tuple) -> NestNode:
         if record.op is NUMBER:
-            return Node("number", record.attrs["value"])
+            return NestNode("number", record.attrs["value"])
         if record not in self.records:
             k = self.inputs.setdefault(record, len(self.inputs))
-            return Node("load", k, (), as_polynomial(ravel(i, record.shape)), record.dtype, guard)
+            return NestNode(
+                "load", k, (), as_polynomial(ravel(i, record.shape)), record.dtype, guard
+            )
         op = record.op
         if op.element is not None:
-            return Node("place", record, (), i[0], record.dtype)
+            return NestNode("place", record, (), i[0], record.dtype)
         kind = KINDS.get(op.kind) if op.parts is None else Nest.joined
         if kind is None:
             raise NotOneNest(f"{op.name} is no loop")
         return kind(self, record, i, guard)
 
-    def elementwise(self, record, i, guard) -> Node:
+    def elementwise(self, record, i, guard) -> NestNode:
         self.check_one_index(record, i)
         args = tuple([self.at(x, fit(i, x), guard) for x in record.inputs])
-        node = Node("apply", record, args, None, record.dtype)
+        node = NestNode("apply", record, args, None, record.dtype)
         self.check_computed_once(record, node)
         return node
 
-    def reduction(self, record, i, guard) -> Node:
+    def reduction(self, record, i, guard) -> NestNode:
         inside, out = self.reduction_indices[record]
         if i != tuple(ZERO if n == 1 else k for k, n in zip(out, record.shape, strict=True)):
             raise NotOneNest("a reduced value is needed outside its row")
@@ -285,8 +287,8 @@ class Nest:
         if record.op.term is not None:
             x = record.inputs[0]
             each = record.derive(record.op.term, [x], {}, record.op.term.result_spec([x.spec], {}))
-            term = Node("apply", each, (term,), None, each.dtype)
-        node = Node("reduce", record, (term,), None, record.dtype)
+            term = NestNode("apply", each, (term,), None, each.dtype)
+        node = NestNode("reduce", record, (term,), None, record.dtype)
         node.loops = frozenset(self.parallel_loops)
         return node
 
@@ -303,27 +305,27 @@ class Nest:
         if often and any(n.kind in ("load", "reduce") for n in reached([node])):
             raise NotOneNest("a value would be computed several times")
 
-    def movement(self, record, i, guard) -> Node:
+    def movement(self, record, i, guard) -> NestNode:
         if record.op.source is None:
             raise NotOneNest(f"{record.op.name} has no index map")
         x = record.inputs[0]
         return self.at(x, record.op.source(list(i), x.spec, **record.attrs), guard)
 
-    def inside(self, record, x, i, ranges, fill, guard) -> Node:
+    def inside(self, record, x, i, ranges, fill, guard) -> NestNode:
         """x at `i` where each (index, low, high) of `ranges` holds, `fill` elsewhere."""
         ranges = tuple(r for r in ranges if not (r[1] <= r[0].low and r[0].high < r[2]))
         there = self.at(x, i, (*guard, *ranges))
         if not ranges:
             return there
-        return Node("select", None, (there, fill), None, record.dtype, ranges)
+        return NestNode("select", None, (there, fill), None, record.dtype, ranges)
 
-    def joined(self, record, i, guard) -> Node:
+    def joined(self, record, i, guard) -> NestNode:
         """Each input where its ranges hold, and a number elsewhere."""
         found = record.op.parts(i, *(x.spec for x in record.inputs), **record.attrs)
         if found is None:
             raise NotOneNest(f"{record.op.name} with such attributes has no index map")
         fill, parts = found
-        node = Node("number", fill, (), None, record.dtype)
+        node = NestNode("number", fill, (), None, record.dtype)
         for k, j, ranges in parts:
             if 0 not in record.inputs[k].shape:  # no place lies in an empty one
                 node = self.inside(record, record.inputs[k], j, ranges, node, guard)

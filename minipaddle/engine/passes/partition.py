@@ -18,14 +18,14 @@ from ..eager.tensor import wrap
 from ..eager.tracer import Tracer, tracing
 from ..ir.builder import Builder
 from ..ir.program import ITEM, NUMBER, Program, State
-from ..sharding.pieces import Piece, View, apply_to_pieces
+from ..sharding.pieces import MeshView, Piece, apply_to_pieces
 from ..sharding.placements import Placements, joined, local_shape
 
 
 class Partitioner(Builder):
     """Writes the program of one rank."""
 
-    def __init__(self, program: Program, view: View):
+    def __init__(self, program: Program, view: MeshView):
         super().__init__(program.name, place=current_place())
         self.old, self.view = program, view
         self.pieces: dict[Record, object] = {}
@@ -96,7 +96,7 @@ def call_of(record: Record) -> str:
 
 @slot("passes.partition")
 def partition(
-    program: Program, placements: list[Placements], view: View, terms=()
+    program: Program, placements: list[Placements], view: MeshView, terms=()
 ) -> tuple[Program, list[Placements]]:
     """The program of a rank, and how its outputs lie. `placements` are those of inputs and states;
     `view` is how the rank sees the mesh; `terms` are the numbers of outputs that may stay terms,

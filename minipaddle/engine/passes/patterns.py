@@ -33,13 +33,13 @@ class Hole(Var):
         self.name = name
 
 
-class Known(NamedTuple):
+class Wildcard(NamedTuple):
     """Stands for any attribute or number: a keyword parameter of a rule."""
 
     name: str
 
 
-class Tree(Var):
+class PatternTree(Var):
     """An operator applied to holes, numbers and other trees."""
 
     def __init__(self, op, inputs, attrs):
@@ -50,10 +50,10 @@ class Tracing(Interpreter):
     """Applying an operator leaves a tree."""
 
     def apply(self, op, inputs, attrs):
-        return Tree(op, inputs, attrs)
+        return PatternTree(op, inputs, attrs)
 
 
-class Rule:
+class RewriteRule:
     """Replaces `before` by `after`. With `alone` nothing else may use the values in between.
     `attrs` are the names of the attributes that `before` takes as `**attrs`.
     """
@@ -66,7 +66,7 @@ class Rule:
         self.holes = [p.name for p in names if p.kind is p.POSITIONAL_OR_KEYWORD]
         known = [*(p.name for p in names if p.kind is p.KEYWORD_ONLY), *attrs]
         with interpreter(Tracing()):
-            self.tree = before(*map(Hole, self.holes), **{k: Known(k) for k in known})
+            self.tree = before(*map(Hole, self.holes), **{k: Wildcard(k) for k in known})
         self.op = self.tree.op
 
     def __call__(self, record: Record, sources):
@@ -107,7 +107,7 @@ def matches(inputs, attrs, record: Record, sources, found: dict) -> bool:
 
 
 def fits_attribute(wanted, value, found: dict) -> bool:
-    if type(wanted) is Known:
+    if type(wanted) is Wildcard:
         return same(found.setdefault(wanted.name, value), value)
     return same(wanted, value)
 
@@ -116,7 +116,7 @@ def fits(wanted, source, found: dict) -> bool:
     """Whether a part of a tree matches a value: a record, or a number."""
     if isinstance(wanted, Hole):
         return isinstance(source, Record) and found.setdefault(wanted.name, source) is source
-    if not isinstance(wanted, Tree):
+    if not isinstance(wanted, PatternTree):
         number = number_in(source)
         return number is not None and fits_attribute(wanted, number, found)
     if not isinstance(source, Record) or source.op is not wanted.op:
@@ -142,7 +142,7 @@ def same(a, b) -> bool:
     return a == b and (a != 0 or str(a)[0] == str(b)[0])
 
 
-def by_rules(rules: list[Rule]) -> Rules:
+def by_rules(rules: list[RewriteRule]) -> Rules:
     """The rules by their first operator, in the form the rewriter takes. The first rule that
     matches is applied, and then those that match its replacement.
     """

@@ -19,14 +19,14 @@ PASSES = [
 """The passes in the order in which they run. `minipaddle.passes` adds further ones."""
 
 
-class Switch(NamedTuple):
+class PassSwitch(NamedTuple):
     """A keyword parameter of a pass: its default, and what it does (empty: not for users)."""
 
     default: object
     doc: str = ""
 
 
-SWITCHES: dict[str, dict[str, Switch]] = {}
+SWITCHES: dict[str, dict[str, PassSwitch]] = {}
 """The switches of each function that takes some, by the name of its slot."""
 
 DEFAULTS: dict[str, object] = {}
@@ -41,7 +41,7 @@ def switched(name: str, **switches: tuple):
     """Decorator: a slot called `name`, with switches given as (default, what it does)."""
 
     def register(function):
-        SWITCHES[name] = {key: Switch(*value) for key, value in switches.items()}
+        SWITCHES[name] = {key: PassSwitch(*value) for key, value in switches.items()}
         defaults = {key: switch.default for key, switch in SWITCHES[name].items()}
         function.__kwdefaults__ = (function.__kwdefaults__ or {}) | defaults
         return slot(name)(function)

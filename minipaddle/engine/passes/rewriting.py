@@ -26,7 +26,7 @@ Rules = dict[Op, Callable]
 for an operator of several results, or None to let it stand. Inputs are tensors and numbers."""
 
 
-class Rewriter(Builder):
+class ProgramRewriter(Builder):
     """Writes a program anew; its records come from the record that is being replaced."""
 
     def __init__(self, program: Program, rules: Rules):
@@ -104,7 +104,7 @@ class Rewriter(Builder):
 
 def rewritten(program: Program, rules: Rules) -> Program:
     """The program, its regions too, with what the rules say instead of their operators."""
-    return Rewriter(program, rules).run()
+    return ProgramRewriter(program, rules).run()
 
 
 def made_by(x) -> Record | None:

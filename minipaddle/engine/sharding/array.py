@@ -16,7 +16,7 @@ from ..core.rank import NO_CAUSE, Cause, hash_64
 from ..core.record import Spec
 from ..eager.device import CPU, NUMPY, current_place, module_of
 from ..eager.tensor import wrap
-from .pieces import Piece, View
+from .pieces import MeshView, Piece
 from .placements import Placements, piece_of
 
 
@@ -28,7 +28,9 @@ class ShardedArray:
     __array_ufunc__ = None
     used = False  # whether this process has made any
 
-    def __init__(self, local, shape, placements: Placements, view: View, cause: Cause = NO_CAUSE):
+    def __init__(
+        self, local, shape, placements: Placements, view: MeshView, cause: Cause = NO_CAUSE
+    ):
         self.local, self.shape, self.cause = local, tuple(shape), cause
         self.placements, self.view = placements, view
         ShardedArray.used = True
@@ -105,7 +107,7 @@ class ShardedModule:
 
     name = "arrays in pieces"
 
-    def __init__(self, view: View):
+    def __init__(self, view: MeshView):
         self.view = view
 
     def __eq__(self, other) -> bool:
@@ -123,14 +125,14 @@ class ShardedModule:
         return self.asarray(current_place().module.full(shape, value, dtype=dtype))
 
 
-def whole_array(array, view: View) -> ShardedArray:
+def whole_array(array, view: MeshView) -> ShardedArray:
     """An array that each rank has whole, as an array in pieces; such a one as it is."""
     if type(array) is ShardedArray:
         return array
     return ShardedArray(array, array.shape, view.replicated, view, cause_of_whole(array))
 
 
-def cut_whole(array, placements: Placements, view: View) -> ShardedArray:
+def cut_whole(array, placements: Placements, view: MeshView) -> ShardedArray:
     """The pieces of an array that each rank has whole. Of terms the first rank has it, the others
     have zeros.
     """
@@ -143,7 +145,7 @@ def cut_whole(array, placements: Placements, view: View) -> ShardedArray:
     return ShardedArray(local, array.shape, placements, view, cause_of_whole(array, placements))
 
 
-def of_piece(piece: Piece, view: View, cause: Cause = NO_CAUSE) -> ShardedArray:
+def of_piece(piece: Piece, view: MeshView, cause: Cause = NO_CAUSE) -> ShardedArray:
     """The array whose local tensor a piece has."""
     return ShardedArray(piece.local.array, piece.spec.shape, piece.placements, view, cause)
 

@@ -42,7 +42,7 @@ Axes = tuple[Axis | None, ...]
 
 
 @dataclass
-class Rule:
+class LetterRule:
     """The letters of inputs and results.
 
     terms: for a letter that the result lacks, how the terms of the ranks are combined
@@ -77,7 +77,7 @@ def collective_of(op: Op) -> str | None:
 
 
 @slot("sharding.rule_of")
-def rule_of(op: Op, specs: list, attrs: dict, results: list[Spec]) -> Rule | None:
+def rule_of(op: Op, specs: list, attrs: dict, results: list[Spec]) -> LetterRule | None:
     """The sharding rule of an operator for inputs of these specs (numbers among them have none);
     None: it has none.
     """
@@ -99,7 +99,7 @@ def rule_of(op: Op, specs: list, attrs: dict, results: list[Spec]) -> Rule | Non
     return rule
 
 
-def without_repeated(axes: Axes, spec, rule: Rule, specs: list) -> Axes:
+def without_repeated(axes: Axes, spec, rule: LetterRule, specs: list) -> Axes:
     """The letters of an input without those of axes of size 1 that another input's repeat."""
     sizes = {}
     for own, each in zip(rule.inputs, specs):
@@ -110,7 +110,7 @@ def without_repeated(axes: Axes, spec, rule: Rule, specs: list) -> Axes:
     return tuple(None if a and n == 1 < sizes[a.letter] else a for a, n in zip(axes, shape))
 
 
-def parse(text: str) -> Rule:
+def parse(text: str) -> LetterRule:
     """The rule that a text says: `bmk,bkn->bmn`. After `|` stands how terms are combined, if not
     by a sum.
     """
@@ -122,7 +122,7 @@ def parse(text: str) -> Rule:
     )
     kept = {axis for axes in results for axis in axes}
     gone = {axis for axes in inputs for axis in axes if axis is not None} - kept
-    return Rule(inputs, results, {axis.letter: combine or "sum" for axis in gone})
+    return LetterRule(inputs, results, {axis.letter: combine or "sum" for axis in gone})
 
 
 def linear_sets(op: Op, specs: list, results: list[Spec]) -> tuple[frozenset[int], ...]:
@@ -141,7 +141,7 @@ def linear_sets(op: Op, specs: list, results: list[Spec]) -> tuple[frozenset[int
 
 
 @slot("sharding.broadcast_rule")
-def broadcast_rule(op: Op, specs, attrs, results) -> Rule:
+def broadcast_rule(op: Op, specs, attrs, results) -> LetterRule:
     """Elementwise: axes count from the last; one of size 1 is repeated, so it has no letter."""
     axes = tuple(map(Axis, names(results[0].ndim)))
 
@@ -154,11 +154,11 @@ def broadcast_rule(op: Op, specs, attrs, results) -> Rule:
             for d, (a, n) in enumerate(zip(last, spec.shape))
         )
 
-    return Rule([own(spec) for spec in specs], [axes])
+    return LetterRule([own(spec) for spec in specs], [axes])
 
 
 @slot("sharding.reduction_rule")
-def reduction_rule(op: Op, specs, attrs, results) -> Rule:
+def reduction_rule(op: Op, specs, attrs, results) -> LetterRule:
     """A reduced axis leaves terms."""
     axes = tuple(map(Axis, names(specs[0].ndim)))
     combine = collective_of(op)
@@ -167,10 +167,10 @@ def reduction_rule(op: Op, specs, attrs, results) -> Rule:
         axes = tuple(None if d in over else a for d, a in enumerate(axes))
     kept = [None if d in over else a for d, a in enumerate(axes) if keep or d not in over]
     terms = {axes[d].letter: combine for d in over} if combine else {}
-    return Rule([axes], [tuple(kept)], terms)
+    return LetterRule([axes], [tuple(kept)], terms)
 
 
-def movement_rule(op: Op, specs, attrs, results) -> Rule | None:
+def movement_rule(op: Op, specs, attrs, results) -> LetterRule | None:
     """An axis of the input that an axis of the result runs along has its letter: the index map
     says so, or the map to parts.
     """
@@ -218,7 +218,7 @@ def movement_rule(op: Op, specs, attrs, results) -> Rule | None:
             inputs = [
                 tuple(None if a and a.letter == axis.letter else a for a in own) for own in inputs
             ]
-    return Rule(inputs, [tuple(result)], localise=LOCAL.get(op.name))
+    return LetterRule(inputs, [tuple(result)], localise=LOCAL.get(op.name))
 
 
 def blocks(place, i, n: int, m: int) -> tuple[int, int] | None:

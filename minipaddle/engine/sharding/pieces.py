@@ -18,7 +18,7 @@ from ..ops.creation import full
 from ..ops.elementwise import where
 from ..ops.marks import after, placed_as, reshard
 from ..ops.movement import replaced, reshape
-from .letters import Rule, rule_of
+from .letters import LetterRule, rule_of
 from .moves import moved
 from .placements import (
     REPLICATE,
@@ -33,7 +33,7 @@ from .placements import (
 from .propagate import propagate
 
 
-class View(NamedTuple):
+class MeshView(NamedTuple):
     """A mesh as one of its ranks sees it."""
 
     mesh: ProcessMesh
@@ -60,7 +60,7 @@ class Piece:
         self.local, self.spec, self.placements = local, spec, placements
         self.copies = {placements: local} if copies is None else copies
 
-    def as_placed(self, placements: Placements, view: View) -> Tensor:
+    def as_placed(self, placements: Placements, view: MeshView) -> Tensor:
         """The local tensor where the whole lies otherwise: moved there once."""
         if placements not in self.copies:
             shape, time = tuple(self.spec.shape), (self.time, len(self.copies))
@@ -72,12 +72,12 @@ class Piece:
             self.local, self.placements = found, placements
         return found
 
-    def moved_to(self, placements: Placements, view: View) -> Piece:
+    def moved_to(self, placements: Placements, view: MeshView) -> Piece:
         """The piece of the same tensor where it lies otherwise."""
         return Piece(self.as_placed(placements, view), self.spec, placements, self.copies)
 
     @slot("sharding.in_use")
-    def in_use(self, view: View) -> Piece:
+    def in_use(self, view: MeshView) -> Piece:
         """The piece as operators take it: whole if it is only stored in pieces."""
         used = tuple(REPLICATE if p.stored else p for p in self.placements)
         return self if used == self.placements else self.moved_to(used, view)
@@ -87,7 +87,7 @@ class Piece:
 
 
 @slot("sharding.apply_to_pieces")
-def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: View):
+def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: MeshView):
     """The result of an operator, a Piece or a tuple of them; `results` are the specs of the whole.
 
     inputs: pieces, and Python numbers
@@ -129,13 +129,15 @@ def of_gradient(p: Placement) -> Placement:
     return REPLICATE if p.is_partial() else Shard(p.dim, p.unit) if p.stored else p
 
 
-def localised(rule: Rule, attrs: dict, spec: Spec, placements: Placements, view: View) -> dict:
+def localised(
+    rule: LetterRule, attrs: dict, spec: Spec, placements: Placements, view: MeshView
+) -> dict:
     """The attributes for the local pieces."""
     local = Spec(local_shape(spec.shape, placements, view.shape, view.place), spec.dtype)
     return rule.localise(attrs, local, {p.dim for p in placements if p.is_shard()})
 
 
-def apply_at_offset(op, rule: Rule, local: list, attrs, specs, wanted, view: View):
+def apply_at_offset(op, rule: LetterRule, local: list, attrs, specs, wanted, view: MeshView):
     """An operator that reads at positions along an axis which may be cut: a rank reads what is in
     its piece, and gives zeros for the other positions. One that is no position stays wrong.
     """

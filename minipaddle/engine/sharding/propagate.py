@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..core import slots
 from ..core.record import Spec
 from ..core.slots import slot
-from .letters import Rule
+from .letters import LetterRule
 from .moves import steps_between
 from .placements import REPLICATE, Partial, Placement, Placements, Shard, cut, normalized
 
@@ -38,7 +38,7 @@ class Terms(NamedTuple):
     op: str
 
 
-class Plan(NamedTuple):
+class ShardingPlan(NamedTuple):
     """How the inputs have to lie (None for a number), how the results will, and the bytes moved."""
 
     inputs: list[Placements | None]
@@ -48,8 +48,8 @@ class Plan(NamedTuple):
 
 @slot("sharding.propagate")
 def propagate(
-    rule: Rule, specs: list, placed: list, results: list[Spec], mesh_shape: tuple
-) -> Plan:
+    rule: LetterRule, specs: list, placed: list, results: list[Spec], mesh_shape: tuple
+) -> ShardingPlan:
     """The cheapest plan for inputs of these specs that lie as `placed` says (None for numbers)."""
     choices = [candidates(rule, specs, placed, a) for a in range(len(mesh_shape))]
     chosen = [each for each in product(*choices) if leaves_enough(rule, each, mesh_shape)]
@@ -57,7 +57,7 @@ def propagate(
     return min(plans, key=lambda plan: plan.cost)
 
 
-def leaves_enough(rule: Rule, chosen, mesh_shape) -> bool:
+def leaves_enough(rule: LetterRule, chosen, mesh_shape) -> bool:
     """Whether each rank gets a row, where an operator needs one: nothing has no maximum."""
     least: dict[str, int] = {}  # of each letter the groups of the last rank
     for each, parts in zip(chosen, mesh_shape):
@@ -67,7 +67,7 @@ def leaves_enough(rule: Rule, chosen, mesh_shape) -> bool:
 
 
 @slot("sharding.letters_to_cut")
-def letters_to_cut(rule: Rule, specs, placed, axis: int) -> list[Letter]:
+def letters_to_cut(rule: LetterRule, specs, placed, axis: int) -> list[Letter]:
     """The letters of axes that an axis of the mesh cuts already, those of the first input first."""
     found = {}
     for axes, spec, placements in zip(rule.inputs, specs, placed):
@@ -80,7 +80,7 @@ def letters_to_cut(rule: Rule, specs, placed, axis: int) -> list[Letter]:
 
 
 @slot("sharding.candidates")
-def candidates(rule: Rule, specs, placed, axis: int) -> list:
+def candidates(rule: LetterRule, specs, placed, axis: int) -> list:
     """The choices of a mesh axis: cut a letter, keep terms, or None: nothing. An operator of
     one input keeps terms rather than join them: who comes next may scatter or add them.
     """
@@ -94,7 +94,7 @@ def candidates(rule: Rule, specs, placed, axis: int) -> list:
 
 
 @slot("sharding.plan_for")
-def plan_for(rule: Rule, specs, placed, results, mesh_shape, chosen) -> Plan:
+def plan_for(rule: LetterRule, specs, placed, results, mesh_shape, chosen) -> ShardingPlan:
     """The plan in which each axis of the mesh does what is `chosen` for it."""
     inputs = [
         p and lying(chosen, axes, spec, mesh_shape, {}, k)
@@ -110,7 +110,7 @@ def plan_for(rule: Rule, specs, placed, results, mesh_shape, chosen) -> Plan:
     )  # fmt: skip
     if cost or any(type(each) is Terms for each in chosen):
         cost += cost_of_next_moves(rule, specs, placed, results, found, mesh_shape)
-    return Plan(inputs, found, cost)
+    return ShardingPlan(inputs, found, cost)
 
 
 def lying(chosen, axes, spec: Spec, mesh_shape, terms: dict, k: int | None = None) -> Placements:
@@ -138,7 +138,7 @@ def placement_for(choice, axes, terms: dict, k: int | None) -> Placement:
     return Partial(terms[choice.letter]) if choice.letter in terms else REPLICATE
 
 
-def cost_of_next_moves(rule: Rule, specs, placed, results, found, mesh_shape):
+def cost_of_next_moves(rule: LetterRule, specs, placed, results, found, mesh_shape):
     """The bytes that will move after the operator, if its results lie as `found` says: their terms
     are joined, and their cuts go back to the first input's letter, where a result has it.
     """

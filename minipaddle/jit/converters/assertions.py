@@ -13,7 +13,7 @@ from ...engine.jit.leaves import as_condition
 from ...engine.jit.templates import lazily, runtime, stand
 from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.truth import truth
-from ...engine.jit.walking import Rewriter, looks_for
+from ...engine.jit.walking import TreeRewriter, looks_for
 
 
 @slot("jit.assertions")
@@ -41,7 +41,7 @@ def size_checks(tree: ast.AST, context) -> ast.AST:
     return SizeChecks().visit(tree)
 
 
-class SizeChecks(Rewriter):
+class SizeChecks(TreeRewriter):
     def visit_Assert(self, node):
         self.generic_visit(node)
         node.test = checked(node.test, True)

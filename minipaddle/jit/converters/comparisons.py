@@ -14,7 +14,7 @@ from ...engine.jit.converters.lazy import Lazy
 from ...engine.jit.templates import constant, lazily, runtime
 from ...engine.jit.transpile import RUNTIME
 from ...engine.jit.truth import and_, not_, truth
-from ...engine.jit.walking import Rewriter, looks_for
+from ...engine.jit.walking import TreeRewriter, looks_for
 from ...engine.ops import logic as ops
 from ...engine.ops import reduction
 from ..aliasing import same_object
@@ -48,7 +48,7 @@ def membership(tree: ast.AST, context) -> ast.AST:
     return Membership().visit(tree)
 
 
-class Membership(Rewriter):
+class Membership(TreeRewriter):
     def visit_Compare(self, node):
         self.generic_visit(node)
         right = node.comparators[0]

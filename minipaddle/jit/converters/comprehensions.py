@@ -11,7 +11,7 @@ from ...engine.jit.calling import call
 from ...engine.jit.looping import for_loop
 from ...engine.jit.templates import fill_expr, runtime
 from ...engine.jit.transpile import RUNTIME
-from ...engine.jit.walking import Rewriter, looks_for
+from ...engine.jit.walking import TreeRewriter, looks_for
 from ...tensor.growing_lists import has_grown, refuse_of_grown
 from ...tensor.sequences import sequence
 from ..sequences import repeat_items
@@ -28,7 +28,7 @@ def comprehensions(tree: ast.AST, context) -> ast.AST:
     return Comprehensions().visit(tree)
 
 
-class Comprehensions(Rewriter):
+class Comprehensions(TreeRewriter):
     def visit_ListComp(self, node):
         self.generic_visit(node)
         first = node.generators[0]
@@ -77,7 +77,7 @@ def repetitions(tree: ast.AST, context) -> ast.AST:
     return Repetitions().visit(tree)
 
 
-class Repetitions(Rewriter):
+class Repetitions(TreeRewriter):
     def visit_BinOp(self, node):
         self.generic_visit(node)
         if not isinstance(node.op, ast.Mult) or not isinstance(node.left, ast.List):

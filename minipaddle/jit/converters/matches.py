@@ -7,7 +7,7 @@ import ast
 from ...engine.core.slots import slot
 from ...engine.jit.scope import irrefutable
 from ...engine.jit.templates import fill_expr, load, stand, store
-from ...engine.jit.walking import BODIES, Rewriter, looks_for
+from ...engine.jit.walking import BODIES, TreeRewriter, looks_for
 
 SUBJECT = "_jst_subject"
 
@@ -22,7 +22,7 @@ def matches(tree: ast.AST, context) -> ast.AST:
     return Matches().visit(tree)
 
 
-class Matches(Rewriter):
+class Matches(TreeRewriter):
     fields = BODIES
 
     def visit_Match(self, node):

@@ -9,10 +9,10 @@ from ...engine.core.dispatch import current
 from ...engine.core.errors import value_error
 from ...engine.core.slots import slot
 from ...engine.eager.control_flow import is_static
-from ...engine.jit.scope import Names
+from ...engine.jit.scope import ScopeNames
 from ...engine.jit.templates import runtime
 from ...engine.jit.transpile import RUNTIME
-from ...engine.jit.walking import Rewriter, looks_for
+from ...engine.jit.walking import TreeRewriter, looks_for
 from ...tensor.growing_lists import has_grown, kind_of_rest, refuse_of_grown, stack_items
 from ...tensor.sequences import sequence
 from ..sequences import pick, write_item
@@ -25,10 +25,10 @@ def subscripts(tree: ast.AST, context) -> ast.AST:
     return Subscripts().visit(tree)
 
 
-class Subscripts(Rewriter):
+class Subscripts(TreeRewriter):
     def visit_Subscript(self, node):
         self.generic_visit(node)
-        fixed = not (number(node.slice) or Names([node.slice]).read) or holds_slice(node.slice)
+        fixed = not (number(node.slice) or ScopeNames([node.slice]).read) or holds_slice(node.slice)
         if fixed or not isinstance(node.ctx, ast.Load):
             return node
         return runtime("item", node, node.value, node.slice)
@@ -78,7 +78,7 @@ class WritableList:
         del self.items[k]
 
 
-class Cut:
+class OpenList:
     """A list whose length only a run knows, for slices of it."""
 
     def __init__(self, items: list):
@@ -90,7 +90,7 @@ class Cut:
 
 def cut(owner):
     """`owner`, or what gives slices of it."""
-    return Cut(owner) if has_grown(owner) else owner
+    return OpenList(owner) if has_grown(owner) else owner
 
 
 def unpacked(value, n: int):

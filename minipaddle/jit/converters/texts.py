@@ -6,7 +6,7 @@ import ast
 
 from ...engine.core.slots import slot
 from ...engine.jit.templates import constant, runtime, stand
-from ...engine.jit.walking import Rewriter, looks_for
+from ...engine.jit.walking import TreeRewriter, looks_for
 
 
 @slot("jit.texts")
@@ -15,10 +15,10 @@ from ...engine.jit.walking import Rewriter, looks_for
 @looks_for(ast.BinOp, op=ast.Mod)
 def texts(tree: ast.AST, context) -> ast.AST:
     """`f"a {x!r:.2f}"` -> `_jst.text("a ", (x, 114, ".2f"))`; likewise `.format` and `%`."""
-    return Texts().visit(tree)
+    return TextConverter().visit(tree)
 
 
-class Texts(Rewriter):
+class TextConverter(TreeRewriter):
     def visit_JoinedStr(self, node):
         self.generic_visit(node)
         if not any(isinstance(x, ast.FormattedValue) for x in node.values):

@@ -12,7 +12,7 @@ from ...engine.core.slots import slot
 from ...engine.jit.scope import suspends
 from ...engine.jit.templates import fill, lazily, load, runtime, stand
 from ...engine.jit.transpile import RUNTIME
-from ...engine.jit.walking import BODIES, Rewriter, copied, looks_for
+from ...engine.jit.walking import BODIES, TreeRewriter, copied, looks_for
 
 
 @slot("jit.tries")
@@ -22,7 +22,7 @@ def tries(tree: ast.AST, context) -> ast.AST:
     return Tries().visit(tree)
 
 
-class Tries(Rewriter):
+class Tries(TreeRewriter):
     fields = BODIES
 
     def visit_Try(self, node):

@@ -6,9 +6,9 @@ import ast
 
 from ...engine.core.slots import slot
 from ...engine.jit.converters.blocks import hint, put_first
-from ...engine.jit.scope import Names, parameters
+from ...engine.jit.scope import ScopeNames, parameters
 from ...engine.jit.templates import fill, load, stand
-from ...engine.jit.walking import Rewriter, looks_for
+from ...engine.jit.walking import TreeRewriter, looks_for
 
 SETTER = """
 def setter(_jst_new):
@@ -26,7 +26,7 @@ def walrus(tree: ast.AST, context) -> ast.AST:
     return Walrus().visit(tree)
 
 
-class Walrus(Rewriter):
+class Walrus(TreeRewriter):
     def __init__(self):
         self.lazy = False  # inside a lambda that a converter made?
         self.setters: set[str] = set()  # names that the user's function needs a setter for
@@ -58,7 +58,7 @@ class Walrus(Rewriter):
 
 def setter(name: str, function) -> list:
     """A function that binds `name` where the user's function has it."""
-    names = Names(function.body)
+    names = ScopeNames(function.body)
     at = function.body[0]
     declare = stand((ast.Global if name in names.globals else ast.Nonlocal)([name]), at)
     lines = fill(SETTER, at, setter=f"_jst_set_{name}", name=name, declare=[declare])

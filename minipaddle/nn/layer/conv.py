@@ -69,7 +69,7 @@ class ConvND(Dimensional):
 _ConvNd = ConvND  # the name that programs import
 
 
-class Convolution(ConvND):
+class ConvolutionLayer(ConvND):
     """Convolution of images [N, C, H, W] (or [N, H, W, C] with "NHWC").
 
     `weight` [out_channels, in_channels / groups, *kernel_size] is drawn from a normal distribution
@@ -113,13 +113,13 @@ class Convolution(ConvND):
         )  # fmt: skip
 
 
-class Conv1D(Convolution, n=1): ...
+class Conv1D(ConvolutionLayer, n=1): ...
 
 
-class Conv2D(Convolution, n=2): ...
+class Conv2D(ConvolutionLayer, n=2): ...
 
 
-class Conv3D(Convolution, n=3): ...
+class Conv3D(ConvolutionLayer, n=3): ...
 
 
 class Transposed(ConvND):

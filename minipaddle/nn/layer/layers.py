@@ -12,8 +12,8 @@ from ...eager.numbers import Number
 from ...engine.eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
-from .state import State
-from .tree import Tree
+from .state import LayerState
+from .tree import LayerWalks
 
 __all__ = ["Layer"]
 
@@ -42,7 +42,7 @@ class HookHandle:
         self.hooks.pop(self.number, None)
 
 
-class Layer(Tree, State):
+class Layer(LayerWalks, LayerState):
     """The base of all layers and models: assign parts in `__init__`, compute in `forward`.
 
     A `Parameter`, `Layer` or registered buffer that is assigned to an attribute becomes a part, so

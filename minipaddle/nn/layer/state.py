@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...core.prelude import Tensor, dt, type_error
 
 
-class State:
+class LayerState:
     """The state of `Layer`: saving, loading, casting and moving it."""
 
     # ---- saving and loading ------------------------------------------------------------------

@@ -26,7 +26,7 @@ def spread(attr, count: int) -> list:
 _convert_param_attr_to_list = spread  # programs import this name
 
 
-class Block(Layer):
+class TransformerLayer(Layer):
     """The base of encoder and decoder layers: attentions, two linear maps, and around each of these
     branches dropout, a residual connection and layer norm.
     """
@@ -66,7 +66,7 @@ class Block(Layer):
         return norm(x + dropout(branch(x)))
 
 
-class TransformerEncoderLayer(Block):
+class TransformerEncoderLayer(TransformerLayer):
     """Self-attention, then two linear maps; each with dropout, residual and layer norm.
 
     `forward(src, src_mask=None, cache=None)` keeps the shape [batch, length, d_model]; with a cache
@@ -96,7 +96,7 @@ class TransformerEncoderLayer(Block):
         return self.self_attn.gen_cache(src)
 
 
-class TransformerDecoderLayer(Block):
+class TransformerDecoderLayer(TransformerLayer):
     """Self-attention, attention to the encoder's memory, then two linear maps.
 
     `forward(tgt, memory, tgt_mask=None, memory_mask=None, cache=None)` keeps the shape [batch,
@@ -137,10 +137,10 @@ class TransformerDecoderLayer(Block):
         )
 
 
-class Stack(Layer):
+class LayerStack(Layer):
     """The base of encoder and decoder: copies of a given layer, and a norm after the last."""
 
-    def stack_layers(self, layer: Block, num_layers: int, norm) -> None:
+    def stack_layers(self, layer: TransformerLayer, num_layers: int, norm) -> None:
         more = [type(layer)(**layer._config) for _ in range(num_layers - 1)]
         self.layers = LayerList([layer, *more])
         self.num_layers, self.norm = num_layers, norm
@@ -158,7 +158,7 @@ class Stack(Layer):
         return x if cache is None else (x, new)
 
 
-class TransformerEncoder(Stack):
+class TransformerEncoder(LayerStack):
     """`num_layers` stacked layers like `encoder_layer`, then `norm` if given.
 
     >>> layer = paddle.nn.TransformerEncoderLayer(8, 2, 16)
@@ -178,7 +178,7 @@ class TransformerEncoder(Stack):
         return [layer.gen_cache(src) for layer in self.layers]
 
 
-class TransformerDecoder(Stack):
+class TransformerDecoder(LayerStack):
     """`num_layers` stacked layers like `decoder_layer`, then `norm` if given.
 
     >>> layer = paddle.nn.TransformerDecoderLayer(8, 2, 16)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 
-class Tree:
+class LayerWalks:
     """The walks of `Layer`. Every part is visited once, however often it is shared."""
 
     def children(self) -> Iterator:
@@ -85,7 +85,7 @@ class Tree:
                 yield f"{path}.{name}" if path else name, part
 
 
-def child_name(parent: Tree, layer: Tree) -> str:
+def child_name(parent: LayerWalks, layer: LayerWalks) -> str:
     """The path of `layer` below `parent`, or its class name when it is not registered there."""
     for name, child in parent._sub_layers.items():
         if child is layer:

@@ -162,7 +162,7 @@ class ChannelShuffle(Functional, function=F.channel_shuffle):
     quiet = ("data_format", "name")
 
 
-class Windows(Functional):
+class WindowLayer(Functional):
     """Unfold and Fold; the order of their arguments is not that of the functions."""
 
     def extra_repr(self) -> str:
@@ -175,10 +175,10 @@ class Windows(Functional):
 GIVEN = ("kernel_sizes", "dilations", "paddings", "strides", "name")
 
 
-class Unfold(Windows, function=F.unfold, fixed=GIVEN): ...
+class Unfold(WindowLayer, function=F.unfold, fixed=GIVEN): ...
 
 
-class Fold(Windows, function=F.fold, fixed=("output_sizes", *GIVEN)): ...
+class Fold(WindowLayer, function=F.fold, fixed=("output_sizes", *GIVEN)): ...
 
 
 __all__ = [

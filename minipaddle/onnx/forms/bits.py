@@ -9,14 +9,14 @@ import numpy
 from ...engine.core import dtype as dt
 from ...engine.core.slots import slot
 from ..formulas import elementwise
-from ..graph import Graph, NoForm, Value
+from ..graph import NoForm, OnnxGraph, OnnxValue
 from ..table import FORMS, form
 
 FLOAT, INT8 = dt.float32.numpy, dt.int8.numpy
 
 
 @slot("onnx.step_of")
-def step_of(g: Graph, scale, high: int, x: Value) -> tuple[object, int | None]:
+def step_of(g: OnnxGraph, scale, high: int, x: OnnxValue) -> tuple[object, int | None]:
     """(the scale of one step as ONNX takes it, the axis along which it varies)."""
     known = g.known(scale)
     if known is None:
@@ -30,7 +30,7 @@ def step_of(g: Graph, scale, high: int, x: Value) -> tuple[object, int | None]:
     return g.constant(step.reshape(-1)), axes[0] + len(x.shape) - step.ndim
 
 
-def zero_of(g: Graph, zero, step: Value, dtype) -> Value:
+def zero_of(g: OnnxGraph, zero, step: OnnxValue, dtype) -> OnnxValue:
     known = g.known(zero)
     if known is None:
         raise NoForm("its zero is computed from the input")
@@ -39,7 +39,7 @@ def zero_of(g: Graph, zero, step: Value, dtype) -> Value:
 
 
 @slot("onnx.quantized")
-def quantized(g: Graph, x, scale, zero, low, high) -> tuple:
+def quantized(g: OnnxGraph, x, scale, zero, low, high) -> tuple:
     """(whole numbers, step, zero, axis): QuantizeLinear."""
     if low < -128 or high > 127:
         raise NoForm("its whole numbers have more than 8 bits")
@@ -98,7 +98,7 @@ def exact(name: str, terms):
     def rule(g, x, y, **attrs):
         if terms(y, **attrs) > 1024:
             raise NoForm("float32 does not hold its sums; export the layer, not its compiled form")
-        x, y = (Value(g, v.astype(FLOAT).name, FLOAT, v.shape) for v in (x, y))
+        x, y = (OnnxValue(g, v.astype(FLOAT).name, FLOAT, v.shape) for v in (x, y))
         return FORMS[name](g, x, y, **attrs).astype(numpy.int32)
 
     return rule

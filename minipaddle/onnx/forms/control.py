@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from ..graph import INT64, Graph, Value
+from ..graph import INT64, OnnxGraph, OnnxValue
 from ..table import FORMS, form
 from .movement import same
 
 
-def output_values(g: Graph, records) -> list[Value]:
+def output_values(g: OnnxGraph, records) -> list[OnnxValue]:
     """Results of a subgraph: values of its own, each once."""
     return [g("Identity", g.read(r), shape=r.shape) for r in records]
 
 
-def subgraph(g: Graph, name: str, inputs, outputs):
+def subgraph(g: OnnxGraph, name: str, inputs, outputs):
     """A graph that another one holds."""
     return g.proto(name, inputs, outputs)
 
 
-def branch(g: Graph, region, given, name: str):
+def branch(g: OnnxGraph, region, given, name: str):
     """A region as the branch of an If: it sees the values around it."""
     inner = type(g)(g)
     inner.enter(region, given)
@@ -34,10 +34,10 @@ def _(g, pred, *inputs, true, false):
     return typed(found, g.record.shape)
 
 
-def typed(values, specs) -> tuple[Value, ...]:
+def typed(values, specs) -> tuple[OnnxValue, ...]:
     """Results with their dtypes."""
     values = values if isinstance(values, tuple) else (values,)
-    return tuple(Value(v.graph, v.name, s.dtype, s.shape) for v, s in zip(values, specs))
+    return tuple(OnnxValue(v.graph, v.name, s.dtype, s.shape) for v, s in zip(values, specs))
 
 
 @form("while_loop")
@@ -52,10 +52,11 @@ def _(g, *inputs, test, body, carried, keep):
     )
     first = g.inline(test, (*now, *rest))[0]
     inner = type(g)(g)
-    number = Value(inner, inner.main.name("iteration"), INT64, ())
-    going = Value(inner, inner.main.name("going"), bool, ())
+    number = OnnxValue(inner, inner.main.name("iteration"), INT64, ())
+    going = OnnxValue(inner, inner.main.name("going"), bool, ())
     own = [
-        Value(inner, inner.main.name("carried"), r.dtype, r.shape) for r in body.inputs[:carried]
+        OnnxValue(inner, inner.main.name("carried"), r.dtype, r.shape)
+        for r in body.inputs[:carried]
     ]
     inner.enter(body, (*own, *rest))
     after = output_values(inner, body.outputs)
@@ -68,7 +69,7 @@ def _(g, *inputs, test, body, carried, keep):
     found = found if isinstance(found, tuple) else (found,)
     if not keep:
         return typed(found, g.record.shape)
-    rounds = Value(g, found[carried].name, INT64)
+    rounds = OnnxValue(g, found[carried].name, INT64)
     stacks = found[carried + 1 :]
     size = g("Squeeze", g("Shape", rounds, dtype=INT64), (0,))
     return typed((*found[:carried], size, *stacks), g.record.shape)

@@ -16,12 +16,12 @@ from ...engine.ops.movement import ravel
 from ...ops.resample import taps
 from ...ops.strided import along_axes
 from ..formulas import elementwise
-from ..graph import INT64, Graph, Value
+from ..graph import INT64, OnnxGraph, OnnxValue
 from ..table import FORMS, form, numbers
 from .movement import reshaped, vector_in, whole
 
 
-def turned(g: Graph, x: Value) -> Value:
+def turned(g: OnnxGraph, x: OnnxValue) -> OnnxValue:
     """A matrix transposed."""
     return g("Transpose", x, perm=(1, 0))
 
@@ -111,7 +111,7 @@ def high_padding(n, window) -> int:
     return numbers([whole + kernel - low], "the sizes of pooled images")[0]
 
 
-def window_attrs(x: Value, windows) -> dict:
+def window_attrs(x: OnnxValue, windows) -> dict:
     kernel, stride, low, _ = zip(*windows, strict=True)
     numbers((*kernel, *stride), "the sizes of windows")
     high = [high_padding(n, w) for n, w in zip(x.shape[2:], windows, strict=True)]
@@ -128,7 +128,7 @@ def _(g, x, *, windows):
 @form("max_pool_index")
 def _(g, x, y, *, windows):
     _, at = g("MaxPool", x, results=2, **window_attrs(x, windows))
-    flat = Value(g, at.name, INT64)
+    flat = OnnxValue(g, at.name, INT64)
     return g("Mod", flat, g.size(prod(x.shape[2:]))).astype(numpy.int32)
 
 
@@ -154,7 +154,7 @@ def _(g, x, *, windows, exclusive, divisor):
     return g("Mul", mean, g.constant((counted / share).astype(x.dtype)))
 
 
-def permuted(g: Graph, x: Value, perm) -> Value:
+def permuted(g: OnnxGraph, x: OnnxValue, perm) -> OnnxValue:
     """x with its axes in another order, its shape known."""
     return g("Transpose", x, perm=perm, shape=tuple(x.shape[d] for d in perm))
 

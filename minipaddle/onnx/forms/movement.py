@@ -10,12 +10,12 @@ from ...engine.core.dim import Dim
 from ...engine.core.op import OPS
 from ...engine.core.record import Spec
 from ...engine.ops.movement import reshape
-from ..graph import INT64, Graph, Value
+from ..graph import INT64, OnnxGraph, OnnxValue
 from ..rows import WRITTEN
 from ..table import FORMS, LAST, form, numbers
 
 
-def reshaped(g: Graph, x: Value, shape) -> Value:
+def reshaped(g: OnnxGraph, x: OnnxValue, shape) -> OnnxValue:
     """x in another shape; one open size is -1, one that x has at this axis 0."""
     shape, old = tuple(shape), x.shape or ()
     if -1 in shape:
@@ -62,11 +62,11 @@ def slice_(g, x, *, index):
     return g("Unsqueeze", x, tuple(new)) if new else same(g, x)
 
 
-def same(g: Graph, x: Value) -> Value:
+def same(g: OnnxGraph, x: OnnxValue) -> OnnxValue:
     return g("Identity", x)
 
 
-def vector_in(g: Graph, value: Value) -> Value | None:
+def vector_in(g: OnnxGraph, value: OnnxValue) -> OnnxValue | None:
     """The vector of which a value is a reshape; None if it is of none."""
     made = value.record
     if made is None or made.op is not reshape or made.inputs[0].spec.ndim != 1:
@@ -74,7 +74,7 @@ def vector_in(g: Graph, value: Value) -> Value | None:
     return g.read(made.inputs[0])
 
 
-def positions(g: Graph, shape, index) -> Value:
+def positions(g: OnnxGraph, shape, index) -> OnnxValue:
     """The row-major positions, in an array of `shape`, of the part that `index` names."""
     if not any(isinstance(n, Dim) for n in shape) and not has_dim(index):
         whole = numpy.arange(prod(shape), dtype=INT64).reshape(shape)
@@ -88,7 +88,7 @@ def has_dim(index) -> bool:
     return any(isinstance(n, Dim) for k in index for n in (k if type(k) is tuple else (k,)))
 
 
-def overwritten(g: Graph, x: Value, at: Value, value, shape) -> Value:
+def overwritten(g: OnnxGraph, x: OnnxValue, at: OnnxValue, value, shape) -> OnnxValue:
     """x with a value, broadcast, at flat positions."""
     value = g.value(value, x.dtype).astype(x.dtype)
     value = g("Expand", value, g("Shape", at, dtype=INT64))
@@ -98,7 +98,7 @@ def overwritten(g: Graph, x: Value, at: Value, value, shape) -> Value:
 
 @form("slice_assign")
 def _(g, x, value, *, index):
-    if isinstance(value, Value) and value.shape is not None:
+    if isinstance(value, OnnxValue) and value.shape is not None:
         at = OPS["slice"].infer(Spec(x.shape, x.dtype), index=index)
         extra = len(value.shape) - at.ndim
         value = g("Squeeze", value, tuple(range(extra))) if extra > 0 else value
@@ -115,7 +115,7 @@ def take(g, x, index, *, axis):
     return g("Gather", x, whole(index), axis=axis)
 
 
-def whole(index: Value) -> Value:
+def whole(index: OnnxValue) -> OnnxValue:
     """Places as int64 (int32 stays)."""
     return index if index.dtype.name in ("int32", "int64") else index.astype(INT64)
 
@@ -124,7 +124,9 @@ def to_front(n: int, axis: int) -> tuple:
     return (axis, *(d for d in range(n) if d != axis))
 
 
-def scattered(g: Graph, x: Value, index: Value, value: Value, axis: int, **how) -> Value:
+def scattered(
+    g: OnnxGraph, x: OnnxValue, index: OnnxValue, value: OnnxValue, axis: int, **how
+) -> OnnxValue:
     """ScatterND of slices along `axis`; `value` has the axes of `index` in its place."""
     n, many = len(x.shape), len(index.shape)
     front = to_front(n, axis)
@@ -209,7 +211,7 @@ def _(g, x, *, widths, value):
     return g("Pad", x, sides, g.constant(numpy.array(value, x.dtype)))
 
 
-def by_index_map(g: Graph, *inputs, **attrs) -> Value:
+def by_index_map(g: OnnxGraph, *inputs, **attrs) -> OnnxValue:
     """A movement of known sizes: its body, applied to the numbers of places, says what to gather;
     number 0 is the constant that fills the other places.
     """
@@ -232,10 +234,10 @@ FORMS |= {
 }
 
 
-def filled(g: Graph, shape, value, dtype) -> Value:
+def filled(g: OnnxGraph, shape, value, dtype) -> OnnxValue:
     one = numpy.full(1, value, dtype)
     tensor = g.constant(one)
-    return Value(g, g("Expand", tensor, tuple(shape)).name, dtype, tuple(shape))
+    return OnnxValue(g, g("Expand", tensor, tuple(shape)).name, dtype, tuple(shape))
 
 
 @form("full")

@@ -10,13 +10,13 @@ from ...engine.core.slots import slot
 from ...engine.ir.program import ITEM, NUMBER
 from ...ops.norm import moments
 from ..formulas import MODULE, scalar
-from ..graph import INT64, Graph, Value
+from ..graph import INT64, OnnxGraph, OnnxValue
 from ..rows import WRITTEN
 from ..table import FORMS, form
 from .movement import same, vector_in
 
 
-def reduced(g: Graph, kind: str, x: Value, axis, keepdim) -> Value:
+def reduced(g: OnnxGraph, kind: str, x: OnnxValue, axis, keepdim) -> OnnxValue:
     """A reduction; runtimes have none of short whole numbers or booleans."""
     wide = x if x.dtype.kind == "f" or x.dtype.itemsize >= 4 else x.astype(numpy.int32)
     return g(kind, wide, tuple(axis), keepdims=int(keepdim)) if axis else same(g, wide)
@@ -40,7 +40,7 @@ for _name, _kind in {"all": "ReduceMin", "any": "ReduceMax"}.items():
 
 
 @slot("onnx.place_of")
-def place_of(g: Graph, kind: str, x: Value, axis: int | None, keepdim: bool) -> Value:
+def place_of(g: OnnxGraph, kind: str, x: OnnxValue, axis: int | None, keepdim: bool) -> OnnxValue:
     """The place of the extreme along an axis; of None the place in the flat array."""
     if axis is not None:
         return g(kind, x, axis=axis, keepdims=int(keepdim), dtype=INT64)
@@ -62,10 +62,10 @@ def _(g, x, *, axes, centered):
     return mean, g("ReduceMean", g("Mul", apart, apart), tuple(axes), keepdims=1)
 
 
-def channel_vector(g: Graph, value, like: Value) -> Value:
+def channel_vector(g: OnnxGraph, value, like: OnnxValue) -> OnnxValue:
     """Numbers of the channels, [1, C, 1, 1], as a vector."""
     channels = like.shape[1]
-    if not isinstance(value, Value) or prod(value.shape) == 1:
+    if not isinstance(value, OnnxValue) or prod(value.shape) == 1:
         return g("Expand", g("Reshape", g.value(value, like.dtype), (1,)), (channels,))
     return vector_in(g, value) or g("Reshape", value, (-1,))
 
@@ -78,7 +78,7 @@ def _(g, x, scale, shift, mean, var, *, axes, epsilon, centered):
     n = len(x.shape)
     if layer_norm_fits(g.record):
         shape = x.shape[axes[0] :]
-        scale, shift = (g("Expand", g.value(v, x.dtype), shape) if not isinstance(v, Value)
+        scale, shift = (g("Expand", g.value(v, x.dtype), shape) if not isinstance(v, OnnxValue)
                         or v.shape != shape else v for v in (scale, shift))  # fmt: skip
         return g("LayerNormalization", x, scale, shift, axis=axes[0], epsilon=epsilon)
     one_each = [(1, x.shape[1], *(1,) * (n - 2)) if n > 1 else None, (), (1,) * n]
@@ -88,7 +88,7 @@ def _(g, x, scale, shift, mean, var, *, axes, epsilon, centered):
         return g("BatchNormalization", x, *vectors, epsilon=epsilon)
     x, mean, var = map(scalar, (x, mean, var))
     rate = 1 / MODULE.sqrt(var + float(epsilon))
-    scale, shift = (scalar(v) if isinstance(v, Value) else v for v in (scale, shift))
+    scale, shift = (scalar(v) if isinstance(v, OnnxValue) else v for v in (scale, shift))
     return (x - mean) * (rate * scale) + shift
 
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import numpy
 
-from ..graph import INT64, Graph, Value
+from ..graph import INT64, OnnxGraph, OnnxValue
 from ..table import FORMS, form, numbers
 from .movement import filled, scattered, whole
 
 ZERO, ONE = numpy.int64(0), numpy.int64(1)
 
 
-def wrapped(g: Graph, index: Value, size) -> Value:
+def wrapped(g: OnnxGraph, index: OnnxValue, size) -> OnnxValue:
     """Places counted from the front."""
     at = index.astype(INT64)
     negative = g("Less", at, 0, dtype=bool)
     return g("Where", negative, g("Add", at, g.size(size)), at, dtype=INT64)
 
 
-def flat_positions(g: Graph, indices, shape) -> Value:
+def flat_positions(g: OnnxGraph, indices, shape) -> OnnxValue:
     """Σ index · stride, in row-major order."""
     total, stride = None, 1
     for index, n in reversed([*zip(indices, shape, strict=True)]):
@@ -47,7 +47,7 @@ def _(g, index, *, shape, axis):
     return g("Expand", flat_positions(g, rows, shape), g.record.shape)
 
 
-def counted(g: Graph, n) -> Value:
+def counted(g: OnnxGraph, n) -> OnnxValue:
     """0, 1, …, n - 1."""
     if isinstance(n, int):
         return g.constant(numpy.arange(n))
@@ -72,7 +72,7 @@ def _(g, repeats):
     return counts(g, g("LessOrEqual", ends, places, dtype=bool))
 
 
-def counts(g: Graph, truth: Value) -> Value:
+def counts(g: OnnxGraph, truth: OnnxValue) -> OnnxValue:
     """How many are true along the last axis."""
     return g("ReduceSum", truth.astype(INT64), (-1,), keepdims=0)
 
@@ -108,12 +108,12 @@ def _(g, x, *weights, size):
     return g("ScatterElements", zeros, whole(x), ones.astype(dtype), axis=0, reduction="add")
 
 
-def counting(g: Graph, label: Value, ignore_index) -> Value:
+def counting(g: OnnxGraph, label: OnnxValue, ignore_index) -> OnnxValue:
     """The labels that are not to be ignored."""
     return g("Not", g("Equal", label, ignore_index, dtype=bool))
 
 
-def safe(g: Graph, label: Value, valid: Value) -> Value:
+def safe(g: OnnxGraph, label: OnnxValue, valid: OnnxValue) -> OnnxValue:
     zero = g.constant(numpy.zeros((), label.dtype))
     return g("Where", valid, label, zero, dtype=label.dtype)
 
@@ -128,7 +128,7 @@ def _(g, x, label, *, ignore_index):
     return y if valid is None else g("Where", valid, y, g.value(0, x.dtype), dtype=x.dtype)
 
 
-def hot(g: Graph, label: Value, classes, dtype) -> Value:
+def hot(g: OnnxGraph, label: OnnxValue, classes, dtype) -> OnnxValue:
     """1 in the place of the label along a new last axis."""
     labels, every = g("Unsqueeze", label.astype(INT64), (-1,)), counted(g, classes)
     return g("Equal", labels, every, dtype=bool).astype(dtype)
@@ -156,12 +156,14 @@ def _(g, x, weight, *, padding_idx):
 FORMS["one_hot"] = lambda g, x, classes, dtype: hot(g, x, classes, dtype)
 
 
-def ordered(g: Graph, x: Value, k, axis: int, descending: bool) -> tuple[Value, Value]:
+def ordered(
+    g: OnnxGraph, x: OnnxValue, k, axis: int, descending: bool
+) -> tuple[OnnxValue, OnnxValue]:
     """The first k elements in order along an axis, and their places."""
     x = x.astype(numpy.int32) if x.dtype.itemsize < 4 and x.dtype.kind in "iub" else x
     how = {"axis": axis, "largest": int(descending), "sorted": 1}
     values, at = g("TopK", x, g.size(k), results=2, **how)
-    return values, Value(g, at.name, INT64)
+    return values, OnnxValue(g, at.name, INT64)
 
 
 @form("sort")
@@ -182,4 +184,4 @@ def _(g, x, *, k, axis, largest):
 @form("unique")
 def _(g, x, *, axis):
     y, *places = g("Unique", x, results=4, axis=axis, sorted=1)
-    return y, *(Value(g, at.name, INT64) for at in places)
+    return y, *(OnnxValue(g, at.name, INT64) for at in places)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy
 
 from ..formulas import MODULE, Scalar, scalar
-from ..graph import INT64, Graph, Value
+from ..graph import INT64, OnnxGraph, OnnxValue
 from ..table import LAST, form, numbers
 
 
-def doubling(g: Graph, xs: list, axis: int, combine: Callable) -> list[Scalar]:
+def doubling(g: OnnxGraph, xs: list, axis: int, combine: Callable) -> list[Scalar]:
     """The scan of several arrays: `combine(early, late)` joins places that are 1, 2, 4, … apart."""
     (n,) = numbers(xs[0].shape[axis : axis + 1], "the sizes of scanned axes")
     step = 1
@@ -25,7 +25,7 @@ def doubling(g: Graph, xs: list, axis: int, combine: Callable) -> list[Scalar]:
     return [scalar(x) for x in xs]
 
 
-def turned(g: Graph, x: Value, axis: int) -> Value:
+def turned(g: OnnxGraph, x: OnnxValue, axis: int) -> OnnxValue:
     """x from its end to its start."""
     return g("Slice", x, (-1,), (-LAST,), (axis,), (-1,), shape=x.shape)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy
 
 from ...core.prelude import Tensor, dt, movement, normalize_axis
-from ..table import Unreadable, apply, dtype_of, reads, tensor
+from ..table import UnreadableNode, apply, dtype_of, reads, tensor
 
 
 def along(v, x, axis: int) -> Tensor:
     """A scale or a zero point beside x: one number, or one for each index of an axis."""
     v = tensor(v)
     if v.spec.ndim > 1:
-        raise Unreadable("it has scales of blocks")
+        raise UnreadableNode("it has scales of blocks")
     if not v.spec.ndim or v.spec.shape == (1,):
         return movement.reshape(v, shape=())
     shape = [1] * x.spec.ndim
@@ -27,7 +27,7 @@ def _(x, /, scale, zero=None, *, axis=1, saturate=1, block_size=0, output_dtype=
     else:
         dtype = dt.uint8.numpy if zero is None else tensor(zero).spec.dtype
     if dtype.kind not in "iu":
-        raise Unreadable(f"its whole numbers are {dtype}")
+        raise UnreadableNode(f"its whole numbers are {dtype}")
     ends = numpy.iinfo(dtype)
     y = apply("round", x / along(scale, x, axis))
     if zero is not None:

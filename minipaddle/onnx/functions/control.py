@@ -8,7 +8,7 @@ from ...core.prelude import Tensor, dt, movement
 from ...engine.core.dim import Dim
 from ...engine.eager.control_flow import cond, while_loop
 from ...engine.ops import creation
-from ..table import FUNCTIONS, Node, Unreadable, number, tensor
+from ..table import FUNCTIONS, OnnxNode, UnreadableNode, number, tensor
 
 
 def truth(x):
@@ -16,7 +16,7 @@ def truth(x):
     return bool(numpy.asarray(x).reshape(())) if isinstance(x, numpy.ndarray) else x
 
 
-def if_(condition, *, then_branch, else_branch, node: Node):
+def if_(condition, *, then_branch, else_branch, node: OnnxNode):
     condition = truth(condition)
     if isinstance(condition, bool):
         return node.reading.graph(then_branch if condition else else_branch)
@@ -24,7 +24,7 @@ def if_(condition, *, then_branch, else_branch, node: Node):
     return cond(condition, *sides)
 
 
-def loop(most=None, condition=None, *carried, body, node: Node):
+def loop(most=None, condition=None, *carried, body, node: OnnxNode):
     """A `while_loop`; with results for each iteration, or for a few known ones, one by one."""
     count = len(carried)
     scans = len(body.output) - 1 - count
@@ -34,7 +34,7 @@ def loop(most=None, condition=None, *carried, body, node: Node):
     if isinstance(limit, int | float) and (scans or limit <= FEW) and always and limit <= MOST:
         return unrolled(node, int(limit), carried, body, scans)
     if scans:
-        raise Unreadable("its results of each iteration are of a number that is not known")
+        raise UnreadableNode("its results of each iteration are of a number that is not known")
     if condition is False:
         return list(carried)
     first = [creation.full(shape=(), value=0, dtype=dt.int64.numpy), as_truth(condition)]
@@ -71,7 +71,7 @@ def stays_open(body) -> bool:
         t.name for t in body.initializer}  # fmt: skip
 
 
-def unrolled(node: Node, count: int, carried, body, scans: int) -> list:
+def unrolled(node: OnnxNode, count: int, carried, body, scans: int) -> list:
     now, found = list(carried), [[] for _ in range(scans)]
     for k in range(count):
         _, *after = node.reading.graph(body, [numpy.int64(k).reshape(()), numpy.array(True), *now])
@@ -79,20 +79,20 @@ def unrolled(node: Node, count: int, carried, body, scans: int) -> list:
         for each, x in zip(found, after[len(now) :], strict=True):
             each.append(tensor(x))
     if scans and not count:
-        raise Unreadable("it has results of each iteration, and no iteration")
+        raise UnreadableNode("it has results of each iteration, and no iteration")
     return [*now, *(movement.stack(*each, axis=0) for each in found)]
 
 
 def scan(*inputs, body, num_scan_inputs, scan_input_axes=None, scan_output_axes=None,
-         scan_input_directions=None, scan_output_directions=None, node: Node):  # fmt: skip
+         scan_input_directions=None, scan_output_directions=None, node: OnnxNode):  # fmt: skip
     """Iterations over slices, written one after the other."""
     plain_ways = (scan_input_axes, scan_output_axes, scan_input_directions, scan_output_directions)
     if node.opset < 9 or any(any(way or ()) for way in plain_ways):
-        raise Unreadable("it runs along another axis than the first, or backwards")
+        raise UnreadableNode("it runs along another axis than the first, or backwards")
     carried, over = list(inputs[:-num_scan_inputs]), [*map(tensor, inputs[-num_scan_inputs:])]
     count = over[0].spec.shape[0]
     if isinstance(count, Dim) or not 0 < count <= MOST:
-        raise Unreadable(f"it runs for {count} steps")
+        raise UnreadableNode(f"it runs for {count} steps")
     outs = []
     for k in range(count):
         parts = [movement.slice_(x, index=(k,)) for x in over]

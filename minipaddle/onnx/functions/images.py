@@ -8,7 +8,7 @@ from math import prod
 import numpy
 
 from ...core.prelude import movement
-from ..table import FUNCTIONS, INT64, Unreadable, apply, known, reads, tensor
+from ..table import FUNCTIONS, INT64, UnreadableNode, apply, known, reads, tensor
 
 
 def span(x, kernel, attrs: dict) -> dict:
@@ -59,7 +59,7 @@ def _(x, w, bias=None, *, group=1, kernel_shape=None, output_padding=None, outpu
     kernel = w.spec.shape[2:]
     n = len(kernel)
     if output_shape is not None or attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise Unreadable("its padding follows from the shape of its result")
+        raise UnreadableNode("its padding follows from the shape of its result")
     at, extra = span(x, kernel, attrs), output_padding or (0,) * n
     sizes_ = tuple(
         s * (m - 1) + e + (k - 1) * d + 1 - low - high
@@ -75,7 +75,7 @@ def windows(x, kernel, attrs: dict) -> tuple:
     """The windows of a pooling as our operators take them, and the padding at the ends."""
     at, ceil = span(x, kernel, attrs), attrs.get("ceil_mode", 0)
     if set(at["dilation"]) != {1}:
-        raise Unreadable("its windows are dilated")
+        raise UnreadableNode("its windows are dilated")
     found = []
     for m, k, s, (low, high) in zip(x.spec.shape[2:], kernel, at["stride"], at["padding"]):
         steps = m + low + high - k
@@ -153,9 +153,9 @@ def _(x, *given, mode="nearest", coordinate_transformation_mode="half_pixel",
     refused = antialias or exclude_outside or axes or keep_aspect_ratio_policy != "stretch"
     corners, centers = how == "align_corners", how in ("half_pixel", "pytorch_half_pixel")
     if refused or how not in ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"):
-        raise Unreadable(f"it resizes with options that are not supported ({how})")
+        raise UnreadableNode(f"it resizes with options that are not supported ({how})")
     if mode == "cubic" and cubic_coeff_a != -0.75:
-        raise Unreadable(f"its cubic has the coefficient {cubic_coeff_a}, not -0.75")
+        raise UnreadableNode(f"its cubic has the coefficient {cubic_coeff_a}, not -0.75")
     image = known(numpy.array(x.spec.shape[2:], object), "image sizes")
     if target is not None and numpy.size(target):
         to = known(target, "sizes")[2:]
@@ -165,7 +165,7 @@ def _(x, *given, mode="nearest", coordinate_transformation_mode="half_pixel",
         to = [math.floor(n * f) for n, f in zip(image, factors, strict=True)]
         steps = [1 / f for f in factors]
     if max(to, default=0) > LARGEST:
-        raise Unreadable(f"it resizes to {max(to)} pixels")
+        raise UnreadableNode(f"it resizes to {max(to)} pixels")
     for d, (n, m, step) in enumerate(zip(image, to, steps, strict=True)):
         if n == m:
             continue

@@ -10,7 +10,7 @@ from ...core.prelude import Tensor, creation, dt, movement, normalize_axis
 from ...nn import functional as F
 from ...tensor import manipulation
 from ..rows import by_row
-from ..table import Unreadable, apply, reads, tensor
+from ..table import UnreadableNode, apply, reads, tensor
 
 
 def per_channel(x, value):
@@ -21,7 +21,7 @@ def per_channel(x, value):
 @reads("BatchNormalization")
 def _(x, scale, bias, mean, var, *, epsilon=1e-5, momentum=0.9, training_mode=0, spatial=1, node):
     if training_mode or node.results > 1 or not spatial:
-        raise Unreadable("it normalises by the batch; export the model in evaluation mode")
+        raise UnreadableNode("it normalises by the batch; export the model in evaluation mode")
     x = tensor(x)
     factor = apply("rsqrt", tensor(var) + epsilon) * tensor(scale)
     term = tensor(bias) - tensor(mean) * factor
@@ -45,7 +45,7 @@ def standardized(x, scale, shift, axes, epsilon, shape=None, centered=True):
 @reads("LayerNormalization")
 def _(x, scale, bias=None, *, axis=-1, epsilon=1e-5, stash_type=1, node):
     if node.results > 1:
-        raise Unreadable("it gives its moments")
+        raise UnreadableNode("it gives its moments")
     x = tensor(x)
     axes = tuple(range(normalize_axis(axis, x.spec.ndim), x.spec.ndim))
     return standardized(x, scale, 0.0 if bias is None else bias, axes, epsilon)
@@ -99,7 +99,7 @@ def _(x, ratio=None, training_mode=None, *, seed=0, node):
         isinstance(training_mode, Tensor) or bool(numpy.asarray(training_mode).reshape(()))
     )
     if on:
-        raise Unreadable("it drops at random; export the model in evaluation mode")
+        raise UnreadableNode("it drops at random; export the model in evaluation mode")
     if node.results == 1:
         return x
     x = tensor(x)

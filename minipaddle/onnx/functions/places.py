@@ -10,7 +10,7 @@ from ...core.prelude import Tensor, creation, indexing, movement, normalize_axis
 from ...nn import functional as F
 from ...tensor import manipulation
 from ..rows import ROWS, by_row
-from ..table import Unreadable, apply, beside, known, reads, size, sizes, tensor
+from ..table import UnreadableNode, apply, beside, known, reads, size, sizes, tensor
 
 SQUARES = lambda x: x * x
 BEFORE = {"ReduceL1": lambda x: apply("abs", x), "ReduceL2": SQUARES, "ReduceSumSquare": SQUARES}
@@ -54,7 +54,7 @@ def _(x, /, k=None, *, axis=-1, largest=1, sorted=1):
 @reads("Unique")
 def _(x, *, axis=None, sorted=1):
     if not sorted:
-        raise Unreadable("its values stand in the order of their first places")
+        raise UnreadableNode("its values stand in the order of their first places")
     axis = None if axis is None else normalize_axis(axis, tensor(x).spec.ndim)
     return tuple(apply("unique", tensor(x), axis=axis))
 
@@ -77,7 +77,7 @@ def _(x, /, index, *, axis=0):
 @reads("GatherND")
 def _(x, index, *, batch_dims=0):
     if batch_dims:
-        raise Unreadable("it has batch_dims")
+        raise UnreadableNode("it has batch_dims")
     return manipulation.gather_nd(tensor(x), tensor(index))
 
 
@@ -107,7 +107,7 @@ def _(x, index, value, *, reduction="none"):
     elif reduction == "add":
         y = flat + indexing.scatter_sum(value, places, shape=flat.spec.shape, axis=0)
     else:
-        raise Unreadable(f"it reduces by {reduction}")
+        raise UnreadableNode(f"it reduces by {reduction}")
     return movement.reshape(y, shape=shape)
 
 

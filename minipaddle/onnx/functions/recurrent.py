@@ -6,7 +6,7 @@ import numpy
 
 from ...core.prelude import Dim, Tensor, creation, movement
 from ...engine.ops.linalg import matmul
-from ..table import FUNCTIONS, Unreadable, apply, tensor
+from ..table import FUNCTIONS, UnreadableNode, apply, tensor
 
 ACTIVATIONS = {
     "sigmoid": lambda x: apply("sigmoid", x), "tanh": lambda x: apply("tanh", x),
@@ -24,11 +24,11 @@ def recurrent(gates: int, step):
              clip=None, layout=0, input_forget=0, linear_before_reset=0, node):  # fmt: skip
         full = lengths is None or isinstance(lengths, numpy.ndarray)
         if clip or layout or input_forget or peepholes is not None or not full:
-            raise Unreadable("it has options that are not supported")
+            raise UnreadableNode("it has options that are not supported")
         x, w, r = tensor(x), tensor(w), tensor(r)
         steps, batch = x.spec.shape[:2]
         if isinstance(steps, Dim) or steps > MOST_STEPS:
-            raise Unreadable(
+            raise UnreadableNode(
                 f"it runs for {steps} steps; give the length as a number, at most {MOST_STEPS}"
             )
         ways, n = w.spec.shape[0], hidden_size
@@ -65,7 +65,7 @@ DEFAULTS = {"LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"], "RN
 
 def function_of(name: str):
     if name not in ACTIVATIONS:
-        raise Unreadable(f"its activation is {name}")
+        raise UnreadableNode(f"its activation is {name}")
     return ACTIVATIONS[name]
 
 

@@ -12,7 +12,7 @@ from ..rows import axes_of
 from ..table import (
     FLOAT,
     INT64,
-    Unreadable,
+    UnreadableNode,
     apply,
     dtype_of,
     known,
@@ -134,7 +134,7 @@ def _(x, pads, value=None, axes=None, *, mode="constant", node):
         if low or high:
             m = known(numpy.array([x.spec.shape[axis]], object), "sizes")[0]
             if max(low + high, m) > 1 << 16:
-                raise Unreadable("it pads by more than 65536 places, or a larger axis")
+                raise UnreadableNode("it pads by more than 65536 places, or a larger axis")
             kind = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}[mode]
             index = numpy.pad(numpy.arange(m), (low, high), kind)
             x = apply("remap", x, axis=axis, index=tuple(map(int, index)))
@@ -148,7 +148,7 @@ def _(*, value=None, value_float=None, value_int=None, value_floats=None, value_
     if value_float is not None or value_floats is not None:
         return numpy.array(value_floats if value_float is None else value_float, FLOAT)
     if value_int is None and value_ints is None:
-        raise Unreadable("its value is a string or sparse")
+        raise UnreadableNode("its value is a string or sparse")
     return numpy.array(value_ints if value_int is None else value_int, INT64)
 
 
@@ -184,5 +184,5 @@ def is_whole(v) -> bool:
 def _(x, /, *, dtype=None, k=0):
     own = x.spec.dtype if dtype is None else dtype_of(dtype)
     if k:
-        raise Unreadable("its ones are not on the main diagonal")
+        raise UnreadableNode("its ones are not on the main diagonal")
     return apply("eye", rows=x.spec.shape[0], columns=x.spec.shape[1], dtype=own)

@@ -11,7 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ...distributed.planner import Limits, describe, plan
+from ...distributed.planner import SearchLimits, describe, plan
 from ...distributed.simulator import cluster_named
 from ...jit.target import CommandError, build, load, read_spec
 from ...nn.layer.layers import Layer
@@ -64,5 +64,5 @@ def search_plan(options):
         kind = type(model).__name__
         raise CommandError(f"{name} is a {kind}; expected a layer, or what builds one")
     sample = read_spec(options.sample)
-    limits = Limits(model=options.model, sep=options.sep)
+    limits = SearchLimits(model=options.model, sep=options.sep)
     return plan(model, sample, *cluster_named(options.cluster), options.batch, limits=limits)

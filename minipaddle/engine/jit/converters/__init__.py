@@ -43,7 +43,7 @@ def insert(*converters, before=None) -> None:
     CONVERTERS[at:at] = converters
 
 
-class Context(NamedTuple):
+class Conversion(NamedTuple):
     """The facts that converters know besides the tree."""
 
     owner: str | None = None  # the class around the function

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 
 from ...core.slots import slot
-from ..scope import Names
+from ..scope import ScopeNames
 from ..templates import constant, fill_expr, load, runtime, stand
-from ..walking import Rewriter, looks_for
+from ..walking import TreeRewriter, looks_for
 from .blocks import put_first
 
 STORED = (ast.Store, ast.Del)
@@ -25,7 +25,7 @@ def writes(tree: ast.AST, context) -> ast.AST:
     return Writes().visit(tree)
 
 
-class Writes(Rewriter):
+class Writes(TreeRewriter):
     def visit_Attribute(self, node):
         self.generic_visit(node)
         if isinstance(node.ctx, STORED):
@@ -40,7 +40,7 @@ class Writes(Rewriter):
 
     def visit_FunctionDef(self, node):
         self.generic_visit(node)
-        names = Names(node.body)
+        names = ScopeNames(node.body)
         outer = sorted(names.written & (names.globals | names.nonlocals))
         if outer:
             at = node.body[0]

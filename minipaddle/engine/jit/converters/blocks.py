@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 
-from ..scope import Liveness, Names, parameters
+from ..scope import Liveness, ScopeNames, parameters
 from ..templates import constant, fill, stand
-from ..walking import BODIES, Rewriter
+from ..walking import BODIES, TreeRewriter
 
 
-class Blocks(Rewriter):
+class FunctionBlocks(TreeRewriter):
     """Walks the functions of a tree; each is analysed before anything in it moves."""
 
     fields = BODIES
@@ -53,7 +53,7 @@ def global_names(function: ast.FunctionDef) -> set[str]:
 def keep_local(function: ast.FunctionDef, shared: set[str]) -> None:
     """A name that only blocks bind is still the function's own: it gets a hint of type."""
     if shared:
-        names = Names(function.body)
+        names = ScopeNames(function.body)
         bound = names.written | names.globals | names.nonlocals | parameters(function.args)
         lost, at = sorted(shared - bound), function.body[0]
         put_first(function, [line for name in lost for line in hint(name, at)])

@@ -6,7 +6,7 @@ import ast
 
 from ...core.slots import slot
 from ..templates import lazily, runtime
-from ..walking import Rewriter, looks_for
+from ..walking import TreeRewriter, looks_for
 from .lazy import Lazy
 
 
@@ -38,7 +38,7 @@ def negation(tree: ast.AST, context) -> ast.AST:
     return Negation().visit(tree)
 
 
-class Negation(Rewriter):
+class Negation(TreeRewriter):
     def visit_UnaryOp(self, node):
         self.generic_visit(node)
         return runtime("not_", node, node.operand) if isinstance(node.op, ast.Not) else node

@@ -8,7 +8,7 @@ from ...core.slots import slot
 from ..scope import movable
 from ..templates import fill
 from ..walking import looks_for
-from .blocks import Blocks, options
+from .blocks import FunctionBlocks, options
 
 BOTH = """
 def _jst_then():
@@ -34,7 +34,7 @@ def if_else(tree: ast.AST, context) -> ast.AST:
     return IfElse().visit(tree)
 
 
-class IfElse(Blocks):
+class IfElse(FunctionBlocks):
     def visit_If(self, node):
         self.generic_visit(node)
         if not movable([*node.body, *node.orelse]):

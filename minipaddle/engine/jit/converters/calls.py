@@ -6,17 +6,17 @@ import ast
 
 from ...core.slots import slot
 from ..templates import runtime
-from ..walking import Rewriter, looks_for
+from ..walking import TreeRewriter, looks_for
 
 
 @slot("jit.calls")
 @looks_for(ast.Call)
 def calls(tree: ast.AST, context) -> ast.AST:
     """`f(x)` -> `_jst.call(f)(x)`: there is no frame between the caller and what it calls."""
-    return Calls().visit(tree)
+    return CallConverter().visit(tree)
 
 
-class Calls(Rewriter):
+class CallConverter(TreeRewriter):
     def visit_Call(self, node):
         self.generic_visit(node)
         if not generated(node.func):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ...core.slots import slot
 from ..scope import JUMPS, irrefutable, suspends
 from ..templates import constant, fill, fill_expr, load, stand, store
-from ..walking import BODIES, Rewriter, functions, looks_for, own, statements
+from ..walking import BODIES, TreeRewriter, functions, looks_for, own, statements
 
 VALUE, RETURNED = "_jst_value", "_jst_returned"
 BLOCKS = (ast.If, ast.While, ast.For)
@@ -30,7 +30,7 @@ class Way(Enum):
 ON, JUMP, EITHER = Way
 
 
-class Loop(NamedTuple):
+class JumpTarget(NamedTuple):
     """The loop that a `break` or `continue` belongs to."""
 
     breaking: str
@@ -61,7 +61,7 @@ class Lowering:
         blocks = [n for n in statements(function.body) if isinstance(n, BLOCKS)]
         self.returning = any(isinstance(n, ast.Return) for n in statements(blocks))
         self.count = 0
-        self.loops: list[Loop] = []
+        self.loops: list[JumpTarget] = []
 
     def body(self) -> list:
         """The new body."""
@@ -149,7 +149,7 @@ class Lowering:
     def lower_loop(self, node):
         """Lower a loop's body; what must stand before it, and the flags that end it."""
         self.count += 1
-        loop = Loop(f"_jst_break_{self.count}", f"_jst_continue_{self.count}")
+        loop = JumpTarget(f"_jst_break_{self.count}", f"_jst_continue_{self.count}")
         self.loops.append(loop)
         node.body, _, flags = self.block(node.body)
         self.loops.pop()
@@ -257,7 +257,7 @@ def without_idle_flags(statements) -> list:
     return Idle(asked).visit_list(statements)
 
 
-class Idle(Rewriter):
+class Idle(TreeRewriter):
     fields = BODIES
 
     def __init__(self, asked):

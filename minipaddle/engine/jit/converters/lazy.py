@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 
 from ..scope import suspends
-from ..walking import Rewriter, own
+from ..walking import TreeRewriter, own
 
 
-class Lazy(Rewriter):
+class Lazy(TreeRewriter):
     """Walks a tree and knows whether a class body is around, whose names a lambda cannot see."""
 
     in_class = False

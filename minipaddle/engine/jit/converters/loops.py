@@ -8,7 +8,7 @@ from ...core.slots import slot
 from ..scope import movable
 from ..templates import fill
 from ..walking import looks_for
-from .blocks import Blocks, options
+from .blocks import FunctionBlocks, options
 
 WHILE = """
 def _jst_test():
@@ -32,7 +32,7 @@ def while_loop(tree: ast.AST, context) -> ast.AST:
     return WhileLoop().visit(tree)
 
 
-class WhileLoop(Blocks):
+class WhileLoop(FunctionBlocks):
     def visit_While(self, node):
         self.generic_visit(node)
         if node.orelse or not movable([node.test, *node.body]):
@@ -62,7 +62,7 @@ def for_loop(tree: ast.AST, context) -> ast.AST:
     return ForLoop().visit(tree)
 
 
-class ForLoop(Blocks):
+class ForLoop(FunctionBlocks):
     def visit_For(self, node):
         self.generic_visit(node)
         if node.orelse or not movable(node.body):

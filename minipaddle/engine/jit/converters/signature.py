@@ -6,7 +6,7 @@ import ast
 
 from ...core.slots import slot
 from ..templates import stand
-from ..walking import BODIES, Rewriter, functions, looks_for, statements
+from ..walking import BODIES, TreeRewriter, functions, looks_for, statements
 from .blocks import put_first
 
 DECLARATIONS = (ast.Global, ast.Nonlocal)
@@ -38,7 +38,7 @@ def declarations(tree: ast.AST, context) -> ast.AST:
     return tree
 
 
-class Undeclared(Rewriter):
+class Undeclared(TreeRewriter):
     """Takes the declarations out of one function."""
 
     fields = BODIES
@@ -61,7 +61,7 @@ def annotations(tree: ast.AST, context) -> ast.AST:
     return Annotations().visit(tree)
 
 
-class Annotations(Rewriter):
+class Annotations(TreeRewriter):
     fields = BODIES
 
     def visit_FunctionDef(self, node):

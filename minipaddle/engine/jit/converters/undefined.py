@@ -7,7 +7,7 @@ import ast
 from ...core.slots import slot
 from ..scope import Definedness
 from ..templates import runtime
-from ..walking import Rewriter, functions, looks_for, walk
+from ..walking import TreeRewriter, functions, looks_for, walk
 
 
 @slot("jit.undefined")
@@ -17,10 +17,10 @@ def undefined(tree: ast.AST, context) -> ast.AST:
     """`y` -> `_jst.defined(y)`, where `y` may be undefined."""
     mark_conditions(tree)
     found = [Definedness(function).found for function in functions(tree)]
-    return Reads().visit(tree) if any(found) else tree
+    return ReadConverter().visit(tree) if any(found) else tree
 
 
-class Reads(Rewriter):
+class ReadConverter(TreeRewriter):
     def visit_Name(self, node):
         if getattr(node, "maybe", False):
             node.maybe = False
