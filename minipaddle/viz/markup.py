@@ -8,8 +8,8 @@ from html import escape
 from types import MappingProxyType
 from typing import NamedTuple
 
-from .style import GREY, RoleStyle
-
+GREY = "#797979"
+"""The grey that a white and a dark page set off equally well."""
 MONO = "Courier"  # Graphviz knows its widths, and DejaVu Sans Mono has the same
 PAGE = 784
 """Pixels of a chapter's page in JupyterLab."""
@@ -45,7 +45,7 @@ class TableCell(NamedTuple):
     share: float | None = None
 
     @classmethod
-    def of(cls, look: RoleStyle, text: str, align: str = "", **more) -> "TableCell":
+    def of(cls, look, text: str, align: str = "", **more) -> "TableCell":
         """A cell in the colours of a role; a role that is drawn as a point has none."""
         colours = () if look.shape == "point" else (look.fill, look.ink)
         return cls(text, *colours, align=align, **more)
@@ -120,12 +120,12 @@ def code_style():
     from pygments import token
     from pygments.style import Style
 
-    class RoleStyle(Style):
+    class CodeLook(Style):
         bold = (token.Keyword, token.Operator.Word, token.Name.Function, token.Name.Class)
         grey = (token.Comment, token.Literal.String.Doc, token.Name.Decorator)
         styles = dict.fromkeys(bold, "bold") | dict.fromkeys(grey, f"italic {GREY}")
 
-    return RoleStyle
+    return CodeLook
 
 
 def write_words(text: str, kind: str = "", **look) -> str:

@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 import graphviz
 
+from .graph_engine import Graph
+from .markup import GREY
+
 
 class RoleStyle(NamedTuple):
     """How nodes of a role are drawn; `glyph` represents the shape in the legend."""
@@ -22,7 +25,6 @@ class RoleStyle(NamedTuple):
     glyph: str
 
 
-GREY = "#797979"
 with Path(__file__).with_name("roles.csv").open(encoding="utf-8", newline="") as _file:
     LOOKS = {row.pop("role"): RoleStyle(**row) for row in csv.DictReader(_file)}
 """How each role is drawn; legends list them in this order."""
@@ -38,10 +40,8 @@ ROOMY = ("parallelogram", "invtrapezium", "hexagon")
 # ---- in Graphviz's language --------------------------------------------------------------------
 
 
-def graph(title: str = "", **attrs):
+def graph(title: str = "", **attrs) -> Graph:
     """An empty graph in the house style."""
-    from .graph_engine import Graph  # whose pages are in these colours
-
     g, line = Graph(), {"fontname": FONT, "color": GREY}
     look = {"bgcolor": "transparent", "ranksep": "0.3", "nodesep": "0.2", "fontname": FONT}
     look |= {"fontsize": "11", "fontcolor": GREY, "tooltip": literal(title) or " "}

@@ -57,7 +57,8 @@ class Name:
 
 
 OWN = {
-    "record", "spec", "shape", "dtype", "ndim", "size", "T", "astype", "sum_to", "stop_gradient",
+    "record", "spec", "array", "shape", "dtype", "ndim", "size", "T", "astype", "sum_to",
+    "stop_gradient",
 }  # fmt: skip
 """The public attributes of a symbol."""
 
@@ -72,6 +73,7 @@ class NamedSymbol(Var):
     def spec(self):
         return self.record.spec
 
+    array = property(lambda self: self)
     shape = property(lambda self: self.record.shape)
     dtype = property(lambda self: self.record.dtype)
     size = property(lambda self: self.record.spec.size)
