@@ -77,18 +77,18 @@ def compose(*readers, check_alignment: bool = True):
     def composed():
         samples = [reader() for reader in readers]
         if not check_alignment:
-            yield from map(joined, zip(*samples, strict=False))
+            yield from map(join, zip(*samples, strict=False))
             return
         missing = object()
         for each in itertools.zip_longest(*samples, fillvalue=missing):
             if any(part is missing for part in each):
                 raise ComposeNotAligned("the readers of compose are not equally long")
-            yield joined(each)
+            yield join(each)
 
     return composed
 
 
-def joined(parts) -> tuple:
+def join(parts) -> tuple:
     """One tuple of all parts; some are tuples."""
     return tuple(x for part in parts for x in (part if isinstance(part, tuple) else (part,)))
 

@@ -9,7 +9,7 @@ from functools import wraps
 
 from ..engine.core.dim import Dim
 from ..engine.core.dispatch import current, note_refusal
-from ..engine.core.errors import called, teach, type_error, value_error
+from ..engine.core.errors import find_caller, teach, type_error, value_error
 from ..engine.core.spec import normalize_axis
 from ..engine.ops.subscripts import whole
 from ..engine.ops.var import Var
@@ -92,5 +92,5 @@ def into(out, result):
 
 def no_out(name: str = "") -> ValueError:
     """The error for a call with `out`. (`numpy.sum(x)` calls `x.sum(out=None)`.)"""
-    name = name or called()
+    name = name or find_caller()
     return value_error(f"{name}(out=...) is not supported", hint="assign the result")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..engine.core.dispatch import OUT, Recording, current, note_refusal
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import not_supported
-from ..engine.core.grad import filled, fit
+from ..engine.core.grad import fill_zeros, fit
 from ..engine.core.record import Spec
 from ..engine.eager.control_flow import emit_with_regions, get_edges, zeros_like
 from ..engine.eager.pylayer import gradients
@@ -74,7 +74,7 @@ def pull(record, g, useful):
     n, region = record.attrs["results"], record.attrs["backward"]
     count = len(region.outputs)
     used = [current.top.read(record, k) for k in range(n + count, len(record.inputs))]
-    found = replay(region, [*current.top.read(record, OUT), *filled(record, g), *used])
+    found = replay(region, [*current.top.read(record, OUT), *fill_zeros(record, g), *used])
     for k, gx in enumerate(found, n):
         edge = record.inputs[k]
         if edge is not None and edge in useful:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ..engine.core.dispatch import current
 from ..engine.eager.tensor import Tensor, wrap
-from ..engine.eager.tracer import Tracer, unsupported
+from ..engine.eager.tracer import Tracer, unsupported_error
 from ..engine.ops import creation
 
 
@@ -42,7 +42,7 @@ class HostCall(NamedTuple):
 def host(tracer, function, args, kwargs) -> None:
     """Call `function` in Python after each run, with the present values of its arguments."""
     if tracer.builder is not tracer.root:
-        raise unsupported(
+        raise unsupported_error(
             f"{function.__qualname__} inside a branch or a loop that depends on a tensor: "
             "it runs in Python, after the program",
             hint="call it outside",

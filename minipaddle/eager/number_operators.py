@@ -26,7 +26,7 @@ from .numbers import (
     SMALL,
     Number,
     as_tensor,
-    converted,
+    convert_number,
     is_number,
     kind_of,
     kind_of_result,
@@ -78,7 +78,7 @@ def magnitude_of_result(name: str, numbers) -> int | None:
             return bound
     elif any(type(x) is int and abs(x) < rule.small for x in numbers):
         return None
-    result = rule.compute(*(converted(x, float) for x in numbers))
+    result = rule.compute(*(convert_number(x, float) for x in numbers))
     check_held(elementwise.abs(result) < float(LIMIT), OVERFLOW, OverflowError)
     return None
 
@@ -128,7 +128,7 @@ def compute(name: str, *numbers):
     function = getattr(operator, f"{name}_" if name in ("and", "or") else name)
     keeps = kind is float and name not in ("truediv", *COMPARISONS)
     unsure = keeps and kind_of_result(numbers)
-    return number(function(*(converted(x, kind) for x in numbers)), bound, unsure)
+    return number(function(*(convert_number(x, kind) for x in numbers)), bound, unsure)
 
 
 def float_power(a, b) -> Number:

@@ -62,19 +62,19 @@ class Number(Tensor):
 
     def __round__(self, digits=None):
         if digits is None:
-            return rounded(self, "round")
+            return round_number(self, "round")
         if self.kind is float or type(digits) is not int or digits < 0:
             raise no_value_error("round(x, digits)")
         return +self
 
     def __floor__(self):
-        return rounded(self, "floor")
+        return round_number(self, "floor")
 
     def __ceil__(self):
-        return rounded(self, "ceil")
+        return round_number(self, "ceil")
 
     def __trunc__(self):
-        return rounded(self, "trunc")
+        return round_number(self, "trunc")
 
     def __divmod__(self, other):
         return self // other, self % other
@@ -153,7 +153,7 @@ def standing_alone(x: Number) -> Tensor:
     return x.astype(scalar_dtype(x.kind()))
 
 
-def converted(x, kind: type):
+def convert_number(x, kind: type):
     """A number of this kind, as a tensor if only a run knows it."""
     if isinstance(x, Dim):
         x = current.top.constant(x)
@@ -162,7 +162,7 @@ def converted(x, kind: type):
 
 def as_tensor(x, kind: type) -> Tensor:
     """A number of this kind as a tensor."""
-    x = converted(x, kind)
+    x = convert_number(x, kind)
     return x if isinstance(x, Tensor) else creation.full(shape=(), value=x, dtype=DTYPES[kind])
 
 
@@ -177,7 +177,7 @@ def as_int(x: Tensor) -> Number:
     return number(x.astype(DTYPES[int]), SMALL if narrow else None)
 
 
-def rounded(x: Number, name: str) -> Number:
+def round_number(x: Number, name: str) -> Number:
     """A number rounded to an int by the operator of this name."""
     return as_int(OPS[name](plain(x))) if x.kind is float else +x
 

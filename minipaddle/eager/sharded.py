@@ -22,7 +22,7 @@ from ..engine.passes.decompose import RULES, by_body
 from ..engine.sharding.array import ShardedArray, of_piece, whole_array
 from ..engine.sharding.letters import rule_of
 from ..engine.sharding.pieces import MeshView, apply_to_pieces
-from ..engine.sharding.placements import Placement, ProcessMesh, joined
+from ..engine.sharding.placements import Placement, ProcessMesh, combine_terms
 
 
 def in_charge() -> None:
@@ -132,6 +132,8 @@ def compute(op, args, attrs, specs, results, view: MeshView):
     pieces = [a.piece() if type(a) is ShardedArray else a for a in args]
     found = apply_to_pieces(op, pieces, attrs, results, view)
     for a, piece in zip(args, pieces):
-        if type(a) is ShardedArray and a.placements != piece.placements == joined(a.placements):
+        if type(a) is ShardedArray and a.placements != piece.placements == combine_terms(
+            a.placements
+        ):
             a.local, a.placements = piece.local.array, piece.placements  # once, for all to come
     return of_piece(found, view) if single else tuple(of_piece(each, view) for each in found)

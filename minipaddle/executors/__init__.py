@@ -21,7 +21,7 @@ from . import (
 
 BUILDERS["gpu"] = cuda.CudaExecutable
 BUILDERS["no compiler"] = interpreted.Interpreted
-TUNED[trials.CHOSEN] = trials.tuned
+TUNED[trials.CHOSEN] = trials.read_choices
 SPLIT.append(objects.objects_of)
 
 __all__ = [

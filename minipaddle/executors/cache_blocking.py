@@ -233,7 +233,7 @@ class CacheBlocks:
                 whole[r] = m.empty(r.shape, r.dtype)
         for sweep in self.sweeps:
             for r in sweep.first:
-                whole[r] = computed(m, r, direct_body(r), r.attrs, whole)
+                whole[r] = compute_record(m, r, direct_body(r), r.attrs, whole)
             for start in range(0, self.extent if sweep.work else 0, self.iterations):
                 self.block(m, sweep, whole, start, min(start + self.iterations, self.extent))
         return tuple(whole[r] for r in self.region.outputs)
@@ -243,7 +243,7 @@ class CacheBlocks:
         for x, cut in sweep.cut:
             values[x] = whole[x][cut.part(first, last)]
         for record, body, attrs, free in sweep.work:
-            y = computed(m, record, body, attrs[last - first], values)
+            y = compute_record(m, record, body, attrs[last - first], values)
             if record in self.folds:
                 whole[record] = record.op.combine(m, whole[record], y) if first else y
             else:
@@ -254,7 +254,7 @@ class CacheBlocks:
                 values.pop(x, None)
 
 
-def computed(m, record: Record, body, attrs: dict, values: dict):
+def compute_record(m, record: Record, body, attrs: dict, values: dict):
     """The value of a record for those of its inputs."""
     inputs = [x.attrs["value"] if x.op is NUMBER else values[x] for x in record.inputs]
     try:

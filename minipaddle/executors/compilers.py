@@ -46,7 +46,7 @@ up their names again would take two thirds of the linker's time, 10 ms for each 
 LIBM = "libm.so.6"
 
 
-def described(command: tuple[str, ...], version: str) -> Compiler | None:
+def describe(command: tuple[str, ...], version: str) -> Compiler | None:
     """The compiler behind a command, by its version, with the flags that suit it."""
     if "gcc" in version.lower():
         cc = Compiler(command, version, gcc_libraries(), THREADS, GCC_EFFORT)
@@ -56,7 +56,7 @@ def described(command: tuple[str, ...], version: str) -> Compiler | None:
     return for_chosen_processor(cc)
 
 
-DESCRIBED.append(described)
+DESCRIBED.append(describe)
 
 
 def for_chosen_processor(cc: Compiler) -> Compiler | None:

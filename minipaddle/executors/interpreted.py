@@ -13,7 +13,7 @@ from ..engine.executors.native import with_sizes
 from ..engine.ir.control import fused
 from ..engine.ir.program import Program, everywhere
 from ..engine.passes.lifetimes import specs_of
-from ..engine.passes.manager import chosen_by, optimized
+from ..engine.passes.manager import optimized, switches_of
 from .cache_blocking import LEAST, BlockedRun, flatten
 
 PASSES = {
@@ -42,7 +42,7 @@ class Interpreted:
     def __init__(self, program: Program, strategy=None, sizes=None):
         program = with_sizes(program, sizes)
         own = PASSES | {"fusion": is_large(program)}
-        self.optimized = optimized(program, own | {**chosen_by(strategy)})
+        self.optimized = optimized(program, own | {**switches_of(strategy)})
         self.sizes, self.snapshots = sizes or {}, self.optimized.snapshots
         self.program = flatten(self.optimized.program)
         self.constants = [s.storage.read() for s in self.program.states[len(program.states) :]]

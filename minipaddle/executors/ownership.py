@@ -51,7 +51,7 @@ def folder_fault(folder: Path) -> str:
     return ""
 
 
-def made(folder: Path) -> Path:
+def make_private(folder: Path) -> Path:
     """The folder, which is made for this user alone; a private one if it is not safe."""
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -95,5 +95,5 @@ def say(fact: str, hint: str) -> None:
     warnings.warn(teach(fact, hint=hint), stacklevel=2)
 
 
-MADE.append(made)
+MADE.append(make_private)
 READ.append(read)

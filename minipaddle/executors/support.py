@@ -103,7 +103,7 @@ def body(op: Op) -> str:
     return "Python" if op.effect or op in (cond, while_loop) else "NumPy"
 
 
-def compiled(op: Op, emitters) -> str:
+def describe_compiled(op: Op, emitters) -> str:
     """How compiled programs compute an operator, with these emitters."""
     if op.name in PARTS:
         return "a part of programs"
@@ -125,7 +125,7 @@ def in_c(op: Op) -> str:
         return "C's own"
     if op.name in REFUSED:
         return f"no: {SIZES}"
-    how = compiled(op, EMITTERS) or (f"Python: {EFFECT}" if op.effect else "")
+    how = describe_compiled(op, EMITTERS) or (f"Python: {EFFECT}" if op.effect else "")
     return f"{how}, of floats" if op.name in OF_FLOATS.split() else how
 
 
@@ -137,4 +137,4 @@ def in_cuda(op: Op) -> str:
         return f"no: {SIZES}"
     reason = BY_CUPY.get(op.body.__module__.rpartition(".")[2], "")
     rest = f"Python: {EFFECT}" if op.effect else reason and f"CuPy: {reason}"
-    return compiled(op, CUDA_EMITTERS) or rest
+    return describe_compiled(op, CUDA_EMITTERS) or rest

@@ -99,7 +99,7 @@ def accepted_trials() -> Trials:
     return trials_in(cache_folder() / CHOSEN)
 
 
-def tuned(threads: int) -> dict[str, dict]:
+def read_choices(threads: int) -> dict[str, dict]:
     """The choices for kernels by signature, on this machine; none if `MINIPADDLE_TUNED` is 0."""
     if os.environ.get("MINIPADDLE_TUNED") == "0":
         return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core.slots import slot
-from .weights import padded
+from .weights import align
 
 
 @slot("export.lay_out")
@@ -14,11 +14,11 @@ def lay_out(pointers: int, sizes: list[int], work: int) -> tuple[list[int], int,
     First come 64 bytes and the table of pointers, then the arrays, whose sizes these are, in their
     order, then `work` bytes of the plan; each begins at a multiple of 64.
     """
-    places, at = [], padded(64 + 8 * pointers)
+    places, at = [], align(64 + 8 * pointers)
     for size in sizes:
         places.append(at)
-        at += padded(size)
-    return places, at, padded(at + work)
+        at += align(size)
+    return places, at, align(at + work)
 
 
 @slot("export.bind_state")

@@ -83,7 +83,7 @@ class Library:
         used = {x for r in everywhere(program) for x in r.inputs} | {*program.outputs}
         used |= {s.update for s in program.states} | {s.record for s in program.states if s.update}
         self.weights = [k for k, s in enumerate(program.states) if s.record in used]
-        self.arrays = [stored(program.states[k]) for k in self.weights]
+        self.arrays = [values_of(program.states[k]) for k in self.weights]
         self.offsets, self.file_size = offsets([a.nbytes for a in self.arrays])
         self.pointers = len(program.given) + len(program.outputs)
         records = [s.record for s in program.states]
@@ -177,7 +177,7 @@ def storage_of(kept: SavedState):
     return GeneratorStorage(GENERATOR) if kept.tensor is None else TensorStorage(kept.tensor)
 
 
-def stored(state: State):
+def values_of(state: State):
     """The values of a state, for the file of weights."""
     return NUMPY.ascontiguousarray(state.storage.read(), dtype=state.record.dtype)
 

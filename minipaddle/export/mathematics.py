@@ -47,7 +47,7 @@ def without_libm(text: str) -> str:
     text = text.replace(VECTOR, "").replace(LONG_EXPONENTIAL, "")
     names = [name for name in DECLARED.findall(text) if name in mathematics()]
     names = [name for name in names if f"#define {name}(" not in text]
-    own = needed({PREFIX + name for name in names})
+    own = collect_functions({PREFIX + name for name in names})
     macros = [f"#define {name} {PREFIX}{name}" for name in names]
     head = "\n\n".join([*own, "\n".join(macros)]) if names else ""
     first = DECLARED.search(text)
@@ -56,7 +56,7 @@ def without_libm(text: str) -> str:
     return f"{text[: first.start()]}{head}\n{DECLARED.sub('', text[first.start() :])}"
 
 
-def needed(names: set[str]) -> list[str]:
+def collect_functions(names: set[str]) -> list[str]:
     """The texts of these functions and of those that they call, in order."""
     found = []
     for name, text in reversed(definitions().items()):

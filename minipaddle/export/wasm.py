@@ -69,7 +69,7 @@ def write(
         for s in folder.slots
     )
     files["web.c"] = folder.filled("web.c", exports=exports).encode()
-    files[f"{name}.wasm"] = module = compiled(files, name)
+    files[f"{name}.wasm"] = module = compile_module(files, name)
     if kind is not None:
         files["index.html"] = page(title or kind.pop("title"), folder, kind, module).encode()
     files["README.md"] = readme(folder, len(module), kind is not None).encode()
@@ -77,7 +77,7 @@ def write(
     return [Path(path) / file for file in files]
 
 
-def compiled(files: dict[str, bytes], name: str) -> bytes:
+def compile_module(files: dict[str, bytes], name: str) -> bytes:
     """The module of these files of C."""
     if find_spec("ziglang") is None:
         raise RuntimeError(
@@ -138,7 +138,7 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
 def page(title: str, folder: LibraryFolder, kind: dict, module: bytes) -> str:
     """The page, with the module in it."""
     slots = {"inputs": folder.library.inputs, "outputs": folder.library.outputs}
-    facts = {key: [*map(described, some)] for key, some in slots.items()} | kind
+    facts = {key: [*map(describe, some)] for key, some in slots.items()} | kind
     text = read_template("page.html", __file__)
     inside = {
         "TITLE": html.escape(title),
@@ -150,7 +150,7 @@ def page(title: str, folder: LibraryFolder, kind: dict, module: bytes) -> str:
     return text
 
 
-def described(slot: HeaderArray) -> dict:
+def describe(slot: HeaderArray) -> dict:
     """An input or output, as the page knows it."""
     shape = list(slot.spec.shape)
     return {"name": slot.name, "type": slot.type, "shape": shape, "count": slot.spec.size}

@@ -22,7 +22,7 @@ from ..engine.eager.device import NUMPY
 MAGIC, VERSION, HEADER, ALIGNMENT = b"MPWEIGHT", 1, 64, 64
 
 
-def padded(size: int) -> int:
+def align(size: int) -> int:
     """A size, up to the next multiple of the alignment."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
@@ -33,7 +33,7 @@ def offsets(sizes: list[int]) -> tuple[list[int], int]:
     places, at = [], HEADER
     for size in sizes:
         places.append(at)
-        at += padded(size)
+        at += align(size)
     return places, at
 
 

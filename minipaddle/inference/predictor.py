@@ -181,11 +181,11 @@ class Predictor:
 
     def get_input_handle(self, name: str) -> Tensor:
         """The handle of an input."""
-        return named(self.inputs, name, "input")
+        return find_handle(self.inputs, name, "input")
 
     def get_output_handle(self, name: str) -> Tensor:
         """The handle of an output."""
-        return named(self.outputs, name, "output")
+        return find_handle(self.outputs, name, "output")
 
     def run(self, inputs: Sequence[EagerTensor] | None = None) -> list[EagerTensor] | None:
         """Compute the outputs from what the input handles hold; or, for a list of tensors, return a
@@ -316,7 +316,7 @@ class Predictor:
         return array if self.rows is None else array[: self.rows]
 
 
-def named(handles: dict, name: str, what: str) -> Tensor:
+def find_handle(handles: dict, name: str, what: str) -> Tensor:
     if name not in handles:
         raise value_error(f"there is no {what} {name!r}", expected=f"one of {[*handles]}")
     return handles[name]

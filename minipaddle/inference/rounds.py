@@ -41,7 +41,7 @@ def limit_iterations(program: Program, most: int) -> Program:
         return program
     attrs = {"shape": (), "value": 0, "dtype": int64.numpy}
     start = Record(creation.full, (), attrs, *COUNT, 0)
-    found, new, rounds = counted(program, start, most)
+    found, new, rounds = count_rounds(program, start, most)
     found.records.insert(0, start)
     found.outputs.append(rounds)
     ended = apply(less_equal, TRUTH, rounds, number(most))
@@ -84,7 +84,7 @@ def is_whole(record: Record) -> bool:
     return isinstance(value, Dim) or (type(value) is int and value > 0)
 
 
-def counted(program: Program, rounds: Record, most: int) -> tuple[Program, dict, Record]:
+def count_rounds(program: Program, rounds: Record, most: int) -> tuple[Program, dict, Record]:
     """A program, or a region, that goes on to count the iterations: without states; what stands for
     its old records; and the count at its end.
     """
@@ -117,7 +117,7 @@ def with_count(record: Record, inputs: list, rounds: Record, most: int) -> tuple
     at = place if loop else len(inputs)
     attrs = dict(record.attrs)
     if loop:
-        attrs |= {"carried": place + 1, "test": tested(attrs["test"], at, most)}
+        attrs |= {"carried": place + 1, "test": bound_test(attrs["test"], at, most)}
         attrs |= {"body": region_with_count(attrs["body"], at, most, 1)}
     else:
         attrs |= {k: region_with_count(attrs[k], at - 1, most, 0) for k in ("true", "false")}
@@ -139,7 +139,7 @@ def place_of(item: Record, whole: Record) -> int:
     return k if k < before else k + 1
 
 
-def tested(test: Program, at: int, most: int) -> Program:
+def bound_test(test: Program, at: int, most: int) -> Program:
     """The test of a loop, which also asks whether the bound is passed."""
     rounds, (go,) = Record(INPUT, (), {"name": ""}, *COUNT, 0), test.outputs
     may = apply(less_equal, TRUTH, rounds, number(most))
@@ -154,7 +154,7 @@ def region_with_count(region: Program, at: int, most: int, more: int) -> Program
     """
     given = Record(INPUT, (), {"name": ""}, *COUNT, 0)
     begin = [apply(elementwise.add, COUNT, given, number(more))] if more else []
-    found, _, rounds = counted(region, [given, *begin][-1], most)
+    found, _, rounds = count_rounds(region, [given, *begin][-1], most)
     found.inputs.insert(at, given)
     found.records[:0] = begin
     found.outputs.append(rounds)

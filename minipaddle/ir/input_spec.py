@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.core import dtype as dt
-from ..engine.core.dim import HINT, Dim, renamed, symbol
+from ..engine.core.dim import HINT, Dim, rename, symbol
 from ..engine.core.errors import value_error
 from ..engine.core.record import Spec
 
@@ -13,7 +13,7 @@ BATCH = "batch"
 def with_own_batch(spec: Spec, place: int) -> Spec:
     """The spec of input number `place`, its first size apart from the batch of other inputs."""
     first, name = spec.shape[:1], f"x{place}_0"
-    return spec._replace(shape=(*(renamed(n, {BATCH: name}) for n in first), *spec.shape[1:]))
+    return spec._replace(shape=(*(rename(n, {BATCH: name}) for n in first), *spec.shape[1:]))
 
 
 def fits(spec: Spec, array, sizes: dict) -> bool:

@@ -33,12 +33,12 @@ from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import flatten, parts
 from ..engine.jit.truth import not_, truth
 from .made import check_made
-from .objects import CHANCE, everything, named, names_in, sources
+from .objects import CHANCE, everything, names_in, pairs_of, sources
 from .once import took
 from .outside import trace_whole, whole
 from .picked import picked
 from .reading import ReadArray, no_array_error
-from .snapshot import ObjectSnapshot, put_back, shared
+from .snapshot import ObjectSnapshot, find_shared, put_back
 from .texts import check_shown
 
 
@@ -46,7 +46,7 @@ class Strict(aliasing.Aliasing):
     """The rule that is registered with the engine."""
 
     def reachable(self, roots) -> dict[int, object]:
-        return aliasing.reachable([*roots, *shared().values()], everything)
+        return aliasing.reachable([*roots, *find_shared().values()], everything)
 
     def run(self, call, function, arguments) -> tuple:
         top = current.top
@@ -154,7 +154,7 @@ class Strict(aliasing.Aliasing):
 
     def items(self, steps):
         """The items of an iterator; refuse one that does not end, or that other code uses too."""
-        limit = ENDLESS if sized(steps) else UNSIZED
+        limit = ENDLESS if has_length(steps) else UNSIZED
         for k, item in enumerate(steps):
             if not k and (used := find_use_elsewhere(steps)):
                 raise refusal(
@@ -202,7 +202,7 @@ def variables_in_use():
     frame = user_frame()
     while frame is not None and frame.f_code is not trace.__code__:
         if not inside(frame):
-            yield from named(names_in(frame.f_code), frame.f_globals, [frame.f_globals])
+            yield from pairs_of(names_in(frame.f_code), frame.f_globals, [frame.f_globals])
             later = read_later(frame.f_code, frame.f_lasti)
             yield from ((name, x) for name, x in frame.f_locals.items() if name in later)
         frame = frame.f_back
@@ -222,11 +222,11 @@ ENDLESS, UNSIZED = 10_000, 256
 """How many items are taken from an iterator that knows its length, and from one that does not."""
 
 
-def sized(steps) -> bool:
+def has_length(steps) -> bool:
     """Whether an iterator knows how many items it has, or one that ends when it does."""
     if length_hint(steps, -1) >= 0:
         return True
-    return type(steps) in (zip, enumerate, map, filter) and any(map(sized, sources(steps)))
+    return type(steps) in (zip, enumerate, map, filter) and any(map(has_length, sources(steps)))
 
 
 def find_use_elsewhere(steps) -> str:

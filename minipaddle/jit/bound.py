@@ -70,7 +70,7 @@ def only_c(made: Executable) -> bool:
     return not made.states_at_risk and None not in kernels
 
 
-def bound(captured, args) -> list:
+def create_stub(captured, args) -> list:
     """A stub for calls of a captured function with arguments like these, in a list; nothing if
     they must take the slow path. Its calls count as hits of the cache.
     """
@@ -267,7 +267,7 @@ class CallStub:
         """New memory for output `k`; if it is small, it is kept for the next call."""
         array = self.context.result(k)
         if ALIGNMENT <= array.nbytes <= SMALL:
-            array = aligned(array)
+            array = align(array)
             self.context.table[1 + len(self.context.held) + k] = pointer(array)
         if array.nbytes <= SMALL:
             self.made[k] = array, id(array)
@@ -331,7 +331,7 @@ class CallStub:
         plan.run = ctypes.cast(made.function("run"), ctypes.c_void_p).value
 
 
-def aligned(array):
+def align(array):
     """An array like this one that begins where a vector does: loads and stores that cross lines of
     the cache take longer. Its memory is no array, so that views of it hold the array itself.
     """
@@ -369,4 +369,4 @@ CONTAINERS = (list, dict)
 """Types of containers whose items C compares."""
 
 
-CALL_STUBS.append(bound)
+CALL_STUBS.append(create_stub)

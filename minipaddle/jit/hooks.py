@@ -73,7 +73,7 @@ class Before(NamedTuple):
         self.record.hooks = self.hooks
 
 
-def hooked(tracer, x=None, hook=None):
+def wrap_hook(tracer, x=None, hook=None):
     """The hook to register for x. The program's record of x knows it too, if the region
     that is traced computes x; each run registers it on a tensor of the outside. In a region it is
     refused for another tensor than the region's.
@@ -98,4 +98,4 @@ def hooked(tracer, x=None, hook=None):
     return hook
 
 
-refuse, Tracer.hooked = Tracer.hooked, hooked
+refuse, Tracer.hooked = Tracer.hooked, wrap_hook

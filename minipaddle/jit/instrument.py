@@ -9,7 +9,7 @@ import ast
 
 from ..engine.jit.templates import constant, runtime, stand
 from ..engine.jit.transpile import INSTRUMENTS
-from ..engine.jit.walking import TreeRewriter, copied
+from ..engine.jit.walking import TreeRewriter, copy_tree
 
 GROWING = {"append", "extend", "add", "appendleft", "update"}
 """Methods that change a container and read nothing of it."""
@@ -112,10 +112,10 @@ def is_writing(node: ast.Call) -> bool:
     return isinstance(f, ast.Attribute) and f.attr == "writing" and len(node.args) == 1
 
 
-def instrumented(tree: ast.AST, owner: str | None) -> tuple:
+def instrument(tree: ast.AST, owner: str | None) -> tuple:
     """The tree whose reads are noted, and the names that it reads."""
     noting = Instrument(owner)
-    return noting.visit(copied(tree)), noting.names
+    return noting.visit(copy_tree(tree)), noting.names
 
 
-INSTRUMENTS.append(instrumented)
+INSTRUMENTS.append(instrument)

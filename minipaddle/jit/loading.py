@@ -277,16 +277,16 @@ def arguments(method, inputs: tuple, named: dict) -> list[Tensor]:
     leaves = [leaves[k] for k in in_order(structure, count())] if method.by_key else leaves
     found = dict(zip(method.inputs, leaves, strict=False))
     if len(leaves) > len(method.inputs) or named.keys() - method.inputs:
-        raise type_error("arguments of another number or name", expected=expected(method))
+        raise type_error("arguments of another number or name", expected=describe_inputs(method))
     found |= {name: x for name, x in named.items() if name not in found}
     values = [found.get(name) for name in method.inputs]
     for name, x in zip(method.inputs, values, strict=True):
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
-            raise type_error(f"{name} is {describe(x):.60}", expected=expected(method))
+            raise type_error(f"{name} is {describe(x):.60}", expected=describe_inputs(method))
     return [x if isinstance(x, Tensor) else Tensor(x) for x in values]
 
 
-def expected(method) -> str:
+def describe_inputs(method) -> str:
     specs = zip(method.inputs, method.program.inputs, strict=True)
     return f"tensors: {', '.join(f'{name}: {r.spec}' for name, r in specs)}"
 

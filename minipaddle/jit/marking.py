@@ -10,7 +10,7 @@ CONTEXT = 2
 """How many lines before and after the last one are shown."""
 
 
-def marked(line: FrameLine) -> list[str]:
+def mark_line(line: FrameLine) -> list[str]:
     """The line among its neighbours, underlined where the expression stands."""
     name, first = line.code.co_filename, line.code.co_firstlineno
     last = max([line.line, *(n for *_, n in line.code.co_lines() if n)])
@@ -31,4 +31,4 @@ def marked(line: FrameLine) -> list[str]:
     return out
 
 
-MARKED.append(marked)
+MARKED.append(mark_line)

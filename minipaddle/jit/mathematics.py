@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..eager.numbers import as_tensor, number, rounded
+from ..eager.numbers import as_tensor, number, round_number
 from ..engine.core.dispatch import Recording
 from ..engine.core.op import OPS
 from ..engine.eager.control_flow import is_static
@@ -39,7 +39,7 @@ def on_floats(name: str, safe: Callable | None, error: Exception | None):
 def to_int(name: str):
     """`math.floor` and its kin: an int."""
     function = getattr(math, name)
-    return lambda x: rounded(TABLE[float](x), name) if is_static(x) else function(x)
+    return lambda x: round_number(TABLE[float](x), name) if is_static(x) else function(x)
 
 
 OPERATORS = {"fabs": "abs"}

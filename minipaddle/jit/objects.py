@@ -80,7 +80,7 @@ def data_of_library(function: FunctionType) -> list:
     space = function.__globals__
     if not library(space.get("__name__") or "", function.__code__.co_filename):
         return []
-    return [x for _, x in named(names_in(function.__code__), space, [space]) if not callable(x)]
+    return [x for _, x in pairs_of(names_in(function.__code__), space, [space]) if not callable(x)]
 
 
 def state(x, *, root: bool = False):
@@ -99,7 +99,7 @@ def state(x, *, root: bool = False):
     if kind is ModuleType or isinstance(x, Logger | numpy.dtype):
         return None  # `function_state` takes from a module what the function names
     if kind in CHANCE:
-        return (), (), hidden(x, kind)
+        return (), (), read_hidden(x, kind)
     if kind is BuiltinMethodType:
         return None if isinstance(x.__self__, ModuleType) else ([""], [x.__self__])
     if isinstance(x, type):
@@ -125,13 +125,13 @@ def function_state(function: FunctionType, root: bool):
         names += vars(function)
         values += vars(function).values()
     if not ours and not library(space.get("__name__") or "", code.co_filename):
-        for name, value in named(names_in(code), space, [space]):
+        for name, value in pairs_of(names_in(code), space, [space]):
             names.append(name)
             values.append(value)
     return names, values
 
 
-def named(names, space: dict, seen: list):
+def pairs_of(names, space: dict, seen: list):
     """(name, object) for what a module, and modules named in it, hold under some names."""
     for name in sorted(names & space.keys()):
         value = space[name]
@@ -139,7 +139,7 @@ def named(names, space: dict, seen: list):
             yield name, value
         elif not within(value.__name__, PACKAGE) and not any(s is vars(value) for s in seen):
             seen.append(vars(value))
-            for inner, held in named(names, vars(value), seen):
+            for inner, held in pairs_of(names, vars(value), seen):
                 yield f"{name}.{inner}", held
 
 
@@ -263,7 +263,7 @@ def object_state(x):
         values += mine.values()
     if isinstance(x, BaseException):  # to raise it changes where it was raised
         return names, [*values, *x.args]
-    place = hidden(x, kind)
+    place = read_hidden(x, kind)
     held = [y for y in gc.get_referents(x) if y is not own and type(y) is not FrameType]
     if isinstance(x, numpy.ndarray) and x.dtype.hasobject:
         held += x.flat
@@ -271,7 +271,7 @@ def object_state(x):
     return names, values + held, place
 
 
-def hidden(x, kind: type):
+def read_hidden(x, kind: type):
     """The state that Python shows only by methods: a position, numbers in memory."""
     if kind is GeneratorType:
         return x.gi_frame and x.gi_frame.f_lasti

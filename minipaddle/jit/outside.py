@@ -181,12 +181,12 @@ def trace_whole(call, function, arguments) -> tuple:
     for each in after:
         left += side_effects(reads, *each)
     for place, value in same:
-        left += unchanged(reads, place, value)
+        left += keep_unchanged(reads, place, value)
     left += [Writing(*each, reads.outside.keys() | reads.given) for each in writes]
     return returned, reads.close, left, outside | reads.given
 
 
-def unchanged(reads: OutsideReads, place: Binding, value) -> list[SideEffect]:
+def keep_unchanged(reads: OutsideReads, place: Binding, value) -> list[SideEffect]:
     """The effect of a run on a place that was written and had the same value before the trace."""
     if not isinstance(place, Global) and not reads.is_outside(place.owner):
         return []
@@ -200,7 +200,7 @@ def side_effects(reads: OutsideReads, place: Binding, before, after) -> list[Sid
     """The effect of each run on a place."""
     kind, what = SideEffect, after
     if isinstance(place, Contents):
-        kind, what = grown(before, after)
+        kind, what = find_growth(before, after)
         if kind is SideEffect and id(place.owner) not in reads.own:
             label = f"a {type(place.owner).__name__} that is changed"
             reads.note(Held(place.owner, label), place.owner)
@@ -209,7 +209,7 @@ def side_effects(reads: OutsideReads, place: Binding, before, after) -> list[Sid
     return [effect]
 
 
-def grown(before, after) -> tuple:
+def find_growth(before, after) -> tuple:
     """The kind of effect on a container, and its value: the further items of a list that only
     grew, the items that were stored in a dict, or all.
     """

@@ -20,7 +20,7 @@ class PeelingLoop(RaisingLoop):
 
     def note_after(self, values: dict) -> None:
         super().note_after(values)
-        if any(map(grown, self.before, self.after)):
+        if any(map(has_grown, self.before, self.after)):
             raise PeelFirst
 
     def end(self, error) -> None:
@@ -38,7 +38,7 @@ class PeelingLoop(RaisingLoop):
         CHOICES[-1](self.go, iterations, nothing, live_out, [*loop_carried, *local]).write()
 
 
-def grown(a, b) -> bool:
+def has_grown(a, b) -> bool:
     """Whether a state has a tensor where the one before has None."""
     if a.structure != b.structure:
         return a.value is None and not a.missing and not b.missing

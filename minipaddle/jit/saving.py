@@ -331,7 +331,7 @@ def states_of(owner, programs: list[Program]) -> dict[str, SavedState]:
     found: dict[int, SavedState] = of_layer(owner) if owner is not None else {}
     used = {}
     for state in (s for program in programs for s in program.states):
-        key, kept = saved_form_of(state.storage)
+        key, kept = storage_of_saved(state.storage)
         used[state] = found.setdefault(key, kept)
     taken = {name for program in programs for name in (r.attrs["name"] for r in program.inputs)}
     meant = set(map(id, used.values()))
@@ -361,7 +361,7 @@ def of_layer(owner) -> dict[int, SavedState]:
     return found
 
 
-def saved_form_of(cell) -> tuple[int, SavedState]:
+def storage_of_saved(cell) -> tuple[int, SavedState]:
     """The memory that a state of a program is, and the state as it is saved."""
     if isinstance(cell, TensorStorage):
         x = cell.tensor

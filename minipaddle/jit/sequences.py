@@ -71,12 +71,12 @@ def zip_(*items, strict=False):
     known = [sequence(each) for each in items]
     if all(each is None for each in known):
         return builtins.zip(*items, strict=strict)
-    known = [listed(each) if s is None else s for s, each in builtins.zip(known, items)]
+    known = [as_list(each) if s is None else s for s, each in builtins.zip(known, items)]
     length = reduce(least, [each.length for each in known])
     return LazySequence(length, lambda k: tuple([each.at(k) for each in known]))
 
 
-def listed(items) -> LazySequence:
+def as_list(items) -> LazySequence:
     """Items of Python beside a sequence of the program."""
     known = isinstance(items, list | tuple)
     items = list(items if known else aliasing.rule.items(iter(items)))

@@ -31,7 +31,7 @@ class ObjectSnapshot:
         self.roots = {*map(id, functions)}
         self.objects: list = []
         self.states: list[tuple] = []
-        self.reached = reachable([*functions, *shared().values()], self.note)
+        self.reached = reachable([*functions, *find_shared().values()], self.note)
 
     def note(self, x):
         """Note what an object holds, and return the objects among that."""
@@ -79,7 +79,7 @@ class ObjectSnapshot:
 
     def name(self, x) -> str:
         """The expression for an object in the user's code, and its type: `self.queue` (deque)."""
-        for name, each in shared().items():
+        for name, each in find_shared().items():
             if each is x:
                 return name
         path, holder = "", x
@@ -108,7 +108,7 @@ class ObjectSnapshot:
         return None, ""
 
 
-def shared() -> dict:
+def find_shared() -> dict:
     """Objects that code can change without naming them."""
     generators = {"random": random._inst, "numpy.random": numpy.random.mtrand._rand}
     generators = {f"the generator of `{name}`": x for name, x in generators.items()}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..engine.jit.source import source_of
 from ..engine.jit.transpile import passes
-from ..engine.jit.walking import copied
+from ..engine.jit.walking import copy_tree
 
 
 class ConverterStage(NamedTuple):
@@ -29,5 +29,5 @@ def stages(function: Callable) -> list[ConverterStage]:
     ['signature', 'declarations', 'annotations']
     """
     function = getattr(function, "__func__", function)
-    found = [(name, copied(tree)) for name, tree in passes(function, source_of(function))]
+    found = [(name, copy_tree(tree)) for name, tree in passes(function, source_of(function))]
     return [ConverterStage(name, before, after) for (_, before), (name, after) in pairwise(found)]

@@ -14,7 +14,7 @@ from ..jit.saved import Method, SavedModel
 from ..jit.saving import model_of
 from .graph import library
 from .inventory import forms
-from .preparing import effects, prepared
+from .preparing import effects, prepare
 from .writer import IR_VERSION, opset_of, write_graph
 
 LARGEST = 2**31 - 2**20
@@ -106,7 +106,7 @@ def model_of_program(program: Program, arrays: dict, opset_version: int = 9, pro
     """The same for a program and the arrays of its states, by their names."""
     outputs = [f"output_{k}" for k in range(len(program.outputs))]
     outputs = ["output"] if len(outputs) == 1 else outputs
-    graph, kinds = write_graph(prepared(program), arrays, outputs)
+    graph, kinds = write_graph(prepare(program), arrays, outputs)
     helper = library().helper
     opsets = [helper.make_opsetid("", opset_of(kinds, opset_version))]
     version = max(IR_VERSION, helper.find_min_ir_version_for(opsets))

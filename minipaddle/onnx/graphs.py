@@ -194,7 +194,7 @@ def plain(x):
     return x
 
 
-def described(node) -> str:
+def describe(node) -> str:
     return (
         f"the node {(node.name or node.output[0])[:120]!r} ({node.domain or 'onnx'}.{node.op_type})"
     )
@@ -216,7 +216,7 @@ def unreadable(node, why: str) -> NotReadable:
     nearest = f", of which {near[0]} is the nearest" if near and near[0] != node.op_type else ""
     return NotReadable(
         teach(
-            f"paddle.onnx.load: {described(node)} {why}",
+            f"paddle.onnx.load: {describe(node)} {why}",
             expected=f"one of {len(FUNCTIONS)} operators (minipaddle.onnx.FUNCTIONS){nearest}",
             hint="export the model with another opset, or write this part with other operators",
         )
@@ -226,4 +226,4 @@ def unreadable(node, why: str) -> NotReadable:
 def wrong(node, error: Exception) -> WrongNode:
     """The error of a node whose inputs or attributes make no sense."""
     what = str(error) if isinstance(error, ValueError | TypeError) else repr(error)
-    return WrongNode(teach(f"paddle.onnx.load: {described(node)}: {what:.600}"))
+    return WrongNode(teach(f"paddle.onnx.load: {describe(node)}: {what:.600}"))

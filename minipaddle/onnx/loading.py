@@ -128,7 +128,7 @@ def weights_of(graph, folder: str, properties: dict) -> tuple[Layer, dict]:
     owner, found = Layer("onnx"), {}
     places = {name: (kind, path) for key, path in properties.items()
               for kind, _, name in [key.partition(":")] if kind in KINDS}  # fmt: skip
-    frozen = frozen_names(graph)
+    frozen = find_frozen(graph)
     taken: set[str] = set()
     for t in graph.initializer:
         array = array_of(t, folder)
@@ -147,7 +147,7 @@ KINDS = ("parameter", "buffer", "transient", "constant")
 """Of weights, as `paddle.onnx.export` notes them in the properties of a file."""
 
 
-def frozen_names(graph) -> set[str]:
+def find_frozen(graph) -> set[str]:
     """The names of initializers that are no weights to train."""
     uses, frozen = Counter(), Counter()
     for node in graph.node:

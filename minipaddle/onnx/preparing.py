@@ -52,12 +52,12 @@ def batch_norms() -> list[RewriteRule]:
     ]  # fmt: skip
 
 
-def dequantized_product(record, x, w, scale):
+def dequantize_product(record, x, w, scale):
     """A product with a weight of few bits as one of floats."""
     return matmul(x, floats(w, scale, record.attrs["bits"]).astype(x.spec.dtype))
 
 
-def prepared(program: Program) -> Program:
+def prepare(program: Program) -> Program:
     """The program with the operators that have an ONNX form, as far as there are rules."""
     whole = rewritten(program, by_rules(batch_norms()))
     return rewritten(whole, small())
@@ -71,7 +71,7 @@ def small() -> dict:
     """Rules that write an operator without a form in operators that have one."""
     rules = {op: RULES.get(op, by_body) for op in {*RULES, *composites()}}
     found = {op: rule for op, rule in rules.items() if op.name not in FORMS}
-    return found | {weight_only_matmul: dequantized_product}
+    return found | {weight_only_matmul: dequantize_product}
 
 
 def read_by(record: Record) -> list[Record]:
@@ -80,7 +80,7 @@ def read_by(record: Record) -> list[Record]:
     return record.inputs[:3] if fits else record.inputs
 
 
-def needed(program: Program) -> list[Record]:
+def find_needed(program: Program) -> list[Record]:
     """The records that the results need, in order; effects are none of them."""
     wanted, found = set(program.results), []
     for record in reversed(program.records):

@@ -63,7 +63,7 @@ def tensors(graph):
                 yield from tensors(inner)
 
 
-def described(tensor) -> dict[str, str]:
+def describe(tensor) -> dict[str, str]:
     """The description of a tensor's external data."""
     return {entry.key: entry.value for entry in tensor.external_data}
 
@@ -82,7 +82,7 @@ def check_location(onnx, tensor, folder: str) -> None:
 
 def external(tensor, folder: str) -> tuple[str, int, int]:
     """(the file, the first byte, the number of bytes) of external data inside a folder."""
-    entry = described(tensor)
+    entry = describe(tensor)
     location, name = entry.get("location", ""), tensor.name[:80]
     file = os.path.realpath(os.path.join(folder, location))
     parts = location.replace("\\", "/").split("/")
@@ -124,15 +124,15 @@ def array_of(tensor, folder: str) -> numpy.ndarray:
         (count + 1) // 2 if four else count * dtype.itemsize
     ):
         raise lying(name, tensor.dims, len(tensor.raw_data))
-    if not tensor.HasField("raw_data") and count > held(tensor):
-        raise lying(name, tensor.dims, held(tensor))
+    if not tensor.HasField("raw_data") and count > count_held(tensor):
+        raise lying(name, tensor.dims, count_held(tensor))
     try:
         return onnx.numpy_helper.to_array(tensor)
     except Exception as error:
         raise DamagedFile(f"the tensor {name!r}: {error!s:.200}") from None
 
 
-def held(tensor) -> int:
+def count_held(tensor) -> int:
     """How many numbers the typed fields hold, at most."""
     fields = (tensor.float_data, tensor.int32_data, tensor.int64_data, tensor.double_data,
               tensor.uint64_data)  # fmt: skip

@@ -22,7 +22,7 @@ from .table import (
     OnnxNode,
     UnreadableNode,
     apply,
-    known,
+    as_known,
     pair,
     size,
     sizes,
@@ -111,7 +111,9 @@ def axes(name: str) -> Field:
 
 def axes_of(ds, ndim: int) -> tuple[int, ...]:
     """Axes, which must be known, from the front and in order."""
-    return () if ds is None else tuple(sorted(normalize_axis(d, ndim) for d in known(ds, "axes")))
+    return (
+        () if ds is None else tuple(sorted(normalize_axis(d, ndim) for d in as_known(ds, "axes")))
+    )
 
 
 def whole(name: str) -> Field:

@@ -93,7 +93,7 @@ def size(x):
     return n
 
 
-def known(x, what: str) -> list[int]:
+def as_known(x, what: str) -> list[int]:
     """Whole numbers that must be known while the model is read."""
     if isinstance(x, Tensor) and not x.spec.size:
         return []

@@ -14,7 +14,7 @@ from ..engine.eager.device import NUMPY
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program
 from .formulas import elementwise
 from .graph import SMALLEST, NoForm, OnnxGraph, OnnxValue, library, refusal, schema
-from .preparing import needed, read_by
+from .preparing import find_needed, read_by
 from .table import FORMS
 
 IR_VERSION = 10
@@ -69,7 +69,7 @@ class GraphWriter(OnnxGraph):
             isinstance(x, OnnxValue) and x.dtype in dt.HALVES for x in inputs
         )
         if half:  # half precision is widened, and rounded once
-            inputs = [widened(x) for x in inputs]
+            inputs = [widen(x) for x in inputs]
         if op.name in FORMS:
             y = FORMS[op.name](self, *inputs, **record.attrs)
         elif op.kind == "elementwise":
@@ -80,8 +80,8 @@ class GraphWriter(OnnxGraph):
         else:
             raise NoForm("there is no rule for it")
         if isinstance(y, tuple):
-            return tuple(rounded(v, s) for v, s in zip(y, record.shape, strict=False))
-        return rounded(y, record.spec)
+            return tuple(round_to_spec(v, s) for v, s in zip(y, record.shape, strict=False))
+        return round_to_spec(y, record.spec)
 
     def uses(self, record: Record) -> int:
         """How often a record of the program that is being written is used."""
@@ -108,7 +108,7 @@ class GraphWriter(OnnxGraph):
 
     def write_all(self, program: Program) -> None:
         """The records that the results of a program need."""
-        records = needed(program)
+        records = find_needed(program)
         self.counts.update([x for r in records for x in read_by(r)] + program.results)
         for record in records:
             self.write(record)
@@ -153,11 +153,11 @@ class GraphWriter(OnnxGraph):
         )  # fmt: skip
 
 
-def widened(x):
+def widen(x):
     return x.astype(dt.float32.numpy) if isinstance(x, OnnxValue) and x.dtype in dt.HALVES else x
 
 
-def rounded(value: OnnxValue, spec: Spec) -> OnnxValue:
+def round_to_spec(value: OnnxValue, spec: Spec) -> OnnxValue:
     """A value in the dtype of the result, which other records may know it by."""
     value = value.astype(spec.dtype)
     return OnnxValue(value.graph, value.name, spec.dtype, spec.shape)
@@ -189,14 +189,14 @@ def write_graph(program: Program, arrays: dict[str, object], outputs: list[str])
     results = []
     for name, record in zip(outputs, program.outputs, strict=True):
         value = writer.value(writer.read(record), record.dtype)
-        results.append(named(writer, value, name, record.shape))
+        results.append(name_output(writer, value, name, record.shape))
     writer.nodes = useful(writer.nodes, {v.name for v in results})
     used = names_used(writer.nodes) | {v.name for v in results}
     kept = [t for t in writer.main.initializers if t.name in used]
     return writer.proto("main", inputs, results, kept), kinds_of(writer.nodes)
 
 
-def named(writer: GraphWriter, value: OnnxValue, name: str, shape) -> OnnxValue:
+def name_output(writer: GraphWriter, value: OnnxValue, name: str, shape) -> OnnxValue:
     """An output of that name."""
     node = library().helper.make_node("Identity", [value.name], [name], name=name)
     writer.nodes.append(node)

@@ -34,7 +34,7 @@ IMAGE = Order(lambda ndim: (0, ndim - 1, *range(1, ndim - 1)))  # from [N, *size
 KERNEL = Order(lambda ndim: (ndim - 1, ndim - 2, *range(ndim - 2)))  # from [*kernel, in, out]
 
 
-def moved(x, order: Callable[[int], tuple]):
+def permute(x, order: Callable[[int], tuple]):
     """A spec, or a tensor, with its axes in another order."""
     if not isinstance(x, Spec):
         return transpose(x, perm=order(x.spec.ndim))
@@ -58,8 +58,8 @@ def sibling(op: Op, *orders: Order) -> Op:
 
     @last.shape
     def _(*specs, **attrs):
-        given = [moved(s, order.first) for s, order in zip(specs, into)]
-        return moved(op.infer(*given, **attrs), back.last)
+        given = [permute(s, order.first) for s, order in zip(specs, into)]
+        return permute(op.infer(*given, **attrs), back.last)
 
     for k, rule in op.rules.items():
         last.set_rule(k, with_channels_last(rule, dict(zip([*op.inputs, "out"], orders)), into[k]))
@@ -73,8 +73,8 @@ def with_channels_last(rule, orders: dict[str, Order], own: Order) -> Callable:
     names = [name.removesuffix("_spec") for name, *_ in rule.plan]
 
     def pull_back(g, *args, **attrs):
-        given = [moved(x, orders[n].first) if n in orders else x for n, x in zip(names, args)]
-        return moved(rule.fn(moved(g, orders["out"].first), *given, **attrs), own.last)
+        given = [permute(x, orders[n].first) if n in orders else x for n, x in zip(names, args)]
+        return permute(rule.fn(permute(g, orders["out"].first), *given, **attrs), own.last)
 
     pull_back.__signature__ = inspect.signature(rule.fn)
     return pull_back

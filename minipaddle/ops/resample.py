@@ -11,7 +11,7 @@ from math import prod
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.conv import out_size
-from ..engine.ops.movement import replaced
+from ..engine.ops.movement import replace_axis
 from .arrangement import pad
 
 # ---- elements of one axis, at fixed places ---------------------------------------------------
@@ -54,7 +54,7 @@ def run(m, places):
 
 
 def resize_axis(x, axis, size) -> Spec:
-    return Spec(replaced(x.shape, axis, size), x.dtype)
+    return Spec(replace_axis(x.shape, axis, size), x.dtype)
 
 
 remap.shape(lambda x, *, axis, index: resize_axis(x, axis, len(index)))
@@ -113,10 +113,10 @@ def taps(m, n, out, method, corners, centers, step, adjoint):
         at = sources(m, n, out, corners, centers, step)
         places, weights = (cubic_taps if method == "cubic" else linear_taps)(m, at, n)
     places = places.astype("int64")
-    return transposed(m, places, weights, n) if adjoint else (places, weights)
+    return transpose_taps(m, places, weights, n) if adjoint else (places, weights)
 
 
-def transposed(m, places, weights, n: int):
+def transpose_taps(m, places, weights, n: int):
     """The taps of the adjoint: each of n pixels is a sum over the sums that contain it."""
     i, k = m.nonzero(places < n)
     to = places[i, k]

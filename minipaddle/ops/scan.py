@@ -13,7 +13,7 @@ from ..engine.core.dtype import int64
 from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec
 from ..engine.ops.elementwise import exp, where
-from ..engine.ops.movement import inverse, replaced, reshape, slice_, transpose
+from ..engine.ops.movement import inverse, replace_axis, reshape, slice_, transpose
 from ..engine.ops.reduction import spread
 from .arithmetic import clip
 from .arrangement import pad
@@ -41,7 +41,7 @@ def same(x, *_, **__) -> Spec:
 
 def lines(x, *, axis, **_) -> str:
     """The sharding rule of what works along one axis: the others may be cut."""
-    own = replaced(names(x.ndim), axis, ".")
+    own = replace_axis(names(x.ndim), axis, ".")
     return f"{''.join(own)}->{''.join(own)}"
 
 

@@ -8,7 +8,7 @@ from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.elementwise import where
 from ..engine.ops.gather import scatter_sum, take, wrap_negative
-from ..engine.ops.movement import ravel, replaced, reshape
+from ..engine.ops.movement import ravel, replace_axis, reshape
 from .strided import along_axes
 
 
@@ -19,7 +19,7 @@ def along_index(m, index, *, shape, axis):
         index, shape=shape, axis=axis
     )  # else positions may lie beyond the end of another axis
     at = wrap_negative(m, index.astype("int64", copy=False), shape[axis])
-    return ravel(replaced(along_axes([m.arange(n) for n in index.shape]), axis, at), shape)
+    return ravel(replace_axis(along_axes([m.arange(n) for n in index.shape]), axis, at), shape)
 
 
 @along_index.shape

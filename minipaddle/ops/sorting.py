@@ -11,12 +11,12 @@ from ..engine.core.dtype import int64
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.gather import scatter_sum
-from ..engine.ops.movement import replaced, reshape
+from ..engine.ops.movement import replace_axis, reshape
 from .scan import lines
 from .scatter import along_index
 
 
-def ordered(m, x, axis: int, descending: bool):
+def sort_places(m, x, axis: int, descending: bool):
     """The stable order of x along `axis`, as places."""
     if not descending:
         return m.argsort(x, axis, kind="stable")
@@ -26,13 +26,13 @@ def ordered(m, x, axis: int, descending: bool):
 
 def places(x, axis: int, size: int) -> Spec:
     """The spec of `size` places along `axis` of x."""
-    return Spec(replaced(x.shape, axis, size), int64.numpy)
+    return Spec(replace_axis(x.shape, axis, size), int64.numpy)
 
 
 @opaque
 def argsort(m, x, *, axis, descending):
     """The places of the elements along `axis` in rising (or falling) order."""
-    return ordered(m, x, axis, descending)
+    return sort_places(m, x, axis, descending)
 
 
 argsort.shape(lambda x, axis, descending: places(x, axis, x.shape[axis]))
@@ -67,7 +67,7 @@ def topk_index(m, x, *, k, axis, largest):
     """The places of the `k` largest (or smallest) elements along `axis`, best first."""
     topk_index.infer(x, k=k, axis=axis, largest=largest)  # a slice would be silently short
     first = (*(slice(None),) * axis, slice(0, k))
-    return ordered(m, x, axis, largest)[first]
+    return sort_places(m, x, axis, largest)[first]
 
 
 @topk_index.shape
@@ -82,7 +82,7 @@ def _(x, *, k, axis, largest):
 @opaque
 def mode_index(m, x, *, axis):
     """The last place of the most frequent element along `axis`; of several, the smallest."""
-    order = m.moveaxis(ordered(m, x, axis, False), axis, -1)
+    order = m.moveaxis(sort_places(m, x, axis, False), axis, -1)
     n = order.shape[-1]
     rows = m.take_along_axis(m.moveaxis(x, axis, -1), order, -1).reshape(-1, n)
     new = m.ones(rows.shape, dtype=bool)
@@ -150,7 +150,7 @@ def distinct(x, axis) -> tuple[Spec, Spec, Spec]:
     number for each of them; and of a number for each element of x.
     """
     count, size = dims.unknown(), x.size if axis is None else x.shape[axis]
-    shape = (count,) if axis is None else replaced(x.shape, axis, count)
+    shape = (count,) if axis is None else replace_axis(x.shape, axis, count)
     return Spec(shape, x.dtype), Spec((count,), int64.numpy), Spec((size,), int64.numpy)
 
 

@@ -6,22 +6,22 @@ import random
 import time
 from collections.abc import Sequence
 
-from ..engine.passes.arena import FAST, PLACED, STRONG, Buffer, bound, height, ordered, profile
+from ..engine.passes.arena import FAST, PLACED, STRONG, Buffer, bound, height, profile, sort_by
 
 
 def by_duration(buffers: Sequence[Buffer]) -> list[int]:
     """Best fit, the longest needed first; those needed briefly are stacked upon them."""
-    return PLACED[-1](buffers, ordered(buffers, lambda b: (b.start - b.end, -b.nbytes, b.start)))
+    return PLACED[-1](buffers, sort_by(buffers, lambda b: (b.start - b.end, -b.nbytes, b.start)))
 
 
 def by_time(buffers: Sequence[Buffer]) -> list[int]:
     """Best fit in the order of time, like an allocator that does not know the future."""
-    return PLACED[-1](buffers, ordered(buffers, lambda b: (b.start, -b.nbytes)))
+    return PLACED[-1](buffers, sort_by(buffers, lambda b: (b.start, -b.nbytes)))
 
 
 def by_area(buffers: Sequence[Buffer]) -> list[int]:
     """Best fit, by bytes times time."""
-    return PLACED[-1](buffers, ordered(buffers, lambda b: (b.nbytes * (b.start - b.end), b.start)))
+    return PLACED[-1](buffers, sort_by(buffers, lambda b: (b.nbytes * (b.start - b.end), b.start)))
 
 
 def by_breadth(buffers: Sequence[Buffer]) -> list[int]:

@@ -35,7 +35,7 @@ def of_states(record) -> bool:
     return record.op is NUMBER or all(map(of_states, record.inputs))
 
 
-def scaled(x, w, f, **at):
+def scale_kernel(x, w, f, **at):
     """The convolution with its kernel [O, C, …] scaled."""
     ones = (1,) * (w.spec.ndim - 1)
     return conv(x, w * reshape(f, shape=(f.spec.size, *ones)), **at)
@@ -50,9 +50,9 @@ def rule(before, after) -> RewriteRule:
 def rules() -> list[RewriteRule]:
     """The rules: patterns and their replacements."""
     return [
-        rule(lambda x, w, f, **at: conv(x, w, **at) * f, scaled),
+        rule(lambda x, w, f, **at: conv(x, w, **at) * f, scale_kernel),
         rule(lambda x, w, f, b, **at: (conv(x, w, **at) + b) * f,
-             lambda x, w, f, b, **at: scaled(x, w, f, **at) + b * f),
+             lambda x, w, f, b, **at: scale_kernel(x, w, f, **at) + b * f),
         rule(lambda x, w, t, b, **at: (conv(x, w, **at) + b) + t,
              lambda x, w, t, b, **at: conv(x, w, **at) + (b + t)),
     ]  # fmt: skip

@@ -23,7 +23,7 @@ from ..engine.ops.creation import arange, full
 from ..engine.ops.gather import put, take
 from ..engine.ops.marks import after
 from ..engine.ops.movement import reshape, slice_, slice_assign
-from ..engine.passes.lifetimes import VIEWS, forwards, roots, viewed_value
+from ..engine.passes.lifetimes import VIEWS, forwards, roots, value_of_view
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import made_by, rewritten
 from ..ops.index_arrays import flat_index
@@ -62,7 +62,7 @@ def whole_puts(program: Program) -> Program:
             return None
         if of_all_axes(source.attrs["index"], len(record.shape)) != keys:
             return None
-        spans = [taken(k, n) for k, n in zip(keys, record.shape, strict=True)]
+        spans = [find_places(k, n) for k, n in zip(keys, record.shape, strict=True)]
         kept = [d for d, k in enumerate(keys) if type(k) is tuple]
         axis = kept[inner.attrs["axis"]]
         if None in spans or any(len(spans[d]) != record.shape[d] for d in range(axis, len(keys))):
@@ -80,7 +80,7 @@ def whole_puts(program: Program) -> Program:
     return rewritten(program, {slice_assign: rule})
 
 
-def taken(k, n) -> range | None:
+def find_places(k, n) -> range | None:
     """The places among n that an entry of an index takes; None if a size is open."""
     if type(k) is int and type(n) is int:
         return range(k % n, k % n + 1)
@@ -218,13 +218,13 @@ def is_beginning(record: Record) -> bool:
     x, keys = record.inputs[0], record.attrs["index"]
     if not keys or type(keys[0]) is not tuple or x.shape[1:] != record.shape[1:]:
         return False
-    span = taken(keys[0], x.shape[0])
+    span = find_places(keys[0], x.shape[0])
     if span is None or (span.start, span.step) != (0, 1):
         return False
     if any(type(k) is tuple and (k[2] or 1) < 0 for k in keys):
         return False
     written = False
-    while x.op is put or (below := viewed_value(x)) is not None:
+    while x.op is put or (below := value_of_view(x)) is not None:
         written = written or x.op is put
         x = x.inputs[0] if x.op is put else below[0]
     return written and x.op is INPUT

@@ -32,7 +32,7 @@ def places_to_come(program: Program) -> list[tuple]:
     return found[::-1]
 
 
-def sent(program: Program, users: dict) -> set[Record]:
+def find_sends(program: Program, users: dict) -> set[Record]:
     """The collectives, and the movements that lead to them alone. They stand late, and start early:
     nothing may hold them up.
     """

@@ -16,7 +16,7 @@ from ..engine.ir.edit import count_uses
 from ..engine.ir.program import Program, everywhere
 from ..engine.ops.creation import full
 from ..engine.ops.elementwise import add
-from ..engine.ops.movement import concat, replaced, reshape, unslice
+from ..engine.ops.movement import concat, replace_axis, reshape, unslice
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from .transpose_rules import of_all_axes
@@ -102,11 +102,11 @@ def slices_and_zeros(axis: int, parts: list) -> list:
 
     def zeros(n: int):
         if n:
-            found.append(full(shape=replaced(shape, axis, n), value=0, dtype=dtype))
+            found.append(full(shape=replace_axis(shape, axis, n), value=0, dtype=dtype))
 
     for start, stop, part in parts:
         zeros(start - end)
-        found.append(reshape(tensor(part.inputs[0]), shape=replaced(shape, axis, stop - start)))
+        found.append(reshape(tensor(part.inputs[0]), shape=replace_axis(shape, axis, stop - start)))
         end = stop
     zeros(shape[axis] - end)
     return found

@@ -12,7 +12,7 @@ from ..engine.ops.movement import WHOLE, reshape, slice_, stack, transpose, unsl
 from ..engine.passes.decompose import RULES
 from ..engine.passes.registry import LOOKS_FOR
 from ..ops.arrangement import pad
-from ..ops.channels_last import SIBLINGS, moved
+from ..ops.channels_last import SIBLINGS, permute
 
 DEPTH_LAST = (0, 2, 1, 3, 4)
 """[N, C, D, H, W] -> [N, D, C, H, W], and back."""
@@ -42,7 +42,7 @@ def as_volume(x, batch: int):
     return transpose(reshape(x, shape=(batch, planes // batch, *rest)), perm=DEPTH_LAST)
 
 
-def framed(x, attrs):
+def pad_depth(x, attrs):
     """A volume with the padding of its depth."""
     low, high = attrs["padding"][0]
     return pad(x, widths=((0, 0), (0, 0), (low, high), (0, 0), (0, 0)), value=0)
@@ -55,7 +55,7 @@ def kernel_slice(w, tap: int):
 
 def conv(attrs, x, w, result):
     """The convolution."""
-    n, count, x = x.spec.shape[0], result[2], framed(x, attrs)
+    n, count, x = x.spec.shape[0], result[2], pad_depth(x, attrs)
     total = None
     for tap in range(w.spec.shape[2]):
         part = as_planes(slice_(x, index=depth_slice(attrs, tap, count)))
@@ -81,7 +81,7 @@ def conv_input_grad(attrs, g, w, result):
 
 def conv_weight_grad(attrs, x, g, result):
     """Its adjoint in the kernel."""
-    planes, x = as_planes(g), framed(x, attrs)
+    planes, x = as_planes(g), pad_depth(x, attrs)
     taps = []
     for tap in range(result[2]):
         part = as_planes(slice_(x, index=depth_slice(attrs, tap, g.spec.shape[2])))
@@ -110,9 +110,9 @@ def with_channels_last(rule, into, back):
     """The same rule for the sibling of an operator; see `ops.channels_last`."""
 
     def apply(attrs, x, y, result):
-        given = (moved(z, order.first) for z, order in zip((x, y), into, strict=True))
+        given = (permute(z, order.first) for z, order in zip((x, y), into, strict=True))
         shape = tuple(result[d] for d in back.first(len(result)))
-        return moved(rule(attrs, *given, shape), back.last)
+        return permute(rule(attrs, *given, shape), back.last)
 
     return apply
 

@@ -64,7 +64,7 @@ MOST = 1 << 14
 
 
 @lru_cache(1)
-def remembered(epoch: int) -> tuple[dict, Iterator[int], dict]:
+def answers_since(epoch: int) -> tuple[dict, Iterator[int], dict]:
     """The numbers of keys and the answers by form, of all programs since a slot has changed.
     Ranks are threads: each program keeps the tables that it began with.
     """
@@ -77,9 +77,9 @@ class Recognizer:
     """
 
     def __init__(self):
-        if len(remembered(slots.epoch)[2]) > MOST:
-            remembered.cache_clear()
-        *numbers, self.found = remembered(slots.epoch)
+        if len(answers_since(slots.epoch)[2]) > MOST:
+            answers_since.cache_clear()
+        *numbers, self.found = answers_since(slots.epoch)
         self.forms = Forms(*numbers)
 
     def __call__(self, records, outputs) -> bool:

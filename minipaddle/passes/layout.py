@@ -11,7 +11,7 @@ from ..engine.core.spec import promote
 from ..engine.ir.program import Program
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
-from ..ops.channels_last import SIBLINGS, moved
+from ..ops.channels_last import SIBLINGS, permute
 
 
 def channels_last(record, *inputs):
@@ -20,7 +20,7 @@ def channels_last(record, *inputs):
     if op.promoted:
         wide = promote(op.name, [x.spec for x in inputs])
         inputs = [x.astype(wide) for x in inputs]
-    return moved(op(*map(moved, inputs, [o.last for o in into]), **record.attrs), back.first)
+    return permute(op(*map(permute, inputs, [o.last for o in into]), **record.attrs), back.first)
 
 
 @program_pass("layout", looks_for=SIBLINGS)

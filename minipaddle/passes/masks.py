@@ -14,7 +14,7 @@ from contextlib import suppress
 from math import inf
 
 from ..engine.core import dtype as dt
-from ..engine.passes.nest import Nest, NestNode, reached
+from ..engine.passes.nest import Nest, NestNode, reach
 
 
 class MaskValue:
@@ -94,7 +94,7 @@ def masks(nest: Nest, sources) -> list[tuple[NestNode, object]]:
     """
 
     def later(node: NestNode) -> bool:
-        return any(n.kind == "load" and nest.loaded_input(n) in sources for n in reached([node]))
+        return any(n.kind == "load" and nest.loaded_input(n) in sources for n in reach([node]))
 
     along, found = {*nest.reduction_loops}, []
     for node in nest.nodes():

@@ -13,7 +13,7 @@ from ..engine.core.dispatch import current
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
 from ..engine.ir.program import NUMBER, Program, everywhere
-from ..engine.ops.movement import replaced, transpose
+from ..engine.ops.movement import replace_axis, transpose
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from ..ops.products import product
@@ -53,6 +53,6 @@ def pretranspose(program: Program) -> Program:
         straight = tuple(range(len(order)))
         perm = straight if k else (*straight[:-2], straight[-1], straight[-2])
         attrs = record.attrs | {"xy"[k] + "_perm": perm}
-        return product(*replaced(operands, k, made[key]), **attrs)
+        return product(*replace_axis(operands, k, made[key]), **attrs)
 
     return rewritten(program, {product: read_transposed})

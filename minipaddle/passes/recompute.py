@@ -24,12 +24,12 @@ from ..engine.ir.program import ITEM, NUMBER, Program, open_sizes, regions
 from ..engine.ops.marks import after
 from ..engine.passes.arena import profile
 from ..engine.passes.dead_code import dead_code
-from ..engine.passes.fusion import grouped
+from ..engine.passes.fusion import build_groups
 from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
 from ..engine.passes.memory import live
 from ..engine.passes.nest import fusable
 from ..engine.passes.registry import DEFAULTS, program_pass
-from .collective_order import places_needed, places_to_come, sent
+from .collective_order import find_sends, places_needed, places_to_come
 
 BYTES_PER_SECOND, PRODUCTS_PER_SECOND = 1e10, 5e10
 """The speed of a core, roughly."""
@@ -88,7 +88,7 @@ class Peak:
         end, users = len(self.records), users_of(program)
         self.readers = {r: [self.time[u] for u in found] for r, found in users.items()}
         self.needed, self.to_come = places_needed(program), places_to_come(program)
-        self.sent = sent(program, users)
+        self.sent = find_sends(program, users)
         self.overwritten = {  # until when a state's old value can be read
             s.record: end if s.update is None else self.time.get(self.root[s.update][0], 0)
             for s in program.states
@@ -219,7 +219,7 @@ def recompute(
         return program
     budget = budget * now if 0 < budget < 1 else budget
     one = fusion and enable_auto_fusion and all(map(fusable, program.records))
-    if one and live(grouped(program)) <= budget:
+    if one and live(build_groups(program)) <= budget:
         return program  # the values are in registers
     while now > budget:
         other = lower_peak(program, now - budget, inf if price is None else price)

@@ -24,7 +24,7 @@ from .completions import Completions
 from .gate import Gate
 from .loading import LOAD_LIMIT
 from .metrics import Metrics
-from .parameters import mapping, parse, read, truth, unsupported
+from .parameters import mapping, parse, read, refuse, truth
 from .protocol import JSON_LENGTH, RequestLimits
 from .repository import Repository, ServingOptions
 from .runner import ModelRunner, Refused
@@ -54,7 +54,7 @@ class Settings(NamedTuple):
 
 
 INDEX = {"ready": truth()}
-LOAD = {"parameters": unsupported(mapping(), {})}
+LOAD = {"parameters": refuse(mapping(), {})}
 UNLOAD = {"parameters": mapping()}
 UNLOAD_PARAMETERS = {"unload_dependents": truth()}  # no model here depends on another
 

@@ -22,10 +22,10 @@ from .parameters import (
     number,
     parse,
     read,
+    refuse,
     text,
     texts,
     truth,
-    unsupported,
     whole,
 )  # fmt: skip
 from .writer import TextWriter, Writers
@@ -36,14 +36,14 @@ PARAMETERS = {
     "model": text(), "n": whole(1, 64, 1), "seed": whole(-MOST), "user": text(),
     "temperature": number(0, 1e6, 1.0), "top_k": whole(1), "top_p": number(0, 1, 1.0),
     "stop": texts(STOPS, 256), "echo": truth(), "stream": truth(), "stream_options": mapping(),
-    "presence_penalty": unsupported(number(-2, 2), 0),
-    "frequency_penalty": unsupported(number(-2, 2), 0), "logprobs": unsupported(whole(0, 5)),
-    "suffix": unsupported(text(), ""), "logit_bias": unsupported(mapping(), {}),
-    "best_of": unsupported(whole(1, 64), 1),
+    "presence_penalty": refuse(number(-2, 2), 0),
+    "frequency_penalty": refuse(number(-2, 2), 0), "logprobs": refuse(whole(0, 5)),
+    "suffix": refuse(text(), ""), "logit_bias": refuse(mapping(), {}),
+    "best_of": refuse(whole(1, 64), 1),
 }  # fmt: skip
 """What a request may say besides what depends on the model; the last ones only so that they ask for
 nothing."""
-STREAM_OPTIONS = {"include_usage": truth(), "include_obfuscation": unsupported(truth(), False)}
+STREAM_OPTIONS = {"include_usage": truth(), "include_obfuscation": refuse(truth(), False)}
 
 
 class Asked(NamedTuple):
@@ -67,7 +67,7 @@ def read_request(data: dict, writer: TextWriter) -> Asked:
         raise BadRequest("the parameter `prompt` is missing")
     if given["top_p"] == 0:
         raise BadRequest("`top_p` is 0, not above 0")
-    prompts, count, seed = listed(given["prompt"]), given["n"], given["seed"]
+    prompts, count, seed = as_list(given["prompt"]), given["n"], given["seed"]
     writer.require_room(len(prompts) * count)
     how = given["temperature"], given["top_k"], given["top_p"]
     tokens = [tokens for prompt in prompts for tokens in [writer.encode(prompt)] * count]
@@ -77,11 +77,11 @@ def read_request(data: dict, writer: TextWriter) -> Asked:
     ]
     writer.promised.update(requests)
     return Asked(
-        requests, listed(given["stop"]), given["echo"], given["stream"], options["include_usage"]
+        requests, as_list(given["stop"]), given["echo"], given["stream"], options["include_usage"]
     )
 
 
-def listed(given) -> list[str]:
+def as_list(given) -> list[str]:
     """One string, or several, as a list."""
     return [given] if isinstance(given, str) else [*given]
 

@@ -81,7 +81,7 @@ def objects(default=()) -> RequestParameter:
     return RequestParameter("a list of objects", fits, default)
 
 
-def unsupported(kind: RequestParameter, *neutral) -> RequestParameter:
+def refuse(kind: RequestParameter, *neutral) -> RequestParameter:
     """A parameter that asks for something that is not there, unless it has one of these values."""
     return kind._replace(neutral=neutral)
 

@@ -27,10 +27,10 @@ from .parameters import (
     objects,
     parse,
     read,
+    refuse,
     show,
     text,
     truth,
-    unsupported,
     whole,
 )  # fmt: skip
 
@@ -52,13 +52,13 @@ FITTING = {"b": "b", "i": "iu", "u": "iu", "f": "iuf", "V": "iuf"}
 MESSAGE = {"id": text(""), "parameters": mapping(), "inputs": objects(), "outputs": objects()}
 OF_MESSAGE = {
     "binary_data_output": truth(), "priority": whole(0, default=0), "timeout": whole(0, default=0),
-    "sequence_id": unsupported(anything(), 0, ""), "sequence_start": unsupported(truth(), False),
-    "sequence_end": unsupported(truth(), False),
+    "sequence_id": refuse(anything(), 0, ""), "sequence_start": refuse(truth(), False),
+    "sequence_end": refuse(truth(), False),
 }  # fmt: skip
-OF_INPUT = {"binary_data_size": whole(0), "shared_memory_region": unsupported(text(), "")}
+OF_INPUT = {"binary_data_size": whole(0), "shared_memory_region": refuse(text(), "")}
 OF_OUTPUT = {
-    "binary_data": truth(None), "classification": unsupported(whole(0), 0),
-    "shared_memory_region": unsupported(text(), ""),
+    "binary_data": truth(None), "classification": refuse(whole(0), 0),
+    "shared_memory_region": refuse(text(), ""),
 }  # fmt: skip
 """The `parameters` that an object may have; the protocol lets clients send others, too."""
 
@@ -111,7 +111,7 @@ def read_request(
     return InferRequest(
         message["id"],
         read_inputs(message["inputs"], rest, inputs, limits),
-        wanted(message["outputs"], outputs, asked["binary_data_output"]),
+        select_outputs(message["outputs"], outputs, asked["binary_data_output"]),
         asked["priority"],
         asked["timeout"] / 1e6 or math.inf,
     )
@@ -231,7 +231,7 @@ def parameters_of(given: dict, table: dict) -> dict:
     return read(mine["parameters"], table, name, closed=False)
 
 
-def wanted(asked: list, outputs: dict, binary: bool) -> list[WantedOutput]:
+def select_outputs(asked: list, outputs: dict, binary: bool) -> list[WantedOutput]:
     """The outputs that a request asks for; without any, all."""
     if not asked:
         return [WantedOutput(name, binary) for name in outputs]

@@ -34,9 +34,9 @@ def spread_along(indices, x: Spec, axis: int):
             f"indices {indices.spec} for {x}", f"as many dimensions as x has, {x.ndim}"
         )
     size = indices.spec.shape[axis]
-    one = movement.replaced(x.shape, axis, 1)
-    shape = movement.replaced(broadcast_shapes(indices.spec.shape, one), axis, size)
-    if shape != movement.replaced(x.shape, axis, size):
+    one = movement.replace_axis(x.shape, axis, 1)
+    shape = movement.replace_axis(broadcast_shapes(indices.spec.shape, one), axis, size)
+    if shape != movement.replace_axis(x.shape, axis, size):
         raise ValueError(f"indices {indices.spec} do not broadcast to {x} along axis {axis}")
     return movement.broadcast_to(indices, shape=shape)
 

@@ -282,8 +282,8 @@ def unfold(x, axis, size, step, name=None):
         raise ValueError(f"windows of {size} places, {step} apart, along axis {axis} of {x.spec}")
     steps = strided.strides_of(shape)
     count = (shape[axis] - size) // step + 1
-    strides = (*movement.replaced(steps, axis, steps[axis] * step), steps[axis])
-    shape = (*movement.replaced(shape, axis, count), size)
+    strides = (*movement.replace_axis(steps, axis, steps[axis] * step), steps[axis])
+    shape = (*movement.replace_axis(shape, axis, count), size)
     return strided.as_strided(x, shape=shape, strides=strides, offset=0)
 
 

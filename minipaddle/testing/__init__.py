@@ -2,7 +2,7 @@
 exported C.
 """
 
-from .c_in_python import played
+from .c_in_python import run_c
 from .engine import check_engine, samples, selfcheck
 from .exported import ExportedLibrary
 from .gradcheck import check_grad

@@ -35,7 +35,7 @@ NAMES |= {"INFINITY": NUMPY.inf, "NAN": NUMPY.nan, "INT64_MIN": -(2**63)}
 NAMES |= {"true": True, "false": False}
 
 
-def played(source: str, *arrays) -> None:
+def run_c(source: str, *arrays) -> None:
     """Run the C function of one loop nest on flat arrays, one for each of its parameters.
 
     >>> import numpy

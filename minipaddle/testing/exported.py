@@ -56,8 +56,8 @@ class ExportedLibrary:
         the number of bytes that it lacks.
         """
         data = (self.folder / f"{self.name}.bin").read_bytes() if weights is None else weights
-        arena = aligned(self.function("arena_size", ctypes.c_size_t)())
-        held = aligned(len(data))
+        arena = allocate_aligned(self.function("arena_size", ctypes.c_size_t)())
+        held = allocate_aligned(len(data))
         held[:] = np.frombuffer(data, "uint8")
         self.held.append(held)
         sizes = [ctypes.c_size_t(n) for n in (arena.size - short, len(data))]
@@ -80,7 +80,7 @@ class ExportedLibrary:
         return [self.array(f"output_{k}", y, arena).copy() for k, y in enumerate(outputs)]
 
 
-def aligned(size: int) -> np.ndarray:
+def allocate_aligned(size: int) -> np.ndarray:
     """Memory at a multiple of 64 bytes."""
     room = np.zeros(size + 64, "uint8")
     start = -room.ctypes.data % 64

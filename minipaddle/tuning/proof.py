@@ -4,7 +4,7 @@ from statistics import median
 
 from ..engine.core.slots import slot
 from ..engine.executors.native import Executable, threads
-from ..executors.trials import Trial, accepted_trials, machine, tuned
+from ..executors.trials import Trial, accepted_trials, machine, read_choices
 from .target import TuningTarget, kernel_seconds, step_seconds
 
 ROUNDS = 25
@@ -50,7 +50,7 @@ def faster(target: TuningTarget, default: Executable, best: dict[str, dict]) -> 
 
 def keep(kept: dict[str, Trial], searched: list[str]) -> None:
     """Write the choices to disk; earlier choices that failed the proof become the default again."""
-    here, before = machine(threads()), tuned(threads())
+    here, before = machine(threads()), read_choices(threads())
     undone = [name for name in searched if before.get(name) and name not in kept]
     rows = [*kept.values(), *(Trial(name, here, {}, 1.0, 1.0) for name in undone)]
     if rows:

@@ -120,12 +120,12 @@ def code_style():
     from pygments import token
     from pygments.style import Style
 
-    class CodeLook(Style):
+    class CodeStyle(Style):
         bold = (token.Keyword, token.Operator.Word, token.Name.Function, token.Name.Class)
         grey = (token.Comment, token.Literal.String.Doc, token.Name.Decorator)
         styles = dict.fromkeys(bold, "bold") | dict.fromkeys(grey, f"italic {GREY}")
 
-    return CodeLook
+    return CodeStyle
 
 
 def write_words(text: str, kind: str = "", **look) -> str:

@@ -11,7 +11,7 @@ from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.testing import played
+from minipaddle.testing import run_c
 
 FUNCTIONS = {
     "formula": lambda x: [F.gelu(x) + paddle.clip(x, -0.5, 0.5)],
@@ -31,7 +31,7 @@ def test_nest(name):
     expected = Run(NUMPY)(program, [x])
     record = optimized(program).program.records[0]
     outs = [np.full(y.size, 99, y.dtype) for y in expected]
-    played(emit_nest(record, "k").source, x.reshape(-1).copy(), *outs)
+    run_c(emit_nest(record, "k").source, x.reshape(-1).copy(), *outs)
     for y, out in zip(expected, outs, strict=True):
         np.testing.assert_allclose(out.reshape(y.shape), y, rtol=1e-5, atol=1e-6)
 
@@ -40,10 +40,10 @@ def test_buffers_may_overlap():
     x = np.arange(4.0)
     source = "static void k(const double *x, double *y)\n{\n"
     source += "    for (int64_t i = 0; i < 4; i++) {\n        y[i] = x[3 - i];\n    }\n}\n"
-    played(source, x, x)
+    run_c(source, x, x)
     assert x.tolist() == [3, 2, 2, 3]
 
 
 def test_what_no_nest_is_written_with_is_not_passed_over():
     with pytest.raises(AttributeError):
-        played("static void k(double *y)\n{\n    while (true) {\n}\n}", np.zeros(1))
+        run_c("static void k(double *y)\n{\n    while (true) {\n}\n}", np.zeros(1))

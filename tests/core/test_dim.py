@@ -77,8 +77,8 @@ def test_what_is_decided_silently_holds_for_all(left, right, sign):
 @given(expressions(), st.integers(1, 9), st.integers(1, 9))
 def test_renaming(expression, n, m):
     value, meaning = expression
-    assert at(dims.renamed(value, {"n": "k"}), {"k": n, "m": m}) == meaning(n, m)
-    assert dims.renamed(value, {"n": n, "m": m}) == meaning(n, m)
+    assert at(dims.rename(value, {"n": "k"}), {"k": n, "m": m}) == meaning(n, m)
+    assert dims.rename(value, {"n": n, "m": m}) == meaning(n, m)
     assert hint_of(dims.with_hints(value, {"n": n, "m": m})) == meaning(n, m)
 
 

@@ -555,7 +555,7 @@ def test_describe_and_teach():
 
 def test_whose_frame_is_it():
     assert errors.user_frame().f_code.co_name == "test_whose_frame_is_it"
-    assert errors.called() == ""
+    assert errors.find_caller() == ""
     x = paddle.ones([2])
     with pytest.raises(ValueError, match=r"^sum: axis 5"):
         x.sum(5)

@@ -23,7 +23,7 @@ from minipaddle.export.library import without_folders
 from minipaddle.export.processor import LEVELS
 from minipaddle.jit.saved import Method, SavedModel, SavedState
 from minipaddle.static import InputSpec
-from minipaddle.testing.exported import FLAGS, aligned
+from minipaddle.testing.exported import FLAGS, allocate_aligned
 from tests.executors.fuzz import Report, programs_of
 from tests.export.built import MODELS, TOLERANCE, Built, random, results, saved
 from tests.processors import processors
@@ -256,7 +256,7 @@ def test_an_arena_is_checked(built):
     with pytest.raises(ValueError, match="too small: it needs"):
         library.instance(short=1)
     with pytest.raises(ValueError, match="call model_init first"):
-        library.run({}, want, aligned(library.arena.size))
+        library.run({}, want, allocate_aligned(library.arena.size))
     for wrong in (0, library.arena.ctypes.data + 4):
         code = library.library.model_run(ctypes.c_void_p(wrong))
         assert b"multiple of 64" in library.library.model_error(code)

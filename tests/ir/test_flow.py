@@ -3,7 +3,7 @@
 import minipaddle as paddle
 from minipaddle.engine.eager.control_flow import cond, while_loop
 from minipaddle.engine.eager.tracer import trace
-from minipaddle.engine.ir.flow import reached
+from minipaddle.engine.ir.flow import find_reached
 
 
 def traced(function, count: int):
@@ -33,7 +33,7 @@ def chained(a, b, c, d):
 
 def test_around_a_loop():
     program = traced(chained, 4)
-    found = [reached(program, {k}) for k in range(4)]
+    found = [find_reached(program, {k}) for k in range(4)]
     assert found == [{0}, {0, 1}, {0, 1, 2}, {3}]  # a comes to c by b, a round later
 
 
@@ -42,7 +42,7 @@ def test_either_side_of_a_condition():
         return cond(a.sum() > 0, lambda: [b * 1, c * 1, d * 1], lambda: [c * 1, b * 1, d.detach()])
 
     program = traced(swapping, 4)
-    assert [reached(program, {k}) for k in range(3)] == [{1, 2}, {1, 2}, {3}]
+    assert [find_reached(program, {k}) for k in range(3)] == [{1, 2}, {1, 2}, {3}]
 
 
 def test_a_condition_in_a_loop():
@@ -54,8 +54,8 @@ def test_a_condition_in_a_loop():
         return while_loop(lambda k, *_: k < 2, inner, [paddle.to_tensor(0), a, b, c])[1:]
 
     program = traced(outer, 3)
-    assert [reached(program, {k}) for k in range(3)] == [{0}, {1, 2}, {2}]
+    assert [find_reached(program, {k}) for k in range(3)] == [{0}, {1, 2}, {2}]
 
 
 def test_nothing_asked_for():
-    assert reached(traced(chained, 4), set()) == set()
+    assert find_reached(traced(chained, 4), set()) == set()

@@ -105,7 +105,7 @@ def run_file(seed: int, *, executors: bool = False) -> Report:
                 examine(report, getattr(module, node.name), node, seed, Path(folder))
     report.failures += examined(cases, seed, report.executors)
     transpile._cache.clear()
-    source.parsed.cache_clear()
+    source.parse_file.cache_clear()
     linecache.clearcache()
     gc.collect()
     return report

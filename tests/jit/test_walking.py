@@ -14,7 +14,7 @@ from minipaddle.engine.jit.walking import (
     INSIDE,
     TreeRewriter,
     Visitor,
-    copied,
+    copy_tree,
     functions,
     own,
     statements,
@@ -83,7 +83,7 @@ def test_own_statements():
 
 def test_a_copy_is_the_same_and_shares_nothing_that_changes():
     for tree in trees():
-        new = copied(tree)
+        new = copy_tree(tree)
         assert ast.dump(new, include_attributes=True) == ast.dump(tree, include_attributes=True)
         assert not {*map(id, walk(tree))} & {*map(id, walk(new))}
 
@@ -136,7 +136,7 @@ def changes(kind):
 
 def test_a_rewriter_does_what_asts_does():
     for tree in trees():
-        theirs = changes(ast.NodeTransformer).visit(copied(tree))
+        theirs = changes(ast.NodeTransformer).visit(copy_tree(tree))
         assert ast.dump(changes(TreeRewriter).visit(tree)) == ast.dump(theirs)
 
 

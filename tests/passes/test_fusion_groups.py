@@ -13,7 +13,7 @@ from minipaddle.engine.core.slots import plugged
 from minipaddle.engine.passes.fusion import fuse
 from minipaddle.engine.passes.nest import Nest
 from minipaddle.ir.parser import parse
-from minipaddle.passes.fusion_forms import Forms, remembered
+from minipaddle.passes.fusion_forms import Forms, answers_since
 from tests.executors.programs_fuzzed import A_PLACE_IN_NOTHING
 from tests.passes.programs import MAKERS, cases, program_of
 
@@ -61,14 +61,14 @@ def nests_of(program) -> int:
 
 def test_a_longer_recurrence_asks_no_more():
     """All turns look alike, though each reads another slice."""
-    remembered.cache_clear()
+    answers_since.cache_clear()
     longer = nests_of(of_slices(40))
-    remembered.cache_clear()
+    answers_since.cache_clear()
     assert longer - nests_of(of_slices(30)) <= 5
 
 
 def test_the_second_program_of_a_model_asks_little():
-    remembered.cache_clear()
+    answers_since.cache_clear()
     assert nests_of(of_slices(6)) > 10
     assert nests_of(of_slices(6)) == 0
 
@@ -76,14 +76,14 @@ def test_the_second_program_of_a_model_asks_little():
 def test_answers_end_with_what_is_plugged_in():
     """A reader's part of the engine may know other nests."""
     program = of_slices(6)
-    remembered.cache_clear()
+    answers_since.cache_clear()
     fuse(program)
-    once = len(remembered(slots.epoch)[2])
+    once = len(answers_since(slots.epoch)[2])
     with plugged("nest.stage_of", lambda kind, args: 1):
-        assert not remembered(slots.epoch)[2]
+        assert not answers_since(slots.epoch)[2]
         fuse(program)
     fuse(program)
-    assert len(remembered(slots.epoch)[2]) == once > 10
+    assert len(answers_since(slots.epoch)[2]) == once > 10
 
 
 def test_sizes_that_only_a_run_knows_are_of_one_program():
@@ -91,7 +91,7 @@ def test_sizes_that_only_a_run_knows_are_of_one_program():
 
     def form_of(sizes):
         program = program_of(lambda x: (x * 2.0).exp().sum(-1), Spec(sizes, np.dtype("float32")))
-        forms = Forms(*remembered(slots.epoch)[:2])
+        forms = Forms(*answers_since(slots.epoch)[:2])
         return forms.of(program.records, program.outputs)
 
     n = symbol("n", hint=7)

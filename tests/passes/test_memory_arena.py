@@ -16,8 +16,8 @@ from minipaddle.engine.passes.arena import (
     bound,
     height,
     offsets,
-    ordered,
     placed,
+    sort_by,
 )
 from minipaddle.engine.passes.lifetimes import ALIGNMENT
 from minipaddle.engine.passes.memory import plan
@@ -142,7 +142,7 @@ def test_the_tree_places_many_buffers_as_the_list_does():
             found.append(Buffer(start, end, 64 * dice.choice([1, 32, 33, 512])))
     assert len(found) > arena_tree.MANY
     for order in (lambda b: (-b.nbytes, b.start), lambda b: (b.start, b.end), lambda b: (b.end,)):
-        numbers = ordered(found, order)
+        numbers = sort_by(found, order)
         assert place_by_tree(found, numbers) == placed(found, numbers)
 
 

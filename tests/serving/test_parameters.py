@@ -13,10 +13,10 @@ from minipaddle.serving.parameters import (
     objects,
     parse,
     read,
+    refuse,
     text,
     texts,
     truth,
-    unsupported,
     whole,
     wholes,
 )
@@ -36,7 +36,7 @@ KINDS = {
         type(n) is int and 0 <= n <= 9 for n in x)),
     "mapping": (mapping(), lambda x: type(x) is dict),
     "objects": (objects(), lambda x: type(x) is list and all(type(d) is dict for d in x)),
-    "nothing": (unsupported(whole(0), 0), lambda x: type(x) is int and x == 0),
+    "nothing": (refuse(whole(0), 0), lambda x: type(x) is int and x == 0),
 }  # fmt: skip
 VALUES = st.recursive(
     st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.just(10**400),

@@ -11,7 +11,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle.distributed.tensors.dist_tensor import view_of
 from minipaddle.engine.sharding.array import cut_whole
-from minipaddle.engine.sharding.moves import allowed, cost_of_move, may_follow, steps_between
+from minipaddle.engine.sharding.moves import cost_of_move, is_allowed, may_follow, steps_between
 from minipaddle.engine.sharding.placements import (
     Partial,
     ProcessMesh,
@@ -40,7 +40,7 @@ def cheapest(shape, before, after, mesh_shape, longest: int = 4):
             return 0, 0
         found = [(np.inf, np.inf)]
         for axis, new in product(range(len(now)), ALONG) if left else ():
-            if new == now[axis] or not allowed(now[axis], new) or not may_follow(now, axis, new):
+            if new == now[axis] or not is_allowed(now[axis], new) or not may_follow(now, axis, new):
                 continue
             pieces = [n for k, n in enumerate(mesh_shape) if k != axis and now[k].is_shard()]
             lie = Fraction(np.prod(shape, dtype=int) * 4, int(np.prod(pieces, dtype=int)))

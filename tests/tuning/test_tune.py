@@ -234,9 +234,9 @@ def test_a_loaded_model_is_tuned_as_it_runs(tmp_path, monkeypatch):
 def test_what_does_not_stand_any_more_is_undone():
     mine = TRIAL._replace(machine=trials.machine(proof.threads()))
     proof.keep({"k": mine}, ["k", "other"])
-    assert trials.tuned(proof.threads()) == {"k": {"tile": 4}}
+    assert trials.read_choices(proof.threads()) == {"k": {"tile": 4}}
     proof.keep({}, ["k", "other"])
-    assert trials.tuned(proof.threads()) == {"k": {}}
+    assert trials.read_choices(proof.threads()) == {"k": {}}
     assert len([*trials.accepted_trials()]) == 2
 
 
@@ -375,5 +375,5 @@ def test_choices_of_another_machine_do_not_count():
     here = trials.machine(1)
     trials.accepted_trials().add(TRIAL._replace(machine=here), TRIAL._replace(kernel="other"))
     trials.accepted_trials().add(TRIAL._replace(machine=here, choices={"tile": 8}))
-    assert trials.tuned(1) == {"k": {"tile": 8}}
-    assert trials.tuned(2) == {}
+    assert trials.read_choices(1) == {"k": {"tile": 8}}
+    assert trials.read_choices(2) == {}

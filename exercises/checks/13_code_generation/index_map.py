@@ -13,7 +13,7 @@ from minipaddle.engine.core.symbols import Composite, Loop
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.testing import played
+from minipaddle.testing import run_c
 
 BOTH = "return (quotient + low // n, rest - low // n * n)"
 ZERO = "a loop begins at 0, where the rest is less than n: a common quotient is 0"
@@ -182,7 +182,7 @@ def movements_of_the_engine(yours):
             program = optimized(program).program
             kernel = emit_nest(program.records[0], "k")
         y, source = np.zeros(expected.size, "float32"), kernel.source
-        played(source, x.reshape(-1)[kernel.starts[0] :].copy(), y)
+        run_c(source, x.reshape(-1)[kernel.starts[0] :].copy(), y)
         expect(y.reshape(expected.shape), expected, given=source, rtol=1e-5)
         count = source.count("/") + source.count("%")
         expect_that(count <= divisions, f"at most {divisions} divisions", given=source, got=count)

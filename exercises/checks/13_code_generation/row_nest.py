@@ -14,7 +14,7 @@ from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.testing import played
+from minipaddle.testing import run_c
 
 exercise = Exercise(
     title="The row nest: one walk along the row for each fold",
@@ -85,7 +85,7 @@ def kernel(yours, function, *shapes, dtype=F32):
 
 def result(source, arrays, *sizes, dtype=F32):
     outs = [np.full(n, 777, dtype) for n in sizes]
-    played(source, *(a.reshape(-1).copy() for a in arrays), *outs)
+    run_c(source, *(a.reshape(-1).copy() for a in arrays), *outs)
     return outs
 
 
@@ -140,7 +140,7 @@ def over_the_input(yours):
     """A result lies where its input was, and a fold wants the input: all is read first."""
     source = kernel(yours, lambda x: [x * 2.0, x.sum(1)], (4, 5))
     x, s = X.reshape(-1).copy(), np.zeros(4, F32)
-    played(source, x, x, s)
+    run_c(source, x, x, s)
     expect(x.reshape(4, 5), 2 * X, given=source)
     expect(s, X.sum(1), given=source, rtol=1e-5, why="the sum of what was there before")
 

@@ -15,7 +15,7 @@ from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.testing import played
+from minipaddle.testing import run_c
 
 exercise = Exercise(
     title="A formula as lines of C: what is used twice is computed once",
@@ -203,7 +203,7 @@ def kernels_of_the_engine(yours):
         expect(counts, (1, 1), given=text, why="how often tanh and exp are computed")
     a, b = np.linspace(-1, 1, 6, dtype="float32"), np.linspace(1, 3, 6, dtype="float32")
     u, v = np.zeros(6, "float32"), np.zeros(6, "float32")
-    played(source, a, b, u, v)
+    run_c(source, a, b, u, v)
     t = np.tanh(a.astype(float))
     expect(u, t * np.exp(a), given=source, rtol=1e-5)
     expect(v, b * (1 - t * t) * np.exp(a), given=source, rtol=1e-5)

@@ -22,7 +22,7 @@ from minipaddle.engine.passes.nest import Nest
 from minipaddle.executors.arena_interpreter import ArenaRun, OverwrittenError
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.testing import played
+from minipaddle.testing import run_c
 
 exercise = Exercise(
     title="May a result be written over its input?",
@@ -201,12 +201,12 @@ def the_kernel_gives_the_same(yours, seed):
     arrays = [rng.normal(size=x.shape).astype(F32).reshape(-1) for x in region.inputs]
     sizes = [r.spec.size for r in region.outputs]
     apart = [np.zeros(n, F32) for n in sizes]
-    played(source, *[a.copy() for a in arrays], *apart)
+    run_c(source, *[a.copy() for a in arrays], *apart)
     found = claims(yours, region)
     for k, j in found:
         ins, outs = [a.copy() for a in arrays], [np.zeros(n, F32) for n in sizes]
         outs[k] = ins[j]
-        played(source, *ins, *outs)
+        run_c(source, *ins, *outs)
         given = {"its C": source, "result": k, "written over input": j}
         expect(outs, apart, given=given, rtol=1e-5, atol=1e-6)
 

@@ -11,7 +11,7 @@ the value whose memory holds it.
 
 - A record has one result if its `dtype` is not None. A number is a record whose `op` is NUMBER.
 - Given records and numbers hold themselves: (record, 0).
-- `viewed_value(record)` (for a record with one result) is None if it has memory of its own;
+- `value_of_view(record)` (for a record with one result) is None if it has memory of its own;
   otherwise it is the value one step back: result k of another record. Views may look into views.
 
 `lifetimes(program, root)`: a dict from each value that is given or made to its `Life(start, end,
@@ -40,7 +40,7 @@ from minipaddle.engine.passes.lifetimes import (
     bytes_of,
     is_view,
     specs_of,
-    viewed_value,
+    value_of_view,
 )
 
 
@@ -52,7 +52,7 @@ def roots(program) -> dict:
         found.update((number, (number, 0)) for number in numbers)
         if record in found or record.dtype is None:
             continue
-        below = viewed_value(record) or (record, 0)
+        below = value_of_view(record) or (record, 0)
         found[record] = found.get(below[0], below)  # a view of a view ends where that ends
     return found
 

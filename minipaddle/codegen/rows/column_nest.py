@@ -18,7 +18,7 @@ from ...engine.codegen.nest_kernel import FORMS
 from ...engine.codegen.rows import Rows
 from ...engine.codegen.scalar import ScalarText, wide
 from ...engine.codegen.writer import NestWriter, expensive
-from ...engine.passes.nest import NestNode, reached
+from ...engine.passes.nest import NestNode, reach
 
 BLOCK = 1024
 """Columns that are accumulated together."""
@@ -74,7 +74,7 @@ class Columns(Rows):
         for later in range(stage, w.stages):
             roots = [f.args[0] for f in w.folds(later)]
             roots += [n for *_, n, _ in w.outputs(later, False)]
-            for node in reached(roots, lambda n: not own(n) and before(n)):
+            for node in reach(roots, lambda n: not own(n) and before(n)):
                 if own(node):
                     wanted[node] = None
         arrays = {n: w.fresh(n.of.op.name) for n in wanted}

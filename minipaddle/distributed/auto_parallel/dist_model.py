@@ -55,7 +55,7 @@ class DistModel:
             raise not_supported("metrics of a DistModel", hint="paddle.metric, on its outputs")
         self.network, self.loader, self.loss, self.optimizer = layer, loader, loss, optimizer
         self.strategy = strategy or Strategy()
-        self.strategy.require_known()
+        self.strategy.as_known()
         self.input_spec, self.calls = input_spec, 0
         self.merged, self.mean = getattr(optimizer, "gradient_accumulation_steps", 1), True
         merge = self.strategy.gradient_merge

@@ -106,7 +106,7 @@ class Strategy:
         given = dict(vars(self.amp))
         return given | {"level": given["level"].upper()} if given.pop("enable") else None
 
-    def require_known(self) -> None:
+    def as_known(self) -> None:
         """Raise NotImplementedError for a group that is switched on and does nothing here."""
         for name, hint in INSTEAD.items():
             if getattr(self, name).enable:

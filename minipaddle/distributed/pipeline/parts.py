@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.prelude import Recording, Tensor, current, slot
-from ...engine.core.grad import TupleCotangent, filled
+from ...engine.core.grad import TupleCotangent, fill_zeros
 from ...engine.eager.backward import backward
 from ...engine.eager.tensor import wrap
 from ...engine.ir.cut import needed, pruned, residuals_of
@@ -54,7 +54,7 @@ class Part:
         first, second = self.halves[captured]
         residuals, sizes, _ = record.saved
         pieces = TupleCotangent(enumerate(gradients))
-        values = [*residuals, *(g.array for g in filled(record, pieces))]
+        values = [*residuals, *(g.array for g in fill_zeros(record, pieces))]
         known = dict(zip(captured.backward.inputs, values, strict=True))
         found = run(captured, first, [known[r] for r in first.inputs], sizes)
         known |= dict(zip(first.outputs, found, strict=True))

@@ -10,7 +10,7 @@ from ..core import dtype as dt
 from ..core.op import OPS
 from ..passes.nest import NestNode
 from .kernel import C_TYPES
-from .scalar import C, CannotWrite, ScalarText, cast, literal, rounded, statements, wide
+from .scalar import C, CannotWrite, ScalarText, cast, literal, round_to, statements, wide
 
 
 class Accumulator:
@@ -49,7 +49,7 @@ class Accumulator:
     def result(self, total: str | None, place: str = "") -> ScalarText:
         """The value after the loops: the accumulator, or the total of a sum in blocks."""
         text = f"{self.name}{place}" if total is None else f"({self.type}){total}{place}"
-        return rounded(ScalarText(text, (), self.dtype), self.node.dtype)
+        return round_to(ScalarText(text, (), self.dtype), self.node.dtype)
 
     @property
     def clause(self) -> str:

@@ -50,13 +50,13 @@ def emit_matmul(record, name: str) -> Kernel:
     lead = loops_over("b", broadcast_shapes(x[:-2], y[:-2]))
     (i,), (k,) = loops_over("i", x[-2:-1] or (1,)), loops_over("k", x[-1:])
     (j,) = loops_over("j", y[-1:] if len(y) > 1 else (1,))
-    at_x = [*fitted(lead, x[:-2]), *([i] if len(x) > 1 else []), k]
-    at_y = [*fitted(lead, y[:-2]), k, *([j] if len(y) > 1 else [])]
+    at_x = [*broadcast_index(lead, x[:-2]), *([i] if len(x) > 1 else []), k]
+    at_y = [*broadcast_index(lead, y[:-2]), k, *([j] if len(y) > 1 else [])]
     at_out = [*lead, *([i] if len(x) > 1 else []), *([j] if len(y) > 1 else [])]
     return emit_loops(record, name, [*lead, i, k, j], (at_out, at_x, at_y))
 
 
-def fitted(i: list, shape) -> list:
+def broadcast_index(i: list, shape) -> list:
     """The index into an array of a shape that is broadcast."""
     return [0 if n == 1 else k for k, n in zip(i[len(i) - len(shape) :], shape, strict=True)]
 

@@ -17,7 +17,7 @@ from operator import attrgetter
 
 from ..core.polynomial import ZERO, Polynomial, as_polynomial
 from ..core.slots import slot
-from ..passes.nest import NestNode, reached
+from ..passes.nest import NestNode, reach
 from .accumulator import Accumulator, reduction_clauses
 from .kernel import C_TYPES, stack_array
 from .kernel_schedule import pick
@@ -145,7 +145,7 @@ class Rows:
     def hoist(self, roots: list[NestNode]) -> None:
         """Compute the values of the row that the loop needs before the loop begins."""
         w = self.w
-        nodes = reached(roots, lambda n: n not in w.known and not w.nest.is_row(n))
+        nodes = reach(roots, lambda n: n not in w.known and not w.nest.is_row(n))
         nodes = [n for n in nodes if n not in w.known and w.nest.is_row(n)]
         nodes = [n for n in nodes if n.kind in ("apply", "load", "select")]
         for node in sorted(nodes, key=attrgetter("depth")):  # operands come first

@@ -262,7 +262,7 @@ def formula(op, inputs: list[ScalarText | int | float], attrs: dict, dtype) -> S
     ]
     y = op.body(C, *operands, **attrs)
     y = y if isinstance(y, ScalarText) else literal(y, inner)
-    return rounded(y.astype(wide(dtype)), dtype)
+    return round_to(y.astype(wide(dtype)), dtype)
 
 
 def wide(dtype):
@@ -280,7 +280,7 @@ def read(text: str, dtype) -> ScalarText:
     return ScalarText(WIDENED.get(dtype, "{}").format(text), (), wide(dtype))
 
 
-def rounded(x: ScalarText, dtype) -> ScalarText:
+def round_to(x: ScalarText, dtype) -> ScalarText:
     """A value that is not stored, as it would be read from memory."""
     return ScalarText(ROUNDED[dtype], [x], x.dtype) if dtype in ROUNDED else x
 
@@ -306,7 +306,7 @@ def statements(roots: list[ScalarText], fresh, apart: bool = False) -> tuple[lis
     of its own. With `apart` every value that is computed or read for a root has a name, so that all
     reads come before the first root is stored.
     """
-    uses, lines, known = used(roots, 2 if apart else 1), [], {}
+    uses, lines, known = count_uses(roots, 2 if apart else 1), [], {}
 
     def text(x: ScalarText) -> str:
         if id(x) in known:
@@ -322,7 +322,7 @@ def statements(roots: list[ScalarText], fresh, apart: bool = False) -> tuple[lis
     return lines, [text(x) for x in roots]
 
 
-def used(roots: list[ScalarText], most: int) -> dict[int, int]:
+def count_uses(roots: list[ScalarText], most: int) -> dict[int, int]:
     """How many times each value is used, by its id; a root counts as `most` uses."""
     uses: dict[int, int] = {}
     todo = roots * most

@@ -20,7 +20,7 @@ from ..core.record import Record
 from ..ir.control import cond, fused, while_loop
 from ..ir.program import ITEM, NUMBER, Program, regions
 from ..passes.buffer_assignment import Location, MemoryPlan
-from ..passes.lifetimes import specs_of, viewed_value
+from ..passes.lifetimes import specs_of, value_of_view
 from ..passes.nest import NotOneNest
 from . import plain_products  # noqa: F401  (registers its emitters)
 from .kernel import (
@@ -112,7 +112,7 @@ def records_with_kernels(program: Program):
 
 
 def is_alias(record: Record) -> bool:
-    return record.op is ITEM or (record.dtype is not None and viewed_value(record) is not None)
+    return record.op is ITEM or (record.dtype is not None and value_of_view(record) is not None)
 
 
 def kernel_of(record: Record, name: str) -> Kernel | None:

@@ -16,7 +16,7 @@ import numpy as np
 from ..core import dtype as dt
 from ..core.slots import slot
 from ..core.symbols import Loop
-from ..passes.nest import Nest, NestNode, reached
+from ..passes.nest import Nest, NestNode, reach
 from .kernel_schedule import pick
 from .scalar import (
     PAIRED,
@@ -222,7 +222,7 @@ class NestWriter:
 
         roots = [f.args[0] for f in self.folds(stage)]
         roots += [n for _, _, n, _ in self.outputs(stage, False)]
-        nodes = reached(roots, lambda n: not (self.nest.is_row(n) or kept(n)))
+        nodes = reach(roots, lambda n: not (self.nest.is_row(n) or kept(n)))
         return [n for n in nodes if kept(n)]
 
 
@@ -232,7 +232,7 @@ FEW = 3
 
 def expensive(node: NestNode) -> bool:
     """Whether a value needs a mathematical function, a division or many operations."""
-    return any(n.kind == "apply" and cost(n) > FEW for n in reached([node]))
+    return any(n.kind == "apply" and cost(n) > FEW for n in reach([node]))
 
 
 def cost(node: NestNode) -> int:

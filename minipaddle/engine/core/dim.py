@@ -16,14 +16,14 @@ from collections.abc import Callable
 from itertools import count
 
 from .dispatch import Matching, current, setting
-from .polynomial import HIGHEST_DEGREE, MOST_TERMS, Polynomial, larger, renamed, smaller, too_large
+from .polynomial import HIGHEST_DEGREE, MOST_TERMS, Polynomial, larger, rename, smaller, too_large
 from .slots import slot
 from .symbols import UNSEEN, Composite, Symbol, at, bounds, hint_of, symbols, terms_of
 
 __all__ = [
     "COMPARE", "HINT", "UNSEEN", "Assumptions", "Dim", "Matching", "as_guarded", "assuming", "at",
     "bounds", "decide", "hint_of", "is_one", "is_one_beside", "larger", "never",
-    "renamed", "same", "same_shape", "smaller", "suppose", "symbol", "symbols", "unknown",
+    "rename", "same", "same_shape", "smaller", "suppose", "symbol", "symbols", "unknown",
     "with_equalities", "with_hints",
 ]  # fmt: skip
 
@@ -120,7 +120,7 @@ def has_unseen_hint(x) -> bool:
 
 def with_hints(x, sizes: dict):
     """The same size, with these sizes as the hints of its symbols."""
-    return renamed(x, {name: symbol(name, hint) for name, hint in sizes.items()})
+    return rename(x, {name: symbol(name, hint) for name, hint in sizes.items()})
 
 
 def guarded(x) -> bool:
@@ -168,13 +168,13 @@ class Assumptions:
 
     def equate(self, a, b) -> None:
         """From now on two sizes are the same: solve the equation for one of their symbols."""
-        difference = renamed(as_guarded(a - b, False), self.equal)
+        difference = rename(as_guarded(a - b, False), self.equal)
         for name in sorted(symbols(difference), key=lambda name: (not UNSEEN.match(name), name)):
             c = terms_of(difference).get((name,))
             rest = difference - (c or 0) * symbol(name, 1)
             if c and name not in symbols(rest) and not any(k % c for k in terms_of(rest).values()):
                 found = {name: rest // -c}
-                self.equal = {k: renamed(x, found) for k, x in self.equal.items()} | found
+                self.equal = {k: rename(x, found) for k, x in self.equal.items()} | found
                 return
 
 
@@ -193,7 +193,7 @@ def equalities() -> dict:
 def with_equalities(x):
     """The size with each symbol replaced that is assumed to equal another size."""
     equal = equalities()
-    return renamed(x, equal) if equal else x
+    return rename(x, equal) if equal else x
 
 
 def same(a, b) -> bool:

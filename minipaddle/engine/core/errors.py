@@ -50,7 +50,7 @@ def caller() -> tuple:
     return frame.f_code, frame.f_lasti
 
 
-def called(depth: int = 1) -> str:
+def find_caller(depth: int = 1) -> str:
     """The function of this package that the user's code called, such as `softmax`."""
     frame, name = sys._getframe(depth), ""
     while frame and inside(frame):

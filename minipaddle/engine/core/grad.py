@@ -121,7 +121,7 @@ def input_cotangents(record: Record, g, useful):
         )
     if record.op.pull is not None:
         return record.op.pull(record, g, useful)
-    g, op, found = filled(record, g) if type(g) is TupleCotangent else g, record.op, []
+    g, op, found = fill_zeros(record, g) if type(g) is TupleCotangent else g, record.op, []
     for k, edge in enumerate(record.inputs):
         if edge is None or edge not in useful:
             continue
@@ -132,7 +132,7 @@ def input_cotangents(record: Record, g, useful):
     return found
 
 
-def filled(record: Record, pieces: TupleCotangent) -> list:
+def fill_zeros(record: Record, pieces: TupleCotangent) -> list:
     """The cotangents of all results: zeros for results that were not used."""
     like = next(iter(pieces.values()))
     specs = enumerate(record.shape)

@@ -87,7 +87,7 @@ class Polynomial:
 
     def __mul__(self, other):
         if type(other) is int:
-            return self.like(scaled(self.terms, other)) if other != 1 else self
+            return self.like(scale(self.terms, other)) if other != 1 else self
         if type(other) is float:
             return self.as_float() * other
         if not isinstance(other, NUMBERS):
@@ -177,7 +177,7 @@ def loop(name: str, extent: int) -> Polynomial:
     return as_polynomial(Loop(name, extent)) if extent != 1 else ZERO
 
 
-def scaled(terms: dict, n: int) -> dict:
+def scale(terms: dict, n: int) -> dict:
     return {k: c * n for k, c in terms.items()}
 
 
@@ -192,7 +192,7 @@ def plus(a: dict, b: dict) -> dict:
             quotient = (composite_text("//", atom.over, atom.under),)
             if c and terms.get(quotient) == c * atom.under:
                 rest = {k: d for k, d in terms.items() if k not in (monomial, quotient)}
-                return plus(rest, scaled(atom.over.terms, c))
+                return plus(rest, scale(atom.over.terms, c))
     return terms
 
 
@@ -267,7 +267,7 @@ def format_terms(terms: dict) -> str:
     return text or "0"
 
 
-def renamed(x, names: dict):
+def rename(x, names: dict):
     """The same polynomial with other names, sizes or loops for its symbols."""
     if not isinstance(x, Polynomial) or not names.keys() & symbols(x):
         return x
@@ -282,7 +282,7 @@ def renamed(x, names: dict):
 def rename_symbol(a: Symbol, names: dict, x: Polynomial):
     """The polynomial or number that replaces a symbol of x."""
     if type(a) is Composite:
-        return JOIN[a.sign](renamed(a.over, names), renamed(a.under, names))
+        return JOIN[a.sign](rename(a.over, names), rename(a.under, names))
     new = names.get(a, a)
     if type(new) is str:
         new = Symbol(new, a.hint)

@@ -7,7 +7,7 @@ from operator import index
 
 from . import dim as dims
 from . import dtype as dt
-from .errors import called
+from .errors import find_caller
 from .slots import slot
 
 
@@ -116,7 +116,8 @@ def normalize_axis(axis, ndim: int) -> int:
     low, high = (-ndim, ndim) if ndim else (-1, 1)
     if not low <= axis < high:
         raise ValueError(
-            f"{called()}: axis {axis} is out of range for {ndim} dimensions: [{low}, {high - 1}]"
+            f"{find_caller()}: axis {axis} is out of range for {ndim} dimensions: "
+            f"[{low}, {high - 1}]"
         )
     return axis % ndim if ndim else 0
 
@@ -128,7 +129,7 @@ def normalize_axes(axis, ndim: int) -> tuple:
     axes = axis if isinstance(axis, list | tuple) else [axis]
     out = {normalize_axis(index(a), ndim) for a in axes}
     if len(out) != len(axes):
-        raise ValueError(f"{called()}: axis {axis} names a dimension twice")
+        raise ValueError(f"{find_caller()}: axis {axis} names a dimension twice")
     return tuple(sorted(out)) if out and ndim else tuple(range(ndim))
 
 

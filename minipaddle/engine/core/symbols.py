@@ -127,15 +127,15 @@ def terms_of(x) -> dict:
 
 def at(x, sizes: dict) -> int:
     """The number that a polynomial is for these values of its symbols; a number is itself."""
-    return evaluated(x, lambda a: a.value(sizes))
+    return evaluate(x, lambda a: a.value(sizes))
 
 
 def hint_of(x) -> int:
     """The number that a polynomial is for the hints of its symbols."""
-    return evaluated(x, lambda a: a.hint)
+    return evaluate(x, lambda a: a.hint)
 
 
-def evaluated(x, value) -> int:
+def evaluate(x, value) -> int:
     if not hasattr(x, "terms"):
         return x
     return sum(c * math.prod(map(value, monomial)) for monomial, c in x.terms.items())

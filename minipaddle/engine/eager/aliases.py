@@ -5,7 +5,7 @@ of a tensor that may have another name is noticed (see `Builder.write`).
 from __future__ import annotations
 
 from ..core.dispatch import current, note_refusal
-from ..ir.builder import chosen_alias_error
+from ..ir.builder import alias_error
 from .tensor import Tensor
 
 
@@ -40,13 +40,13 @@ def note_loop_aliases(tracer, body, carried, outs, last) -> None:
     written = {k: r for k, r in written.items() if r is not inner.program.inputs[k]}
     for k, record in written.items():
         if not sources[k].isdisjoint(inner.captured):
-            raise note_refusal(chosen_alias_error(record.where))
+            raise note_refusal(alias_error(record.where))
         for p in sources[k]:
             builder.invalidate([p, *p.aliases()], record.where)
     for k, (x, found) in enumerate(zip(outs, sources, strict=True)):
         x.array.may_alias(*found)
         if k not in last and not given[k].isdisjoint(inner.changed()):
-            builder.invalid[x.array] = chosen_alias_error(builder.value(x.array).where)
+            builder.invalid[x.array] = alias_error(builder.value(x.array).where)
 
 
 def outer(region, r) -> set:

@@ -12,7 +12,7 @@ from ..core.dim import unknown
 from ..core.dispatch import OUT, current, describe, note_refusal
 from ..core.dtype import FLOATS, bool_
 from ..core.errors import line_of, not_supported, teach, value_error
-from ..core.grad import filled
+from ..core.grad import fill_zeros
 from ..core.record import Record, Spec, mark_written
 from ..core.slots import slot
 from ..core.spec import promote, scalar_dtype
@@ -154,9 +154,7 @@ def copy_if_shared(tracer, x: Tensor, past: set) -> Tensor:
     return creation.assign(x) if shared else x
 
 
-def trace_region(
-    tracer, function, name: str, given=(), specs=(), flows: bool = True
-) -> TracedRegion:
+def trace_region(tracer, function, name, given=(), specs=(), flows=True) -> TracedRegion:
     """Trace `function` in a new region; `given` are the first values of its arguments, of the
     `specs` that they have in all iterations. To these a gradient may flow back in a later
     iteration if it `flows` at all.
@@ -364,7 +362,7 @@ def pull_loop(record: Record, g, useful):
     n, led = record.attrs["carried"], leading(record, set(g))
     inputs = [current.top.read(record, k) for k in range(len(record.inputs))]
     rounds, *stacks = current.top.read(record, OUT)[n:]
-    floats, g = [k for k in led if k < n and inputs[k].spec.dtype in FLOATS], filled(record, g)
+    floats, g = [k for k in led if k < n and inputs[k].spec.dtype in FLOATS], fill_zeros(record, g)
     ends, kept_ends = ([x[k] if k in floats else None for k in range(n)] for x in (g, g[n + 1 :]))
     shared = [k for k in led if k >= n and record.inputs[k] in useful]
     found = reverse_iterations(

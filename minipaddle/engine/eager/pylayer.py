@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ..core.dispatch import Recording, current
 from ..core.dtype import FLOATS
 from ..core.errors import runtime_error, value_error
-from ..core.grad import filled, fit
+from ..core.grad import fill_zeros, fit
 from ..core.record import Record, last_write, tick
 from ..core.slots import slot
 from ..core.spec import leaves
@@ -185,7 +185,7 @@ class UserOp:
         """Pairs (input record, cotangent) of the inputs that are useful."""
         ctx = record.saved
         ctx.record = record
-        found = gradients(self.layer, ctx, filled(record, g), len(record.inputs))
+        found = gradients(self.layer, ctx, fill_zeros(record, g), len(record.inputs))
         ctx.record = None
         for k, (edge, gx) in enumerate(zip(record.inputs, found, strict=True)):
             if gx is not None and edge is not None and edge in useful:

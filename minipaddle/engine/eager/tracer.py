@@ -239,7 +239,7 @@ class Tracer(Eager):
     def hooked(self, x=None, hook=None):
         """The hook to register for x; refuse it in a region, whose tape ends with it."""
         if self.builder is not self.root:
-            raise unsupported(
+            raise unsupported_error(
                 "a hook is registered inside a branch or a loop that depends on a tensor",
                 hint="register it where the tensor is made",
             )
@@ -259,7 +259,7 @@ class Tracer(Eager):
                 x.record, x.stop_gradient = record, stop_gradient
         now = self.gradient_states()
         if any(now[k] != grads[k] for k in grads if k in now):
-            raise unsupported(
+            raise unsupported_error(
                 "backward() or clear_grad() inside a branch or a loop that depends on a tensor",
                 hint="paddle.grad(loss, parameters) gives gradients that can be returned",
             )
@@ -329,7 +329,7 @@ def tracing(tracer: Tracer):
             tracer.restore_outside()
 
 
-def unsupported(what: str, hint: str) -> Exception:
+def unsupported_error(what: str, hint: str) -> Exception:
     """The error for a call that a program cannot make."""
     return note_refusal(not_supported(what, hint=hint))
 

@@ -72,7 +72,7 @@ class Compiler(NamedTuple):
         return f"{self.version}{threads}"
 
 
-def described(command: tuple[str, ...], version: str) -> Compiler:
+def describe(command: tuple[str, ...], version: str) -> Compiler:
     """A compiler that answers with this version."""
     return Compiler(command, version, LIBRARIES, THREADS if "gcc" in version.lower() else VECTORS)
 
@@ -80,7 +80,7 @@ def described(command: tuple[str, ...], version: str) -> Compiler:
 COMMANDS = [("gcc",), ("clang",)]
 """The commands to try unless `MINIPADDLE_CC` names another; `minipaddle.executors` adds zig's."""
 
-DESCRIBED: list[Callable] = [described]
+DESCRIBED: list[Callable] = [describe]
 """The last one describes what answers. `minipaddle.executors` has one that knows GCC better."""
 
 

@@ -15,7 +15,7 @@ from ..eager.device import current_place
 from ..eager.tracer import alone
 from ..ir.interpreter import Run
 from ..ir.program import Program, open_sizes
-from ..passes.manager import chosen_by, optimized, run_pass, survey
+from ..passes.manager import optimized, run_pass, survey, switches_of
 from ..passes.partition import partition
 from ..passes.specialise import sizes_of
 from ..sharding.array import ShardedArray, cause_of_whole, sharded
@@ -35,7 +35,7 @@ def backend_named(name: str | None, strategy=None) -> str:
     "native" is what compiles for the place, "cuda" insists on a GPU. Paddle's name for its
     compiler, CINN, means the native one too.
     """
-    compiled = chosen_by(strategy).get("build_cinn_pass")
+    compiled = switches_of(strategy).get("build_cinn_pass")
     if name is None and compiled is not None:
         name = "native" if compiled else "interpreter"
     default = "auto" if "auto" in BACKENDS else "interpreter"
@@ -81,7 +81,7 @@ class ExecutableCache:
         if executable is not None:
             return executable(program, arrays), executable.sizes
         if program not in self.interpreted:
-            chosen = chosen_by(self.strategy)
+            chosen = switches_of(self.strategy)
             self.interpreted[program] = run_pass(
                 "async_collectives", program, chosen, survey(program)
             )
@@ -113,7 +113,7 @@ class ExecutableCache:
 
     def part_of(self, program: Program, placements: list, view, terms=()) -> tuple:
         """The program of this rank, and how its outputs lie."""
-        chosen = chosen_by(self.strategy)
+        chosen = switches_of(self.strategy)
         whole = optimized(program, chosen, until="decompose").program
         whole = run_pass("cse", whole, chosen, survey(whole))  # each value is moved once
         return partition(whole, placements, view, terms)

@@ -22,7 +22,7 @@ from ..ir.interpreter import fail
 from ..ir.program import NUMBER, Program, open_sizes
 from ..passes.buffer_assignment import MemoryPlan
 from ..passes.lifetimes import specs_of
-from ..passes.manager import chosen_by, optimized
+from ..passes.manager import optimized, switches_of
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import specialise
 from .arrays import address, array_at, as_c
@@ -109,9 +109,9 @@ class Executable:
     ):  # fmt: skip
         program = with_sizes(program, sizes)
         self.sizes, self.seconds = sizes or {}, {}
-        changing = {**chosen_by(strategy), "frozen": False}
+        changing = {**switches_of(strategy), "frozen": False}
         self.again = partial(Executable, program, changing, sizes, tuned=tuned)
-        self.run_passes(program, {"frozen": frozen} | {**chosen_by(strategy)})
+        self.run_passes(program, {"frozen": frozen} | {**switches_of(strategy)})
         self.write_c(tuned)
         if load:
             self.load()

@@ -16,7 +16,7 @@ from ..core import dim as dims
 from ..core.dim import as_guarded, hint_of
 from ..core.dispatch import current, note_refusal
 from ..core.dtype import int64
-from ..core.errors import called, caller, not_supported, teach, type_error
+from ..core.errors import caller, find_caller, not_supported, teach, type_error
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
 from .program import INPUT, NUMBER, Program, State, item_of
@@ -131,7 +131,7 @@ def stale_base_error(where) -> AliasError:
     )
 
 
-def chosen_alias_error(where, what: str = "another tensor, which is used afterwards") -> AliasError:
+def alias_error(where, what: str = "another tensor, which is used afterwards") -> AliasError:
     what = (
         "an in-place change of a tensor that a condition or a loop on a tensor chose: it may be "
         f"{what}, which is known only when the program runs"
@@ -148,7 +148,7 @@ def no_value_error(what: str) -> Exception:
 
     It names the function of ours that was called, or else `what`.
     """
-    what = called(2).rpartition(".")[2] or what
+    what = find_caller(2).rpartition(".")[2] or what
     return note_refusal(
         type_error(
             f"{what}: while a program is traced a tensor has no value yet",
@@ -228,11 +228,9 @@ class Builder:
         """Forbid further use of arrays that share memory with one written at `where`, or may."""
         for other in related:
             if other.outside and may_alias:
-                raise note_refusal(
-                    chosen_alias_error(where, "an argument, or a tensor of the outside")
-                )
+                raise note_refusal(alias_error(where, "an argument, or a tensor of the outside"))
             base_of = other.base is not None and not may_alias
-            self.invalid[other] = stale_view_error(where) if base_of else chosen_alias_error(where)
+            self.invalid[other] = stale_view_error(where) if base_of else alias_error(where)
 
     def check_valid(self, array: SymbolicArray) -> SymbolicArray:
         """The array itself; raises NotImplementedError if an unseen write may have changed it."""
@@ -297,7 +295,7 @@ class Builder:
             for name in dims.symbols(n):
                 if name[0] == "?" and name not in self.unknown:
                     self.unknown[name] = f"u{len(self.unknown)}"
-        return Spec(tuple(dims.renamed(n, self.unknown) for n in spec.shape), spec.dtype)
+        return Spec(tuple(dims.rename(n, self.unknown) for n in spec.shape), spec.dtype)
 
     def item(self, whole: Record, k: int) -> Record:
         self.program.records.append(item_of(whole, k))

@@ -118,7 +118,7 @@ def with_size(value, sizes: dict):
         return tuple([with_size(v, sizes) for v in value])
     if isinstance(value, Program):
         return with_sizes(value, sizes) if sizes else value
-    return dims.renamed(value, sizes)
+    return dims.rename(value, sizes)
 
 
 def with_sizes(program: Program, sizes: dict) -> Program:

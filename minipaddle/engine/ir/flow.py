@@ -10,7 +10,7 @@ from . import control
 from .program import ITEM, Program
 
 
-def reached(region: Program, outputs) -> set[int]:
+def find_reached(region: Program, outputs) -> set[int]:
     """The inputs (their numbers) to which gradients of these outputs (theirs) flow back."""
     places = {region.outputs[k]: set() for k in outputs}  # record -> the places of its results
     for record in reversed(region.records):
@@ -28,7 +28,7 @@ def reached(region: Program, outputs) -> set[int]:
 def leading(record, results: set[int]):
     """The inputs of a record on which these results of it may depend, in order."""
     if record.op is control.cond:
-        sides = (reached(record.attrs[side], results) for side in ("true", "false"))
+        sides = (find_reached(record.attrs[side], results) for side in ("true", "false"))
         return sorted(k + 1 for k in set().union(*sides))
     if record.op is control.while_loop:
         return sorted(around(record, results))
@@ -40,7 +40,7 @@ def around(record, results) -> set[int]:
     n = record.attrs["carried"]
     found = {k if k < n else k - n - 1 for k in results} - {-1}
     while True:
-        more = reached(record.attrs["body"], {k for k in found if k < n}) | found
+        more = find_reached(record.attrs["body"], {k for k in found if k < n}) | found
         if more == found:
             return found
         found = more

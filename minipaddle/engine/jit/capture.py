@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..core.dispatch import Recording, current
 from ..core.errors import runtime_error
-from ..core.grad import filled, history, pull_back
+from ..core.grad import fill_zeros, history, pull_back
 from ..core.record import FREED, Record, last_write
 from ..core.slots import slot
 from ..eager.side_effects import constant_arrays
@@ -91,7 +91,7 @@ class Captured:
         old = {k for k, (which, _) in self.same.items()
                if which is RESULT or id(results[k]) not in changed}  # fmt: skip
         tensors = [(k, y) for k, y in enumerate(results) if isinstance(y, Tensor) and k not in old]
-        of = [k for k, y in tensors if not (y.stop_gradient or walked(y))]
+        of = [k for k, y in tensors if not (y.stop_gradient or was_walked(y))]
         new = (k for k, y in tensors if id(y) in current.top.lifted and k not in self.same)
         self.fresh = {current.top.storage(results[k]): k for k in new}  # leaves made here
         self.wanting = [k for k in of if k not in self.same]  # results that want a gradient
@@ -265,7 +265,7 @@ class CapturedOp:
                     f"backward through {self.name}: a tensor it needs was overwritten in place",
                     hint="call backward before the optimizer's step, or clone() first",
                 )
-        arrays = [*residuals, *(x.array for x in filled(record, g))]
+        arrays = [*residuals, *(x.array for x in fill_zeros(record, g))]
         run, program = self.captured.executables.run, self.captured.backward
         terms = range(len(program.outputs))
         found, _ = current.top.quietly(run, program, arrays, dict(sizes), terms)
@@ -303,7 +303,7 @@ def overwritten(program: Program, inputs) -> list[int]:
     return [k for k, record in enumerate(program.results) if record in exposed]
 
 
-def walked(y: Tensor) -> bool:
+def was_walked(y: Tensor) -> bool:
     """Whether the function itself called backward on y, as a training step does."""
     return y.record is not None and any(r.saved is FREED for r in history([y.record]))
 

@@ -65,9 +65,7 @@ class PlaceState:
         """A state of the same structure whose tensors are zeros. A size that values decide may be
         known in another region only.
         """
-        blank = [
-            x if s is None else full(known_sizes(s), 0) for s, x in zip(self.specs, self.leaves)
-        ]
+        blank = [x if s is None else full(fix_sizes(s), 0) for s, x in zip(self.specs, self.leaves)]
         if self.uncertain:
             blank[-1] = False
         return PlaceState(self.rebuilt(blank))
@@ -100,7 +98,7 @@ def is_value(leaf) -> bool:
     return isinstance(leaf, Tensor) or type(leaf) in NUMBERS or isinstance(leaf, Dim)
 
 
-def known_sizes(spec: Spec) -> Spec:
+def fix_sizes(spec: Spec) -> Spec:
     """The spec with 1 for each size that values decide."""
     sizes = [1 if any(map(UNSEEN.match, symbols(n))) else n for n in spec.shape]
     return Spec(tuple(sizes), spec.dtype)

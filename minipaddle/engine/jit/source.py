@@ -13,7 +13,7 @@ from types import CodeType, FunctionType
 from typing import NamedTuple
 
 from ..core.errors import teach
-from .walking import Visitor, copied
+from .walking import Visitor, copy_tree
 
 
 class SourceMissing(OSError):
@@ -35,7 +35,7 @@ def source_of(function: FunctionType) -> Definition:
     if not lines:
         raise SourceMissing(missing(code, "its source cannot be read"))
     try:
-        definitions = parsed("".join(lines))
+        definitions = parse_file("".join(lines))
     except SyntaxError:
         raise SourceMissing(missing(code, "the file has changed since it was imported")) from None
     fits = [pair for pair in definitions.get(code.co_firstlineno, ()) if fit(pair[0], code)]
@@ -44,7 +44,7 @@ def source_of(function: FunctionType) -> Definition:
     if not fits:
         raise SourceMissing(missing(code, "the file has changed since it was imported"))
     node, owner = fits[0]
-    return Definition(copied(node), code.co_filename, owner)
+    return Definition(copy_tree(node), code.co_filename, owner)
 
 
 def missing(code: CodeType, why: str) -> str:
@@ -57,7 +57,7 @@ def missing(code: CodeType, why: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def parsed(text: str) -> dict[int, list]:
+def parse_file(text: str) -> dict[int, list]:
     """The definitions of a file by first line, each with the class around it."""
     finder = Finder()
     finder.visit(ast.parse(text))

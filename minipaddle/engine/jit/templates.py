@@ -23,7 +23,7 @@ HEADS = {
 
 def fill(template: str, at: ast.AST, **holes) -> list[ast.stmt]:
     """The statements of a template, standing where `at` stands."""
-    return Filling(holes, place(at)).several(parsed(template).body)
+    return Filling(holes, place(at)).several(parse_template(template).body)
 
 
 def fill_expr(template: str, at: ast.AST, **holes) -> ast.expr:
@@ -71,7 +71,7 @@ def lazily(value: ast.expr) -> ast.expr:
 
 
 @cache
-def parsed(template: str) -> ast.Module:
+def parse_template(template: str) -> ast.Module:
     return ast.parse(textwrap.dedent(template))
 
 

@@ -151,7 +151,7 @@ class TreeRewriter(ByKind, ast.NodeTransformer):
         return found
 
 
-def copied(node: ast.AST) -> ast.AST:
+def copy_tree(node: ast.AST) -> ast.AST:
     """A copy of a tree, whose nodes can be changed."""
     kind = type(node)
     new = kind.__new__(kind)
@@ -159,9 +159,9 @@ def copied(node: ast.AST) -> ast.AST:
     for name in INSIDE[kind]:
         inside = getattr(node, name)
         if type(inside) is list:
-            setattr(new, name, [x if x is None else copied(x) for x in inside])
+            setattr(new, name, [x if x is None else copy_tree(x) for x in inside])
         elif inside is not None:
-            setattr(new, name, copied(inside))
+            setattr(new, name, copy_tree(inside))
     return new
 
 

@@ -84,7 +84,7 @@ def set_in(m, x, at, shape, spare):
     return framed
 
 
-def grouped(x, groups):
+def split_groups(x, groups):
     """An image as [batch, group, channel, flat pixel]."""
     return x.reshape(x.shape[0], groups, x.shape[1] // groups, prod(x.shape[2:]))
 
@@ -94,7 +94,7 @@ def tap_slices(m, x, lay: TapLayout, stride, padding, groups):
     flat = {}
     for phase in dict(lay.taps):
         inside, image = meeting(phase, lay.grid, stride, padding, x.shape[2:])
-        flat[phase] = grouped(set_in(m, x[image], inside, lay.grid, lay.spare), groups)
+        flat[phase] = split_groups(set_in(m, x[image], inside, lay.grid, lay.spare), groups)
     return [flat[phase][..., d : d + lay.length] for phase, d in lay.taps]
 
 
@@ -132,7 +132,7 @@ def taps_first(m, w, groups):
     return m.ascontiguousarray(m.transpose(by_group, (3, 0, 1, 2)))
 
 
-def cropped(m, y, channels, rows, lay: TapLayout, at):
+def crop(m, y, channels, rows, lay: TapLayout, at):
     """Flat results as an image of `channels`, cut at index `at`, in memory of its own."""
     return m.ascontiguousarray(y.reshape(y.shape[0], channels, rows, *lay.grid[1:])[at])
 
@@ -147,7 +147,7 @@ def conv(m, x, w, *, stride, padding, dilation, groups):
     lay = layout(out, w.shape[2:], stride, dilation)
     slices = tap_slices(m, x, lay, stride, padding, groups)
     y = correlate(m, slices, taps_first(m, w, groups))
-    return cropped(m, y, w.shape[0], out[0], lay, (..., *map(slice, out)))
+    return crop(m, y, w.shape[0], out[0], lay, (..., *map(slice, out)))
 
 
 @opaque(promote=True)
@@ -160,7 +160,7 @@ def conv_input_grad(m, g, w, *, size, stride, padding, dilation, groups):
     lead, channels, total = ravel(lay.reach, lay.grid), groups * w.shape[1], prod(lay.grid)
     shape = (lay.reach[0] + lay.grid[0], *lay.grid[1:])
     behind = (..., *(slice(r, r + n) for r, n in zip(lay.reach, lay.out)))
-    flat = grouped(set_in(m, g, behind, shape, lay.spare), groups)
+    flat = split_groups(set_in(m, g, behind, shape, lay.spare), groups)
     w = m.transpose(taps_first(m, w, groups), (0, 1, 3, 2))
     x = m.zeros((g.shape[0], channels, *size), g.dtype)
     for phase in dict(lay.taps):
@@ -181,7 +181,7 @@ def conv_weight_grad(m, x, g, *, kernel, stride, padding, dilation, groups):
     lay = layout(g.shape[2:], kernel, stride, dilation)
     slices = tap_slices(m, x, lay, stride, padding, groups)
     shape = (lay.out[0], *lay.grid[1:])
-    g = grouped(set_in(m, g, (..., *map(slice, lay.out)), shape, 0), groups)
+    g = split_groups(set_in(m, g, (..., *map(slice, lay.out)), shape, 0), groups)
     outs, channels = g.shape[2], x.shape[1] // groups
     w = m.empty((len(slices), groups, outs, channels), x.dtype)
     for some in bundles(len(slices), channels, groups):

@@ -15,7 +15,7 @@ from ..core.dtype import bool_
 from ..core.errors import value_error
 from ..core.op import movement, names, opaque
 from ..core.record import Spec
-from .movement import check_fits, fitted, replaced
+from .movement import check_fits, replace_axis, sum_to_spec
 
 # ---- read, overwrite, add up -----------------------------------------------------------------
 
@@ -35,7 +35,7 @@ def take(m, x, index, *, axis):
 def _(x, index, *, axis):
     if index.dtype.kind not in "iu":
         raise TypeError(f"indices are whole numbers, not {index}")
-    return Spec(replaced(x.shape, axis, *index.shape), x.dtype)
+    return Spec(replace_axis(x.shape, axis, *index.shape), x.dtype)
 
 
 take.vjp(x=lambda g, x_spec, index, axis: scatter_sum(g, index, shape=x_spec.shape, axis=axis))
@@ -51,8 +51,8 @@ def _(x, index, *, axis):
 def scatter_sum(m, x, index, *, shape, axis):
     """Zeros of `shape` with the slices of x added at the places `index` along `axis`."""
     scatter_sum.infer(x, index, shape=shape, axis=axis)  # an update of another shape might fit too
-    size, rest = shape[axis], replaced(shape, axis)
-    rows = m.moveaxis(x.reshape(replaced(shape, axis, index.size)), axis, 0)
+    size, rest = shape[axis], replace_axis(shape, axis)
+    rows = m.moveaxis(x.reshape(replace_axis(shape, axis, index.size)), axis, 0)
     rows = rows.reshape(index.size, math.prod(rest))
     y = add_rows(m, rows, wrap_negative(m, index.reshape(-1), size), size)
     return m.moveaxis(y.reshape(size, *rest), 0, axis)
@@ -60,10 +60,10 @@ def scatter_sum(m, x, index, *, shape, axis):
 
 @scatter_sum.shape
 def _(x, index, *, shape, axis):
-    if x.shape != replaced(shape, axis, *index.shape):
+    if x.shape != replace_axis(shape, axis, *index.shape):
         raise ValueError(
             f"updates of shape {list(x.shape)} for places {list(index.shape)} of axis {axis} of "
-            f"{list(shape)}: {list(replaced(shape, axis, *index.shape))} is needed"
+            f"{list(shape)}: {list(replace_axis(shape, axis, *index.shape))} is needed"
         )
     return Spec(tuple(shape), x.dtype)
 
@@ -130,7 +130,7 @@ def _(x, index, value, *, axis):
 
 put.vjp(
     x=lambda g, index, axis: put(g, index, 0, axis=axis),
-    value=lambda g, index, value_spec, axis: fitted(take(g, index, axis=axis), value_spec),
+    value=lambda g, index, value_spec, axis: sum_to_spec(take(g, index, axis=axis), value_spec),
 )
 
 # ---- a value as a size -----------------------------------------------------------------------

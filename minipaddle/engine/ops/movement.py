@@ -17,7 +17,7 @@ from .slices import as_key, slice_shape
 # ---- positions and shapes --------------------------------------------------------------------
 
 
-def replaced(items, axis: int, *new) -> tuple:
+def replace_axis(items, axis: int, *new) -> tuple:
     """A tuple with the entry at `axis` replaced by any number of others."""
     return (*items[:axis], *new, *items[axis + 1 :])
 
@@ -37,7 +37,7 @@ def whole(shape: tuple, x: Spec) -> tuple:
         return tuple(shape)
     k = shape.index(-1)
     known = Spec((*shape[:k], *shape[k + 1 :]), x.dtype).size
-    return replaced(shape, k, x.size // known if known else 0)
+    return replace_axis(shape, k, x.size // known if known else 0)
 
 
 @reshape.shape
@@ -183,11 +183,11 @@ def check_fits(value, place: tuple) -> None:
 
 slice_assign.vjp(
     x=lambda g, index: slice_assign(g, 0, index=index),
-    value=lambda g, value_spec, index: fitted(slice_(g, index=index), value_spec),
+    value=lambda g, value_spec, index: sum_to_spec(slice_(g, index=index), value_spec),
 )
 
 
-def fitted(g, spec):
+def sum_to_spec(g, spec):
     """The cotangent of a value that was broadcast on assignment.
 
     The reshape brings back leading axes of size 1, which the assignment dropped.
@@ -213,12 +213,12 @@ def _(*xs, axis):
     if not first.ndim:
         raise ValueError("0-D tensors have no axis to be joined along; stack gives them one")
     for x in xs:
-        if x.ndim != first.ndim or replaced(x.shape, axis) != replaced(first.shape, axis):
+        if x.ndim != first.ndim or replace_axis(x.shape, axis) != replace_axis(first.shape, axis):
             raise ValueError(
                 f"{', '.join(map(str, xs))} cannot be joined along axis {axis}: "
                 "all other dimensions must be equal"
             )
-    return Spec(replaced(first.shape, axis, sum(x.shape[axis] for x in xs)), first.dtype)
+    return Spec(replace_axis(first.shape, axis, sum(x.shape[axis] for x in xs)), first.dtype)
 
 
 @concat.joins
@@ -226,7 +226,7 @@ def _(i, *xs, axis):
     parts, end = [], 0
     for k, x in enumerate(xs):
         start, end = end, end + x.shape[axis]
-        parts.append((k, replaced(i, axis, i[axis] - start), [(i[axis], start, end)]))
+        parts.append((k, replace_axis(i, axis, i[axis] - start), [(i[axis], start, end)]))
     return 0, parts
 
 
@@ -245,7 +245,7 @@ WHOLE = ((None, None, None),) * 64
 
 def letters_but(x, axis: int, instead: str = ".") -> str:
     """A letter for each axis of x but one."""
-    return "".join(replaced(tuple(names(x.ndim)), axis, instead))
+    return "".join(replace_axis(tuple(names(x.ndim)), axis, instead))
 
 
 @movement
@@ -262,7 +262,7 @@ def split(m, x, *, sizes, axis):
 def _(x, *, sizes, axis):
     if sum(sizes) != x.shape[axis]:
         raise ValueError(f"sections {list(sizes)} do not add up to axis {axis} of {x}")
-    return tuple(Spec(replaced(x.shape, axis, n), x.dtype) for n in sizes)
+    return tuple(Spec(replace_axis(x.shape, axis, n), x.dtype) for n in sizes)
 
 
 split.vjp(lambda g, axis: concat(*g, axis=axis))
@@ -292,7 +292,7 @@ def _(*xs, axis):
 
 @stack.joins
 def _(i, *xs, axis):
-    rest = replaced(i, axis)
+    rest = replace_axis(i, axis)
     return 0, [(k, rest, [(i[axis], k, k + 1)]) for k in range(len(xs))]
 
 
@@ -314,7 +314,7 @@ def unstack(m, x, *, axis):
 def _(x, *, axis):
     if x.shape[axis] > MOST_PARTS:
         raise ValueError(f"unstack makes {MOST_PARTS:,} tensors at most, not those of {x}")
-    return (Spec(replaced(x.shape, axis), x.dtype),) * x.shape[axis]
+    return (Spec(replace_axis(x.shape, axis), x.dtype),) * x.shape[axis]
 
 
 unstack.vjp(lambda g, axis: stack(*g, axis=axis))

@@ -71,10 +71,10 @@ PLACED: list = [placed]
 
 def by_size(buffers: Sequence[Buffer]) -> list[int]:
     """Best fit, the largest first; of equal ones the longest first (Pisarchyk and Lee 2020)."""
-    return PLACED[-1](buffers, ordered(buffers, lambda b: (-b.nbytes, b.start - b.end, b.start)))
+    return PLACED[-1](buffers, sort_by(buffers, lambda b: (-b.nbytes, b.start - b.end, b.start)))
 
 
-def ordered(buffers, key) -> list[int]:
+def sort_by(buffers, key) -> list[int]:
     return sorted(range(len(buffers)), key=lambda k: (*key(buffers[k]), k))
 
 

@@ -38,11 +38,11 @@ def slice_pieces(program: Program) -> Program:
     return with_records(program, records, new)
 
 
-def grouped(program: Program, apart=()) -> Program:
+def build_groups(program: Program, apart=()) -> Program:
     """The program, its branches and loops too, with groups. No group holds a value and its user
     if a rule of `apart` is true of them.
     """
-    program = in_branches(program, lambda region: grouped(region, apart))
+    program = in_branches(program, lambda region: build_groups(region, apart))
     fusion = Fusion(slice_pieces(program), apart)
     fusion.join_all()
     sink_into_consumer(fusion)
@@ -58,6 +58,6 @@ def fuse(program: Program, *, enable_auto_fusion: bool, **switches: bool) -> Pro
     """The program with groups of records that one loop nest computes."""
     if not enable_auto_fusion or open_sizes(program):  # loops are of numbers
         return program
-    return grouped(
+    return build_groups(
         program, [rule for name, rule in SEPARATE.items() if not switches.get(name, True)]
     )

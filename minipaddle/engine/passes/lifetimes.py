@@ -58,7 +58,7 @@ VIEWS = {
 """Operators whose result may share the memory of their input, and when it may."""
 
 
-def viewed_value(record: Record) -> Value | None:
+def value_of_view(record: Record) -> Value | None:
     """The value that a record is a view of, one step back; None if it has its own memory."""
     if record.op is ITEM:
         whole, k = record.inputs[0], record.attrs["k"]
@@ -78,7 +78,7 @@ def roots(program: Program) -> dict[Record, Value]:
             if r.op is NUMBER:
                 found[r] = r, 0
         if record.dtype is not None:
-            seen = viewed_value(record)
+            seen = value_of_view(record)
             if seen is None:
                 found[record] = record, 0
             else:
@@ -92,7 +92,7 @@ ALIGNMENT = 64
 """Every buffer begins at a multiple of a cache line."""
 
 
-def aligned(nbytes: int) -> int:
+def align(nbytes: int) -> int:
     """The next multiple of the alignment."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 

@@ -18,7 +18,7 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
 from ..ir.program import Program, open_sizes
-from .lifetimes import GIVEN, aligned, roots, specs_of, values_of
+from .lifetimes import GIVEN, align, roots, specs_of, values_of
 from .memory import elementwise_inplace, live, no_workspace
 from .registry import program_pass
 
@@ -44,7 +44,7 @@ class ScheduleInput:
             made = [*range(len(self.sizes), len(self.sizes) + len(values))]
             numbers.update(zip(values, made))
             for value, spec in zip(values, specs_of(record)):
-                self.sizes.append(0 if value in elsewhere else aligned(spec.nbytes))
+                self.sizes.append(0 if value in elsewhere else align(spec.nbytes))
             read = [numbers.get(root.get(r)) for r in record.inputs if values]
             pairs = [(made[k], read[j]) for k, j in (inplace(record) if values else ())]
             pairs = [pair for pair in pairs if pair[1] is not None]

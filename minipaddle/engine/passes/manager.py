@@ -130,7 +130,7 @@ def optimized(program: Program, strategy=None, *, until: str | None = None, **op
     it: `optimized(program, cse=False)`. Raises VerifyError that names the pass if one leaves a
     program that is not well formed.
     """
-    chosen, now, snapshots = DEFAULTS | {**chosen_by(strategy), **options}, program, []
+    chosen, now, snapshots = DEFAULTS | {**switches_of(strategy), **options}, program, []
     found, records = survey(program), everywhere(program)
     trusted = {*records, *map(premises, records)}
     for name in names_until(until):
@@ -194,7 +194,7 @@ def names_until(until: str | None) -> list[str]:
     return PASSES[: len(PASSES) - PASSES[::-1].index(until)]
 
 
-def chosen_by(strategy) -> Mapping:
+def switches_of(strategy) -> Mapping:
     """The switches that a strategy sets, by name; the others keep their pass's default."""
     if strategy is None or isinstance(strategy, Mapping):
         return strategy or {}

@@ -21,13 +21,13 @@ from .buffer_assignment import Allocation, Copy, Location, MemoryPlan
 from .lifetimes import (
     GIVEN,
     Value,
-    aligned,
+    align,
     bytes_of,
     last_reads,
     lifetimes,
     roots,
+    value_of_view,
     values_of,
-    viewed_value,
 )
 from .registry import switched
 
@@ -233,7 +233,7 @@ class Planner:
         """(buffer, bytes, values, record whose workspace it is) of each buffer in the arena."""
 
         def buffer(start: int, end: int, nbytes: int, values: list, work: Record | None = None):
-            return Buffer(start, end, aligned(nbytes)), nbytes, values, work
+            return Buffer(start, end, align(nbytes)), nbytes, values, work
 
         for chain in {id(c): c for c in self.chains.values()}.values():
             (start, _, nbytes), *_ = lives = [self.lives[v] for v in chain]
@@ -247,7 +247,7 @@ class Planner:
 
     def with_offsets(self) -> MemoryPlan:
         """The plan, with an offset for each buffer in the arena."""
-        total = sum(aligned(life.nbytes) for v, life in self.lives.items() if v in self.chains)
+        total = sum(align(life.nbytes) for v, life in self.lives.items() if v in self.chains)
         found = list(self.arena_buffers())
         buffers = [buffer for buffer, *_ in found]
         always = [Buffer(GIVEN, self.end + 1, b.nbytes) for b in buffers]
@@ -287,7 +287,7 @@ class Planner:
                 own = tuple(self.at.get(v, Location("arena")) for v in made)
                 found[r] = own[0] if r.dtype is not None else own
             elif r.dtype is not None:
-                of, k = viewed_value(r)
+                of, k = value_of_view(r)
                 found[r] = Location("alias", k, of=of)
             else:
                 found[r] = tuple(Location("alias", 0, of=x) for x in r.inputs[: len(r.shape)])

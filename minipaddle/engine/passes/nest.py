@@ -17,7 +17,7 @@ from math import prod
 from operator import attrgetter
 
 from ..core.op import Op
-from ..core.polynomial import ZERO, Polynomial, as_polynomial, loop, ravel, renamed, unravel
+from ..core.polynomial import ZERO, Polynomial, as_polynomial, loop, ravel, rename, unravel
 from ..core.record import Record
 from ..core.slots import slot
 from ..core.symbols import Composite, Loop
@@ -48,7 +48,7 @@ def stage_of(kind: str, args) -> int:
     return max([0, *[a.stage for a in args]]) + (kind == "reduce")
 
 
-def reached(roots, within: Callable[[NestNode], bool] = lambda node: True) -> dict[NestNode, None]:
+def reach(roots, within: Callable[[NestNode], bool] = lambda node: True) -> dict[NestNode, None]:
     """The roots and all values they are computed from, each once. The search does not go beyond
     a value that is not `within`.
     """
@@ -185,7 +185,7 @@ class Nest:
 
     def nodes(self) -> dict[NestNode, None]:
         """Every value, also those that only other values contain: the parts of a concatenation."""
-        return reached([*self.memo.values(), *(node for _, node, _ in self.outputs)])
+        return reach([*self.memo.values(), *(node for _, node, _ in self.outputs)])
 
     def substitute(self, new: dict) -> None:
         """Replace loops by other loops, or by 0, in every index."""
@@ -195,11 +195,11 @@ class Nest:
 
         self.parallel_loops = loops_(self.parallel_loops)
         self.reduction_loops = loops_(self.reduction_loops)
-        self.outputs = [(record, node, renamed(flat, new)) for record, node, flat in self.outputs]
+        self.outputs = [(record, node, rename(flat, new)) for record, node, flat in self.outputs]
         for node in self.nodes():
             node.loops = frozenset(loops_(node.loops))
-            node.index = None if node.index is None else renamed(node.index, new)
-            node.guard = tuple((renamed(i, new), low, high) for i, low, high in node.guard)
+            node.index = None if node.index is None else rename(node.index, new)
+            node.guard = tuple((rename(i, new), low, high) for i, low, high in node.guard)
 
     @slot("nest.in_place")
     def in_place(self) -> list[tuple[int, Record]]:
@@ -240,7 +240,7 @@ class Nest:
         roots = [(f.args[0].stage, False, f.args[0]) for f in folds]
         roots += [(n.stage, self.once_a_row(n, flat), n) for _, n, flat in self.outputs]
         for stage, row, root in roots:
-            for node in reached([root], lambda node: node.kind != "reduce"):
+            for node in reach([root], lambda node: node.kind != "reduce"):
                 if node.kind == "load":
                     yield stage, row, node
 
@@ -302,7 +302,7 @@ class Nest:
         counters alone, such as a causal mask, costs less than to load it.
         """
         often = (self.rows if self.is_row(node) else self.size) > record.spec.size
-        if often and any(n.kind in ("load", "reduce") for n in reached([node])):
+        if often and any(n.kind in ("load", "reduce") for n in reach([node])):
             raise NotOneNest("a value would be computed several times")
 
     def movement(self, record, i, guard) -> NestNode:

@@ -19,7 +19,7 @@ from ..eager.tracer import Tracer, tracing
 from ..ir.builder import Builder
 from ..ir.program import ITEM, NUMBER, Program, State
 from ..sharding.pieces import MeshView, Piece, apply_to_pieces
-from ..sharding.placements import Placements, joined, local_shape
+from ..sharding.placements import Placements, combine_terms, local_shape
 
 
 class Partitioner(Builder):
@@ -76,7 +76,7 @@ class Partitioner(Builder):
 
     def output(self, piece: Piece, terms: bool):
         """The local tensor of an output, and how it lies: terms are joined unless they may stay."""
-        place = piece.placements if terms else joined(piece.placements)
+        place = piece.placements if terms else combine_terms(piece.placements)
         return piece.as_placed(place, self.view), place
 
     def write(self, record: Record):

@@ -74,7 +74,7 @@ def steps_between(
         done.add(now)
         for axis, new in product(range(len(now)), choices):
             old = now[axis]
-            if new == old or not allowed(old, new) or not may_follow(now, axis, new):
+            if new == old or not is_allowed(old, new) or not may_follow(now, axis, new):
                 continue
             cut = (n for k, (n, p) in enumerate(zip(mesh_shape, now)) if k != axis and p.is_shard())
             price = cost_of_move(Fraction(nbytes, prod(cut)), mesh_shape[axis], old, new)
@@ -84,7 +84,7 @@ def steps_between(
     raise ValueError(f"no way from {before} to {after}")
 
 
-def allowed(old, new) -> bool:
+def is_allowed(old, new) -> bool:
     """Whether there is a move between two placements. Only a whole tensor becomes terms."""
     if new.is_partial():
         return old.is_replicated()
@@ -94,7 +94,7 @@ def allowed(old, new) -> bool:
 # ---- moves as collectives ------------------------------------------------------------------------
 
 
-def moved(x, shape: tuple, before: Placements, after: Placements, view, time=(0, 0)):
+def move_local(x, shape: tuple, before: Placements, after: Placements, view, time=(0, 0)):
     """The local tensor x of a rank after the moves from `before` to `after`.
 
     view: how this rank sees the mesh: `shape`, its coordinates `place`, `groups` by axis
@@ -113,7 +113,7 @@ def moved(x, shape: tuple, before: Placements, after: Placements, view, time=(0,
 def move(x, shape: tuple, now: Placements, axis: int, new, view, time=(0, 0, 0)):
     """The local tensor x after a move on one axis of the mesh.
 
-    shape: that of the whole tensor; now: its placements before; time: see `moved`
+    shape: that of the whole tensor; now: its placements before; time: see `move_local`
     """
     old, parts, k = now[axis], view.shape[axis], view.place[axis]
     group = along(view, axis, x, shape, time)
@@ -168,7 +168,7 @@ def from_front(x, dim: int):
     return x if dim == 0 else transpose(x, perm=(*range(1, dim + 1), 0, *range(dim + 1, n)))
 
 
-def padded(x, n: int):
+def pad_rows(x, n: int):
     """x with zeros after its rows, so that there are n."""
     rows, *others = x.spec.shape
     return x if rows == n else unslice(x, shape=(n, *others), index=((0, rows, 1),))
@@ -177,7 +177,7 @@ def padded(x, n: int):
 def all_gather(x, dim: int, rows: list[int], group: dict):
     """The pieces of all ranks, of `rows` each, joined along an axis."""
     x, most = to_front(x, dim), max(rows)
-    y = OPS["all_gather"](padded(x, most), nranks=len(rows), **group)
+    y = OPS["all_gather"](pad_rows(x, most), nranks=len(rows), **group)
     if min(rows) < most:
         y = concat(*(part(y, 0, most * j, n) for j, n in enumerate(rows) if n), axis=0)
     return from_front(y, dim)
@@ -187,7 +187,7 @@ def reduce_scatter(x, op: str, dim: int, cuts: list, k: int, group: dict):
     """This rank's piece of the sum along an axis."""
     x, most = to_front(x, dim), max(n for _, n in cuts)
     if min(n for _, n in cuts) < most:
-        x = concat(*(padded(part(x, 0, *each), most) for each in cuts), axis=0)
+        x = concat(*(pad_rows(part(x, 0, *each), most) for each in cuts), axis=0)
     y = OPS["reduce_scatter"](x, nranks=len(cuts), op=op, **group)
     return from_front(part(y, 0, 0, cuts[k][1]), dim)
 

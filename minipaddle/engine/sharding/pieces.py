@@ -17,9 +17,9 @@ from ..eager.tensor import Tensor
 from ..ops.creation import full
 from ..ops.elementwise import where
 from ..ops.marks import after, placed_as, reshard
-from ..ops.movement import replaced, reshape
+from ..ops.movement import replace_axis, reshape
 from .letters import LetterRule, rule_of
-from .moves import moved
+from .moves import move_local
 from .placements import (
     REPLICATE,
     Placement,
@@ -27,7 +27,7 @@ from .placements import (
     ProcessMesh,
     Shard,
     local_shape,
-    normalized,
+    normalize,
     piece_of,
 )
 from .propagate import propagate
@@ -64,7 +64,7 @@ class Piece:
         """The local tensor where the whole lies otherwise: moved there once."""
         if placements not in self.copies:
             shape, time = tuple(self.spec.shape), (self.time, len(self.copies))
-            self.copies[placements] = moved(
+            self.copies[placements] = move_local(
                 self.local, shape, self.placements, placements, view, time
             )
         found = self.copies[placements]
@@ -95,7 +95,7 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: MeshView):
     if op in (reshard, placed_as):
         asked = attrs["placements"] if op is reshard else map(of_gradient, inputs[1].placements)
         asked = tuple(p or own for p, own in zip(asked, inputs[0].placements))
-        return inputs[0].moved_to(normalized(asked, results.shape, view.shape), view)
+        return inputs[0].moved_to(normalize(asked, results.shape, view.shape), view)
     if op is after:  # an order of work, wherever its inputs lie
         local = current.top.apply(op, [x.local for x in inputs], attrs)
         return Piece(local, inputs[0].spec, inputs[0].placements)
@@ -114,7 +114,7 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: MeshView):
         wanted, found = [p and view.replicated for p in placed], [view.replicated] * len(outs)
     local = [x if place is None else x.as_placed(place, view) for x, place in zip(inputs, wanted)]
     if rule is not None and rule.localise is not None:
-        attrs = localised(rule, attrs, outs[0], found[0], view)
+        attrs = localise(rule, attrs, outs[0], found[0], view)
     if rule is not None and rule.offset is not None:
         ys = apply_at_offset(op, rule, local, attrs, specs, wanted, view)
     else:
@@ -129,7 +129,7 @@ def of_gradient(p: Placement) -> Placement:
     return REPLICATE if p.is_partial() else Shard(p.dim, p.unit) if p.stored else p
 
 
-def localised(
+def localise(
     rule: LetterRule, attrs: dict, spec: Spec, placements: Placements, view: MeshView
 ) -> dict:
     """The attributes for the local pieces."""
@@ -159,7 +159,7 @@ def apply_at_offset(op, rule: LetterRule, local: list, attrs, specs, wanted, vie
     args = [*local]
     args[k] = where(inside, place - start, where(known, 0, place))
     if not rows:  # a row of zeros to read
-        args[j] = full(shape=replaced(local[j].spec.shape, d, 1), value=0, dtype=specs[j].dtype)
+        args[j] = full(shape=replace_axis(local[j].spec.shape, d, 1), value=0, dtype=specs[j].dtype)
     y = current.top.apply(op, args, attrs)
     inside = reshape(inside, shape=(*place.spec.shape, *(1,) * (y.spec.ndim - place.spec.ndim)))
     return where(inside, y, 0)

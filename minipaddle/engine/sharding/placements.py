@@ -215,7 +215,7 @@ def local_shape(shape, placements: Placements, mesh_shape, place) -> tuple[int, 
     return tuple(rows for _, rows in piece_of(shape, placements, mesh_shape, place))
 
 
-def normalized(placements: Placements, shape, mesh_shape) -> Placements:
+def normalize(placements: Placements, shape, mesh_shape) -> Placements:
     """The placements without a unit where pieces are equal: then blocks make no difference."""
     parts = [1] * len(shape)
     for p, n in zip(placements, mesh_shape, strict=True):
@@ -228,7 +228,7 @@ def normalized(placements: Placements, shape, mesh_shape) -> Placements:
     )  # fmt: skip
 
 
-def joined(placements: Placements) -> Placements:
+def combine_terms(placements: Placements) -> Placements:
     """How the same tensor lies once its terms are combined."""
     return tuple(REPLICATE if p.is_partial() else p for p in placements)
 

@@ -20,7 +20,7 @@ from ..core.record import Spec
 from ..core.slots import slot
 from .letters import LetterRule
 from .moves import steps_between
-from .placements import REPLICATE, Partial, Placement, Placements, Shard, cut, normalized
+from .placements import REPLICATE, Partial, Placement, Placements, Shard, cut, normalize
 
 
 class Letter(NamedTuple):
@@ -118,7 +118,7 @@ def lying(chosen, axes, spec: Spec, mesh_shape, terms: dict, k: int | None = Non
     input number k, or a result.
     """
     found = tuple(placement_for(each, axes, terms, k) for each in chosen)
-    return normalized(found, spec.shape, mesh_shape)
+    return normalize(found, spec.shape, mesh_shape)
 
 
 @slot("sharding.placement_for")

@@ -12,7 +12,7 @@ from ...engine.core.slots import slot
 from ...engine.jit.scope import suspends
 from ...engine.jit.templates import fill, lazily, load, runtime, stand
 from ...engine.jit.transpile import RUNTIME
-from ...engine.jit.walking import BODIES, TreeRewriter, copied, looks_for
+from ...engine.jit.walking import BODIES, TreeRewriter, copy_tree, looks_for
 
 
 @slot("jit.tries")
@@ -34,7 +34,7 @@ class Tries(TreeRewriter):
                 "with _jst.trying(caught): body", node.body[0], caught=caught, body=node.body
             )
         for handler, kind in zip(node.handlers, kinds, strict=True):
-            handler.type = runtime("caught", handler, copied(kind))
+            handler.type = runtime("caught", handler, copy_tree(kind))
         return node
 
     visit_TryStar = visit_Try

@@ -39,7 +39,7 @@ def paddings(padding, n: int, *, size, kernel, stride, channel_last: bool = Fals
     axes with batch and channel; "VALID" (none) or "SAME" (as many positions as strides fit in).
     """
     if isinstance(padding, str):
-        return named_padding(padding, size, kernel, stride)
+        return resolve_padding(padding, size, kernel, stride)
     if isinstance(padding, list | tuple):
         if padding and isinstance(padding[0], list | tuple):
             pairs = [tuple(map(int, p)) for p in padding]
@@ -62,7 +62,7 @@ def paddings(padding, n: int, *, size, kernel, stride, channel_last: bool = Fals
     return ((number, number),) * n
 
 
-def named_padding(padding: str, size, kernel, stride) -> tuple:
+def resolve_padding(padding: str, size, kernel, stride) -> tuple:
     """ "VALID" and "SAME"; an odd pixel of "SAME" goes after."""
     if padding.upper() == "VALID":
         return ((0, 0),) * len(size)

@@ -31,10 +31,10 @@ def _(g, pred, *inputs, true, false):
         "else_branch": branch(g, false, inputs, "else"),
     }
     found = g("If", pred, results=len(true.outputs), **branches)
-    return typed(found, g.record.shape)
+    return attach_specs(found, g.record.shape)
 
 
-def typed(values, specs) -> tuple[OnnxValue, ...]:
+def attach_specs(values, specs) -> tuple[OnnxValue, ...]:
     """Results with their dtypes."""
     values = values if isinstance(values, tuple) else (values,)
     return tuple(OnnxValue(v.graph, v.name, s.dtype, s.shape) for v, s in zip(values, specs))
@@ -68,11 +68,11 @@ def _(g, *inputs, test, body, carried, keep):
     found = g("Loop", None, first, *now, results=n, body=graph)
     found = found if isinstance(found, tuple) else (found,)
     if not keep:
-        return typed(found, g.record.shape)
+        return attach_specs(found, g.record.shape)
     rounds = OnnxValue(g, found[carried].name, INT64)
     stacks = found[carried + 1 :]
     size = g("Squeeze", g("Shape", rounds, dtype=INT64), (0,))
-    return typed((*found[:carried], size, *stacks), g.record.shape)
+    return attach_specs((*found[:carried], size, *stacks), g.record.shape)
 
 
 @form("fused")

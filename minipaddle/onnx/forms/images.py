@@ -18,10 +18,10 @@ from ...ops.strided import along_axes
 from ..formulas import elementwise
 from ..graph import INT64, OnnxGraph, OnnxValue
 from ..table import FORMS, form, numbers
-from .movement import reshaped, vector_in, whole
+from .movement import reshape_to, vector_in, whole
 
 
-def turned(g: OnnxGraph, x: OnnxValue) -> OnnxValue:
+def transpose_matrix(g: OnnxGraph, x: OnnxValue) -> OnnxValue:
     """A matrix transposed."""
     return g("Transpose", x, perm=(1, 0))
 
@@ -42,13 +42,13 @@ def _(g, x, y, *, x_perm, y_perm, out_perm):
 
 @form("summed_outer")
 def _(g, x, y):
-    x, y = (reshaped(g, v, (prod(v.shape[:-1]), v.shape[-1])) for v in (x, y))
-    return g("MatMul", turned(g, x), y)
+    x, y = (reshape_to(g, v, (prod(v.shape[:-1]), v.shape[-1])) for v in (x, y))
+    return g("MatMul", transpose_matrix(g, x), y)
 
 
 @form("linear")
 def _(g, x, w, *, transpose):
-    return g("MatMul", x, turned(g, w) if transpose else w)
+    return g("MatMul", x, transpose_matrix(g, w) if transpose else w)
 
 
 @form("add")
@@ -154,7 +154,7 @@ def _(g, x, *, windows, exclusive, divisor):
     return g("Mul", mean, g.constant((counted / share).astype(x.dtype)))
 
 
-def permuted(g: OnnxGraph, x: OnnxValue, perm) -> OnnxValue:
+def permute(g: OnnxGraph, x: OnnxValue, perm) -> OnnxValue:
     """x with its axes in another order, its shape known."""
     return g("Transpose", x, perm=perm, shape=tuple(x.shape[d] for d in perm))
 
@@ -166,8 +166,8 @@ def channels_last(name: str):
 
     def rule(g, x, *kernel, **attrs):
         n = len(x.shape)
-        x = permuted(g, x, (0, n - 1, *range(1, n - 1)))
-        kernel = [permuted(g, w, (n - 1, n - 2, *range(n - 2))) for w in kernel]
+        x = permute(g, x, (0, n - 1, *range(1, n - 1)))
+        kernel = [permute(g, w, (n - 1, n - 2, *range(n - 2))) for w in kernel]
         return g("Transpose", FORMS[name](g, x, *kernel, **attrs), perm=(0, *range(2, n), 1))
 
     return rule

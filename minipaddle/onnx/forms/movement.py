@@ -15,7 +15,7 @@ from ..rows import WRITTEN
 from ..table import FORMS, LAST, form, numbers
 
 
-def reshaped(g: OnnxGraph, x: OnnxValue, shape) -> OnnxValue:
+def reshape_to(g: OnnxGraph, x: OnnxValue, shape) -> OnnxValue:
     """x in another shape; one open size is -1, one that x has at this axis 0."""
     shape, old = tuple(shape), x.shape or ()
     if -1 in shape:
@@ -31,7 +31,7 @@ def reshaped(g: OnnxGraph, x: OnnxValue, shape) -> OnnxValue:
 
 @form("reshape")
 def _(g, x, *, shape):
-    return reshaped(g, x, g.record.shape)
+    return reshape_to(g, x, g.record.shape)
 
 
 @form("slice")
@@ -81,7 +81,7 @@ def positions(g: OnnxGraph, shape, index) -> OnnxValue:
         return g.constant(numpy.ascontiguousarray(OPS["slice"].body(numpy, whole, index=index)))
     count = g("Squeeze", g("ReduceProd", g.size_vector(shape), keepdims=1), (0,))
     places = g("Range", g.constant(numpy.int64(0)), count, g.constant(numpy.int64(1)))
-    return slice_(g, reshaped(g, places, shape), index=index)
+    return slice_(g, reshape_to(g, places, shape), index=index)
 
 
 def has_dim(index) -> bool:
@@ -93,7 +93,7 @@ def overwritten(g: OnnxGraph, x: OnnxValue, at: OnnxValue, value, shape) -> Onnx
     value = g.value(value, x.dtype).astype(x.dtype)
     value = g("Expand", value, g("Shape", at, dtype=INT64))
     flat = [g("Reshape", part, (-1,)) for part in (x, at, value)]
-    return reshaped(g, g("ScatterElements", *flat, axis=0), shape)
+    return reshape_to(g, g("ScatterElements", *flat, axis=0), shape)
 
 
 @form("slice_assign")
@@ -107,7 +107,7 @@ def _(g, x, value, *, index):
 
 @form("unslice")
 def _(g, x, *, shape, index):
-    return overwritten(g, filled(g, shape, 0, x.dtype), positions(g, shape, index), x, shape)
+    return overwritten(g, fill_shape(g, shape, 0, x.dtype), positions(g, shape, index), x, shape)
 
 
 @form("take")
@@ -124,7 +124,7 @@ def to_front(n: int, axis: int) -> tuple:
     return (axis, *(d for d in range(n) if d != axis))
 
 
-def scattered(
+def scatter(
     g: OnnxGraph, x: OnnxValue, index: OnnxValue, value: OnnxValue, axis: int, **how
 ) -> OnnxValue:
     """ScatterND of slices along `axis`; `value` has the axes of `index` in its place."""
@@ -145,13 +145,13 @@ def _(g, x, index, value, *, axis):
     value = g.value(value, x.dtype).astype(x.dtype)
     if value.shape is not None and len(value.shape) > len(target):
         value = g("Squeeze", value, tuple(range(len(value.shape) - len(target))))
-    return scattered(g, x, index, g("Expand", value, target), axis)
+    return scatter(g, x, index, g("Expand", value, target), axis)
 
 
 @form("scatter_sum")
 def _(g, x, index, *, shape, axis):
-    zeros = filled(g, shape, 0, x.dtype)
-    return scattered(g, zeros, index, x, axis, reduction="add")
+    zeros = fill_shape(g, shape, 0, x.dtype)
+    return scatter(g, zeros, index, x, axis, reduction="add")
 
 
 for _name, _kind in {"prod": "mul", "max": "max", "min": "min"}.items():
@@ -234,7 +234,7 @@ FORMS |= {
 }
 
 
-def filled(g: OnnxGraph, shape, value, dtype) -> OnnxValue:
+def fill_shape(g: OnnxGraph, shape, value, dtype) -> OnnxValue:
     one = numpy.full(1, value, dtype)
     tensor = g.constant(one)
     return OnnxValue(g, g("Expand", tensor, tuple(shape)).name, dtype, tuple(shape))

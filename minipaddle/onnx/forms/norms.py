@@ -16,7 +16,7 @@ from ..table import FORMS, form
 from .movement import same, vector_in
 
 
-def reduced(g: OnnxGraph, kind: str, x: OnnxValue, axis, keepdim) -> OnnxValue:
+def reduce(g: OnnxGraph, kind: str, x: OnnxValue, axis, keepdim) -> OnnxValue:
     """A reduction; runtimes have none of short whole numbers or booleans."""
     wide = x if x.dtype.kind == "f" or x.dtype.itemsize >= 4 else x.astype(numpy.int32)
     return g(kind, wide, tuple(axis), keepdims=int(keepdim)) if axis else same(g, wide)
@@ -28,7 +28,7 @@ def _(g, x, *, axis, keepdim):
     x = x.astype(dtype) if kind == "ReduceSum" else x
     if kind == "ReduceMean" and x.dtype.kind != "f":
         x = x.astype(numpy.float64)
-    return reduced(g, kind, x, axis, keepdim).astype(dtype)
+    return reduce(g, kind, x, axis, keepdim).astype(dtype)
 
 
 for _name, _kind in {"all": "ReduceMin", "any": "ReduceMax"}.items():
@@ -36,7 +36,7 @@ for _name, _kind in {"all": "ReduceMin", "any": "ReduceMax"}.items():
     @form(_name)
     def _(g, x, *, axis, keepdim, kind=_kind):
         truth = x.astype(bool).astype(numpy.int32)
-        return reduced(g, kind, truth, axis, keepdim).astype(bool)
+        return reduce(g, kind, truth, axis, keepdim).astype(bool)
 
 
 @slot("onnx.place_of")

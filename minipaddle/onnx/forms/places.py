@@ -6,12 +6,12 @@ import numpy
 
 from ..graph import INT64, OnnxGraph, OnnxValue
 from ..table import FORMS, form, numbers
-from .movement import filled, scattered, whole
+from .movement import fill_shape, scatter, whole
 
 ZERO, ONE = numpy.int64(0), numpy.int64(1)
 
 
-def wrapped(g: OnnxGraph, index: OnnxValue, size) -> OnnxValue:
+def count_from_front(g: OnnxGraph, index: OnnxValue, size) -> OnnxValue:
     """Places counted from the front."""
     at = index.astype(INT64)
     negative = g("Less", at, 0, dtype=bool)
@@ -33,7 +33,7 @@ def flat_positions(g: OnnxGraph, indices, shape) -> OnnxValue:
 @form("flat_index")
 def _(g, *indices, shape):
     pairs = zip(indices, shape, strict=True)
-    at = flat_positions(g, [wrapped(g, i, n) for i, n in pairs], shape)
+    at = flat_positions(g, [count_from_front(g, i, n) for i, n in pairs], shape)
     return g("Expand", at, g.record.shape)
 
 
@@ -41,13 +41,13 @@ def _(g, *indices, shape):
 def _(g, index, *, shape, axis):
     n, rows = len(shape), []
     for d, k in enumerate(index.shape):
-        places = counted(g, k)
+        places = count_up(g, k)
         rows.append(g("Reshape", places, (-1, *(1,) * (n - d - 1))))
-    rows[axis] = wrapped(g, index, shape[axis])
+    rows[axis] = count_from_front(g, index, shape[axis])
     return g("Expand", flat_positions(g, rows, shape), g.record.shape)
 
 
-def counted(g: OnnxGraph, n) -> OnnxValue:
+def count_up(g: OnnxGraph, n) -> OnnxValue:
     """0, 1, …, n - 1."""
     if isinstance(n, int):
         return g.constant(numpy.arange(n))
@@ -88,7 +88,7 @@ def _(g, x, values, *, right):
 def _(g, x, *, axis, index, size):
     shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
     at = g.constant(numpy.array(index, INT64))
-    return scattered(g, filled(g, shape, 0, x.dtype), at, x, axis, reduction="add")
+    return scatter(g, fill_shape(g, shape, 0, x.dtype), at, x, axis, reduction="add")
 
 
 @form("strided_sum")
@@ -96,7 +96,7 @@ def _(g, x, *, size, strides, offset):
     places = numpy.full(x.shape, offset, INT64)
     for d, (n, step) in enumerate(zip(numbers(x.shape, "sizes"), strides, strict=True)):
         places += (numpy.arange(n) * step).reshape(-1, *(1,) * (len(x.shape) - d - 1))
-    zeros, flat = filled(g, (size,), 0, x.dtype), g("Reshape", x, (-1,))
+    zeros, flat = fill_shape(g, (size,), 0, x.dtype), g("Reshape", x, (-1,))
     return g("ScatterElements", zeros, places.reshape(-1), flat, axis=0, reduction="add")
 
 
@@ -104,7 +104,7 @@ def _(g, x, *, size, strides, offset):
 def _(g, x, *weights, size):
     dtype = g.record.dtype
     ones = weights[0] if weights else g("Expand", g.constant(ONE), g("Shape", x, dtype=INT64))
-    zeros = filled(g, (size,), 0, dtype)
+    zeros = fill_shape(g, (size,), 0, dtype)
     return g("ScatterElements", zeros, whole(x), ones.astype(dtype), axis=0, reduction="add")
 
 
@@ -130,7 +130,7 @@ def _(g, x, label, *, ignore_index):
 
 def hot(g: OnnxGraph, label: OnnxValue, classes, dtype) -> OnnxValue:
     """1 in the place of the label along a new last axis."""
-    labels, every = g("Unsqueeze", label.astype(INT64), (-1,)), counted(g, classes)
+    labels, every = g("Unsqueeze", label.astype(INT64), (-1,)), count_up(g, classes)
     return g("Equal", labels, every, dtype=bool).astype(dtype)
 
 
@@ -156,7 +156,7 @@ def _(g, x, weight, *, padding_idx):
 FORMS["one_hot"] = lambda g, x, classes, dtype: hot(g, x, classes, dtype)
 
 
-def ordered(
+def sort_first(
     g: OnnxGraph, x: OnnxValue, k, axis: int, descending: bool
 ) -> tuple[OnnxValue, OnnxValue]:
     """The first k elements in order along an axis, and their places."""
@@ -168,17 +168,17 @@ def ordered(
 
 @form("sort")
 def _(g, x, *, axis, descending):
-    return ordered(g, x, x.shape[axis], axis, descending)[0].astype(x.dtype)
+    return sort_first(g, x, x.shape[axis], axis, descending)[0].astype(x.dtype)
 
 
 @form("argsort")
 def _(g, x, *, axis, descending):
-    return ordered(g, x, x.shape[axis], axis, descending)[1]
+    return sort_first(g, x, x.shape[axis], axis, descending)[1]
 
 
 @form("topk_index")
 def _(g, x, *, k, axis, largest):
-    return ordered(g, x, k, axis, largest)[1]
+    return sort_first(g, x, k, axis, largest)[1]
 
 
 @form("unique")

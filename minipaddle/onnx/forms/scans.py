@@ -25,7 +25,7 @@ def doubling(g: OnnxGraph, xs: list, axis: int, combine: Callable) -> list[Scala
     return [scalar(x) for x in xs]
 
 
-def turned(g: OnnxGraph, x: OnnxValue, axis: int) -> OnnxValue:
+def flip_axis(g: OnnxGraph, x: OnnxValue, axis: int) -> OnnxValue:
     """x from its end to its start."""
     return g("Slice", x, (-1,), (-LAST,), (axis,), (-1,), shape=x.shape)
 
@@ -37,16 +37,16 @@ def _(g, a, x, *, axis, reverse):
         return b * a, y + b * x
 
     a = a if a.shape == x.shape else g("Expand", a, x.shape, shape=x.shape)
-    pair = [turned(g, v, axis) if reverse else v for v in (a, x)]
+    pair = [flip_axis(g, v, axis) if reverse else v for v in (a, x)]
     y = doubling(g, pair, axis, combine)[1]
-    return turned(g, y, axis) if reverse else y
+    return flip_axis(g, y, axis) if reverse else y
 
 
 @form("cumprod")
 def _(g, x, *, axis, reverse):
-    x = turned(g, x, axis) if reverse else x
+    x = flip_axis(g, x, axis) if reverse else x
     (y,) = doubling(g, [x], axis, lambda early, late: [early[0] * late[0]])
-    return turned(g, y, axis) if reverse else y
+    return flip_axis(g, y, axis) if reverse else y
 
 
 @form("logcumsumexp")

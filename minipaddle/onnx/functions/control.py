@@ -32,7 +32,7 @@ def loop(most=None, condition=None, *carried, body, node: OnnxNode):
     condition = True if condition is None else truth(condition)
     always = condition is True and not stays_open(body)
     if isinstance(limit, int | float) and (scans or limit <= FEW) and always and limit <= MOST:
-        return unrolled(node, int(limit), carried, body, scans)
+        return unroll(node, int(limit), carried, body, scans)
     if scans:
         raise UnreadableNode("its results of each iteration are of a number that is not known")
     if condition is False:
@@ -71,7 +71,7 @@ def stays_open(body) -> bool:
         t.name for t in body.initializer}  # fmt: skip
 
 
-def unrolled(node: OnnxNode, count: int, carried, body, scans: int) -> list:
+def unroll(node: OnnxNode, count: int, carried, body, scans: int) -> list:
     now, found = list(carried), [[] for _ in range(scans)]
     for k in range(count):
         _, *after = node.reading.graph(body, [numpy.int64(k).reshape(()), numpy.array(True), *now])

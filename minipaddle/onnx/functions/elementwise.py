@@ -42,7 +42,7 @@ def _(x, y):
     return apply("square", x) if y == 2 else apply("pow", x, y).astype(dtype)
 
 
-def folded(name: str):
+def fold_inputs(name: str):
     """An operator of any number of inputs as one of two."""
 
     def call(*xs):
@@ -54,7 +54,11 @@ def folded(name: str):
     return call
 
 
-FUNCTIONS |= {"Max": folded("maximum"), "Min": folded("minimum"), "Sum": folded("add")}
+FUNCTIONS |= {
+    "Max": fold_inputs("maximum"),
+    "Min": fold_inputs("minimum"),
+    "Sum": fold_inputs("add"),
+}
 FUNCTIONS["Mean"] = lambda *xs: FUNCTIONS["Sum"](*xs) / float(len(xs))
 
 

@@ -8,7 +8,7 @@ from math import prod
 import numpy
 
 from ...core.prelude import movement
-from ..table import FUNCTIONS, INT64, UnreadableNode, apply, known, reads, tensor
+from ..table import FUNCTIONS, INT64, UnreadableNode, apply, as_known, reads, tensor
 
 
 def span(x, kernel, attrs: dict) -> dict:
@@ -24,7 +24,7 @@ def span(x, kernel, attrs: dict) -> dict:
     else:
         padding = tuple(
             halves(larger_of((-(-m // s) - 1) * s + (k - 1) * d + 1 - m), auto)
-            for m, s, k, d in zip(known(image, "image sizes"), stride, kernel, dilation)
+            for m, s, k, d in zip(as_known(image, "image sizes"), stride, kernel, dilation)
         )
     return {"stride": stride, "padding": padding, "dilation": dilation}
 
@@ -156,9 +156,9 @@ def _(x, *given, mode="nearest", coordinate_transformation_mode="half_pixel",
         raise UnreadableNode(f"it resizes with options that are not supported ({how})")
     if mode == "cubic" and cubic_coeff_a != -0.75:
         raise UnreadableNode(f"its cubic has the coefficient {cubic_coeff_a}, not -0.75")
-    image = known(numpy.array(x.spec.shape[2:], object), "image sizes")
+    image = as_known(numpy.array(x.spec.shape[2:], object), "image sizes")
     if target is not None and numpy.size(target):
-        to = known(target, "sizes")[2:]
+        to = as_known(target, "sizes")[2:]
         steps = [n / m for n, m in zip(image, to, strict=True)]
     else:
         factors = [float(f) for f in numpy.asarray(ratio).reshape(-1)][2:]

@@ -28,7 +28,7 @@ def _(x, scale, bias, mean, var, *, epsilon=1e-5, momentum=0.9, training_mode=0,
     return x * per_channel(x, factor) + per_channel(x, term)
 
 
-def standardized(x, scale, shift, axes, epsilon, shape=None, centered=True):
+def standardize(x, scale, shift, axes, epsilon, shape=None, centered=True):
     """x less its mean, over its deviation, scaled and shifted."""
     mean, var = apply("moments", x, axes=axes, centered=centered)
     scale, shift = (
@@ -48,19 +48,19 @@ def _(x, scale, bias=None, *, axis=-1, epsilon=1e-5, stash_type=1, node):
         raise UnreadableNode("it gives its moments")
     x = tensor(x)
     axes = tuple(range(normalize_axis(axis, x.spec.ndim), x.spec.ndim))
-    return standardized(x, scale, 0.0 if bias is None else bias, axes, epsilon)
+    return standardize(x, scale, 0.0 if bias is None else bias, axes, epsilon)
 
 
 @reads("RMSNormalization")
 def _(x, /, scale, *, axis=-1, epsilon=1e-5, stash_type=1):
     axes = tuple(range(normalize_axis(axis, x.spec.ndim), x.spec.ndim))
-    return standardized(x, scale, 0.0, axes, epsilon, centered=False)
+    return standardize(x, scale, 0.0, axes, epsilon, centered=False)
 
 
 @reads("InstanceNormalization")
 def _(x, /, scale, bias, *, epsilon=1e-5):
     shape = (1, -1, *(1,) * (x.spec.ndim - 2))
-    return standardized(x, scale, bias, tuple(range(2, x.spec.ndim)), epsilon, shape)
+    return standardize(x, scale, bias, tuple(range(2, x.spec.ndim)), epsilon, shape)
 
 
 @reads("GroupNormalization")

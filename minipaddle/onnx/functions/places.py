@@ -10,7 +10,7 @@ from ...core.prelude import Tensor, creation, indexing, movement, normalize_axis
 from ...nn import functional as F
 from ...tensor import manipulation
 from ..rows import ROWS, by_row
-from ..table import UnreadableNode, apply, beside, known, reads, size, sizes, tensor
+from ..table import UnreadableNode, apply, as_known, beside, reads, size, sizes, tensor
 
 SQUARES = lambda x: x * x
 BEFORE = {"ReduceL1": lambda x: apply("abs", x), "ReduceL2": SQUARES, "ReduceSumSquare": SQUARES}
@@ -21,7 +21,7 @@ SUMS = {*BEFORE, *AFTER}
 
 @reads(*SUMS, *(r.kind for r in ROWS if r.kind.startswith("Reduce")))
 def _(x, /, axes=None, *, keepdims=1, noop_with_empty_axes=0, node):
-    if noop_with_empty_axes and (axes is None or not known(axes, "axes")):
+    if noop_with_empty_axes and (axes is None or not as_known(axes, "axes")):
         return x
     about = node._replace(kind="ReduceSum") if node.kind in SUMS else node
     y = by_row(BEFORE.get(node.kind, tensor)(x), node=about, axes=axes, keepdims=keepdims)
@@ -93,7 +93,7 @@ def _(x, /, index, value, *, axis=0, reduction="none"):
 @reads("ScatterND")
 def _(x, index, value, *, reduction="none"):
     x, index, value = tensor(x), tensor(index), tensor(value)
-    depth = known(numpy.array(index.spec.shape[-1:], object), "index")[0]
+    depth = as_known(numpy.array(index.spec.shape[-1:], object), "index")[0]
     shape = x.spec.shape
     first, rest = shape[:depth], shape[depth:]
     places = apply(
@@ -152,7 +152,7 @@ def _(x, grid, *, mode="bilinear", padding_mode="zeros", align_corners=0):
 
 @reads("Col2Im")
 def _(x, image, block, *, dilations=None, pads=None, strides=None):
-    kernel, n = known(block, "kernel sizes"), len(known(block, "kernel sizes"))
+    kernel, n = as_known(block, "kernel sizes"), len(as_known(block, "kernel sizes"))
     pads = pads or (0,) * (2 * n)
     return apply(
         "fold", tensor(x), size=tuple(sizes(image)), kernel=tuple(kernel),

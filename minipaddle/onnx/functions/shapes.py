@@ -14,8 +14,8 @@ from ..table import (
     INT64,
     UnreadableNode,
     apply,
+    as_known,
     dtype_of,
-    known,
     number,
     reads,
     size,
@@ -70,7 +70,7 @@ def _(x, /, axes=None):
 @reads("Unsqueeze")
 def _(x, /, axes):
     shape = list(x.spec.shape)
-    given = known(axes, "axes")
+    given = as_known(axes, "axes")
     for axis in axes_of(given, x.spec.ndim + len(given)):
         shape.insert(axis, 1)
     return movement.reshape(x, shape=tuple(shape))
@@ -100,16 +100,16 @@ def _(x, /, split=None, *, axis=0, num_outputs=None, node):
 @reads("Slice")
 def _(x, starts, ends, axes=None, steps=None):
     x, starts, ends = tensor(x), sizes(starts), sizes(ends)
-    axes = range(len(starts)) if axes is None else known(axes, "axes")
-    steps = [1] * len(starts) if steps is None else known(steps, "steps")
+    axes = range(len(starts)) if axes is None else as_known(axes, "axes")
+    steps = [1] * len(starts) if steps is None else as_known(steps, "steps")
     index = [(None, None, None)] * x.spec.ndim
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         axis = normalize_axis(axis, x.spec.ndim)
-        index[axis] = (bound(start), bound(end, step), step)
+        index[axis] = (clip_bound(start), clip_bound(end, step), step)
     return movement.slice_(x, index=tuple(index))
 
 
-def bound(n, step: int = 1):
+def clip_bound(n, step: int = 1):
     """A bound of a slice as Python writes it: what lies beyond the ends is left out."""
     return None if isinstance(n, int) and (n >= LAST or n < -LAST) else n
 
@@ -132,7 +132,7 @@ def _(x, pads, value=None, axes=None, *, mode="constant", node):
         return apply("pad", x, widths=tuple(widths), value=fill)
     for axis, (low, high) in enumerate(widths):
         if low or high:
-            m = known(numpy.array([x.spec.shape[axis]], object), "sizes")[0]
+            m = as_known(numpy.array([x.spec.shape[axis]], object), "sizes")[0]
             if max(low + high, m) > 1 << 16:
                 raise UnreadableNode("it pads by more than 65536 places, or a larger axis")
             kind = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}[mode]

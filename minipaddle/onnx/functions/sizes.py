@@ -7,12 +7,12 @@ from math import prod
 import numpy
 
 from ...engine.core.dim import larger, smaller
-from .shapes import bound
+from .shapes import clip_bound
 
 SIZES = {
     "Add": numpy.add, "Sub": numpy.subtract, "Mul": numpy.multiply, "Div": numpy.floor_divide,
     "Mod": lambda x, y, fmod=0: x % y, "Neg": numpy.negative,
-    "Max": lambda *xs: folded_sizes(larger, xs), "Min": lambda *xs: folded_sizes(smaller, xs),
+    "Max": lambda *xs: fold_sizes(larger, xs), "Min": lambda *xs: fold_sizes(smaller, xs),
     "Identity": lambda x: x, "Floor": lambda x: x, "Ceil": lambda x: x,
     "Concat": lambda *xs, axis: numpy.concatenate(xs, axis),
     "Gather": lambda x, i, axis=0: numpy.take(x, i.astype(int), axis),
@@ -33,7 +33,7 @@ def one(n, keepdims: int) -> numpy.ndarray:
     return found if keepdims else found.reshape(())
 
 
-def folded_sizes(choose, xs):
+def fold_sizes(choose, xs):
     total = xs[0]
     for x in xs[1:]:
         total = numpy.frompyfunc(choose, 2, 1)(total, x)
@@ -43,7 +43,7 @@ def folded_sizes(choose, xs):
 def slice_of_sizes(x, starts, ends, axes=None, steps=None):
     (start,), (end,) = starts, ends
     step = 1 if steps is None else int(steps[0])
-    return x[slice(bound(int(start)), bound(int(end)), step)]
+    return x[slice(clip_bound(int(start)), clip_bound(int(end)), step)]
 
 
 SIZES |= {

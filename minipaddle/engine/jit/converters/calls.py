@@ -19,12 +19,12 @@ def calls(tree: ast.AST, context) -> ast.AST:
 class CallConverter(TreeRewriter):
     def visit_Call(self, node):
         self.generic_visit(node)
-        if not generated(node.func):
+        if not is_generated(node.func):
             node.func = runtime("call", node.func, node.func)
         return node
 
 
-def generated(function: ast.expr) -> bool:
+def is_generated(function: ast.expr) -> bool:
     """Whether a function is `_jst.something`."""
     inside = function.value if isinstance(function, ast.Attribute) else None
     return isinstance(inside, ast.Name) and inside.id == "_jst"
