@@ -22,7 +22,7 @@ import safetensors.numpy
 
 from .core import files
 from .core.missing import namespace
-from .core.prelude import teach, value_error
+from .engine.core.errors import teach, value_error
 
 __all__ = ["help", "list", "load"]
 

@@ -10,7 +10,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
 from .core.missing import namespace
-from .core.prelude import value_error
+from .engine.core.errors import value_error
 
 __all__ = [
     "ComposeNotAligned", "batch", "buffered", "cache", "chain", "compose", "firstn", "map_readers",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from functools import partial
 
-from ..core.prelude import value_error
+from ..engine.core.errors import value_error
 from .auto_cast import auto_cast
 from .decorate import decorate
 from .grad_scaler import GradScaler

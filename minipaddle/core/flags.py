@@ -18,7 +18,7 @@ FLAGS = {
     "FLAGS_reallocate_gpu_memory_in_mb": 0,
     "FLAGS_use_stride_kernel": True,
 }
-"""`FLAGS_eager_kernels` is ours: see `executors/hot.py`. Besides it
+"""`FLAGS_eager_kernels` is ours: see `executors/hot/__init__.py`. Besides it
 and those of `SETTERS` none does anything.
 """
 

@@ -6,18 +6,10 @@ backend "auto", which compiles in the background.
 
 from ..engine.executors.executable_cache import BUILDERS
 from ..engine.executors.native import SPLIT, TUNED
-from . import (
-    background,
-    compilers,
-    cuda,
-    eager_kernels,
-    folded_weights,
-    interpreted,
-    objects,
-    ownership,
-    tapes,
-    trials,
-)
+from .gpu import cuda
+from .hot import background, eager_kernels, tapes
+from .interpreted import executable as interpreted
+from .native import compilers, folded_weights, objects, ownership, trials
 
 BUILDERS["gpu"] = cuda.CudaExecutable
 BUILDERS["no compiler"] = interpreted.Interpreted

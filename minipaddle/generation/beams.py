@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.prelude import value_error
+from ..engine.core.errors import value_error
 from .decoder import Decoder
 from .sampling import as_scores
 

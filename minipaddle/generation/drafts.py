@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.prelude import slot, value_error
+from ..engine.core.errors import value_error
+from ..engine.core.slots import slot
 from .decoder import Decoder
 from .sampling import Sampler
 

@@ -13,7 +13,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from ..core.prelude import value_error
+from ..engine.core.errors import value_error
 
 
 class Sampler:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..core.prelude import slot, value_error
+from ..engine.core.errors import value_error
+from ..engine.core.slots import slot
 from .decoder import Decoder, power_of_two
 from .sampling import Sampler
 

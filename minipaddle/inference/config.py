@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from pathlib import Path
 
-from ..core.prelude import not_supported, value_error
+from ..engine.core.errors import not_supported, value_error
 from ..engine.executors.executable_cache import backend_named
 from ..engine.executors.native import threads
 from ..passes import PASSES

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 
 from threadpoolctl import threadpool_limits
 
-from ..executors.background import compute_on_one_thread
+from ..executors.hot.background import compute_on_one_thread
 from . import channel
 from .worker import Failure, WorkerTask, install
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 from ..core.prelude import abs, maximum, slot, sqrt, type_error, where
 from ..engine.core.op import elementwise
-from ..executors.eager_kernels import give_kernels
+from ..executors.hot.eager_kernels import give_kernels
 from ..regularizer import WeightDecayRegularizer
 from .optimizer import Optimizer, constructor
 from .sgd import descend

@@ -2,7 +2,7 @@
 
 from ..engine.core.op import elementwise
 from ..engine.core.slots import slot
-from ..executors.eager_kernels import give_kernels
+from ..executors.hot.eager_kernels import give_kernels
 from .optimizer import Optimizer, constructor
 
 

@@ -22,9 +22,9 @@ from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import trace
 from ..engine.executors.native import CannotCompile, Executable
 from ..engine.sharding.array import ShardedArray
-from ..executors.eager_kernels import build_executable
 from ..executors.hot import EagerKernel, HotCache, eager_is_compiled
-from ..executors.tapes import CALL
+from ..executors.hot.eager_kernels import build_executable
+from ..executors.hot.tapes import CALL
 
 UPDATES: WeakKeyDictionary = WeakKeyDictionary()
 """For each optimizer its updates, by parameters, factors on the rate and specs of gradients."""

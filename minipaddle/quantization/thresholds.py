@@ -7,7 +7,7 @@ above is clipped.
 
 from __future__ import annotations
 
-from ..core.prelude import slot
+from ..engine.core.slots import slot
 from ..engine.eager.device import NUMPY as m
 
 

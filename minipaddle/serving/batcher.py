@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
-from ..core.prelude import slot
+from ..engine.core.slots import slot
 
 
 class BatchPolicy(NamedTuple):

@@ -45,7 +45,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
-from ..core.prelude import value_error
+from ..engine.core.errors import value_error
 from .protocol import RequestLimits
 
 SWITCH = 5e-4

@@ -8,8 +8,8 @@ from time import perf_counter
 
 import numpy as np
 
-from ..core.prelude import slot
 from ..engine.core.dim import Dim
+from ..engine.core.slots import slot
 from ..inference.buckets import bucket_for, fill
 from ..inference.model import Binding, Unbound
 

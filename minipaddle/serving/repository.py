@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.files import require_file
-from ..core.prelude import value_error
+from ..engine.core.errors import value_error
 from ..inference.config import Config
 from ..inference.model import Model
 from .batcher import BatchPolicy

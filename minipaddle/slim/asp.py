@@ -6,7 +6,7 @@ Source: Paddle API `paddle.incubate.asp`; Mishra et al. (2021). On a processor n
 from __future__ import annotations
 
 from ..core.missing import namespace
-from ..core.prelude import type_error
+from ..engine.core.errors import type_error
 from ..nn import Conv2D, Layer, Linear
 from ..optimizer.masked import keep_masks
 from .masks import apply_mask, mask_n_of_m

@@ -16,8 +16,7 @@ from math import prod
 
 import numpy as np
 
-from ..core.prelude import teach
-from ..engine.core.errors import line_of
+from ..engine.core.errors import line_of, teach
 from ..engine.core.record import Record, Spec
 from ..engine.core.slots import slot
 from ..engine.ir.program import ITEM, NUMBER, Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 from .. import nn
-from ..core.prelude import not_supported, value_error
+from ..engine.core.errors import not_supported, value_error
 from ..nn import functional as F
 from .dist import Features, ShapeAlign, l2, soft_label
 

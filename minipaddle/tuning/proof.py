@@ -4,7 +4,7 @@ from statistics import median
 
 from ..engine.core.slots import slot
 from ..engine.executors.native import Executable, threads
-from ..executors.trials import Trial, accepted_trials, machine, read_choices
+from ..executors.native.trials import Trial, accepted_trials, machine, read_choices
 from .target import TuningTarget, kernel_seconds, step_seconds
 
 ROUNDS = 25

@@ -11,7 +11,7 @@ from ..engine.core.slots import slot
 from ..engine.executors.native import Executable, threads
 from ..engine.ir.program import NUMBER
 from ..engine.passes.lifetimes import specs_of
-from ..executors.trials import Trial, all_trials, machine
+from ..executors.native.trials import Trial, all_trials, machine
 from .cost_model import Sample, cost_model
 from .evolution import proposals
 from .measure import Bench

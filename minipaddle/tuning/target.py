@@ -11,7 +11,7 @@ from ..engine.executors.native import Executable
 from ..engine.ir.program import Program
 from ..engine.jit.capture import Captured
 from ..engine.jit.to_static import StaticFunction
-from ..executors.timing import TimedExecutable
+from ..executors.native.timing import TimedExecutable
 from ..jit.decorator import to_static
 from .measure import clock, inputs_in_run
 

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 from numpy.random import default_rng
 
-from ..executors.trials import Trial
+from ..executors.native.trials import Trial
 from .proof import keep, prove
 from .result import Tuned, TunedKernel
 from .search import Search, TuningTask

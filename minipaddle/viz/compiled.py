@@ -7,7 +7,7 @@ from ..core.display import Display, TableDisplay, make_table
 from ..engine.codegen.step import refusal
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
-from ..executors.timing import with_timers
+from ..executors.native.timing import with_timers
 from .chart import Bar, Panel, Picture, chart
 from .markup import write_code
 from .records import layer_name, layers_of

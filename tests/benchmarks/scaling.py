@@ -32,7 +32,7 @@ from minipaddle.distributed.simulator import (
     pretend,
     simulate,
 )
-from minipaddle.executors.timing import with_timers
+from minipaddle.executors.native.timing import with_timers
 from minipaddle.nn import functional as F
 from tests.sharding.models import GPT, R, megatron
 

@@ -24,7 +24,7 @@ from minipaddle.engine.codegen.translation_unit import prologue
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Record
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.executors.compilers import GCC_EFFORT
+from minipaddle.executors.native.compilers import GCC_EFFORT
 from tests.processors import processors
 
 HERE = os.environ.get("MINIPADDLE_PROCESSOR", "native")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from unittest import mock
 
-from minipaddle.executors import nvrtc
-from minipaddle.executors.nvrtc import library, ptx
+from minipaddle.executors.gpu import nvrtc
+from minipaddle.executors.gpu.nvrtc import library, ptx
 
 __all__ = ["compile_error", "library"]
 

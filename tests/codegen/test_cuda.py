@@ -8,7 +8,7 @@ from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.codegen.cuda.teams import Teams, teams_of
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.executors.cuda import CudaExecutable
+from minipaddle.executors.gpu.cuda import CudaExecutable
 from minipaddle.ops.products import product
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx

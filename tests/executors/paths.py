@@ -26,10 +26,10 @@ from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.manager import PASSES, Optimized, optimized
 from minipaddle.engine.passes.memory import plan
 from minipaddle.engine.passes.specialise import sizes_of, specialise
-from minipaddle.executors import cache_blocking
-from minipaddle.executors.arena_interpreter import ArenaRun
-from minipaddle.executors.cuda import CudaExecutable as CudaExecutable
-from minipaddle.executors.interpreted import Interpreted
+from minipaddle.executors.gpu.cuda import CudaExecutable as CudaExecutable
+from minipaddle.executors.interpreted import cache_blocking
+from minipaddle.executors.interpreted.arena_interpreter import ArenaRun
+from minipaddle.executors.interpreted.executable import Interpreted
 from minipaddle.passes import frozen_states
 from tests.codegen.cuda_on_cpu import Cpu, can_emulate_gpu
 from tests.executors.batch import QUICK, Unbuilt, build

@@ -20,7 +20,7 @@ from minipaddle.engine.core.grad import pull_back
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.eager import backward
 from minipaddle.engine.eager.tracer import trace
-from minipaddle.executors import tapes
+from minipaddle.executors.hot import tapes
 from tests.executors.comparing import Outcome, difference_of
 from tests.executors.graphs import Graph
 from tests.executors.hot import at_once, served

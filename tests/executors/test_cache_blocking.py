@@ -8,9 +8,10 @@ from minipaddle.engine.eager.device import NUMPY, QUIET
 from minipaddle.engine.executors.executable_cache import ExecutableCache
 from minipaddle.engine.ir.control import fused
 from minipaddle.engine.passes.manager import optimized
-from minipaddle.executors import cache_blocking, interpreted
-from minipaddle.executors.cache_blocking import BlockedRun, Cut, blocks_of, flatten
-from minipaddle.executors.interpreted import Interpreted
+from minipaddle.executors.interpreted import cache_blocking
+from minipaddle.executors.interpreted import executable as interpreted
+from minipaddle.executors.interpreted.cache_blocking import BlockedRun, Cut, blocks_of, flatten
+from minipaddle.executors.interpreted.executable import Interpreted
 from tests.passes.programs import cases, draw_arrays, program_of
 
 pytestmark = pytest.mark.sweep(one_in=3)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 import minipaddle as paddle
-from minipaddle.executors import tapes
+from minipaddle.executors.hot import tapes
 from tests.executors.hot import at_once, compiles, served
 
 ROOT = os.path.dirname(paddle.__file__)
@@ -67,7 +67,7 @@ def test_calls_of_a_step():
 
 @compiles
 def test_calls_of_a_step_in_c():
-    """Programs compute the walk back and the step of the optimizer: see `executors/tapes.py` and
+    """Programs compute the walk back and the step of the optimizer: see `hot/tapes.py` and
     `optimizer/update.py`.
     """
     with at_once():

@@ -13,7 +13,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import utils
 from minipaddle.engine.executors import compiler as c
-from minipaddle.executors import compilers, ownership
+from minipaddle.executors.native import compilers, ownership
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.engine.executors.executable_cache import backend_named
 from minipaddle.engine.executors.native import CannotCompile
-from minipaddle.executors import cuda, gpu
-from minipaddle.executors.cublas import Cublas
+from minipaddle.executors.gpu import cuda
+from minipaddle.executors.gpu import device as gpu
+from minipaddle.executors.gpu.cublas import Cublas
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.passes.programs import cases, program_of, results
 
@@ -245,7 +246,7 @@ class Library:
 
 def test_cublas_is_asked_for_the_transposed_product(monkeypatch):
     library = Library()
-    monkeypatch.setattr("minipaddle.executors.cublas.library", lambda: library)
+    monkeypatch.setattr("minipaddle.executors.gpu.cublas.library", lambda: library)
     blas = Cublas(7, 4096, 32)
     program = program_of(lambda x, y: paddle.matmul(x, y, transpose_y=True), [2, 3, 4], [2, 5, 4])
     (work,) = [w for w in made(program).kernels.of.values() if w.calls]

@@ -5,7 +5,7 @@ import pytest
 from minipaddle.engine.eager.device import NUMPY, QUIET
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import open_sizes
-from minipaddle.executors.cuda import CudaExecutable
+from minipaddle.executors.gpu.cuda import CudaExecutable
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.executors.test_native_operators import chunks, program_of, unequal

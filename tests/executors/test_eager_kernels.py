@@ -8,8 +8,9 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.engine.eager import execution, tracer
-from minipaddle.executors import eager_kernels, hot
-from minipaddle.executors.eager_kernels import Large
+from minipaddle.executors import hot
+from minipaddle.executors.hot import eager_kernels
+from minipaddle.executors.hot.eager_kernels import Large
 from minipaddle.nn import functional as F
 from tests.executors.hot import at_once as hot_at_once
 from tests.executors.hot import by_numpy, compiles

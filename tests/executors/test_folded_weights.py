@@ -9,8 +9,8 @@ import pytest
 import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.executors.folded_weights import CHANGES_IN_A_ROW
-from minipaddle.executors.timing import with_timers
+from minipaddle.executors.native.folded_weights import CHANGES_IN_A_ROW
+from minipaddle.executors.native.timing import with_timers
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 

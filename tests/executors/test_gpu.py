@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from minipaddle.engine.core.record import Spec
-from minipaddle.executors import cublas, gpu
+from minipaddle.executors.gpu import cublas
+from minipaddle.executors.gpu import device as gpu
 
 
 class Array(np.ndarray):

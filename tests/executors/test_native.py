@@ -14,7 +14,7 @@ from minipaddle import nn
 from minipaddle.engine.executors import compiler as c
 from minipaddle.engine.executors.executable_cache import backend_named
 from minipaddle.engine.executors.native import Executable
-from minipaddle.executors import compilers
+from minipaddle.executors.native import compilers
 from minipaddle.ir.parser import parse
 
 pytestmark = pytest.mark.skipif(c.compiler() is None, reason="no C compiler: install gcc or clang")

@@ -15,8 +15,8 @@ import minipaddle as paddle
 from minipaddle.codegen import compile_units
 from minipaddle.codegen.products import microkernel
 from minipaddle.engine.executors import compiler
-from minipaddle.executors import objects
-from minipaddle.executors.timing import with_timers
+from minipaddle.executors.native import objects
+from minipaddle.executors.native.timing import with_timers
 
 pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
 

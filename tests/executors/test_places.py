@@ -11,8 +11,8 @@ from minipaddle.engine.eager.device import NUMPY, QUIET
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
 from minipaddle.engine.ir.interpreter import Run
-from minipaddle.executors import cuda
-from minipaddle.executors.interpreted import Interpreted
+from minipaddle.executors.gpu import cuda
+from minipaddle.executors.interpreted.executable import Interpreted
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.passes.programs import program_of
 

@@ -11,7 +11,8 @@ import minipaddle as paddle
 from minipaddle.engine.core.op import opaque
 from minipaddle.engine.core.record import FREED
 from minipaddle.engine.core.slots import OPS
-from minipaddle.executors import hot, tapes
+from minipaddle.executors import hot
+from minipaddle.executors.hot import tapes
 from minipaddle.nn import functional as F
 from tests.executors.hot import at_once, compiles, flag, served
 from tests.executors.tapes import fuzz

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from minipaddle.executors import gpu
+from minipaddle.executors.gpu import device as gpu
 from tests.codegen.cuda_on_cpu import Cpu
 from tests.gpu.fake_cupy import Array, Device, asarray, show
 

@@ -9,7 +9,7 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.engine.eager.device import current_place
-from minipaddle.executors import cuda
+from minipaddle.executors.gpu import cuda
 from tests.codegen.cuda_on_cpu import can_emulate_gpu
 from tests.gpu import fake_cuda
 

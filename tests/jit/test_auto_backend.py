@@ -15,8 +15,8 @@ from minipaddle.engine.executors import executable_cache
 from minipaddle.engine.executors.compiler import compiler, unusable
 from minipaddle.engine.executors.executable_cache import ExecutableCache, backend_named
 from minipaddle.engine.executors.native import Executable
-from minipaddle.executors import background
-from minipaddle.executors.background import QUEUE
+from minipaddle.executors.hot import background
+from minipaddle.executors.hot.background import QUEUE
 from tests.learn.test_process import runs as is_alive
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler")
@@ -262,7 +262,7 @@ def test_a_compiler_that_fails_is_one_warning(monkeypatch):
 SLOW = """
     import os, sys, time
     import minipaddle as paddle
-    from minipaddle.executors.background import QUEUE
+    from minipaddle.executors.hot.background import QUEUE
 
     @paddle.jit.to_static
     def f(x):

@@ -11,7 +11,7 @@ from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.lifetimes import roots
 from minipaddle.engine.passes.memory import plan
-from minipaddle.executors.arena_interpreter import ArenaRun
+from minipaddle.executors.interpreted.arena_interpreter import ArenaRun
 from minipaddle.ir.parser import parse
 from minipaddle.passes.cache_writes import early_checks, whole_puts
 from minipaddle.viz.target import executable_of

@@ -12,7 +12,7 @@ from minipaddle.engine.ir.program import INPUT, Program, State
 from minipaddle.engine.ops import elementwise, reduction
 from minipaddle.engine.passes.list_scheduling import schedule
 from minipaddle.engine.passes.memory import plan
-from minipaddle.executors.arena_interpreter import ArenaRun
+from minipaddle.executors.interpreted.arena_interpreter import ArenaRun
 from minipaddle.ir.parser import parse
 from tests.passes.test_memory import arrays, program, programs
 

@@ -15,7 +15,7 @@ from minipaddle.engine.ops import movement
 from minipaddle.engine.passes.buffer_assignment import Location
 from minipaddle.engine.passes.memory import plan
 from minipaddle.engine.passes.nest import Nest
-from minipaddle.executors.arena_interpreter import ArenaRun, OverwrittenError
+from minipaddle.executors.interpreted.arena_interpreter import ArenaRun, OverwrittenError
 from minipaddle.ir.parser import parse
 
 SPEC = Spec((4, 6), np.dtype("float32"))

@@ -13,7 +13,7 @@ from minipaddle.engine.ir.verifier import VerifyError, verify
 from minipaddle.engine.passes.list_scheduling import schedule
 from minipaddle.engine.passes.manager import PASSES, optimized
 from minipaddle.engine.passes.memory import live, plan
-from minipaddle.executors.arena_interpreter import ArenaRun
+from minipaddle.executors.interpreted.arena_interpreter import ArenaRun
 from minipaddle.passes.recompute import recompute
 from tests.ir.test_text import round_trip
 from tests.passes.programs import MAKERS, Case, cases, is_open, program_of, results

@@ -13,7 +13,7 @@ from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.list_scheduling import schedule
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.engine.passes.memory import live
-from minipaddle.executors.arena_interpreter import ArenaRun
+from minipaddle.executors.interpreted.arena_interpreter import ArenaRun
 from minipaddle.ir.parser import parse
 from minipaddle.passes.recompute import recompute
 from tests.passes.test_memory import arrays, programs

@@ -14,7 +14,7 @@ from minipaddle.engine.executors.native import CannotCompile, Executable
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.engine.passes.specialise import sizes_of, specialise
-from minipaddle.executors import cuda
+from minipaddle.executors.gpu import cuda
 from tests.codegen.cuda_on_cpu import Cpu
 
 from .programs import ROOT, Case

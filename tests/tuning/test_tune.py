@@ -16,8 +16,8 @@ from minipaddle.codegen.products.microkernel import usual_height
 from minipaddle.engine.codegen.kernel import Kernel
 from minipaddle.engine.executors import compiler, native
 from minipaddle.engine.executors.native import Executable
-from minipaddle.executors import trials
-from minipaddle.executors.trials import Trial, Trials
+from minipaddle.executors.native import trials
+from minipaddle.executors.native.trials import Trial, Trials
 from minipaddle.tuning import proof
 from minipaddle.tuning.cost_model import Sample, cost_model, ranking_loss
 from minipaddle.tuning.measure import Bench, same

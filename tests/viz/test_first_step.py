@@ -7,8 +7,8 @@ import pytest
 import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.executors import objects
-from minipaddle.executors.timing import with_timers
+from minipaddle.executors.native import objects
+from minipaddle.executors.native.timing import with_timers
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 

@@ -19,7 +19,7 @@ from minipaddle.engine.ir.program import NUMBER
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.engine.passes.memory import elementwise_inplace, no_workspace, planner
 from minipaddle.engine.passes.nest import Nest
-from minipaddle.executors.arena_interpreter import ArenaRun, OverwrittenError
+from minipaddle.executors.interpreted.arena_interpreter import ArenaRun, OverwrittenError
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 from minipaddle.testing import run_c

@@ -11,7 +11,7 @@ from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import NUMBER
 from minipaddle.engine.passes import memory
-from minipaddle.executors.arena_interpreter import ArenaRun
+from minipaddle.executors.interpreted.arena_interpreter import ArenaRun
 from minipaddle.ir.parser import parse
 from minipaddle.learn import Exercise, expect, expect_that
 

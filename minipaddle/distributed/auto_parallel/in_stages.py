@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.prelude import not_supported, value_error
+from ...engine.core.errors import not_supported, value_error
 from ..pipeline.parts import Part
 from ..pipeline.schedules import build_schedule
 from ..pipeline.splitting import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ...core.prelude import per_rank, type_error, value_error
+from ...engine.core.errors import type_error, value_error
+from ...engine.core.rank import per_rank
 from ...engine.distributed.process_group import ProcessGroup
 from ...engine.eager.device import NUMPY
 from ...engine.sharding.placements import ProcessMesh, Shard

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from types import SimpleNamespace
 
-from ...core.prelude import not_supported, type_error, value_error
+from ...engine.core.errors import not_supported, type_error, value_error
 
 DEFAULTS = {
     "sharding": {"enable": False, "stage": 1, "degree": 8},

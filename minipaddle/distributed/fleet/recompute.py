@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...core.prelude import not_supported, slot, type_error, value_error
 from ...eager.recompute import recompute
+from ...engine.core.errors import not_supported, type_error, value_error
+from ...engine.core.slots import slot
 from ...nn import Sequential
 
 __all__ = ["recompute", "recompute_hybrid", "recompute_sequential"]

@@ -21,7 +21,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...core.prelude import slot, value_error
+from ...engine.core.errors import value_error
+from ...engine.core.slots import slot
 
 
 class Job(NamedTuple):

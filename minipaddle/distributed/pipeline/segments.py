@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...core.prelude import slot, value_error
+from ...engine.core.errors import value_error
+from ...engine.core.slots import slot
 
 
 def cut_uniformly(layers: int, parts: int) -> list[int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from ...core.prelude import slot, value_error
+from ...engine.core.errors import value_error
+from ...engine.core.slots import slot
 from ..simulator.timeline import Activity, Timeline
 from .schedules import Job, Schedule
 

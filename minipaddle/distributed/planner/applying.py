@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import accumulate
 
-from ...core.prelude import not_supported, value_error
+from ...engine.core.errors import not_supported, value_error
 from ...engine.sharding.placements import ProcessMesh
 from ...tensor.creation import zeros
 from ..auto_parallel.dist_model import DistModel

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import NamedTuple
 
-from ...core.prelude import value_error
+from ...engine.core.errors import value_error
 from ...engine.core.slots import slot
 from ..pipeline.schedules import SCHEDULES
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from ...core.prelude import value_error
+from ...engine.core.errors import value_error
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device
 from .cost import Cost, Footprint, Recipe, StageJob, memory_of

@@ -7,7 +7,7 @@ from collections import Counter
 from math import ceil, inf
 from typing import NamedTuple
 
-from ...core.prelude import value_error
+from ...engine.core.errors import value_error
 
 
 class Link(NamedTuple):

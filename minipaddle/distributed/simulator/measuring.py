@@ -10,7 +10,7 @@ from time import perf_counter, sleep
 from ...engine.distributed.process_group import MappedWork, ProcessGroup, Work
 from ...engine.eager.device import NUMPY, current_place
 from ...engine.eager.tensor import Tensor
-from ...executors.timing import TimedExecutable
+from ...executors.native.timing import TimedExecutable
 from ...jit.decorator import to_static
 from .cluster import Cluster, Link
 from .collectives import seconds

@@ -9,7 +9,7 @@ from math import prod
 from typing import NamedTuple
 
 from ...codegen.products.product import product_of
-from ...core.prelude import value_error
+from ...engine.core.errors import value_error
 from ...engine.core.record import Record
 from ...engine.ir.program import Program, regions
 from ...engine.passes.lifetimes import bytes_of, is_view, roots, specs_of

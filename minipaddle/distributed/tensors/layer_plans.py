@@ -6,7 +6,7 @@ out. None computes or communicates by itself.
 
 from __future__ import annotations
 
-from ...core.prelude import value_error
+from ...engine.core.errors import value_error
 from ...engine.sharding.placements import Replicate, Shard
 from .layout import LayerLayout, lay_out, move_hook
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from ...core.prelude import value_error
-from ...engine.core.errors import not_supported
+from ...engine.core.errors import not_supported, value_error
 from ...engine.sharding.placements import ProcessMesh
 from ..auto_parallel.in_stages import same_along_stages, stage_mesh
 from ..auto_parallel.loaders import shard_dataloader

@@ -5,7 +5,7 @@ Source: Paddle API `paddle.vision.transforms`.
 
 import math
 
-from ...core.prelude import value_error
+from ...engine.core.errors import value_error
 from ...tensor.generator import GENERATOR
 from . import functional as F
 from .base import BaseTransform

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ....core.prelude import value_error
+from ....engine.core.errors import value_error
 from ....engine.core.rank import among
 from ....engine.core.slots import slot
 from ....engine.eager.device import NUMPY

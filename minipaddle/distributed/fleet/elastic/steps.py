@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from ....core.prelude import type_error, value_error
+from ....engine.core.errors import type_error, value_error
 from ....engine.core.rank import among, hash_64
 from ....engine.core.slots import slot
 from ....tensor.generator import GENERATOR

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from ....core.prelude import type_error, value_error
+from ....engine.core.errors import type_error, value_error
 from ....engine.sharding.placements import ProcessMesh
 from ....nn import Layer
 from ....nn import names as unique_name

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from ....core.prelude import value_error
+from ....engine.core.errors import value_error
 from ....engine.core.rank import per_rank
 from ....tensor.generator import seed as start
 

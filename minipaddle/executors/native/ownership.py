@@ -16,8 +16,8 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-from ..engine.core.errors import teach
-from ..engine.executors.compiler import MADE, READ
+from ...engine.core.errors import teach
+from ...engine.executors.compiler import MADE, READ
 
 WRITERS = stat.S_IWGRP | stat.S_IWOTH
 """The bits of a mode that let others write."""

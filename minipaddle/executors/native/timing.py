@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from copy import copy
 
-from ..codegen.timed_step import write_timed_source
-from ..engine.core.record import Record
-from ..engine.executors.native import Executable
+from ...codegen.timed_step import write_timed_source
+from ...engine.core.record import Record
+from ...engine.executors.native import Executable
 
 
 class TimedExecutable(Executable):

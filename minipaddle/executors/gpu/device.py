@@ -11,9 +11,9 @@ import threading
 from contextlib import contextmanager
 from functools import cache
 
-from ..codegen.cuda.calls import Gemm
-from ..eager.gpu import gpu
-from ..engine.eager.device import ArrayModule
+from ...codegen.cuda.calls import Gemm
+from ...eager.gpu import gpu
+from ...engine.eager.device import ArrayModule
 from .cublas import Cublas
 
 OPTIONS = ("--std=c++17",)

@@ -14,19 +14,19 @@ from functools import partial
 
 from numpy import empty, ndarray
 
-from .. import ops  # noqa: F401  (its operators are registered)
-from ..core.flags import FLAGS
-from ..core.prelude import OPS, Recording, Spec, Tensor, current
-from ..engine.core import slots
-from ..engine.core.dtype import float32, float64
-from ..engine.core.rank import among
-from ..engine.eager import execution
-from ..engine.eager.device import NUMPY
-from ..engine.eager.tensor import wrap
-from ..engine.eager.tracer import LOCK, trace
-from ..engine.executors.native import CannotCompile, Executable
-from ..engine.ir.program import Program
-from .hot import EagerKernel, HotCache, has_compiler
+from ... import ops  # noqa: F401  (its operators are registered)
+from ...core.flags import FLAGS
+from ...core.prelude import OPS, Recording, Spec, Tensor, current
+from ...engine.core import slots
+from ...engine.core.dtype import float32, float64
+from ...engine.core.rank import among
+from ...engine.eager import execution
+from ...engine.eager.device import NUMPY
+from ...engine.eager.tensor import wrap
+from ...engine.eager.tracer import LOCK, trace
+from ...engine.executors.native import CannotCompile, Executable
+from ...engine.ir.program import Program
+from . import EagerKernel, HotCache, has_compiler
 
 BLOCKED, BLOCK = 1 << 22, 1 << 19
 """Fewest bytes of the first input that NumPy computes in blocks, and bytes of a block."""

@@ -8,12 +8,12 @@ and NumPy allocates the arrays itself.
 
 from __future__ import annotations
 
-from ..engine.eager.device import current_place
-from ..engine.executors.native import with_sizes
-from ..engine.ir.control import fused
-from ..engine.ir.program import Program, everywhere
-from ..engine.passes.lifetimes import specs_of
-from ..engine.passes.manager import optimized, switches_of
+from ...engine.eager.device import current_place
+from ...engine.executors.native import with_sizes
+from ...engine.ir.control import fused
+from ...engine.ir.program import Program, everywhere
+from ...engine.passes.lifetimes import specs_of
+from ...engine.passes.manager import optimized, switches_of
 from .cache_blocking import LEAST, BlockedRun, flatten
 
 PASSES = {
@@ -27,7 +27,7 @@ class Interpreted:
     """A program after the passes. A call runs it like `ir.interpreter.Run`.
 
     >>> import numpy
-    >>> from minipaddle.executors.interpreted import Interpreted
+    >>> from minipaddle.executors.interpreted.executable import Interpreted
     >>> @paddle.jit.to_static
     ... def f(x):
     ...     return paddle.tanh(x) * 2 + 1 - 1

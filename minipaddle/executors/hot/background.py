@@ -10,19 +10,13 @@ import os
 import warnings
 from functools import partial
 
-from ..engine.core import slots
-from ..engine.core.rank import among
-from ..engine.eager.tracer import LOCK
-from ..engine.executors.compiler import (
-    INSTALL,
-    Unusable,
-    compiler,
-    give_up,
-    unusable,
-)
-from ..engine.executors.executable_cache import BACKENDS, ExecutableCache
-from ..engine.executors.native import LIVE, CannotCompile, Executable, threads
-from .hot import QUEUE, Hot
+from ...engine.core import slots
+from ...engine.core.rank import among
+from ...engine.eager.tracer import LOCK
+from ...engine.executors.compiler import INSTALL, Unusable, compiler, give_up, unusable
+from ...engine.executors.executable_cache import BACKENDS, ExecutableCache
+from ...engine.executors.native import LIVE, CannotCompile, Executable, threads
+from . import QUEUE, Hot
 
 
 def in_background(executables: ExecutableCache, key: tuple) -> object | None:

@@ -11,8 +11,8 @@ import importlib.util
 from functools import cache
 from pathlib import Path
 
-from ..engine.core.errors import teach
-from .gpu import OPTIONS
+from ...engine.core.errors import teach
+from .device import OPTIONS
 
 OF_CUPY = ("-default-device", "-ftz=true")
 """CuPy's options: unmarked functions run on the device; numbers below 1.2e-38 become 0."""

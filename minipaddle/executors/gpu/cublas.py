@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 
-from ..codegen.cuda.calls import Gemm
+from ...codegen.cuda.calls import Gemm
 
 SINGLE, DOUBLE = 68, 70
 """CUBLAS_COMPUTE_32F and _64F: the precision of sums. TF32 is not used."""

@@ -18,18 +18,18 @@ from functools import partial
 from itertools import groupby
 from typing import NamedTuple, NoReturn
 
-from ..codegen.cuda.calls import Clear, Gemm, Launch, Operand
-from ..codegen.cuda.program import CudaKernels
-from ..codegen.indices.index_checks import IndexInput
-from ..engine.core.record import Record
-from ..engine.eager.device import NUMPY, current_place
-from ..engine.executors.native import CannotCompile, in_place, with_sizes, written_before
-from ..engine.ir.control import cond, while_loop
-from ..engine.ir.interpreter import fail
-from ..engine.ir.program import NUMBER, Program
-from ..engine.passes.manager import optimized
-from .gpu import Gpu, gpu_of
-from .plan_steps import PlanMemory, PlanSteps, do
+from ...codegen.cuda.calls import Clear, Gemm, Launch, Operand
+from ...codegen.cuda.program import CudaKernels
+from ...codegen.indices.index_checks import IndexInput
+from ...engine.core.record import Record
+from ...engine.eager.device import NUMPY, current_place
+from ...engine.executors.native import CannotCompile, in_place, with_sizes, written_before
+from ...engine.ir.control import cond, while_loop
+from ...engine.ir.interpreter import fail
+from ...engine.ir.program import NUMBER, Program
+from ...engine.passes.manager import optimized
+from ..interpreted.plan_steps import PlanMemory, PlanSteps, do
+from .device import Gpu, gpu_of
 
 SMALL = 4096
 """Most bytes of a moved state that is copied to memory of the context. For a larger one a

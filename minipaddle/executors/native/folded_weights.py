@@ -13,12 +13,12 @@ from functools import partial
 from operator import attrgetter, is_, itemgetter
 from weakref import WeakValueDictionary
 
-from ..codegen.products.prepacking import PackingKernels
-from ..engine.core import record
-from ..engine.eager.device import NUMPY
-from ..engine.executors.arrays import address, as_c
-from ..engine.executors.native import WEIGHTS, Constants, Executable
-from ..passes.frozen_states import BorrowedWeight, Prepared
+from ...codegen.products.prepacking import PackingKernels
+from ...engine.core import record
+from ...engine.eager.device import NUMPY
+from ...engine.executors.arrays import address, as_c
+from ...engine.executors.native import WEIGHTS, Constants, Executable
+from ...passes.frozen_states import BorrowedWeight, Prepared
 
 FORMS: WeakValueDictionary = WeakValueDictionary()
 """Borrowed weights in the form that kernels want: programs of one model share them. The key has the

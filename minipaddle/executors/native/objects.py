@@ -17,10 +17,10 @@ from threading import Thread, get_ident
 from time import perf_counter
 from typing import NamedTuple
 
-from ..codegen.compile_units import ONCE_SIZE, SHARED_HEAD, Unit, file_of, rest_of, split_units
-from ..engine.codegen.translation_unit import SourceFile
-from ..engine.executors.compiler import Compiler, build, library_path, sum_of
-from ..engine.executors.native import threads
+from ...codegen.compile_units import ONCE_SIZE, SHARED_HEAD, Unit, file_of, rest_of, split_units
+from ...engine.codegen.translation_unit import SourceFile
+from ...engine.executors.compiler import Compiler, build, library_path, sum_of
+from ...engine.executors.native import threads
 
 LEAST, PART = 25_000, 10_000
 """Characters of kernels from which on a program is compiled in parts, and for which one more pays.

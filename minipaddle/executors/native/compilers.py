@@ -12,8 +12,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from ..codegen.machine import find_missing
-from ..engine.executors.compiler import (
+from ...codegen.machine import find_missing
+from ...engine.executors.compiler import (
     BUILT,
     COMMANDS,
     DESCRIBED,

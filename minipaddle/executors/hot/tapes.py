@@ -18,17 +18,17 @@ from functools import partial
 
 from numpy import dtype, ndarray
 
-from ..core.flags import SETTERS
-from ..core.prelude import Spec, current
-from ..engine.core.dtype import DEFAULT
-from ..engine.core.grad import pull_back
-from ..engine.core.record import FREED, Record, last_write
-from ..engine.eager import execution
-from ..engine.eager.backward import WALKS
-from ..engine.eager.tensor import wrap
-from ..engine.executors.native import CannotCompile, Executable
+from ...core.flags import SETTERS
+from ...core.prelude import Spec, current
+from ...engine.core.dtype import DEFAULT
+from ...engine.core.grad import pull_back
+from ...engine.core.record import FREED, Record, last_write
+from ...engine.eager import execution
+from ...engine.eager.backward import WALKS
+from ...engine.eager.tensor import wrap
+from ...engine.executors.native import CannotCompile, Executable
+from . import EagerKernel, HotCache, eager_is_compiled
 from .eager_kernels import build_executable, trace_function
-from .hot import EagerKernel, HotCache, eager_is_compiled
 
 CALL = 1 << 15
 """Elements that a walk counts for each operator, beside those of its result."""

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from ..codegen.machine import machine
-from ..engine.executors.compiler import READ, cache_folder
+from ...codegen.machine import machine
+from ...engine.executors.compiler import READ, cache_folder
 
 CHOSEN = "chosen.jsonl"
 """The file of the accepted choices."""

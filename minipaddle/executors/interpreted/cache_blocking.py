@@ -17,15 +17,15 @@ from math import prod
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from ..engine.core import slots
-from ..engine.core.polynomial import as_polynomial
-from ..engine.core.record import Record, Spec
-from ..engine.core.symbols import Loop
-from ..engine.ir.control import fused
-from ..engine.ir.edit import substitute, with_records
-from ..engine.ir.interpreter import RecordStep, Run, direct_body, fail
-from ..engine.ir.program import ITEM, NUMBER, Program
-from ..engine.passes.nest import Nest, NotOneNest
+from ...engine.core import slots
+from ...engine.core.polynomial import as_polynomial
+from ...engine.core.record import Record, Spec
+from ...engine.core.symbols import Loop
+from ...engine.ir.control import fused
+from ...engine.ir.edit import substitute, with_records
+from ...engine.ir.interpreter import RecordStep, Run, direct_body, fail
+from ...engine.ir.program import ITEM, NUMBER, Program
+from ...engine.passes.nest import Nest, NotOneNest
 
 LEAST = 1 << 20
 """Fewest bytes of the largest value of a group: smaller values fit the cache anyway."""
@@ -294,7 +294,7 @@ class BlockedRun(Run):
     """Runs programs like the interpreter, with large groups in blocks.
 
     >>> import numpy
-    >>> from minipaddle.executors.cache_blocking import BlockedRun
+    >>> from minipaddle.executors.interpreted.cache_blocking import BlockedRun
     >>> from minipaddle.engine.passes.manager import optimized
     >>> @paddle.jit.to_static
     ... def f(x):

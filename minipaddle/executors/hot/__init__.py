@@ -21,14 +21,14 @@ from copy import copy
 from time import perf_counter
 from weakref import WeakSet
 
-from ..core.flags import FLAGS
-from ..core.prelude import current
-from ..engine.core import slots
-from ..engine.core.rank import SETTINGS, among
-from ..engine.eager.execution import Eager
-from ..engine.eager.tracer import LOCK
-from ..engine.executors.compiler import compiler, unusable
-from .compilers import children, kill
+from ...core.flags import FLAGS
+from ...core.prelude import current
+from ...engine.core import slots
+from ...engine.core.rank import SETTINGS, among
+from ...engine.eager.execution import Eager
+from ...engine.eager.tracer import LOCK
+from ...engine.executors.compiler import compiler, unusable
+from ..native.compilers import children, kill
 
 
 class Hot:

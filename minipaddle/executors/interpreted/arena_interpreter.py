@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from ..engine.core.errors import teach
-from ..engine.core.record import Record
-from ..engine.ir.program import NUMBER, Program
-from ..engine.passes.buffer_assignment import Copy, MemoryPlan
-from ..engine.passes.lifetimes import is_view, roots
-from ..engine.passes.memory import plan
+from ...engine.core.errors import teach
+from ...engine.core.record import Record
+from ...engine.ir.program import NUMBER, Program
+from ...engine.passes.buffer_assignment import Copy, MemoryPlan
+from ...engine.passes.lifetimes import is_view, roots
+from ...engine.passes.memory import plan
 from .plan_steps import PlanMemory, PlanSteps, do
 
 POISON = 0xCB
@@ -30,7 +30,7 @@ class ArenaRun:
     """Runs programs like `ir.interpreter.Run`, in the memory of their plans.
 
     >>> import numpy
-    >>> from minipaddle.executors.arena_interpreter import ArenaRun
+    >>> from minipaddle.executors.interpreted.arena_interpreter import ArenaRun
     >>> from minipaddle.ir.parser import parse
     >>> double = parse("program p(x: float32[2]) { v1 = add(x, x) : float32[2] return v1 }")
     >>> ArenaRun(numpy)(double, [numpy.ones(2, "float32")])[0].tolist()

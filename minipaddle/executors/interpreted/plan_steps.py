@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from ..engine.core.record import Record
-from ..engine.ir.control import cond, while_loop
-from ..engine.ir.interpreter import Run, fail
-from ..engine.ir.program import NUMBER
-from ..engine.passes.buffer_assignment import Copy, Location, MemoryPlan
-from ..engine.passes.lifetimes import specs_of
+from ...engine.core.record import Record
+from ...engine.ir.control import cond, while_loop
+from ...engine.ir.interpreter import Run, fail
+from ...engine.ir.program import NUMBER
+from ...engine.passes.buffer_assignment import Copy, Location, MemoryPlan
+from ...engine.passes.lifetimes import specs_of
 
 
 class PlanMemory(NamedTuple):

@@ -1,0 +1,1 @@
+"""Parts of the native executor: files in parts, tuned choices, clocks, who owns the cache."""
