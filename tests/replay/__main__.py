@@ -6,7 +6,7 @@
         [--full]                                  and the lines that differ
 
 A text is what the passes leave of a program, its C and CUDA, its memory plan, its first results.
-This folder replays the commit too, with the commit's package and tables of cases.
+The commit's own replay writes its texts (this one's, if it has none), so that names may change.
 """
 
 from __future__ import annotations
@@ -111,13 +111,13 @@ def texts_of_task(make: Callable) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def checkout(commit: str, folder: Path) -> Iterator[Path]:
-    """A temporary worktree of a commit, with the replay of this one."""
+    """A temporary worktree of a commit, with a replay."""
     git = ["git", "-C", str(ROOT), "worktree"]
     tree = folder / "tree"
     subprocess.run([*git, "add", "--quiet", "--detach", tree, commit], check=True)
     try:
-        shutil.rmtree(tree / "tests/replay", ignore_errors=True)
-        shutil.copytree(Path(__file__).parent, tree / "tests/replay")
+        if not (tree / "tests/replay").exists():
+            shutil.copytree(Path(__file__).parent, tree / "tests/replay")
         yield tree
     finally:
         subprocess.run([*git, "remove", "--force", tree], check=True)
