@@ -36,7 +36,7 @@ __getattr__ = namespace("paddle.amp.debugging", globals())
 
 
 class DebugMode(Enum):
-    """What a checker does about a value that is not finite."""
+    """The reaction of a checker to a value that is not finite."""
 
     CHECK_NAN_INF_AND_ABORT = 0  # raise an error
     CHECK_NAN_INF = 1  # print a line
@@ -108,7 +108,7 @@ LARGE = 65504.0
 
 
 class TensorCheckerConfig:
-    """What `enable_tensor_checker` checks: the results of all operators, or of `checked_op_list`,
+    """The scope of `enable_tensor_checker`: the results of all operators, or of `checked_op_list`,
     without those of `skipped_op_list`, in the steps from `debug_step[0]` on, before `debug_step[1]`
     (a step is counted by `update_and_check_step_id`). With `output_dir` lines go to a file there.
 
@@ -193,7 +193,7 @@ def is_finite(x) -> bool:
 
 
 class Entered(threading.local):
-    """What `enable_…` began on this thread, by kind: (the block, what it put in charge)."""
+    """The blocks that `enable_…` began on this thread, by kind: (the block, what it put in charge)."""
 
     def __init__(self):
         self.blocks: dict[str, tuple] = {}
@@ -249,7 +249,7 @@ def disable_tensor_checker() -> None:
 
 
 def check_nan_inf(on: bool) -> None:
-    """What `paddle.set_flags({"FLAGS_check_nan_inf": on})` does."""
+    """The setter of FLAGS_check_nan_inf."""
     if on:
         enable_tensor_checker(TensorCheckerConfig(True))
     else:

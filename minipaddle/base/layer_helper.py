@@ -9,7 +9,7 @@ __all__ = ["LayerHelper"]
 
 
 class LayerHelper:
-    """What functions of programs make first and use in static mode alone, where it refuses.
+    """The helper that functions make first and use in static mode alone, where it refuses.
 
     >>> helper = paddle.base.layer_helper.LayerHelper("scale", x=paddle.ones([2]))
     >>> helper.input_dtype("x")

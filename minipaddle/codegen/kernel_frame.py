@@ -1,4 +1,4 @@
-"""What kernels around a product have in common: types, the workspace, packed weights, the epilogue.
+"""The frame of kernels around a product: types, the workspace, packed weights, the epilogue.
 
 It knows nothing of what is multiplied: an emitter hands it the loops.
 """
@@ -70,7 +70,7 @@ class KernelFrame:
 
     @property
     def finish(self) -> BiasAndBounds | None:
-        """What a kernel may do to sums in registers instead."""
+        """The operators that a kernel may apply to sums in registers instead."""
         return getattr(self.inline, "finish", None)
 
     def finish_rows(self, first: str, last: str, inside: str = "", count: int = 0) -> str:

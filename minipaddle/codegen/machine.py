@@ -1,4 +1,4 @@
-"""What products of matrices know of the processor: vector registers and the sizes of caches.
+"""The facts of the processor for products of matrices: vector registers and the sizes of caches.
 
 The compiler knows the registers, the system the caches. Where it does not say how large they are, a
 walk in random order shows it: a step takes longer where the next cache must serve it. The answers
@@ -53,7 +53,7 @@ SLOWER = 1.7
 
 
 class Facts(NamedTuple):
-    """What is known of a processor, in bytes; the defaults hold for any of the last 20 years."""
+    """The facts of a processor, in bytes; the defaults hold for any of the last 20 years."""
 
     vector: int = 16
     registers: int = 16

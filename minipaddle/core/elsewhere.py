@@ -35,7 +35,7 @@ PARENTS = {name.rpartition(".")[0] for name in MODULES}
 
 
 def find(name: str):
-    """What `paddle.nn.initializer.kaiming` and its like are here; None if the table lacks it.
+    """The module for `paddle.nn.initializer.kaiming` and its like; None if the table lacks it.
 
     >>> from minipaddle.core.elsewhere import find
     >>> find("paddle.base.framework.in_dygraph_mode")()

@@ -25,7 +25,7 @@ from .ranks.spawning import available
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
-    """What the command line says."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m minipaddle.distributed.launch")
     add = parser.add_argument
     add("--nproc", "--nproc_per_node", type=int, help="how many processes; else one for each core")
@@ -65,7 +65,7 @@ def places_of(options: argparse.Namespace) -> list[str]:
 
 
 def program_of(options: argparse.Namespace) -> list[str]:
-    """What each rank runs: where `paddle` is MiniPaddle here, it is MiniPaddle there."""
+    """The command of each rank: where `paddle` is MiniPaddle here, it is MiniPaddle there."""
     through = ["-m", "minipaddle", "run"] if "paddle" in sys.modules else []
     return [sys.executable, keeper.__file__, *through, options.script, *options.arguments]
 

@@ -67,7 +67,7 @@ class ReduceOp:
 
 
 class ParallelEnv:
-    """What a rank knows of itself.
+    """The environment of a rank.
 
     >>> env = paddle.distributed.ParallelEnv()
     >>> env.rank, env.world_size
@@ -129,7 +129,7 @@ def is_initialized() -> bool:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """What carries the bytes: "THREADS", "MPI" or "NCCL".
+    """The transport: "THREADS", "MPI" or "NCCL".
 
     >>> paddle.distributed.get_backend()
     'THREADS'

@@ -71,7 +71,7 @@ class Stores:
         stores = (vars(layer), getattr(layer, "_buffers", {}))
         self.of[id(layer)] = layer, [(store, dict(store)) for store in stores]
 
-    def assigned(self, known) -> list[tuple]:
+    def list_assigned(self, known) -> list[tuple]:
         """(place, value before) for each attribute that was assigned a tensor of the trace; the
         tensors of the outside have the ids `known`.
         """

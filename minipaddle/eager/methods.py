@@ -53,7 +53,7 @@ class EagerMethods:
 
     @property
     def type(self) -> str:
-        """What kind of tensor: always dense."""
+        """The kind of tensor: always dense."""
         return "DENSE_TENSOR"
 
     @property

@@ -70,12 +70,12 @@ class LibraryFolder:
     def files(self) -> dict[str, bytes]:
         """The bytes of each file."""
         texts = {
-            f"{self.name}.h": self.filled("model.h", accessors=self.declarations()),
-            f"{self.name}.c": self.filled("model.c", **self.implementation()),
-            "main.c": self.filled("main.c", **self.example()),
-            "main.cpp": self.filled("main.cpp", **self.example_in_cpp()),
-            "Makefile": self.filled("Makefile"),
-            "README.md": self.filled("README.md"),
+            f"{self.name}.h": self.fill("model.h", accessors=self.declarations()),
+            f"{self.name}.c": self.fill("model.c", **self.implementation()),
+            "main.c": self.fill("main.c", **self.example()),
+            "main.cpp": self.fill("main.cpp", **self.example_in_cpp()),
+            "Makefile": self.fill("Makefile"),
+            "README.md": self.fill("README.md"),
         }
         files = {file: text.encode() for file, text in texts.items()}
         weights = self.library.weights_file
@@ -85,7 +85,7 @@ class LibraryFolder:
             files[self.words["weights_name"]] = weights
         return files
 
-    def filled(self, template: str, **words: str) -> str:
+    def fill(self, template: str, **words: str) -> str:
         """A template with the facts and these words in it."""
         return Template(read_template(template, __file__)).substitute(self.words, **words)
 

@@ -68,7 +68,7 @@ def write(
         f'EXPORT("{s.name}") {s.type} *{s.name}(void) {{ return {name}_{s.name}(arena); }}'
         for s in folder.slots
     )
-    files["web.c"] = folder.filled("web.c", exports=exports).encode()
+    files["web.c"] = folder.fill("web.c", exports=exports).encode()
     files[f"{name}.wasm"] = module = compile_module(files, name)
     if kind is not None:
         files["index.html"] = page(title or kind.pop("title"), folder, kind, module).encode()

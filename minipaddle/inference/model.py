@@ -1,7 +1,7 @@
 """A loaded model ready to run: compiled for each shape once, bound to memory for each user.
 
-`Model` has the program and its executables, which threads share. A `Binding` is memory for the
-inputs and outputs of one shape, bound to the compiled function: to run it is one call of C.
+`Model` has the program and its executables, which threads share. A `MemoryBinding` is memory for
+the inputs and outputs of one shape, bound to the compiled function: to run it is one call of C.
 """
 
 from __future__ import annotations
@@ -107,12 +107,12 @@ class Model:
 
     def binding(
         self, shapes: Sequence[tuple[int, ...]], *, compiled: bool = True
-    ) -> Binding | Unbound:
+    ) -> MemoryBinding | Unbound:
         """New memory for inputs of these shapes, and for the outputs."""
         shapes = [tuple(shape) for shape in shapes]
         executable = self.executable(shapes) if compiled else None
         if isinstance(executable, Executable) and not executable.updated:
-            return Binding(self, executable)
+            return MemoryBinding(self, executable)
         return Unbound(self, shapes, self.layer._at_once if compiled else self.interpreter)
 
     @cached_property
@@ -121,7 +121,7 @@ class Model:
         return AtOnce(self.layer._places, ExecutableCache("interpreter"))
 
 
-class Binding:
+class MemoryBinding:
     """A compiled program, bound to memory. `inputs` and `outputs` are arrays by number; the run
     reads and writes these very arrays. One thread at a time may use it.
     """

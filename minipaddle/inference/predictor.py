@@ -18,7 +18,7 @@ from ..engine.core.errors import not_supported, type_error, value_error
 from ..engine.eager.tensor import wrap
 from .buckets import bucket_for, fill
 from .config import Config
-from .model import Binding, Model, Unbound
+from .model import MemoryBinding, Model, Unbound
 
 BINDINGS = 16
 """The shapes for which a predictor keeps memory."""
@@ -166,9 +166,9 @@ class Predictor:
         inputs, outputs = self.model.inputs, self.model.outputs
         self.inputs = {n: Tensor(self, n, k, True) for k, n in enumerate(inputs)}
         self.outputs = {n: Tensor(self, n, k, False) for k, n in enumerate(outputs)}
-        self.bindings: dict[tuple, Binding | Unbound] = {}
-        self.bound: Binding | Unbound | None = None
-        self.last: Binding | Unbound | None = None  # the one that ran, of `rows` rows
+        self.bindings: dict[tuple, MemoryBinding | Unbound] = {}
+        self.bound: MemoryBinding | Unbound | None = None
+        self.last: MemoryBinding | Unbound | None = None  # the one that ran, of `rows` rows
         self.rows: int | None = None
 
     def get_input_names(self) -> list[str]:
@@ -246,7 +246,7 @@ class Predictor:
 
     # ---- inside ------------------------------------------------------------------------------
 
-    def bind(self) -> Binding | Unbound:
+    def bind(self) -> MemoryBinding | Unbound:
         """Put the inputs into the memory for their shapes."""
         missing = [name for name, handle in self.inputs.items() if handle.array is None]
         if missing:
@@ -272,7 +272,7 @@ class Predictor:
         self.bound = None if padded else bound  # what is shared is copied at each run
         return bound
 
-    def binding_for(self, shapes: list[tuple]) -> tuple[Binding | Unbound, int | None]:
+    def binding_for(self, shapes: list[tuple]) -> tuple[MemoryBinding | Unbound, int | None]:
         """Memory for inputs of these shapes; and the number of rows, if it has more of them."""
         rows, model = None, self.model
         if self.config._buckets:
@@ -290,7 +290,7 @@ class Predictor:
         self.bindings[key] = found  # the last one was used last
         return found, rows
 
-    def share_outputs(self, bound: Binding | Unbound) -> None:
+    def share_outputs(self, bound: MemoryBinding | Unbound) -> None:
         """Let the run write where the callers want it."""
         if all(handle.external is None for handle in self.outputs.values()):
             bound.share_outputs({})

@@ -87,7 +87,7 @@ def sum_of_texts(structure: str, sums: str) -> str:
 
 
 def specs(arrays: dict) -> dict:
-    """What the library needs to know of arrays with their rows first."""
+    """The facts of arrays with their rows first, for the library."""
     return {
         name: safetensors.TensorSpec(
             dtype=a.dtype.name, shape=a.shape, data_ptr=a.ctypes.data, data_len=a.nbytes
@@ -254,7 +254,7 @@ def check_sums(name: str, arrays: dict, metadata: dict) -> None:
 
 
 def read(path: str, _) -> tuple[dict, dict]:
-    """What a file holds, each array read to where it stays."""
+    """The contents of a file, each array read to where it stays."""
     with safetensors.safe_open(path, "np", backend="pread") as file:
         for key in file.offset_keys():
             dtype_of(key, file.get_slice(key).get_dtype())
@@ -262,7 +262,7 @@ def read(path: str, _) -> tuple[dict, dict]:
 
 
 def unpack(name: str, data: bytes) -> tuple[dict, dict]:
-    """What the bytes of a file hold."""
+    """The contents of a file's bytes."""
     length = int.from_bytes(data[:8], "little")
     arrays = {
         key: numpy.frombuffer(x["data"], dtype_of(key, x["dtype"])).reshape(x["shape"])

@@ -361,7 +361,7 @@ class Guards:
         """(layer, whether it was in training mode) for each layer."""
         return [(g.place.owner, g.last) for g in self.counted if g.place.name == "training"]
 
-    def broken(self) -> str:
+    def find_broken(self) -> str:
         """The guard that does not hold now, in words; "" if all do."""
         guards = (*self.counted, *self.others)
         return next((str(g) for g in guards if g.holds() is None), "")

@@ -98,4 +98,4 @@ def wrap_hook(tracer, x=None, hook=None):
     return hook
 
 
-refuse, Tracer.hooked = Tracer.hooked, wrap_hook
+refuse, Tracer.accept_hook = Tracer.accept_hook, wrap_hook

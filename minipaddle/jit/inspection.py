@@ -84,7 +84,7 @@ class Inspection:
         return ConcreteProgram(captured, ProgramRunner(self, captured))
 
     def open_specs(self, given: list, found: list) -> tuple[list, dict]:
-        """What the input_spec makes of the specs `found` of the tensors `given`; see `specs`.
+        """The specs `found` of the tensors `given`, opened by the input_spec; see `specs`.
 
         A call that it does not fit is taken as it is, with a program of its own, and a warning.
         """

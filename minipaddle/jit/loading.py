@@ -327,12 +327,12 @@ class AtOnce:
         arrays = [x.array for x in inputs]
         arrays += [RANDOM.read() if x is None else x.array for x in states]
         if program not in self.programs:
-            self.programs[program] = self.housed(program)
+            self.programs[program] = self.house(program)
         results, found = QUIET.copy().run(self.executables.run, self.programs[program], arrays)
         sizes |= found
         return settle(program, [*map(wrap, results)], states)
 
-    def housed(self, program: Program) -> Program:
+    def house(self, program: Program) -> Program:
         """The program, which knows where its states are kept."""
         own = Program(**vars(program))
         own.states = [State(s.name, s.record, s.update, self.cell(s.name)) for s in own.states]

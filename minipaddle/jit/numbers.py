@@ -168,16 +168,16 @@ class NumberLoop(KINDS[-1]):
     def run(self, slots, first, ends):
         began = as_it_is(self.go)  # if it is false, there is no iteration
         last = super().run(slots, first, ends)
-        found = self.noted(slots, last[1:])
+        found = self.note(slots, last[1:])
         for (i, j), x in zip(slots, found):
             if isinstance(x, Number):
                 x.unsure = choose_kind(began, self.after[i].leaves[j], self.before[i].leaves[j])
         return [last[0], *found]
 
     def iteration(self, slots, now):
-        return super().iteration(slots, self.noted(slots, now))
+        return super().iteration(slots, self.note(slots, now))
 
-    def noted(self, slots, values) -> list:
+    def note(self, slots, values) -> list:
         """The carried values, with numbers as numbers."""
         return [
             number(x, unsure=(self.places[i].key, j) in self.mixed) if self.is_number(i, j) else x

@@ -99,7 +99,7 @@ class Spent(Guards):
     def holds(self, captured) -> bool:
         return False
 
-    def broken(self) -> str:
+    def find_broken(self) -> str:
         return "an iterator among the arguments was advanced: its items are part of the program"
 
 

@@ -152,7 +152,7 @@ def trace_whole(call, function, arguments) -> tuple:
     with setting(current.top, reads=reads), whole([], [call]) as noted:
         reads.start(function, arguments, noted.before.reached)
         returned = call()
-        for place, before in stores_of(current.top).assigned(current.top.lifted):
+        for place, before in stores_of(current.top).list_assigned(current.top.lifted):
             noted.noted.setdefault(place.key, (place, before))
         values = noted.values()
     old = {id(x) for _, before in noted.noted.values() for x in flatten(before)[0]}

@@ -268,9 +268,9 @@ class OutsideReads:
             guard = Guard(place, value, self.tracer, **options)
             tensors = any(kind[0] is Tensor for kind in guard.kinds if kind)
             (counted if place.of_layer and not tensors else others).append(guard)
-        return [Guards(counted, others, self.shared())]
+        return [Guards(counted, others, self.find_shared())]
 
-    def shared(self) -> list[list]:
+    def find_shared(self) -> list[list]:
         """Groups of storages whose tensors have one array."""
         groups: dict[int, list] = {}
         for storage in self.tracer.storages.values():

@@ -25,7 +25,7 @@ def reason(cache: ProgramCache, key: Key, names) -> str:
 def reason_beside_key(captured) -> str:
     """The other changes of all that a program depends on."""
     for guards in captured.guards:
-        if text := guards.broken():
+        if text := guards.find_broken():
             return text
     x, condition = captured.violation() or (None, "")
     if condition in ("flows", "stops"):

@@ -77,7 +77,7 @@ class Rebuilding:
             return self.number(value) if kind is Number else self.text(value)
         if kind is MaybeUndefined:  # an attribute that a run may leave undefined
             held = [value.known, value.held]
-            return self.built(held, lambda new: new[0] if new[1] else MISSING, kind)
+            return self.rebuild(held, lambda new: new[0] if new[1] else MISSING, kind)
         if kind in PLAIN or isinstance(defined(value), Tensor | Dim | ModuleType):
             return value
         if self.is_outside(value) and kind is not type:
@@ -119,15 +119,15 @@ class Rebuilding:
             return self.function(value)
         if kind is MethodType:
             function = value.__func__
-            return self.built([value.__self__], lambda new: MethodType(function, *new), kind)
+            return self.rebuild([value.__self__], lambda new: MethodType(function, *new), kind)
         if kind is BuiltinMethodType:
             name = value.__name__
-            return self.built([value.__self__], lambda new: getattr(*new, name), kind)
+            return self.rebuild([value.__self__], lambda new: getattr(*new, name), kind)
         if kind is partial:
             return self.partial(value)
         if kind in BAGS:
             more = [value.maxlen] if kind is deque else []
-            return self.built(value, lambda new: kind(new, *more), kind)
+            return self.rebuild(value, lambda new: kind(new, *more), kind)
         if bare and within(kind.__module__, PACKAGE):  # an optimizer's states
             return value
         if bare or isinstance(value, (Layer, type, *BAGS)):
@@ -136,7 +136,7 @@ class Rebuilding:
             raise self.refusal(kind, "", "return or keep its tensors themselves")
         return self.object(value)
 
-    def built(self, held, build, kind: type) -> tuple:
+    def rebuild(self, held, build, kind: type) -> tuple:
         """A tuple of what an object holds, which `build(values)` builds again."""
         return apart([self.take_apart(x) for x in held], build, kind)
 
@@ -177,14 +177,14 @@ class Rebuilding:
         if unsure is True:
             refuse_unsure(" leaves the converted function", first_line(self.traced))
         if unsure is False:
-            return self.built([plain(value)], lambda new: kind(new[0].item()), kind)
-        return self.built([plain(value), unsure()], of_kind, kind)
+            return self.rebuild([plain(value)], lambda new: kind(new[0].item()), kind)
+        return self.rebuild([plain(value), unsure()], of_kind, kind)
 
     def text(self, value: ProgramText) -> tuple:
         """A tuple of the tensors that hold the values in a text."""
         values, parts = texts.take_apart(value)
         held = [plain(x) if isinstance(x, Number) else x for x in values]
-        return self.built(held, lambda new: texts.join_parts(parts, (x.array for x in new)), str)
+        return self.rebuild(held, lambda new: texts.join_parts(parts, (x.array for x in new)), str)
 
     def container(self, value, keys, items):
         """A container of the engine's kinds, with tuples in place of items."""
@@ -220,7 +220,7 @@ class Rebuilding:
                 del vars(new)[name]
             return new
 
-        return self.built(held.values(), build, type(value))
+        return self.rebuild(held.values(), build, type(value))
 
     def partial(self, value: partial) -> tuple:
         """A tuple of what `functools.partial` has bound."""
@@ -231,7 +231,7 @@ class Rebuilding:
             return partial(function, *args, **dict(zip(names, values[1 + len(args) :])))
 
         held = [value.func, *value.args, *value.keywords.values()]
-        return self.built(held, build, partial)
+        return self.rebuild(held, build, partial)
 
     def function(self, function: FunctionType) -> tuple:
         """A tuple of what a function has in variables around it, in defaults and attributes."""
@@ -256,7 +256,7 @@ class Rebuilding:
             new.__qualname__, new.__doc__ = function.__qualname__, function.__doc__
             return new
 
-        return self.built(held.values(), build, FunctionType)
+        return self.rebuild(held.values(), build, FunctionType)
 
     def is_own(self, name: str, cell: CellType, function: FunctionType) -> bool:
         """Whether a run makes a variable of its own for a function."""

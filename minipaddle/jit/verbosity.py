@@ -13,7 +13,7 @@ FINAL = 100
 
 
 class Levels:
-    """What to print, and whether to standard output too."""
+    """The texts to print, and whether to standard output too."""
 
     code = int(os.environ.get("TRANSLATOR_CODE_LEVEL", -1))
     verbosity = int(os.environ.get("TRANSLATOR_VERBOSITY", 0))

@@ -10,7 +10,7 @@ _LATER = {
     "mine": "report", "engine": "report", "judged": "process", "scoreboard": "scores",
     "write_stubs": "sync",
 }  # fmt: skip
-"""What a check has no need of is imported when first asked for: a check should start quickly."""
+"""Modules imported when first asked for, as checks do not need them and should start quickly."""
 
 __all__ = [
     "Disagreement", "Exercise", "engine", "expect", "expect_gradients", "expect_that", "judged",

@@ -1,4 +1,4 @@
-"""What a check compares: the result of the reader's code and the expected one."""
+"""Comparison of the reader's result with the expected one."""
 
 import numpy as np
 

@@ -103,7 +103,7 @@ def find_exercise(words: list[str]) -> Exercise:
 
 
 def notice(exercise: Exercise, cell: str, taken: sync.Sync) -> Notice:
-    """What happened between cell and file, and what the reader can do."""
+    """The state of cell and file, and the reader's choices."""
     ways = [
         taken.message,
         f"%exercise {exercise.name}  makes of a new cell an editor of the file;",

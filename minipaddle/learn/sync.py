@@ -19,7 +19,7 @@ WRITE, JUDGE_FILE, CONFLICT = "write", "judge file", "conflict"
 
 
 class Sync(NamedTuple):
-    """What to do with a cell, and a message about it for the reader."""
+    """The action on a cell, and a message about it for the reader."""
 
     action: str
     message: str = ""
@@ -31,7 +31,7 @@ def clean(text: str) -> str:
 
 
 def step(cell: str, file: str | None, stub: str, synced: str) -> Sync:
-    """What to do with a cell, given the file's text and the hash of their last common text."""
+    """The action on a cell, given the file's text and the hash of their last common text."""
     cell, file, stub = clean(cell), None if file is None else clean(file), clean(stub)
     if file in (None, "\n", cell):
         return Sync(WRITE)

@@ -8,7 +8,7 @@ from .exercise import Exercise
 
 
 class ExerciseTask(Display):
-    """What an exercise asks; its words are the docstring of the solution."""
+    """The task of an exercise; its words are the docstring of the solution."""
 
     def __init__(self, exercise: Exercise):
         self.name, self.title = exercise.name, exercise.title

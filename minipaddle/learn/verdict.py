@@ -154,7 +154,7 @@ def parts(verdict: Verdict) -> list[Fact]:
 
 
 def fault_parts(verdict: Verdict) -> list[Fact]:
-    """What a wrong or broken solution gave, and for which inputs."""
+    """The result of a wrong or broken solution, and its inputs."""
     looks = f"This looks like {verdict.looks_like}." if verdict.looks_like else ""
     given = "\n".join(f"{k} = {v}" if k else v for k, v in verdict.given.items())
     drawn = "" if verdict.seed is None else f"at random (seed {verdict.seed}), then made small"

@@ -118,12 +118,12 @@ class GraphReader:
             return by_function(about, inputs, attrs)
         constant = inputs and all(x is None or isinstance(x, numpy.ndarray) for x in inputs)
         if constant and node.op_type not in ("Shape", "Size"):
-            found = self.computed(about, inputs, attrs)
+            found = self.compute(about, inputs, attrs)
             if found is not None:
                 return found
         return by_function(about, inputs, attrs)
 
-    def computed(self, about: OnnxNode, inputs: list, attrs: dict):
+    def compute(self, about: OnnxNode, inputs: list, attrs: dict):
         """The results for values that are known now; None if they must wait."""
         arrays = [x for x in inputs if x is not None]
         if any(x.dtype == object for x in arrays):

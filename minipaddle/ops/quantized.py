@@ -73,7 +73,7 @@ def whole_numbers():
 
 
 MOVES = {transpose, remap, take}
-"""What is done to an image before a convolution."""
+"""The operators on an image before a convolution."""
 
 
 def size_of(scale) -> int:
@@ -105,7 +105,7 @@ def unit(scale, w_scale, w_high: int):
 
 @slot("quantization.zero_correction")
 def zero_correction(zero, sums):
-    """What the sums of a product have too much because `zero` stands for 0.0: an int32 for each
+    """The excess of a product's sums because `zero` stands for 0.0: an int32 for each
     sum Σw of weights.
     """
     return zero.astype("int32") * sums

@@ -52,7 +52,7 @@ def factor(group, p) -> float:
 
 
 class Update(EagerKernel):
-    """What makes the step of an optimizer for some parameters: NumPy, later C."""
+    """The step of an optimizer for some parameters: by NumPy, later in C."""
 
     def __init__(self, optimizer, group, parameters, key):
         self.kind, self.rule, self.parameters = type(optimizer), optimizer.rule, parameters
@@ -100,7 +100,7 @@ class Update(EagerKernel):
         return build_executable(program)
 
     def like(self, kept, twin):
-        """What is kept for a twin of a parameter."""
+        """The optimizer state of a parameter's twin."""
         other = copy(kept)
         other.options = UpdateOptions(kept.options, self.options)
         other.states = {name: twin(x) for name, x in kept.states.items()}

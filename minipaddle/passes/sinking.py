@@ -137,7 +137,7 @@ class Sinker:
 
     def rewrite(self, record: Record) -> None:
         """Add the new record for an old one, whose result may be a view."""
-        if record.op not in (transpose, product) and self.untouched(record):
+        if record.op not in (transpose, product) and self.is_untouched(record):
             self.replace(record, record)
             return
         views = [None if r.op is NUMBER else self.view(r) for r in record.inputs]
@@ -154,7 +154,7 @@ class Sinker:
         inputs = [r if v is None else self.transposed(*v) for r, v in zip(record.inputs, views)]
         self.replace(record, with_inputs(record, inputs, map_regions(record, sinking)))
 
-    def untouched(self, record: Record) -> bool:
+    def is_untouched(self, record: Record) -> bool:
         """Whether no input of a record changed."""
         return self.views.keys().isdisjoint(record.inputs) and not regions(record)
 

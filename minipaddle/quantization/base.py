@@ -1,4 +1,4 @@
-"""What observers and quanters have in common."""
+"""The base of observers and quanters."""
 
 from abc import ABC, abstractmethod
 

@@ -33,7 +33,7 @@ class SingleLayerConfig(NamedTuple):
 
 
 class QuantConfig:
-    """What observes or rounds inputs (`activation`) and weights: factories, or None for nothing.
+    """The factories that observe or round inputs (`activation`) and weights, or None.
 
     The two given here are for all layers. A layer's type, its full name, and the layer itself come
     before, in this order: see `add_type_config`, `add_name_config`, `add_layer_config`; what holds
@@ -115,7 +115,7 @@ class QuantConfig:
         return layer in self._layer2config
 
     def _get_qat_layer(self, layer):
-        """What takes the place of a layer."""
+        """The replacement of a layer."""
         return self._qat_layer_mapping[type(layer)](layer, self._get_config_by_layer(layer))
 
     def _need_observe(self, layer) -> bool:

@@ -1,4 +1,4 @@
-"""What 8 bits are worth, layer by layer, before a network is converted."""
+"""The gain of 8 bits, layer by layer, before a network is converted."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class SpeedReport(tuple):
 
     @property
     def verdict(self) -> str:
-        """What to expect, in a sentence."""
+        """The gain to expect, in a sentence."""
         if not self:
             return "No layer with whole numbers has seen data: run the observed network first."
         share = self.total.small / max(self.total.full, 1)
@@ -87,7 +87,7 @@ class SpeedReport(tuple):
 
 
 def report(model) -> SpeedReport:
-    """What a network that was observed, or is converted, gains by products of whole numbers.
+    """The gain of an observed or converted network by products of whole numbers.
 
     The estimate counts products and elements of the last input that the network saw eagerly; its
     costs are fitted to measured networks. A layer whose input is not rounded is left out: it

@@ -51,7 +51,7 @@ from .protocol import RequestLimits
 SWITCH = 5e-4
 """Seconds after which the event loop, when it is busy, lets a thread start the next batch."""
 TOKEN, VARIABLE = re.compile(r"[A-Za-z0-9._~+/-]+=*"), "MINIPADDLE_SERVE_TOKEN"
-"""What a token looks like (RFC 6750), and where it may stand. A command line has none: all users of
+"""The form of a token (RFC 6750), and where it may stand. A command line has none: all users of
 a machine can read it."""
 FILES = 128
 """Files that the process opens besides connections."""

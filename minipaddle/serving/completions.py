@@ -41,7 +41,7 @@ PARAMETERS = {
     "suffix": refuse(text(), ""), "logit_bias": refuse(mapping(), {}),
     "best_of": refuse(whole(1, 64), 1),
 }  # fmt: skip
-"""What a request may say besides what depends on the model; the last ones only so that they ask for
+"""The fields of a request that do not depend on the model; the last ones only so that they ask for
 nothing."""
 STREAM_OPTIONS = {"include_usage": truth(), "include_obfuscation": refuse(truth(), False)}
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..engine.core.dim import Dim
 from ..engine.core.slots import slot
 from ..inference.buckets import bucket_for, fill
-from ..inference.model import Binding, Unbound
+from ..inference.model import MemoryBinding, Unbound
 
 SHAPES = 16
 """How many shapes a model is compiled for while it serves, beyond those known before; any other
@@ -101,7 +101,7 @@ class ModelReplica:
         bound.run()
         return cut_apart(bound.outputs, rows)
 
-    def bound(self, shapes: list[tuple]) -> Binding | Unbound:
+    def bound(self, shapes: list[tuple]) -> MemoryBinding | Unbound:
         """Memory for inputs of these shapes."""
         key = tuple(shapes)
         found = self.bindings.pop(key, None)
@@ -139,7 +139,7 @@ def cut_apart(outputs: list[np.ndarray], rows: list[int]) -> list[list[np.ndarra
     return [[array[piece].copy() for array in outputs] for piece in pieces]
 
 
-def seconds_of(bound: Binding | Unbound) -> float:
+def seconds_of(bound: MemoryBinding | Unbound) -> float:
     """The time of a run; inf if it fails, as it may for zeros."""
     began = perf_counter()
     try:

@@ -83,7 +83,7 @@ class ModelRunner:
         if self.closing:
             raise Refused(503, "the model is being unloaded", 1.0)
         if self.hanging == self.workers:
-            raise self.lost()
+            raise self.lose()
         if not self.batcher.has_room():
             raise self.overload()
 
@@ -103,7 +103,7 @@ class ModelRunner:
         wait = retry_after(self.batcher.rows, largest, self.served.cost(largest), self.workers)
         return Refused(503, f"{len(self.batcher)} requests wait already", wait)
 
-    def lost(self) -> Refused:
+    def lose(self) -> Refused:
         return Refused(503, "a run of the model does not end", self.limit)
 
     def miss(self, request: BatchRequest) -> None:
@@ -144,7 +144,7 @@ class ModelRunner:
                 settle(request, Refused(504, f"the run takes more than {self.limit:g} s"))
             self.hanging += 1
             for request in [*self.batcher] if self.hanging == self.workers else []:
-                settle(request, self.lost())
+                settle(request, self.lose())
             await asyncio.wait([running])
             self.hanging -= 1
         error = running.exception()  # of the replica itself

@@ -98,7 +98,7 @@ class ShapeAlign(nn.Layer):
 
 
 class Features:
-    """What some layers of a network gave in its last call, by their names; `remove()` ends it.
+    """The outputs of some layers of a network in its last call, by name; `remove()` ends it.
 
     Raises ValueError for a name that no layer has.
 

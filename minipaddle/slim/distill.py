@@ -110,7 +110,7 @@ class Distill(nn.Layer):
         return compute
 
     def parameters(self, include_sublayers=True):
-        """What is to be trained: weights of the students, and of what aligns them."""
+        """The parameters to train: those of the students, and of the layers that align them."""
         return self.students.parameters() + self.aligns.parameters()
 
     def forward(self, *inputs):

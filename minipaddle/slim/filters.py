@@ -168,8 +168,8 @@ class FilterPruner:
     def sensitive(
         self, eval_func=None, sen_file=None, target_vars=None, skip_vars=(), ratios=RATIOS
     ) -> dict:
-        """What `eval_func()` loses, relative to the whole network's, if one weight alone is pruned:
-        {name: {ratio: loss}}.
+        """The loss of `eval_func()`, relative to the whole network's, if one weight alone is
+        pruned: {name: {ratio: loss}}.
 
         Channels are set to zero, which gives what removing them would. With `sen_file` what is
         measured is kept, and a search that was cut off goes on. Source: PaddleSlim.

@@ -59,7 +59,7 @@ def as_list(y) -> list:
 
 @slot("slim.removed_everywhere")
 def removed_everywhere(channels: Channels, labels: list[int]) -> dict:
-    """What goes with these channels: {(value, axis): an array, True for each row that goes}."""
+    """The rows that go with these channels: {(value, axis): an array, True for each row that goes}."""
     return {
         (value, d): np.isin(channels.root(found), labels)
         for (value, d), found in channels.labels.items()
@@ -221,11 +221,11 @@ SIZES = {
     "in_features": lambda layer: layer.weight.shape[0],
     "out_features": lambda layer: layer.weight.shape[1],
 }
-"""What layers keep of the shapes of their weights (a transposed convolution is refused)."""
+"""The sizes that layers keep of their weights (a transposed convolution is refused)."""
 
 
 class ShrinkPlan:
-    """What is to go from a network; `apply` does it, `restore` undoes it.
+    """The parts that are to go from a network; `apply` removes them, `restore` undoes it.
 
     `program` is the network's without the channels. `zero` sets to zero what would go instead.
     Source: PaddleSlim's `PruningPlan`.

@@ -104,7 +104,7 @@ class Supernet(Layer):
         )
 
     def plan(self, config: dict) -> ShrinkPlan:
-        """What goes from the network in a configuration."""
+        """The channels that a configuration takes from the network."""
         key = tuple(config[name] for name in self.names)
         if key not in self.plans:
             gone: dict = {}

@@ -188,7 +188,7 @@ class FirstStep(TableDisplay):
 
 
 def note_on(name: str, executable) -> str:
-    """What else there is to say of a stage."""
+    """Further facts of a stage."""
     source = executable.source
     if name == "kernels":
         return f"{count(len(source.kernels.texts), 'kernel')}"

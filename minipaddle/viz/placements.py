@@ -79,7 +79,7 @@ def moves(nbytes: int, before: Placements, after: Placements, mesh: ProcessMesh)
 
 
 def collective(before, after) -> str:
-    """What moves a tensor from one placement on an axis of the mesh to another."""
+    """The collective that moves a tensor from one placement on a mesh axis to another."""
     if before.is_replicated():
         return "a slice" if after.is_shard() else "zeros"
     if before.is_partial():

@@ -30,7 +30,7 @@ def program_of(target) -> Program:
 
 
 def passes_result_of(target) -> Optimized:
-    """What the passes made of a program: of a static function's last one, as it was compiled, or
+    """The program after the passes: a static function's last one, as it was compiled, or
     as its strategy would have it; an executable has it already.
     """
     if isinstance(target, Optimized):

@@ -115,7 +115,7 @@ def counted(step) -> dict[str, int]:
 
 
 def kind_of(storage) -> str:
-    """What a program's state is: a weight, a gradient to which a backward adds, or another."""
+    """The kind of a program's state: a weight, a gradient that a backward adds to, or another."""
     if isinstance(storage, GradientStorage):
         return "gradients"
     tensor = getattr(storage, "tensor", None)

@@ -107,6 +107,32 @@ def test_numbers_have_names():
     assert not found, "\n".join(found)
 
 
+def test_docstrings_begin_with_a_noun_or_a_verb():
+    """No "What stands for a record": "The replacement of a record"."""
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in sources(PACKAGE)
+        for number, line in enumerate(text.splitlines(), 1)
+        if '"""What ' in line
+    ]
+    assert not found, "\n".join(found)
+
+
+TWICE = {"Bilinear", "LRScheduler", "Model", "Normal", "Pad", "Program", "Sampler", "SpectralNorm"}
+TWICE |= {"Tensor", "Uniform"}
+"""Classes whose name Paddle gives twice, or Paddle and we."""
+
+
+def test_a_class_has_a_name_of_its_own():
+    classes = Counter(
+        node.name
+        for _, text in sources(PACKAGE)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert {name for name, n in classes.items() if n > 1} <= TWICE
+
+
 def test_modules_of_the_engine_differ_in_name():
     names = Counter(
         Path(name).stem for name, _ in sources(PACKAGE / "engine") if "__init__" not in name

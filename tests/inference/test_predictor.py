@@ -10,7 +10,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.inference import Config, PredictorPool, create_predictor
-from minipaddle.inference.model import Binding, Unbound
+from minipaddle.inference.model import MemoryBinding, Unbound
 from minipaddle.static import InputSpec
 
 MEMBERS = json.loads((Path(__file__).parents[1] / "data/paddle_inference_members.json").read_text())
@@ -108,7 +108,7 @@ def test_handles_keep_their_values_beside_a_list(saved, predictor):
 
 def test_it_is_compiled_unless_it_is_to_be_interpreted(saved):
     native, other = (create_predictor(configured(saved[0], native)) for native in (True, False))
-    for predictor, kind in ((native, Binding), (other, Unbound)):
+    for predictor, kind in ((native, MemoryBinding), (other, Unbound)):
         predicted(predictor, inputs(1))
         assert type(predictor.bound) is kind
     assert len(native.model.cache.compiled) == 1

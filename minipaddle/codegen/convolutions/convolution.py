@@ -380,7 +380,7 @@ FORMS = {
         write_weight_grad, lambda p, c, o: (axis(c, 1, 0, o), axis(o, 0, 1, 1), axis(p, c, o, 0)),
     ),
 }  # fmt: skip
-"""What writes an operator's kernel; and the axes m, n, k of the product that computes each pixel
+"""The writer of an operator's kernel; and the axes m, n, k of the product that computes each pixel
 from one pixel, for p pixels, c and o channels of the input and of the output."""
 
 

@@ -53,7 +53,7 @@ class Images(NamedTuple):
         return ones and self.groups == 1 and self.source == self.target
 
     def lines(self, sweep) -> list:
-        """What `sweep.forward` or `sweep.backward` says of each axis."""
+        """The answers of `sweep.forward` or `sweep.backward` for each axis."""
         axes = self.target, self.kernel, self.stride, self.low, self.dilation
         return [sweep(*sizes) for sizes in zip(*axes, strict=True)]
 

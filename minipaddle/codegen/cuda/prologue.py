@@ -20,7 +20,7 @@ JOINS = read_template("joins.cu", __file__)
 
 @cache
 def portable() -> str:
-    """What stands before the kernels, also where a CPU plays the GPU."""
+    """The text before the kernels, also where a CPU plays the GPU."""
     bfloat16 = BFLOAT16.replace("(bfloat16){", "bfloat16{")
     further = [complete(text) for text, complete in FURTHER]
     return "\n".join([bfloat16, HALF, helpers(), *further, JOINS])
@@ -28,5 +28,5 @@ def portable() -> str:
 
 @cache
 def prologue() -> str:
-    """What stands before the kernels of a file."""
+    """The text before the kernels of a file."""
     return f"{TYPES}\n{portable()}"

@@ -110,7 +110,7 @@ RESULTS = {
     "det": "out0[b] = STORE(sign * EXP(size));",
     "slogdet": "out0[b] = STORE(sign);\nout1[b] = STORE(size);",
 }
-"""What is stored of a determinant's sign and logarithm, by operator."""
+"""The parts of a determinant's sign and logarithm that are stored, by operator."""
 
 
 @emits(*RESULTS)

@@ -48,7 +48,7 @@ def is_wide() -> bool:
 
 
 def report() -> str:
-    """What products know of the processor, and who computes the large ones, for `./run doctor`."""
+    """The processor as products know it, and who computes the large ones, for `./run doctor`."""
     known, ours = facts(), "kernels written here"
     caches = ", ".join(f"{size >> 10:,}" for size in known[2:5])
     dots = "".join(f", {name}" for name in DOTS if getattr(known, name))

@@ -26,7 +26,7 @@ IN_BLOCK = 1 << 18
 
 
 class Epilogue:
-    """What is done to the rows of a product: `write(first, last)` is its C text, as is a call.
+    """The operators on the rows of a product: `write(first, last)` is its C text, as is a call.
 
     `alone` says that nothing else needs the product, `in_blocks` that its kernel asked for memory
     for some rows at a time. A kernel may `finish` sums instead while they are in registers.

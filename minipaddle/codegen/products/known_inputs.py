@@ -1,4 +1,4 @@
-"""What a program says of the numbers in a kernel's inputs, which lets it multiply in fewer bits.
+"""Bounds of the numbers in a kernel's inputs, which let it multiply in fewer bits.
 
 Mixed precision rounds the inputs of a product to bfloat16 and multiplies them as float32, so that
 only the end of a formula is rounded again. A processor that multiplies bfloat16 (`grouped_tiles`)

@@ -170,7 +170,7 @@ class OnlineSoftmax(StripProducts):
         return text + loop("r", rows, divide) + self.finish(two)
 
     def block(self, p: Product) -> str:
-        """What is done to a block of scores: powers in their place, and sums before it shrink."""
+        """The statements on a block of scores: powers in their place, and sums before it shrink."""
         softmax, rows = softmax_of(self.nest), self.nest.parallel_loops
         w = self.writer(self.nest, ["strip_0"], self.length)
         w.taken |= dict.fromkeys(self.own, 0)

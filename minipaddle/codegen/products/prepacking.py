@@ -59,10 +59,10 @@ class PackingKernels(KernelTable):
         self.constants = {x for x in constants if uses[x] == 1 and x not in program.results}
         super().__init__(program, tuned)
 
-    def adapted(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
+    def adapt(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
         constants, known = self.constant_inputs_of(record), self.narrow_inputs_of(record)
         if not (constants or known):
-            return super().adapted(record, kernel, choices)
+            return super().adapt(record, kernel, choices)
         with (
             constant_inputs(constants),
             known_inputs(known),

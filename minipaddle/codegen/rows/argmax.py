@@ -18,7 +18,7 @@ ACROSS = read_template("best_across.c", __file__)
 
 
 SIGNS = {"argmax": ">", "argmin": "<"}
-"""What makes an element better than another one, by operator."""
+"""The comparison that makes an element better than another, by operator."""
 
 
 @emits(*SIGNS)

@@ -59,7 +59,8 @@ KEYS = key_functions()
 
 
 class SortedItems(NamedTuple):
-    """What is sorted: the keys of values of a dtype, each alone or with its place in the line.
+    """The elements to sort: the keys of values of a dtype, each alone or with its place in the
+    line.
 
     A key of up to four bytes and its place are one number; a longer key makes them a pair.
     """

@@ -152,7 +152,7 @@ class DistModel:
             return self.loss(*outputs, *args[count:])
 
     def compute_outputs(self, *inputs):
-        """What the layer does with inputs."""
+        """The result of the layer for inputs."""
         with self.amp():
             return self.network(*inputs)
 
@@ -235,7 +235,7 @@ class DistModel:
 
 
 NEEDS = {"train": ("loss", "optimizer"), "eval": ("loss",), "predict": ()}
-"""What each mode needs."""
+"""The needs of each mode."""
 
 
 def to_static(layer, loader=None, loss=None, optimizer=None, strategy=None, input_spec=None):

@@ -18,7 +18,7 @@ from ..tensors.dist_tensor import view_of
 
 
 class InStages:
-    """What a `DistModel` does in each mode, in the stages of a mesh's axis pp.
+    """The modes of a `DistModel` in the stages of a mesh's axis pp.
 
     Each rank has the model's weights; it trains those that its parts use. A batch comes whole, cut
     along dp alone. Weights that several stages use get the sum of their gradients.
@@ -63,11 +63,11 @@ class InStages:
         return self.pipeline.losses([x for (x,) in self.run(self.model.compute_loss, args)]).mean()
 
     def predict(self, *args):
-        """What the layer does, in the last part's stage; None elsewhere."""
+        """The result of the layer, in the last part's stage; None elsewhere."""
         return self.pipeline.join_results(self.run(self.model.compute_outputs, args))
 
     def run(self, function, args, seed=None) -> list:
-        """What this stage makes of a batch."""
+        """The result of this stage for a batch."""
         if self.size is None:
             self.pipeline.size = args[0].shape[0]
         batches = self.pipeline.cut(args)

@@ -67,5 +67,7 @@ def named_tensors(layer: Layer) -> list[tuple[str, Tensor]]:
 
 
 def describe(x: Tensor, before: str | None) -> list:
-    """What all ranks must know alike of a tensor: spec, placements, values from before."""
+    """The facts of a tensor that must be the same in all ranks: spec, placements, values from
+    before.
+    """
     return [x.spec, f"on {x.process_mesh} as {x.placements}", before]

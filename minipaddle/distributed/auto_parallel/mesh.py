@@ -1,4 +1,4 @@
-"""What Paddle asks of a mesh; the mesh of a rank, where a function is given none."""
+"""Paddle's questions to a mesh; the mesh of a rank, where a function is given none."""
 
 from __future__ import annotations
 

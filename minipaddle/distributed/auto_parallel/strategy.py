@@ -38,7 +38,7 @@ INSTEAD = {
     "sharding": "dist.shard_optimizer(optimizer, dist.ShardingStage1(axis))",
     "fused_passes": "nothing: the passes of programs fuse what can be fused",
 }
-"""What to do instead of a group that is refused when it is switched on."""
+"""The advice for a group that is refused when it is switched on."""
 
 
 class Strategy:

@@ -1,4 +1,4 @@
-"""What ranks tell each other: an error of one rank is an error of all."""
+"""Agreement of ranks: an error of one rank is an error of all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def outcomes(answers: list, here: ProcessGroup) -> list:
 
 
 def together(here: ProcessGroup, work) -> list:
-    """What `work()` returns in each rank, told to all. If it raises in one, all ranks raise."""
+    """The results of `work()` in all ranks, told to all. If it raises in one, all ranks raise."""
     answers: list = []
     all_gather_object(answers, attempt(work), here)
     return outcomes(answers, here)

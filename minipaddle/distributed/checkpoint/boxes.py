@@ -33,7 +33,7 @@ def volume(box: Box) -> int:
 
 @slot("checkpoint.common")
 def common(a: Box, b: Box) -> Box | None:
-    """What two boxes have in common; None if that is nothing.
+    """The intersection of two boxes; None if it is empty.
 
     >>> from minipaddle.distributed.checkpoint.boxes import common
     >>> common(((0, 4), (0, 3)), ((2, 4), (1, 2)))
@@ -54,8 +54,9 @@ def within(box: Box, outer: Box) -> tuple[slice, ...]:
 
 @slot("checkpoint.reads")
 def reads(box: Box, pieces: list) -> list[tuple]:
-    """What a rank that has the part `box` of a tensor reads from pairs (file, its box): of each
-    file that has something of it (file, its box, index in the file's array, index in the rank's).
+    """The parts that a rank with the part `box` of a tensor reads from pairs (file, its box): of
+    each file that has something of it (file, its box, index in the file's array, index in the
+    rank's).
 
     >>> from minipaddle.distributed.checkpoint.boxes import reads
     >>> reads(((2, 3),), [("a", ((0, 4),)), ("b", ((4, 4),))])

@@ -147,7 +147,7 @@ def check_box(x: Tensor, saved: SavedTensor, place) -> Box:
 
 
 def target(state, place):
-    """What stands at a place of a state dict; None if nothing."""
+    """The value at a place of a state dict, or None."""
     for key in place:
         state = state.get(key) if isinstance(state, dict) else None
     return state

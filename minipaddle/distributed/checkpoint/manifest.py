@@ -52,7 +52,7 @@ class SavedTensor(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What a checkpoint has: `tensors` and `values` by path; of each file (bytes, sum)."""
+    """The contents of a checkpoint: `tensors` and `values` by path; of each file (bytes, sum)."""
 
     files: dict[str, tuple[int, int]]
     tensors: dict[Path, SavedTensor]

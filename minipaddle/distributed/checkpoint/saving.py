@@ -87,7 +87,9 @@ def save_state_dict(
 
 
 def description(state_dict, arrays: dict, path: str, unique_id) -> dict:
-    """What this rank has, as it tells the others; its arrays go into `arrays` by their names."""
+    """The contents of this rank, as it tells the others; its arrays go into `arrays` by their
+    names.
+    """
     if not isinstance(state_dict, dict):
         raise type_error(f"a state dict that is a {type(state_dict).__name__}", expected="a dict")
     tensors, values = [], []

@@ -1,1 +1,1 @@
-"""What ranks exchange: collectives of tensors and of Python objects, as methods and operators."""
+"""Collectives of tensors and of Python objects, as methods and operators."""

@@ -183,7 +183,7 @@ def _(x, *, dst, tag, group):
 
 @opaque
 def recv(m, token, *, shape, src, tag=0, group=0):
-    """What the rank `src` sends: of `shape`, and of the dtype of `token`, which is any scalar."""
+    """The array that rank `src` sends, of `shape` and the dtype of `token`, any scalar."""
     return group_numbered(group).recv(m.empty(shape, token.dtype), src, tag)
 
 

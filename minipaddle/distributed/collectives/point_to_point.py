@@ -100,7 +100,7 @@ class ThreadMembers:
 
 
 def message(inputs, options, r: int):
-    """What rank 0 of two sends is copied into the array of rank 1."""
+    """Copy the array of rank 0 of two into that of rank 1."""
     sent, expected = (Spec(x.shape, x.dtype) for x in inputs)
     if sent != expected:
         raise ValueError(f"recv of {expected} from rank {options[r]['root']}, which sent {sent}")

@@ -26,7 +26,7 @@ LOOK = 0.1
 """The seconds between two looks at a stopped rank."""
 
 KILLED = "was killed by"
-"""What `launch` looks for in the lines of keepers."""
+"""The words that `launch` looks for in the lines of keepers."""
 
 
 def main() -> None:

@@ -25,8 +25,8 @@ ELASTIC_EXIT_CODE = 101
 """A script that ends with this code asks to be started again."""
 
 LOST = re.compile(rf"rank (\d+) {KILLED} (\w.*)".encode())
-"""What a keeper prints of a rank that was killed: the end of a line, which another rank may have
-begun, for errors are printed in pieces."""
+"""The words of a keeper about a rank that was killed: the end of a line, which another rank may
+have begun, for errors are printed in pieces."""
 
 FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"}
 """The signals that a program brings upon itself."""
@@ -35,7 +35,7 @@ LISTENS = "MINIPADDLE_STEPS"
 """Set in the environment of ranks whose `launch` wants to know whether they make steps."""
 
 STEP = b"\x1e"
-"""What rank 0 writes to its standard error after a step: one byte, which no pipe can tear."""
+"""The mark of rank 0 on its standard error after a step: one byte, which no pipe can tear."""
 
 
 def note_step() -> None:

@@ -232,12 +232,12 @@ DIGITS = 8
 
 
 def greeting(rank: int, token: str) -> bytes:
-    """What a rank sends first."""
+    """The first message of a rank."""
     return f"{token}{rank:0{DIGITS}}".encode()
 
 
 def receive(line: socket.socket, most: int) -> bytes:
-    """What has come; nothing if the connection is closed or broken."""
+    """The bytes that have come; none if the connection is closed or broken."""
     with suppress(OSError):
         return line.recv(most)
     return b""

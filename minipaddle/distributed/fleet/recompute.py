@@ -36,7 +36,7 @@ class Segment:
 
 
 def recompute_sequential(ctx, functions, *args, **kwargs):
-    """What a chain of functions makes of `args`; the inputs of its segments are kept, no more.
+    """The result of a chain of functions for `args`; the inputs of its segments are kept, no more.
 
     ctx: a dict with `segments` (1) and `preserve_rng_state` (True)
     functions: a `Sequential`, or a list; each takes what the one before it returns
@@ -64,7 +64,7 @@ def recompute_sequential(ctx, functions, *args, **kwargs):
 
 @slot("fleet.in_segments")
 def in_segments(functions: list, n: int, args: tuple, again):
-    """What a chain of functions makes of `args` in n segments, all but the last by `again`."""
+    """The result of a chain of functions for `args` in n segments, all but the last by `again`."""
     each = len(functions) // n
     for k in range(n - 1):
         args = (again(Segment(functions[k * each : (k + 1) * each]), *args),)

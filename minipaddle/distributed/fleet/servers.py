@@ -30,7 +30,7 @@ from .roles import PaddleCloudRoleMaker, Role
 from .strategy import DistributedStrategy
 
 SHARED: WeakKeyDictionary = WeakKeyDictionary()
-"""What carries requests between the threads of one `spawn`, for each of its `fleet.init`."""
+"""The transport between the threads of one `spawn`, for each of its `fleet.init`."""
 LOCK = threading.Lock()
 
 begun = per_rank(0)
@@ -206,7 +206,7 @@ def save_persistables(executor, dirname: str, main_program=None, mode: int = 0) 
 
 
 def report() -> list[dict]:
-    """What each server has seen: `stragglers`, `seconds` that each worker's latest steps took,
+    """The statistics of each server: `stragglers`, `seconds` that each worker's latest steps took,
     `staleness` of each worker's pushes (mean, largest), and of each table its `rows` and `steps`.
 
     Source: `ps/server.py`.

@@ -34,7 +34,7 @@ MODES = {
     "sharding": ParallelMode.SHARDING_PARALLEL,
     "data": ParallelMode.DATA_PARALLEL,
 }
-"""What a rank is in first."""
+"""The kinds of groups, in order: a rank is in the first one first."""
 
 current = per_rank(None)
 """The `HybridCommunicateGroup` of `fleet.init`."""
@@ -187,7 +187,7 @@ class HybridCommunicateGroup:
         return self.global_rank
 
     def get_parallel_mode(self) -> int | None:
-        """What is done in parallel, a number of `ParallelMode`."""
+        """The kind of parallelism, a number of `ParallelMode`."""
         return next((mode for name, mode in MODES.items() if self.sizes[name] > 1), None)
 
     def get_data_parallel_rank(self) -> int:

@@ -1,4 +1,4 @@
-"""What stages send each other: tensors of one micro-batch, and at first what they are like."""
+"""Messages between stages: tensors of one micro-batch, and at first their descriptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from ..collectives.tape_or_group import dense
 
 
 class Like(NamedTuple):
-    """What a tensor is like: the spec of the whole, how it lies, whether a gradient comes back."""
+    """The description of a tensor: the spec of the whole, how it lies, whether a gradient comes
+    back.
+    """
 
     spec: Spec
     placements: tuple | None
@@ -30,7 +32,7 @@ class Like(NamedTuple):
 
 
 def like(x: Tensor) -> Like:
-    """What a tensor is like."""
+    """The description of a tensor."""
     placements = tuple(x.array.placements) if sharded(x.array) else None
     return Like(x.spec, placements, not x.stop_gradient)
 
@@ -97,7 +99,7 @@ def describe_tensor(x: Like) -> list:
 
 
 def read_description(words: list) -> Like:
-    """What `describe_tensor` described."""
+    """The tensor that `describe_tensor` described."""
     shape, dtype, lying, differentiable = words
     if lying is not None:
         lying = tuple(Shard(dim) if dim >= 0 else Replicate() for dim in lying)

@@ -69,7 +69,7 @@ class Runner:
         self.likes[part] = [like(y) for y in results if not y.stop_gradient]
 
     def results_of(self, chunk: Part, job: Job, part: int) -> list[Tensor]:
-        """What a part makes of a micro-batch, after it was handed on."""
+        """The result of a part for a micro-batch, after it was handed on."""
         last, k = part == self.schedule.parts - 1, job.micro_batch
         inputs = self.take("F", k, part - 1, part) if part else []
         self.start(k, part)
@@ -124,7 +124,7 @@ DO = {
     "I": Runner.backward,
     "W": Runner.backward_weights,
 }
-"""What does a job, by its kind."""
+"""The function that does a job, by its kind."""
 
 
 def tag_of(way: str, part: int) -> int:

@@ -26,7 +26,7 @@ from ...engine.core.slots import slot
 
 
 class Job(NamedTuple):
-    """What a stage computes at once, for one micro-batch and one of its chunks of layers.
+    """The work of a stage without a break, for one micro-batch and one of its chunks of layers.
 
     kind: "F" the forward; "B" the backward; or its two halves, "I" the gradient of the inputs, for
     which the stage before waits, and "W" that of the weights, for which nobody does.

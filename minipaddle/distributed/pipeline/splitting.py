@@ -32,7 +32,7 @@ class SplitPoint(Enum):
 
 
 class Split(NamedTuple):
-    """What `parallelize` leaves on a model: the mesh with its axis pp, and where parts end."""
+    """The marks of `parallelize` on a model: the mesh with its axis pp, and where parts end."""
 
     mesh: object
     points: list[tuple]  # (name of a layer, the layer, a SplitPoint)

@@ -40,7 +40,7 @@ class Pipeline:
         self.layers, self.runner = layers, None
 
     def run(self, parts: list, data_of: Callable, seed=None, first_layer=lambda part: 0) -> list:
-        """What the `Runner` of this stage does with micro-batches: trains with a `seed`, otherwise
+        """Runs micro-batches in the `Runner` of this stage: trains with a `seed`, otherwise
         evaluates. The draws of a layer are those of its number, from `first_layer(part)` on.
         """
         position, m = GENERATOR.position(), self.schedule.micro_batches

@@ -1,4 +1,4 @@
-"""What a step of a layout costs: seconds by what they are spent on, bytes by what they hold."""
+"""The cost of a step of a layout: seconds by use, bytes by content."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Footprint(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What a step of a layout takes and holds; the share of the devices' operations that the
+    """The seconds and bytes of a step of a layout; the share of the devices' operations that the
     model's own products are, with attention counted as if nothing was masked.
     """
 
@@ -112,7 +112,7 @@ class StageJob:
         self.layers: dict = {}
 
     def cost(self, layout: Layout) -> Cost:
-        """What a step of a layout costs."""
+        """The cost of a step of a layout."""
         memory, took = memory_of(self, layout), seconds_of_step(self, layout)
         done = self.operations * layout.batch / took.total
         share = done / (self.device.operations * layout.ranks)
@@ -138,7 +138,7 @@ class StageJob:
 
 
 def kernels_of(layout: Layout) -> tuple:
-    """What of a layout the kernels of a rank depend on."""
+    """The fields of a layout that the kernels of a rank depend on."""
     return layout.model, layout.share, layout.sep, layout.recompute, layout.micro_batches > 1
 
 

@@ -1,4 +1,4 @@
-"""What each record of a program is: a kernel with its products and bytes, a collective, a value
+"""The kind of each record of a program: a kernel with its products and bytes, a collective, a value
 that is kept; of which part of the model, in the forward or the backward.
 
 Where two products have a large matrix between them, larger than all they read, as attention has
@@ -27,7 +27,7 @@ SPREAD = 4
 HALF = {"float32": 2}
 """Bytes of an element where they are not the dtype's: layers compute in half precision."""
 PARTS = "first", "block", "last"
-"""What comes before the blocks, one of them, what comes after."""
+"""The part before the blocks, one block, the part after them."""
 
 
 def at(n: int, batch: float, prime: int) -> float:
@@ -51,7 +51,7 @@ class Size(NamedTuple):
 
 
 class KernelCost(NamedTuple):
-    """What one kernel does: products (batch, rows, columns, depth), values read and written; of
+    """The work of one kernel: products (batch, rows, columns, depth), values read and written; of
     these `on_chip` need not go to memory. `part` is "first", "block" or "last"; `gradients` is the
     number of parameters whose gradients it makes. `apart`: what the operators of a loss read and
     write if each is a kernel of its own.
@@ -79,7 +79,7 @@ class Sent(NamedTuple):
 
 
 class KeptValues(NamedTuple):
-    """What the forward of a part leaves for its backward; of it what stayed on the chip, if it
+    """The residuals of a part's forward; of them those that stayed on the chip, if it
     does; and what the ranks of tensor parallel do not keep, but gather again.
     """
 
@@ -89,7 +89,7 @@ class KeptValues(NamedTuple):
 
 
 class Counter:
-    """What each record of a program is: of which part, forward or backward, what it works on."""
+    """The part of each record of a program, forward or backward, and its operands."""
 
     def __init__(self, program: Program, blocks: LayerBlocks, prime: int, half: bool):
         self.prime, self.half, self.width = prime, half, 2 if half else 4
@@ -197,7 +197,7 @@ class Counter:
         yield from again
 
     def apart(self, record: Record) -> Iterator[Size]:
-        """What the operators of a loss, which is outside of all layers, read and write one by one.
+        """The bytes that operators of a loss, outside of all layers, read and write one by one.
         Truths, and numbers from them, are not written: an index says which they are.
         """
         for program in regions(record).values() if record.scope is None else ():
@@ -254,7 +254,7 @@ class Counter:
                 yield Sent(part, record not in self.forward, Size(size, self.width), half)
 
     def kept(self) -> dict[str, KeptValues]:
-        """What each part's forward leaves for the backward."""
+        """The residuals of each part's forward."""
         found, seen = {part: KeptValues([], [], []) for part in PARTS}, set()
         for record in self.program.records:
             if record not in self.forward or record in self.fixed or is_view(record, self.root):
@@ -282,7 +282,7 @@ class Counter:
         return record
 
     def entry(self) -> Size:
-        """What goes from a block to the next one: the largest value that enters."""
+        """The value that goes from a block to the next: the largest that enters."""
         states = {s.record for s in self.program.states}
         enters = [
             self.size_of(x, x.spec)

@@ -1,4 +1,4 @@
-"""What a model costs, read from its own program: kernels, what travels, what is kept.
+"""The costs of a model, read from its own program: kernels, messages, residuals.
 
 The program is a training step of the model with one of its repeated blocks, traced on specs: no
 weight is allocated. For tensor parallel it is cut by `partition`, as it would run. All sizes are

@@ -10,7 +10,7 @@ from .layout import Layout
 from .search import Planned, unit_of
 
 COMPARED = ("model", "sep", "pipe", "chunks", "halves", "micro_batch", "stage", "recompute")
-"""What of a layout the report compares with other choices."""
+"""The fields of a layout that the report compares with other choices."""
 NAMES = {"micro_batch": "micro-batch", "stage": "ZeRO stage", "halves": "backward in halves"}
 
 
@@ -57,7 +57,7 @@ def memory(found: Planned, cost: Cost) -> str:
 
 
 def name_bottleneck(found: Planned) -> str:
-    """What keeps the step from being shorter."""
+    """The bottleneck of the step."""
     best, limit = found.best, found.job.device.memory
     share = best.memory.total / limit
     lost = {
@@ -73,7 +73,7 @@ def name_bottleneck(found: Planned) -> str:
 
 
 def reasons(found: Planned) -> Iterator[str]:
-    """What each other choice next to the plan's would cost, with the best of all else."""
+    """The cost of each choice next to the plan's, with the best of all else."""
     best, (size, unit) = found.best.layout, unit_of(found.job.device.memory)
     for field in COMPARED:
         own = getattr(best, field)

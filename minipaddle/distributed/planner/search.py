@@ -21,7 +21,7 @@ MICRO_BATCHES = (1, 2, 4, 8, 16)
 
 
 class SearchLimits(NamedTuple):
-    """What may be tried: the most ranks of tensor parallel and of the pipe, ZeRO's stages,
+    """The limits of a search: the most ranks of tensor parallel and of the pipe, ZeRO's stages,
     whether a rank of the pipe may have several pieces, and whether blocks may be recomputed; the
     most ranks along sep; whether a backward may be in halves (the schedules ZBH1 and ZBV).
     """
@@ -36,8 +36,8 @@ class SearchLimits(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """What a search found: the costs of layouts that fit, the fastest first; what did not fit, as
-    (layout, memory); how many layouts there are.
+    """The result of a search: the costs of layouts that fit, the fastest first; what did not fit,
+    as (layout, memory); how many layouts there are.
     """
 
     job: StageJob
@@ -128,7 +128,7 @@ def choose(costs: list[Cost]) -> list[Cost]:
 
 
 def effort(cost: Cost) -> tuple:
-    """What a layout asks for, besides time."""
+    """The demands of a layout, besides time."""
     how = cost.layout
     mesh = how.sep, how.stage, how.pipe, how.halves, how.chunks, how.model
     return how.recompute, *mesh, cost.seconds.total

@@ -1,4 +1,4 @@
-"""What a worker does with tables: `pull(table, ids)` and `push(table, ids, gradients, lr)`.
+"""A worker's side of tables: `pull(table, ids)` and `push(table, ids, gradients, lr)`.
 
 `Client` asks the servers of the rows, all at once. `GeoClient` has the same methods and takes its
 steps on rows of its own; every `k_steps` of them it sends the servers how far it came.
@@ -25,7 +25,7 @@ ANSWER = 5.0
 
 
 class Carrier(Protocol):
-    """What carries requests to servers and answers back: threads, MPI or Ray.
+    """The transport of requests and answers: threads, MPI or Ray.
 
     servers: how many there are
     ask(server, request): send a request, without waiting; an object whose `result(timeout)` is the
@@ -166,8 +166,8 @@ class Client:
         return ids[order], NUMPY.concatenate([a["rows"] for a in answers])[order]
 
     def report(self) -> list[dict]:
-        """What each server has seen: `stragglers`, `seconds` of each worker's steps, `staleness` of
-        each worker's pushes (mean, largest), and of each table `rows` and `steps`.
+        """The statistics of each server: `stragglers`, `seconds` of each worker's steps,
+        `staleness` of each worker's pushes (mean, largest), and of each table `rows` and `steps`.
         """
         return self.ask_all("report")
 
@@ -187,7 +187,7 @@ class Client:
 
 @slot("ps.geo_delta")
 def geo_delta(local, base, workers: int):
-    """What a worker sends after some steps of its own, when its rows [n, width] came from `base` to
+    """The update a worker sends after local steps, when its rows [n, width] came from `base` to
     `local`: its part of the mean of what all workers did.
     """
     return (local - base) / workers

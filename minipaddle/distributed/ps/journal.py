@@ -1,4 +1,4 @@
-"""What a server has on the disk: a snapshot, and a log of what was acknowledged since.
+"""A server's files: a snapshot, and a log of what was acknowledged since.
 
 A request that changes the server is in the log, and the log on the disk, before it is acknowledged.
 A server that dies, or whose machine loses its power, is made again from its snapshot and its log,

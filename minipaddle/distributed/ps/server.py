@@ -39,7 +39,7 @@ LOOK = 0.1
 """The seconds between two looks for workers that hang."""
 
 LONGER = "a larger --timeout, if it is only slow"
-"""What to do when a worker was waited for too long."""
+"""The advice when a worker was waited for too long."""
 
 
 class ServerLost(RuntimeError):
@@ -249,7 +249,7 @@ class RowServer:
             self.ended.set()
 
     def report(self) -> dict:
-        """What the server has seen: of each worker, and of each table."""
+        """The server's statistics of each worker and each table."""
         now, seconds = monotonic(), {w: [*s] for w, s in self.seconds.items()}
         for worker, begun in self.answered.items():  # a step that goes on may be slow already
             if now - begun > SLOW * NUMPY.median(seconds.get(worker, [0.0])):
@@ -337,4 +337,4 @@ REQUESTS = {
         "snapshot",
     )
 }  # fmt: skip
-"""What workers can ask for."""
+"""The requests of workers."""

@@ -63,7 +63,7 @@ def exchange(own, ranks: list[int]) -> list:
 
 PLAIN = (bool, int, float, complex, str, type(None), type, NUMPY.dtype)
 SHOWN = (Spec, Placement, ProcessMesh)
-"""What has the same text in all ranks."""
+"""Types whose values have the same text in all ranks."""
 
 
 def as_text(value) -> str:

@@ -135,7 +135,7 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
 
 
 class Finished(NamedTuple):
-    """What `spawn` returns in a process that is one rank itself."""
+    """The result of `spawn` in a process that is one rank itself."""
 
     result: object
 

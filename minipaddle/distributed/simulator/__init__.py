@@ -1,4 +1,4 @@
-"""What many devices would do: all-reduce on links, and a training step on a cluster.
+"""Simulates many devices: all-reduce on links, and a training step on a cluster.
 
 >>> from minipaddle.distributed.simulator import PCIE, Cluster, Piece, ring, seconds, simulate
 >>> eight = Cluster(1, 8, PCIE)

@@ -109,7 +109,7 @@ def slowed(group: ProcessGroup, cluster: Cluster):
 
 
 class Watch:
-    """What a rank does in a block: when it computed, waited, and what was under way.
+    """The times of a rank in a block: when it computed, waited, and what was under way.
 
     Make one in every rank, at the same time; `timeline_of(watches)` puts them together.
     """
@@ -167,7 +167,7 @@ class Seen(MappedWork):
 
 
 def timeline_of(watches: Sequence[Watch]) -> Timeline:
-    """What the ranks of a step did, from what each has noted."""
+    """The timeline of a step's ranks, from their notes."""
     spans = [span for w in watches for span in (*w.computing(), *w.spans)]
     took = max(w.ended - w.begun for w in watches)
     compute = sum(s.end - s.start for s in spans if (s.device, s.kind) == (0, "compute"))

@@ -1,4 +1,4 @@
-"""What a rank of a mesh does in a step: kernels as a data sheet says, and bytes that travel.
+"""The step of a rank of a mesh: kernels as a data sheet says, and bytes that travel.
 
 Nothing is computed: the step is captured, cut into pieces and optimised as if it would run.
 """
@@ -65,7 +65,7 @@ class StepPlan(NamedTuple):
 
 
 def planned(step, inputs, device: Device, **options) -> StepPlan:
-    """What this rank would do in a step: a function of `to_static`, for tensors of which some lie
+    """The step of this rank: a function of `to_static`, for tensors of which some lie
     in pieces. `options` are those of the passes.
 
     >>> import minipaddle.distributed as dist

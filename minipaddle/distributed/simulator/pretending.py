@@ -69,7 +69,7 @@ def exchange_rows(group, array, sent, received):
 
 
 def part_of(group, array, root, out):
-    """What the root gives to this rank, if it is the root; otherwise what stood there."""
+    """The value the root gives to this rank, if it is the root; otherwise the one that stood there."""
     if array is not None:
         out[...] = array.reshape(group.size, *out.shape)[group.rank]
     return out
@@ -86,11 +86,11 @@ GIVES = {
     "reduce_scatter": scatter,
     "scatter": part_of,
 }
-"""What this rank gets from each collective."""
+"""The result of each collective on this rank."""
 
 
 def pretend(function, args=(), *, ranks: int, rank: int = 0):
-    """What `function(*args)` returns on rank `rank` of `ranks`, simulated alone.
+    """The result of `function(*args)` on rank `rank` of `ranks`, simulated alone.
 
     >>> import minipaddle.distributed as dist
     >>> from minipaddle.distributed.simulator import pretend

@@ -54,7 +54,7 @@ class Half(Bytes):
 
 
 class Activity(NamedTuple):
-    """What a device does from `start` to `end`: "compute", "communication" or "idle"."""
+    """The state of a device from `start` to `end`: "compute", "communication" or "idle"."""
 
     device: int
     kind: str
@@ -199,6 +199,6 @@ def pieces_of(program, times) -> tuple[list[TimelinePiece], list[int]]:
 
 
 def name_of(record) -> str:
-    """What a record is called in a timeline: a group by what it ends with."""
+    """The name of a record in a timeline: a group has that of its last record."""
     region = record.attrs.get("region")
     return record.op.name if region is None else region.outputs[-1].op.name

@@ -12,7 +12,7 @@ from .layout import LayerLayout, lay_out, move_hook
 
 
 class LayerPlan:
-    """What `parallelize` does to one layer: its layout."""
+    """The change of `parallelize` to one layer: its layout."""
 
     layout = LayerLayout({})
 

@@ -76,7 +76,7 @@ KEYS = {
     "dp_config": "sharding_level",
     "pp_config": "split_spec",
 }
-"""What each part of a config has."""
+"""The keys of each part of a config."""
 
 
 def split(model, mesh, config: dict) -> ProcessMesh:

@@ -86,9 +86,9 @@ class KernelTable(KernelTexts):
         choices = self.tuned(signature)
         if choices:
             self.choices[signature] = choices
-        self.of[record] = self.once(record, self.adapted(record, kernel, choices))
+        self.of[record] = self.once(record, self.adapt(record, kernel, choices))
 
-    def adapted(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
+    def adapt(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
         """The kernel with these choices, if there are any."""
         if not choices:
             return kernel

@@ -80,7 +80,7 @@ class Reducer:
     def hook(self, bucket: ReductionBucket, k: int, p: Parameter):
         """The hook that puts the gradient of a parameter into its bucket."""
 
-        def arrived(g):
+        def note_arrival(g):
             off = current.top.tracing or not AVERAGING.now or p.averaged is None
             if off or current.top.after_backward is None:
                 return  # a pass averages, or the optimizer later; `paddle.grad` does not
@@ -91,7 +91,7 @@ class Reducer:
             bucket.gradients[k] = g.array if before is None else before + g.array
             self.start_full()
 
-        return arrived
+        return note_arrival
 
     def start_full(self) -> None:
         """Start the full buckets, in order."""

@@ -61,7 +61,7 @@ def attach(record: Record, outs) -> None:
             out.record, out.stop_gradient = item_of(record, k, None), False
 
 
-class HookHandle:
+class TensorHookHandle:
     """The result of `register_hook`: `remove()` removes the hook."""
 
     def __init__(self, record, hook):

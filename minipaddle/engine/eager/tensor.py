@@ -19,7 +19,7 @@ from .backward import AVERAGING, backward
 from .convert import own_array
 from .device import Place, module_of, place_of
 from .items import Indexing
-from .tape import HookHandle, get_leaf, leaf_write_error, take_past
+from .tape import TensorHookHandle, get_leaf, leaf_write_error, take_past
 from .values import Values
 
 
@@ -197,12 +197,12 @@ class Tensor(Indexing, Values, Var):
                 hint="set x.stop_gradient = False before using it",
             )
         if current.top.tracing:
-            hook = current.top.hooked(self, hook)
+            hook = current.top.accept_hook(self, hook)
         record = self.record or get_leaf(self)
         if record.hooks is None:
             record.hooks = []
         record.hooks.append(hook)
-        return HookHandle(record, hook)
+        return TensorHookHandle(record, hook)
 
     # ---- in place ----------------------------------------------------------------------------
 

@@ -236,7 +236,7 @@ class Tracer(Eager):
         take_past(x, result)
         return x
 
-    def hooked(self, x=None, hook=None):
+    def accept_hook(self, x=None, hook=None):
         """The hook to register for x; refuse it in a region, whose tape ends with it."""
         if self.builder is not self.root:
             raise unsupported_error(

@@ -118,7 +118,7 @@ class Executable:
 
     def run_passes(self, program: Program, switches: dict) -> None:
         """Rewrite the program. Constants and folded weights become further states of it."""
-        self.optimized = self.clocked("passes", optimized, program, switches)
+        self.optimized = self.clock("passes", optimized, program, switches)
         self.snapshots, self.program = self.optimized.snapshots, self.optimized.program
         states = self.program.states
         self.weights = WEIGHTS[-1](states[len(program.states) :])
@@ -133,16 +133,16 @@ class Executable:
             wanted = TUNED if self.optimized.chosen.get("tuned") is not False else {}
             there = [read for file, read in wanted.items() if (cache_folder() / file).exists()]
             tuned = {name: choices for read in there for name, choices in read(threads()).items()}
-        clocked = self.clocked
-        self.kernels = clocked("kernels", self.weights.kernels, self.program, tuned.get)
-        self.plan = clocked("plan", self.optimized.planned, self.kernels.workspace, cache(in_place))
-        self.source = clocked("C file", self.source_of, self.kernels, self.plan)
+        clock = self.clock
+        self.kernels = clock("kernels", self.weights.kernels, self.program, tuned.get)
+        self.plan = clock("plan", self.optimized.planned, self.kernels.workspace, cache(in_place))
+        self.source = clock("C file", self.source_of, self.kernels, self.plan)
 
     def load(self) -> None:
         """Compile the C file."""
         parts = partial(SPLIT[0], self.source) if SPLIT else None
-        self.library = self.clocked("compilation", load, self.source.text, parts)
-        self.clocked("load", self.connect)
+        self.library = self.clock("compilation", load, self.source.text, parts)
+        self.clock("load", self.connect)
 
     def connect(self) -> None:
         """Connect the functions of the library with Python."""
@@ -161,7 +161,7 @@ class Executable:
         """A function of the C file."""
         return getattr(self.library, f"{self.source.prefix}_{name}")
 
-    def clocked(self, stage: str, function, *args, **options):
+    def clock(self, stage: str, function, *args, **options):
         """Call a function, and keep its seconds as those of a stage of the first run."""
         began = perf_counter()
         result = function(*args, **options)
@@ -171,7 +171,7 @@ class Executable:
     def first_run(self, table) -> int:
         """Run the C function; later runs do so without the clock."""
         self.run = self.function("run")
-        return self.clocked("first run", self.run, table)
+        return self.clock("first run", self.run, table)
 
     def report(self) -> str:
         """The work of the passes, the groups and kernels, the records of the host, the memory."""

@@ -19,7 +19,7 @@ from ..eager.device import Place
 
 
 class Key(NamedTuple):
-    """What must be equal for a program to serve again."""
+    """The facts that must be equal for a program to serve again."""
 
     structure: object  # how the arguments are nested
     places: tuple  # which of them are tensors

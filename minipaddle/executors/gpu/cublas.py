@@ -40,12 +40,12 @@ class Cublas:
 
     def __init__(self, stream: int, workspace: int, nbytes: int):
         self.library, self.handle = library(), ctypes.c_void_p()
-        self.checked("cublasCreate_v2", ctypes.byref(self.handle))
-        self.checked("cublasSetStream_v2", self.handle, ctypes.c_void_p(stream))
+        self.check("cublasCreate_v2", ctypes.byref(self.handle))
+        self.check("cublasSetStream_v2", self.handle, ctypes.c_void_p(stream))
         room = ctypes.c_void_p(workspace), ctypes.c_size_t(nbytes)
-        self.checked("cublasSetWorkspace_v2", self.handle, *room)
+        self.check("cublasSetWorkspace_v2", self.handle, *room)
 
-    def checked(self, name: str, *args) -> None:
+    def check(self, name: str, *args) -> None:
         """Call a function; raises RuntimeError if its status is an error."""
         if status := getattr(self.library, name)(*args):
             raise RuntimeError(f"{name} answered {status}")
@@ -62,7 +62,7 @@ class Cublas:
         def matrix(m, address):
             return (ctypes.c_void_p(address), kind, m.pitch, ctypes.c_longlong(m.step))
 
-        self.checked(
+        self.check(
             "cublasGemmStridedBatchedEx", self.handle, int(call.y.turned), int(call.x.turned),
             call.n, call.m, call.k, ctypes.byref(one), *matrix(call.y, y), *matrix(call.x, x),
             ctypes.byref(zero), *matrix(call.c, c), call.count, compute, DEFAULT_ALGORITHM,

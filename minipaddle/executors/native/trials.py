@@ -51,10 +51,10 @@ class Trials:
         stamp = self.path.stat() if self.path.exists() else None
         stamp = stamp and (stamp.st_mtime_ns, stamp.st_size)
         if stamp != self.stamp:
-            self.stamp, self.read = stamp, self.parsed() if stamp else []
+            self.stamp, self.read = stamp, self.parse() if stamp else []
         return iter(self.read)
 
-    def parsed(self) -> list[Trial]:
+    def parse(self) -> list[Trial]:
         trials, broken = [], []
         try:
             lines = READ[-1](self.path).decode(errors="replace").splitlines()

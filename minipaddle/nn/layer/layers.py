@@ -32,7 +32,7 @@ class HookHandle:
 
     def __init__(self, hooks: OrderedDict, hook, *, prepend: bool = False, **options):
         if current.top.tracing:
-            current.top.hooked()
+            current.top.accept_hook()
         self.hooks, self.number = hooks, next(self.numbers)
         hooks[self.number] = (hook, options) if options else hook
         if prepend:

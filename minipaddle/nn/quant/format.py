@@ -1,4 +1,4 @@
-"""What rounds and observes in training, as it is kept for inference: scales, and whole numbers."""
+"""Layers that rounded in training, as inference has them: scales, and whole numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def register_values(layer: Layer, values: Tensor):
 
 
 def parameters_of_quanter(quanter) -> tuple:
-    """What an observer or a quanter has found: scales, zero points, their axis, bits."""
+    """The findings of an observer or a quanter: scales, zero points, their axis, bits."""
     return quanter.scales(), quanter.zero_points(), quanter.quant_axis(), quanter.bit_length()
 
 

@@ -12,7 +12,7 @@ from .format import ConvertibleQuantedLayer
 
 
 class Quanted(ConvertibleQuantedLayer):
-    """What the two layers have in common: a weight, a bias, and a quanter for weight and input."""
+    """The base of the two layers: a weight, a bias, and a quanter for weight and input."""
 
     seen: tuple[int, int] | None = None
     """Elements of the last input that was observed eagerly, and of the result: for a report."""

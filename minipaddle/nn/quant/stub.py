@@ -22,7 +22,7 @@ class Stub(Layer):
 
 
 class QuanterStub(Layer):
-    """What takes the place of a `Stub`: its input goes through an observer or a quanter."""
+    """The replacement of a `Stub`: its input goes through an observer or a quanter."""
 
     def __init__(self, layer: Stub, q_config):
         super().__init__()

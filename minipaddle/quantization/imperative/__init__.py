@@ -1,4 +1,4 @@
-"""What is done to a network before it is quantized."""
+"""Steps before a network is quantized."""
 
 from . import fuse_utils
 from .fuse_utils import fuse_layers

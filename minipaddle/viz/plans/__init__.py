@@ -51,7 +51,7 @@ TOO_LARGE = {"facecolor": "white", "hatch": "////", "edgecolor": "#dddddd"}
 
 
 def label(ratio: float | None, nbytes: float) -> str:
-    """What a field says."""
+    """The text of a field."""
     if ratio is None:
         return f"{nbytes / 1e9:.3g} GB"
     return "best" if ratio == 1 else f"{ratio - 1:+.0%}"

@@ -56,7 +56,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def search_plan(options):
-    """What the planner finds for the options."""
+    """The plan for the options."""
     file, _, name = options.target.rpartition(":")
     with LazyGuard():
         model = build(load(file, name), name)

@@ -1,4 +1,4 @@
-"""What `launch` does when a rank is lost, by Paddle's names."""
+"""The actions of `launch` when a rank is lost, by Paddle's names."""
 
 from enum import IntEnum
 
@@ -6,8 +6,8 @@ from ...failures.restarting import ELASTIC_EXIT_CODE  # noqa: F401  (Paddle has 
 
 
 class ElasticLevel(IntEnum):
-    """What `launch --elastic_level` starts after ranks were killed: FAULT_TOLERANCE (1) as many as
-    before, ELASTIC (2) those that are left.
+    """The ranks that `launch --elastic_level` starts after some were killed: FAULT_TOLERANCE (1) as
+    many as before, ELASTIC (2) those that are left.
 
     >>> from minipaddle.distributed.fleet.elastic import ElasticLevel
     >>> ElasticLevel(2).name

@@ -23,11 +23,11 @@ from ....engine.eager.device import NUMPY
 from ....tensor.generator import seed as start
 
 PARTS = "model", "optimizer"
-"""What a replica consists of."""
+"""The parts of a replica."""
 
 
 class Trainee(Protocol):
-    """What a worker trains."""
+    """The model, optimizer and data of a worker."""
 
     model: object
     optimizer: object

@@ -35,7 +35,7 @@ def mesh_of(layer: str, mp_group):
 
 
 class OnMesh:
-    """What the layers share: `mesh`, and how they name themselves in errors."""
+    """The base of the layers: `mesh`, and their name in errors."""
 
     def named(self) -> str:
         """`GPT.blocks.0.up (a ColumnParallelLinear)`."""

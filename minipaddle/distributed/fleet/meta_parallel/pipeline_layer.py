@@ -207,7 +207,7 @@ class PipelineLayer(Layer):
         return function
 
     def run_steps(self, steps: list[LayerStep], args: tuple):
-        """What layers, one after the other, make of tensors."""
+        """The result of layers, one after the other, for tensors."""
         start = (GENERATOR.position(), steps[0].number) if self.training else None
         for step in steps:
             step.start = start
@@ -219,7 +219,7 @@ class PipelineLayer(Layer):
         return y
 
     def forward(self, *inputs):
-        """What all layers make of tensors, where one stage has them all."""
+        """The result of all layers for tensors, where one stage has them all."""
         if self.schedule.stages > 1:
             raise value_error(
                 f"PipelineLayer.forward in one of {self.schedule.stages} stages",
@@ -243,7 +243,7 @@ def schedule_in_use(stages: int, chunks: int | None, folded: bool) -> Schedule:
 
 
 def key_of(desc, number: int):
-    """What layers have in common that are one: the key they are shared by, else their number."""
+    """The identity of a layer: the key it is shared by, else its number."""
     return desc.layer_name if isinstance(desc, SharedLayerDesc) else number
 
 

@@ -103,7 +103,7 @@ class PipelineParallel(Wrapper):
         return self.pipeline.join_results(found)
 
     def run(self, data, with_loss: bool, seed=None) -> list:
-        """What this stage makes of the micro-batches of (inputs, labels)."""
+        """The results of this stage for the micro-batches of (inputs, labels)."""
         if not (isinstance(data, (tuple, list)) and len(data) == 2):
             raise type_error(f"a batch of {type(data).__name__}", "(inputs, labels)")
         inputs, labels = map(self.pipeline.cut, data)

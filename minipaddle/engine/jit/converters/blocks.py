@@ -76,9 +76,9 @@ def put_first(function: ast.FunctionDef, statements: list) -> None:
 def options(at, **given) -> list[ast.keyword]:
     """`live_out=("a", "b"), jumps=True`: sets of names, and flags; what is empty is left out."""
 
-    def written(value):
+    def write_item(value):
         if value is True:
             return constant(True, at)
         return stand(ast.Tuple([constant(name, at) for name in sorted(value)], ast.Load()), at)
 
-    return [stand(ast.keyword(key, written(x)), at) for key, x in given.items() if x]
+    return [stand(ast.keyword(key, write_item(x)), at) for key, x in given.items() if x]
