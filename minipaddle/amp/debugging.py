@@ -193,7 +193,7 @@ def is_finite(x) -> bool:
 
 
 class Entered(threading.local):
-    """The blocks that `enable_…` began on this thread, by kind: (the block, what it put in charge)."""
+    """The blocks that `enable_…` began on this thread, by kind: (block, what it put in charge)."""
 
     def __init__(self):
         self.blocks: dict[str, tuple] = {}

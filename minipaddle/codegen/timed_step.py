@@ -21,7 +21,7 @@ class TimedStep(StepWriter):
         self.functions.insert(0, f'{NOW}__attribute__((visibility("default"))) {seconds}\n')
 
     def record(self, plan: MemoryPlan, record: Record) -> list[str]:
-        """The computation of a record, by a kernel or the host, between two readings of the clock."""
+        """The computation of a record, by a kernel or the host, with the clock around it."""
         lines = super().record(plan, record)
         if record not in self.kernels.of:
             return lines

@@ -17,8 +17,8 @@ class KeyValueCache(Layer):
     first places of all slots lie together, so that a run which looks no further reads them as they
     lie.
 
-    >>> from minipaddle.generation import Cache
-    >>> Cache(blocks=2, slots=3, context=8, width=4).key1.shape
+    >>> from minipaddle.generation import KeyValueCache
+    >>> KeyValueCache(blocks=2, slots=3, context=8, width=4).key1.shape
     [24, 4]
     """
 

@@ -55,7 +55,7 @@ class Model:
         self.rounds = None if self.program is own else rounds
         self.cache = ExecutableCache(backend, strategy)
         self.layer._at_once = AtOnce(self.layer._places, self.cache)
-        self.housed = self.layer._at_once.housed(self.program)
+        self.housed = self.layer._at_once.house(self.program)
         self.states = [state.storage for state in self.housed.states]
         self.inputs = {r.attrs["name"]: r.spec for r in self.program.inputs}
         method = self.layer._methods["forward"]

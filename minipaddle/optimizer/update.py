@@ -39,11 +39,15 @@ def updated(optimizer, group, pairs) -> bool:
     key = tuple([(id(p), factor(group, p), g.array.shape, g.array.dtype) for p, g in pairs])
     if optimizer not in UPDATES:
         UPDATES[optimizer] = HotCache(most=8)
-    if not all(p in optimizer._states for p, _ in pairs):
-        return False
-    create = partial(Update, optimizer, group, [p for p, _ in pairs], key)
-    update = UPDATES[optimizer].find(key, create)
+    update = UPDATES[optimizer].find(key, partial(create_update, optimizer, group, pairs, key))
     return update is not None and update.step(optimizer, [g.array for _, g in pairs])
+
+
+def create_update(optimizer, group, pairs, key) -> Update | None:
+    """The update for a key; None before the first step of a parameter."""
+    parameters = [p for p, _ in pairs]
+    known = all(p in optimizer._states for p in parameters)
+    return Update(optimizer, group, parameters, key) if known else None
 
 
 def factor(group, p) -> float:

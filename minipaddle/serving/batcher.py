@@ -57,10 +57,10 @@ class BatchRequest:
 class Batcher:
     """The requests that wait. `cost(rows)` gives the seconds of a run.
 
-    >>> from minipaddle.serving.batcher import Batcher, Policy, Request
-    >>> batcher = Batcher(Policy(largest=8, window=0.01))
+    >>> from minipaddle.serving.batcher import Batcher, BatchPolicy, BatchRequest
+    >>> batcher = Batcher(BatchPolicy(largest=8, window=0.01))
     >>> for k in range(3):
-    ...     batcher.add(Request(rows=2, arrived=0.0))
+    ...     batcher.add(BatchRequest(rows=2, arrived=0.0))
     >>> batcher.take(now=0.0), batcher.due(now=0.0)
     ([], 0.01)
     >>> [request.rows for request in batcher.take(now=0.01)]

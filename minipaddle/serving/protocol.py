@@ -99,10 +99,10 @@ def read_request(
 
     >>> import numpy as np
     >>> from minipaddle.engine.core.record import Spec
-    >>> from minipaddle.serving.protocol import Limits, read_request
+    >>> from minipaddle.serving.protocol import RequestLimits, read_request
     >>> spec = Spec((2,), np.dtype("float32"))
     >>> body = b'{"inputs": [{"name": "x", "shape": [2], "datatype": "FP32", "data": [1, 2]}]}'
-    >>> read_request(body, None, {"x": spec}, {"y": spec}, Limits()).arrays
+    >>> read_request(body, None, {"x": spec}, {"y": spec}, RequestLimits()).arrays
     [array([1., 2.], dtype=float32)]
     """
     head, rest = split(body, json_length)

@@ -55,10 +55,10 @@ def simulate(
 ) -> Outcome:  # fmt: skip
     """The outcome of requests that arrive at these times.
 
-    >>> from minipaddle.serving.batcher import Policy
+    >>> from minipaddle.serving.batcher import BatchPolicy
     >>> from minipaddle.serving.simulator import Costs, simulate
     >>> costs = Costs(arrive=0.0, answer=0.0, batch=0.0, run=lambda rows: 1.0)
-    >>> simulate([0.0, 0.0, 0.5], Policy(largest=2), costs).latencies
+    >>> simulate([0.0, 0.0, 0.5], BatchPolicy(largest=2), costs).latencies
     [1.0, 2.0, 1.5]
     """
     batcher, numbers = Batcher(policy, costs.run), count()

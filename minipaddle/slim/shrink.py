@@ -59,7 +59,7 @@ def as_list(y) -> list:
 
 @slot("slim.removed_everywhere")
 def removed_everywhere(channels: Channels, labels: list[int]) -> dict:
-    """The rows that go with these channels: {(value, axis): an array, True for each row that goes}."""
+    """The rows that go with these channels: {(value, axis): an array, True for each of them}."""
     return {
         (value, d): np.isin(channels.root(found), labels)
         for (value, d), found in channels.labels.items()

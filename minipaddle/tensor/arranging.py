@@ -142,9 +142,11 @@ def repeat_interleave(x, repeats, axis=None, name=None, *, output_size=None):
         (repeats,) = whole_numbers(repeats, "repeats")
     if not isinstance(repeats, int | Dim):
         return indexing.take(x, repeated(repeats), axis=axis)
-    apart = movement.reshape(x, shape=movement.replaced(shape, axis, shape[axis], 1))
-    more = movement.broadcast_to(apart, shape=movement.replaced(shape, axis, shape[axis], repeats))
-    return movement.reshape(more, shape=movement.replaced(shape, axis, shape[axis] * repeats))
+    apart = movement.reshape(x, shape=movement.replace_axis(shape, axis, shape[axis], 1))
+    more = movement.broadcast_to(
+        apart, shape=movement.replace_axis(shape, axis, shape[axis], repeats)
+    )
+    return movement.reshape(more, shape=movement.replace_axis(shape, axis, shape[axis] * repeats))
 
 
 # ---- diagonals and triangles -----------------------------------------------------------------

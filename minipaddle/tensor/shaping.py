@@ -90,7 +90,7 @@ def unflatten(x, axis, shape, name=None):
     old = x.spec.shape
     axis = axis_of(axis, len(old))
     sizes = complete_shape((old[axis],), whole_numbers(shape))
-    return movement.reshape(x, shape=movement.replaced(old, axis, *sizes))
+    return movement.reshape(x, shape=movement.replace_axis(old, axis, *sizes))
 
 
 def squeeze(x, axis=None, name=None):

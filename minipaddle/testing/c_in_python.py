@@ -39,9 +39,9 @@ def run_c(source: str, *arrays) -> None:
     """Run the C function of one loop nest on flat arrays, one for each of its parameters.
 
     >>> import numpy
-    >>> from minipaddle.testing.c_in_python import played
+    >>> from minipaddle.testing.c_in_python import run_c
     >>> x, y = numpy.ones(3), numpy.zeros(3)
-    >>> played('''static void k(const double *x, double *y)
+    >>> run_c('''static void k(const double *x, double *y)
     ... {
     ...     for (int64_t i = 0; i < 3; i++) {
     ...         y[i] = x[i] > 0 ? x[i] + 1.5 : 0;

@@ -98,8 +98,9 @@ def timeline(*found: Timeline, titles=()) -> Picture:
     Several timelines stand one below the other on one scale.
 
     >>> from minipaddle import viz
-    >>> from minipaddle.distributed.simulator import PCIE, Cluster, Piece, simulate
-    >>> step = [Piece("backward", 0.1, starts=(0,)), Piece("update", 0.01, waits=(0,))]
+    >>> from minipaddle.distributed.simulator import PCIE, Cluster, TimelinePiece, simulate
+    >>> backward = TimelinePiece("backward", 0.1, starts=(0,))
+    >>> step = [backward, TimelinePiece("update", 0.01, waits=(0,))]
     >>> print(viz.timeline(simulate(step, [100e6], Cluster(1, 2, PCIE))))
     120.0 ms on 2 devices: compute 110.0 ms, communication 10.0 ms, idle 10.0 ms
     """

@@ -67,7 +67,7 @@ def test_loops_that_end(tmp_path, backend):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_loop_that_never_ends(tmp_path, backend):
     model = Model(saved(grow, tmp_path, 2), backend=backend, rounds=1000)
-    assert (backend == "native") == (type(model.binding([(2,)])).__name__ == "Binding")
+    assert (backend == "native") == (type(model.binding([(2,)])).__name__ == "MemoryBinding")
     for x in ([-np.inf, 0], [np.nan, 0], [0, 0]):
         x = np.array(x, "float32")
         if np.isneginf(x).any():

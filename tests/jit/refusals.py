@@ -15,7 +15,7 @@ from typing import NamedTuple
 import minipaddle
 
 PACKAGE = Path(minipaddle.__file__).parent
-RAISERS = {"refusal", "note_refusal", "not_supported", "unsupported"}
+RAISERS = {"refusal", "note_refusal", "not_supported", "unsupported_error"}
 
 
 class Refusal(NamedTuple):

@@ -39,7 +39,7 @@ exercise = Exercise(
         ),
         "never letting go of a name": "live - names.written → live",
         "forgetting the test": (
-            "sides[0] | sides[1] | Names([node.test]).read → sides[0] | sides[1]"
+            "sides[0] | sides[1] | ScopeNames([node.test]).read → sides[0] | sides[1]"
         ),
         "looking at the body only": "sides[0] | sides[1] → sides[0]",
         "what both sides need, instead of either": "sides[0] | sides[1] → sides[0] & sides[1]",
@@ -50,7 +50,7 @@ exercise = Exercise(
         ),
         "from the first statement to the last": "reversed(statements) → statements",
         "going on after a return": (
-            "Names([node]).read → Names([node]).read | analysis.after",
+            "ScopeNames([node]).read → ScopeNames([node]).read | analysis.after",
             (
                 "live = analysis.before(statement, live) → analysis.after = live; live = "
                 "analysis.before(statement, live)"

@@ -90,11 +90,11 @@ exercise = Exercise(
         ),
         "the whole name in the message": "path[:80] → path",
         "an assertion": (
-            "Damaged(f'{name[:80]!r} cannot be the name of a method or a property') → "
+            "DamagedModel(f'{name[:80]!r} cannot be the name of a method or a property') → "
             "AssertionError(name[:80])"
         ),
         "False for a bad name": (
-            "raise Damaged(f'{name[:80]!r} cannot be the name of a method or a property') → "
+            "raise DamagedModel(f'{name[:80]!r} cannot be the name of a method or a property') → "
             "return False"
         ),
         "an open size is no size": (

@@ -27,31 +27,35 @@ exercise = Exercise(
         "`math.frexp(c)` is (f, e) with c = f * 2**e; of a power of two f is 0.5 or -0.5. For the "
         "two transposes: axis d of the result is axis q[d] of the inner one, and that is …",
         "four of the trees do not hold, and have no rule: x + 0, x * 0, x - x, x / x\n"
-        "Rule(lambda x, *, c: x / c, lambda x, *, c: …, power_of_two)\n"
-        "Rule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),\n"
+        "RewriteRule(lambda x, *, c: x / c, lambda x, *, c: …, power_of_two)\n"
+        "RewriteRule(lambda x, *, p, q: transpose(transpose(x, perm=p), perm=q),\n"
         "     lambda x, *, p, q: transpose(x, perm=p[d] for each d of q, as a tuple))",
     ),
     wrong={
         "x + 0 is x": "x - 0 → x + 0",
         "x - 0 forgotten": (
-            "[Rule(lambda x: x * 1, _same), Rule(lambda x: x / 1, _same), Rule(lambda x: x - "
-            "0, _same), Rule(lambda x: pow(x, 1), _same), Rule(lambda x: x * -1, neg), "
-            "Rule(lambda x: neg(neg(x)), _same), Rule(lambda x, y: x - neg(y), lambda x, y: x "
-            "+ y), Rule(lambda x, y: x + neg(y), lambda x, y: x - y), Rule(lambda x: pow(x, "
-            "2), square), Rule(lambda x: maximum(x, x), _same), Rule(lambda x: minimum(x, x), "
-            "_same), Rule(lambda c, x: where(c, x, x), lambda c, x: x), Rule(lambda x, *, c: x "
-            "/ c, lambda x, *, c: x * (1 / c), _power_of_two)] → [Rule(lambda x: x * 1, "
-            "_same), Rule(lambda x: x / 1, _same), Rule(lambda x: pow(x, 1), _same), "
-            "Rule(lambda x: x * -1, neg), Rule(lambda x: neg(neg(x)), _same), Rule(lambda x, "
-            "y: x - neg(y), lambda x, y: x + y), Rule(lambda x, y: x + neg(y), lambda x, y: x "
-            "- y), Rule(lambda x: pow(x, 2), square), Rule(lambda x: maximum(x, x), _same), "
-            "Rule(lambda x: minimum(x, x), _same), Rule(lambda c, x: where(c, x, x), lambda c, "
-            "x: x), Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two)]"
+            "[RewriteRule(lambda x: x * 1, _same), RewriteRule(lambda x: x / 1, _same), "
+            "RewriteRule(lambda x: x - 0, _same), RewriteRule(lambda x: pow(x, 1), _same), "
+            "RewriteRule(lambda x: x * -1, neg), RewriteRule(lambda x: neg(neg(x)), _same), "
+            "RewriteRule(lambda x, y: x - neg(y), lambda x, y: x + y), RewriteRule(lambda x, y: x "
+            "+ neg(y), lambda x, y: x - y), RewriteRule(lambda x: pow(x, 2), square), "
+            "RewriteRule(lambda x: maximum(x, x), _same), RewriteRule(lambda x: minimum(x, x), "
+            "_same), RewriteRule(lambda c, x: where(c, x, x), lambda c, x: x), RewriteRule(lambda "
+            "x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two)] → [RewriteRule(lambda x: "
+            "x * 1, _same), RewriteRule(lambda x: x / 1, _same), RewriteRule(lambda x: pow(x, 1), "
+            "_same), RewriteRule(lambda x: x * -1, neg), RewriteRule(lambda x: neg(neg(x)), "
+            "_same), RewriteRule(lambda x, y: x - neg(y), lambda x, y: x + y), RewriteRule(lambda "
+            "x, y: x + neg(y), lambda x, y: x - y), RewriteRule(lambda x: pow(x, 2), square), "
+            "RewriteRule(lambda x: maximum(x, x), _same), RewriteRule(lambda x: minimum(x, x), "
+            "_same), RewriteRule(lambda c, x: where(c, x, x), lambda c, x: x), RewriteRule(lambda "
+            "x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two)]"
         ),
-        "x - x is 0": "Rule(lambda x: x / 1, _same) → Rule(lambda x: x - x, lambda x: x * 0)",
+        "x - x is 0": (
+            "RewriteRule(lambda x: x / 1, _same) → RewriteRule(lambda x: x - x, lambda x: x * 0)"
+        ),
         "a division by any number is a product": (
-            "Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two) → "
-            "Rule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c))"
+            "RewriteRule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two) → "
+            "RewriteRule(lambda x, *, c: x / c, lambda x, *, c: x * (1 / c))"
         ),
         "a product as if the number were its own inverse": "1 / c → c",
         "negative powers of two forgotten": "abs(fraction) → fraction",
@@ -61,26 +65,28 @@ exercise = Exercise(
         ),
         "y - x for x - y": "x - y → y - x",
         "x - -y forgotten": (
-            "[Rule(lambda x: x * 1, _same), Rule(lambda x: x / 1, _same), Rule(lambda x: x - "
-            "0, _same), Rule(lambda x: pow(x, 1), _same), Rule(lambda x: x * -1, neg), "
-            "Rule(lambda x: neg(neg(x)), _same), Rule(lambda x, y: x - neg(y), lambda x, y: x "
-            "+ y), Rule(lambda x, y: x + neg(y), lambda x, y: x - y), Rule(lambda x: pow(x, "
-            "2), square), Rule(lambda x: maximum(x, x), _same), Rule(lambda x: minimum(x, x), "
-            "_same), Rule(lambda c, x: where(c, x, x), lambda c, x: x), Rule(lambda x, *, c: x "
-            "/ c, lambda x, *, c: x * (1 / c), _power_of_two)] → [Rule(lambda x: x * 1, "
-            "_same), Rule(lambda x: x / 1, _same), Rule(lambda x: x - 0, _same), Rule(lambda "
-            "x: pow(x, 1), _same), Rule(lambda x: x * -1, neg), Rule(lambda x: neg(neg(x)), "
-            "_same), Rule(lambda x, y: x + neg(y), lambda x, y: x - y), Rule(lambda x: pow(x, "
-            "2), square), Rule(lambda x: maximum(x, x), _same), Rule(lambda x: minimum(x, x), "
-            "_same), Rule(lambda c, x: where(c, x, x), lambda c, x: x), Rule(lambda x, *, c: x "
-            "/ c, lambda x, *, c: x * (1 / c), _power_of_two)]"
+            "[RewriteRule(lambda x: x * 1, _same), RewriteRule(lambda x: x / 1, _same), "
+            "RewriteRule(lambda x: x - 0, _same), RewriteRule(lambda x: pow(x, 1), _same), "
+            "RewriteRule(lambda x: x * -1, neg), RewriteRule(lambda x: neg(neg(x)), _same), "
+            "RewriteRule(lambda x, y: x - neg(y), lambda x, y: x + y), RewriteRule(lambda x, y: x "
+            "+ neg(y), lambda x, y: x - y), RewriteRule(lambda x: pow(x, 2), square), "
+            "RewriteRule(lambda x: maximum(x, x), _same), RewriteRule(lambda x: minimum(x, x), "
+            "_same), RewriteRule(lambda c, x: where(c, x, x), lambda c, x: x), RewriteRule(lambda "
+            "x, *, c: x / c, lambda x, *, c: x * (1 / c), _power_of_two)] → [RewriteRule(lambda x: "
+            "x * 1, _same), RewriteRule(lambda x: x / 1, _same), RewriteRule(lambda x: x - 0, "
+            "_same), RewriteRule(lambda x: pow(x, 1), _same), RewriteRule(lambda x: x * -1, neg), "
+            "RewriteRule(lambda x: neg(neg(x)), _same), RewriteRule(lambda x, y: x + neg(y), "
+            "lambda x, y: x - y), RewriteRule(lambda x: pow(x, 2), square), RewriteRule(lambda x: "
+            "maximum(x, x), _same), RewriteRule(lambda x: minimum(x, x), _same), "
+            "RewriteRule(lambda c, x: where(c, x, x), lambda c, x: x), RewriteRule(lambda x, *, c: "
+            "x / c, lambda x, *, c: x * (1 / c), _power_of_two)]"
         ),
         "the condition instead of the value": "lambda c, x: x → lambda c, x: c",
         "perms in the other order": "(p[d] for d in q) → (q[d] for d in p)",
         "the inner perm is enough": "tuple((p[d] for d in q)) → p",
         "every transpose does nothing": (
-            "Rule(lambda x, *, p: transpose(x, perm=p), _same, lambda x, p: list(p) == "
-            "sorted(p)) → Rule(lambda x, *, p: transpose(x, perm=p), _same)"
+            "RewriteRule(lambda x, *, p: transpose(x, perm=p), _same, lambda x, p: list(p) == "
+            "sorted(p)) → RewriteRule(lambda x, *, p: transpose(x, perm=p), _same)"
         ),
         "only transposes of matrices": "list(p) == sorted(p) → p == (0, 1)",
         "twice is nothing": (

@@ -54,10 +54,11 @@ exercise = Exercise(
             "conv(x, w, stride=stride, padding=padding, dilation=dilation, groups=1)"
         ),
         "a convolution that others use too": (
-            "Rule(_times, _scaled, folds, alone=True) → Rule(_times, _scaled, folds)"
+            "RewriteRule(_times, _scaled, folds, alone=True) → RewriteRule(_times, _scaled, folds)"
         ),
         "no condition": (
-            "Rule(_times, _scaled, folds, alone=True) → Rule(_times, _scaled, alone=True)"
+            "RewriteRule(_times, _scaled, folds, alone=True) → "
+            "RewriteRule(_times, _scaled, alone=True)"
         ),
         "convolutions without a bias only": (
             "(_plain(x, w, stride, padding, dilation, groups) + b) * f → (_plain(x, w, stride, "

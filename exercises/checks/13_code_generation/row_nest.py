@@ -31,7 +31,7 @@ exercise = Exercise(
         "each row: for stage: once a row → w.assign(w.stores(…, {}))\n"
         "    folds = [Accumulator(…)]; declare each\n"
         "    loop along: w.assign(stores inside + (name, combined, dtype) of folds)\n"
-        "    w.known[node] = Text(name, (), dtype) for each fold",
+        "    w.known[node] = ScalarText(name, (), dtype) for each fold",
     ),
     wrong={
         "every fold begins at 0": (
@@ -49,7 +49,9 @@ exercise = Exercise(
         "the last stage left out": "w.stages → w.stages - 1",
         "a loop for every stage": "folds or inside → True",
         "loops only where something is folded": "folds or inside → folds",
-        "no fold is ever complete": "w.known[fold.node] = Text(fold.name, (), fold.dtype) → pass",
+        "no fold is ever complete": (
+            "w.known[fold.node] = ScalarText(fold.name, (), fold.dtype) → pass"
+        ),
         "the term in the place of the sum": "fold.combine(term, fold.name) → term",
         "written one by one": (
             "targets = w.stores(inside, memo) → targets = []; w.assign(w.stores(inside, memo))"

@@ -26,14 +26,14 @@ exercise = Exercise(
         "the memory of v1 has been given away?",
         "Inputs stand before uses: one pass over the records is enough for both. A view's root is "
         "the root of what it looks into, which you know already.",
-        "roots: given and numbers → (r, 0); a record: below = viewed_value(record)\n"
+        "roots: given and numbers → (r, 0); a record: below = value_of_view(record)\n"
         "    none → (record, 0); else found.get(below[0], below)\n"
         "lifetimes: start of given: GIVEN; of (record, k): t. last[root[r]] = t for each input\n"
         "    results: last = len(records)\n"
         "    Life(start, last (or start) + 1, bytes)",
     ),
     wrong={
-        "a view has memory of its own": "viewed_value(record) or (record, 0) → (record, 0)",
+        "a view has memory of its own": "value_of_view(record) or (record, 0) → (record, 0)",
         "a view of a view ends half way": "found.get(below[0], below) → below",
         "which result does not matter": (
             "found.get(below[0], below) → found.get(below[0], (below[0], 0))"

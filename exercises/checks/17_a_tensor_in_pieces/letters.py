@@ -41,8 +41,8 @@ exercise = Exercise(
         ),
         "repeated axes with letters": "letter if n == m else None → letter",
         "no axis of size 1 has a letter": "letter if n == m else None → letter if n > 1 else None",
-        "terms without a word": "Rule([tuple(given)], [tuple(kept)], terms) → "
-                                "Rule([tuple(given)], [tuple(kept)])",
+        "terms without a word": "LetterRule([tuple(given)], [tuple(kept)], terms) → "
+                                "LetterRule([tuple(given)], [tuple(kept)])",
         "always sums": "{letters[d].letter: combine for d in over} → "
                        "{letters[d].letter: 'sum' for d in over}",
         "terms of what nobody can combine": "a if combine or d not in over else None → a",

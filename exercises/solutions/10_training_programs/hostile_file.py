@@ -28,7 +28,8 @@ Raise `DamagedModel(message)`. The message shows what was found, but at most its
 characters: a name may be a megabyte long. All three functions take time in proportion to what they
 are given.
 
-    elements((3, n, 0, 5)) -> 15;   check_names(["forward", "__init__"]) -> Damaged: '__init__' ...
+    elements((3, n, 0, 5)) -> 15
+    check_names(["forward", "__init__"]) -> DamagedModel: '__init__' ...
 
 Source: "never trust a length field": CERT C Coding Standard, rule INT04-C, for what comes from
 outside; and the description of the format in minipaddle/jit/saved.py.
@@ -49,7 +50,7 @@ def elements(shape) -> int:
 
 
 def check_names(names) -> None:
-    """Raise Damaged unless methods and properties can be attributes of a loaded model."""
+    """Raise DamagedModel unless methods and properties can be attributes of a loaded model."""
     taken = set(dir(Layer)) | {"program"}
     taken.remove("forward")
     seen = set()
@@ -60,7 +61,7 @@ def check_names(names) -> None:
 
 
 def check_paths(states) -> None:
-    """Raise Damaged unless every path leads to a place of its own, in a tree."""
+    """Raise DamagedModel unless every path leads to a place of its own, in a tree."""
     tensors, layers = set(), set()
     for state in states:
         if state.paths and state.kind in ("constant", "random"):

@@ -22,8 +22,9 @@ another), may be a rule. Write two functions that return lists of rules:
 - `transposes()`: axis d of `transpose(x, perm=p)` is axis p[d] of x. Two rules: one for a transpose
   that leaves all axes where they are; one for a transpose of a transpose, which is a single one.
 
-    Rule(lambda x: exp(log(x)), lambda x: x)                     the form; it does not hold
-    Rule(lambda x, *, p: reshape(x, shape=p), lambda x, *, p: x, lambda x, p: x.spec.shape == p)
+    RewriteRule(lambda x: exp(log(x)), lambda x: x)                     the form; it does not hold
+    RewriteRule(lambda x, *, p: reshape(x, shape=p), lambda x, *, p: x,
+                lambda x, p: x.spec.shape == p)
 
 Source: Goldberg, "What every computer scientist should know about floating-point arithmetic", 1991.
 """

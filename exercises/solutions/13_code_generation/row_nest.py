@@ -28,7 +28,7 @@ Write `row_nest(w)`, which writes that C. `w` is the engine's writer of a nest:
   (fold.name, combined value, fold.dtype). `w.assign(targets)` writes the statements for a list of
   targets: call it once for each loop, for a value may lie where a result is written. `memo` is a
   dict that is new for each loop;
-- when a fold is complete, say so: `w.known[node] = Text(fold.name, (), fold.dtype)`.
+- when a fold is complete, say so: `w.known[node] = ScalarText(fold.name, (), fold.dtype)`.
 
 A stage without folds and without results inside the row needs no loop. Values that a later stage
 needs again are computed again; to keep them, as the engine does, is not asked.

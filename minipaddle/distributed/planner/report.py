@@ -17,13 +17,13 @@ NAMES = {"micro_batch": "micro-batch", "stage": "ZeRO stage", "halves": "backwar
 def describe(found: Planned) -> str:
     """The report on a search.
 
-    >>> from minipaddle.distributed.planner import Limits, describe, plan
+    >>> from minipaddle.distributed.planner import SearchLimits, describe, plan
     >>> from minipaddle.distributed.simulator import cluster_named
     >>> from minipaddle.static import InputSpec
     >>> with paddle.LazyGuard():
     ...     net = paddle.text.GPT(4096, 1024, layers=4, heads=8, context=512)
     >>> sample, cluster = InputSpec([512], "int64"), cluster_named("1x8 H100")
-    >>> found = plan(net, sample, *cluster, 64, limits=Limits(model=1))
+    >>> found = plan(net, sample, *cluster, 64, limits=SearchLimits(model=1))
     >>> print(describe(found).splitlines()[0])
     plan      sharding 8; 1 × 8, ZeRO-1
     """

@@ -191,13 +191,13 @@ def plan(
     loss: see `figures`
     ValueError if nothing fits.
 
-    >>> from minipaddle.distributed.planner import Limits, plan
+    >>> from minipaddle.distributed.planner import SearchLimits, plan
     >>> from minipaddle.distributed.simulator import H100, NVLINK4, Cluster
     >>> from minipaddle.static import InputSpec
     >>> with paddle.LazyGuard():
     ...     net = paddle.text.GPT(4096, 1024, layers=4, heads=8, context=512)
     >>> sample, cluster = InputSpec([512], "int64"), Cluster(1, 8, NVLINK4)
-    >>> found = plan(net, sample, H100, cluster, 64, limits=Limits(model=1))
+    >>> found = plan(net, sample, H100, cluster, 64, limits=SearchLimits(model=1))
     >>> print(found.best.layout)
     sharding 8; 1 × 8, ZeRO-1
     """

@@ -1,10 +1,11 @@
 """Simulates many devices: all-reduce on links, and a training step on a cluster.
 
->>> from minipaddle.distributed.simulator import PCIE, Cluster, Piece, ring, seconds, simulate
+>>> from minipaddle.distributed.simulator import PCIE, Cluster, TimelinePiece, ring
+>>> from minipaddle.distributed.simulator import seconds, simulate
 >>> eight = Cluster(1, 8, PCIE)
 >>> f"{seconds(ring(8), 100e6, eight) * 1e3:.1f} ms"
 '17.6 ms'
->>> step = [Piece("backward", 0.1, starts=(0,)), Piece("update", 0.01, waits=(0,))]
+>>> step = [TimelinePiece("backward", 0.1, starts=(0,)), TimelinePiece("update", 0.01, waits=(0,))]
 >>> f"{simulate(step, [100e6], eight).efficiency:.0%}"
 '86%'
 """

@@ -69,7 +69,7 @@ def exchange_rows(group, array, sent, received):
 
 
 def part_of(group, array, root, out):
-    """The value the root gives to this rank, if it is the root; otherwise the one that stood there."""
+    """The value the root gives to this rank, if it is the root; otherwise the present one."""
     if array is not None:
         out[...] = array.reshape(group.size, *out.shape)[group.rank]
     return out

@@ -7,8 +7,8 @@ were asked define the search space; no other list of them exists, and a question
 makes meaningless is never asked.
 Source: AutoTVM's templates, Chen and others, Learning to Optimize Tensor Programs (2018).
 
-    >>> from minipaddle.engine.codegen.kernel_schedule import Schedule, following, pick
-    >>> with following(Schedule({"tile": 4})) as schedule:
+    >>> from minipaddle.engine.codegen.kernel_schedule import KernelSchedule, following, pick
+    >>> with following(KernelSchedule({"tile": 4})) as schedule:
     ...     pick("tile", 8, (2, 4, 8)), pick("unroll", 1, (1, 2))
     (4, 1)
     >>> schedule.choices

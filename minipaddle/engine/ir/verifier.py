@@ -31,7 +31,7 @@ def verify(program: Program, trusted: set | None = None) -> Program:
 
 
 def premises(record: Record) -> tuple:
-    """The facts a record's spec follows from, and that spec: a copy with other inputs has the same."""
+    """The premises of a record's spec, and the spec: a copy with other inputs has the same."""
     specs = [x if x.op is NUMBER else (x.shape, x.dtype) for x in record.inputs]
     return record.op, id(record.attrs), record.shape, record.dtype, *specs
 

@@ -19,13 +19,13 @@ def plan_map(found: Planned, title: str = "") -> Picture:
     found: what `distributed.planner.plan` returns
 
     >>> from minipaddle import viz
-    >>> from minipaddle.distributed.planner import Limits, plan
+    >>> from minipaddle.distributed.planner import SearchLimits, plan
     >>> from minipaddle.distributed.simulator import cluster_named
     >>> from minipaddle.static import InputSpec
     >>> with paddle.LazyGuard():
     ...     net = paddle.text.GPT(4096, 1024, layers=4, heads=8, context=512)
     >>> sample, cluster = InputSpec([512], "int64"), cluster_named("1x8 H100")
-    >>> found = plan(net, sample, *cluster, 64, limits=Limits(model=1))
+    >>> found = plan(net, sample, *cluster, 64, limits=SearchLimits(model=1))
     >>> [line.split()[:3] for line in viz.plan_map(found).text.splitlines()[1:2]]
     [['pipe', '1', 'best']]
     """
