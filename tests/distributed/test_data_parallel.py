@@ -144,6 +144,7 @@ def chain(*sizes, megabytes=1.0, dtypes=None):
 
 
 def shares(program, megabytes=None):
+    """The collectives in each bucket, by their numbers, as `assign_buckets` makes them."""
     order = {r: k for k, r in enumerate(filter(overlap.travels, program.records))}
     return [[order[m] for m in b.members] for b in overlap.buckets(program, megabytes)]
 

@@ -340,6 +340,8 @@ def test_the_map_is_in_the_order_of_the_layers():
              if folders[0].startswith("minipaddle/")]  # fmt: skip
     assert len(ranks) >= 20
     assert ranks == sorted(ranks)
+    listed = {folder for folders, _ in rows for folder in folders}
+    assert listed >= {f"minipaddle/{name}" for name in RANK if name.startswith("engine/")}
 
 
 def test_the_map_names_what_is_there():
