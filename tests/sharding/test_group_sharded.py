@@ -106,6 +106,23 @@ def test_rows_of_each_rank(level, tmp_path):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-7)
 
 
+def test_rows_in_containers():
+    class Pair(nn.Linear):
+        def forward(self, pair):
+            x, others = pair
+            return {"y": super().forward(x), "sums": [others["x"] + 1]}
+
+    def work():
+        net = Pair(4, 3)
+        sgd = paddle.optimizer.SGD(parameters=net.parameters())
+        net, *_ = group_sharded_parallel(net, sgd, "p_g_os")
+        x = paddle.full([2, 4], dist.get_rank())
+        found = net((x, {"x": x}))
+        return found["y"].shape, found["sums"][0].tolist()
+
+    assert dist.spawn(work, nprocs=2).results == [([2, 3], [[k + 1] * 4] * 2) for k in (0, 1)]
+
+
 def test_parts_that_stay_whole_and_groups():
     def work():
         net = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.Linear(4, 4))

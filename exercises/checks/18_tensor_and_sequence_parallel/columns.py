@@ -14,51 +14,50 @@ exercise = Exercise(
     level="easy",
     minutes=20,
     before=("16_data_parallel",),
-    slots={"fleet.cut_columns": "cut", "fleet.columns": "forward"},
+    slots={"fleet.cut_columns": "build_layout", "fleet.columns": "forward"},
     hints=(
         "Column j of x @ weight: which numbers of the weight does it need, and which of the bias?",
         "Which axis of [in_features, out_features] counts the columns of the result? The bias has "
         "one axis alone.",
-        'cut: the weight with {"mp": 1}, the bias, if there is one, with {"mp": 0}\n'
-        "forward: y = self.applied(self.taken(x), self.bias)\n"
+        "build_layout: axis 1 of the weight, axis 0 of the bias\n"
+        "forward: y = self.applied(self.require_pieces(x), self.bias)\n"
         "    if self.gather_output: y along mp as Replicate()\n"
         "    return y",
     ),
     unkillable={
-        "cut_parameter(self.bias, self.mesh, {'mp': 0}) → "
-        "cut_parameter(self.bias, self.mesh, {'mp': -1})": "a bias has one axis",
+        "return LayerLayout({'weight': 1, 'bias': 0}) → "
+        "return LayerLayout({'weight': 1, 'bias': -1})": "a bias has one axis",
     },
     wrong={
-        "rows instead of columns": 'cut_parameter(self.weight, self.mesh, {"mp": 1}) → '
-                                   'cut_parameter(self.weight, self.mesh, {"mp": 0})',
-        "a whole weight": 'cut_parameter(self.weight, self.mesh, {"mp": 1}) → '
-                          'cut_parameter(self.weight, self.mesh, {})',
-        "a whole bias": 'cut_parameter(self.bias, self.mesh, {"mp": 0}) → '
-                        'cut_parameter(self.bias, self.mesh, {})',
-        "a bias that is on no mesh": 'cut_parameter(self.bias, self.mesh, {"mp": 0}) → pass',
-        "a bias that has to be there": "if self.bias is not None: → if True:",
-        "no bias": "self.applied(self.taken(x), self.bias) → self.applied(self.taken(x), None)",
+        "rows instead of columns": '{"weight": 1, "bias": 0} → {"weight": 0, "bias": 0}',
+        "a whole weight": '{"weight": 1, "bias": 0} → {"weight": None, "bias": 0}',
+        "a whole bias": '{"weight": 1, "bias": 0} → {"weight": 1, "bias": None}',
+        "a bias that is on no mesh": '{"weight": 1, "bias": 0} → {"weight": 1}',
+        "no bias": (
+            "self.applied(self.require_pieces(x), self.bias) → "
+            "self.applied(self.require_pieces(x), None)"
+        ),
         "always all columns": (
-            "self.along_mp(y, Replicate()) if self.gather_output else y → "
-            "self.along_mp(y, Replicate())"
+            "self.move_along_mp(y, Replicate()) if self.gather_output else y → "
+            "self.move_along_mp(y, Replicate())"
         ),
         "never all columns": (
-            "self.along_mp(y, Replicate()) if self.gather_output else y → y"
+            "self.move_along_mp(y, Replicate()) if self.gather_output else y → y"
         ),
         "the other way round": (
-            "self.along_mp(y, Replicate()) if self.gather_output else y → "
-            "y if self.gather_output else self.along_mp(y, Replicate())"
+            "self.move_along_mp(y, Replicate()) if self.gather_output else y → "
+            "y if self.gather_output else self.move_along_mp(y, Replicate())"
         ),
-        "whatever this rank was given": "self.taken(x) → x",
+        "whatever this rank was given": "self.require_pieces(x) → x",
     },
 )  # fmt: skip
 
 
 @exercise.mistake("gathered before the bias")
 def forward(self, x):
-    y = self.applied(self.taken(x), None)
-    y = self.along_mp(y, Replicate()) if self.gather_output else y
-    return y if self.bias is None else y + self.along_mp(self.bias, Replicate())
+    y = self.applied(self.require_pieces(x), None)
+    y = self.move_along_mp(y, Replicate()) if self.gather_output else y
+    return y if self.bias is None else y + self.move_along_mp(self.bias, Replicate())
 
 
 def begin(**degrees):
@@ -170,7 +169,7 @@ def the_batch_cut_as_well(yours):
             lies = [Shard(0), Replicate() if gather else Shard(1)]
             expect(result, lies, given={"gather_output": gather}, why="how the result lies")
             expect(weight, [Replicate(), Shard(1)], given={}, why="how the weight lies")
-            expect_that(refused, "an error for a tensor of this rank alone (self.taken)",
+            expect_that(refused, "an error for a tensor of this rank alone (self.require_pieces)",
                         given={"mesh": "dp 2, mp 2"})  # fmt: skip
 
 

@@ -15,56 +15,52 @@ exercise = Exercise(
     level="medium",
     minutes=25,
     before=("18_tensor_and_sequence_parallel/columns",),
-    slots={"fleet.cut_rows": "cut", "fleet.rows": "forward"},
+    slots={"fleet.cut_rows": "build_layout", "fleet.rows": "forward"},
     hints=(
         "[1, 2] @ weight is 1 times the first row of the weight and 2 times the second. If two "
         "ranks have one row each, what must happen before a bias is added?",
         "Which axis of [in_features, out_features] is multiplied with the columns of x? And how "
         "often would a bias be in a sum of n terms, if each rank added it to its own?",
-        'cut: the weight with {"mp": 0}, the bias, if there is one, with {}\n'
-        "forward: y = self.applied(self.taken(x), None)\n"
+        "build_layout: axis 0 of the weight, None for the bias\n"
+        "forward: y = self.applied(self.require_pieces(x), None)\n"
         "    y along mp as self.result\n"
         "    add the bias, if there is one",
     ),
     wrong={
-        "columns instead of rows": 'cut_parameter(self.weight, self.mesh, {"mp": 0}) → '
-                                   'cut_parameter(self.weight, self.mesh, {"mp": 1})',
-        "a whole weight": 'cut_parameter(self.weight, self.mesh, {"mp": 0}) → '
-                          'cut_parameter(self.weight, self.mesh, {})',
-        "a bias in pieces": "cut_parameter(self.bias, self.mesh, {}) → "
-                            'cut_parameter(self.bias, self.mesh, {"mp": 0})',
-        "a bias that is on no mesh": "cut_parameter(self.bias, self.mesh, {}) → pass",
-        "a bias that has to be there": "if self.bias is not None: → if True:",
+        "columns instead of rows": '{"weight": 0, "bias": None} → {"weight": 1, "bias": None}',
+        "a whole weight": '{"weight": 0, "bias": None} → {"weight": None, "bias": None}',
+        "a bias in pieces": '{"weight": 0, "bias": None} → {"weight": 0, "bias": 0}',
+        "a bias that is on no mesh": '{"weight": 0, "bias": None} → {"weight": 0}',
         "no bias": "total if self.bias is None else total + self.bias → total",
-        "the bias twice": "self.applied(self.taken(x), None) → "
-                          "self.applied(self.taken(x), self.bias)",
-        "terms that stay": "self.along_mp(terms, self.result) → terms",
+        "the bias twice": "self.applied(self.require_pieces(x), None) → "
+                          "self.applied(self.require_pieces(x), self.bias)",
+        "terms that stay": "self.move_along_mp(terms, self.result) → terms",
         "always an all-reduce": (
-            "self.along_mp(terms, self.result) → "
-            "self.along_mp(terms, __import__('minipaddle').distributed.Replicate())"
+            "self.move_along_mp(terms, self.result) → "
+            "self.move_along_mp(terms, __import__('minipaddle').distributed.Replicate())"
         ),
         "the pieces of x gathered": (
-            "self.applied(self.taken(x), None) → self.applied(self.along_mp("
-            "self.taken(x), __import__('minipaddle').distributed.Replicate()), None)"
+            "self.applied(self.require_pieces(x), None) → self.applied(self.move_along_mp("
+            "self.require_pieces(x), __import__('minipaddle').distributed.Replicate()), None)"
         ),
-        "whatever this rank was given": "self.taken(x) → x",
+        "whatever this rank was given": "self.require_pieces(x) → x",
     },
 )  # fmt: skip
 
 
 @exercise.mistake("the bias in the term of every rank")
 def forward(self, x):
-    y = self.applied(self.taken(x), self.bias)
-    return self.along_mp(y, self.result)
+    y = self.applied(self.require_pieces(x), self.bias)
+    return self.move_along_mp(y, self.result)
 
 
 @exercise.mistake("the whole sum in each rank, cut afterwards")
 def forward(self, x):  # noqa: F811
     from minipaddle.distributed import Replicate
 
-    y = self.along_mp(self.applied(self.taken(x), None), Replicate())
+    y = self.move_along_mp(self.applied(self.require_pieces(x), None), Replicate())
     y = y if self.bias is None else y + self.bias
-    return self.along_mp(y, self.result)
+    return self.move_along_mp(y, self.result)
 
 
 def begin(**degrees):
@@ -188,7 +184,7 @@ def the_batch_cut_as_well(yours):
     for refused, result, weight in results:
         expect(result, [Shard(0), Replicate()], given={}, why="how the result lies")
         expect(weight, [Replicate(), Shard(0)], given={}, why="how the weight lies")
-        expect_that(refused, "an error for a tensor of this rank alone (self.taken)",
+        expect_that(refused, "an error for a tensor of this rank alone (self.require_pieces)",
                     given={"mesh": "dp 2, mp 2"})  # fmt: skip
 
 

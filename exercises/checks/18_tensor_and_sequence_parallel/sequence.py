@@ -28,19 +28,20 @@ exercise = Exercise(
     ),
     wrong={
         "always axis 0": "Shard(axis) → Shard(0)",
-        "nothing is cut": "scatter(): moved(input, Shard(axis), 'ScatterOp') → input",
-        "nothing is gathered": "all_gather(): moved(input, Replicate(), 'AllGatherOp') → input",
-        "gathered into other pieces": "all_gather(): Replicate() → Shard(1)",
-        "a bad name": "moved(input, Shard(axis), 'ScatterOp') → moved(input, Shard(axis), 'S')",
-        "another bad name": (
-            "moved(input, Replicate(), 'AllGatherOp') → moved(input, Replicate(), 'A')"
+        "nothing is cut": "scatter(): move_along_mp(input, Shard(axis), 'ScatterOp') → input",
+        "nothing is gathered": (
+            "all_gather(): move_along_mp(input, Replicate(), 'AllGatherOp') → input"
         ),
-        "no bias": "self.applied(self.along_mp(x, Replicate()), self.bias) → "
-                   "self.applied(self.along_mp(x, Replicate()), None)",
-        "a sequence in pieces": "self.along_mp(x, Replicate()) → x",
+        "gathered into other pieces": "all_gather(): Replicate() → Shard(1)",
+        "a bad name": "'ScatterOp' → 'S'",
+        "another bad name": "'AllGatherOp' → 'A'",
+        "no bias": "self.applied(self.move_along_mp(x, Replicate()), self.bias) → "
+                   "self.applied(self.move_along_mp(x, Replicate()), None)",
+        "a sequence in pieces": "self.move_along_mp(x, Replicate()) → x",
         "all columns in each rank": (
-            "self.applied(self.along_mp(x, Replicate()), self.bias) → "
-            "self.along_mp(self.applied(self.along_mp(x, Replicate()), self.bias), Replicate())"
+            "self.applied(self.move_along_mp(x, Replicate()), self.bias) → "
+            "self.move_along_mp("
+            "self.applied(self.move_along_mp(x, Replicate()), self.bias), Replicate())"
         ),
     },
 )  # fmt: skip

@@ -1,20 +1,20 @@
-"""Sequence: what lies between the layers of a block, in pieces.
+"""Sequence: tensors between the layers of a block, sharded along the sequence.
 
-Norms, dropout and sums with the residual work on each token by itself, so they can work on a piece
-of the sequence. Before the columns of a layer the sequence is gathered, after its rows the terms
-are reduce-scattered. Tensors are [time, batch, width]: the sequence is axis 0. Write three
+Norms, dropout and sums with the residual work on each token by itself, so they can work on a shard
+of the sequence. Before the columns of a layer the sequence is gathered, after its rows the partial
+sums are reduce-scattered. Tensors are [time, batch, width]: the sequence is axis 0. Write three
 functions.
 
-`moved(x, placement, what)` is x where it lies otherwise along mp: `Shard(d)` is in pieces along
-axis d, `Replicate()` whole in each rank. Its derivative is the move back, whatever that is: pieces
-of the whole are gathered, and where gradients are terms they are reduce-scattered. `what` is the
-name that an error names: "ScatterOp", "AllGatherOp".
+`move_along_mp(x, placement, what)` is x with another placement along mp: `Shard(d)` is sharded
+along axis d, `Replicate()` full in each rank. Its derivative is the move back: a sharded gradient
+is gathered, and a gradient of partial sums is reduce-scattered. `what` is the name in errors:
+"ScatterOp", "AllGatherOp".
 
-- `scatter(input, axis=0)`: the tensor in pieces along `axis`.
-- `all_gather(input)`: the whole of a tensor in pieces, in each rank.
-- `forward(self, x)` of a column layer, given a sequence in pieces: x @ weight + bias, which stays
-  in pieces along its last axis. `self.along_mp(x, placement)` is `moved` with the name of the
-  layer, `self.applied(x, bias)` is x @ weight + bias, `self.bias` may be None.
+- `scatter(input, axis=0)`: the tensor sharded along `axis`.
+- `all_gather(input)`: the full tensor of a sharded one, in each rank.
+- `forward(self, x)` of a column layer, for a sharded sequence: x @ weight + bias, which stays
+  sharded along its last axis. `self.move_along_mp(x, placement)` is `move_along_mp` with the name
+  of the layer, `self.applied(x, bias)` is x @ weight + bias, `self.bias` may be None.
 
     [8, 2, 4] on 2 ranks: scatter -> [4, 2, 4] in each; with 6 columns -> [8, 2, 3] in each
 
@@ -22,19 +22,19 @@ Source: Korthikanti et al., "Reducing Activation Recomputation in Large Transfor
 """
 
 from minipaddle.distributed import Replicate, Shard
-from minipaddle.distributed.fleet.utils.sequence_parallel_utils import moved
+from minipaddle.distributed.fleet.utils.sequence_parallel_utils import move_along_mp
 
 
 def scatter(input, axis=0):
-    """The tensor in pieces along `axis`."""
-    return moved(input, Shard(axis), "ScatterOp")
+    """The tensor sharded along `axis`."""
+    return move_along_mp(input, Shard(axis), "ScatterOp")
 
 
 def all_gather(input):
-    """The whole of a tensor in pieces."""
-    return moved(input, Replicate(), "AllGatherOp")
+    """The full tensor of a sharded one."""
+    return move_along_mp(input, Replicate(), "AllGatherOp")
 
 
 def forward(self, x):
-    """x @ weight + bias of a sequence in pieces: gathered first, columns in pieces afterwards."""
-    return self.applied(self.along_mp(x, Replicate()), self.bias)
+    """x @ weight + bias of a sharded sequence: gathered first, columns sharded afterwards."""
+    return self.applied(self.move_along_mp(x, Replicate()), self.bias)

@@ -14,8 +14,8 @@ Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
-from typing import ClassVar
 
 from ...core.prelude import Tensor, current, not_supported, slot, type_error, value_error
 from ...engine.eager.tensor import wrap
@@ -50,7 +50,7 @@ class ShardingStage1:
 
     keeps_gradients = False  # in pieces
     stores = False  # weights in pieces
-    whole: ClassVar[set] = set()  # the `id`s of parameters that stay whole nevertheless
+    whole: Iterable[int] = ()  # the `id`s of parameters that stay replicated nevertheless
 
     def __init__(self, sharding_mesh_dim: int | str, mesh: ProcessMesh | None = None):
         self.axis = sharding_mesh_dim
@@ -242,13 +242,16 @@ def require_same_optimizer(optimizer, shard_fn, steps: int) -> None:
     require_same("shard_optimizer", mesh, {"the optimizer": [*settings]} | facts)
 
 
-def shard_along(optimizer, stage: int, axis: str, mesh: ProcessMesh):
-    """The optimizer in a stage of ZeRO along an axis of a mesh, 0 for none; parameters that lie on
-    no mesh yet lie there, as the mesh's first rank has them.
+def shard_along(optimizer, stage: int, axis: str, mesh: ProcessMesh, whole: Iterable[int] = ()):
+    """The optimizer in a stage of ZeRO along a dimension of a mesh, 0 for none; parameters on no
+    mesh yet are replicated there, with the values of its first rank. Those whose `id`s are in
+    `whole` stay replicated in stage 3, too.
     """
     if stage:
         put_on_mesh(optimizer._parameter_list, mesh)
-        shard_optimizer(optimizer, STAGES[stage](axis, mesh))
+        layout = STAGES[stage](axis, mesh)
+        layout.whole = whole
+        shard_optimizer(optimizer, layout)
     return optimizer
 
 

@@ -1,7 +1,7 @@
 """`group_sharded_parallel`: ZeRO's stages for a model that each rank calls with rows of its own.
 
-The stages are those of `shard_optimizer`. What is here lays the model on a mesh, joins the rows of
-the ranks to one tensor in pieces, and gives each rank its rows of the result.
+`shard_optimizer` implements the stages. This module puts the model on a mesh, joins the rows of the
+ranks to one sharded tensor, and gives each rank its rows of the result.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from ...core.prelude import Tensor, current, not_supported, type_error, value_error
 from ...engine.eager.pylayer import PyLayer
 from ...engine.eager.tensor import wrap
+from ...engine.jit.tree import flatten, unflatten
 from ...engine.sharding.array import sharded
 from ...engine.sharding.placements import ProcessMesh, Shard
 from ...io import save
@@ -18,26 +19,26 @@ from ...nn import Layer
 from ...optimizer import Optimizer
 from ..auto_parallel.api import dtensor_from_local, dtensor_to_local
 from ..auto_parallel.layers import shard_layer
-from ..auto_parallel.stages import STAGES, shard_optimizer
-from ..communication import barrier, broadcast
+from ..auto_parallel.stages import shard_along
+from ..communication import barrier
 from ..fleet import topology
 from ..parallel import get_group, get_rank
 from ..ranks.known_groups import group_of
 from ..ranks.require_same import parameters_of, require_same
 from ..tensors.dist_tensor import unshard_dtensor, view_of
-from ..tensors.layout import Wrapper, put_on_mesh
+from ..tensors.layout import Wrapper, broadcast_first, put_on_mesh
 
 LEVELS = {"os": 1, "os_g": 2, "p_g_os": 3}
 """Paddle's names of the stages: states of the optimizer, gradients, parameters."""
 
 
 class GroupSharded(Wrapper):
-    """A model whose parameters lie on a mesh, for inputs that are rows of each rank's own.
+    """A model whose parameters are on a mesh, for inputs that are each rank's own rows.
 
-    Tensors of a rank are its rows of the batch, as many in each rank (the last ones may have
-    fewer, as `Shard(0)` cuts); results are its rows. The gradient of the loss of these is averaged
-    over the ranks. A result without an axis is that of the whole batch. Tensors in pieces go in
-    and come out as they are: the only ones that a captured step takes.
+    Tensors of a rank, also those in containers, are its rows of the batch, as many in each rank
+    (the last ones may have fewer, as `Shard(0)` cuts); results are its rows. The gradient of their
+    loss is averaged over the ranks. A result without an axis is a result of the whole batch.
+    Sharded tensors stay sharded from input to result: a captured step takes no others.
     """
 
     def __init__(self, layers: Layer, mesh: ProcessMesh):
@@ -46,31 +47,29 @@ class GroupSharded(Wrapper):
         self.rows = [Shard(0)] * mesh.ndim
 
     def forward(self, *inputs, **kwargs):
-        given = [x for x in (*inputs, *kwargs.values()) if isinstance(x, Tensor)]
-        if current.top.tracing or not given or any(sharded(x.array) for x in given):
+        leaves, form = flatten((inputs, kwargs))
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        if current.top.tracing or not tensors or any(sharded(x.array) for x in tensors):
             return self._layers(*inputs, **kwargs)
-        found = self._layers(
-            *map(self.joined, inputs), **{name: self.joined(x) for name, x in kwargs.items()}
-        )
-        if isinstance(found, tuple | list):
-            return type(found)(map(self.own, found))
-        return self.own(found)
+        inputs, kwargs = unflatten(form, [*map(self.join_rows, leaves)])
+        leaves, form = flatten(self._layers(*inputs, **kwargs))
+        return unflatten(form, [*map(self.take_rows, leaves)])
 
-    def joined(self, x):
+    def join_rows(self, x):
         """The rows of all ranks as one tensor."""
         if not isinstance(x, Tensor) or not x.ndim:
             return x
         return dtensor_from_local(x, self.mesh, self.rows)
 
-    def own(self, y):
+    def take_rows(self, y):
         """This rank's rows of a result."""
         if not isinstance(y, Tensor) or not y.ndim or not y.is_dist():
             return y
-        return Averaged.apply(dtensor_to_local(y, self.mesh, self.rows), self.mesh.size)
+        return GradientShare.apply(dtensor_to_local(y, self.mesh, self.rows), self.mesh.size)
 
 
-class Averaged(PyLayer):
-    """x itself; its gradient counts as one of `ranks` of which the average is taken."""
+class GradientShare(PyLayer):
+    """x itself; its gradient is divided by the `ranks` whose gradients are averaged."""
 
     @staticmethod
     def forward(ctx, x, ranks):
@@ -98,17 +97,17 @@ def group_sharded_parallel(
 ):
     """The model, the optimizer and the scaler, for training with less memory in each rank.
 
-    level: in pieces are "os" the states of the optimizer, "os_g" gradients too, "p_g_os" parameters
-        too: `ShardingStage1`, `2` and `3` on a mesh of the group's ranks
+    level: "os" shards the states of the optimizer, "os_g" gradients too, "p_g_os" parameters too:
+        `ShardingStage1`, `2` and `3` on a mesh of the group's ranks
     scaler: None; scaling of losses comes with mixed precision
     group: the ranks; all of them if absent
-    offload: keep states in the memory of the host. On a CPU they are there already: nothing is
-        changed. NotImplementedError for a model on a GPU
+    offload: keep states in the memory of the host. A CPU has them there already: nothing
+        changes. NotImplementedError for a model on a GPU
     sync_buffers: do all ranks begin with the buffers of the group's first? Otherwise they have to
         be equal, and ValueError names those that are not
-    dp_group: ranks with copies of the pieces, along dp of `fleet.init`'s mesh, whose axis sharding
-        `group` lies along
-    exclude_layer: names of classes and `id`s of layers whose parameters stay whole in "p_g_os"
+    dp_group: ranks with copies of the shards, along dp of `fleet.init`'s mesh; `group` is its
+        dimension sharding
+    exclude_layer: class names and `id`s of layers whose parameters stay replicated in "p_g_os"
 
     `buffer_max_size`, `segment_size` and `sync_comm` change nothing: every weight with an axis is
     cut, and programs plan their messages. All ranks begin with the parameters of the first. Raises
@@ -147,23 +146,22 @@ def group_sharded_parallel(
     facts = {"level and options": [*settings]} | parameters_of(model)
     require_same("group_sharded_parallel", mesh, facts)
     put_on_mesh(model.parameters(), mesh)
-    for x in model.buffers() if sync_buffers and mesh.size > 1 else ():
-        broadcast(x, src=mesh.process_ids[0])
+    for x in model.buffers() if sync_buffers else ():
+        broadcast_first(x, mesh)
     shard_layer(model, mesh)
-    stage = STAGES[LEVELS[level]](mesh.dim_names[-1], mesh)
-    stage.whole = whole
-    return GroupSharded(model, mesh), shard_optimizer(optimizer, stage), scaler
+    shard_along(optimizer, LEVELS[level], mesh.dim_names[-1], mesh, whole)
+    return GroupSharded(model, mesh), optimizer, scaler
 
 
 def mesh_of(group, dp_group) -> ProcessMesh:
-    """The mesh whose last axis is the group; with `dp_group`, that of `fleet.init`."""
+    """The mesh whose last dimension is the group; with `dp_group`, the mesh of `fleet.init`."""
     if dp_group is None or dp_group.size == 1:
         return ProcessMesh([*group.ranks], ["sharding"])
-    known = topology.current.now
-    if known is not None and known.mesh.dim_names == ["dp", "sharding"]:
-        found = known.get_data_parallel_group(), known.get_sharding_parallel_group()
-        if [g.ranks for g in found] == [dp_group.ranks, group.ranks]:
-            return known.mesh
+    hybrid = topology.current.now
+    if hybrid is not None and hybrid.mesh.dim_names == ["dp", "sharding"]:
+        groups = hybrid.get_data_parallel_group(), hybrid.get_sharding_parallel_group()
+        if [g.ranks for g in groups] == [dp_group.ranks, group.ranks]:
+            return hybrid.mesh
     raise not_supported(
         f"dp_group of the ranks {[*dp_group.ranks]} and group of the ranks {[*group.ranks]}",
         expected="the groups along dp and sharding of fleet.init, with no other axis",
@@ -171,20 +169,17 @@ def mesh_of(group, dp_group) -> ProcessMesh:
 
 
 def parameters_in(model: Layer, layers) -> set[int]:
-    """The `id`s of the parameters in some layers, given by the names of their classes or `id`s."""
-    kinds = {type(each).__name__ for each in model.sublayers(include_self=True)}
-    numbers = {id(each) for each in model.sublayers(include_self=True)}
+    """The `id`s of the parameters in some layers, named by their classes or `id`s."""
+    keys = [(x, {type(x).__name__, id(x)}) for x in model.sublayers(include_self=True)]
     for key in layers:
-        if key not in kinds | numbers:
+        if not any(key in names for _, names in keys):
             raise value_error(f"exclude_layer with {key!r}", expected="a class or id of a layer")
-    found = [each for each in model.sublayers(include_self=True)
-             if {type(each).__name__, id(each)} & {*layers}]  # fmt: skip
-    return {id(p) for each in found for p in each.parameters()}
+    return {id(p) for x, names in keys if names & {*layers} for p in x.parameters()}
 
 
 def save_group_sharded_model(model, output, optimizer=None) -> None:
     """Save what `group_sharded_parallel` returned: `model.pdmodel` and, with an optimizer,
-    `model.pdopt` in the folder `output`, whole, as one process would save them.
+    `model.pdopt` in the folder `output`, as full tensors, as one process would save them.
 
     All ranks call it; the first of the group writes. Raises TypeError for another model, ValueError
     if `output` is a file.
@@ -212,16 +207,16 @@ def save_group_sharded_model(model, output, optimizer=None) -> None:
     first = get_rank() == model.mesh.process_ids[0]
     for name, owner in (("model.pdmodel", model), ("model.pdopt", optimizer)):
         if owner is not None:
-            whole = gather_values(owner.state_dict())
+            values = gather_values(owner.state_dict())
             if first:
                 folder.mkdir(parents=True, exist_ok=True)
-                save(whole, str(folder / name))
+                save(values, str(folder / name))
     for number in view_of(model.mesh).groups:  # none goes on before there is a file
         barrier(get_group(number))
 
 
-def gather_values(found):
-    """The same dicts and values, with tensors in pieces whole."""
-    if isinstance(found, dict):
-        return {key: gather_values(x) for key, x in found.items()}
-    return unshard_dtensor(found) if isinstance(found, Tensor) and found.is_dist() else found
+def gather_values(state):
+    """A state dict with full tensors instead of sharded ones."""
+    leaves, form = flatten(state)
+    gather = [isinstance(x, Tensor) and x.is_dist() for x in leaves]
+    return unflatten(form, [unshard_dtensor(x) if g else x for x, g in zip(leaves, gather)])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
+from ...eager.modes import no_grad
 from ...engine.core.errors import value_error
 from ...engine.distributed.reducer import Reducer
 from ...engine.eager.backward import AVERAGING
+from ...engine.sharding.placements import ProcessMesh
 from ...nn import Layer
-from ..collectives.python_objects import all_gather_object
-from ..communication import broadcast
-from ..ranks.known_groups import group_of
+from ..communication import all_reduce, broadcast
+from ..parallel import ReduceOp
+from ..ranks.known_groups import group_numbered, group_of
+from ..ranks.require_same import require_same
 from .layout import Wrapper
 
 
@@ -43,7 +46,7 @@ class DataParallel(Wrapper):
             raise value_error("DataParallel of a model without a parameter to train")
         self.reducer = None
         if self.group.size > 1:
-            same_everywhere(layers, self.group)
+            broadcast_model(layers, self.group)
             sizes = comm_buffer_size, last_comm_buffer_size
             self.reducer = Reducer(trained, self.group, sizes, find_unused_parameters)
             for p in trained:  # how a program that is traced averages: see `Tensor.receive`
@@ -66,26 +69,24 @@ class DataParallel(Wrapper):
 
     def apply_collective_grads(self) -> None:
         """Average the gradients that are there now."""
-        for p in self._layers.parameters():
-            if p.grad is not None and self.group.size > 1:
-                self.group.all_reduce(p.grad.array, "avg")
+        average_gradients(self._layers.parameters(), self.group)
 
 
-def same_everywhere(layers: Layer, group) -> None:
-    """Give all ranks the parameters and buffers of the first; ValueError that names those of
-    another shape or dtype.
+def broadcast_model(layers: Layer, group) -> None:
+    """Give all ranks of a group the parameters and buffers of its first; ValueError that names
+    those of another shape or dtype.
     """
-    tensors = [*layers.named_parameters(), *layers.named_buffers()]
-    found: list[dict] = []
-    all_gather_object(found, {name: str(x.spec) for name, x in tensors}, group)
-    first, here = found[0], group.ranks[0]
-    for rank, other in zip(group.ranks, found, strict=True):
-        if other != first:
-            names = [name for name in first | other if first.get(name) != other.get(name)]
-            lines = [
-                f"  {name}: {first.get(name)} in rank {here}, {other.get(name)} in rank {rank}"
-                for name in names[:5]
-            ]
-            raise ValueError("\n".join(["DataParallel of models that differ", *lines]))
-    for x in [*layers.parameters(), *layers.buffers()]:
+    group = group_numbered(group.id)  # ValueError in a rank that is not in it
+    tensors = dict([*layers.named_parameters(), *layers.named_buffers()])
+    mesh = ProcessMesh([*group.ranks], ["dp"])
+    require_same("DataParallel", mesh, {name: [x.spec] for name, x in tensors.items()})
+    for x in tensors.values():
         broadcast(x, group.ranks[0], group)
+
+
+@no_grad()
+def average_gradients(parameters, group) -> None:
+    """Average the gradients that parameters have over the ranks of a group."""
+    for p in parameters if group.size > 1 else ():
+        if p.grad is not None:
+            all_reduce(p.grad, ReduceOp.AVG, group)

@@ -1,9 +1,9 @@
-"""A layout says how the tensors of a layer lie on a mesh; `lay_out` puts them there.
+"""A layout gives the placements of a layer's tensors on a mesh; `lay_out` applies it.
 
 Placements are the one mechanism. Each of Paddle's names is a row: the plans of `parallelize`, the
-layers of fleet and ZeRO's stages say which axis of a parameter is cut by which axis of the mesh,
-and where the first input and the first result of the layer move. Along the other axes of the mesh
-all lies as before.
+layers of fleet and ZeRO's stages say which axis of a parameter is sharded along which dimension of
+the mesh, and which placement the first input and the first result of the layer get. Along the other
+dimensions of the mesh placements stay.
 """
 
 from __future__ import annotations
@@ -25,32 +25,35 @@ Hook = Callable[[ProcessMesh], Callable]
 
 
 class LayerLayout(NamedTuple):
-    """How a layer lies along the axis mp.
+    """The placements of a layer along the mesh dimension mp.
 
-    parameters: {name: its axis that is cut}; parameters without a name here are left alone
+    parameters: {name: the axis that is sharded, None: replicate}; other parameters stay as they are
     before: the hook that moves the input
     after: the hook that moves the result
     """
 
-    parameters: dict[str, int]
+    parameters: dict[str, int | None]
     before: Hook | None = None
     after: Hook | None = None
 
 
-def lay_out(layer: Layer, mesh: ProcessMesh, layout: LayerLayout, names, what: str) -> None:
-    """Put a layer on a mesh as a layout says; of its parameters those in `names` alone.
+def lay_out(
+    layer: Layer, mesh: ProcessMesh, layout: LayerLayout, names=None, what: str = ""
+) -> None:
+    """Apply a layout to a layer on a mesh; with `names` to these parameters alone.
 
-    ValueError, which says `what` asks for it, where the layer has none of these parameters.
+    ValueError that names `what`, the user's plan, if the layer has none of the parameters.
     """
+    names = layout.parameters if names is None else names
     dims = {name: dim for name, dim in layout.parameters.items() if name in names}
-    found = {p: dim for name, dim in dims.items() if (p := getattr(layer, name, None)) is not None}
-    if dims and not found:
+    present = {p: dim for k, dim in dims.items() if (p := getattr(layer, k, None)) is not None}
+    if dims and not present:
         raise value_error(
             f"{what} for {type(layer).__name__}, which has no {' or '.join(dims)}",
             expected="a Linear or Embedding, or a layer with a weight",
         )
-    for p, dim in found.items():
-        cut_parameter(p, mesh, {"mp": dim})
+    for p, dim in present.items():
+        cut_parameter(p, mesh, {} if dim is None else {"mp": dim})
     if layout.before is not None:
         layer.register_forward_pre_hook(layout.before(mesh))
     if layout.after is not None:
@@ -58,22 +61,28 @@ def lay_out(layer: Layer, mesh: ProcessMesh, layout: LayerLayout, names, what: s
 
 
 def cut_parameter(p, mesh: ProcessMesh, cuts: dict[str, int]) -> None:
-    """Put a parameter on a mesh: as rank 0 has it, cut along an axis `cuts[name]` by the axis
-    `name` of the mesh, whole along the others. One that lies on the mesh keeps its other cuts.
+    """Put a parameter on a mesh with the values of its first rank: sharded at axis `cuts[name]`
+    along the mesh dimension `name`, replicated along the others. One that is on the mesh keeps its
+    other placements.
     """
     before = p.placements if p.process_mesh == mesh else [REPLICATE] * mesh.ndim
-    if not p.is_dist() and mesh.size > 1:
-        for group in map(group_numbered, view_of(mesh).groups):  # along one axis after the other
-            broadcast(p, group.ranks[0], group)
-    found = [
-        Shard(cuts[name]) if name in cuts else own for name, own in zip(mesh.dim_names, before)
+    if not p.is_dist():
+        broadcast_first(p, mesh)
+    placements = [
+        Shard(cuts[name]) if name in cuts else kept for name, kept in zip(mesh.dim_names, before)
     ]
-    if not p.is_dist() or found != before:
-        cut_tensor(p, mesh, found)
+    if not p.is_dist() or placements != before:
+        cut_tensor(p, mesh, placements)
+
+
+def broadcast_first(x, mesh: ProcessMesh) -> None:
+    """Give all ranks of a mesh the values that its first rank has."""
+    for group in map(group_numbered, view_of(mesh).groups) if mesh.size > 1 else ():
+        broadcast(x, group.ranks[0], group)  # along one dimension after the other
 
 
 def put_on_mesh(parameters: Iterable, mesh: ProcessMesh) -> None:
-    """Put the parameters that are on no mesh yet on this one, whole in each rank."""
+    """Replicate the parameters that are on no mesh yet on this one."""
     for p in parameters:
         if not p.is_dist():
             cut_parameter(p, mesh, {})
@@ -83,8 +92,8 @@ def put_on_mesh(parameters: Iterable, mesh: ProcessMesh) -> None:
 
 
 def move_hook(mesh: ProcessMesh, placement: Placement, what: str, swap: bool = False) -> Callable:
-    """The hook of a layer that moves its first input, or its first result, along mp. With `swap`,
-    which goes with axes [batch, sequence, …], pieces are those of [sequence, batch, …].
+    """The hook that moves the first input of a layer, or its first result, along mp. With `swap`
+    the shards of a [batch, sequence, …] tensor have the axes [sequence, batch, …].
     """
 
     def move(x):
@@ -94,12 +103,12 @@ def move_hook(mesh: ProcessMesh, placement: Placement, what: str, swap: bool = F
         x = move_on_axis(x, mesh, "mp", placement, what)
         return x.transpose([1, 0, 2]) if swap and not placement.is_shard() else x
 
-    return lambda layer, *given: move(given[-1])
+    return lambda layer, *values: move(values[-1])
 
 
 def move_on_axis(x, mesh: ProcessMesh, axis: str, placement: Placement, what: str = "reshard"):
-    """x where it lies otherwise on one axis of the mesh, and on the others as before. A mesh
-    without that axis has one rank there: nothing moves.
+    """x with another placement along one dimension of the mesh; along the others it keeps its own.
+    A mesh without that dimension has one rank there: nothing moves.
     """
     if axis not in mesh.dim_names:
         return x
@@ -115,7 +124,7 @@ def move_on_axis(x, mesh: ProcessMesh, axis: str, placement: Placement, what: st
 
 
 def require_pieces(x, what: str) -> None:
-    """ValueError for a tensor that is on no mesh; what a trace computes may still become one."""
+    """ValueError for a tensor on no mesh; while a program is traced no tensor is on one yet."""
     if not current.top.tracing and not sharded(x.array):
         raise value_error(
             f"{what} was given {x.spec}, a tensor of this rank alone",
@@ -125,7 +134,7 @@ def require_pieces(x, what: str) -> None:
 
 
 class Wrapper(Layer):
-    """A layer around a model; its state dict is that of the model, which can be loaded alone."""
+    """A layer around a model; its state dict is the model's, which the model loads without it."""
 
     def __init__(self, layers: Layer, kind: str):
         super().__init__(f"{layers.full_name()}_{kind}")
@@ -135,11 +144,11 @@ class Wrapper(Layer):
         return self._layers(*inputs, **kwargs)
 
     def state_dict(self, *args, **kwargs):
-        """That of the model inside, so that it can be loaded without this one."""
+        """The model's state dict."""
         return self._layers.state_dict(*args, **kwargs)
 
     def set_state_dict(self, state_dict, use_structured_name=True):
-        """That of the model inside."""
+        """Load a state dict into the model."""
         return self._layers.set_state_dict(state_dict, use_structured_name)
 
     set_dict = load_dict = set_state_dict

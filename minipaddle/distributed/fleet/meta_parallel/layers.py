@@ -1,8 +1,8 @@
-"""Layers whose weights lie in pieces on the axis mp of the mesh of `fleet.init`: tensor parallel.
+"""Layers whose weights are sharded along mp of the mesh of `fleet.init`: tensor parallel.
 
-Each is the ordinary layer with a placement of its weight, and a move where its arguments ask for
-one. A weight has the shape of the whole; `weight._local_shape` is that of a piece. What does not
-divide works, too: the last ranks have fewer rows.
+Each is the ordinary layer with a `LayerLayout`, and a move where its arguments ask for one. A
+weight has the shape of the full tensor, `weight._local_shape` of its shard. Sizes need not divide:
+the last ranks have fewer rows.
 
 Source: Shoeybi et al., "Megatron-LM: Training Multi-Billion Parameter Language Models Using Model
 Parallelism", 2019.
@@ -18,56 +18,56 @@ from ....nn import Embedding, Layer, Linear
 from ....nn import functional as F
 from ....nn.layer.tree import path_of
 from ...ranks.known_groups import known
-from ...tensors.layout import cut_parameter, move_on_axis, require_pieces
+from ...tensors.layout import LayerLayout, lay_out, move_on_axis, require_pieces
 from ..topology import get_hybrid_communicate_group
 
 
 def mesh_of(layer: str, mp_group):
     """The mesh of `fleet.init`, if `mp_group` is None or its group along mp."""
-    group = get_hybrid_communicate_group()
-    own = group.get_model_parallel_group().ranks
-    if mp_group is not None and mp_group.ranks != own:
+    hybrid = get_hybrid_communicate_group()
+    ranks = hybrid.get_model_parallel_group().ranks
+    if mp_group is not None and mp_group.ranks != ranks:
         raise value_error(
             f"{layer} with mp_group={mp_group.ranks}",
-            expected=f"None, or the group along mp of fleet.init: {own}",
+            expected=f"None, or the group along mp of fleet.init: {ranks}",
         )
-    return group.mesh
+    return hybrid.mesh
 
 
-class OnMesh:
-    """The base of the layers: `mesh`, and their name in errors."""
+class MeshLayer:
+    """The base of the layers: it applies the layout of a subclass on the mesh of `fleet.init`."""
 
-    def named(self) -> str:
-        """`GPT.blocks.0.up (a ColumnParallelLinear)`."""
+    def __init__(self, mp_group, *args, **kwargs):
+        self.__dict__["mesh"] = mesh_of(type(self).__name__, mp_group)
+        super().__init__(*args, **kwargs)
+        lay_out(self, self.mesh, self.build_layout())
+
+    def build_layout(self) -> LayerLayout:
+        """The placements of the parameters along mp; this layer has none."""
+        return LayerLayout({})
+
+    def describe(self) -> str:
+        """Its name in errors: `GPT.blocks.0.up (a ColumnParallelLinear)`."""
         path = path_of(current.top.scope)
         kind = type(self).__name__
         return kind if path in ("", kind) else f"{path} (a {kind})"
 
-    def taken(self, x):
-        """The input; ValueError for one of this rank alone where ranks may have other data."""
+    def require_pieces(self, x):
+        """Return the input; ValueError if it is this rank's alone and ranks may have other data."""
         if known().world.size > 1 and set(self.mesh.dim_names) - {"mp"}:
-            require_pieces(x, self.named())
+            require_pieces(x, self.describe())
         return x
 
-    def along_mp(self, x, placement):
-        """x where it lies otherwise along mp."""
-        return move_on_axis(x, self.mesh, "mp", placement, self.named())
+    def move_along_mp(self, x, placement):
+        """x with another placement along mp."""
+        return move_on_axis(x, self.mesh, "mp", placement, self.describe())
 
 
-class CutLinear(OnMesh, Linear):
-    """A Linear whose weight, and bias if `has_bias`, are cut along mp by `cut`."""
-
-    def __init__(self, features, weight_attr, has_bias, mp_group, name):
-        self.__dict__["mesh"] = mesh_of(type(self).__name__, mp_group)
-        super().__init__(*features, weight_attr, None if has_bias else False, name)
-        self.cut()
-
-
-class ColumnParallelLinear(CutLinear):
+class ColumnParallelLinear(MeshLayer, Linear):
     """x @ weight + bias: each rank along mp computes some columns of the result.
 
-    `weight` [in_features, out_features] and `bias` (with `has_bias` alone) are cut along
-    out_features. With `gather_output` each rank gets all columns, otherwise they stay in pieces.
+    `weight` [in_features, out_features] and `bias` (with `has_bias` alone) are sharded along
+    out_features. With `gather_output` each rank gets all columns, otherwise they stay sharded.
     `fuse_matmul_bias` changes nothing here: a compiled program fuses them. All ranks begin with the
     weights of rank 0.
 
@@ -88,27 +88,27 @@ class ColumnParallelLinear(CutLinear):
         self, in_features, out_features, weight_attr=None, has_bias=None, gather_output=True,
         fuse_matmul_bias=False, mp_group=None, name=None,
     ):  # fmt: skip
-        super().__init__((in_features, out_features), weight_attr, has_bias, mp_group, name)
+        bias_attr = None if has_bias else False
+        super().__init__(mp_group, in_features, out_features, weight_attr, bias_attr, name)
         self.gather_output = gather_output
 
     @slot("fleet.cut_columns")
-    def cut(self) -> None:
-        """Cut weight and bias along out_features."""
-        cut_parameter(self.weight, self.mesh, {"mp": 1})
-        if self.bias is not None:
-            cut_parameter(self.bias, self.mesh, {"mp": 0})
+    def build_layout(self) -> LayerLayout:
+        """Shard weight and bias along out_features."""
+        return LayerLayout({"weight": 1, "bias": 0})
 
     @slot("fleet.columns")
     def forward(self, x):
-        y = self.applied(self.taken(x), self.bias)
-        return self.along_mp(y, Replicate()) if self.gather_output else y
+        y = self.applied(self.require_pieces(x), self.bias)
+        return self.move_along_mp(y, Replicate()) if self.gather_output else y
 
 
-class RowParallelLinear(CutLinear):
-    """x @ weight + bias: each rank along mp multiplies some columns of x; the terms are added.
+class RowParallelLinear(MeshLayer, Linear):
+    """x @ weight + bias: each rank along mp multiplies some columns of x, and an all-reduce adds
+    the partial sums.
 
-    `weight` [in_features, out_features] is cut along in_features, `bias` is whole. If
-    `input_is_parallel`, x is in pieces along its last axis already; otherwise each rank takes its
+    `weight` [in_features, out_features] is sharded along in_features, `bias` is replicated. If
+    `input_is_parallel`, x is sharded along its last axis already; otherwise each rank takes its
     columns of x, which moves nothing. `fuse_matmul_bias` changes nothing here.
 
     >>> from minipaddle.distributed import fleet
@@ -127,30 +127,30 @@ class RowParallelLinear(CutLinear):
         self, in_features, out_features, weight_attr=None, has_bias=True, input_is_parallel=False,
         fuse_matmul_bias=False, mp_group=None, name=None,
     ):  # fmt: skip
-        super().__init__((in_features, out_features), weight_attr, has_bias, mp_group, name)
+        bias_attr = None if has_bias else False
+        super().__init__(mp_group, in_features, out_features, weight_attr, bias_attr, name)
         self.input_is_parallel = input_is_parallel
 
     result = Replicate()
-    """How the sum lies along mp."""
+    """The placement of the sum along mp."""
 
     @slot("fleet.cut_rows")
-    def cut(self) -> None:
-        """Cut the weight along in_features; the bias lies whole in each rank."""
-        cut_parameter(self.weight, self.mesh, {"mp": 0})
-        if self.bias is not None:
-            cut_parameter(self.bias, self.mesh, {})
+    def build_layout(self) -> LayerLayout:
+        """Shard the weight along in_features; replicate the bias."""
+        return LayerLayout({"weight": 0, "bias": None})
 
     @slot("fleet.rows")
     def forward(self, x):
-        y = self.along_mp(self.applied(self.taken(x), None), self.result)
+        y = self.move_along_mp(self.applied(self.require_pieces(x), None), self.result)
         return y if self.bias is None else y + self.bias
 
 
-class VocabParallelEmbedding(OnMesh, Embedding):
-    """A table of vectors, of which each rank along mp has some rows: looked up by number.
+class VocabParallelEmbedding(MeshLayer, Embedding):
+    """A table of vectors, looked up by number; each rank along mp has some of its rows.
 
-    A rank gives zeros for rows that it does not have; the terms are added. A last layer that takes
-    `weight.t()` has scores in pieces along the vocabulary, as `ParallelCrossEntropy` takes them.
+    A rank gives zeros for rows that it does not have, and an all-reduce adds the partial sums. A
+    last layer that takes `weight.t()` has scores sharded along the vocabulary, as
+    `ParallelCrossEntropy` takes them.
 
     >>> from minipaddle.distributed import fleet
     >>> def work():
@@ -166,16 +166,20 @@ class VocabParallelEmbedding(OnMesh, Embedding):
     def __init__(
         self, num_embeddings, embedding_dim, weight_attr=None, mp_group=None, name=None
     ):  # fmt: skip
-        self.__dict__["mesh"] = mesh_of(type(self).__name__, mp_group)
-        super().__init__(num_embeddings, embedding_dim, weight_attr=weight_attr, name=name)
-        cut_parameter(self.weight, self.mesh, {"mp": 0})
+        super().__init__(
+            mp_group, num_embeddings, embedding_dim, weight_attr=weight_attr, name=name
+        )
+
+    def build_layout(self) -> LayerLayout:
+        """Shard the table along its rows."""
+        return LayerLayout({"weight": 0})
 
     def forward(self, x):
-        return self.along_mp(super().forward(self.taken(x)), Replicate())
+        return self.move_along_mp(super().forward(self.require_pieces(x)), Replicate())
 
 
-class ParallelCrossEntropy(OnMesh, Layer):
-    """-log softmax(input) at the label, of scores in pieces along the classes; none is gathered.
+class ParallelCrossEntropy(MeshLayer, Layer):
+    """-log softmax(input) at the label, of scores sharded along the classes; none is gathered.
 
     input: [..., classes]; label: class numbers [...] or [..., 1]; the loss is [..., 1], and 0 where
     the label is `ignore_index`.
@@ -193,12 +197,9 @@ class ParallelCrossEntropy(OnMesh, Layer):
     """
 
     def __init__(self, mp_group=None, name=None, ignore_index=-100):
-        super().__init__()
-        self.mesh, self.name = mesh_of(type(self).__name__, mp_group), name
-        self.ignore_index = ignore_index
+        super().__init__(mp_group)
+        self.name, self.ignore_index = name, ignore_index
 
     def forward(self, input, label):
-        label = self.taken(label)
-        return F.softmax_with_cross_entropy(
-            self.taken(input), label, ignore_index=self.ignore_index
-        )
+        input, label = map(self.require_pieces, (input, label))
+        return F.softmax_with_cross_entropy(input, label, ignore_index=self.ignore_index)

@@ -2,9 +2,8 @@
 `paddle.distributed.fleet.utils.hybrid_parallel_util`.
 """
 
-from ....eager.modes import no_grad
-from ...communication import all_reduce
-from ...parallel import get_world_size
+from ...ranks.known_groups import group_of
+from ...tensors.data_parallel import average_gradients
 
 
 def fused_allreduce_gradients(parameter_list, hcg=None) -> None:
@@ -23,10 +22,4 @@ def fused_allreduce_gradients(parameter_list, hcg=None) -> None:
     >>> dist.spawn(work, nprocs=2).results
     [0.5, 0.5]
     """
-    group = None if hcg is None else hcg.get_data_parallel_group()
-    ranks = get_world_size(group)
-    with no_grad():
-        for parameter in parameter_list if ranks > 1 else ():
-            if parameter.grad is not None:
-                all_reduce(parameter.grad, group=group)
-                parameter.grad.set_value(parameter.grad / ranks)
+    average_gradients(parameter_list, group_of(hcg and hcg.get_data_parallel_group()))

@@ -1,10 +1,10 @@
-"""Sequences in pieces along mp between the layers of a block: the moves, and layers with them.
+"""Sequences sharded along mp between the layers of a block: the moves, and layers with them.
 
-Tensors are [sequence, batch, width], as in Paddle: what is cut is axis 0. Each operation is a move
-along the axis mp; its gradient lies as its input did. So an all-gather's gradient is
-reduce-scattered where it is a sum of terms, and cut where each rank has all of it: `GatherOp` and
+Tensors are [sequence, batch, width], as in Paddle: axis 0 is sharded. Each operation is a move
+along the mesh dimension mp; its gradient gets the placement of its input. So the gradient of an
+all-gather is reduce-scattered if it is a partial sum, and cut if it is replicated: `GatherOp` and
 `AllGatherOp`, two rules in Paddle, are one here. Gradients of parameters that every rank uses with
-a piece of the sequence are terms, which are added where they are used: no hook has to.
+a shard of the sequence are partial sums, which the operators that use them reduce: no hook has to.
 
 Source: Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022.
 """
@@ -19,28 +19,28 @@ from ..meta_parallel.layers import ColumnParallelLinear, RowParallelLinear
 from ..topology import get_hybrid_communicate_group
 
 
-def moved(x, placement, what: str):
-    """x where it lies otherwise along mp."""
+def move_along_mp(x, placement, what: str):
+    """x with another placement along mp."""
     return move_on_axis(x, get_hybrid_communicate_group().mesh, "mp", placement, what)
 
 
 def scatter(input):
-    """The tensor in pieces along axis 0."""
+    """The tensor sharded along axis 0."""
     return ScatterOp.apply(input)
 
 
 def all_gather(input):
-    """The whole of a tensor in pieces, in each rank."""
+    """The full tensor of a sharded one, in each rank."""
     return AllGatherOp.apply(input)
 
 
 def reduce_scatter(input):
-    """The sum of terms in pieces along axis 0."""
+    """The sum of partial sums, sharded along axis 0."""
     return ReduceScatterOp.apply(input)
 
 
 class ScatterOp:
-    """From the whole in each rank to pieces along an axis; the gradient is gathered.
+    """From replicated to sharded along an axis; the gradient is all-gathered.
 
     >>> from minipaddle import distributed as dist
     >>> from minipaddle.distributed import fleet
@@ -60,41 +60,41 @@ class ScatterOp:
     @staticmethod
     @slot("fleet.scatter")
     def apply(input, axis=0):
-        """The tensor in pieces along `axis`."""
-        return moved(input, Shard(axis), "ScatterOp")
+        """The tensor sharded along `axis`."""
+        return move_along_mp(input, Shard(axis), "ScatterOp")
 
 
 class GatherOp:
-    """From pieces to the whole in each rank; of the gradient each takes its piece."""
+    """From sharded to replicated; each rank takes its shard of the gradient."""
 
     @staticmethod
     def apply(input, axis=0):
-        """The whole of a tensor in pieces along `axis`, or along any other."""
-        return moved(input, Replicate(), "GatherOp")
+        """The full tensor of one that is sharded along `axis`, or along any other."""
+        return move_along_mp(input, Replicate(), "GatherOp")
 
 
 class AllGatherOp:
-    """From pieces to the whole in each rank; the gradient's terms are reduce-scattered."""
+    """From sharded to replicated; the gradient's partial sums are reduce-scattered."""
 
     @staticmethod
     @slot("fleet.all_gather")
     def apply(input):
-        """The whole of a tensor in pieces."""
-        return moved(input, Replicate(), "AllGatherOp")
+        """The full tensor of a sharded one."""
+        return move_along_mp(input, Replicate(), "AllGatherOp")
 
 
 class ReduceScatterOp:
-    """From terms to pieces of their sum along axis 0; the gradient is gathered."""
+    """From partial sums to their sum, sharded along axis 0; the gradient is all-gathered."""
 
     @staticmethod
     def apply(input):
-        """The sum of terms, in pieces."""
-        return moved(input, Shard(0), "ReduceScatterOp")
+        """The sum of partial sums, sharded."""
+        return move_along_mp(input, Shard(0), "ReduceScatterOp")
 
 
 class ColumnSequenceParallelLinear(ColumnParallelLinear):
-    """`ColumnParallelLinear` of a sequence in pieces, which it gathers first; the result stays in
-    pieces along its last axis: `gather_output=True` is refused, as in Paddle.
+    """`ColumnParallelLinear` of a sharded sequence, which it gathers first; the result stays
+    sharded along its last axis: `gather_output=True` is refused, as in Paddle.
     """
 
     def __init__(
@@ -113,11 +113,11 @@ class ColumnSequenceParallelLinear(ColumnParallelLinear):
 
     @slot("fleet.sequence_columns")
     def forward(self, x):
-        return self.applied(self.along_mp(x, Replicate()), self.bias)
+        return self.applied(self.move_along_mp(x, Replicate()), self.bias)
 
 
 class RowSequenceParallelLinear(RowParallelLinear):
-    """`RowParallelLinear` whose sum is reduce-scattered along axis 0, the sequence: x is in pieces
+    """`RowParallelLinear` whose sum is reduce-scattered along axis 0, the sequence: x is sharded
     along its last axis (`input_is_parallel=True`, as in Paddle).
     """
 
@@ -138,8 +138,8 @@ class RowSequenceParallelLinear(RowParallelLinear):
 
 
 def mark_as_sequence_parallel_parameter(parameter) -> None:
-    """Note that each rank uses a parameter with a piece of the sequence. Its gradient's terms are
-    added without the note.
+    """Mark a parameter that each rank uses with a shard of the sequence. The partial sums of its
+    gradient are added without the mark, too.
     """
     parameter.sequence_parallel = True
 
@@ -152,7 +152,7 @@ def is_sequence_parallel_parameter(parameter) -> bool:
 def register_sequence_parallel_allreduce_hooks(
     model, accumulation_steps, fuse_sequence_parallel_allreduce
 ) -> None:
-    """Nothing is left to do: gradients that are terms are added where they are used. Source: Paddle
+    """Do nothing: operators add the partial sums of the gradients that they use. Source: Paddle
     API `paddle.distributed.fleet.utils.sequence_parallel_utils.
     register_sequence_parallel_allreduce_hooks`.
     """
