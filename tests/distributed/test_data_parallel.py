@@ -15,7 +15,7 @@ from tests.distributed import programs
 pytestmark = pytest.mark.sweep(one_in=4)
 
 
-def trained(kind, step_of, *, ranks, megabytes=25, backend="interpreter", strategy=None):
+def trained(kind, step_of, *, ranks, bucket_mb=25, backend="interpreter", strategy=None):
     """For each rank its losses, its weights, and the function it ran."""
     given = programs.batches(kind)
 
@@ -24,7 +24,7 @@ def trained(kind, step_of, *, ranks, megabytes=25, backend="interpreter", strate
         net = programs.NETS[kind]()
         net.eval()  # batch norm by its running statistics: the same of any batch
         if ranks > 1:
-            paddle.DataParallel(net, comm_buffer_size=megabytes)
+            paddle.DataParallel(net, comm_buffer_size=bucket_mb)
         step = step_of(net, programs.optimizer(kind, net))
         step = paddle.jit.to_static(step, backend=backend, build_strategy=strategy)
         me, losses = paddle.distributed.get_rank(), []
@@ -65,8 +65,8 @@ CASES += [("native", 4, "resnet", programs.plain)]
 )
 def test_ranks_train_as_one_process_does_on_the_joined_batch(backend, ranks, kind, step_of):
     ((losses, weights, _),) = trained(kind, step_of, ranks=1, backend="interpreter")
-    megabytes = 25 if ranks == 2 else 0.01
-    found = trained(kind, step_of, ranks=ranks, megabytes=megabytes, backend=backend)
+    bucket_mb = 25 if ranks == 2 else 0.01
+    found = trained(kind, step_of, ranks=ranks, bucket_mb=bucket_mb, backend=backend)
     mean = np.mean([own for own, _, _ in found], 0)
     np.testing.assert_allclose(mean, losses, rtol=2e-5, atol=1e-6)
     for _, own, step in found:
@@ -129,7 +129,7 @@ def test_a_program_without_collectives_stays():
     assert overlap.async_collectives(program) is program
 
 
-def chain(*sizes, megabytes=1.0, dtypes=None):
+def chain(*sizes, bucket_mb=1.0, dtypes=None):
     """A program whose gradients have these sizes in elements, made in this order."""
     dtypes = dtypes or ["float32"] * len(sizes)
     lines, results = [], []
@@ -137,23 +137,23 @@ def chain(*sizes, megabytes=1.0, dtypes=None):
         lines.append(f"v{2 * k + 1} = full(shape=({n},), value=1.0, dtype={dtype}) : {dtype}[{n}]")
         lines.append(
             f"v{2 * k + 2} = all_reduce(v{2 * k + 1}, op='avg', group=0, "
-            f"early=(({k},), {np.dtype(dtype).itemsize * n}, {megabytes},)) : {dtype}[{n}]"
+            f"early=(({k},), {np.dtype(dtype).itemsize * n}, {bucket_mb},)) : {dtype}[{n}]"
         )
         results.append(f"v{2 * k + 2}")
     return parse("program p() {\n" + "\n".join(lines) + f"\nreturn {', '.join(results)}\n}}")
 
 
-def shares(program, megabytes=None):
+def shares(program, bucket_mb=None):
     """The collectives in each bucket, by their numbers, as `assign_buckets` makes them."""
     order = {r: k for k, r in enumerate(filter(overlap.travels, program.records))}
-    return [[order[m] for m in b.members] for b in overlap.buckets(program, megabytes)]
+    return [[order[m] for m in b.members] for b in overlap.buckets(program, bucket_mb)]
 
 
 K = 1 << 18  # the float32 in 1 MB
 
 
 @pytest.mark.parametrize(
-    ("sizes", "megabytes", "expected"),
+    ("sizes", "bucket_mb", "expected"),
     [
         ((K, K, K, K), 2.0, [[0, 1], [2], [3]]),  # the last MB has a bucket of its own
         ((K, K, K, K // 2, K // 2), 3.0, [[0, 1, 2], [3, 4]]),
@@ -166,13 +166,13 @@ K = 1 << 18  # the float32 in 1 MB
         ((9 * K, 9 * K, 9 * K, 10, 10), 25.0, [[0, 1], [2], [3, 4]]),
     ],
 )
-def test_buckets(sizes, megabytes, expected):
-    assert shares(chain(*sizes, megabytes=megabytes)) == expected
-    assert shares(chain(*sizes, megabytes=99.0), megabytes) == expected
+def test_buckets(sizes, bucket_mb, expected):
+    assert shares(chain(*sizes, bucket_mb=bucket_mb)) == expected
+    assert shares(chain(*sizes, bucket_mb=99.0), bucket_mb) == expected
 
 
 def test_a_bucket_has_one_dtype():
-    found = shares(chain(4, 4, 4, dtypes=["float32", "float64", "float64"], megabytes=9.0))
+    found = shares(chain(4, 4, 4, dtypes=["float32", "float64", "float64"], bucket_mb=9.0))
     assert found == [[0], [1, 2]]
 
 
@@ -243,7 +243,7 @@ def test_effects_keep_their_order():
 
 
 def test_a_strategy_says_how_full_buckets_are():
-    program = chain(K, K, K, K, megabytes=25.0)
+    program = chain(K, K, K, K, bucket_mb=25.0)
     for strategy, expected in (
         ({}, 2), ({"fuse_grad_size_in_MB": 1}, 4), ({"fuse_all_reduce_ops": False}, 4),
         ({"async_collectives": False}, 0),

@@ -16,7 +16,7 @@ from tests.distributed import programs
 STEPS = 20
 
 
-def trained(kind, ranks, *, steps=STEPS, megabytes=0.005, static=None, step_of=programs.plain):
+def trained(kind, ranks, *, steps=STEPS, bucket_mb=0.005, static=None, step_of=programs.plain):
     """For each rank the losses, and the weights and statistics after the steps."""
     given = programs.batches(kind, steps, 12)
 
@@ -25,7 +25,7 @@ def trained(kind, ranks, *, steps=STEPS, megabytes=0.005, static=None, step_of=p
         net = programs.NETS[kind]()
         if ranks > 1:
             net = nn.SyncBatchNorm.convert_sync_batchnorm(net)
-            net = paddle.DataParallel(net, comm_buffer_size=megabytes, last_comm_buffer_size=1e-3)
+            net = paddle.DataParallel(net, comm_buffer_size=bucket_mb, last_comm_buffer_size=1e-3)
         step = step_of(getattr(net, "_layers", net), optimizer(kind, net))
         step = paddle.jit.to_static(step, backend=static) if static else step
         losses = []

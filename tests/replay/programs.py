@@ -112,7 +112,7 @@ def distributed() -> Tasks:
 
     tasks = {}
     for kind, step_of in test_data_parallel.EVERY:
-        run = partial(test_data_parallel.trained, kind, step_of, ranks=2, megabytes=0.01)
+        run = partial(test_data_parallel.trained, kind, step_of, ranks=2, bucket_mb=0.01)
         tasks[f"{kind}, {step_of.__name__}"] = partial(watch, run)
     for layout, (mesh, place, rows) in in_pieces.WAYS.items():
         for kind in ("mlp", "gpt"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from ...engine.core.errors import not_supported, teach, value_error
 from ...engine.core.rank import per_rank
 from ..pipeline.schedules import SCHEDULES
@@ -15,7 +18,7 @@ KNOWN = {
     "last_comm_group_size_MB": 1.0,
     "sync_batch_norm": False,
 }
-"""The settings that count, and their defaults."""
+"""The settings that change what happens, and their defaults."""
 
 HINTS = {
     "cudnn_batchnorm_spatial_persistent": False,
@@ -26,27 +29,47 @@ HINTS = {
 }
 """Settings that change no result: they are stored and otherwise ignored."""
 
-DEGREES = {"dp_degree": -1, "mp_degree": 1, "pp_degree": 1, "sharding_degree": 1, "sep_degree": 1}
-"""Along how many ranks each kind of parallelism goes; -1: all that are left."""
 
-MERGING = {"k_steps": 1, "avg": True}
-"""How many steps make an update, and whether by the mean of their gradients; else by the sum."""
+class Setting(NamedTuple):
+    """A setting in a dict of settings: its default, and the values that it may have."""
 
-A_SYNC = {"k_steps": 0}
-"""Every how many steps workers exchange what they changed; 0: every gradient is pushed."""
+    default: object
+    accepts: Callable[[object], bool]
+    expected: str = "1, 2, …"
 
-SHARDING = {"stage": 1}
-"""The stage of ZeRO along the axis sharding."""
 
-PIPELINE = {"micro_batch_size": 1, "accumulate_steps": 1, "schedule_mode": "1F1B"}
-"""How a batch is cut into micro-batches, and the order in which a stage computes them."""
+def count_from(least: int) -> Callable[[object], bool]:
+    """The check that a value is a whole number, `least` or more."""
+    return lambda value: type(value) is int and value >= least
+
+
+COUNT = Setting(1, count_from(1))
+PARTS = {
+    # 0: every gradient is pushed; else workers exchange what they changed every k_steps steps
+    "a_sync_configs": {"k_steps": Setting(0, count_from(-1), "0, 1, 2, …")},
+    "hybrid_configs": {  # the ranks along each mesh dimension; -1: all that are left
+        "dp_degree": Setting(-1, lambda n: n != 0 and count_from(-1)(n)),
+        "mp_degree": COUNT,
+        "pp_degree": COUNT,
+        "sharding_degree": COUNT,
+        "sep_degree": COUNT,
+    },
+    "pipeline_configs": {
+        "micro_batch_size": COUNT,
+        "accumulate_steps": COUNT,
+        "schedule_mode": Setting("1F1B", SCHEDULES.__contains__, f"one of {', '.join(SCHEDULES)}"),
+    },
+    "gradient_merge_configs": {"k_steps": COUNT, "avg": Setting(True, lambda value: True)},
+    "sharding_configs": {"stage": Setting(1, (1, 2, 3).__contains__, "1, 2, 3")},
+}
+"""The settings that are dicts."""
 
 OTHERS = (
     "adaptive_localsgd", "amp", "asp", "auto", "auto_search", "dgc", "elastic",
     "fp16_allreduce", "heter_ccl_mode", "lamb", "lars", "localsgd", "pipeline", "qat", "recompute",
     "semi_auto", "sharding", "tensor_parallel", "use_hierarchical_allreduce",
 )  # fmt: skip
-"""Switches of Paddle's that are refused when they are turned on."""
+"""Paddle's switches that raise NotImplementedError when they are turned on."""
 
 INSTEAD = {
     "lamb": "paddle.optimizer.Lamb",
@@ -82,13 +105,12 @@ class DistributedStrategy:
 
     def __init__(self):
         vars(self).update(KNOWN | HINTS | dict.fromkeys(OTHERS, False))
-        vars(self).update(hybrid_configs=dict(DEGREES), gradient_merge_configs=dict(MERGING))
-        vars(self).update(sharding_configs=dict(SHARDING), pipeline_configs=dict(PIPELINE))
-        vars(self).update(a_sync_configs=dict(A_SYNC))
+        for part, known in PARTS.items():
+            vars(self)[part] = {name: setting.default for name, setting in known.items()}
 
     def __setattr__(self, name: str, value) -> None:
         if name in PARTS:
-            value = vars(self)[name] | PARTS[name](value)
+            value = vars(self)[name] | check_settings(name, value)
         elif name in OTHERS and value:
             raise not_supported(
                 f"DistributedStrategy.{name}", hint=INSTEAD.get(name, "leave it off")
@@ -109,69 +131,18 @@ class DistributedStrategy:
         return f"DistributedStrategy({settings})"
 
 
-def hybrid(degrees: dict) -> dict:
-    """The degrees that were given; ValueError for those that make no sense."""
-    for name, degree in degrees.items():
-        if name not in DEGREES:
-            raise not_supported(f"hybrid_configs with {name}", expected=", ".join(DEGREES))
-        if type(degree) is not int or (degree < 1 and (name, degree) != ("dp_degree", -1)):
-            raise value_error(f"hybrid_configs with {name}={degree!r}", expected="1, 2, …")
-    return degrees
-
-
-def merging(settings: dict) -> dict:
-    """The settings for merging gradients; ValueError for those that make no sense."""
-    for name in settings:
-        if name not in MERGING:
-            raise value_error(f"gradient_merge_configs with {name}", expected="k_steps, avg")
-    k = settings.get("k_steps", 1)
-    if type(k) is not int or k < 1:
-        raise value_error(f"k_steps={k!r}", expected="how many steps make an update: 1, 2, …")
+def check_settings(part: str, settings: dict) -> dict:
+    """Return settings of a dict; raise NotImplementedError for an unknown one, ValueError for a
+    value that it cannot have.
+    """
+    known = PARTS[part]
+    for name, value in settings.items():
+        if name not in known:
+            raise not_supported(f"{part} with {name}", expected=", ".join(known))
+        if not known[name].accepts(value):
+            raise value_error(f"{part} with {name}={value!r}", expected=known[name].expected)
     return settings
 
-
-def sharding(settings: dict) -> dict:
-    """The stage of ZeRO; ValueError for one that there is not."""
-    for name in settings:
-        if name not in SHARDING:
-            raise not_supported(f"sharding_configs with {name}", expected="stage")
-    if settings.get("stage", 1) not in (1, 2, 3):
-        raise value_error(f"sharding_configs with stage={settings['stage']!r}", expected="1, 2, 3")
-    return settings
-
-
-def pipeline(settings: dict) -> dict:
-    """The settings of a pipeline; ValueError for those that make no sense."""
-    for name, given in settings.items():
-        if name not in PIPELINE:
-            raise not_supported(f"pipeline_configs with {name}", expected=", ".join(PIPELINE))
-        if name == "schedule_mode":
-            if given not in SCHEDULES:
-                raise value_error(f"schedule_mode={given!r}", f"one of {', '.join(SCHEDULES)}")
-        elif type(given) is not int or given < 1:
-            raise value_error(f"pipeline_configs with {name}={given!r}", expected="1, 2, …")
-    return settings
-
-
-def a_sync(settings: dict) -> dict:
-    """How workers of parameter servers exchange what they learn."""
-    for name in settings:
-        if name not in A_SYNC:
-            raise not_supported(f"a_sync_configs with {name}", expected="k_steps")
-    k = settings.get("k_steps", 0)
-    if type(k) is not int or k < -1:
-        raise value_error(f"a_sync_configs with k_steps={k!r}", expected="0, 1, 2, …")
-    return settings
-
-
-PARTS = {
-    "a_sync_configs": a_sync,
-    "hybrid_configs": hybrid,
-    "pipeline_configs": pipeline,
-    "gradient_merge_configs": merging,
-    "sharding_configs": sharding,
-}
-"""Settings that are dicts, and what checks them; what is not given stays."""
 
 chosen = per_rank(None)
 """The strategy that `fleet.init` was given."""

@@ -10,6 +10,7 @@ from time import perf_counter, sleep
 from ...engine.distributed.process_group import MappedWork, ProcessGroup, Work
 from ...engine.eager.device import NUMPY, current_place
 from ...engine.eager.tensor import Tensor
+from ...engine.sharding.buckets import BUCKET_MB
 from ...executors.native.timing import TimedExecutable
 from ...jit.decorator import to_static
 from .cluster import Cluster, Link
@@ -18,7 +19,7 @@ from .timeline import Activity, Timeline, TimelinePiece, best_of, pieces_of
 
 
 def measured(
-    step, parameters, inputs: Sequence[Tensor], *, bucket_mb: float = 25.0, runs: int = 3, **options
+    step, parameters, inputs: Sequence[Tensor], *, bucket_mb=BUCKET_MB, runs: int = 3, **options
 ) -> tuple[list[TimelinePiece], list[int]]:
     """(pieces, bytes of each bucket) of a training step, as `simulate` takes them.
 

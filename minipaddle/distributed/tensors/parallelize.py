@@ -38,13 +38,12 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
     ([[4, 4], [4], [4, 4], [4]], [2, 4])
     """
     config = config or {}
-    for name in config:
-        if name not in ("mp_config", "dp_config", "pp_config"):
-            raise value_error(f"parallelize with {name}", "mp_config, dp_config, pp_config")
-    for part, known_name in KEYS.items():
-        for name in config.get(part) or ():
-            if name != known_name:
-                raise value_error(f"parallelize with {part}[{name!r}]", expected=repr(known_name))
+    for part, settings in config.items():
+        if part not in KEYS:
+            raise value_error(f"parallelize with {part}", expected=", ".join(KEYS))
+        for name in settings or ():
+            if name != KEYS[part]:
+                raise value_error(f"parallelize with {part}[{name!r}]", expected=repr(KEYS[part]))
     level = (config.get("dp_config") or {}).get("sharding_level", 0)
     if level not in (0, 1, 2, 3, "0", "1", "2", "3"):
         raise value_error(f"parallelize with sharding_level={level!r}", expected="0, 1, 2 or 3")
