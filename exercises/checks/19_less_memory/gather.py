@@ -26,9 +26,9 @@ exercise = Exercise(
         "in_use changes some of the placements and moves once. gradient_of and value_of are a "
         "`reshard` each; which of them leaves something behind?",
         "in_use: nothing stored → self; else moved to Replicate() where p.stored, p elsewhere\n"
-        "gradient_of: no gradient, or not trained → as it is; else resharded as self.lying[p] says;"
+        "gradient_of: no gradient, or not trained → as it is; else resharded to self.layouts[p];"
         "\n    p keeps that one if self.shard_fn.keeps_gradients\n"
-        "value_of: p, resharded as self.lying[p] says",
+        "value_of: p, resharded to self.layouts[p]",
     ),
     wrong={
         "pieces where operators want the whole": (
@@ -45,14 +45,15 @@ exercise = Exercise(
         "the wrong ones gathered": (
             "dist.Replicate() if p.stored else p → p if p.stored else dist.Replicate()"
         ),
-        "terms as a gradient": "gradient_of(): dist.reshard(p.grad, *self.lying[p]) → p.grad",
+        "terms as a gradient": "gradient_of(): dist.reshard(p.grad, *self.layouts[p]) → p.grad",
         "whole gradients stay": "self.shard_fn.keeps_gradients → False",
         "gradients in pieces in stage 1": "self.shard_fn.keeps_gradients → True",
         "a gradient wherever there is none": "p.grad is None or p.stop_gradient → p.stop_gradient",
         "what is not trained is moved": "p.grad is None or p.stop_gradient → p.grad is None",
-        "the step on whole weights": "return dist.reshard(p, *self.lying[p]) → return p",
+        "the step on whole weights": "return dist.reshard(p, *self.layouts[p]) → return p",
         "the gradient for the value": (
-            "return dist.reshard(p, *self.lying[p]) → return dist.reshard(p.grad, *self.lying[p])"
+            "return dist.reshard(p, *self.layouts[p]) → "
+            "return dist.reshard(p.grad, *self.layouts[p])"
         ),
     },
 )  # fmt: skip
@@ -205,5 +206,5 @@ def a_gradient_of_nothing(yours):
     """A parameter without a gradient, trained or not: None, and nothing is moved."""
     for stopped in (False, True):
         p = SimpleNamespace(grad=None, stop_gradient=stopped)
-        optimizer = SimpleNamespace(lying={}, shard_fn=SimpleNamespace(keeps_gradients=True))
+        optimizer = SimpleNamespace(layouts={}, shard_fn=SimpleNamespace(keeps_gradients=True))
         expect(yours.gradient_of(optimizer, p), None, given={"stop_gradient": stopped})

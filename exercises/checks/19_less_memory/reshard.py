@@ -15,20 +15,20 @@ exercise = Exercise(
     level="medium",
     minutes=35,
     slots={
-        "checkpoint.common": "common",
-        "checkpoint.within": "within",
+        "checkpoint.intersect": "intersect",
+        "checkpoint.index_within": "index_within",
         "checkpoint.assemble": "assemble",
     },
     hints=(
         "On one axis: rows 2 to 5, and rows 4 to 9. Where does what they share begin, and where "
         "does it end? When is there nothing?",
         "What two boxes have in common stands at two places: in the array that is read, and in the "
-        "array that is made. `within` gives the index in both, with another `outer`.",
-        "common: for each axis first = max of the firsts, end = min of the ends; None if first >= "
-        "end on any; else (first, end - first)\n"
-        "within: for each axis slice(start - first, start - first + rows)\n"
+        "array that is made. `index_within` gives the index in both, with another `outer`.",
+        "intersect: for each axis first = max of the firsts, end = min of the ends; None if "
+        "first >= end on any; else (first, end - first)\n"
+        "index_within: for each axis slice(start - first, start - first + rows)\n"
         "assemble: an empty array; for each piece that has something in common:\n"
-        "    found[within(shared, box)] = rows(file, outer, within(shared, outer))",
+        "    found[index_within(shared, box)] = rows(file, outer, index_within(shared, outer))",
     ),
     wrong={
         "the ends instead of the rows": "(first, end - first) → (first, end)",
@@ -40,21 +40,21 @@ exercise = Exercise(
         "from the first row of the tensor": "start - first → start",
         "an index that ends at the number of rows": "slice(k, k + n) → slice(k, n)",
         "the index in the file where the one in the array belongs": (
-            "found[within(shared, box)] → found[within(shared, outer)]"
+            "found[index_within(shared, box)] → found[index_within(shared, outer)]"
         ),
         "the whole piece of each file": (
-            "rows(file, outer, within(shared, outer)) → "
-            "rows(file, outer, within(outer, outer))[within(shared, outer)]"
+            "rows(file, outer, index_within(shared, outer)) → "
+            "rows(file, outer, index_within(outer, outer))[index_within(shared, outer)]"
         ),
         "each file is read, needed or not": (
-            "shared = common(box, outer) → "
-            "shared = common(box, outer); rows(file, outer, within(outer, outer))"
+            "shared = intersect(box, outer) → "
+            "shared = intersect(box, outer); rows(file, outer, index_within(outer, outer))"
         ),
         "the first file alone": "pieces → pieces[:1]",
         "always float64": "np.empty([n for _, n in box], dtype) → np.empty([n for _, n in box])",
     },
     unkillable={
-        "shared = common(box, outer) → shared = common(outer, box)": "what two boxes share",
+        "shared = intersect(box, outer) → shared = intersect(outer, box)": "what two boxes share",
         "for (start, n), (other, m) in zip(a, b, strict=True): → "
         "for (start, n), (other, m) in zip(b, a, strict=True):": "likewise",
     }
@@ -85,7 +85,7 @@ def boxes_in_common(yours):
         ((), (), ()),
     ):
         for x, y in ((a, b), (b, a)):
-            expect(yours.common(x, y), expected, given={"a": x, "b": y})
+            expect(yours.intersect(x, y), expected, given={"a": x, "b": y})
 
 
 @exercise.example
@@ -97,7 +97,7 @@ def where_a_box_stands(yours):
         (((7, 1),), ((5, 4),), (slice(2, 3),)),
         ((), (), ()),
     ):
-        expect(yours.within(box, outer), expected, given={"box": box, "outer": outer})
+        expect(yours.index_within(box, outer), expected, given={"box": box, "outer": outer})
 
 
 def cuts(n: int, parts: int) -> list:

@@ -1,18 +1,18 @@
 """Reshard a checkpoint: written by four ranks, read by three.
 
-A rank writes the piece of a tensor that it has, and says which: a *box*, a tuple with a pair (first
-row, rows) for each axis of the tensor. Another mesh cuts the tensor into other boxes. All that is
-needed to load it there is what two boxes have in common. Write three functions.
+A rank writes its shard of a tensor with its *box*, a tuple with a pair (first row, rows) for each
+axis of the tensor. Another mesh cuts the tensor into other boxes. To load it there, a rank needs
+the intersections of boxes alone. Write three functions.
 
-`common(a, b)`: the box that two boxes of one tensor have in common; None if they have no element in
+`intersect(a, b)`: the intersection of two boxes of one tensor; None if they have no element in
 common. Numbers of rows are never negative, and may be 0. A tensor without axes has the box ().
 
-    common(((0, 4), (0, 3)), ((2, 4), (1, 2)))  ->  ((2, 2), (1, 2))
+    intersect(((0, 4), (0, 3)), ((2, 4), (1, 2)))  ->  ((2, 2), (1, 2))
 
-`within(box, outer)`: a tuple of slices, the index at which `box` stands in an array that holds the
-box `outer`, in which it lies.
+`index_within(box, outer)`: a tuple of slices, the index of `box` in an array that holds the box
+`outer`, around it.
 
-    within(((2, 2), (1, 2)), ((2, 4), (1, 2)))  ->  (slice(0, 2), slice(0, 2))
+    index_within(((2, 2), (1, 2)), ((2, 4), (1, 2)))  ->  (slice(0, 2), slice(0, 2))
 
 `assemble(box, dtype, pieces, rows)`: the part `box` of a tensor as a new array of NumPy.
 
@@ -32,8 +32,8 @@ Source: the metadata of PyTorch's `torch.distributed.checkpoint` and of Paddle's
 import numpy as np
 
 
-def common(a, b):
-    """What two boxes have in common; None if that is nothing."""
+def intersect(a, b):
+    """The intersection of two boxes; None if it is empty."""
     found = []
     for (start, n), (other, m) in zip(a, b, strict=True):
         first, end = max(start, other), min(start + n, other + m)
@@ -43,7 +43,7 @@ def common(a, b):
     return tuple(found)
 
 
-def within(box, outer) -> tuple:
+def index_within(box, outer) -> tuple:
     """The index of a box in an array that holds the box `outer`."""
     pairs = [(start - first, n) for (start, n), (first, _) in zip(box, outer, strict=True)]
     return tuple(slice(k, k + n) for k, n in pairs)
@@ -53,7 +53,7 @@ def assemble(box, dtype, pieces, rows):
     """The part `box` of a tensor, read from files that have others."""
     found = np.empty([n for _, n in box], dtype)
     for file, outer in pieces:
-        shared = common(box, outer)
+        shared = intersect(box, outer)
         if shared is not None:
-            found[within(shared, box)] = rows(file, outer, within(shared, outer))
+            found[index_within(shared, box)] = rows(file, outer, index_within(shared, outer))
     return found

@@ -1,4 +1,4 @@
-"""Between a rank's own tensors and tensors in pieces."""
+"""Conversion between a rank's local tensors and sharded tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .mesh import require_mesh
 
 
 def dtensor_from_fn(fn, mesh, placements, *args, **kwargs):
-    """The tensor `fn(*args, **kwargs)`, which all ranks compute alike, in pieces.
+    """The sharded tensor of `fn(*args, **kwargs)`, which all ranks compute alike.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -29,53 +29,53 @@ def dtensor_from_fn(fn, mesh, placements, *args, **kwargs):
 
 
 class FromLocal(PyLayer):
-    """Each rank's tensor is its piece; so is its gradient. That of a term is the sum's."""
+    """Each rank's tensor is its shard; so is its gradient, the full one for a partial sum."""
 
     @staticmethod
     def forward(ctx, local, shape, placements, mesh):
-        ctx.place = mesh, placements
+        ctx.layout = mesh, placements
         return wrap(ShardedArray(local.array.copy(), shape, placements, view_of(mesh)))
 
     @staticmethod
     def backward(ctx, gradient):
-        mesh, placements = ctx.place
+        mesh, placements = ctx.layout
         terms = [(n, p.op) for n, p in zip(mesh.shape, placements) if p.is_partial()]
         if other := [op for _, op in terms if op not in ("sum", "avg")]:
             raise not_supported(f"the gradient of dtensor_from_local with Partial({other[0]!r})")
-        own = place(gradient, mesh, [*map(of_gradient, placements)]).local
+        shard = place(gradient, mesh, [*map(of_gradient, placements)]).local
         parts = prod(n for n, op in terms if op == "avg")
-        return wrap(own if parts == 1 else own / parts)
+        return wrap(shard if parts == 1 else shard / parts)
 
 
 class ToLocal(PyLayer):
-    """A rank's piece; the gradients of the pieces are those of the tensor, and lie as `gradient`
-    says; by default as the pieces do.
+    """A rank's shard; the gradients of the shards are the tensor's, with the placements `gradient`,
+    by default those of the shards.
     """
 
     @staticmethod
-    def forward(ctx, whole, placements, mesh, gradient=None):
-        ctx.piece = array = place(whole, mesh, placements)
+    def forward(ctx, x, placements, mesh, gradient=None):
+        ctx.sharded = array = place(x, mesh, placements)
         ctx.gradient = gradient or array.placements
         return wrap(array.local.copy())
 
     @staticmethod
     def backward(ctx, gradient):
-        piece = ctx.piece
-        found = ShardedArray(gradient.array, piece.shape, ctx.gradient, piece.view)
-        return wrap(found.placed(tuple(map(of_gradient, piece.placements))))
+        x = ctx.sharded
+        array = ShardedArray(gradient.array, x.shape, ctx.gradient, x.view)
+        return wrap(array.placed(tuple(map(of_gradient, x.placements))))
 
 
 def place(x: Tensor, mesh, placements) -> ShardedArray:
-    """The array of a tensor in pieces, as it lies after moves."""
+    """The array of a sharded tensor after a move to other placements."""
     return reshard(x.detach(), mesh, placements).array
 
 
 def dtensor_from_local(local_tensor, mesh, placements):
-    """The tensor whose pieces are the `local_tensor`s of the ranks; gradients flow back.
+    """The tensor whose shards are the `local_tensor`s of the ranks; gradients flow back.
 
-    On an axis of the mesh that is `Shard(d)` the pieces are joined along d: all ranks call it.
-    Raises ValueError on all ranks if the pieces do not have the shapes in which the joined tensor
-    would be cut.
+    Along a mesh dimension with `Shard(d)` the shards are joined at axis d: all ranks call it.
+    Raises ValueError on all ranks if the shards do not have the shapes that the joined tensor has
+    when it is sharded.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -86,38 +86,40 @@ def dtensor_from_local(local_tensor, mesh, placements):
     >>> dist.spawn(work, nprocs=2).results[0]
     [[0.0, 0.0], [1.0, 1.0]]
     """
-    eager_only("dtensor_from_local")
-    given = local_tensor if isinstance(local_tensor, Tensor) else Tensor(local_tensor)
-    own = [*given.spec.shape]
-    what = f"dtensor_from_local of {given.spec}"
-    found = check_placements(placements, require_mesh(mesh, what), len(own), what)
-    require_same(what, mesh, {"each piece": [given.dtype.name, f"{len(own)} axes", f"{[*found]}"]})
-    shape = infer_full_shape(own, found, view_of(mesh), what)
-    return FromLocal.apply(given, shape, found, mesh)
+    require_eager("dtensor_from_local")
+    local = local_tensor if isinstance(local_tensor, Tensor) else Tensor(local_tensor)
+    shape_here = [*local.spec.shape]
+    what = f"dtensor_from_local of {local.spec}"
+    placements = check_placements(placements, require_mesh(mesh, what), len(shape_here), what)
+    facts = [local.dtype.name, f"{len(shape_here)} axes", f"{[*placements]}"]
+    require_same(what, mesh, {"each piece": facts})
+    shape = infer_full_shape(shape_here, placements, view_of(mesh), what)
+    return FromLocal.apply(local, shape, placements, mesh)
 
 
-def infer_full_shape(own: list[int], placements, view, what: str) -> list[int]:
-    """The shape of the whole, from that of each rank's piece."""
+def infer_full_shape(shape_here: list[int], placements, view, what: str) -> list[int]:
+    """The full shape, from the shape of each rank's shard."""
     ranks = view.mesh.process_ids
-    places, shape = map(view.mesh.coordinate, ranks), [*own]
-    shapes = dict(zip(places, exchange(own, ranks), strict=True))
+    coordinates, shape = map(view.mesh.coordinate, ranks), [*shape_here]
+    shapes = dict(zip(coordinates, exchange(shape_here, ranks), strict=True))
     for dim in {p.dim for p in placements if p.is_shard()}:
         cut = [p.is_shard(dim) for p in placements]
         line = [s[dim] for k, s in shapes.items() if all(c or not j for c, j in zip(cut, k))]
         shape[dim] = sum(line)
-    for place, piece in shapes.items():
-        expected = local_shape(shape, placements, view.shape, place)
-        if tuple(piece) != expected:
+    for coordinate, piece_shape in shapes.items():
+        expected = local_shape(shape, placements, view.shape, coordinate)
+        if tuple(piece_shape) != expected:
             raise value_error(
-                f"{what}: the rank at {list(place)} of the mesh {view.mesh} has a piece of shape "
-                f"{piece}; joined as {[*placements]} the tensor would have shape {shape}",
+                f"{what}: the rank at {list(coordinate)} of the mesh {view.mesh} has a piece of "
+                f"shape {piece_shape}; joined as {[*placements]} the tensor would have shape "
+                f"{shape}",
                 expected=f"a piece of shape {[*expected]} there",
             )
     return shape
 
 
 def dtensor_to_local(dist_tensor, mesh, placements):
-    """This rank's piece of a tensor that is moved to `placements` first; gradients flow back.
+    """This rank's shard of a tensor that is moved to `placements` first; gradients flow back.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -127,15 +129,16 @@ def dtensor_to_local(dist_tensor, mesh, placements):
     >>> dist.spawn(work, nprocs=2).results
     [[0, 1], [2, 3]]
     """
-    eager_only("dtensor_to_local")
+    require_eager("dtensor_to_local")
     what = f"dtensor_to_local of {dist_tensor.spec}"
     if not sharded(dist_tensor.array):
         raise value_error(f"{what}, which does not lie in pieces", expected="shard_tensor(...)")
-    found = check_placements(placements, require_mesh(mesh, what), dist_tensor.array.ndim, what)
-    return ToLocal.apply(dist_tensor, found, mesh)
+    mesh, ndim = require_mesh(mesh, what), dist_tensor.array.ndim
+    placements = check_placements(placements, mesh, ndim, what)
+    return ToLocal.apply(dist_tensor, placements, mesh)
 
 
-def eager_only(name: str) -> None:
-    """Refuse what a program cannot hold: there a tensor is always whole."""
+def require_eager(name: str) -> None:
+    """Refuse to trace: in a program a tensor is always full."""
     if current.top.tracing:
         raise not_supported(f"{name} in a program", hint="call it outside of to_static")

@@ -11,7 +11,7 @@ from ...jit import to_static as program_of_function
 from ...nn import Layer
 from ...optimizer import Optimizer
 from ..ranks.require_same import parameters_of, require_same
-from .in_stages import InStages
+from .in_stages import StagedModel
 from .strategy import Strategy
 
 
@@ -19,8 +19,8 @@ class DistModel:
     """A layer as programs for training, evaluation and prediction: see `dist.to_static`.
 
     A call in mode "train" takes inputs, then the label, makes a step of the optimizer and returns
-    the loss; in mode "eval" it returns the loss; in mode "predict" it takes inputs and returns what
-    the layer does. At first the mode is "train" if there are a loss and an optimizer, "eval" if
+    the loss; in mode "eval" it returns the loss; in mode "predict" it takes inputs and returns
+    the layer's result. At first the mode is "train" if there are a loss and an optimizer, "eval" if
     there is a loss, else "predict". With `input_spec=[inputs, labels]` there may be several labels,
     or none.
 
@@ -40,13 +40,13 @@ class DistModel:
         metrics=None,
         input_spec=None,
     ):
-        for given, kind, what in (
+        for argument, expected, what in (
             (layer, Layer, "layer"),
             (optimizer, Optimizer | None, "optimizer"),
             (strategy, Strategy | None, "strategy"),
         ):
-            if not isinstance(given, kind):
-                raise type_error(f"{what}={given!r:.80} of a DistModel", "see dist.to_static")
+            if not isinstance(argument, expected):
+                raise type_error(f"{what}={argument!r:.80} of a DistModel", "see dist.to_static")
         if loss is not None and not callable(loss):
             raise type_error(f"loss={loss!r:.80} of a DistModel", "a layer or a function")
         if optimizer is not None and loss is None:
@@ -55,7 +55,7 @@ class DistModel:
             raise not_supported("metrics of a DistModel", hint="paddle.metric, on its outputs")
         self.network, self.loader, self.loss, self.optimizer = layer, loader, loss, optimizer
         self.strategy = strategy or Strategy()
-        self.strategy.as_known()
+        self.strategy.require_supported()
         self.input_spec, self.calls = input_spec, 0
         self.merged, self.mean = getattr(optimizer, "gradient_accumulation_steps", 1), True
         merge = self.strategy.gradient_merge
@@ -74,7 +74,7 @@ class DistModel:
         }
         self.in_stages = None
         if split := vars(layer).get("pipeline_split"):
-            self.in_stages = InStages(self, split)
+            self.in_stages = StagedModel(self, split)
             doing = self.in_stages.train, self.in_stages.evaluate, self.in_stages.predict
             self.functions |= dict(zip(("train", "eval", "predict"), doing))
         elif self.strategy.pipeline.enable:
@@ -87,11 +87,11 @@ class DistModel:
 
     def require_same(self) -> None:
         """ValueError on all ranks of the parameters' mesh unless they make the same model."""
-        lying = [p.process_mesh for p in self.network.parameters() if p.is_dist()]
-        if lying:
+        meshes = [p.process_mesh for p in self.network.parameters() if p.is_dist()]
+        if meshes:
             how = type(self.loss), type(self.optimizer), self.strategy.to_dict(), self.merged
             facts = {"loss, optimizer, strategy": [*how]} | parameters_of(self.network)
-            require_same("DistModel", lying[0], facts)
+            require_same("DistModel", meshes[0], facts)
 
     # ---- modes -------------------------------------------------------------------------------
 
@@ -104,13 +104,13 @@ class DistModel:
         self.set_mode("eval")
 
     def predict(self) -> None:
-        """Let calls compute what the layer does."""
+        """Let calls compute the result of the layer."""
         self.set_mode("predict")
 
     def set_mode(self, mode: str) -> None:
         """Choose a mode, and the layer's. ValueError without the loss or optimizer it needs."""
-        for name, found in (("loss", self.loss), ("optimizer", self.optimizer)):
-            if found is None and name in NEEDS[mode]:
+        for name, part in (("loss", self.loss), ("optimizer", self.optimizer)):
+            if part is None and name in NEEDS[mode]:
                 raise value_error(f"mode {mode!r} of a DistModel without {name}")
         self.mode = mode
         self.network.train() if mode == "train" else self.network.eval()
@@ -128,7 +128,7 @@ class DistModel:
             return self.functions[name](*args)
 
     def train_step(self, *args) -> Tensor:
-        """The loss; gradients of the calls since the last step, and that of this one, are used."""
+        """The loss, after a step with the gradients of all calls since the last step."""
         loss = self.merge_step(*args)
         self.scaler.step(self.optimizer)
         self.scaler.update()
@@ -136,7 +136,7 @@ class DistModel:
         return loss
 
     def merge_step(self, *args) -> Tensor:
-        """The loss; its gradient is added to those of the calls before."""
+        """The loss; its gradient is added to the gradients of the calls before."""
         loss = self.compute_loss(*args)
         share = loss / self.merged if self.mean and self.merged > 1 else loss
         self.scaler.scale(share).backward()
@@ -159,11 +159,11 @@ class DistModel:
     # ---- programs ----------------------------------------------------------------------------
 
     def serial_main_program(self, mode=None):
-        """The program of a mode for whole tensors. RuntimeError before the first call."""
+        """The program of a mode for full tensors. RuntimeError before the first call."""
         return self.functions[mode or self.mode].main_program
 
     def dist_main_program(self, mode=None):
-        """The program of a mode that this rank runs, on its pieces. RuntimeError before the first
+        """The program of a mode that this rank runs on its shards. RuntimeError before the first
         call.
 
         >>> import minipaddle.distributed as dist
@@ -182,7 +182,7 @@ class DistModel:
         return parts[-1] if parts else captured.program
 
     def serial_startup_program(self, mode=None):
-        """Refused: parameters have their values since the layer was made."""
+        """Raise NotImplementedError: parameters have their values from the start."""
         raise not_supported("a startup program", "parameters have their values from the start")
 
     dist_startup_program = serial_startup_program
@@ -197,11 +197,11 @@ class DistModel:
             raise value_error(f"state_dict({mode!r})", expected="'all', 'param' or 'opt'")
         if self.in_stages is not None:
             self.in_stages.share_weights()
-        found = {} if mode == "opt" else dict(self.network.state_dict())
+        state = {} if mode == "opt" else dict(self.network.state_dict())
         if mode != "param" and self.optimizer is not None:
             self.create_states()
-            found |= self.optimizer.state_dict()
-        return found
+            state |= self.optimizer.state_dict()
+        return state
 
     def create_states(self) -> None:
         """Let the optimizer have the states that it has after a step, so that a checkpoint that is
@@ -214,8 +214,8 @@ class DistModel:
                     self.optimizer._create_state(group, p)
 
     def split_state(self) -> dict:
-        """Its layer and its optimizer as two objects that have state dicts: what `elastic.steps`
-        saves can then be read by a loop that has a layer and an optimizer.
+        """Its layer and its optimizer as two objects that have state dicts, so that a loop with a
+        layer and an optimizer can read what `elastic.steps` saves.
         """
         modes = {"model": "param", "optimizer": "opt"}
         load = self.set_state_dict
@@ -226,10 +226,10 @@ class DistModel:
 
     def set_state_dict(self, state_dict) -> None:
         """Load what `state_dict` returned."""
-        own = self.network.state_dict().keys()
-        if own := own & state_dict.keys():
-            self.network.set_state_dict({k: state_dict[k] for k in own})
-        others = {k: x for k, x in state_dict.items() if k not in own}
+        names = self.network.state_dict().keys() & state_dict.keys()
+        if names:
+            self.network.set_state_dict({k: state_dict[k] for k in names})
+        others = {k: x for k, x in state_dict.items() if k not in names}
         if others and self.optimizer is not None:
             self.optimizer.set_state_dict(others)
 
@@ -239,12 +239,12 @@ NEEDS = {"train": ("loss", "optimizer"), "eval": ("loss",), "predict": ()}
 
 
 def to_static(layer, loader=None, loss=None, optimizer=None, strategy=None, input_spec=None):
-    """A layer, whose parameters may lie in pieces, as programs that each rank runs.
+    """A layer, whose parameters may be sharded, as programs that each rank runs.
 
-    loader: whose batches it will be called with; a loader of `shard_dataloader` makes tensors in
-        pieces (nothing is read from it here)
+    loader: the source of the batches of later calls; a loader of `shard_dataloader` makes sharded
+        tensors (nothing is read from it here)
     loss: called with the outputs of the layer and the labels
-    optimizer: of the layer's parameters; `shard_optimizer` may have placed its states
+    optimizer: of the layer's parameters; `shard_optimizer` may have sharded its states
     strategy: a `dist.Strategy`
     input_spec: [inputs, labels], lists that say how many arguments of a call are inputs
 

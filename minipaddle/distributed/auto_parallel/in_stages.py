@@ -17,11 +17,11 @@ from ..pipeline.training import Pipeline, add_gradients, clip_across_stages, loc
 from ..tensors.dist_tensor import view_of
 
 
-class InStages:
-    """The modes of a `DistModel` in the stages of a mesh's axis pp.
+class StagedModel:
+    """The modes of a `DistModel` in the stages along the mesh dimension pp.
 
-    Each rank has the model's weights; it trains those that its parts use. A batch comes whole, cut
-    along dp alone. Weights that several stages use get the sum of their gradients.
+    Each rank has the model's weights; it trains those that its parts use. Each call gets a full
+    batch, sharded along dp alone. Weights that several stages use get the sum of their gradients.
     """
 
     def __init__(self, model, split: Split):
@@ -51,9 +51,9 @@ class InStages:
         """The loss of a batch, after a step of the optimizer."""
         model, scaler = self.model, self.model.scaler
         scale = scaler.get_loss_scaling().item() if scaler.is_enable() else 1.0
-        found = self.run(model.compute_loss, args, scale)
+        results = self.run(model.compute_loss, args, scale)
         add_gradients(self.tied)
-        losses = self.pipeline.losses(found)
+        losses = self.pipeline.losses(results)
         self.pipeline.step(model.optimizer, scaler)
         model.optimizer.clear_grad()
         return losses.mean()
@@ -74,12 +74,12 @@ class InStages:
         key = function.__name__, self.model.mode, *(x.spec for x in batches[0])
         if key not in self.parts:
             self.parts[key] = self.cut(function, batches[0])
-        programs, own, self.tied = self.parts[key]
+        programs, parts, self.tied = self.parts[key]
 
         def data_of(micro_batch: int, part: int) -> list:
             return [batches[micro_batch][k] for k in programs[part].inputs]
 
-        return self.pipeline.run(own, data_of, seed)
+        return self.pipeline.run(parts, data_of, seed)
 
     def cut(self, function, tensors) -> tuple:
         """(the parts of the program of a function, this stage's as `Part`s, tied weights)."""
@@ -91,20 +91,20 @@ class InStages:
                 if x is not None and not x.stop_gradient:
                     stages.setdefault(x, []).append(schedule.locate(k)[0])
         self.trainers = stages
-        tied = [x for x, found in stages.items() if len({*found}) > 1]
+        tied = [x for x, users in stages.items() if len({*users}) > 1]
         for x in tied:
             x.is_firstly_shared = stages[x][0] == self.stage
-        own = [schedule.find_part(self.stage, chunk) for chunk in range(schedule.chunks)]
-        parts = [Part(function_of(programs[k])) for k in own]
+        numbers = [schedule.find_part(self.stage, chunk) for chunk in range(schedule.chunks)]
+        parts = [Part(function_of(programs[k])) for k in numbers]
         return programs, parts, [(x, self.pipeline.group) for x in tied]
 
     def trains(self, x) -> bool:
-        """Whether this stage trains a weight; each does, before it is known where they are used."""
+        """Whether this stage trains a weight; before the first batch each stage does."""
         return self.stage in self.trainers.get(x, [self.stage])
 
     def share_weights(self) -> None:
-        """Let every stage have the weights as the stage has them that trains them. States of the
-        optimizer that it read for others' weights, it forgets.
+        """Broadcast each weight from the stage that trains it. The optimizer forgets states that it
+        read for the weights of other stages.
         """
         for x, stages in self.trainers.items():
             self.pipeline.group.broadcast(local(x.array), stages[0])
@@ -114,12 +114,12 @@ class InStages:
 
 def stage_mesh(mesh):
     """The mesh of this rank's stage."""
-    place = view_of(mesh).place[mesh.dim_names.index("pp")]
-    return mesh.get_mesh_with_dim("pp", place)
+    stage = view_of(mesh).place[mesh.dim_names.index("pp")]
+    return mesh.get_mesh_with_dim("pp", stage)
 
 
-def same_along_stages(model, mesh) -> None:
-    """Let all stages begin with the weights of the first."""
+def broadcast_along_stages(model, mesh) -> None:
+    """Give all stages the weights and buffers of the first."""
     group = mesh.get_group("pp")
     for x in [*model.parameters(), *model.buffers()]:
         group.broadcast(local(x.array), 0)

@@ -1,4 +1,4 @@
-"""A layer whose parameters and buffers lie on a mesh."""
+"""`shard_layer`: a layer whose parameters and buffers are on a mesh."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .mesh import require_mesh
 
 
 def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=None):
-    """The layer itself, whose parameters and buffers lie on a mesh from now on.
+    """The layer itself, with its parameters and buffers on a mesh from now on.
 
     shard_fn: called with (name, sublayer, mesh) for the layer (its name is "") and each layer in
-    it; it places parameters by `shard_tensor`. Each rank has the whole of all others.
+    it; it places parameters by `shard_tensor`. All others are replicated.
     input_fn, output_fn: called with (the tuple of inputs, mesh) and (outputs, mesh) of each call
 
     All ranks of the mesh call it. Raises ValueError on all of them, with the names of the tensors,
-    if a tensor has other values, another shape or other placements in another rank; TypeError for
-    what is no layer.
+    if a tensor has other values, another shape or other placements in another rank; TypeError if
+    `layer` is no layer.
 
     >>> import minipaddle.distributed as dist
     >>> def columns(name, layer, mesh):
@@ -67,7 +67,7 @@ def named_tensors(layer: Layer) -> list[tuple[str, Tensor]]:
 
 
 def describe(x: Tensor, before: str | None) -> list:
-    """The facts of a tensor that must be the same in all ranks: spec, placements, values from
-    before.
+    """The facts of a tensor that must be the same in all ranks: spec, placements, values before it
+    was placed.
     """
     return [x.spec, f"on {x.process_mesh} as {x.placements}", before]

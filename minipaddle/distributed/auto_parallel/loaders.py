@@ -1,4 +1,4 @@
-"""Batches as tensors in pieces."""
+"""`shard_dataloader`: batches as sharded tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .mesh import require_mesh
 
 
 class ShardDataloader:
-    """The batches of a loader, whose tensors lie in pieces: see `shard_dataloader`.
+    """The batches of a loader as sharded tensors: see `shard_dataloader`.
 
     >>> import minipaddle.distributed as dist
     >>> data = paddle.io.TensorDataset([paddle.arange(4)])
@@ -32,11 +32,11 @@ class ShardDataloader:
     ):
         if not isinstance(dataloader, DataLoader):
             raise type_error(f"shard_dataloader of {dataloader!r:.80}", "a paddle.io.DataLoader")
-        given = [meshes] if isinstance(meshes, ProcessMesh) else list(meshes)
-        first, *others = [require_mesh(mesh, "shard_dataloader") for mesh in given]
+        mesh_list = [meshes] if isinstance(meshes, ProcessMesh) else list(meshes)
+        first, *others = [require_mesh(mesh, "shard_dataloader") for mesh in mesh_list]
         if any(mesh != first for mesh in others):
             raise not_supported(
-                f"shard_dataloader on different meshes, {given}",
+                f"shard_dataloader on different meshes, {mesh_list}",
                 "one mesh: a model in stages takes the batches of the loader itself",
             )
         self._dataloader, self.mesh, self.input_keys = dataloader, first, input_keys
@@ -50,11 +50,13 @@ class ShardDataloader:
         require_same("shard_dataloader", first, settings)
 
     def placements(self, dim) -> list:
-        """How a field lies whose rows are cut along the axis `dim` of the mesh; None: whole."""
-        found = [REPLICATE] * self.mesh.ndim
+        """The placements of a field whose rows are sharded along the mesh dimension `dim`; None:
+        replicated.
+        """
+        placements = [REPLICATE] * self.mesh.ndim
         if dim is not None:
-            found[self.mesh.axis(dim)] = Shard(0)
-        return found
+            placements[self.mesh.axis(dim)] = Shard(0)
+        return placements
 
     def __len__(self) -> int:
         return len(self._dataloader)
@@ -65,7 +67,7 @@ class ShardDataloader:
     __call__ = __iter__
 
     def shard(self, batch):
-        """A batch in pieces: a list, or a dict with the keys `input_keys`, in their order."""
+        """A sharded batch: a list, or a dict with the keys `input_keys`, in their order."""
         if isinstance(batch, dict):
             keys = [*batch] if self.input_keys is None else [*self.input_keys]
             if missing := [key for key in keys if key not in batch]:
@@ -81,7 +83,7 @@ class ShardDataloader:
         return self.shard_fields(batch if isinstance(batch, list | tuple) else [batch])
 
     def shard_fields(self, fields) -> list:
-        """Each field in pieces, as its entry of `shard_dims` says."""
+        """Shard each field by its entry of `shard_dims`."""
         n = len(fields)
         dims, dense = self.dims, self.dense
         dims = list(dims) if isinstance(dims, list | tuple) else [dims] * n
@@ -94,7 +96,7 @@ class ShardDataloader:
         return [self.shard_field(*each) for each in zip(fields, dims, dense, strict=True)]
 
     def shard_field(self, field, dim, dense):
-        """A tensor, or the tensors of a list; those at the positions `dense` stay as they are."""
+        """Shard a tensor, or the tensors of a list but those at the positions `dense`."""
         if isinstance(field, list | tuple):
             return [x if k in dense else self.shard_one(x, dim) for k, x in enumerate(field)]
         return field if dense else self.shard_one(field, dim)
@@ -122,19 +124,19 @@ def shard_dataloader(
     is_dataset_splitted=False,
     dense_tensor_idx=None,
 ):
-    """The batches of `dataloader` as tensors in pieces on a mesh.
+    """The batches of `dataloader` as sharded tensors on a mesh.
 
     meshes: a mesh, or a list of equal ones
-    input_keys: of batches that are dicts, the keys that are taken
-    shard_dims: the axis of the mesh along which rows are cut, by name or number, or one for each
+    input_keys: the keys that are used of batches that are dicts
+    shard_dims: the mesh dimension along which rows are sharded, by name or number, or one for each
         field of a batch; None: each rank has all rows
-    is_dataset_splitted: is each rank's batch its part of the whole? Otherwise each rank loads the
-        whole batch, in the same order, and keeps its rows. (Paddle lets each rank load rows of
-        its own then, so that all of them together have n times as many.)
-    dense_tensor_idx: for each field the positions of tensors that do not go to the mesh
+    is_dataset_splitted: is each rank's batch its shard of the full batch? Otherwise each rank loads
+        the full batch, in the same order, and keeps its rows. (Paddle lets each rank load other
+        rows then, so that all of them together have n times as many.)
+    dense_tensor_idx: for each field the positions of tensors that stay off the mesh
 
-    Raises TypeError for what is no DataLoader or mesh, ValueError for an axis that the mesh lacks
-    or a number of entries that is not that of the fields.
+    Raises TypeError for an argument that is no DataLoader or mesh, ValueError for a dimension that
+    the mesh lacks or entries that are not as many as the fields.
 
     >>> import minipaddle.distributed as dist
     >>> def work():

@@ -1,4 +1,4 @@
-"""Paddle's questions to a mesh; the mesh of a rank, where a function is given none."""
+"""Paddle's methods of a mesh; the default mesh of a rank."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..tensors.dist_tensor import view_of
 
 
 class Grid:
-    """Methods of a `ProcessMesh`. An axis is given by its name or number."""
+    """Methods of a `ProcessMesh`. A dimension has a name and a number."""
 
     def get_dim_size(self, dim: str | int) -> int:
-        """The number of ranks along an axis."""
+        """The number of ranks along a dimension."""
         return self.shape[self.axis(dim)]
 
     dim_size = get_dim_size
@@ -27,26 +27,26 @@ class Grid:
         return process_id in self.process_ids
 
     def get_rank_by_dim_and_process_id(self, dim: str | int, process_id: int) -> int:
-        """The coordinate of a rank along an axis; -1 if it is not in the mesh."""
-        place = self.coordinate(process_id)
-        return -1 if place is None else place[self.axis(dim)]
+        """The coordinate of a rank along a dimension; -1 if it is not in the mesh."""
+        coordinate = self.coordinate(process_id)
+        return -1 if coordinate is None else coordinate[self.axis(dim)]
 
     def get_mesh_with_dim(self, dim_name: str | int, index: int | None = None) -> ProcessMesh:
-        """The mesh with an axis in front, or the part of it with coordinate `index` there."""
+        """The mesh with a dimension in front, or the part of it with coordinate `index` there."""
         axis, names = self.axis(dim_name), self.dim_names
         moved = ProcessMesh(NUMPY.moveaxis(self.mesh, axis, 0), [names.pop(axis), *names])
         return moved if index is None else moved[index]
 
     def get_submesh_with_dim(self, dim_name: str | int) -> ProcessMesh:
-        """This rank and those that differ from it along an axis only."""
-        own, axis = known().world.rank, self.axis(dim_name)
-        if not self.contains(own):
-            raise value_error(f"rank {own} is not in the mesh {self}")
-        return ProcessMesh(self.line(axis, own), [self.dim_names[axis]])
+        """This rank and those that differ from it along one dimension only."""
+        rank, axis = known().world.rank, self.axis(dim_name)
+        if not self.contains(rank):
+            raise value_error(f"rank {rank} is not in the mesh {self}")
+        return ProcessMesh(self.line(axis, rank), [self.dim_names[axis]])
 
     def get_group(self, dim_name: str | int | None = None) -> ProcessGroup:
-        """The group of the ranks of `get_submesh_with_dim`; a mesh of one axis needs no name. The
-        first time all ranks call it together.
+        """The group of the ranks of `get_submesh_with_dim`; a mesh of one dimension needs no name.
+        The first time all ranks call it together.
         """
         if dim_name is None and self.ndim > 1:
             raise value_error(f"get_group() of {self}", expected=f"one of {self.dim_names}")
@@ -72,21 +72,21 @@ def get_dim(self: Shard) -> int:
 Shard.get_dim = get_dim
 
 
-class Chosen:
+class MeshChoice:
     """The mesh that a rank has chosen."""
 
     def __init__(self):
         self.mesh: ProcessMesh | None = None
 
     def __copy__(self):
-        return Chosen()
+        return MeshChoice()
 
 
-chosen = per_rank(Chosen())
+chosen = per_rank(MeshChoice())
 
 
 def get_mesh() -> ProcessMesh | None:
-    """The mesh that `set_mesh` was given; None before.
+    """The mesh of `set_mesh`; None before.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -99,7 +99,7 @@ def get_mesh() -> ProcessMesh | None:
 
 
 def set_mesh(mesh: ProcessMesh) -> None:
-    """Let `mesh` be what functions use that are given no mesh.
+    """Make `mesh` the default of functions that get no mesh.
 
     Raises TypeError for anything else.
 
@@ -114,7 +114,7 @@ def set_mesh(mesh: ProcessMesh) -> None:
 
 
 def create_mesh(mesh_dims) -> ProcessMesh:
-    """A mesh of all ranks in order, chosen from then on; `mesh_dims` are pairs (name, size).
+    """A mesh of all ranks in order, from then on the default; `mesh_dims` are pairs (name, size).
 
     Raises ValueError if the sizes do not multiply to the number of ranks.
 

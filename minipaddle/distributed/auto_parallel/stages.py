@@ -1,13 +1,13 @@
 """Less memory for an optimizer: ZeRO's three stages, as placements.
 
-| stage | in pieces along an axis of the mesh | each step moves                              |
-|-------|-------------------------------------|----------------------------------------------|
-| 1     | states of the optimizer             | gradients into pieces, new weights to all    |
-| 2     | gradients too, from the step on     | the same                                     |
-| 3     | weights too                         | gradients into pieces; each use of a weight  |
-|       |                                     | gathers it                                   |
+| stage | sharded along a mesh dimension  | each step                                        |
+|-------|---------------------------------|--------------------------------------------------|
+| 1     | states of the optimizer         | reduce-scatters gradients, all-gathers weights   |
+| 2     | gradients too, from the step on | the same                                         |
+| 3     | weights too                     | reduce-scatters gradients; each use of a weight  |
+|       |                                 | all-gathers it                                   |
 
-The first axis of a weight that divides is cut, otherwise its first, into unequal pieces.
+A weight is sharded at its first axis that divides, otherwise at axis 0, in unequal shards.
 Source: Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
 2020; Paddle API `paddle.distributed.ShardingStage1`, `ShardingStage2`, `ShardingStage3`.
 """
@@ -22,7 +22,7 @@ from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Placements, ProcessMesh, Shard, piece_of
 from ...optimizer import Optimizer
-from ..checkpoint.boxes import box_of, within
+from ..checkpoint.boxes import box_of, index_within
 from ..ranks.require_same import require_same
 from ..tensors.dist_tensor import reshard, shard_tensor
 from ..tensors.layout import put_on_mesh
@@ -30,11 +30,11 @@ from .mesh import get_mesh, require_mesh
 
 
 class ShardingStage1:
-    """States of the optimizer in pieces along an axis of the mesh; weights and gradients whole.
+    """States of the optimizer sharded along a mesh dimension; weights and gradients replicated.
 
-    sharding_mesh_dim: the axis, by name or number
-    mesh: of parameters that lie on none; the chosen one (`set_mesh`) if absent
-    Raises ValueError for an axis that the mesh lacks.
+    sharding_mesh_dim: the dimension, by name or number
+    mesh: of parameters that are on none; the default one (`set_mesh`) if absent
+    Raises ValueError for a dimension that the mesh lacks.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -48,8 +48,8 @@ class ShardingStage1:
     [[[2, 3], [2]], [[2, 3], [1]]]
     """
 
-    keeps_gradients = False  # in pieces
-    stores = False  # weights in pieces
+    keeps_gradients = False  # sharded
+    stores = False  # sharded weights
     whole: Iterable[int] = ()  # the `id`s of parameters that stay replicated nevertheless
 
     def __init__(self, sharding_mesh_dim: int | str, mesh: ProcessMesh | None = None):
@@ -59,30 +59,31 @@ class ShardingStage1:
             mesh.axis(sharding_mesh_dim)
 
     def __call__(self, key: str, param, accumulator) -> Tensor:
-        """The state `accumulator` of a parameter, which lies as this stage says."""
+        """The state `accumulator` of a parameter, with the placements of this stage."""
         mesh = param.process_mesh
         same = accumulator.shape == param.shape
         return shard_tensor(accumulator, mesh, self.pieces(param) if same else [])
 
     def shard_master_weight(self, param, master_weight) -> Tensor:
-        """The copy of a parameter in more precision, which lies as its states do."""
+        """The copy of a parameter in more precision, with the placements of its states."""
         return self("master_weight", param, master_weight)
 
     @slot("zero.pieces")
     def pieces(self, param) -> Placements:
-        """How a parameter, its gradient and its states lie during a step."""
-        mesh, found = param.process_mesh, [*param.placements]
+        """The placements of a parameter, its gradient and its states during a step."""
+        mesh, placements = param.process_mesh, [*param.placements]
         axis = mesh.axis(self.axis)
-        if found[axis].is_shard() or not param.ndim:
-            return tuple(Shard(p.dim, p.unit) if p.is_shard() else p for p in found)
-        cut = [[n for n, p in zip(mesh.shape, found) if p.is_shard(d)] for d in range(param.ndim)]
+        if placements[axis].is_shard() or not param.ndim:
+            return tuple(Shard(p.dim, p.unit) if p.is_shard() else p for p in placements)
+        along = [*zip(mesh.shape, placements)]
+        cut = [[n for n, p in along if p.is_shard(d)] for d in range(param.ndim)]
         parts = [prod(ns) * mesh.shape[axis] for ns in cut]
         fits = [d for d, n in enumerate(param.shape) if n % parts[d] == 0]
-        found[axis] = Shard(fits[0] if fits else 0)
-        return tuple(found)
+        placements[axis] = Shard(fits[0] if fits else 0)
+        return tuple(placements)
 
     def adopt(self, param) -> None:
-        """Let a parameter lie on the mesh, as this stage stores it."""
+        """Put a parameter on the mesh, with the placements that this stage stores."""
         if not param.is_dist():
             mesh = self.mesh or get_mesh()
             if mesh is None:
@@ -100,10 +101,9 @@ class ShardingStage1:
 
 
 class ShardingStage2(ShardingStage1):
-    """States in pieces, and from the step on gradients too.
+    """States sharded, and from the step on gradients too.
 
-    A backward leaves terms of a gradient, as many as there are ranks; the step moves them into
-    pieces.
+    A backward leaves a gradient as partial sums, one in each rank; the step reduce-scatters them.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -121,8 +121,7 @@ class ShardingStage2(ShardingStage1):
 
 
 class ShardingStage3(ShardingStage2):
-    """States, gradients and weights in pieces: an operator that uses a weight gathers it.
-
+    """States, gradients and weights sharded: an operator that uses a weight all-gathers it.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -141,57 +140,57 @@ STAGES = (None, ShardingStage1, ShardingStage2, ShardingStage3)
 """The stages by number; 0 is none."""
 
 
-class PlacedStates(Optimizer):
+class PlacedOptimizer(Optimizer):
     """An optimizer whose new states a function places."""
 
     def placed(self, p, name, state):
-        found = self.shard_fn(name, p, state)
-        if not isinstance(found, Tensor) or found.shape != state.shape:
+        placed = self.shard_fn(name, p, state)
+        if not isinstance(placed, Tensor) or placed.shape != state.shape:
             raise type_error(
-                f"shard_fn made {found!r:.80} of the state {name} of {p.name}", f"{state.spec}"
+                f"shard_fn made {placed!r:.80} of the state {name} of {p.name}", f"{state.spec}"
             )
-        return found
+        return placed
 
 
-class Staged(PlacedStates):
-    """An optimizer that computes its step on pieces, as a stage says."""
+class StagedOptimizer(PlacedOptimizer):
+    """An optimizer that computes its step on the shards of a stage."""
 
     @slot("zero.gradient_of")
     def gradient_of(self, p):
         g = p.grad
         if g is None or p.stop_gradient:
             return g
-        g = reshard(g, *self.lying[p])
+        g = reshard(g, *self.layouts[p])
         if self.shard_fn.keeps_gradients:
             p.grad = g
         return g
 
     @slot("zero.value_of")
     def value_of(self, p):
-        return reshard(p, *self.lying[p])
+        return reshard(p, *self.layouts[p])
 
     def master_of(self, p, dtype):
-        return wrap(piece_within(current.top.held(p), self.lying[p][1]).astype(dtype))
+        return wrap(take_subshard(current.top.held(p), self.layouts[p][1]).astype(dtype))
 
 
-def piece_within(array: ShardedArray, placements: Placements) -> ShardedArray:
-    """The array with each rank's piece cut further, which moves nothing."""
+def take_subshard(array: ShardedArray, placements: Placements) -> ShardedArray:
+    """The array with each rank's shard cut further, which moves nothing."""
     view = array.view
-    index = within(piece_of(array.shape, placements, view.shape, view.place), box_of(array))
+    index = index_within(piece_of(array.shape, placements, view.shape, view.place), box_of(array))
     return ShardedArray(array.local[(*index, ...)].copy(), array.shape, placements, view)
 
 
 def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int = 1):
-    """The optimizer itself, whose states lie in pieces from now on.
+    """The optimizer itself, with sharded states from now on.
 
     shard_fn: `ShardingStage1`, `ShardingStage2`, `ShardingStage3`, or a function of the name of
-    a state, its parameter and the new state that returns the state as it has to lie. Without one,
-    states lie as their parameters do.
+    a state, its parameter and the new state that returns the sharded state. Without one, states
+    have the placements of their parameters.
     gradient_accumulation_steps: the calls of a `DistModel` that make a step together; in eager
     mode, call `step()` after as many backwards.
 
-    Raises TypeError if `optimizer` is none, NotImplementedError for one whose step is not made
-    parameter by parameter, ValueError for a mesh without the axis.
+    Raises TypeError if `optimizer` is none, NotImplementedError for one that does not step
+    parameter by parameter, ValueError for a mesh without the dimension.
 
     >>> import minipaddle.distributed as dist
     >>> net = paddle.nn.Linear(2, 1)
@@ -201,10 +200,10 @@ def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int =
     """
     if not isinstance(optimizer, Optimizer):
         raise type_error(f"shard_optimizer of {optimizer!r:.80}", "an optimizer")
-    kind, steps = type(optimizer), gradient_accumulation_steps
-    if kind.step is not Optimizer.step or isinstance(optimizer, PlacedStates):
+    base, steps = type(optimizer), gradient_accumulation_steps
+    if base.step is not Optimizer.step or isinstance(optimizer, PlacedOptimizer):
         raise not_supported(
-            f"shard_optimizer of {kind.__name__}",
+            f"shard_optimizer of {base.__name__}",
             "an optimizer that steps parameter by parameter, once",
         )
     if type(steps) is not int or steps < 1:
@@ -219,12 +218,12 @@ def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int =
     if staged:
         for p in optimizer._parameter_list:
             shard_fn.adopt(p)
-        optimizer.lying = {
+        optimizer.layouts = {
             p: (p.process_mesh, shard_fn.pieces(p)) for p in optimizer._parameter_list
         }
     optimizer.shard_fn = shard_fn
     optimizer.__class__ = type(
-        f"Sharded{kind.__name__}", (Staged if staged else PlacedStates, kind), {}
+        f"Sharded{base.__name__}", (StagedOptimizer if staged else PlacedOptimizer, base), {}
     )
     for p, kept in optimizer._states.items():
         kept.states = {name: optimizer.placed(p, name, x) for name, x in kept.states.items()}
@@ -233,8 +232,8 @@ def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int =
 
 def require_same_optimizer(optimizer, shard_fn, steps: int) -> None:
     """ValueError on all ranks of the parameters' mesh unless they have the same optimizer."""
-    lying = [p.process_mesh for p in optimizer._parameter_list if p.is_dist()]
-    mesh = lying[0] if lying else getattr(shard_fn, "mesh", None) or get_mesh()
+    meshes = [p.process_mesh for p in optimizer._parameter_list if p.is_dist()]
+    mesh = meshes[0] if meshes else getattr(shard_fn, "mesh", None) or get_mesh()
     if mesh is None:
         return
     facts = {f"parameter {k}": [p.spec] for k, p in enumerate(optimizer._parameter_list)}
@@ -256,8 +255,7 @@ def shard_along(optimizer, stage: int, axis: str, mesh: ProcessMesh, whole: Iter
 
 
 def shard_scaler(scaler):
-    """The scaler itself: of gradients in pieces it finds in all pieces whether they are finite.
-
+    """The scaler itself: it checks all shards of the gradients for infinities.
 
     >>> import minipaddle.distributed as dist
     >>> scaler = paddle.amp.GradScaler()
@@ -268,7 +266,7 @@ def shard_scaler(scaler):
 
 
 def bytes_held(layer, optimizer) -> dict[str, int]:
-    """The bytes of this rank's pieces of weights, gradients and states, master weights included.
+    """The bytes of this rank's shards of weights, gradients and states, master weights included.
 
     >>> from minipaddle.distributed.auto_parallel.stages import bytes_held
     >>> net = paddle.nn.Linear(2, 1)

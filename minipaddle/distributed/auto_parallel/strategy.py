@@ -69,14 +69,14 @@ class Strategy:
         for name, fields in DEFAULTS.items():
             setattr(self, name, SimpleNamespace(**deepcopy(fields)))
         self.full_graph = True
-        self._take(config)
+        self._read(config)
 
     @classmethod
     def from_dict(cls, config_dict) -> Strategy:
         """The strategy with the groups of a dict."""
         return cls(config_dict)
 
-    def _take(self, config) -> None:
+    def _read(self, config) -> None:
         if config is not None and not isinstance(config, dict):
             raise type_error(f"Strategy({config!r:.80})", "a dict of dicts")
         for name, fields in (config or {}).items():
@@ -103,10 +103,11 @@ class Strategy:
 
     def amp_configs(self) -> dict | None:
         """The settings of mixed precision as `as_mixed_precision` takes them; None if it is off."""
-        given = dict(vars(self.amp))
-        return given | {"level": given["level"].upper()} if given.pop("enable") else None
+        settings = dict(vars(self.amp))
+        on = settings.pop("enable")
+        return settings | {"level": settings["level"].upper()} if on else None
 
-    def as_known(self) -> None:
+    def require_supported(self) -> None:
         """Raise NotImplementedError for a group that is switched on and does nothing here."""
         for name, hint in INSTEAD.items():
             if getattr(self, name).enable:

@@ -1,4 +1,4 @@
-"""Agreement of ranks: an error of one rank is an error of all."""
+"""Agreement of ranks: an error of one rank becomes an error of all."""
 
 from __future__ import annotations
 
@@ -15,36 +15,41 @@ def attempt(work) -> list:
     try:
         return [work()]
     except Exception as error:
-        kind = next((name for name, e in KINDS.items() if isinstance(error, e)), "RuntimeError")
-        return [kind, str(error) if kind in KINDS else f"{type(error).__name__}: {error}"]
+        error_name = next(
+            (name for name, e in KINDS.items() if isinstance(error, e)), "RuntimeError"
+        )
+        return [
+            error_name,
+            str(error) if error_name in KINDS else f"{type(error).__name__}: {error}",
+        ]
 
 
-def outcome(answer: list, who: str = ""):
-    """The result of an attempt; raises its error."""
+def raise_or_return(answer: list, who: str = ""):
+    """Return the result of an attempt; raise its error."""
     if len(answer) == 1:
         return answer[0]
-    kind, text = answer
-    raise KINDS.get(kind, RuntimeError)(who + text)
+    error_name, message = answer
+    raise KINDS.get(error_name, RuntimeError)(who + message)
 
 
 def outcomes(answers: list, here: ProcessGroup) -> list:
-    """The results of all ranks; raises the error of the first that has one, with its number."""
+    """The results of all ranks; raise the error of the first that has one, with its number."""
     alone = here.size == 1
-    return [outcome(a, "" if alone else f"rank {r}: ") for r, a in zip(here.ranks, answers)]
+    return [raise_or_return(a, "" if alone else f"rank {r}: ") for r, a in zip(here.ranks, answers)]
 
 
-def together(here: ProcessGroup, work) -> list:
-    """The results of `work()` in all ranks, told to all. If it raises in one, all ranks raise."""
+def run_together(here: ProcessGroup, work) -> list:
+    """Gather the results of `work()` in all ranks to all. If it raises in one, all ranks raise."""
     answers: list = []
     all_gather_object(answers, attempt(work), here)
     return outcomes(answers, here)
 
 
 def decide_together(here: ProcessGroup, root: int, work, decide) -> list:
-    """The outcome, told to all, of `decide(answers)` in the rank `root`: the answers are the
-    attempts of all ranks at `work()`.
+    """Attempt `decide(answers)` in the rank `root`, and send the outcome to all: the answers are
+    the attempts of all ranks at `work()`.
 
-    It works by messages, beside the collectives of the ranks.
+    Messages carry it, so that it runs beside the collectives of the ranks.
     """
     mine = attempt(work)
     if here.rank != root:

@@ -1,7 +1,7 @@
-"""Boxes: the part of a tensor that a rank has, or a file, as (first row, rows) of each axis.
+"""Boxes: the part of a tensor that a rank or a file has, as (first row, rows) of each axis.
 
-Two boxes have a box in common. That is all of resharding: a rank reads from each file what its own
-box and the file's have in common, whatever meshes they come from.
+The intersection of two boxes is a box. Resharding needs no more: a rank reads from each file the
+intersection of its own box and the file's, whatever mesh wrote the file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 def box_of(array) -> Box:
-    """The part of the whole that this rank has of an array; a plain array is whole."""
+    """The part of an array that this rank has: all of one that is not sharded."""
     if not sharded(array):
         return tuple((0, n) for n in array.shape)
     view = array.view
@@ -27,45 +27,44 @@ def box_of(array) -> Box:
 
 
 def volume(box: Box) -> int:
-    """How many elements a box has."""
+    """The number of elements of a box."""
     return prod(rows for _, rows in box)
 
 
-@slot("checkpoint.common")
-def common(a: Box, b: Box) -> Box | None:
+@slot("checkpoint.intersect")
+def intersect(a: Box, b: Box) -> Box | None:
     """The intersection of two boxes; None if it is empty.
 
-    >>> from minipaddle.distributed.checkpoint.boxes import common
-    >>> common(((0, 4), (0, 3)), ((2, 4), (1, 2)))
+    >>> from minipaddle.distributed.checkpoint.boxes import intersect
+    >>> intersect(((0, 4), (0, 3)), ((2, 4), (1, 2)))
     ((2, 2), (1, 2))
     """
     starts = [max(x[0], y[0]) for x, y in zip(a, b, strict=True)]
     ends = [min(sum(x), sum(y)) for x, y in zip(a, b, strict=True)]
-    found = tuple((start, end - start) for start, end in zip(starts, ends))
-    return found if all(rows > 0 for _, rows in found) else None
+    shared = tuple((start, end - start) for start, end in zip(starts, ends))
+    return shared if all(rows > 0 for _, rows in shared) else None
 
 
-@slot("checkpoint.within")
-def within(box: Box, outer: Box) -> tuple[slice, ...]:
+@slot("checkpoint.index_within")
+def index_within(box: Box, outer: Box) -> tuple[slice, ...]:
     """The index of a box in an array that holds the box `outer`."""
     firsts = [start - first for (start, _), (first, _) in zip(box, outer, strict=True)]
     return tuple(slice(k, k + rows) for k, (_, rows) in zip(firsts, box))
 
 
-@slot("checkpoint.reads")
-def reads(box: Box, pieces: list) -> list[tuple]:
-    """The parts that a rank with the part `box` of a tensor reads from pairs (file, its box): of
-    each file that has something of it (file, its box, index in the file's array, index in the
-    rank's).
+@slot("checkpoint.plan_reads")
+def plan_reads(box: Box, pieces: list) -> list[tuple]:
+    """The parts that a rank with the box `box` of a tensor reads from pairs (file, its box): for
+    each file that has some of it (file, its box, index in the file's array, index in the rank's).
 
-    >>> from minipaddle.distributed.checkpoint.boxes import reads
-    >>> reads(((2, 3),), [("a", ((0, 4),)), ("b", ((4, 4),))])
+    >>> from minipaddle.distributed.checkpoint.boxes import plan_reads
+    >>> plan_reads(((2, 3),), [("a", ((0, 4),)), ("b", ((4, 4),))])
     [('a', ((0, 4),), (slice(2, 4, None),), (slice(0, 2, None),)), \
 ('b', ((4, 4),), (slice(0, 1, None),), (slice(2, 3, None),))]
     """
-    parts = [(file, outer, common(box, outer)) for file, outer in pieces]
+    parts = [(file, outer, intersect(box, outer)) for file, outer in pieces]
     return [
-        (file, outer, within(part, outer), within(part, box))
+        (file, outer, index_within(part, outer), index_within(part, box))
         for file, outer, part in parts
         if part is not None
     ]
@@ -76,14 +75,14 @@ def assemble(box: Box, dtype, pieces: list, rows):
     """The part `box` of a tensor, as an array. The tensor is in `pieces`, pairs (file, its box);
     `rows(file, outer, index)` reads rows of a file with the box `outer`, only those needed.
     """
-    found = NUMPY.empty([n for _, n in box], dtype)
-    for file, outer, there, here in reads(box, pieces):
-        found[here] = rows(file, outer, there)
-    return found
+    array = NUMPY.empty([n for _, n in box], dtype)
+    for file, outer, there, here in plan_reads(box, pieces):
+        array[here] = rows(file, outer, there)
+    return array
 
 
 def fills(boxes: list[Box], box: Box) -> bool:
-    """Whether boxes that lie inside of `box` cover it, each element once.
+    """Whether boxes inside of `box` cover it, each element once.
 
     They do if their corners cancel but for those of `box`: a corner counts 1, or -1 if an odd
     number of its coordinates are ends. The time is proportional to the number of boxes.
@@ -92,7 +91,7 @@ def fills(boxes: list[Box], box: Box) -> bool:
     >>> fills([((0, 2),), ((2, 3),)], ((0, 5),)), fills([((0, 2),), ((1, 4),)], ((0, 5),))
     (True, False)
     """
-    cut = [d for d, whole in enumerate(box) if any(each[d] != whole for each in boxes)]
+    cut = [d for d, rows in enumerate(box) if any(each[d] != rows for each in boxes)]
     if len(cut) > MOST:
         raise ValueError(f"boxes that are cut along {len(cut)} axes: {MOST} are allowed")
     corners: Counter = Counter()
@@ -104,20 +103,21 @@ def fills(boxes: list[Box], box: Box) -> bool:
 
 
 MOST = 8
-"""Along how many axes boxes may be cut: as many as meshes have."""
+"""The most axes along which boxes may be cut, as many as the dimensions of meshes."""
 
 
-def owners(holders: dict, weights: dict, ranks) -> dict:
-    """{piece: the rank that writes it}: of the ranks that hold it the one with the least to write.
+def choose_owners(holders: dict, weights: dict, ranks) -> dict:
+    """Choose for each piece the rank that writes it, {piece: rank}: the holder with the least to
+    write.
 
     holders: {piece: the ranks that have it}; weights: {piece: its bytes}
 
-    >>> from minipaddle.distributed.checkpoint.boxes import owners
-    >>> owners({"a": [0, 1], "b": [0, 1], "c": [0]}, {"a": 8, "b": 4, "c": 4}, [0, 1])
+    >>> from minipaddle.distributed.checkpoint.boxes import choose_owners
+    >>> choose_owners({"a": [0, 1], "b": [0, 1], "c": [0]}, {"a": 8, "b": 4, "c": 4}, [0, 1])
     {'c': 0, 'a': 1, 'b': 0}
     """
-    load, found = dict.fromkeys(ranks, 0), {}
+    load, owners = dict.fromkeys(ranks, 0), {}
     for piece in sorted(holders, key=lambda p: (len(holders[p]), -weights[p])):
-        found[piece] = min(holders[piece], key=lambda r: (load[r], r))
-        load[found[piece]] += weights[piece]
-    return found
+        owners[piece] = min(holders[piece], key=lambda r: (load[r], r))
+        load[owners[piece]] += weights[piece]
+    return owners

@@ -1,4 +1,4 @@
-"""`load_state_dict`: each rank reads the rows that its own pieces have in common with the files."""
+"""`load_state_dict`: each rank reads the rows of its own shards from the files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ...io.serialization import DTYPES as FORMAT_DTYPES
 from ...io.serialization import mend_bools
 from ..collectives.tape_or_group import number_in
 from ..ranks.known_groups import group_of
-from .agreeing import together
+from .agreeing import run_together
 from .boxes import Box, assemble, box_of
-from .manifest import DTYPES, Manifest, SavedTensor, ids, natural, parse, size_and_sum
-from .nested import flat, hollow, put, where
+from .manifest import DTYPES, Manifest, SavedTensor, ids, parse, require_natural, size_and_sum
+from .nested import find_hollow, flatten_state, format_path, put
 from .saving import wait_for_save
 
 
@@ -38,16 +38,16 @@ def load_state_dict(
     """Fill the tensors of `state_dict` from a checkpoint of `save_state_dict`, whatever mesh wrote
     it; numbers and strings in it are replaced.
 
-    All ranks of `process_group` call it. A rank reads only rows that its pieces need; each file is
-    read once more, by one of the ranks, to compare its sum. `unique_id` is that of the checkpoint
-    in the folder `path`; None: the highest. A dict in `state_dict` with no tensor in it or below
-    (the states of an optimizer before its first step) gets all that the checkpoint has there,
-    whole, for `set_state_dict`. Nothing is changed unless all ranks could read everything.
-    `offload`: files are read into host memory in any case. `safetensors`, `comm_method` and
+    All ranks of `process_group` call it. A rank reads only rows that its shards need; one of the
+    ranks reads each file once more, to compare its sum. `unique_id` is the checkpoint's in the
+    folder `path`; None: the highest. A dict in `state_dict` with no tensor in it or below (the states of
+    an optimizer before its first step) gets all that the checkpoint has there, as full tensors, for
+    `set_state_dict`. Nothing changes unless all ranks could read everything. `offload` changes
+    nothing: files are always read into host memory. `safetensors`, `comm_method` and
     `mw_name_compatibility` change nothing.
 
-    Raises on all ranks what one raises: FileNotFoundError; ValueError for a damaged file, and for a
-    tensor that is not in the checkpoint, or has another shape or dtype there.
+    Raises on all ranks the error of one: FileNotFoundError; ValueError for a damaged file, and for
+    a tensor that is not in the checkpoint, or has another shape or dtype there.
 
     >>> import tempfile
     >>> import minipaddle.distributed as dist
@@ -58,37 +58,37 @@ def load_state_dict(
     >>> state["x"].tolist(), state["epoch"]
     ([0, 1, 2], 7)
     """
-    for name, given in (("aoa_config", aoa_config), ("worker_groups", worker_groups)):
-        if given is not None:
-            raise not_supported(f"load_state_dict with {name}={given!r:.40}", expected="None")
+    for name, argument in (("aoa_config", aoa_config), ("worker_groups", worker_groups)):
+        if argument is not None:
+            raise not_supported(f"load_state_dict with {name}={argument!r:.40}", expected="None")
     wait_for_save()
     here = group_of(process_group)
     if here.rank < 0:
         return
     root, path = number_in(process_group, coordinator_rank), os.path.abspath(path)
-    look = lambda: metadata(path, unique_id) if here.rank == root else None
-    name, text = together(here, look)[root]
-    found: dict = {}  # what this rank has read
+    look = lambda: read_metadata(path, unique_id) if here.rank == root else None
+    name, text = run_together(here, look)[root]
+    loaded: dict = {}  # by this rank
 
     def read() -> None:
         manifest = parse(text, name)
         check_files(path, manifest, here.rank, here.size)
-        found.update(find_wanted(state_dict, manifest, path, name))
+        loaded.update(find_wanted(state_dict, manifest, path, name))
 
-    together(here, read)
-    for place, value in found.items():
-        given = target(state_dict, place)
-        if isinstance(given, Tensor):
-            given.set_value(wrap(on_place_of(given, value)))
+    run_together(here, read)
+    for keys, value in loaded.items():
+        tensor = find_target(state_dict, keys)
+        if isinstance(tensor, Tensor):
+            tensor.set_value(wrap(move_to_place(tensor, value)))
         else:
             plain = not isinstance(value, NUMPY.ndarray)
-            put(state_dict, place, value if plain else wrap(current_place().move(value)))
+            put(state_dict, keys, value if plain else wrap(current_place().move(value)))
 
 
-def metadata(path: str, unique_id) -> tuple[str, str]:
+def read_metadata(path: str, unique_id) -> tuple[str, str]:
     """The name of the metadata file, and its text."""
     there = ids(path)
-    number = max(there, default=None) if unique_id is None else natural(unique_id)
+    number = max(there, default=None) if unique_id is None else require_natural(unique_id)
     if number not in there:
         which = "a checkpoint" if unique_id is None else f"a checkpoint with unique_id={number}"
         raise FileNotFoundError(f"{path} has no file of {which}: it has {there or 'none'}")
@@ -108,83 +108,86 @@ def check_files(path: str, manifest: Manifest, rank: int, size: int) -> None:
 
 
 def find_wanted(state_dict, manifest: Manifest, path: str, name: str) -> dict:
-    """{path: array or value} of what the state dict asks for."""
+    """Read what the state dict asks for: {path: array or value}."""
     if not isinstance(state_dict, dict):
         raise type_error(f"a state dict that is a {type(state_dict).__name__}", expected="a dict")
-    given, files = flat(state_dict), Files(path)
-    open_dicts = hollow(state_dict)
-    whole = {
-        place: None
-        for place in [*manifest.tensors, *manifest.values]
-        if any(place[: len(above)] == above for above in open_dicts)
+    wanted, files = flatten_state(state_dict), Files(path)
+    open_dicts = find_hollow(state_dict)
+    unnamed = {
+        keys: None
+        for keys in [*manifest.tensors, *manifest.values]
+        if any(keys[: len(above)] == above for above in open_dicts)
     }
-    found = {}
-    for place, x in (whole | given).items():
-        if place in manifest.tensors and (x is None or isinstance(x, Tensor)):
-            saved = manifest.tensors[place]
-            box = tuple((0, n) for n in saved.shape) if x is None else check_box(x, saved, place)
-            found[place] = files.read(saved, box)
-        elif place in manifest.values and not isinstance(x, Tensor):
-            found[place] = manifest.values[place]
+    loaded = {}
+    for keys, x in (unnamed | wanted).items():
+        if keys in manifest.tensors and (x is None or isinstance(x, Tensor)):
+            saved = manifest.tensors[keys]
+            box = tuple((0, n) for n in saved.shape) if x is None else check_box(x, saved, keys)
+            loaded[keys] = files.read(saved, box)
+        elif keys in manifest.values and not isinstance(x, Tensor):
+            loaded[keys] = manifest.values[keys]
         else:
-            there = ", ".join(map(where, [*manifest.tensors, *manifest.values]))
-            raise value_error(f"{where(place)} is not in {name}", expected=f"one of {there:.300}")
-    return found
+            there = ", ".join(map(format_path, [*manifest.tensors, *manifest.values]))
+            raise value_error(
+                f"{format_path(keys)} is not in {name}", expected=f"one of {there:.300}"
+            )
+    return loaded
 
 
-def check_box(x: Tensor, saved: SavedTensor, place) -> Box:
-    """The box that this rank has of a tensor that is like the saved one."""
+def check_box(x: Tensor, saved: SavedTensor, keys) -> Box:
+    """The box that this rank has of a tensor; ValueError if the saved one differs."""
     array = x.array
     if (tuple(array.shape), x.dtype.name) != (saved.shape, saved.dtype):
         raise value_error(
-            f"{where(place)} is {x.spec} here", expected=f"{saved.spec}, as in the checkpoint"
+            f"{format_path(keys)} is {x.spec} here", expected=f"{saved.spec}, as in the checkpoint"
         )
     if sharded(array) and any(p.is_partial() for p in array.placements):
         raise value_error(
-            f"{where(place)} is of terms: {[*array.placements]}", expected="pieces or whole tensors"
+            f"{format_path(keys)} is of terms: {[*array.placements]}",
+            expected="pieces or whole tensors",
         )
     return box_of(array)
 
 
-def target(state, place):
-    """The value at a place of a state dict, or None."""
-    for key in place:
+def find_target(state, keys):
+    """The value at a path of a state dict, or None."""
+    for key in keys:
         state = state.get(key) if isinstance(state, dict) else None
     return state
 
 
-def on_place_of(x: Tensor, piece):
-    """A piece that was read, as an array like that of a tensor."""
+def move_to_place(x: Tensor, rows):
+    """Move rows that were read to the place of a tensor, as an array like its own."""
     array = x.array
-    moved = x.place.move(piece)
+    moved = x.place.move(rows)
     return array.like(moved) if sharded(array) else moved
 
 
 class Files:
-    """The files of a checkpoint: each is opened once."""
+    """The files of a checkpoint; each is opened once."""
 
     def __init__(self, path: str):
         self.path, self.open = path, {}
 
     def read(self, saved: SavedTensor, box: Box):
-        """The rows of a tensor that a box has."""
+        """Read the part of a tensor in a box."""
         rows = lambda file, outer, index: mend_bools(self.rows(file, saved, outer, index))
         return assemble(box, DTYPES[saved.dtype].numpy, saved.pieces, rows)
 
     def rows(self, file: str, saved: SavedTensor, outer: Box, index: tuple):
-        """Rows of a piece that a file has."""
+        """Read rows of a piece from its file."""
         name = os.path.join(self.path, file)
         try:
             if file not in self.open:
                 if not os.path.isfile(name):  # who opens a pipe waits for a writer
                     raise FileNotFoundError(name)
                 self.open[file] = safetensors.safe_open(name, "np")
-            piece = self.open[file].get_slice(saved.name)
+            slices = self.open[file].get_slice(saved.name)
             known = dt.public(DTYPES[saved.dtype].numpy), [rows for _, rows in outer]
-            there = FORMAT_DTYPES.get(piece.get_dtype()), [*piece.get_shape()]
+            there = FORMAT_DTYPES.get(slices.get_dtype()), [*slices.get_shape()]
             if there != known:
                 raise value_error(f"{name}: {saved.name} is {there}", expected=f"{known}")
-            return piece[index]
+            return slices[index]
         except FileNotFoundError:
             raise FileNotFoundError(f"{name} is missing: it is a part of the checkpoint") from None
         except safetensors.SafetensorError as error:

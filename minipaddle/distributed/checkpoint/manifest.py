@@ -1,4 +1,4 @@
-"""The file `<id>.metadata` of a checkpoint: what there is, and which rows are in which file.
+"""The file `<id>.metadata` of a checkpoint: its tensors, and which rows are in which file.
 
 It is JSON:
 
@@ -11,10 +11,10 @@ It is JSON:
 |           | `box`, [first row, rows] of each axis                                               |
 | `values`  | for each number or string `path` and `value`                                        |
 
-A checkpoint is there once this file is: it gets its name in one step, after all others are on the
+A checkpoint exists once this file does: it gets its name in one step, after all others are on the
 disk. The others are safetensors files `<rank>_<id>.<token>.safetensors`, where the token is new for
-each save, so that no file of an older checkpoint is touched. A file is material, never an
-instruction: names, numbers and sizes are looked at before they are used.
+each save, so that no file of an older checkpoint changes. A file is data, never an instruction:
+names, numbers and sizes are checked before they are used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 from ...core.prelude import dt, value_error
 from .boxes import Box, fills, volume
-from .nested import Path, name_paths, where
+from .nested import Path, format_path, name_paths
 
 FORMAT = "minipaddle checkpoint 1"
 FILE = re.compile(r"\d{1,9}_(\d{1,9})\.[0-9a-f]{16}\.safetensors")
@@ -59,7 +59,7 @@ class Manifest(NamedTuple):
     values: dict[Path, object]
 
     def text(self) -> str:
-        """As the file has it."""
+        """The text of the file."""
         tensors = [
             {
                 "path": path,
@@ -70,32 +70,32 @@ class Manifest(NamedTuple):
             }
             for path, x in self.tensors.items()
         ]
-        found = {
+        data = {
             "format": FORMAT,
             "files": {name: {"bytes": n, "crc32": crc} for name, (n, crc) in self.files.items()},
             "tensors": tensors,
             "values": [{"path": path, "value": value} for path, value in self.values.items()],
         }
-        return json.dumps(found, indent=1)
+        return json.dumps(data, indent=1)
 
 
-def parse(text: str, file: str) -> Manifest:
-    """The manifest that a file holds; ValueError if it makes no sense."""
+def parse(content: str, file: str) -> Manifest:
+    """Parse the manifest of a file; ValueError if it makes no sense."""
     try:
-        return build(json.loads(text))
+        return build(json.loads(content))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise value_error(f"{file} is damaged: {error!r:.160}") from None
 
 
 def build(data: dict) -> Manifest:
-    """The manifest that JSON means."""
+    """Build the manifest from JSON data."""
     if data["format"] != FORMAT:
         raise ValueError(f"the format {data['format']!r:.40}, not {FORMAT!r}")
     files = {}
     for name, entry in data["files"].items():
         if not FILE.fullmatch(name):
             raise ValueError(f"{name!r:.80} is no name of a file of a checkpoint")
-        files[name] = natural(entry["bytes"]), natural(entry["crc32"])
+        files[name] = require_natural(entry["bytes"]), require_natural(entry["crc32"])
     tensors = [(path_of(entry), read_tensor_entry(entry, files)) for entry in data["tensors"]]
     values = [(path_of(entry), entry["value"]) for entry in data["values"]]
     require_places(name_paths([path for path, _ in [*tensors, *values]]).values())
@@ -104,16 +104,18 @@ def build(data: dict) -> Manifest:
 
 
 def require_places(paths) -> None:
-    """ValueError if something would lie in what is no dict."""
+    """ValueError if a path leads through a value that is no dict."""
     for path in (there := set(paths)):
         for k in range(1, len(path)):
             if path[:k] in there:
-                raise ValueError(f"{where(path)} lies in {where(path[:k])}, which is no dict")
+                raise ValueError(
+                    f"{format_path(path)} lies in {format_path(path[:k])}, which is no dict"
+                )
 
 
 def require_room(tensors: list[SavedTensor], files: dict) -> None:
     """ValueError if files are smaller than the pieces that they should have: no memory is taken for
-    a size that is only said.
+    a size that is only claimed.
     """
     needed = dict.fromkeys(files, 0)
     for x in tensors:
@@ -134,10 +136,10 @@ def path_of(entry: dict) -> Path:
 
 def read_tensor_entry(entry: dict, files: dict) -> SavedTensor:
     """A tensor, whose pieces make the whole."""
-    name, shape = ".".join(path_of(entry)), tuple(natural(n) for n in entry["shape"])
+    name, shape = ".".join(path_of(entry)), tuple(require_natural(n) for n in entry["shape"])
     pieces = []
     for piece in entry["pieces"]:
-        box = tuple((natural(start), natural(rows)) for start, rows in piece["box"])
+        box = tuple((require_natural(start), require_natural(rows)) for start, rows in piece["box"])
         if piece["file"] not in files:
             raise ValueError(f"{name}: no file {piece['file']!r:.80} is listed")
         if any(start + rows > n for (start, rows), n in zip(box, shape, strict=True)):
@@ -152,10 +154,10 @@ def read_tensor_entry(entry: dict, files: dict) -> SavedTensor:
     return SavedTensor(name, shape, entry["dtype"], pieces, entry["placements"])
 
 
-def natural(n) -> int:
-    """A whole number, 0 or more."""
+def require_natural(n) -> int:
+    """Return a whole number, 0 or more; ValueError for anything else."""
     if type(n) is not int or n < 0:
-        raise ValueError(f"{n!r:.40} where a number of rows or bytes stands")
+        raise ValueError(f"{n!r:.40} format_path a number of rows or bytes stands")
     return n
 
 
@@ -164,8 +166,8 @@ def natural(n) -> int:
 
 def ids(folder: str) -> list[int]:
     """The numbers of the checkpoints in a folder."""
-    found = map(METADATA.fullmatch, os.listdir(folder) if os.path.isdir(folder) else [])
-    return sorted(int(m[1]) for m in found if m and os.path.isfile(os.path.join(folder, m[0])))
+    matches = map(METADATA.fullmatch, os.listdir(folder) if os.path.isdir(folder) else [])
+    return sorted(int(m[1]) for m in matches if m and os.path.isfile(os.path.join(folder, m[0])))
 
 
 def prune(folder: str) -> None:

@@ -1,4 +1,4 @@
-"""A state dict as a flat one: {path: tensor or value}, where a path is the keys on the way."""
+"""A state dict as a flat one: {path: tensor or value}, where a path is the tuple of keys."""
 
 from __future__ import annotations
 
@@ -9,65 +9,65 @@ from ...io.serialization import PLAIN, refusal
 Path = tuple[str, ...]
 
 
-def flat(state: dict, path: Path = ()) -> dict:
-    """{path: what stands there} of a state dict; TypeError where something cannot be saved."""
-    found = {}
+def flatten_state(state: dict, path: Path = ()) -> dict:
+    """Flatten a state dict to {path: tensor or value}; TypeError for what cannot be saved."""
+    flat = {}
     for key, value in state.items():
         if type(key) is not str:
-            raise type_error(f"the key {key!r} of {where(path)}", expected="a string")
+            raise type_error(f"the key {key!r} of {format_path(path)}", expected="a string")
         inner = (*path, key)
         if isinstance(value, dict):
-            found |= flat(value, inner)
+            flat |= flatten_state(value, inner)
         else:
-            found[inner] = value if isinstance(value, Tensor) else plain(value, inner)
+            flat[inner] = value if isinstance(value, Tensor) else require_plain(value, inner)
     if not path:
-        name_paths(found)
-    return found
+        name_paths(flat)
+    return flat
 
 
-def plain(value, path: Path):
-    """A number, string or list of such as JSON has it."""
+def require_plain(value, path: Path):
+    """Return a number, string or list of them for JSON; TypeError for another value."""
     if isinstance(value, NUMPY.generic):
         value = value.item()
     if type(value) in PLAIN:
         return value
     if type(value) in (list, tuple):
-        return [plain(v, (*path, str(k))) for k, v in enumerate(value)]
+        return [require_plain(v, (*path, str(k))) for k, v in enumerate(value)]
     if isinstance(value, Tensor):
-        raise type_error(f"{where(path)} is a tensor in a list", expected="tensors in dicts")
-    raise TypeError(refusal(value, where(path)))
+        raise type_error(f"{format_path(path)} is a tensor in a list", expected="tensors in dicts")
+    raise TypeError(refusal(value, format_path(path)))
 
 
-def where(path: Path) -> str:
-    """How an error calls a place."""
+def format_path(path: Path) -> str:
+    """A path in errors: `state_dict['a']['b']`."""
     return "".join(["state_dict", *(f"[{key!r}]" for key in path)])
 
 
 def name_paths(paths) -> dict[str, Path]:
     """{the name of a tensor in files: its path}; ValueError where two have the same name."""
-    found: dict[str, Path] = {}
+    by_name: dict[str, Path] = {}
     for path in paths:
         name = ".".join(path)
-        if name in found or name == "__metadata__":
-            other = where(found.get(name, ("__metadata__",)))
-            raise value_error(f"{where(path)} has the name of {other} in a file: {name!r}")
-        found[name] = path
-    return found
+        if name in by_name or name == "__metadata__":
+            other = format_path(by_name.get(name, ("__metadata__",)))
+            raise value_error(f"{format_path(path)} has the name of {other} in a file: {name!r}")
+        by_name[name] = path
+    return by_name
 
 
-def hollow(state: dict, path: Path = ()) -> list[Path]:
-    """The outermost dicts that have no tensor, nor below."""
-    if not any(isinstance(value, Tensor) for value in flat(state).values()):
+def find_hollow(state: dict, path: Path = ()) -> list[Path]:
+    """The paths of the outermost dicts with no tensor in them or below."""
+    if not any(isinstance(value, Tensor) for value in flatten_state(state).values()):
         return [path]
     inner = [(k, v) for k, v in state.items() if isinstance(v, dict)]
-    return [found for key, value in inner for found in hollow(value, (*path, key))]
+    return [below for key, value in inner for below in find_hollow(value, (*path, key))]
 
 
 def put(state: dict, path: Path, value) -> None:
-    """Let a value stand at a place of a state dict; dicts on the way are made."""
+    """Put a value at a path of a state dict; make missing dicts."""
     *above, last = path
     for key in above:
         state = state.setdefault(key, {})
         if not isinstance(state, dict):
-            raise value_error(f"{where(path)}: {key!r} is a {type(state).__name__}", "a dict")
+            raise value_error(f"{format_path(path)}: {key!r} is a {type(state).__name__}", "a dict")
     state[last] = tuple(value) if type(state.get(last)) is tuple else value

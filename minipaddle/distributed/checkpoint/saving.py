@@ -1,5 +1,5 @@
-"""`save_state_dict`: each rank writes the pieces that it owns; then, in one step, the checkpoint is
-there.
+"""`save_state_dict`: each rank writes the pieces that it owns; then, in one step, the checkpoint
+exists.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ...io.serialization import write as write_tensors
 from ..collectives.tape_or_group import number_in
 from ..failures.restarting import note_step
 from ..ranks.known_groups import group_of, known
-from .agreeing import decide_together, outcome, outcomes, together
-from .boxes import box_of, fills, owners, volume
-from .manifest import FILE, Manifest, SavedTensor, ids, natural, size_and_sum
-from .nested import flat, where
+from .agreeing import decide_together, outcomes, raise_or_return, run_together
+from .boxes import box_of, choose_owners, fills, volume
+from .manifest import FILE, Manifest, SavedTensor, ids, require_natural, size_and_sum
+from .nested import flatten_state, format_path
 
 
 def save_state_dict(
@@ -35,22 +35,22 @@ def save_state_dict(
     safetensors=False,
     save_replicas=False,
 ) -> None:
-    """Write tensors in pieces, and plain ones, as a checkpoint that any mesh can load.
+    """Write sharded and local tensors as a checkpoint that any mesh can load.
 
     All ranks of `process_group` call it. `state_dict` has tensors, numbers, strings and dicts of
-    them; the numbers must agree. `path` is a folder that all ranks see. Of a piece that several
-    ranks hold (a plain tensor is such a piece), one writes its own. The folder gets a safetensors
+    them; the numbers must agree. `path` is a folder that all ranks see. One of the
+    ranks that hold a piece writes it (all ranks hold a local tensor). The folder gets a safetensors
     file of each rank that writes, and `<unique_id>.metadata`, JSON, by the rank
     `coordinator_rank`. Without `unique_id` it is one more than the last one in the folder; a
     checkpoint with the same number is replaced.
 
-    The checkpoint appears whole or not at all: a rank that dies or fails, or a full disk, leaves
+    The checkpoint appears complete or not at all: a rank that dies or fails, or a full disk, leaves
     the old one. With `async_save` the tensors are copied, and a thread writes them while training
-    goes on; the next save, the next load and the rank's end wait for it and raise its error.
-    Files are safetensors whether `safetensors` says so or not; nothing is pickled.
+    continues; the next save, the next load and the rank's end wait for it and raise its error.
+    Files are safetensors with any value of `safetensors`; nothing is pickled.
 
-    Raises on all ranks what one raises: TypeError for what cannot be saved, ValueError for a tensor
-    of terms (`Partial`) and for ranks that do not fit together, OSError.
+    Raises on all ranks the error of one: TypeError for values that cannot be saved, ValueError for
+    a partial tensor (`Partial`) and for ranks that do not fit together, OSError.
 
     >>> import tempfile
     >>> import minipaddle.distributed as dist
@@ -74,10 +74,10 @@ def save_state_dict(
         return
     root, path = number_in(process_group, coordinator_rank), os.path.abspath(path)
     arrays: dict = {}
-    told = together(here, lambda: description(state_dict, arrays, path, unique_id))
-    number, token = told[root]["id"], told[root]["token"]
-    manifest, own = plan(told, here, number, token)
-    mine = {name: on_host(arrays[name], async_save) for name in own}
+    descriptions = run_together(here, lambda: describe_state(state_dict, arrays, path, unique_id))
+    number, token = descriptions[root]["id"], descriptions[root]["token"]
+    manifest, names = plan(descriptions, here, number, token)
+    mine = {name: copy_to_host(arrays[name], async_save) for name in names}
     target = os.path.join(path, file_name(here.ranks[here.rank], number, token))
     work = partial(commit, here, root, target, mine, manifest, number)
     if async_save:
@@ -86,68 +86,66 @@ def save_state_dict(
         work()
 
 
-def description(state_dict, arrays: dict, path: str, unique_id) -> dict:
-    """The contents of this rank, as it tells the others; its arrays go into `arrays` by their
-    names.
-    """
+def describe_state(state_dict, arrays: dict, path: str, unique_id) -> dict:
+    """Describe this rank's state to the others; put its arrays into `arrays` by their names."""
     if not isinstance(state_dict, dict):
         raise type_error(f"a state dict that is a {type(state_dict).__name__}", expected="a dict")
     tensors, values = [], []
-    for place, x in flat(state_dict).items():
+    for keys, x in flatten_state(state_dict).items():
         if not isinstance(x, Tensor):
-            values.append([place, x])
+            values.append([keys, x])
             continue
         array, how = x.array, None
         if sharded(array):
             if any(p.is_partial() for p in array.placements):
                 raise value_error(
-                    f"{where(place)} is of terms: {[*array.placements]}",
+                    f"{format_path(keys)} is of terms: {[*array.placements]}",
                     expected="pieces or whole tensors",
                     hint="dist.reshard(x, mesh, [dist.Replicate()]) first",
                 )
             how = f"{[*array.placements]} on {array.view.mesh}"
-        arrays[".".join(place)] = array
-        tensors.append([place, tuple(array.shape), x.dtype.name, box_of(array), how])
+        arrays[".".join(keys)] = array
+        tensors.append([keys, tuple(array.shape), x.dtype.name, box_of(array), how])
     if unique_id is None:
         unique_id = max(ids(path), default=-1) + 1
     token = secrets.token_hex(8)
-    return {"tensors": tensors, "values": values, "id": natural(unique_id), "token": token}
+    return {"tensors": tensors, "values": values, "id": require_natural(unique_id), "token": token}
 
 
-def plan(told: list, here, number: int, token: str) -> tuple[Manifest, list[str]]:
-    """The manifest, still without sums, and the names of what this rank writes. Every rank makes
-    the same; ValueError if what they have does not fit together.
+def plan(descriptions: list, here, number: int, token: str) -> tuple[Manifest, list[str]]:
+    """The manifest, still without sums, and the names of the tensors that this rank writes. Every
+    rank makes the same; ValueError if the descriptions do not fit together.
     """
     tensors, values, holders, weights = {}, {}, {}, {}
-    for rank, all_of in zip(here.ranks, told, strict=True):
-        for place, value in all_of["values"]:
-            first = values.setdefault(place, value)
+    for rank, all_of in zip(here.ranks, descriptions, strict=True):
+        for path, value in all_of["values"]:
+            first = values.setdefault(path, value)
             if repr(first) != repr(value):
-                message = f"{where(place)} is {value!r} in rank {rank}, {first!r} before it"
+                message = f"{format_path(path)} is {value!r} in rank {rank}, {first!r} before it"
                 raise value_error(message)
-        for place, shape, dtype, box, how in all_of["tensors"]:
-            name = ".".join(place)
-            first = tensors.setdefault(place, SavedTensor(name, shape, dtype, [], how))
+        for path, shape, dtype, box, how in all_of["tensors"]:
+            name = ".".join(path)
+            first = tensors.setdefault(path, SavedTensor(name, shape, dtype, [], how))
             if (first.shape, first.dtype) != (shape, dtype):
                 other = SavedTensor(name, shape, dtype, []).spec
-                message = f"{where(place)} is {other} in rank {rank}, {first.spec} before it"
+                message = f"{format_path(path)} is {other} in rank {rank}, {first.spec} before it"
                 raise value_error(message)
             if volume(box):
-                holders.setdefault((place, box), []).append(rank)
-                weights[place, box] = volume(box)
-    own, me = [], here.ranks[here.rank]
-    for (place, box), rank in owners(holders, weights, here.ranks).items():
-        tensors[place].pieces.append((file_name(rank, number, token), box))
-        own += [tensors[place].name] if rank == me else []
-    for place, x in tensors.items():
+                holders.setdefault((path, box), []).append(rank)
+                weights[path, box] = volume(box)
+    names, me = [], here.ranks[here.rank]
+    for (path, box), rank in choose_owners(holders, weights, here.ranks).items():
+        tensors[path].pieces.append((file_name(rank, number, token), box))
+        names += [tensors[path].name] if rank == me else []
+    for path, x in tensors.items():
         x.pieces.sort(key=lambda piece: piece[1])
         if not fills([box for _, box in x.pieces], tuple((0, n) for n in x.shape)):
             boxes = [box for _, box in x.pieces]
             raise value_error(
-                f"the pieces of {where(place)} do not make the whole of {x.spec}: {boxes}",
+                f"the pieces of {format_path(path)} do not make the whole of {x.spec}: {boxes}",
                 hint="all ranks give it the same mesh and placements",
             )
-    return Manifest({}, tensors, values), own
+    return Manifest({}, tensors, values), names
 
 
 def file_name(rank: int, number: int, token: str) -> str:
@@ -155,19 +153,19 @@ def file_name(rank: int, number: int, token: str) -> str:
     return f"{rank}_{number}.{token}.safetensors"
 
 
-def on_host(array, copied: bool):
-    """A rank's piece as an array of NumPy with its rows first."""
-    piece = CPU.move(array.local if sharded(array) else array)
-    return piece.copy(order="C") if copied or not piece.flags.c_contiguous else piece
+def copy_to_host(array, copied: bool):
+    """Copy a rank's piece to a NumPy array in row-major order."""
+    local = CPU.move(array.local if sharded(array) else array)
+    return local.copy(order="C") if copied or not local.flags.c_contiguous else local
 
 
 # ---- writing -------------------------------------------------------------------------------------
 
 
 def commit(here, root: int, target: str, arrays: dict, manifest: Manifest, number: int) -> None:
-    """Write this rank's file; when all ranks have, the rank `root` lets the checkpoint appear."""
-    ready = lambda answers: appear(target, number, manifest, lambda: outcomes(answers, here))
-    outcome(decide_together(here, root, lambda: write(target, arrays), ready))
+    """Write this rank's file; when all ranks have, the rank `root` publishes the checkpoint."""
+    ready = lambda answers: publish(target, number, manifest, lambda: outcomes(answers, here))
+    raise_or_return(decide_together(here, root, lambda: write(target, arrays), ready))
 
 
 def write(target: str, arrays: dict) -> list | None:
@@ -184,32 +182,32 @@ def write(target: str, arrays: dict) -> list | None:
         raise
 
 
-def appear(target: str, number: int, manifest: Manifest, reports) -> None:
-    """Let the checkpoint appear: its metadata gets its name when all else is on the disk. Then the
-    files go that belonged to one of the same number; after a failure, those of this one.
+def publish(target: str, number: int, manifest: Manifest, reports) -> None:
+    """Publish the checkpoint: its metadata gets its name when all else is on the disk. Then remove
+    the files of an older one with the same number; after a failure, the files of this one.
     """
     folder, token = os.path.dirname(target), os.path.basename(target).split(".")[1]
     path = os.path.join(folder, f"{number}.metadata")
     try:
-        own = {name: (size, crc) for name, size, crc in filter(None, reports())}
+        sums = {name: (size, crc) for name, size, crc in filter(None, reports())}
         neighbour = files.neighbour_of(path)
-        files.write(neighbour, manifest._replace(files=own).text().encode(), path)
+        files.write(neighbour, manifest._replace(files=sums).text().encode(), path)
         files.sync_folder(folder)
         os.replace(neighbour, path)
         note_step()
     except BaseException:
         remove(folder, path, lambda name, _: f".{token}." in name)
         raise
-    with suppress(OSError):  # from here on the checkpoint is there
+    with suppress(OSError):  # from here on the checkpoint exists
         files.sync_folder(folder)
-    remove(folder, path, lambda name, of: of == number and name not in own)
+    remove(folder, path, lambda name, of: of == number and name not in sums)
 
 
 def remove(folder: str, path: str, unwanted) -> None:
-    """Remove files of a folder that no checkpoint needs, and what waits for the name `path`."""
+    """Remove unwanted files of a folder, and files that wait for the name `path`."""
     with suppress(OSError):
-        found = [match for match in map(FILE.fullmatch, os.listdir(folder)) if match]
-        names = [m[0] for m in found if unwanted(m[0], int(m[1]))]
+        matches = [match for match in map(FILE.fullmatch, os.listdir(folder)) if match]
+        names = [m[0] for m in matches if unwanted(m[0], int(m[1]))]
         for each in [*files.waiting(path), *(os.path.join(folder, name) for name in names)]:
             os.unlink(each)
 
@@ -224,7 +222,7 @@ class Pending:
         return Pending()
 
     def start(self, work) -> None:
-        """Let a thread do some work, for which the rank's end waits."""
+        """Let a thread do some work; the rank's end waits for it."""
         if wait_for_save not in known().before_end:
             known().before_end.append(wait_for_save)
         self.thread = threading.Thread(target=self.run, args=(work,), name="checkpoint")
@@ -237,7 +235,7 @@ class Pending:
             self.error = error
 
     def wait(self) -> None:
-        """Wait until it is written; raises the error of the thread, once."""
+        """Wait until it is written; raise the error of the thread, once."""
         if self.thread is not None:
             self.thread.join()
             self.thread, error, self.error = None, self.error, None
@@ -250,7 +248,7 @@ pending = per_rank(Pending())
 
 
 def wait_for_save() -> None:
-    """Wait for the checkpoint that a thread of this rank writes; raises its error."""
+    """Wait for the checkpoint that a thread of this rank writes; raise its error."""
     pending.now.wait()
 
 

@@ -1,4 +1,4 @@
-"""`DataParallel`: a model of which every rank has a copy, trained on data of its own."""
+"""`DataParallel`: every rank trains a copy of the model on its own data."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class DataParallel(Wrapper):
 
     All ranks begin with the weights of rank 0. Each computes the mean loss of its own batch; if
     batches are equally large, the average of the gradients is that of the joined batch.
-    comm_buffer_size: the MB of gradients that travel together
-    last_comm_buffer_size: those of the last ones, which nothing is computed beside
+    comm_buffer_size: the most MB of gradients in an all-reduce
+    last_comm_buffer_size: the same for the last one, which overlaps with no computation
     find_unused_parameters: may a backward leave parameters without a gradient?
-    `strategy` is Paddle's older way of saying so, and not used.
+    `strategy` is Paddle's older way to say so, and not used.
 
     >>> def work():
     ...     net = paddle.DataParallel(paddle.nn.Linear(1, 1, bias_attr=False))
@@ -54,9 +54,7 @@ class DataParallel(Wrapper):
 
     @contextmanager
     def no_sync(self):
-        """Gradients stay local inside the block, and are averaged with those of the next
-        backward after it.
-        """
+        """Gradients stay local inside the block; the next backward after it averages their sums."""
         before, AVERAGING.now = AVERAGING.now, False
         try:
             yield
@@ -68,7 +66,7 @@ class DataParallel(Wrapper):
         return loss
 
     def apply_collective_grads(self) -> None:
-        """Average the gradients that are there now."""
+        """Average the gradients that parameters have now."""
         average_gradients(self._layers.parameters(), self.group)
 
 

@@ -1,4 +1,4 @@
-"""Tensors that lie in pieces on a mesh: `shard_tensor`, `reshard`, `unshard_dtensor`, …"""
+"""Sharded tensors on a mesh: `shard_tensor`, `reshard`, `unshard_dtensor`, …"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..ranks.require_same import require_same, values_of
 
 
 class ReduceType:
-    """How the terms of a `Partial` are combined. `kRedAll` and `kRedAny` of truth values are their
+    """How the values of a `Partial` are combined. `kRedAll` and `kRedAny` of truth values are their
     minimum and maximum.
 
     >>> import minipaddle.distributed as dist
@@ -51,53 +51,53 @@ views = per_rank(Views())
 
 def view_of(mesh: ProcessMesh) -> MeshView:
     """The mesh as this rank sees it. The first time all its ranks call it together: they make the
-    groups of ranks along each axis.
+    groups of ranks along each dimension.
     """
-    found = views.now.by_mesh
-    if mesh not in found:
+    by_mesh = views.now.by_mesh
+    if mesh not in by_mesh:
         rank, world = known().world.rank, known().world.size
         if max(mesh.process_ids) >= world:
             raise value_error(f"the mesh {mesh} in a world of {world}", expected="its ranks")
-        place = mesh.coordinate(rank)
-        if place is None:
+        coordinate = mesh.coordinate(rank)
+        if coordinate is None:
             raise value_error(f"rank {rank} is not in the mesh {mesh}")
         require_same("the first use of a mesh", mesh, {})
         groups = []
         for axis in range(mesh.ndim):
             lines = NUMPY.moveaxis(mesh.mesh, axis, -1).reshape(-1, mesh.shape[axis])
             for line in sorted(lines.tolist()):
-                own = -hash_64(mesh, line) if mesh.size < world else 0  # the others do not count
-                group = group_in_order(line, id=own)
+                number = -hash_64(mesh, line) if mesh.size < world else 0  # others do not count
+                group = group_in_order(line, id=number)
                 groups += [group.id] if rank in line else []
-        found[mesh] = MeshView(mesh, tuple(mesh.shape), place, tuple(groups))
+        by_mesh[mesh] = MeshView(mesh, tuple(mesh.shape), coordinate, tuple(groups))
     in_charge()
-    return found[mesh]
+    return by_mesh[mesh]
 
 
 def check_placements(placements, mesh: ProcessMesh, ndim: int, what: str) -> tuple[Placement, ...]:
-    """Placements for each axis of the mesh, with axes of the tensor counted from the front."""
+    """A placement for each dimension of the mesh; axes of the tensor count from the front."""
     if not isinstance(mesh, ProcessMesh):
         raise type_error(f"{what}: the mesh {mesh!r}", "dist.ProcessMesh([0, 1], dim_names=['x'])")
-    given = [0] if isinstance(placements, Placement) else list(placements or ())
-    if not all(isinstance(p, Placement) for p in given) or len(given) > mesh.ndim:
+    listed = [0] if isinstance(placements, Placement) else list(placements or ())
+    if not all(isinstance(p, Placement) for p in listed) or len(listed) > mesh.ndim:
         raise value_error(
             f"{what}: placements {placements} on the mesh {mesh}",
             expected=f"a placement for each of its {mesh.ndim} axes",
             hint="[dist.Shard(0), dist.Replicate()]",
         )
-    given += [REPLICATE] * (mesh.ndim - len(given))
-    for p in given:
+    listed += [REPLICATE] * (mesh.ndim - len(listed))
+    for p in listed:
         if p.is_shard() and p.dim not in range(-ndim, ndim):
             raise value_error(f"{what}: {p} of a tensor with {ndim} axes")
         if p.is_partial() and p.op not in REDUCTIONS:
             raise value_error(f"{what}: {p}", expected=f"Partial of {', '.join(REDUCTIONS)}")
-    return tuple(replace(p, dim=p.dim % ndim) if p.is_shard() else p for p in given)
+    return tuple(replace(p, dim=p.dim % ndim) if p.is_shard() else p for p in listed)
 
 
 def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=None):
-    """The tensor `data`, of which all ranks have the same values, in pieces on a mesh.
+    """The tensor `data`, whose values are the same in all ranks, sharded on a mesh.
 
-    A parameter becomes one in pieces itself. All ranks of the mesh call it; ValueError on all of
+    A parameter is sharded in place. All ranks of the mesh call it; ValueError on all of
     them if shape, dtype or placements differ.
 
     >>> import minipaddle.distributed as dist
@@ -108,32 +108,32 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     >>> dist.spawn(work, nprocs=2).results
     [([3, 2], [2, 2]), ([3, 2], [1, 2])]
     """
-    given = data if isinstance(data, Tensor) and dtype is None else Tensor(data, dtype, place)
-    found = check_placements(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
+    x = data if isinstance(data, Tensor) and dtype is None else Tensor(data, dtype, place)
+    placements = check_placements(placements, mesh, x.array.ndim, f"shard_tensor of {x.spec}")
     if mesh.size > 1 and not current.top.tracing:
-        what = f"shard_tensor of {given.name if given.is_parameter else given.spec}"
-        require_same(what, mesh, {"tensor": [given.spec, f"as {[*found]}", values_of(given)]})
-    return cut_tensor(given, mesh, found, stop_gradient)
+        what = f"shard_tensor of {x.name if x.is_parameter else x.spec}"
+        require_same(what, mesh, {"tensor": [x.spec, f"as {[*placements]}", values_of(x)]})
+    return cut_tensor(x, mesh, placements, stop_gradient)
 
 
-def cut_tensor(given: Tensor, mesh, placements, stop_gradient=None) -> Tensor:
-    """`shard_tensor` where it is known that all ranks say the same."""
-    found = check_placements(placements, mesh, given.array.ndim, f"shard_tensor of {given.spec}")
-    array = given.array
+def cut_tensor(x: Tensor, mesh, placements, stop_gradient=None) -> Tensor:
+    """`shard_tensor` without the check that all ranks give the same."""
+    placements = check_placements(placements, mesh, x.array.ndim, f"shard_tensor of {x.spec}")
+    array = x.array
     if sharded(array):
         array = array.whole()
-    array = cut_whole(array, found, view_of(mesh))
-    if given.is_parameter:
-        given.array = array
-        return given
+    array = cut_whole(array, placements, view_of(mesh))
+    if x.is_parameter:
+        x.array = array
+        return x
     out = Tensor.__new__(Tensor)
     out.array = array
-    out.stop_gradient = given.stop_gradient if stop_gradient is None else stop_gradient
+    out.stop_gradient = x.stop_gradient if stop_gradient is None else stop_gradient
     return out
 
 
 def reshard(dist_tensor, mesh, placements):
-    """The same tensor where it lies otherwise; gradients flow back.
+    """The same tensor with other placements; gradients flow back.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -144,20 +144,20 @@ def reshard(dist_tensor, mesh, placements):
     [[4, 3], [4, 3]]
     """
     what = f"reshard of {dist_tensor.spec}"
-    found = check_placements(placements, mesh, dist_tensor.array.ndim, what)
-    own = dist_tensor.process_mesh
-    if own is not None and own != mesh:
+    placements = check_placements(placements, mesh, dist_tensor.array.ndim, what)
+    current_mesh = dist_tensor.process_mesh
+    if current_mesh is not None and current_mesh != mesh:
         raise not_supported(
-            f"{what}, which lies on the mesh {own}, to the mesh {mesh}",
+            f"{what}, which lies on the mesh {current_mesh}, to the mesh {mesh}",
             expected="its own mesh",
             hint="dist.shard_tensor(dist.unshard_dtensor(x), mesh, placements)",
         )
     view_of(mesh)
-    return marks.reshard(dist_tensor, mesh=mesh, placements=found)
+    return marks.reshard(dist_tensor, mesh=mesh, placements=placements)
 
 
 def unshard_dtensor(dist_tensor):
-    """The tensor as each rank has it whole, off its mesh.
+    """The full tensor in each rank, off its mesh.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -180,7 +180,7 @@ class DistTensorMembers:
     """Methods and properties that `Tensor` gets."""
 
     def is_dist(self) -> bool:
-        """Whether it lies in pieces on a mesh.
+        """Whether it is on a mesh.
 
         >>> paddle.ones([2]).is_dist()
         False
@@ -189,19 +189,19 @@ class DistTensorMembers:
 
     @property
     def placements(self) -> list | None:
-        """How it lies on each axis of its mesh."""
+        """Its placement along each dimension of its mesh; None on no mesh."""
         array = current.top.held(self)
         return [*array.placements] if sharded(array) else None
 
     @property
     def process_mesh(self) -> ProcessMesh | None:
-        """The mesh that it lies on."""
+        """Its mesh; None on no mesh."""
         array = current.top.held(self)
         return array.view.mesh if sharded(array) else None
 
     @property
     def num_shard(self) -> int | None:
-        """The number of its pieces, None if it does not lie in pieces."""
+        """The number of its shards; None on no mesh."""
         array = current.top.held(self)
         if not sharded(array):
             return None
@@ -209,11 +209,11 @@ class DistTensorMembers:
 
     @property
     def _local_shape(self) -> list[int] | None:
-        """The shape of this rank's piece, None if it does not lie in pieces."""
+        """The shape of this rank's shard; None on no mesh."""
         return [*self.array.local.shape] if sharded(self.array) else None
 
     def _local_value(self) -> Tensor | None:
-        """This rank's piece, as a tensor of its own; None if it does not lie in pieces."""
+        """This rank's shard as a local tensor; None on no mesh."""
         return wrap(self.array.local) if sharded(self.array) else None
 
 

@@ -1,7 +1,7 @@
 """Plans for layers of a model that is written for one process: `dist.parallelize`.
 
-A plan is a layout: it cuts the weights of a layer along the axis mp, or moves what goes in or comes
-out. None computes or communicates by itself.
+A plan is a layout: it shards the weights of a layer along the mesh dimension mp, or moves its input
+or its result. None computes or communicates by itself.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ class LayerPlan:
     layout = LayerLayout({})
 
     def apply(self, layer, mesh, names=("weight", "bias")) -> None:
-        """Change a layer; of its parameters those in `names` alone."""
+        """Apply the layout to a layer, to its parameters in `names` alone."""
         lay_out(layer, mesh, self.layout, names, type(self).__name__)
 
 
 class ColWiseParallel(LayerPlan):
-    """Columns of the weight, and the bias, in pieces; with `gather_output` each rank gets all of
-    the result.
+    """Shard the weight by columns, and the bias; with `gather_output` each rank gets the full
+    result.
 
     >>> import minipaddle.distributed as dist
     >>> dist.ColWiseParallel().gather_output
@@ -41,7 +41,7 @@ class ColWiseParallel(LayerPlan):
 
 
 class RowWiseParallel(LayerPlan):
-    """Rows of the weight in pieces. With `is_input_parallel=False` the input is cut along its last
+    """Shard the weight by rows. With `is_input_parallel=False` the input is sharded along its last
     axis first.
 
     >>> import minipaddle.distributed as dist
@@ -56,7 +56,7 @@ class RowWiseParallel(LayerPlan):
         )
 
     def split_input_hook(self, process_mesh):
-        """The hook that cuts the input of a layer along its last axis."""
+        """The hook that shards the input of a layer along its last axis."""
         return move_hook(process_mesh, Shard(-1), type(self).__name__)
 
 
@@ -67,12 +67,12 @@ class PrepareLayerInput(LayerPlan):
     >>> plan = dist.PrepareLayerInput(lambda mesh: lambda layer, inputs: inputs)
     """
 
-    place = "before"
+    attribute = "before"
 
     def __init__(self, fn=None):
         if not callable(fn):
             raise value_error(f"{type(self).__name__}({fn!r})", expected="a function of the mesh")
-        self.fn, self.layout = fn, LayerLayout({}, **{self.place: fn})
+        self.fn, self.layout = fn, LayerLayout({}, **{self.attribute: fn})
 
 
 class PrepareLayerOutput(PrepareLayerInput):
@@ -82,12 +82,12 @@ class PrepareLayerOutput(PrepareLayerInput):
     >>> plan = dist.PrepareLayerOutput(lambda mesh: lambda layer, inputs, outputs: outputs)
     """
 
-    place = "after"
+    attribute = "after"
 
 
 class SequencePlan(LayerPlan):
-    """Moves of [batch, sequence, width] to pieces of the sequence, and back. With `need_transpose`
-    the pieces are of [sequence, batch, width].
+    """Moves of [batch, sequence, width] to shards of the sequence, and back. With `need_transpose`
+    the shards are [sequence, batch, width].
     """
 
     before = after = None
@@ -97,18 +97,18 @@ class SequencePlan(LayerPlan):
         hooks = [name and getattr(self, name) for name in (self.before, self.after)]
         self.layout = LayerLayout({}, *hooks)
 
-    def cut_sequence(self, process_mesh):
-        """The hook that cuts the sequence into pieces."""
+    def shard_sequence(self, process_mesh):
+        """The hook that shards the sequence."""
         swap = self.need_transpose
         return move_hook(process_mesh, Shard(0 if swap else 1), type(self).__name__, swap)
 
-    def join_sequence(self, process_mesh):
-        """The hook that joins the sequence again."""
+    def gather_sequence(self, process_mesh):
+        """The hook that gathers the sequence again."""
         return move_hook(process_mesh, Replicate(), type(self).__name__, self.need_transpose)
 
 
 class SequenceParallelBegin(SequencePlan):
-    """The result of a layer, the last before a range in sequence parallel, in pieces.
+    """Shard the result of the last layer before a range in sequence parallel.
 
     >>> import minipaddle.distributed as dist
     >>> dist.SequenceParallelBegin().need_transpose
@@ -116,11 +116,11 @@ class SequenceParallelBegin(SequencePlan):
     """
 
     after = "sequence_parallel_begin"
-    sequence_parallel_begin = SequencePlan.cut_sequence
+    sequence_parallel_begin = SequencePlan.shard_sequence
 
 
 class SequenceParallelEnd(SequencePlan):
-    """The input of a layer, the first after a range in sequence parallel, whole.
+    """Gather the input of the first layer after a range in sequence parallel.
 
     >>> import minipaddle.distributed as dist
     >>> dist.SequenceParallelEnd(need_transpose=False).need_transpose
@@ -128,26 +128,26 @@ class SequenceParallelEnd(SequencePlan):
     """
 
     before = "sequence_parallel_end"
-    sequence_parallel_end = SequencePlan.join_sequence
+    sequence_parallel_end = SequencePlan.gather_sequence
 
 
 class SequenceParallelEnable(SequencePlan):
-    """A layer that computes on pieces of the sequence; what goes in is [batch, sequence, width].
+    """A layer that computes on shards of the sequence; its input is [batch, sequence, width].
 
     >>> import minipaddle.distributed as dist
     >>> plan = dist.SequenceParallelEnable()
     """
 
     before, after = "sequence_parallel_begin", "sequence_parallel_end"
-    sequence_parallel_begin = SequencePlan.cut_sequence
-    sequence_parallel_end = SequencePlan.join_sequence
+    sequence_parallel_begin = SequencePlan.shard_sequence
+    sequence_parallel_end = SequencePlan.gather_sequence
 
     def __init__(self):
         super().__init__(need_transpose=False)
 
 
 class SequenceParallelDisable(SequencePlan):
-    """A layer in a range in sequence parallel that takes whole sequences.
+    """A layer in a range in sequence parallel that takes full sequences.
 
     >>> import minipaddle.distributed as dist
     >>> dist.SequenceParallelDisable().need_transpose
@@ -155,5 +155,5 @@ class SequenceParallelDisable(SequencePlan):
     """
 
     before, after = "sequence_parallel_end", "sequence_parallel_begin"
-    sequence_parallel_begin = SequencePlan.cut_sequence
-    sequence_parallel_end = SequencePlan.join_sequence
+    sequence_parallel_begin = SequencePlan.shard_sequence
+    sequence_parallel_end = SequencePlan.gather_sequence

@@ -1,4 +1,4 @@
-"""`dist.parallelize`: a model for one process, made parallel by plans for its layers."""
+"""`dist.parallelize`: plans for layers that make a model for one process parallel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 
 from ...engine.core.errors import not_supported, value_error
 from ...engine.sharding.placements import ProcessMesh
-from ..auto_parallel.in_stages import same_along_stages, stage_mesh
+from ..auto_parallel.in_stages import broadcast_along_stages, stage_mesh
 from ..auto_parallel.loaders import shard_dataloader
 from ..auto_parallel.stages import shard_along
 from ..fleet.topology import get_hybrid_communicate_group
@@ -18,14 +18,14 @@ from .layout import put_on_mesh
 
 
 def parallelize(model, optimizer=None, mesh=None, config=None):
-    """The model and the optimizer on a mesh, by default that of `fleet.init`; no code is changed.
+    """The model and the optimizer on a mesh, by default the mesh of `fleet.init`.
 
-    config: `mp_config`, {"parallelize_plan": {name: plan or plans}}; a name is that of a layer (`*`
-    stands for any text) or of its `.weight` or `.bias`, and the mesh has an axis mp; `dp_config`,
+    config: `mp_config`, {"parallelize_plan": {name: plan or plans}}; a name is a layer's (`*`
+    matches any text) or its `.weight` or `.bias`, and the mesh has a dimension mp; `dp_config`,
     {"sharding_level": 0}: from 1 to 3, the optimizer in `ShardingStage1`, `2` or `3` along the
-    mesh's axis dp; `pp_config`, {"split_spec": where}: the stages along its axis pp, by a dict of
-    layers' names and `SplitPoint`s, or by the name of a list of layers; `dist.to_static` makes the
-    model that trains in stages. What no plan cuts lies whole in each rank, as rank 0 has it.
+    mesh's dimension dp; `pp_config`, {"split_spec": where}: the stages along its dimension pp, by a
+    dict of layers' names and `SplitPoint`s, or by the name of a list of layers; `dist.to_static`
+    makes the model that trains in stages. Other parameters are replicated with rank 0's values.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -63,8 +63,10 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
     elif config.get("pp_config"):
         raise value_error(f"pp_config on the mesh {mesh}", expected="an axis named pp")
     layers = dict(model.named_sublayers(include_self=True))
-    for pattern, given in plans.items():
-        follow(pattern, given if isinstance(given, (list, tuple)) else [given], layers, mesh)
+    for pattern, chosen in plans.items():
+        apply_plans(
+            pattern, chosen if isinstance(chosen, (list, tuple)) else [chosen], layers, mesh
+        )
     if mesh.size > 1:
         put_on_mesh(model.parameters(), mesh)
     return model, optimizer and shard_along(optimizer, level, "dp", mesh)
@@ -79,23 +81,23 @@ KEYS = {
 
 
 def split(model, mesh, config: dict) -> ProcessMesh:
-    """Note where the model is cut along pp; the mesh of this rank's stage."""
+    """Note where pp cuts the model; return the mesh of this rank's stage."""
     spec = (config.get("pp_config") or {}).get("split_spec")
     if spec is None:
         raise value_error(f"the mesh {mesh} without pp_config", expected="its split_spec")
     points = read_split_spec(model, spec, mesh.get_dim_size("pp"))
-    same_along_stages(model, mesh)
+    broadcast_along_stages(model, mesh)
     model.pipeline_split = Split(mesh, points)
     return stage_mesh(mesh)
 
 
 def to_distributed(model, optimizer, dataloader, device_num, node_num=1, config=None):
-    """The model, the optimizer and the loader on all ranks: the batch is cut, each rank has all
-    weights, as rank 0 has them. (Paddle also cuts weights, of the models whose patterns it knows:
-    `parallelize` does, with a plan.)
+    """The model, the optimizer and the loader on all ranks: the batch is sharded, weights are
+    replicated with rank 0's values. (Paddle also shards weights of the models whose patterns it
+    knows: `parallelize` does so with a plan.)
 
     device_num, node_num: the ranks on each machine, and the machines; ValueError if these are not
-    all ranks. A `config` with `sequence_parallel` is refused.
+    all ranks, NotImplementedError for a `config` with `sequence_parallel`.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -114,20 +116,20 @@ def to_distributed(model, optimizer, dataloader, device_num, node_num=1, config=
         )
     world = known().world.size
     if device_num * node_num != world:
-        given = f"device_num={device_num}, node_num={node_num}"
-        raise value_error(f"to_distributed with {given} of {world} ranks", expected="all of them")
+        sizes = f"device_num={device_num}, node_num={node_num}"
+        raise value_error(f"to_distributed with {sizes} of {world} ranks", expected="all of them")
     mesh = ProcessMesh([*range(world)], ["dp"])
     model, optimizer = parallelize(model, optimizer, mesh)
     return model, optimizer, shard_dataloader(dataloader, mesh, shard_dims="dp")
 
 
-def follow(pattern: str, plans, layers: dict, mesh) -> None:
+def apply_plans(pattern: str, plans, layers: dict, mesh) -> None:
     """Apply plans to the layers that a pattern names."""
     start, _, last = pattern.rpartition(".")
     names = (last,) if last in ("weight", "bias") else ("weight", "bias")
     wanted = start if len(names) == 1 else pattern
-    found = [layer for name, layer in layers.items() if fnmatchcase(name, wanted)]
-    if not found:
+    matches = [layer for name, layer in layers.items() if fnmatchcase(name, wanted)]
+    if not matches:
         raise value_error(
             f"parallelize_plan names {pattern!r}, which is no layer",
             expected=f"one of {', '.join([*layers][1:9])}, …",
@@ -137,5 +139,5 @@ def follow(pattern: str, plans, layers: dict, mesh) -> None:
             raise value_error(
                 f"the plan {plan!r} for {pattern!r}", expected="dist.ColWiseParallel(), …"
             )
-        for layer in found:
+        for layer in matches:
             plan.apply(layer, mesh, names)

@@ -9,7 +9,7 @@ from ....engine.core.errors import type_error, value_error
 from ....engine.core.rank import among, hash_64
 from ....engine.core.slots import slot
 from ....tensor.generator import GENERATOR
-from ...checkpoint.agreeing import together
+from ...checkpoint.agreeing import run_together
 from ...checkpoint.loading import load_state_dict
 from ...checkpoint.manifest import ids, prune
 from ...checkpoint.saving import save_state_dict, wait_for_save
@@ -87,7 +87,7 @@ def dict_of(name: str, x) -> dict:
 
 def resume(total: int, state: dict, folder: str) -> int:
     """Load the newest complete checkpoint; return how many steps were done before it."""
-    if not together(known().world, lambda: ids(folder))[0]:
+    if not run_together(known().world, lambda: ids(folder))[0]:
         return 0
     found = snapshot(state, 0)
     load_state_dict(found, folder)
