@@ -1,8 +1,8 @@
 """Paddle's collectives on tensors: `all_reduce`, `broadcast`, `send`, …
 
-Tensors are written in place, as in Paddle. One that is on the tape, or in a program that is traced,
-goes through the operator, which has a derivative; any other goes to the group at once. Ranks are
-numbers among all, also where a group is given; a rank that is not of the group does nothing.
+Tensors are written in place, as in Paddle. For a tensor on the tape, or while a program is traced,
+the operator computes, which has a derivative; otherwise the group does at once. Ranks are numbers
+among all, also with a group; a rank that is not in the group does nothing.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..tensor.creation import zeros
 from .collectives import operators
 from .collectives.tape_or_group import (
     communicate,
-    dense,
     fill,
     gather_rows,
     join_rows,
+    make_dense,
     number_in,
     put,
     split_rows,
@@ -31,7 +31,7 @@ from .ranks.known_groups import group_of
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):
-    """Let `tensor` be the sum (op=ReduceOp.MAX: the maximum, …) of those of all ranks.
+    """Replace `tensor` by the sum (op=ReduceOp.MAX: the maximum, …) over all ranks.
 
     Returns a task; with `sync_op=False` the tensor is ready after its `wait()`.
 
@@ -47,7 +47,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):
 
 
 def broadcast(tensor, src, group=None, sync_op=True):
-    """Let `tensor` be that of the rank `src`.
+    """Replace `tensor` by the tensor of the rank `src`.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -109,7 +109,7 @@ def gather(tensor, gather_list=None, dst=0, group=None, sync_op=True):
 
 
 def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=True):
-    """Let `tensor` be the sum over the ranks of number `rank` of their lists.
+    """Replace `tensor` by the sum over the ranks of number `rank` of their lists.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -120,12 +120,12 @@ def reduce_scatter(tensor, tensor_list, op=ReduceOp.SUM, group=None, sync_op=Tru
     [2.0, 10.0]
     """
     keep = lambda result: put(tensor, result)
-    whole = join_rows(tensor_list, group)
-    return communicate(whole, "reduce_scatter", group, sync_op, keep, op=op)
+    rows = join_rows(tensor_list, group)
+    return communicate(rows, "reduce_scatter", group, sync_op, keep, op=op)
 
 
 def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True):
-    """Let `tensor` be number `rank` of the list that the rank `src` gives.
+    """Replace `tensor` by number `rank` of the list of the rank `src`.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -139,14 +139,14 @@ def scatter(tensor, tensor_list=None, src=0, group=None, sync_op=True):
     giving = here.rank == number_in(group, src)
     if giving and not tensor_list:
         raise value_error("scatter without tensor_list in the rank src", expected="a list")
-    parts = tensor_list if giving else [tensor] * here.size  # what is sent, or its shape
+    parts = tensor_list if giving else [tensor] * here.size  # the tensors to send, or their shape
     keep = lambda result: put(tensor, result)
     return communicate(join_rows(parts, group), "scatter", group, sync_op, keep, src=src)
 
 
 def alltoall(out_tensor_list, in_tensor_list, group=None, sync_op=True):
-    """Send number k of `in_tensor_list` to rank k; what came from rank k is number k of the other
-    list, which is extended if it is empty.
+    """Send number k of `in_tensor_list` to rank k; the tensor from rank k becomes number k of the
+    other list, which is extended if it is empty.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -160,8 +160,8 @@ def alltoall(out_tensor_list, in_tensor_list, group=None, sync_op=True):
     sent = tuple(x.spec.shape[0] if x.spec.shape else 1 for x in in_tensor_list)
     received = tuple(shape[0] if shape else 1 for shape in shapes)
     keep = lambda result: fill(out_tensor_list, split_rows(result, received, shapes))
-    whole = join_rows(in_tensor_list, group)
-    return communicate(whole, "all_to_all", group, sync_op, keep, sent=sent, received=received)
+    rows = join_rows(in_tensor_list, group)
+    return communicate(rows, "all_to_all", group, sync_op, keep, sent=sent, received=received)
 
 
 all_to_all = alltoall
@@ -170,7 +170,7 @@ all_to_all = alltoall
 def alltoall_single(
     out_tensor, in_tensor, in_split_sizes=None, out_split_sizes=None, group=None, sync_op=True
 ):
-    """`alltoall` of the rows of one tensor: as many for and from each rank as the sizes say.
+    """`alltoall` of the rows of one tensor; the sizes are the rows to and from each rank.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -202,14 +202,14 @@ def send(tensor, dst=0, group=None, sync_op=True):
     if current.top.tracing:
         operators.send(tensor, dst=number_in(group, dst), group=here.id)
         return Done()
-    work = here.send(dense(tensor.array), number_in(group, dst), wait=False)
+    work = here.send(make_dense(tensor.array), number_in(group, dst), wait=False)
     if sync_op:
         work.wait()
     return work
 
 
 def recv(tensor, src=0, group=None, sync_op=True):
-    """Let `tensor` be what the rank `src` sends.
+    """Replace `tensor` by the tensor that the rank `src` sends.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -227,8 +227,8 @@ def recv(tensor, src=0, group=None, sync_op=True):
         token = zeros([], tensor.dtype)
         put(tensor, operators.recv(token, shape=shape, src=source, group=here.id))
         return Done()
-    array = dense(tensor.array)
-    work = MappedWork(here.recv(array, source, wait=False), lambda found: put(tensor, wrap(found)))
+    array = make_dense(tensor.array)
+    work = MappedWork(here.recv(array, source, wait=False), lambda array: put(tensor, wrap(array)))
     if sync_op:
         work.wait()
     return work
@@ -269,7 +269,7 @@ def irecv(tensor, src=None, group=None):
 
 
 class P2POp:
-    """A send or receive to come: `op` is `isend` or `irecv`, `peer` the other rank.
+    """A later send or receive: `op` is `isend` or `irecv`, `peer` the other rank.
 
     >>> import minipaddle.distributed as dist
     >>> dist.P2POp(dist.isend, paddle.ones([1]), peer=1).peer
@@ -283,7 +283,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list) -> list[Work]:
-    """Begin several sends and receives; their tasks.
+    """Begin several sends and receives; return their tasks.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -300,7 +300,7 @@ def batch_isend_irecv(p2p_op_list) -> list[Work]:
 
 
 def barrier(group=None) -> None:
-    """Wait until all ranks are here.
+    """Wait until all ranks have called it.
 
     >>> paddle.distributed.barrier()
     """
@@ -310,7 +310,7 @@ def barrier(group=None) -> None:
 
 
 def wait(tensor, group=None, use_calc_stream=True) -> None:
-    """Wait until `tensor` can be used: it can, where the task of what fills it was waited for.
+    """Wait until `tensor` can be used: on a CPU it can after the `wait()` of its task.
 
     There is one queue of work for all groups: `group` and `use_calc_stream` change nothing.
 

@@ -1,11 +1,11 @@
-"""`python -m minipaddle.distributed.launch --nproc 4 train.py`: a script as several processes.
+"""`python -m minipaddle.distributed.launch --nproc 4 train.py`: run a script as several processes.
 
 With `--server_num 1 --trainer_num 2` they are parameter servers, then workers, and the environment
-tells each its role, as `fleet.PaddleCloudRoleMaker` reads it.
+gives each its role, which `fleet.PaddleCloudRoleMaker` reads.
 
-It becomes MPI's `mpiexec`; between that and each rank is a keeper (see `keeper.py`). With
-`--max_restart` it stays: MPI's world is fixed, so when a rank is lost the world ends, and another
-one is started (see `failures/restarting.py`). Source: Paddle API `paddle.distributed.launch`.
+The process becomes MPI's `mpiexec`; between it and each rank is a keeper (see `keeper.py`). With
+`--max_restart` it stays: MPI's world is fixed, so when a rank is lost the world ends, and it starts
+another one (see `failures/restarting.py`). Source: Paddle API `paddle.distributed.launch`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from .failures import keeper, restarting
 from .parallel import seconds_to_wait
-from .ranks.spawning import available
+from .ranks.spawning import count_available
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
@@ -49,8 +49,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     machines = options.ips.split(",") if options.ips else [""]
     if not re.fullmatch(r"(\d+(:\d+)?)?", options.nnodes):
         parser.error(f"--nnodes {options.nnodes}: expected a number, or two as 1:4")
-    given = [int(n) for n in options.nnodes.split(":") if n] or [1, len(machines)]
-    options.least, options.machines = given[0], machines[: given[-1]]
+    counts = [int(n) for n in options.nnodes.split(":") if n] or [1, len(machines)]
+    options.least, options.machines = counts[0], machines[: counts[-1]]
     if options.server_num and options.max_restart:
         parser.error("--max_restart with --server_num: start it again, on the servers' folder")
     if not 1 <= options.least <= len(options.machines):
@@ -60,31 +60,33 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def places_of(options: argparse.Namespace) -> list[str]:
     """The machine of each rank; "" where `mpiexec` chooses it."""
-    count = options.nproc or (len(options.devices.split(",")) if options.devices else available())
+    count = options.nproc or (
+        len(options.devices.split(",")) if options.devices else count_available()
+    )
     return [machine for machine in options.machines for _ in range(count)]
 
 
 def program_of(options: argparse.Namespace) -> list[str]:
-    """The command of each rank: where `paddle` is MiniPaddle here, it is MiniPaddle there."""
+    """The command of each rank; `import paddle` finds MiniPaddle there if it does here."""
     through = ["-m", "minipaddle", "run"] if "paddle" in sys.modules else []
     return [sys.executable, keeper.__file__, *through, options.script, *options.arguments]
 
 
-def command(mpiexec: str, places: list[str], program: list[str]) -> list[str]:
+def build_call(mpiexec: str, places: list[str], program: list[str]) -> list[str]:
     """The call of `mpiexec` that runs a program on each of some places."""
     runs = [f"{machine}:{len([*ranks])}" for machine, ranks in groupby(places)]
     hosts = ["-hosts", ",".join(runs)] if places[0] else []
     return [mpiexec, *hosts, "-n", str(len(places)), *program]
 
 
-def with_servers(options: argparse.Namespace, mpiexec: str) -> list[str]:
+def build_server_call(options: argparse.Namespace, mpiexec: str) -> list[str]:
     """The call of `mpiexec` for a job with parameter servers."""
     hosts = ["-hosts", options.ips] if options.ips else []
-    roles = with_roles(options.server_num, options.trainer_num, program_of(options))
+    roles = assign_roles(options.server_num, options.trainer_num, program_of(options))
     return [mpiexec, *hosts, *roles]
 
 
-def with_roles(servers: int, workers: int, rank: list[str]) -> list[str]:
+def assign_roles(servers: int, workers: int, rank: list[str]) -> list[str]:
     """`mpiexec`'s arguments for parameter servers, then workers, each with its role in the
     environment. Addresses are names: MPI carries the bytes. Ray starts servers itself.
     """
@@ -95,30 +97,30 @@ def with_roles(servers: int, workers: int, rank: list[str]) -> list[str]:
         ports = []
     roles = [{"TRAINING_ROLE": "PSERVER", "PADDLE_PORT": port} for port in ports]
     roles += [{"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(k)} for k in range(workers)]
-    found: list[str] = []
+    arguments: list[str] = []
     for role in roles:
         settings = [word for pair in (common | role).items() for word in ("-env", *pair)]
-        found += [*([":"] if found else []), "-n", "1", *settings, *rank]
-    return found
+        arguments += [*([":"] if arguments else []), "-n", "1", *settings, *rank]
+    return arguments
 
 
 def find_mpiexec() -> str:
-    """Where `mpiexec` is: beside this Python, or on the path. Exits with what to do if nowhere."""
+    """The path of `mpiexec`: beside this Python, or on PATH. If it is missing, exit with advice."""
     beside = Path(sys.executable).parent / "mpiexec"
-    where = str(beside) if beside.exists() else shutil.which("mpiexec")
-    if where is None:
+    path = str(beside) if beside.exists() else shutil.which("mpiexec")
+    if path is None:
         sys.exit('launch needs mpiexec: pip install "minipaddle[mpi]" (mpi4py and MPICH)')
-    return where
+    return path
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Become `mpiexec`, or start it as often as it takes."""
+    """Become `mpiexec`, or start it until the job succeeds."""
     options = parse(arguments)
     if options.devices:
         os.environ["CUDA_VISIBLE_DEVICES"] = options.devices
     os.environ["PADDLE_PG_TIMEOUT"] = str(options.timeout * 1e3)
     start, places, program = (
-        partial(command, find_mpiexec()),
+        partial(build_call, find_mpiexec()),
         places_of(options),
         program_of(options),
     )
@@ -126,7 +128,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(restarting.run(options, places, program, start))
     call = start(places, program)
     if options.server_num:
-        call = with_servers(options, call[0])
+        call = build_server_call(options, call[0])
     os.execv(call[0], call)
 
 

@@ -1,4 +1,4 @@
-"""The rank and its groups as Paddle asks for them: `init_parallel_env`, `get_rank`, `new_group`."""
+"""Paddle's functions of ranks and groups: `init_parallel_env`, `get_rank`, `new_group`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ HALF_AN_HOUR = timedelta(seconds=TIMEOUT)
 
 
 def init_parallel_env(nccl_config=None) -> ProcessGroup:
-    """Meet the other ranks; the group of all.
+    """Connect to the other ranks; return the group of all.
 
     They are the ranks of `spawn`, or the processes that `mpiexec` or `launch` has started; if there
     are none, this is a world of one. With `set_device("gpu")` before, each rank takes a GPU of its
-    own and they talk by NCCL. `PADDLE_PG_TIMEOUT` says for how many milliseconds a rank waits for
-    the others. `nccl_config` changes nothing here.
+    own and they communicate by NCCL. `PADDLE_PG_TIMEOUT` is the number of milliseconds that a rank
+    waits for the others. `nccl_config` changes nothing here.
 
     >>> def work():
     ...     return paddle.distributed.init_parallel_env()
@@ -35,24 +35,24 @@ def init_parallel_env(nccl_config=None) -> ProcessGroup:
     here = known()
     here.alone = False
     if current_place().kind == "gpu" and here.world.backend != "nccl":
-        set_device(f"gpu:{here.world.local_rank % gpus()}")
-        if gpus() >= here.world.size > 1:
+        set_device(f"gpu:{here.world.local_rank % count_gpus()}")
+        if count_gpus() >= here.world.size > 1:
             enter(NCCLGroup.of(here.world))
     return known().world
 
 
 def seconds_to_wait() -> float:
-    """How long a rank waits for the others."""
+    """The seconds that a rank waits for the others."""
     return float(os.environ.get("PADDLE_PG_TIMEOUT", TIMEOUT * 1e3)) / 1e3
 
 
-def gpus() -> int:
-    """How many GPUs this machine has."""
+def count_gpus() -> int:
+    """The number of GPUs of this machine."""
     return current_place().module.cuda.runtime.getDeviceCount()
 
 
 class ReduceOp:
-    """How values of several ranks become one: SUM, MAX, MIN, PROD, or AVG, the mean.
+    """The reductions of several ranks' values: SUM, MAX, MIN, PROD, or AVG, the mean.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -93,7 +93,7 @@ class ParallelEnv:
 
 
 def get_rank(group: ProcessGroup | None = None) -> int:
-    """The number of this rank, among all or in a group (-1 if it is not of it).
+    """The number of this rank, among all or in a group (-1 if it is not in it).
 
     >>> paddle.distributed.get_rank()
     0
@@ -151,8 +151,8 @@ def new_group(
 ) -> ProcessGroup:
     """A group of some ranks; None: of all. Every rank calls it, also those that are not in it.
 
-    For these the group has no rank (-1) and cannot be talked in. `backend` must be that of the
-    world. `nccl_comm_init_option` and `nccl_config` change nothing here.
+    For these the group has no rank (-1) and no collectives. `backend` must be the world's.
+    `nccl_comm_init_option` and `nccl_config` change nothing here.
 
     >>> paddle.distributed.new_group([0])
     <threads group 1: rank 0 of 1, [0]>
@@ -167,17 +167,17 @@ def new_group(
             f"a group with backend={backend!r} of ranks that talk by {world.backend}",
             expected=f"None or {world.backend!r}",
         )
-    require_same("new_group", None, {f"group number {known().made}": [f"of the ranks {chosen}"]})
-    return group_in_order(chosen, timeout)
+    require_same("new_group", None, {f"group number {known().count}": [f"of the ranks {chosen}"]})
+    return build_group(chosen, timeout)
 
 
-def group_in_order(chosen: list[int], timeout=HALF_AN_HOUR, id: int = 0) -> ProcessGroup:
-    """The group of some ranks, numbered as the list has them. Every rank calls it; with an `id` of
-    their own those of the group alone.
+def build_group(chosen: list[int], timeout=HALF_AN_HOUR, id: int = 0) -> ProcessGroup:
+    """Build the group of some ranks, in the order of the list. Every rank calls it; with an `id`
+    the ranks of the group alone.
     """
     here = known()
     if not id:
-        id, here.made = here.made, here.made + 1
+        id, here.count = here.count, here.count + 1
     seconds = min(timeout.total_seconds(), here.world.timeout)
     group = here.world.subgroup(id, chosen, seconds)
     here.groups[id] = group
@@ -205,7 +205,7 @@ class OutsideGroup:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Let go of a group; None: of all groups, and be alone again.
+    """Close a group; None: all groups, and be alone again.
 
     >>> paddle.distributed.destroy_process_group()
     """

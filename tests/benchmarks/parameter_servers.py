@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from minipaddle.distributed.launch import find_mpiexec, with_roles
+from minipaddle.distributed.launch import assign_roles, find_mpiexec
 
 from .clicks import BATCH, STEPS
 
@@ -40,7 +40,7 @@ def measured(how: str, servers: int, workers: int) -> dict:
     rank = [sys.executable, "-m", "tests.benchmarks.clicks", how]
     if servers:
         rank = [sys.executable, "-m", "mpi4py", *rank[1:]]
-        rank = [find_mpiexec(), *with_roles(servers, workers, rank)]
+        rank = [find_mpiexec(), *assign_roles(servers, workers, rank)]
     around = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(rank, env=around, cwd=ROOT, text=True, capture_output=True, check=True)
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

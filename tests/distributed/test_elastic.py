@@ -408,7 +408,7 @@ def test_whether_a_machine_answers(tmp_path):
 def test_where_ranks_are_placed(given, places):
     options = launch.parse([*given, "train.py"])
     assert "".join(launch.places_of(options)) == places
-    call = launch.command("mpiexec", [*"aab"], launch.program_of(options))
+    call = launch.build_call("mpiexec", [*"aab"], launch.program_of(options))
     assert call[:5] == ["mpiexec", "-hosts", "a:2,b:1", "-n", "3"]
 
 

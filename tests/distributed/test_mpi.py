@@ -277,7 +277,7 @@ def test_what_launch_becomes(monkeypatch, tmp_path):
     assert call.startswith("-hosts a:2,b:2 -n 4 ")
     assert call.endswith("keeper.py train.py --lr 1")
     options = launch.parse(["--nproc", "3", "train.py"])
-    assert launch.command("mpiexec", launch.places_of(options), [])[1:] == ["-n", "3"]
+    assert launch.build_call("mpiexec", launch.places_of(options), [])[1:] == ["-n", "3"]
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SystemExit, match=r"minipaddle\[mpi\]"):

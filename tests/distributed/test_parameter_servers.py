@@ -46,7 +46,7 @@ def alone():
 def in_job(servers: int, workers: int, *arguments) -> subprocess.CompletedProcess:
     """The conformance module as servers and workers that are ranks of MPI."""
     module = [sys.executable, "-m", "mpi4py", "-m", "tests.distributed.ps_conformance"]
-    roles = launch.with_roles(servers, workers, [*module, *map(str, arguments)])
+    roles = launch.assign_roles(servers, workers, [*module, *map(str, arguments)])
     return started([launch.find_mpiexec(), *roles])
 
 
@@ -751,13 +751,13 @@ def test_what_roles_refuse():
 
 def test_launch_gives_roles(monkeypatch):
     options = launch.parse(["--servers", "1", "--workers", "2", "train.py", "--lr", "3"])
-    ranks = " ".join(launch.with_servers(options, "mpiexec")).split(" : ")
+    ranks = " ".join(launch.build_server_call(options, "mpiexec")).split(" : ")
     assert len(ranks) == 3
     assert [r.count("TRAINING_ROLE PSERVER") for r in ranks] == [1, 0, 0]
     assert "PADDLE_TRAINER_ID 1" in ranks[2]
     assert all("PADDLE_TRAINERS_NUM 2" in r and r.endswith("train.py --lr 3") for r in ranks)
     monkeypatch.setenv("MINIPADDLE_PS_CARRIER", "ray")
-    ranks = " ".join(launch.with_servers(options, "mpiexec")).split(" : ")
+    ranks = " ".join(launch.build_server_call(options, "mpiexec")).split(" : ")
     assert ["TRAINING_ROLE TRAINER" in r for r in ranks] == [True, True]
 
 

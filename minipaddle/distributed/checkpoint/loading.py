@@ -40,11 +40,11 @@ def load_state_dict(
 
     All ranks of `process_group` call it. A rank reads only rows that its shards need; one of the
     ranks reads each file once more, to compare its sum. `unique_id` is the checkpoint's in the
-    folder `path`; None: the highest. A dict in `state_dict` with no tensor in it or below (the states of
-    an optimizer before its first step) gets all that the checkpoint has there, as full tensors, for
-    `set_state_dict`. Nothing changes unless all ranks could read everything. `offload` changes
-    nothing: files are always read into host memory. `safetensors`, `comm_method` and
-    `mw_name_compatibility` change nothing.
+    folder `path`; None: the highest. A dict in `state_dict` with no tensor in it or below (the
+    states of an optimizer before its first step) gets all that the checkpoint has there, as full
+    tensors, for `set_state_dict`. Nothing changes unless all ranks could read everything. Files are
+    always read into host memory: `offload` changes nothing, nor do `safetensors`, `comm_method` and
+    `mw_name_compatibility`.
 
     Raises on all ranks the error of one: FileNotFoundError; ValueError for a damaged file, and for
     a tensor that is not in the checkpoint, or has another shape or dtype there.

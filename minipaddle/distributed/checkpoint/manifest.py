@@ -157,7 +157,7 @@ def read_tensor_entry(entry: dict, files: dict) -> SavedTensor:
 def require_natural(n) -> int:
     """Return a whole number, 0 or more; ValueError for anything else."""
     if type(n) is not int or n < 0:
-        raise ValueError(f"{n!r:.40} format_path a number of rows or bytes stands")
+        raise ValueError(f"{n!r:.40} where a number of rows or bytes stands")
     return n
 
 

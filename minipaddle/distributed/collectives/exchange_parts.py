@@ -1,4 +1,4 @@
-"""Collectives by which ranks exchange parts of arrays, or one rank gets what all have.
+"""Collectives of parts of arrays, and those with a result in one rank.
 
 | collective     | each rank gives | each rank gets                                 |
 |----------------|-----------------|------------------------------------------------|
@@ -8,8 +8,8 @@
 | scatter        | size parts      | its part of what the rank `src` gave           |
 | all_to_all     | size parts      | part number `rank` of every rank               |
 
-They are methods of every process group, as the engine's own collectives are; so is what Paddle
-calls a group.
+They are methods of every process group, like the engine's own collectives; Paddle's names of a
+group's properties are, too.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """The collectives as operators with derivatives, so that programs and tapes can hold them.
 
-A rank's loss is one term of the sum that all ranks make smaller; so the cotangent of what a rank
-gave to the others is made of theirs, and each derivative is a collective too:
+A rank's loss is one term of the sum that all ranks minimize; so the cotangent of a rank's input
+depends on the other ranks' cotangents, and each derivative is a collective, too:
 
     all_reduce ↔ all_reduce    all_gather ↔ reduce_scatter    broadcast ↔ reduce
     all_to_all ↔ all_to_all    gather ↔ scatter               send ↔ recv
 
-A group is named by its number and looked up when the operator runs. All of them are effects: no
-pass may drop, double or reorder them. With `early` the pass `async_collectives` may start a
-collective before its result is needed: `start_all_reduce` and `start_collective` only begin, and
-give a ticket to `finish_all_reduce` and `finish_collective`; between the two a program computes on.
-What may start early counts as a value: if nothing needs it, no rank computes it.
+An attribute has the number of the group, which the operator looks up when it runs. All of them are
+effects: no pass may drop, double or reorder them. With `early` the pass `async_collectives` may
+start a collective before its result is needed: `start_all_reduce` and `start_collective` only
+begin, and give a ticket to `finish_all_reduce` and `finish_collective`; between the two a program
+computes on. An operator with `early` counts as a value: if nothing needs it, no rank computes it.
 
 Source: the adjoints of linear maps; Hewett and Grady, "A Linear Algebraic Approach to Model
 Parallelism in Deep Learning", 2020.
@@ -31,20 +31,20 @@ from ..ranks.known_groups import group_numbered
 KEPT[:0] = [CollectiveTimeout, PeerFailed]  # so callers can catch them
 
 
-def like(x, **attrs) -> Spec:
-    """The shape rule of what changes no shape."""
+def keep_shape(x, **attrs) -> Spec:
+    """The shape rule of operators that change no shape."""
     return x
 
 
-def contiguous(m, x):
-    """A copy in row-major order, to be sent or to be received into."""
+def copy_contiguous(m, x):
+    """Copy an array in row-major order, for a collective to read or write."""
     return m.array(x, order="C", copy=True)
 
 
 @opaque
 def all_reduce(m, x, *, op="sum", group=0, early=None):
     """The sum ("avg": the average) of the `x` of all ranks."""
-    return group_numbered(group).all_reduce(contiguous(m, x), op)
+    return group_numbered(group).all_reduce(copy_contiguous(m, x), op)
 
 
 all_reduce.vjp(lambda g, op, group: all_reduce(g, op=op, group=group))
@@ -53,7 +53,7 @@ all_reduce.vjp(lambda g, op, group: all_reduce(g, op=op, group=group))
 @opaque
 def all_fold(m, x, *, op, group=0, early=None):
     """The "max", "min" or "prod" of the `x` of all ranks: an `all_reduce` that is not linear."""
-    return group_numbered(group).all_reduce(contiguous(m, x), op)
+    return group_numbered(group).all_reduce(copy_contiguous(m, x), op)
 
 
 @all_fold.vjp
@@ -69,14 +69,14 @@ def _(g, x, out, op, group):
 def reduce(m, x, *, dst=0, op="sum", group=0):
     """`all_reduce` for the rank `dst`; the others get zeros."""
     group = group_numbered(group)
-    y = group.reduce(contiguous(m, x), dst, op)
+    y = group.reduce(copy_contiguous(m, x), dst, op)
     return y if group.rank == dst else m.zeros_like(y)
 
 
 @opaque
 def broadcast(m, x, *, src=0, group=0):
     """The `x` of the rank `src`."""
-    return group_numbered(group).broadcast(contiguous(m, x), src)
+    return group_numbered(group).broadcast(copy_contiguous(m, x), src)
 
 
 broadcast.vjp(lambda g, src, group: reduce(g, dst=src, op="sum", group=group))
@@ -93,13 +93,13 @@ def _(g, dst, op, group):
 @opaque
 def all_gather(m, x, *, nranks, group=0, early=None):
     """The `x` of all ranks, one after the other along axis 0."""
-    return group_numbered(group).all_gather(contiguous(m, x))
+    return group_numbered(group).all_gather(copy_contiguous(m, x))
 
 
 @opaque
 def reduce_scatter(m, x, *, nranks, op="sum", group=0, early=None):
-    """Part number `rank` of the sum; `x` is cut along axis 0."""
-    return group_numbered(group).reduce_scatter(contiguous(m, x), op)
+    """Part number `rank` of the sum; axis 0 of `x` is cut."""
+    return group_numbered(group).reduce_scatter(copy_contiguous(m, x), op)
 
 
 all_gather.vjp(lambda g, nranks, group: reduce_scatter(g, nranks=nranks, op="sum", group=group))
@@ -116,7 +116,7 @@ def _(g, nranks, op, group):
 @opaque
 def gather(m, x, *, nranks, dst=0, group=0):
     """`all_gather` for the rank `dst`; the others get zeros."""
-    y = group_numbered(group).gather(contiguous(m, x), dst)
+    y = group_numbered(group).gather(copy_contiguous(m, x), dst)
     return m.zeros((nranks * x.shape[0], *x.shape[1:]), x.dtype) if y is None else y
 
 
@@ -124,7 +124,7 @@ def gather(m, x, *, nranks, dst=0, group=0):
 def scatter(m, x, *, nranks, src=0, group=0):
     """Part number `rank` of the `x` of the rank `src`."""
     out = m.empty((x.shape[0] // nranks, *x.shape[1:]), x.dtype)
-    return group_numbered(group).scatter(out, contiguous(m, x), src)
+    return group_numbered(group).scatter(out, copy_contiguous(m, x), src)
 
 
 gather.vjp(lambda g, nranks, dst, group: scatter(g, nranks=nranks, src=dst, group=group))
@@ -154,7 +154,7 @@ def rows_of(x):
 @opaque
 def all_to_all(m, x, *, sent=(), received=(), group=0, early=None):
     """Part number `rank` of the `x` of every rank; parts of `sent` and `received` rows."""
-    return group_numbered(group).all_to_all(contiguous(m, x), sent or None, received or None)
+    return group_numbered(group).all_to_all(copy_contiguous(m, x), sent or None, received or None)
 
 
 @all_to_all.shape
@@ -169,10 +169,10 @@ all_to_all.vjp(
 
 @opaque
 def send(m, x, *, dst, tag=0, group=0):
-    """Send `x` to the rank `dst`. Zero, which stands for having sent: a loss that it is added to
-    sends its gradient back.
+    """Send `x` to the rank `dst`. The result is zero: a loss that adds it receives the gradient
+    back.
     """
-    group_numbered(group).send(contiguous(m, x), dst, tag)
+    group_numbered(group).send(copy_contiguous(m, x), dst, tag)
     return m.zeros((), x.dtype)
 
 
@@ -200,30 +200,30 @@ def _(g, x_spec, dst, tag, group):
 recv.vjp(lambda g, src, tag, group: send(g, dst=src, tag=tag, group=group))
 
 
-# ---- begun here, finished there ------------------------------------------------------------------
+# ---- collectives in two halves: start and finish ------------------------------------------------
 
 
-class Started:
-    """The collectives of one rank that a program has begun, by ticket."""
+class StartedWorks:
+    """The collectives that a program of one rank has begun, by ticket."""
 
     def __init__(self):
         self.works, self.tickets = {}, count()
 
     def __copy__(self):
-        return Started()
+        return StartedWorks()
 
 
-started = per_rank(Started())
+started = per_rank(StartedWorks())
 
 
 @opaque
 def start_all_reduce(m, *xs, op="sum", group=0):
-    """Begin the `all_reduce` of all `xs`, of one dtype, in one message. A ticket for its end."""
+    """Begin the `all_reduce` of all `xs`, of one dtype, in one message; return a ticket."""
     if len({x.dtype for x in xs}) > 1:
         raise ValueError("one message holds values of one dtype")
     ticket = next(started.now.tickets)
-    whole = pack(m, xs, 1)
-    started.now.works[ticket] = group_numbered(group).all_reduce(whole, op, wait=False)
+    message = pack(m, xs, 1)
+    started.now.works[ticket] = group_numbered(group).all_reduce(message, op, wait=False)
     return m.asarray(ticket)
 
 
@@ -236,21 +236,21 @@ def _(*xs, op, group):
 
 @opaque
 def finish_all_reduce(m, ticket, *, shapes, dtype):
-    """Wait for what `start_all_reduce` began: its results, of these shapes."""
+    """Wait for the collective of `start_all_reduce`; return its results, of these shapes."""
     return unpack(ticket, shapes, dtype)
 
 
 @opaque
 def start_collective(m, *xs, collective, group=0, **options):
-    """Begin an `all_gather`, `reduce_scatter`, `all_to_all` or `all_fold`: that of all `xs`, of one
-    dtype, in one message. A ticket for its end.
+    """Begin an `all_gather`, `reduce_scatter`, `all_to_all` or `all_fold` of all `xs`, of one
+    dtype, in one message; return a ticket.
     """
     group = group_numbered(group)
     parts = group.size if collective == "reduce_scatter" else 1
-    whole = pack(m, xs, parts) if len(xs) > 1 else contiguous(m, xs[0])
+    message = pack(m, xs, parts) if len(xs) > 1 else copy_contiguous(m, xs[0])
     ticket = next(started.now.tickets)
     begin = getattr(group, METHODS.get(collective, collective))
-    started.now.works[ticket] = begin(whole, **options, wait=False)
+    started.now.works[ticket] = begin(message, **options, wait=False)
     return m.asarray(ticket)
 
 
@@ -265,18 +265,18 @@ start_collective.shape(lambda *xs, **attrs: Spec((), int64.numpy))
 
 @opaque
 def finish_collective(m, ticket, *, shapes, dtype, parts=1):
-    """Wait for what `start_collective` began: its results, of these shapes. Each lies in as many
-    `parts`, one from each rank of an `all_gather`.
+    """Wait for the collective of `start_collective`; return its results, of these shapes. Each has
+    as many `parts`, one from each rank of an `all_gather`.
     """
     return unpack(ticket, shapes, dtype, parts)
 
 
 def unpack(ticket, shapes, dtype, parts=1) -> tuple:
-    """Wait for a message: the arrays of these shapes in it."""
-    whole = started.now.works.pop(int(ticket)).wait().reshape(parts, -1)
+    """Wait for a message; return the arrays of these shapes in it."""
+    message = started.now.works.pop(int(ticket)).wait().reshape(parts, -1)
     ends = [*accumulate(Spec(shape, dtype).size // parts for shape in shapes)]
     cuts = zip([0, *ends], ends, shapes)
-    return tuple(whole[:, begin:end].reshape(shape) for begin, end, shape in cuts)
+    return tuple(message[:, begin:end].reshape(shape) for begin, end, shape in cuts)
 
 
 @finish_all_reduce.shape
@@ -286,7 +286,7 @@ def _(ticket, *, shapes, dtype, **attrs):
 
 
 for op in (all_fold, all_reduce, broadcast, reduce):
-    op.shape(like)
+    op.shape(keep_shape)
 
 COLLECTIVES: tuple[Op, ...] = (
     all_fold, all_gather, all_reduce, all_to_all, broadcast, gather, recv, reduce, reduce_scatter,

@@ -1,6 +1,6 @@
-"""More methods of process groups: messages from one rank to one other, NaN.
+"""More methods of process groups: messages from one rank to one other, and the check for NaN.
 
-A kind of group has `post` and `take` for messages, which only start.
+Each kind of group implements `post` and `take` for messages, which only start.
 
 One NaN of one rank is NaN in all after a reduction. With the environment variable
 MINIPADDLE_CHECK_NAN=1, or `group.check_nan = True` in all ranks, a reduction first looks for NaN
@@ -27,7 +27,7 @@ from ...engine.distributed.thread_group import ThreadGroup
 from ...engine.eager.device import module_of
 
 
-class Checked:
+class NaNCheck:
     """Whether reductions look for NaN."""
 
     @property
@@ -59,7 +59,7 @@ class Messages:
         return result_or_work(self.post(array, self.check_rank(dst), tag), wait)
 
     def recv(self, array, src: int, tag: int = 0, *, wait: bool = True):
-        """Receive into `array` what the rank `src` sends."""
+        """Receive into `array` the array that the rank `src` sends."""
         return result_or_work(self.take(array, self.check_rank(src), tag), wait)
 
 
@@ -82,16 +82,16 @@ class ThreadMembers:
         what, ranks = f"recv from rank {src}{why(cause.now)}", [self.ranks[src], self.ranks[dst]]
         call = "message", array, {"root": src, "cause": NO_CAUSE}
         work = self.join((*key, number), "message", what, ranks, side, call)
-        work.collective.work()  # the rank that comes last copies it
+        work.collective.work()  # the rank that arrives last copies it
         return work
 
     def note_wait(self, number: int) -> None:
-        """Note that this rank waits for a collective, by other means than the world's."""
+        """Note that this rank waits for a collective outside of the world's own wait."""
         rank = self.ranks[self.rank]
         self.world.waits[rank] = self.world.latest[rank], lambda: self.missing(number)
 
     def missing(self, number: int) -> list[int]:
-        """The ranks that have not come to a collective."""
+        """The ranks that have not called a collective."""
         counts = [self.world.counts.get((*self.key, k), 0) for k in range(self.size)]
         return [r for r, count in zip(self.ranks, counts) if count < number]
 
@@ -100,7 +100,7 @@ class ThreadMembers:
 
 
 def message(inputs, options, r: int):
-    """Copy the array of rank 0 of two into that of rank 1."""
+    """Copy the array of rank 0 of two into the array of rank 1."""
     sent, expected = (Spec(x.shape, x.dtype) for x in inputs)
     if sent != expected:
         raise ValueError(f"recv of {expected} from rank {options[r]['root']}, which sent {sent}")
@@ -117,6 +117,6 @@ def give(owner: type, *sources: type) -> None:
 
 
 COLLECTIVES["message"] = message
-give(ProcessGroup, Checked, Messages)
+give(ProcessGroup, NaNCheck, Messages)
 give(ThreadGroup, ThreadMembers)
 ProcessGroup.checks = (refuse_nan,)

@@ -1,7 +1,7 @@
 """Collectives of Python objects: numbers, strings, None, tensors, and lists and dicts of them.
 
-They travel as `paddle.save` writes them, in a format that nothing executes: another rank may be
-another machine. An object that cannot be saved is refused with an error.
+The format is `paddle.save`'s, which executes nothing: another rank may be another machine. An
+object that cannot be saved raises an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def as_object(octets):
 
 
 def length(octets=()):
-    """How many bytes there are, as an array."""
+    """The number of bytes, as an array."""
     return NUMPY.array([len(octets)], "int64")
 
 
@@ -61,16 +61,16 @@ def all_gather_object(object_list, obj, group=None) -> None:
     lengths = here.all_gather(length(octets)).tolist()
     room = NUMPY.zeros(max(lengths), "uint8")
     room[: len(octets)] = octets
-    whole = here.all_gather(room).reshape(here.size, -1)
-    known: dict = {}  # what many ranks say alike is read once
-    for row, n in zip(whole, lengths, strict=True):
-        text = row[:n].tobytes()
-        found = known[text] = deepcopy(known[text]) if text in known else as_object(row[:n])
-        object_list.append(found)
+    rows = here.all_gather(room).reshape(here.size, -1)
+    known: dict = {}  # equal objects of many ranks are read once
+    for row, n in zip(rows, lengths, strict=True):
+        key = row[:n].tobytes()
+        item = known[key] = deepcopy(known[key]) if key in known else as_object(row[:n])
+        object_list.append(item)
 
 
 def broadcast_object_list(object_list, src, group=None) -> None:
-    """Let the objects of the list be those of the rank `src`.
+    """Replace the objects of the list by the objects of the rank `src`.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -91,7 +91,7 @@ def broadcast_object_list(object_list, src, group=None) -> None:
 
 
 def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None) -> None:
-    """Let `out_object_list` hold number `rank` of the list that the rank `src` gives.
+    """Put the object number `rank` of the list of the rank `src` into `out_object_list`.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -104,11 +104,13 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
     here = group_of(group).host
     if here.rank < 0:
         return
-    given = list(in_object_list or ()) if here.rank == number_in(group, src) else [None] * here.size
-    if len(given) != here.size:
-        raise value_error(f"{len(given)} objects for {here.size} ranks", expected="one for each")
-    broadcast_object_list(given, src, group)
-    out_object_list[:] = [given[here.rank]]
+    objects = (
+        list(in_object_list or ()) if here.rank == number_in(group, src) else [None] * here.size
+    )
+    if len(objects) != here.size:
+        raise value_error(f"{len(objects)} objects for {here.size} ranks", expected="one for each")
+    broadcast_object_list(objects, src, group)
+    out_object_list[:] = [objects[here.rank]]
 
 
 def send_object_list(object_list, dst=None, group=None, dst_in_group=None) -> None:
@@ -130,7 +132,7 @@ def send_object_list(object_list, dst=None, group=None, dst_in_group=None) -> No
 
 
 def recv_object_list(object_list, src=None, group=None, src_in_group=None) -> None:
-    """Let the objects of the list be those that the rank `src` sends.
+    """Replace the objects of the list by those that the rank `src` sends.
 
     >>> import minipaddle.distributed as dist
     >>> def work():

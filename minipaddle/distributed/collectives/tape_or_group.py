@@ -1,5 +1,5 @@
-"""The way of a tensor into a collective and back: the operator, where a derivative or a program
-asks for it, or else the group itself.
+"""Take tensors into a collective and back: by the operator where a tape or a program records, or
+else by the group itself.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from ..ranks.known_groups import group_of
 from . import operators  # noqa: F401  (the operators by their names)
 
 COUNTED = ("all_gather", "gather", "reduce_scatter", "scatter")
-"""The operators that get the number of ranks, which decides the shape of their result."""
+"""The operators whose result shape depends on the number of ranks, which they get."""
 
 
 def number_in(group, rank: int) -> int:
     """The number in a group of the rank that is `rank` among all; ValueError if it has none."""
     here = group_of(group)
-    found = here.get_group_rank(rank)
-    if found < 0:
+    number = here.get_group_rank(rank)
+    if number < 0:
         raise value_error(f"rank {rank}", expected=f"one of {here.ranks}, as among all ranks")
-    return found
+    return number
 
 
 def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **options) -> Work | None:
-    """Take part in the collective `name` with `x`; `keep(result)` puts the result where it goes."""
+    """Take part in the collective `name` with `x`; `keep(result)` stores the result."""
     here = group_of(group)
     if here.rank < 0:
         return None
@@ -50,26 +50,26 @@ def communicate(x: Tensor, name: str, group, sync_op: bool, keep, **options) -> 
 
 
 def begin(group, name: str, array, options: dict) -> Work:
-    """A collective of a group, begun. ValueError for an array in pieces."""
+    """Begin a collective of a group. ValueError for a sharded array."""
     if sharded(array):
-        given = f"{name} of a tensor in pieces, {array.dtype}[{', '.join(map(str, array.shape))}]"
-        raise value_error(given, "a tensor of each rank", hint="dist.reshard(x, mesh, placements)")
-    array = dense(array)
+        call = f"{name} of a tensor in pieces, {array.dtype}[{', '.join(map(str, array.shape))}]"
+        raise value_error(call, "a tensor of each rank", hint="dist.reshard(x, mesh, placements)")
+    array = make_dense(array)
     if name == "scatter":
         out = module_of(array).empty((array.shape[0] // group.size, *array.shape[1:]), array.dtype)
         return group.scatter(out, array, **options, wait=False)
     return getattr(group, name)(array, **{k: v for k, v in options.items() if v != ()}, wait=False)
 
 
-def dense(array):
-    """The array in row-major order without gaps, where it may be written: itself if it is so."""
+def make_dense(array):
+    """Return the array if it is writeable, row-major and without gaps, otherwise a copy."""
     flags = array.flags
     fine = flags.c_contiguous and getattr(flags, "writeable", True) and 0 not in array.strides
     return array if fine else array.copy()
 
 
 def put(x: Tensor, result: Tensor) -> None:
-    """Let `x` hold `result` from now on, and its past if that has one and `x` is no leaf."""
+    """Let `x` hold `result` from now on, and its tape if it has one and `x` is no leaf."""
     if x.array is result.array:
         return mark_written(x.array)
     if result.spec.shape != x.spec.shape:
@@ -82,46 +82,46 @@ def put(x: Tensor, result: Tensor) -> None:
 
 
 def write_in_place(x: Tensor, name: str, group, sync_op: bool, **options) -> Work | None:
-    """A collective that writes `x` in place."""
+    """Start a collective that writes `x` in place."""
     return communicate(x, name, group, sync_op, lambda result: put(x, result), **options)
 
 
 def rows_of(x: Tensor) -> Tensor:
-    """A tensor with a first axis: one without has a single row."""
+    """A tensor with a first axis: one without becomes a single row."""
     return x if x.spec.shape else reshape(x, [1])
 
 
 def join_rows(tensors, group) -> Tensor:
-    """One tensor of the rows of several, one for each rank."""
+    """Join the rows of several tensors, one for each rank."""
     size = group_of(group).size
     if len(tensors) != size:
         raise value_error(f"{len(tensors)} tensors for {size} ranks", expected="one for each")
     return concat([rows_of(x) for x in tensors])
 
 
-def split_rows(whole: Tensor, rows, shapes) -> list[Tensor]:
-    """A tensor cut along axis 0, each piece in its shape."""
+def split_rows(x: Tensor, rows, shapes) -> list[Tensor]:
+    """Split a tensor along axis 0 into pieces of these shapes."""
     ends = [sum(rows[: k + 1]) for k in range(len(rows))]
     cuts = zip(ends, rows, shapes, strict=True)
-    return [reshape(whole[end - n : end], shape) for end, n, shape in cuts]
+    return [reshape(x[end - n : end], shape) for end, n, shape in cuts]
 
 
-def fill(given: list[Tensor], found: list[Tensor]) -> None:
-    """Put tensors where a list has some, or into the list if it is empty."""
-    if not given:
-        given.extend(found)
+def fill(targets: list[Tensor], results: list[Tensor]) -> None:
+    """Write tensors into those of a list; extend an empty list."""
+    if not targets:
+        targets.extend(results)
         return
-    for x, y in zip(given, found, strict=True):
+    for x, y in zip(targets, results, strict=True):
         put(x, y)
 
 
-def gather_rows(name: str, given, x: Tensor, group, sync_op: bool, **options) -> Work | None:
-    """`all_gather` or `gather` into a list; None: into none."""
+def gather_rows(name: str, targets, x: Tensor, group, sync_op: bool, **options) -> Work | None:
+    """`all_gather` or `gather` into a list, or into none."""
     shape, size = x.spec.shape, group_of(group).size
     row = rows_of(x)
 
-    def keep(whole):
-        if given is not None:
-            fill(given, split_rows(whole, [row.spec.shape[0]] * size, [shape] * size))
+    def keep(joined):
+        if targets is not None:
+            fill(targets, split_rows(joined, [row.spec.shape[0]] * size, [shape] * size))
 
     return communicate(row, name, group, sync_op, keep, **options)

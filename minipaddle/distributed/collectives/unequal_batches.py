@@ -1,4 +1,4 @@
-"""Batches that are not equally large on all ranks: the mean of means is not the mean."""
+"""Batches of different sizes on the ranks: the mean of means is not the mean."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from . import operators
 def joined_mean(loss, count: int, group=None):
     """The mean loss of this rank's `count` samples, weighted for batches of different sizes.
 
-    The average of these over the ranks is the mean loss of the joined batch, and so with gradients.
-    All ranks call it. Ranks that have no sample give a loss of zero and count=0.
+    The average of these over the ranks is the mean loss of the joined batch, and the average of
+    their gradients is its gradient. All ranks call it; ranks without a sample pass a loss of zero
+    and count=0.
 
     >>> from minipaddle.distributed.collectives.unequal_batches import joined_mean
     >>> def work():

@@ -1,1 +1,1 @@
-"""Ranks that fail: who hears of it, who tells it, and jobs that go on without them."""
+"""Ranks that fail: how the others learn of it, and jobs that continue without them."""

@@ -2,9 +2,9 @@
 
 `mpiexec` kills all ranks at once when one dies, before they can report which one it was. A keeper
 outlives its rank for a few seconds, so that they can, and prints how its rank ended. When the
-keeper dies, its rank dies too, even a stopped one. A rank that stays stopped (SIGSTOP) for as long
-as ranks wait for each other is killed: wherever it stands, the others go through what they do when
-one dies. This file imports nothing from the package, so keepers start at once.
+keeper dies, its rank dies too, even a stopped one. A keeper kills a rank that stays stopped
+(SIGSTOP) for as long as ranks wait for each other: the others then react as to a dead one. This
+file imports nothing from the package, so keepers start at once.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ def main() -> None:
         os.execv(sys.executable, [sys.executable, "-m", "mpi4py", *sys.argv[1:]])
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     code, why = wait(rank, float(os.environ["PADDLE_PG_TIMEOUT"]) / 1e3)
-    if code:  # it was killed, or has failed before MPI could tell the others: end them all
+    if code:  # it was killed, or failed before MPI could tell the others: end them all
         report(code, why)
         time.sleep(GRACE)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -52,11 +52,11 @@ def wait(rank: int, patience: float) -> tuple[int, str]:
     left, why = None, ""  # the seconds in which a stopped rank must go on
     while True:
         looks = os.WUNTRACED | os.WCONTINUED | (0 if left is None else os.WNOHANG)
-        found, status = os.waitpid(rank, looks)
-        if not found and left > 0:
+        pid, status = os.waitpid(rank, looks)
+        if not pid and left > 0:
             time.sleep(min(LOOK, left))
             left -= LOOK
-        elif not found:
+        elif not pid:
             why, left = f": it was stopped for {patience:g} s", None
             os.kill(rank, signal.SIGKILL)
         elif os.WIFSTOPPED(status):
@@ -68,8 +68,8 @@ def wait(rank: int, patience: float) -> tuple[int, str]:
 
 
 def stay_local() -> None:
-    """Where all ranks are on this machine, let no other machine connect to them: MPICH uses shared
-    memory, and the port that `mpiexec` leaves open is reached by loopback only (on Linux).
+    """If all ranks are on this machine, let no other machine connect to them: MPICH uses shared
+    memory, and the port that `mpiexec` leaves open accepts loopback only (on Linux).
     """
     here = os.environ.get("MPI_LOCALNRANKS")
     if here is None or here != os.environ.get("PMI_SIZE"):
@@ -91,7 +91,7 @@ def die_with_parent(number: int) -> None:
 
 
 def report(code: int, why: str) -> None:
-    """Print that the rank was killed, in one write; of an error it has printed more itself."""
+    """Print that the rank was killed, in one write; after an error it has printed more itself."""
     if code < 0:
         rank = os.environ.get("PMI_RANK") or os.environ.get("OMPI_COMM_WORLD_RANK", "?")
         os.write(2, f"rank {rank} {KILLED} {name_of(-code)}{why}\n".encode())

@@ -1,9 +1,9 @@
-"""A job that is started again when ranks are lost: `launch --max_restart`.
+"""Restart a job that has lost ranks: `launch --max_restart`.
 
-MPI's world is fixed: it ends as a whole, and another one begins. The keepers of ranks that were
-killed say so; a machine that is gone does not answer. The script goes on from its last checkpoint:
-see `fleet.elastic.steps`. Where it made no step, and no rank or machine was taken from it, the
-error is its own, and it is not started again to make the same error.
+MPI's world is fixed: it ends completely, and another one begins. The keepers of killed ranks report
+them; a machine that is gone does not answer. The script continues from its last checkpoint: see
+`fleet.elastic.steps`. If it made no step, and lost no rank or machine, the error is its own, and a
+restart would only repeat it.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ ELASTIC_EXIT_CODE = 101
 """A script that ends with this code asks to be started again."""
 
 LOST = re.compile(rf"rank (\d+) {KILLED} (\w.*)".encode())
-"""The words of a keeper about a rank that was killed: the end of a line, which another rank may
-have begun, for errors are printed in pieces."""
+"""The words of a keeper about a killed rank: the end of a line, which another rank may have begun,
+for ranks print errors in pieces."""
 
 FAULTS = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"}
-"""The signals that a program brings upon itself."""
+"""The signals of errors in a program itself."""
 
 LISTENS = "MINIPADDLE_STEPS"
-"""Set in the environment of ranks whose `launch` wants to know whether they make steps."""
+"""The environment variable of ranks whose `launch` waits for their steps."""
 
 STEP = b"\x1e"
 """The mark of rank 0 on its standard error after a step: one byte, which no pipe can tear."""
 
 
 def note_step() -> None:
-    """Tell `launch` that something was done from which another start can go on."""
+    """Tell `launch` that a restart can continue from here."""
     if os.environ.get(LISTENS):
         os.write(2, STEP)
 
 
 class JobEnd(NamedTuple):
-    """How a job has ended: its exit code; of ranks that were killed, the signal; whether a step was
-    made; and whether this process was asked to stop.
+    """The end of a job: its exit code; the signals of killed ranks; whether it made a step; and
+    whether this process was asked to stop.
     """
 
     code: int
@@ -54,21 +54,21 @@ class JobEnd(NamedTuple):
     stepped: bool
     stopped: bool
 
-    def own_error(self) -> bool:
-        """Whether the script has failed by itself, and before its first step."""
+    def failed_alone(self) -> bool:
+        """Whether the script failed by itself, before its first step."""
         return not self.stepped and FAULTS.issuperset(self.lost.values())
 
 
 Start = Callable[[list[str], list[str]], list[str]]
-"""Makes the command that runs a program on each of some places."""
+"""A function that makes the command to run a program on each of some places."""
 
 
 def run(options, places: list[str], program: list[str], start: Start) -> int:
     """Run the job, again while it fails and `options.max_restart` allows; its exit code.
 
-    places: the machine of each rank. With `--elastic_level 2` those of ranks that were killed, and
-    machines that do not answer, are left out from then on; else all machines have the time to
-    answer. A restart that the script asks for, by its exit code, does not count.
+    places: the machine of each rank. With `--elastic_level 2` later starts leave out the places of
+    killed ranks, and machines that do not answer; else all machines have the time to answer. A
+    restart that the script asks for, by its exit code, does not count.
     """
     restarts = 0
     while True:
@@ -79,7 +79,7 @@ def run(options, places: list[str], program: list[str], start: Start) -> int:
         why = "; ".join(f"rank {rank} of {size} {KILLED} {by}" for rank, by in sorted(lost.items()))
         why = why or f"the job failed with exit code {code}"
         call = start(places, ["true"])
-        if counts and end.own_error() and answers(call, options.elastic_timeout, again=False):
+        if counts and end.failed_alone() and probe(call, options.elastic_timeout, again=False):
             return give_up(code, f"{why} before its first step, by an error of the script itself")
         if counts and restarts == options.max_restart:
             return give_up(code, f"{why}, and --max_restart {restarts} is used up")
@@ -87,7 +87,7 @@ def run(options, places: list[str], program: list[str], start: Start) -> int:
             places, gone = find_remaining_places(places, lost, start, options.elastic_timeout)
             why += "".join(f"; machine {each} does not answer" for each in gone)
         else:
-            answers(call, options.elastic_timeout)
+            probe(call, options.elastic_timeout)
         if not places:
             return give_up(code, f"{why}, and no rank is left to go on")
         if (machines := len(set(places))) < options.least:
@@ -99,16 +99,14 @@ def run(options, places: list[str], program: list[str], start: Start) -> int:
 
 
 def find_remaining_places(places: list[str], lost: dict, start: Start, seconds: float) -> tuple:
-    """The places without those of lost ranks, and of machines that do not answer: (places, these
-    machines).
-    """
+    """The places that lost no rank and whose machines answer, and the other machines."""
     places = [place for rank, place in enumerate(places) if rank not in lost]
     machines = filter(None, dict.fromkeys(places))
-    gone = [m for m in machines if not answers(start([m], ["true"]), seconds)]
+    gone = [m for m in machines if not probe(start([m], ["true"]), seconds)]
     return [place for place in places if place not in gone], gone
 
 
-def answers(call: list[str], seconds: float, again: bool = True) -> bool:
+def probe(call: list[str], seconds: float, again: bool = True) -> bool:
     """Whether a command succeeds within some seconds; it is tried `again` while it fails."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
@@ -122,7 +120,7 @@ def answers(call: list[str], seconds: float, again: bool = True) -> bool:
 
 
 def run_once(call: list[str]) -> JobEnd:
-    """Run a command, and pass on what it prints as errors."""
+    """Run a command, and pass on its standard error."""
     job, asked, lost, rest, stepped = None, [], {}, b"", False
     if_alone, around = partial(die_with_parent, signal.SIGTERM), os.environ | {LISTENS: "1"}
 
@@ -150,11 +148,11 @@ def run_once(call: list[str]) -> JobEnd:
 
 
 def give_up(code: int, why: str) -> int:
-    """Say why the job is not started again."""
+    """Report why the job does not start again."""
     say(f"{why}: the job has failed")
     return code
 
 
 def say(text: str) -> None:
-    """Report what happens to the job."""
+    """Report an event of the job."""
     print(f"launch: {text}", file=sys.stderr, flush=True)

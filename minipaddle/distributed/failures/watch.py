@@ -1,4 +1,4 @@
-"""A rank's end of the side channel on which ranks of several processes hear of failures.
+"""A rank's end of the side channel that announces failures to ranks in several processes.
 
 The other end is a process of its own: see `witness.py`.
 """
@@ -23,7 +23,7 @@ from ...engine.eager.device import NUMPY
 from . import keeper, witness
 
 GRACE = 2.0
-"""The seconds a rank that failed gives the others to hear of it: when it ends, so do they."""
+"""The seconds that a failed rank gives the others to learn of it: when it ends, so do they."""
 
 
 class FailureWatch:
@@ -33,9 +33,9 @@ class FailureWatch:
         self.rank, self.size = rank, size
         self.failure: PeerFailed | None = None
         self.counts: dict[str, int] = {}  # group -> how many collectives this rank called
-        self.last: CollectiveCall | str = ""  # the collective it called last
+        self.last: CollectiveCall | str = ""  # the collective that it called last
         self.waiting = None  # (group, number, ranks) of the collective that it waits for
-        self.ended: dict[int, dict] = {}  # rank that has said goodbye -> its counts
+        self.ended: dict[int, dict] = {}  # rank that has left -> its counts
         self.welcome, self.heard = threading.Event(), threading.Event()
         self.connection = socket.create_connection((host, port), timeout=30)
         self.connection.settimeout(None)
@@ -49,7 +49,7 @@ class FailureWatch:
             witness.send(self.connection, message)
 
     def listen(self) -> None:
-        """Handle what the witness says, until the connection is closed."""
+        """Handle the messages of the witness until the connection is closed."""
         with suppress(OSError, ValueError), self.connection, self.connection.makefile() as lines:
             for line in lines:
                 self.hear(json.loads(line))
@@ -98,9 +98,9 @@ class FailureWatch:
                 raise PeerFailed(f"{what}: rank {rank} has ended")
 
     def report_waiting(self, key: str, number: int, ranks, what) -> None:
-        """Say that this rank waits for a collective until it says `kind="working"`."""
-        place = {"key": key, "number": number, "ranks": list(ranks)}
-        self.say(kind="waiting", what=f"{what}", counts=self.counts, **place)
+        """Tell the witness that this rank waits for a collective until it sends "working"."""
+        call = {"key": key, "number": number, "ranks": list(ranks)}
+        self.say(kind="waiting", what=f"{what}", counts=self.counts, **call)
 
     def report_timeout(
         self, key: str, number: int, ranks, what: str, timeout: float
@@ -121,9 +121,9 @@ class FailureWatch:
             self.heard.wait(GRACE)  # the witness repeats it
 
     def leave(self) -> None:
-        """Say goodbye, and wait until all others have: MPI would too, but hears nothing of one that
-        is stopped. After a failure wait a moment: the others, or the keeper of one that died, may
-        still report it.
+        """Leave, and wait until all others have left: MPI would, too, but does not notice a stopped
+        rank. After a failure wait a moment: the others, or the keeper of a dead one, may still
+        report it.
         """
         self.say(kind="over", counts=self.counts)
         deadline = math.inf
@@ -142,8 +142,8 @@ def connect(world, timeout: float, alone: bool) -> tuple[FailureWatch, subproces
     if world.rank == 0:
         token = secrets.token_hex(16)
         process, port = start_witness(host, world.size, token, timeout)
-        text = json.dumps([host, port, token]).encode()
-        letter[: len(text)] = list(text)
+        address = json.dumps([host, port, token]).encode()
+        letter[: len(address)] = list(address)
     world.Bcast(letter, 0)
     watch = FailureWatch(world.rank, world.size, *json.loads(bytes(letter).rstrip(b"\0")))
     watch.welcome.wait(30)
@@ -152,14 +152,14 @@ def connect(world, timeout: float, alone: bool) -> tuple[FailureWatch, subproces
 
 def start_witness(host: str, size: int, token: str, timeout: float) -> tuple[subprocess.Popen, int]:
     """Start the witness; return it, and the port on which it listens. The keeper of a stopped rank,
-    if it has one, is the first to end it.
+    if it has one, ends the rank before the witness does.
     """
     with socket.create_server((host, 0), backlog=size) as server:
-        place = server.fileno()
-        told = map(str, (place, size, timeout + keeper.GRACE))
+        descriptor = server.fileno()
+        arguments = map(str, (descriptor, size, timeout + keeper.GRACE))
         process = subprocess.Popen(  # its input ends when this process does
-            [sys.executable, "-IS", witness.__file__, *told],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[place],
+            [sys.executable, "-IS", witness.__file__, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[descriptor],
             start_new_session=True,
         )  # fmt: skip
         process.stdin.write(f"{token}\n".encode())

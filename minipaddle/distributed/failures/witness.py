@@ -1,21 +1,21 @@
-"""The process that hears which ranks fail, die or are late, and tells all others.
+"""The process that learns which ranks fail, die or are late, and tells all others.
 
-Messages of a collective say nothing of a rank that is gone: the others would wait forever. So each
-rank holds a connection (TCP) to this process. The system closes the connections of ranks that die,
-however they die, and in the order in which they die. A rank that fails says so itself. When one has
-waited too long, the witness asks all where they are, and names those who did not come. Ranks that
-have waited for some seconds say so: when all of them wait for others, nothing will ever happen. As
-soon as one rank has ended, those that have not are asked again and again: one that does not answer,
-for it is stopped, would keep the others from their end for ever.
+The messages of a collective do not report a rank that is gone: the others would wait forever. So
+each rank holds a connection (TCP) to this process. The system closes the connections of ranks that
+die, however they die, and in the order in which they die. A rank that fails reports itself. When
+one has waited too long, the witness asks all for their last collective, and names the ranks that
+did not call it. Ranks that have waited for some seconds report it: if all of them wait for others,
+it is a deadlock. As soon as one rank has ended, the witness asks the others again and again: a
+stopped one, which does not answer, would keep the others from their end for ever.
 
 Rank 0 starts it by its path. It is not a rank and has a session of its own, so `mpiexec`, which
 kills all ranks within milliseconds when one dies, leaves it alone; it ends with the last rank. This
 file imports nothing from the package, so it starts at once.
 
 A connection begins with a token that only the ranks of one job know, and the number of the rank.
-Until then nothing of it is interpreted, and it has some seconds for that. Then messages are JSON, a
-line each. As a program: `witness.py SOCKET SIZE LIMIT`; its standard input is the token, a line,
-and ends when rank 0 does: a command line could be read by everybody on the machine.
+Until then the witness interprets nothing of it; it has some seconds for that. Then messages are
+JSON, a line each. As a program: `witness.py SOCKET SIZE LIMIT`; its standard input is the token, a
+line, and ends when rank 0 does: everybody on the machine could read a command line.
 """
 
 import hmac
@@ -28,17 +28,17 @@ import time
 from contextlib import suppress
 
 ANSWER = 1.0
-"""The seconds that ranks have to say where they are."""
+"""The seconds that ranks have to answer."""
 
 GREETING = 10.0
 """The seconds that a connection has to send the token."""
 
 STRANGERS = 64
-"""How many connections may be without the token at a time; one more, and the first is cut."""
+"""The most connections without the token at a time; one more, and the first is closed."""
 
 
 class Witness:
-    """Listens to the ranks: a greeting at the start, then messages that have a "kind".
+    """A listener to the ranks: a greeting at the start, then messages that have a "kind".
 
     limit: the seconds in which a rank must answer when others have ended
     """
@@ -53,18 +53,18 @@ class Witness:
         self.history: list[dict] = []  # every message to all so far, for ranks that connect later
         self.announced = False  # whether the first failure was announced
         self.late: dict | None = None  # the message of a rank that has waited too long
-        self.answers: dict[int, dict] = {}  # rank -> where it is
-        self.waiting: dict[int, dict] = {}  # rank -> what it has waited for, for some seconds
+        self.answers: dict[int, dict] = {}  # rank -> its last collective
+        self.waiting: dict[int, dict] = {}  # rank -> its wait, after some seconds
         self.deadline = math.inf  # when the ranks must have answered
-        self.asked: dict[int, float] = {}  # rank that has not ended -> since when it is asked
-        self.next = math.inf  # when the ranks that have not ended are asked again
+        self.asked: dict[int, float] = {}  # rank that has not ended -> time of the first question
+        self.next = math.inf  # the time of the next question
 
     def watch(self, first) -> None:
         """Watch until `first` has ended and all connections are closed.
 
         The system reports events in their order, except that it looks first at a connection that
-        was just read. So a rank is welcomed, and goes on, only when its connection was seen to be
-        quiet.
+        was just read. So a rank gets its welcome, and continues, only when its connection was seen
+        to be quiet.
         """
         for each in (self.server, first):
             self.ears.register(each, selectors.EVENT_READ)
@@ -87,7 +87,7 @@ class Witness:
     def notice(self, key: selectors.SelectorKey, first) -> None:
         """Handle an event of a socket."""
         if key.fileobj is self.server:
-            with suppress(OSError):  # it may have gone again
+            with suppress(OSError):  # it may be gone again
                 self.admit(self.server.accept()[0])
         elif key.fileobj is first:
             self.ears.unregister(first)
@@ -104,8 +104,8 @@ class Witness:
         self.ears.register(line, selectors.EVENT_READ, bytearray())
 
     def greet(self, line: socket.socket, unread: bytearray) -> None:
-        """Read a greeting, and no more: who knows the token is a rank, who does not is cut. It is
-        compared as a whole, so that nobody can guess it piece by piece.
+        """Read a greeting, and no more: with the token it is a rank, without it the connection
+        closes. The full token is compared, so that nobody can guess it byte by byte.
         """
         size = len(greeting(0, self.token))
         data = receive(line, size - len(unread))
@@ -155,7 +155,7 @@ class Witness:
                 self.end(rank, counts)
 
     def cut(self, line: socket.socket) -> None:
-        """Forget a connection that was closed, or that is not of a rank."""
+        """Close and forget a connection."""
         self.ears.unregister(line)
         line.close()
         self.strangers.pop(line, None)
@@ -167,13 +167,13 @@ class Witness:
             self.ended.add(rank)
 
     def end(self, rank: int, counts: dict) -> None:
-        """Tell all that a rank has said goodbye, after how many collectives of each group."""
+        """Tell all that a rank has left, after how many collectives of each group."""
         self.ended.add(rank)
         self.tell_all(kind="over", rank=rank, counts=counts)
         self.next = time.monotonic() if len(self.ended) < self.size else math.inf
 
     def ask_again(self) -> None:
-        """Ask the ranks that have not ended where they are. Announce one that does not answer."""
+        """Ask the ranks that have not ended for an answer. Announce one that does not answer."""
         now = time.monotonic()
         self.next = now + ANSWER
         for line, rank in self.ranks.items():
@@ -181,41 +181,41 @@ class Witness:
                 self.asked[rank] = now
                 send(line, {"kind": "where"})
         for rank in [rank for rank, since in self.asked.items() if now - since > self.limit]:
-            text = f"rank {rank} has not answered for {self.limit:g} s, and others have ended: "
-            text += "it is stopped, or in code that is not Python"
-            if self.announce(kind="failed", text=text):
-                print(text, file=sys.stderr, flush=True)
+            report = f"rank {rank} has not answered for {self.limit:g} s, and others have ended: "
+            report += "it is stopped, or in code that is not Python"
+            if self.announce(kind="failed", text=report):
+                print(report, file=sys.stderr, flush=True)
 
     def announce_timeout(self, key: str, number: int, ranks: list, what: str, timeout: float):
-        """Announce which of some ranks did not come to a collective, and where they are."""
+        """Announce which of some ranks did not call a collective, and the last call of each."""
         missing = self.missing(key, number, ranks)
         who = range(self.size) if missing else ranks
         latest = [(rank, self.answers.get(rank, {}).get("last")) for rank in who]
-        waiting = [(rank, place["waiting"]) for rank, place in self.answers.items()]
+        waiting = [(rank, answer["waiting"]) for rank, answer in self.answers.items()]
         waits = [(rank, self.missing(*call)) for rank, call in waiting if call]
-        found = {"missing": missing, "latest": latest, "waits": waits}
-        self.announce(kind="timeout", what=what, timeout=timeout, **found)
+        facts = {"missing": missing, "latest": latest, "waits": waits}
+        self.announce(kind="timeout", what=what, timeout=timeout, **facts)
         self.late, self.deadline = None, math.inf
 
     def missing(self, key: str, number: int, ranks: list) -> list:
-        """The ranks that have not come to a collective."""
+        """The ranks that have not called a collective."""
         counts = {rank: self.answers.get(rank, {}).get("counts", {}) for rank in ranks}
         return [rank for rank in ranks if counts[rank].get(key, 0) < number]
 
     def announce_deadlock(self) -> None:
-        """Announce that every rank waits for one that waits elsewhere, if it is so."""
+        """Announce a deadlock if every rank waits for one that waits elsewhere."""
         if len(self.waiting.keys() | self.ended) < self.size:
             return
         for each in self.waiting.values():
             others = [self.waiting[rank] for rank in each["ranks"] if rank in self.waiting]
             if all(other["counts"].get(each["key"], 0) >= each["number"] for other in others):
-                return  # all have come, and their messages take their time
+                return  # all have called it, and their messages are on the way
         lines = [f"\n  rank {rank}: {each['what']}" for rank, each in sorted(self.waiting.items())]
-        text = "the ranks wait for each other: they do not ask for the same"
-        self.announce(kind="failed", text=text + "".join(lines))
+        title = "the ranks wait for each other: they do not ask for the same"
+        self.announce(kind="failed", text=title + "".join(lines))
 
     def announce(self, **message) -> bool:
-        """Tell all of a failure if it is the first: it causes those that follow. Was it?"""
+        """Tell all of a failure if it is the first, the cause of later ones; return whether it is."""
         if not (before := self.announced):
             self.announced = True
             self.tell_all(**message)
@@ -228,7 +228,7 @@ class Witness:
 
 
 DIGITS = 8
-"""Of the number of a rank in its greeting."""
+"""The digits of a rank's number in its greeting."""
 
 
 def greeting(rank: int, token: str) -> bytes:
@@ -237,7 +237,7 @@ def greeting(rank: int, token: str) -> bytes:
 
 
 def receive(line: socket.socket, most: int) -> bytes:
-    """The bytes that have come; none if the connection is closed or broken."""
+    """The bytes that have arrived; none if the connection is closed or broken."""
     with suppress(OSError):
         return line.recv(most)
     return b""
@@ -250,7 +250,7 @@ def send(line: socket.socket, message: dict) -> None:
 
 
 if __name__ == "__main__":
-    place, size = map(int, sys.argv[1:3])
+    descriptor, size = map(int, sys.argv[1:3])
     token = sys.stdin.buffer.readline().decode().strip()
-    own = Witness(socket.socket(fileno=place), size, token, float(sys.argv[3]))
-    own.watch(sys.stdin.buffer)
+    witness = Witness(socket.socket(fileno=descriptor), size, token, float(sys.argv[3]))
+    witness.watch(sys.stdin.buffer)

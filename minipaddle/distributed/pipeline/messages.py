@@ -11,7 +11,7 @@ from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Replicate, Shard, local_shape
 from ..collectives.python_objects import as_object, as_octets, length
-from ..collectives.tape_or_group import dense
+from ..collectives.tape_or_group import make_dense
 
 
 class Like(NamedTuple):
@@ -56,7 +56,7 @@ class Neighbours:
             self.post(words, stage, tag)
         for x in tensors:
             array = x.array.local if sharded(x.array) else x.array
-            self.post(dense(array), stage, tag)
+            self.post(make_dense(array), stage, tag)
 
     def post(self, array, stage: int, tag: int) -> None:
         self.works.append((self.group.send(array, stage, tag, wait=False), array))

@@ -1,1 +1,1 @@
-"""Who the ranks are: the groups of a rank, and how ranks start and talk (threads, MPI, NCCL)."""
+"""Ranks: their groups, and how they start and communicate (threads, MPI, NCCL)."""

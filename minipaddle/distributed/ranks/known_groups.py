@@ -14,7 +14,7 @@ class KnownGroups:
 
     def __init__(self, world: ProcessGroup, alone: bool = False):
         self.groups: dict[int, ProcessGroup | None] = {0: world}
-        self.made = 1  # groups so far, including those without this rank
+        self.count = 1  # of groups so far, including those without this rank
         self.alone = alone  # True in a process that never joined others
         self.before_end = []  # functions that a rank calls when its work is done
 
@@ -45,17 +45,17 @@ def leave() -> None:
 
 
 def group_numbered(id: int) -> ProcessGroup:
-    """The group with a number, as programs name groups; ValueError if this rank is not in it."""
-    found = known().groups.get(id)
-    if found is None:
+    """The group with a number; ValueError if this rank is not in it."""
+    group = known().groups.get(id)
+    if group is None:
         raise value_error(
             f"group {id}, of which rank {known().world.rank} is not",
             expected=f"one of {sorted(k for k, g in known().groups.items() if g)}",
             hint="paddle.distributed.new_group(ranks) makes one; all ranks call it",
         )
-    return found
+    return group
 
 
 def group_of(group) -> ProcessGroup:
-    """The group that an argument means: None is the group of all ranks."""
+    """The group of an argument; None is the group of all ranks."""
     return known().world if group is None else group

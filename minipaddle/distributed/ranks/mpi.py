@@ -7,14 +7,14 @@ When a rank is killed, the first command ends all others within milliseconds, of
 know why; a witness process names the rank that died first (see `witness.py`). The second command
 gives the others time to raise `PeerFailed` and to react (see `keeper.py`). With both, all ranks
 learn of an error that one rank raises, of a rank that is late, and of one that is stopped (SIGSTOP)
-where the others end. With the first command they wait for ever for one that fails, or is stopped,
-before the ranks have met: nobody watches them yet.
+where the others end. With the first command they wait for ever for a rank that fails or is stopped
+before all ranks are connected: nobody watches them yet.
 
-MPI compares neither shapes nor dtypes and would add up arrays that do not belong together: a few
-bytes that travel beside each collective check that all ranks make the same call (see `Agreement`).
-MPI has no time-outs and does not report ranks that die: a collective is started without waiting and
-polled until it is done, while the watch (see `watch.py`) listens to the witness. MPI makes progress
-only when it is polled: a thread polls the collectives that were started with `wait=False`.
+MPI compares neither shapes nor dtypes and would add up arrays that do not belong together: each
+collective sends a few more bytes that check that all ranks make the same call (see `Agreement`).
+MPI has no time-outs and does not report ranks that die: this module starts a collective without
+waiting and polls it until it is done, while the watch (see `watch.py`) listens to the witness. MPI
+makes progress only in a poll: a thread polls the collectives that `wait=False` started.
 
 Source: MPI: A Message-Passing Interface Standard 4.0; mpi4py's manual.
 """
@@ -49,15 +49,15 @@ SPIN = 1000
 """How often a rank polls before it pauses; short collectives are done by then."""
 
 NEVER = sys.maxsize
-"""Stands for the number of a message: larger than the number of any collective."""
+"""The number of a message: larger than the number of any collective."""
 
 PATIENCE = 5.0
-"""The seconds after which a rank that waits says so: all messages that it waited for, of ranks that
-wait as long, have come by then.
+"""The seconds after which a waiting rank reports it: messages of ranks that wait as long have
+arrived by then.
 """
 
 TAGS = 1 << 15
-"""How many tags messages may have, at least."""
+"""The least number of tags for messages."""
 
 PAUSE = 2e-5, 1e-3
 """The seconds of the first pause, and of the longest."""
@@ -183,7 +183,7 @@ class MPIWork(Work):
 
 
 def is_main_thread() -> bool:
-    """Whether the running code is the rank's, and not one that works beside it."""
+    """Whether the running thread is the rank's main thread."""
     return threading.current_thread() is threading.main_thread()
 
 
@@ -200,9 +200,9 @@ class MPIJob:
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # Hydra sends it when a rank dies
         before = sys.excepthook
 
-        def excepthook(kind, error, traceback):
+        def excepthook(error_class, error, traceback):
             self.watch.report_failure(error)
-            before(kind, error, traceback)
+            before(error_class, error, traceback)
 
         sys.excepthook = excepthook
         atexit.register(self.end)
@@ -269,7 +269,7 @@ class MPIGroup(ProcessGroup):
             self.votes[key] = vote(self.rank, self.size, name, array, options)
         return self.votes[key]
 
-    # Each of these returns (request, result). Arrays that are only copied are bytes to MPI.
+    # Each of these returns (request, result). MPI gets bytes where it only copies.
 
     def begin_all_reduce(self, array, op):
         flat = numbers(array)
@@ -289,13 +289,13 @@ class MPIGroup(ProcessGroup):
         return self.communicator.Ibcast(octets(array), root), array
 
     def begin_all_gather(self, array):
-        whole = empty_for_all(array, self.size)
-        return self.communicator.Iallgather(octets(array), octets(whole)), whole
+        result = empty_for_all(array, self.size)
+        return self.communicator.Iallgather(octets(array), octets(result)), result
 
     def begin_gather(self, array, root):
-        whole = empty_for_all(array, self.size) if root == self.rank else None
-        into = None if whole is None else octets(whole)
-        return self.communicator.Igather(octets(array), into, root), whole
+        result = empty_for_all(array, self.size) if root == self.rank else None
+        into = None if result is None else octets(result)
+        return self.communicator.Igather(octets(array), into, root), result
 
     def begin_scatter(self, array, root, out):
         parts = octets(array) if root == self.rank else None
@@ -335,8 +335,8 @@ class MPIGroup(ProcessGroup):
         if self.ranks[self.rank] not in ranks:
             return None
         members = self.communicator.group.Incl(ranks)
-        made = self.communicator.Create_group(members, abs(id) % TAGS)
-        return MPIGroup(made, self.job, id, ranks, timeout)
+        communicator = self.communicator.Create_group(members, abs(id) % TAGS)
+        return MPIGroup(communicator, self.job, id, ranks, timeout)
 
     def check(self) -> None:
         self.watch.check()
@@ -353,16 +353,16 @@ class MPIGroup(ProcessGroup):
 
 
 def numbers(array):
-    """An array as MPI adds it up: flat, and bool as whole numbers."""
+    """Flatten an array for a sum by MPI, bool as whole numbers."""
     flat = array.reshape(-1)
     return flat.view("uint8") if array.dtype.kind == "b" else flat
 
 
 def octets(array):
-    """An array as bytes, which MPI copies whatever their dtype."""
+    """View an array as bytes, for MPI to copy."""
     return array.reshape(-1).view("uint8")
 
 
 def empty_for_all(array, size: int):
-    """Room for the arrays of all ranks."""
+    """An empty array for the arrays of all ranks."""
     return NUMPY.empty((size * array.shape[0], *array.shape[1:]), array.dtype)

@@ -1,8 +1,8 @@
 """Ranks that compute on a GPU each: NCCL, through CuPy.
 
-The ranks meet in a group of another kind (threads or MPI), which carries NCCL's first message and
-has an eye on failures. Then each collective goes on a stream of its own: it waits for what was
-computed before, the GPU computes on, and `wait` lets what comes after it wait for it.
+The ranks connect in a group of another kind (threads or MPI), which carries NCCL's first message
+and watches for failures. Then each collective runs on a stream of its own: it waits for the work
+before it, the GPU computes on, and `wait` makes later work wait for it.
 
 Source: NCCL User Guide, "Operations" and "Point to point communication"; CuPy's `cupy.cuda.nccl`.
 """
@@ -28,13 +28,13 @@ NAMES = {
     "bool": "UINT8", "uint8": "UINT8", "int8": "INT8", "int32": "INT32", "int64": "INT64",
     "float16": "FLOAT16", "bfloat16": "BFLOAT16", "float32": "FLOAT32", "float64": "FLOAT64",
 }  # fmt: skip
-"""NCCL's names of dtypes. What is only copied is sent as bytes."""
+"""NCCL's names of dtypes. Collectives that only copy send bytes."""
 
 PAUSE = 2e-4
 
 
-class OnStream(Work):
-    """Work given to a stream: `event` is at its end."""
+class StreamWork(Work):
+    """A collective on a stream: `event` is at its end."""
 
     def __init__(self, group: NCCLGroup, event, result, what: CollectiveCall, number: int, kept=()):
         self.group, self.event, self.result = group, event, result
@@ -61,10 +61,10 @@ class OnStream(Work):
 
 
 class NCCLGroup(ProcessGroup):
-    """A group whose ranks have a GPU each; `base` is where they met.
+    """A group whose ranks have a GPU each; `base` is the group that connected them.
 
-    Messages from one to one go by way of the base, and the CPU: two that send to each other first
-    would wait forever on NCCL's stream.
+    The base carries messages from one to one, through the CPU: two ranks that send to each other
+    first would wait forever on NCCL's stream.
     """
 
     backend = "nccl"
@@ -82,7 +82,7 @@ class NCCLGroup(ProcessGroup):
 
     @classmethod
     def of(cls, base: ProcessGroup) -> NCCLGroup:
-        """The ranks of `base`, on their GPUs."""
+        """Connect the ranks of `base` on their GPUs."""
         letter = NUMPY.zeros(128, "int8")
         if base.rank == 0:
             letter[:] = nccl().get_unique_id()
@@ -102,45 +102,45 @@ class NCCLGroup(ProcessGroup):
             result = getattr(self, f"begin_{name}")(array, **options)
             event = self.stream.record()
         what = CollectiveCall(name, number, cause.now)
-        return OnStream(self, event, result, what, number, (array, now))
+        return StreamWork(self, event, result, what, number, (array, now))
 
     # ---- each gives its result -----------------------------------------------------------------
 
     def begin_all_reduce(self, array, op):
-        place, n, kind = self.numbers(array)
-        self.communicator.allReduce(place, place, n, kind, self.op(op), self.stream.ptr)
+        address, n, dtype = self.numbers(array)
+        self.communicator.allReduce(address, address, n, dtype, self.op(op), self.stream.ptr)
         return array
 
     def begin_reduce(self, array, op, root):
-        place, n, kind = self.numbers(array)
-        self.communicator.reduce(place, place, n, kind, self.op(op), root, self.stream.ptr)
+        address, n, dtype = self.numbers(array)
+        self.communicator.reduce(address, address, n, dtype, self.op(op), root, self.stream.ptr)
         return array
 
     def begin_reduce_scatter(self, array, op):
         part = self.m.empty((array.shape[0] // self.size, *array.shape[1:]), array.dtype)
-        place, n, kind = self.numbers(part)
+        address, n, dtype = self.numbers(part)
         ask = self.communicator.reduceScatter
-        ask(self.numbers(array)[0], place, n, kind, self.op(op), self.stream.ptr)
+        ask(self.numbers(array)[0], address, n, dtype, self.op(op), self.stream.ptr)
         return part
 
     def begin_broadcast(self, array, root):
-        place, octets = array.data.ptr, self.nccl.NCCL_UINT8
-        self.communicator.broadcast(place, place, array.nbytes, octets, root, self.stream.ptr)
+        address, octets = array.data.ptr, self.nccl.NCCL_UINT8
+        self.communicator.broadcast(address, address, array.nbytes, octets, root, self.stream.ptr)
         return array
 
     def begin_all_gather(self, array):
-        whole = self.m.empty((self.size * array.shape[0], *array.shape[1:]), array.dtype)
-        places, octets = (array.data.ptr, whole.data.ptr), self.nccl.NCCL_UINT8
-        self.communicator.allGather(*places, array.nbytes, octets, self.stream.ptr)
-        return whole
+        result = self.m.empty((self.size * array.shape[0], *array.shape[1:]), array.dtype)
+        addresses, octets = (array.data.ptr, result.data.ptr), self.nccl.NCCL_UINT8
+        self.communicator.allGather(*addresses, array.nbytes, octets, self.stream.ptr)
+        return result
 
     def begin_gather(self, array, root):
         if self.rank != root:
             return self.exchange(array, {root: (0, array.nbytes)}, None, {})
-        whole = self.m.empty((self.size * array.shape[0], *array.shape[1:]), array.dtype)
+        result = self.m.empty((self.size * array.shape[0], *array.shape[1:]), array.dtype)
         n = array.nbytes
         places = {r: (r * n, n) for r in range(self.size)}
-        return self.exchange(array, {root: (0, n)}, whole, places)
+        return self.exchange(array, {root: (0, n)}, result, places)
 
     def begin_scatter(self, array, root, out):
         n = out.nbytes
@@ -153,7 +153,7 @@ class NCCLGroup(ProcessGroup):
         return self.exchange(array, spans(sent, row), result, spans(received, row))
 
     def exchange(self, array, sent: dict, result, received: dict):
-        """Bytes to and from other ranks, all at once: rank -> (first, how many)."""
+        """Send and receive bytes of all ranks at once: rank -> (first, number)."""
         octets, stream = self.nccl.NCCL_UINT8, self.stream.ptr
         self.nccl.groupStart()
         for rank, (begin, n) in sent.items():
@@ -164,7 +164,7 @@ class NCCLGroup(ProcessGroup):
         return result
 
     def numbers(self, array) -> tuple[int, int, int]:
-        """Where an array lies, how many elements it has, and NCCL's number of its dtype."""
+        """The address of an array, the number of its elements, and NCCL's number of its dtype."""
         name = NAMES.get(array.dtype.name)
         if name is None:
             raise type_error(f"NCCL cannot add up {array.dtype}", expected=", ".join(NAMES))
@@ -173,7 +173,7 @@ class NCCLGroup(ProcessGroup):
     def op(self, name: str) -> int:
         return getattr(self.nccl, f"NCCL_{name.upper()}")
 
-    # ---- by way of the base --------------------------------------------------------------------
+    # ---- through the base ----------------------------------------------------------------------
 
     def post(self, array, dst: int, tag: int) -> Work:
         return self.base.post(CPU.move(array), dst, tag)
@@ -181,8 +181,8 @@ class NCCLGroup(ProcessGroup):
     def take(self, array, src: int, tag: int) -> Work:
         on_cpu = NUMPY.empty(array.shape, array.dtype)
 
-        def fill(found):
-            array[...] = self.m.asarray(found)
+        def fill(received):
+            array[...] = self.m.asarray(received)
             return array
 
         return MappedWork(self.base.take(on_cpu, src, tag), fill)
@@ -209,15 +209,15 @@ class NCCLGroup(ProcessGroup):
 
 
 def spans(rows, row: int) -> dict:
-    """rank -> (first byte, number of bytes), given the number of rows of each."""
+    """rank -> (first byte, number of bytes), from the number of rows of each."""
     return {k: (sum(rows[:k]) * row, n * row) for k, n in enumerate(rows) if n}
 
 
 def nccl():
     """The module `cupy.cuda.nccl`; RuntimeError if NCCL is not there."""
-    found = getattr(current_place().module.cuda, "nccl", None)
-    if found is None or not found.available:
+    module = getattr(current_place().module.cuda, "nccl", None)
+    if module is None or not module.available:
         raise RuntimeError(
             teach("no NCCL", hint='pip install "minipaddle[cuda12]" brings CuPy and NCCL')
         )
-    return found
+    return module

@@ -1,4 +1,4 @@
-"""The check that all ranks of a mesh say the same: the error on all of them names what differs."""
+"""The check that all ranks of a mesh make the same call; its error names the differences."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ TAG = 23295
 
 
 def values_of(x: Tensor) -> str:
-    """The values of a tensor that each rank has whole, as a short text."""
+    """The values of a local tensor, as a short text."""
     return "in pieces" if x.is_dist() else f"{cause_of_whole(x.array, wait=True)}"
 
 
 def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) -> None:
-    """ValueError on all ranks of a mesh (None: of the world) that says for which names the `facts`
-    differ. The facts may be of any type: their texts are compared.
+    """ValueError on all ranks of a mesh (None: of the world) that names the `facts` that differ.
+    The facts may be of any type: their texts are compared.
 
-    It needs no group: ranks that mean different meshes of all ranks hear of it too.
+    It needs no group: ranks that call it with different meshes of all ranks get the error, too.
     """
     world = known().world.size
     if world == 1 or (mesh is not None and mesh.size == 1):
         return
     ranks = [*range(world)] if mesh is None else sorted(mesh.process_ids)
-    own = {"the call": [what.partition(" of ")[0]]}
-    own |= {"the mesh": [f"{mesh}"]} if mesh is not None else {}
-    own |= {name: [*map(as_text, found)] for name, found in facts.items()}
+    texts = {"the call": [what.partition(" of ")[0]]}
+    texts |= {"the mesh": [f"{mesh}"]} if mesh is not None else {}
+    texts |= {name: [*map(as_text, values)] for name, values in facts.items()}
     with Cause(1, str, f"{what} on {mesh}" if mesh else what):
-        found = exchange(own, ranks)
-    first, *others = found
+        first, *others = exchange(texts, ranks)
     lines = []
     for rank, other in zip(ranks[1:], others, strict=True):
         for name in first | other:
@@ -48,16 +47,16 @@ def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) ->
         raise ValueError("\n".join([f"{what}: the ranks {of}disagree", *lines[:5]]))
 
 
-def exchange(own, ranks: list[int]) -> list:
-    """Send what this rank has to some ranks; return what each of them has."""
-    world, found = known().world, []
+def exchange(value, ranks: list[int]) -> list:
+    """Send a value to some ranks; return the value of each of them."""
+    world, values = known().world, []
     if len(ranks) == world.size:
-        all_gather_object(found, own)
-        return [found[rank] for rank in ranks]
+        all_gather_object(values, value)
+        return [values[rank] for rank in ranks]
     others = [rank for rank in ranks if rank != world.rank]
     for rank in others:
-        send_object(world, own, rank, TAG)
-    by_rank = {rank: receive_object(world, rank, TAG) for rank in others} | {world.rank: own}
+        send_object(world, value, rank, TAG)
+    by_rank = {rank: receive_object(world, rank, TAG) for rank in others} | {world.rank: value}
     return [by_rank[rank] for rank in ranks]
 
 
@@ -67,7 +66,7 @@ SHOWN = (Spec, Placement, ProcessMesh)
 
 
 def as_text(value) -> str:
-    """A setting as text that is the same in all ranks: an object is its kind and its settings."""
+    """A setting as text that is the same in all ranks: an object's class and settings."""
     if isinstance(value, PLAIN + SHOWN):
         return str(value)
     if isinstance(value, dict):
@@ -80,5 +79,5 @@ def as_text(value) -> str:
 
 
 def parameters_of(layer) -> dict[str, list]:
-    """The facts that all ranks must have alike of the parameters of a layer."""
+    """The facts of a layer's parameters that must be the same in all ranks."""
     return {name: [p.spec] for name, p in layer.named_parameters()}

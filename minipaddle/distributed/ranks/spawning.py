@@ -13,7 +13,7 @@ from ...engine.core.rank import own_settings
 from ...engine.distributed.process_group import PeerFailed
 from ...engine.distributed.thread_group import World
 from ...engine.eager.device import current_place
-from ..parallel import gpus, init_parallel_env, seconds_to_wait
+from ..parallel import count_gpus, init_parallel_env, seconds_to_wait
 from . import known_groups
 from .mpi import is_started_by_mpi
 
@@ -22,11 +22,11 @@ GRACE = 2.0
 
 
 class Stopped(BaseException):
-    """Raised in a rank that still computes when the others have failed."""
+    """The error in a rank that still computes when the others have failed."""
 
 
 class SpawnContext:
-    """Ranks that run. `results` are what the function returned in each."""
+    """Running ranks. `results` are the return values of the function in each."""
 
     def __init__(self, function, args, world: World):
         self.world, self.results = world, [None] * world.size
@@ -55,14 +55,14 @@ class SpawnContext:
             self.world.end(rank, error)
 
     def join(self, timeout: float | None = None) -> bool:
-        """Wait for all ranks; raises the error of the first that failed. False after `timeout`."""
+        """Wait for all ranks; raise the error of the first that failed. False after `timeout`."""
         deadline = None if timeout is None else time.monotonic() + timeout
         try:
             while self.running() and not self.world.failure:
                 if deadline is not None and time.monotonic() > deadline:
                     return False
                 self.wait_for_change(0.1)
-        except BaseException as error:  # an interrupt: let no rank go on alone
+        except BaseException as error:  # an interrupt: no rank continues alone
             self.world.fail(PeerFailed(f"interrupted: {type(error).__name__}"))
             self.end()
             raise
@@ -96,19 +96,19 @@ class SpawnContext:
 
 
 def is_caused(error: BaseException) -> bool:
-    """Is it an error that another rank's has caused?"""
+    """Is the error a consequence of another rank's?"""
     return isinstance(error, PeerFailed | Stopped)
 
 
 def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     """Run `func(*args)` as `nprocs` ranks; -1: one for each core, or each GPU.
 
-    The ranks are threads of this process: `func` may be a closure or stand in a notebook. Where
-    this process itself is one of several ranks (started by `mpiexec` or `launch`), `func` is run as
-    that rank, so that one script serves both. `timeout` says how many seconds a rank waits for the
-    others. Returns a context; with `join` after all have ended, its `results` are what `func`
-    returned in each. Raises the error of the first rank that failed. Threads end with the process,
-    whatever `daemon` says.
+    The ranks are threads of this process: `func` may be a closure or a function of a notebook. If
+    this process itself is one of several ranks (started by `mpiexec` or `launch`), `func` runs as
+    that rank, so that one script serves both. `timeout` is the number of seconds that a rank waits
+    for the others. Returns a context; with `join` after all have ended, its `results` are the
+    return values of `func` in each. Raises the error of the first rank that failed. Threads end
+    with the process for any value of `daemon`.
 
     >>> import minipaddle.distributed as dist
     >>> def work():
@@ -124,8 +124,8 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
             f"spawn with {', '.join(options)}", expected="timeout, the seconds to wait"
         )
     if is_started_by_mpi() and init_parallel_env().size > 1:
-        return Finished(func(*args))
-    nprocs = available() if nprocs == -1 else nprocs
+        return FinishedRank(func(*args))
+    nprocs = count_available() if nprocs == -1 else nprocs
     if nprocs < 1:
         raise value_error(f"spawn of {nprocs} ranks", expected="1 or more, or -1")
     context = SpawnContext(func, args, World(nprocs, timeout))
@@ -134,7 +134,7 @@ def spawn(func, args=(), nprocs=-1, join=True, daemon=False, **options):
     return context
 
 
-class Finished(NamedTuple):
+class FinishedRank(NamedTuple):
     """The result of `spawn` in a process that is one rank itself."""
 
     result: object
@@ -145,12 +145,12 @@ class Finished(NamedTuple):
         return [self.result]
 
     def join(self, timeout: float | None = None) -> bool:
-        """It has ended."""
+        """Return True: it has ended."""
         return True
 
 
-def available() -> int:
-    """How many ranks this machine has room for."""
+def count_available() -> int:
+    """The number of ranks that this machine has room for."""
     if current_place().kind == "gpu":
-        return gpus()
+        return count_gpus()
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

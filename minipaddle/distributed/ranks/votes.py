@@ -1,4 +1,4 @@
-"""The vote, 64 bits per rank, that finds out whether all ranks call the same collective."""
+"""The vote, 64 bits per rank, on whether all ranks call the same collective."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def vote(rank: int, size: int, name: str, array, options: dict) -> int:
 
 
 class Agreement:
-    """The check that all ranks make the same call for the same cause: only then their votes add
-    up to 0.
+    """The check that all ranks make the same call for the same cause: only then their votes sum
+    to 0.
     """
 
     def __init__(self, group, name: str, array, options: dict, what):
@@ -53,8 +53,8 @@ class Agreement:
         if self.texts is None:
             aside, size = self.group.aside, self.group.size
             self.texts = NUMPY.zeros((size + 1, 512), "uint8")
-            text = format_call(*self.call).encode()[:512]
-            self.texts[size, : len(text)] = list(text)
+            octets = format_call(*self.call).encode()[:512]
+            self.texts[size, : len(octets)] = list(octets)
             self.sent = [aside.Isend(self.texts[size], r) for r in range(size)]
             self.sent += [aside.Irecv(self.texts[r], r) for r in range(size)]
         if not self.group.MPI.Request.Testall(self.sent):

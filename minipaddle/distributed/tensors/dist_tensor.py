@@ -15,7 +15,7 @@ from ...engine.sharding.array import cut_whole, sharded
 from ...engine.sharding.pieces import MeshView
 from ...engine.sharding.placements import REPLICATE, Placement, ProcessMesh
 from ...tensor.methods import own_members
-from ..parallel import group_in_order
+from ..parallel import build_group
 from ..ranks.known_groups import known
 from ..ranks.require_same import require_same, values_of
 
@@ -67,7 +67,7 @@ def view_of(mesh: ProcessMesh) -> MeshView:
             lines = NUMPY.moveaxis(mesh.mesh, axis, -1).reshape(-1, mesh.shape[axis])
             for line in sorted(lines.tolist()):
                 number = -hash_64(mesh, line) if mesh.size < world else 0  # others do not count
-                group = group_in_order(line, id=number)
+                group = build_group(line, id=number)
                 groups += [group.id] if rank in line else []
         by_mesh[mesh] = MeshView(mesh, tuple(mesh.shape), coordinate, tuple(groups))
     in_charge()
