@@ -392,12 +392,12 @@ def test_a_signal_while_the_job_starts_stops_it(monkeypatch):
 
 
 def test_whether_a_machine_answers(tmp_path):
-    assert restarting.answers(["true"], 5.0)
-    assert not restarting.answers(["false"], 0.2)
-    assert not restarting.answers(["false"], 999.0, again=False)
-    assert not restarting.answers(["sleep", "9"], 0.2)
+    assert restarting.probe(["true"], 5.0)
+    assert not restarting.probe(["false"], 0.2)
+    assert not restarting.probe(["false"], 999.0, again=False)
+    assert not restarting.probe(["sleep", "9"], 0.2)
     script = f"test -e {tmp_path}/up || (touch {tmp_path}/up; false)"  # up at the second try
-    assert restarting.answers(["sh", "-c", script], 5.0)
+    assert restarting.probe(["sh", "-c", script], 5.0)
 
 
 @pytest.mark.parametrize(("given", "places"), [

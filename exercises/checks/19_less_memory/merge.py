@@ -14,13 +14,13 @@ exercise = Exercise(
     level="medium",
     minutes=30,
     before=("16_data_parallel/unequal",),
-    slots={"fleet.take": "take", "fleet.update": "update"},
+    slots={"fleet.merge": "merge", "fleet.update": "update"},
     hints=(
         "Gradients 1 and 3 of one weight: what must `p.grad` be when the optimizer steps, and what "
         "before the next backward?",
-        "`self.averages()` has the sums, averaged over the ranks already. What is left to divide "
+        "`self.average_sums()` averages the sums over the ranks already. What is left to divide "
         "by? And which tensors must be zero when `update` returns?",
-        "take: sum ← sum + p.grad; p without a gradient\n"
+        "merge: sum ← sum + p.grad; p without a gradient\n"
         "update: for each pair p.grad = sum / k_steps, if it is to be the mean\n"
         "    step\n"
         "    for each sum: p without a gradient, the sum zeros\n"
@@ -28,8 +28,8 @@ exercise = Exercise(
     ),
     wrong={
         "the last micro-batch alone": "merged + p.grad → p.grad",
-        "gradients that stay": "take(): p.clear_gradient(set_to_zero=False) → pass",
-        "zeros for a gradient": "take(): p.clear_gradient(set_to_zero=False) → "
+        "gradients that stay": "merge(): p.clear_gradient(set_to_zero=False) → pass",
+        "zeros for a gradient": "merge(): p.clear_gradient(set_to_zero=False) → "
                                 "p.clear_gradient(set_to_zero=True)",
         "always the sum": "total / self.k_steps if self.avg else total → total",
         "always the mean": "total / self.k_steps if self.avg else total → total / self.k_steps",
@@ -40,7 +40,7 @@ exercise = Exercise(
         "the sums stay": "merged.set_value(paddle.zeros_like(merged)) → pass",
         "the gradient of the step stays": "update(): p.clear_gradient(set_to_zero=False) → pass",
         "no step": "self.inner_optimizer.step() → pass",
-        "ranks by themselves": "self.averages() → self.merged.items()",
+        "ranks by themselves": "self.average_sums() → self.merged.items()",
         "a new name where a tensor is written": (
             "merged.set_value(merged + p.grad) → merged = merged + p.grad"
         ),
@@ -56,7 +56,7 @@ exercise = Exercise(
 def update(self):
     for merged in self.merged.values():
         merged.set_value(paddle.zeros_like(merged))
-    for p, total in self.averages():
+    for p, total in self.average_sums():
         p.grad = total / self.k_steps if self.avg else total
     self.inner_optimizer.step()
     for p in self.merged:
@@ -66,7 +66,7 @@ def update(self):
 
 @exercise.mistake("a step for each parameter")
 def update(self):  # noqa: F811
-    for p, total in self.averages():
+    for p, total in self.average_sums():
         p.grad = total / self.k_steps if self.avg else total
         self.inner_optimizer.step()
     for p, merged in self.merged.items():

@@ -17,7 +17,7 @@ exercise = Exercise(
     level="easy",
     minutes=25,
     before=("14_memory/recompute",),
-    slots={"fleet.in_segments": "in_segments"},
+    slots={"fleet.run_segments": "run_segments"},
     hints=(
         "Seven functions in three segments: at which numbers do they begin? Which of the three "
         "does the backward need first?",
@@ -53,14 +53,14 @@ exercise = Exercise(
 
 
 @exercise.mistake("each function for itself")
-def in_segments(functions, n, args, again):
+def run_segments(functions, n, args, again):
     for function in functions[:-1]:
         args = (again(Segment([function]), *args),)
     return functions[-1](*args)
 
 
 @exercise.mistake("a lambda that looks up its segment when it is called again")
-def in_segments(functions, n, args, again):  # noqa: F811
+def run_segments(functions, n, args, again):  # noqa: F811
     size = len(functions) // n
     for k in range(n - 1):
         args = (again(lambda *x: Segment(functions[k * size : (k + 1) * size])(*x), *args),)  # noqa: B023
@@ -69,7 +69,7 @@ def in_segments(functions, n, args, again):  # noqa: F811
 
 
 @exercise.mistake("a function that knows no layers: statistics change twice")
-def in_segments(functions, n, args, again):  # noqa: F811
+def run_segments(functions, n, args, again):  # noqa: F811
     size = len(functions) // n
     for k in range(n - 1):
         some = functions[k * size : (k + 1) * size]
@@ -78,7 +78,7 @@ def in_segments(functions, n, args, again):  # noqa: F811
 
 
 @exercise.mistake("the rest in front")
-def in_segments(functions, n, args, again):  # noqa: F811
+def run_segments(functions, n, args, again):  # noqa: F811
     size = len(functions) // n
     first = len(functions) - size * (n - 1)
     parts = [functions[:first]]
@@ -102,7 +102,7 @@ def called(yours, count: int, n: int):
         return y
 
     functions = [numbered(k) for k in range(count)]
-    found = yours.in_segments([*functions], n, ("a", "b"), again)
+    found = yours.run_segments([*functions], n, ("a", "b"), again)
     return parts, calls, found
 
 
@@ -127,12 +127,12 @@ def two_arguments(yours):
         seen.append(args)
         return sum(args)
 
-    got = yours.in_segments([first, lambda x: x + 1], 2, (2, 3), lambda f, *args: f(*args))
+    got = yours.run_segments([first, lambda x: x + 1], 2, (2, 3), lambda f, *args: f(*args))
     expect((got, seen), (6, [(2, 3)]), given="a sum of two arguments, then one more")
 
 
 exercise.holds(
-    lambda yours, x, y: yours.in_segments(
+    lambda yours, x, y: yours.run_segments(
         [np.add, np.tanh, np.negative, np.tanh], 3, (x, y), lambda f, *args: f(*args)
     ),
     lambda x, y: np.tanh(-np.tanh(x + y)),
@@ -205,7 +205,7 @@ def what_is_computed_twice(yours):
 
     x = paddle.ones([2], "float32")
     x.stop_gradient = False
-    y = yours.in_segments([counted(k) for k in range(7)], 3, (x,), recompute)
+    y = yours.run_segments([counted(k) for k in range(7)], 3, (x,), recompute)
     y.sum().backward()
     expect(calls, [*range(7), 2, 3, 0, 1], given="7 functions, n = 3, and a backward")
     want = np.ones(2)

@@ -2,7 +2,7 @@
 
 A chain of layers keeps all that lies between them for its backward. Cut it into segments and keep
 the input of each: when the backward comes to a segment, it is computed again from there. Write
-`in_segments(functions, n, args, again)`:
+`run_segments(functions, n, args, again)`:
 
 - `functions` is a list of at least n functions (layers, say). The first is called with `*args`,
   each other one with what the one before it returns. Return what the last one returns.
@@ -25,7 +25,7 @@ Source: Chen, Xu, Zhang and Guestrin, "Training deep nets with sublinear memory 
 from minipaddle.distributed.fleet.recompute import Segment
 
 
-def in_segments(functions, n, args, again):
+def run_segments(functions, n, args, again):
     """What a chain of functions makes of `args`; all segments but the last are recomputed."""
     size = len(functions) // n
     last = size * (n - 1)

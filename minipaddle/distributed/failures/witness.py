@@ -215,7 +215,7 @@ class Witness:
         self.announce(kind="failed", text=title + "".join(lines))
 
     def announce(self, **message) -> bool:
-        """Tell all of a failure if it is the first, the cause of later ones; return whether it is."""
+        """Tell all of a failure if it is the first, which causes later ones. Was it?"""
         if not (before := self.announced):
             self.announced = True
             self.tell_all(**message)

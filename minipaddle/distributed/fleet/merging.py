@@ -13,14 +13,14 @@ from ..ranks.known_groups import group_of
 
 
 class GradientMerge:
-    """`optimizer`, which updates at every `k_steps`-th `step()` alone, by the gradients of all.
+    """`optimizer` with an update at every `k_steps`-th `step()` alone, by the gradients of all.
 
-    A step takes the gradients that are there and keeps their sum, with `avg` their mean. (With a
-    mean loss and equal batches the mean is the gradient of the k batches joined.) A backward
-    averages nothing over the ranks: the sums are averaged, in buckets of `bucket_mb`, when
-    an update is due. How many steps there were is a tensor, and the update a `cond`: a step that is
-    captured stays one program. All else is the optimizer's; its saved state has no sums in it, so
-    save after an update. Source: Paddle API `paddle.incubate.optimizer.GradientMergeOptimizer`.
+    A step adds the gradients to their sums; with `avg` an update divides these by the steps. (With
+    a mean loss and equal batches this is the gradient of the k batches joined.) A backward averages
+    nothing over the ranks: an update averages the sums, in buckets of `bucket_mb`. The number of
+    steps is a tensor, and the update a `cond`: a captured step stays one program. All else is the
+    optimizer's; its saved state has no sums in it, so save after an update. Source: Paddle API
+    `paddle.incubate.optimizer.GradientMergeOptimizer`.
     """
 
     def __init__(self, optimizer, k_steps: int, avg: bool, bucket_mb: float, last_mb: float):
@@ -36,29 +36,29 @@ class GradientMerge:
         return getattr(self.inner_optimizer, name)
 
     def average_later(self) -> None:
-        """Let no backward average the gradients of these parameters."""
+        """Stop backwards from averaging the gradients of these parameters."""
         for p in self._parameter_list:
             p.averaged = None
 
     def step(self) -> None:
-        """Take the gradients; update if it is time to."""
+        """Merge the gradients; update at every `k_steps`-th step."""
         with Recording(False):
             for p in self._parameter_list:
                 if p.grad is not None and not p.stop_gradient:
-                    self.take(p)
+                    self.merge(p)
             steps = self.steps + 1
             self.steps.set_value(steps % self.k_steps)
             cond(steps == self.k_steps, self.update, list)
 
-    @slot("fleet.take")
-    def take(self, p: Tensor) -> None:
-        """Add the gradient of a parameter to what is merged, and leave none behind."""
+    @slot("fleet.merge")
+    def merge(self, p: Tensor) -> None:
+        """Add the gradient of a parameter to its merged sum, and clear it."""
         merged = self.sum_of(p)
         merged.set_value(merged + p.grad)
         p.clear_gradient(set_to_zero=False)
 
     def sum_of(self, p: Tensor) -> Tensor:
-        """The tensor that holds what is merged for a parameter; zeros at first."""
+        """The tensor with the merged sum of a parameter; zeros at first."""
         if p not in self.merged:  # made outside any program, as states are
             zeros = p.place.module.zeros(p.spec.shape, p.spec.dtype)
             self.merged[p] = Tensor(zeros, p.spec.dtype, p.place)
@@ -66,8 +66,8 @@ class GradientMerge:
 
     @slot("fleet.update")
     def update(self) -> list:
-        """The step of the optimizer, by the averages of what is merged; then nothing is."""
-        for p, g in self.averages():
+        """Step the optimizer by the averages of the merged sums; then clear them."""
+        for p, g in self.average_sums():
             p.grad = g / self.k_steps if self.avg else g
         self.inner_optimizer.step()
         for p, merged in self.merged.items():
@@ -75,7 +75,7 @@ class GradientMerge:
             merged.set_value(zeros_like(merged))
         return []
 
-    def averages(self) -> list[tuple]:
+    def average_sums(self) -> list[tuple]:
         """Pairs (parameter, the sum of its gradients, averaged over the ranks)."""
         group = group_of(None)
         if group.size == 1:
@@ -88,8 +88,8 @@ class GradientMerge:
         pairs = []
         for bucket, ticket in zip(buckets, tickets, strict=True):
             shapes = tuple(p.spec.shape for p in bucket)
-            found = finish_all_reduce(ticket, shapes=shapes, dtype=bucket[0].spec.dtype)
-            pairs += zip(bucket, found, strict=True)
+            averages = finish_all_reduce(ticket, shapes=shapes, dtype=bucket[0].spec.dtype)
+            pairs += zip(bucket, averages, strict=True)
         return pairs
 
     def minimize(self, loss, startup_program=None, parameters=None, no_grad_set=None):

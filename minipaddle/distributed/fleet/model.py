@@ -1,4 +1,4 @@
-"""`fleet`: a model and its optimizer, made fit for many ranks by two calls."""
+"""`fleet`: two calls prepare a model and its optimizer for many ranks."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ merging = per_rank(())
 
 
 def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") -> None:
-    """Meet the other ranks, and say how to train. `log_level` changes nothing here.
+    """Connect to the other ranks, and set the strategy. `log_level` changes nothing here.
 
-    With `is_collective=False` some of them are parameter servers, as `role_maker` says, or the
+    With `is_collective=False` some of them are parameter servers, by `role_maker` or by the
     environment (`PaddleCloudRoleMaker`): see `fleet.init_worker`, `fleet.run_server`.
 
     >>> from minipaddle.distributed import fleet
@@ -68,7 +68,7 @@ def init(role_maker=None, is_collective=False, strategy=None, log_level="INFO") 
 
 def distributed_model(model):
     """The model in a `DataParallel`: with averaged gradients, as the strategy says. With other
-    degrees than dp_degree, in a `TensorParallel`: on the mesh, for inputs in pieces. A
+    degrees than dp_degree, in a `TensorParallel`: on the mesh, for sharded inputs. A
     `PipelineLayer` becomes a `PipelineParallel`.
 
     >>> from minipaddle.distributed import fleet
@@ -102,12 +102,12 @@ def distributed_model(model):
 
 
 def distributed_optimizer(optimizer, strategy=None):
-    """With parameter servers, an optimizer whose steps they take. Otherwise
-    the optimizer itself: equal weights and averaged gradients need no other. With
-    `strategy.gradient_merge` one that updates at every k-th step alone. With a sharding_degree its
-    states lie in pieces along the axis sharding, as the stage of `sharding_configs` says.
+    """With parameter servers, an optimizer whose steps they take. Otherwise the optimizer itself:
+    equal weights and averaged gradients need no other. With `strategy.gradient_merge` one that
+    updates at every k-th step alone. With a sharding_degree its states are sharded along sharding,
+    in the stage of `sharding_configs`.
 
-    A strategy given here takes the place of that of `init`. A captured `step` merges too.
+    A strategy here replaces the strategy of `init`. A captured `step` merges, too.
 
     >>> from minipaddle.distributed import fleet
     >>> def work():
@@ -160,7 +160,7 @@ def distributed_optimizer(optimizer, strategy=None):
 
 
 def distributed_scaler(scaler):
-    """The scaler itself: gradients are averaged, or lie in pieces, so all ranks find the same.
+    """The scaler itself: averaged or sharded gradients give all ranks the same result.
 
     >>> scaler = paddle.amp.GradScaler()
     >>> paddle.distributed.fleet.distributed_scaler(scaler) is scaler
@@ -179,7 +179,7 @@ def worker_index() -> int:
 
 
 def worker_num() -> int:
-    """How many ranks there are.
+    """The number of ranks.
 
     >>> paddle.distributed.spawn(paddle.distributed.fleet.worker_num, nprocs=2).results
     [2, 2]

@@ -36,15 +36,14 @@ class Segment:
 
 
 def recompute_sequential(ctx, functions, *args, **kwargs):
-    """The result of a chain of functions for `args`; the inputs of its segments are kept, no more.
+    """The result of a chain of functions for `args` that keeps the inputs of its segments alone.
 
     ctx: a dict with `segments` (1) and `preserve_rng_state` (True)
     functions: a `Sequential`, or a list; each takes what the one before it returns
-    Each segment has as many functions, the last one the rest; it keeps its values, as its backward
-    comes first: with one segment nothing is computed again. √n segments of n functions need the
-    least memory. Raises ValueError for more segments than functions.
-    Source: Chen et al., "Training Deep
-    Nets with Sublinear Memory Cost", 2016.
+    Each segment has as many functions, the last one the rest; the last keeps its values, for its
+    backward is the first: with one segment nothing is computed again. √n segments of n functions
+    need the least memory. Raises ValueError for more segments than functions.
+    Source: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
 
     >>> from minipaddle.distributed.fleet import recompute_sequential
     >>> x = paddle.to_tensor([1.0, 2.0], stop_gradient=False)
@@ -53,17 +52,17 @@ def recompute_sequential(ctx, functions, *args, **kwargs):
     >>> x.grad.shape
     [2]
     """
-    ctx = options(ctx, segments=1, preserve_rng_state=True)
+    ctx = read_options(ctx, segments=1, preserve_rng_state=True)
     functions = [*functions.children()] if isinstance(functions, Sequential) else [*functions]
     n = ctx["segments"]
     if type(n) is not int or not 1 <= n <= len(functions):
         raise value_error(f"segments={n!r} of {len(functions)} functions", f"1 to {len(functions)}")
     kwargs.setdefault("preserve_rng_state", ctx["preserve_rng_state"])
-    return in_segments(functions, n, args, partial(recompute, **kwargs))
+    return run_segments(functions, n, args, partial(recompute, **kwargs))
 
 
-@slot("fleet.in_segments")
-def in_segments(functions: list, n: int, args: tuple, again):
+@slot("fleet.run_segments")
+def run_segments(functions: list, n: int, args: tuple, again):
     """The result of a chain of functions for `args` in n segments, all but the last by `again`."""
     each = len(functions) // n
     for k in range(n - 1):
@@ -72,7 +71,7 @@ def in_segments(functions: list, n: int, args: tuple, again):
 
 
 def recompute_hybrid(ctx, function, *args, **kwargs):
-    """`recompute` of a function whose tensors lie in pieces: then its inputs are kept in pieces.
+    """`recompute` of a function of sharded tensors: it keeps its inputs sharded.
 
     ctx: a dict; `mp_group` is not needed. Raises NotImplementedError for `offload` and `partition`.
 
@@ -80,7 +79,7 @@ def recompute_hybrid(ctx, function, *args, **kwargs):
     >>> recompute_hybrid({"mp_group": None}, paddle.exp, paddle.zeros([1])).tolist()
     [1.0]
     """
-    ctx = options(ctx, mp_group=None, offload=False, partition=False, preserve_rng_state=True)
+    ctx = read_options(ctx, mp_group=None, offload=False, partition=False, preserve_rng_state=True)
     for name in ("offload", "partition"):
         if ctx[name]:
             raise not_supported(
@@ -92,8 +91,8 @@ def recompute_hybrid(ctx, function, *args, **kwargs):
     return recompute(function, *args, **kwargs)
 
 
-def options(ctx, **defaults) -> dict:
-    """The values of a `ctx`; refuses what is no dict and keys that mean nothing."""
+def read_options(ctx, **defaults) -> dict:
+    """The values of a `ctx`; TypeError if it is no dict, ValueError for an unknown key."""
     if not isinstance(ctx, dict):
         raise type_error(f"ctx={ctx!r:.80}", expected=f"a dict with {', '.join(defaults)}")
     if unknown := ctx.keys() - defaults.keys():

@@ -1,4 +1,4 @@
-"""Who a process is in a job with parameter servers: a worker or a server, and its number."""
+"""The role of a process in a job with parameter servers: worker or server, and its number."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Role:
 
 
 class UserDefinedRoleMaker:
-    """A role that the script gives: `role`, `current_id`, `worker_num`, `server_endpoints`.
+    """A role from the script: `role`, `current_id`, `worker_num`, `server_endpoints`.
 
-    The servers' endpoints are only counted: MPI or Ray know where they are.
+    Only the number of the servers' endpoints counts: MPI or Ray know the addresses.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.UserDefinedRoleMaker(current_id=1, worker_num=2, server_endpoints=["here"])
@@ -34,13 +34,13 @@ class UserDefinedRoleMaker:
             raise value_error(f"a role with {min(kwargs.keys() - known)}", f"{sorted(known)}")
         self.is_collective = is_collective
         workers = kwargs.get("worker_num") or len(kwargs.get("worker_endpoints", ())) or 1
-        self.take(
+        self.assign(
             kwargs.get("role", Role.WORKER), kwargs.get("current_id", 0), workers,
             len(kwargs.get("server_endpoints", ())) or 1,
         )  # fmt: skip
 
-    def take(self, role: int, current_id: int, workers: int, servers: int) -> None:
-        """Have a role; ValueError for a number that does not exist."""
+    def assign(self, role: int, current_id: int, workers: int, servers: int) -> None:
+        """Set the role; ValueError for a number that does not exist."""
         if role not in (Role.WORKER, Role.SERVER):
             raise not_supported(f"the role {role}", expected="Role.WORKER or Role.SERVER")
         many = workers if role == Role.WORKER else servers
@@ -61,7 +61,7 @@ class UserDefinedRoleMaker:
 
 
 class PaddleCloudRoleMaker(UserDefinedRoleMaker):
-    """The role that the environment gives, as Paddle's launcher sets it.
+    """The role from the environment, which Paddle's launcher sets.
 
     TRAINING_ROLE is TRAINER or PSERVER; PADDLE_PSERVERS_IP_PORT_LIST has an entry for each server,
     PADDLE_TRAINERS_NUM says how many workers there are, PADDLE_TRAINER_ID which of them this is. A
@@ -77,22 +77,22 @@ class PaddleCloudRoleMaker(UserDefinedRoleMaker):
         self.is_collective = is_collective
         endpoints = list(filter(None, read("PADDLE_PSERVERS_IP_PORT_LIST", "").split(",")))
         if not endpoints or is_collective:
-            return self.take(Role.WORKER, 0, 1, 1)
-        workers, kind = int(read("PADDLE_TRAINERS_NUM")), read("TRAINING_ROLE")
-        if kind == "TRAINER":
+            return self.assign(Role.WORKER, 0, 1, 1)
+        workers, training_role = int(read("PADDLE_TRAINERS_NUM")), read("TRAINING_ROLE")
+        if training_role == "TRAINER":
             number, role = int(read("PADDLE_TRAINER_ID")), Role.WORKER
-        elif kind == "PSERVER":
-            own, role = f"{read('POD_IP')}:{read('PADDLE_PORT')}", Role.SERVER
-            if own not in endpoints:
-                raise value_error(f"the server {own}", expected=f"one of {endpoints}")
-            number = endpoints.index(own)
+        elif training_role == "PSERVER":
+            endpoint, role = f"{read('POD_IP')}:{read('PADDLE_PORT')}", Role.SERVER
+            if endpoint not in endpoints:
+                raise value_error(f"the server {endpoint}", expected=f"one of {endpoints}")
+            number = endpoints.index(endpoint)
         else:
-            raise not_supported(f"TRAINING_ROLE={kind}", expected="TRAINER or PSERVER")
-        self.take(role, number, workers, len(endpoints))
+            raise not_supported(f"TRAINING_ROLE={training_role}", expected="TRAINER or PSERVER")
+        self.assign(role, number, workers, len(endpoints))
 
 
 def read(name: str, default: str | None = None) -> str:
-    """A variable of the environment; ValueError if it is not set and has no default."""
+    """Read a variable of the environment; ValueError if it is not set and has no default."""
     value = os.environ.get(name, default)
     if value is None:
         raise value_error(

@@ -1,4 +1,4 @@
-"""`fleet` with parameter servers: the calls of a script that is run by workers and by servers.
+"""`fleet` with parameter servers: the calls of a script that workers and servers run.
 
 fleet.init(role)
 ...
@@ -34,21 +34,21 @@ SHARED: WeakKeyDictionary = WeakKeyDictionary()
 LOCK = threading.Lock()
 
 begun = per_rank(0)
-"""How often this rank has called `fleet.init`."""
+"""The number of calls of `fleet.init` by this rank."""
 
 
 def begin(role_maker, strategy) -> None:
-    """Be what a role says, and know the roles of the others."""
+    """Begin a session in this process's role, and gather the roles of the others."""
     role = PaddleCloudRoleMaker() if role_maker is None else role_maker
-    session.now = found = Session(role, strategy or DistributedStrategy())
-    found.folder = os.environ.get("MINIPADDLE_PS_FOLDER")
-    found.group = group = init_parallel_env()
+    session.now = current = Session(role, strategy or DistributedStrategy())
+    current.folder = os.environ.get("MINIPADDLE_PS_FOLDER")
+    current.group = group = init_parallel_env()
     if group.size == 1 or os.environ.get("MINIPADDLE_PS_CARRIER") == "ray":
         return  # the servers are in this process, or actors
     begun.now += 1
     roles: list = []
     all_gather_object(roles, [role.role, role.current_id, role.workers, role.servers])
-    ranks = {(kind, number): rank for rank, (kind, number, *_) in enumerate(roles)}
+    ranks = {(role_number, number): rank for rank, (role_number, number, *_) in enumerate(roles)}
     expected = {(Role.SERVER, k) for k in range(role.servers)}
     expected |= {(Role.WORKER, k) for k in range(role.workers)}
     if {*ranks} != expected or len(roles) != len(ranks):
@@ -57,11 +57,11 @@ def begin(role_maker, strategy) -> None:
             expected=f"workers 0 to {role.workers - 1}, servers 0 to {role.servers - 1}",
         )
     if group.backend == "mpi":
-        found.carrier = MPI(group, [ranks[Role.SERVER, k] for k in range(role.servers)])
+        current.carrier = MPI(group, [ranks[Role.SERVER, k] for k in range(role.servers)])
     elif group.backend == "threads":
         with LOCK:
-            made = Threads(role.servers, role.workers, None, absent=range(role.servers))
-            found.carrier = SHARED.setdefault(group.world, {}).setdefault(begun.now, made)
+            threads = Threads(role.servers, role.workers, None, absent=range(role.servers))
+            current.carrier = SHARED.setdefault(group.world, {}).setdefault(begun.now, threads)
     else:
         raise not_supported(f"parameter servers by {group.backend}", expected="threads, MPI, Ray")
 
@@ -87,7 +87,7 @@ def is_worker() -> bool:
 
 
 def server_num() -> int:
-    """How many servers there are.
+    """The number of servers.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.server_num()
@@ -109,10 +109,9 @@ def server_index() -> int:
 
 
 def init_server(dirname: str | None = None, *args, **kwargs) -> None:
-    """Say in which folder a server has its snapshot and log: it begins with what is there, and
-    loses nothing that it acknowledged. Without a folder (nor MINIPADDLE_PS_FOLDER in the
-    environment) it has what it has in memory. A worker whose servers are in its own process calls
-    it, too.
+    """Set the folder of a server's snapshot and log: it begins with their rows, and loses nothing
+    that it acknowledged. Without a folder (nor MINIPADDLE_PS_FOLDER in the environment) it keeps
+    its rows in memory. A worker whose servers are in its own process calls it, too.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.init_server("folder")
@@ -122,13 +121,13 @@ def init_server(dirname: str | None = None, *args, **kwargs) -> None:
     """
     if args or kwargs:
         raise not_supported("init_server with more than a folder", expected="init_server(dirname)")
-    found = session_in_use("init_server")
-    found.folder = found.folder if dirname is None else os.fspath(dirname)
+    current = session_in_use("init_server")
+    current.folder = current.folder if dirname is None else os.fspath(dirname)
 
 
 def run_server() -> None:
     """Serve until all workers have called `stop_worker`. Raises TimeoutError that names a worker
-    that asks for nothing in the time that ranks wait for each other, though others go on.
+    without a request in the time that ranks wait for each other, while others continue.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.run_server()
@@ -136,24 +135,24 @@ def run_server() -> None:
     RuntimeError: run_server before fleet.init
     ...
     """
-    found = session_in_use("run_server")
-    role, carrier = found.role, found.carrier
+    current = session_in_use("run_server")
+    role, carrier = current.role, current.carrier
     if carrier is None or not role.is_server:
         raise RuntimeError(
             teach(f"run_server in {role}", hint="Ray, or a lone worker, starts servers itself")
         )
-    server = RowServer(role.current_id, role.servers, role.workers, found.folder)
+    server = RowServer(role.current_id, role.servers, role.workers, current.folder)
     if isinstance(carrier, MPI):
         return carrier.serve(server)
     carrier.add(server)
     while not server.ended.wait(0.1):
-        found.group.check()
-        carrier.hosted[server.index].check_workers(found.group.timeout)
+        current.group.check()
+        carrier.hosted[server.index].check_workers(current.group.timeout)
 
 
 def init_worker(scopes=None) -> None:
-    """Connect a worker: tables are made on the servers, and all workers begin with the parameters
-    of worker 0, or with those that the servers restored. `scopes` changes nothing here.
+    """Connect a worker: it creates tables on the servers, and all workers begin with the parameters
+    of worker 0, or with the parameters that the servers restored. `scopes` changes nothing here.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.init_worker()
@@ -161,18 +160,18 @@ def init_worker(scopes=None) -> None:
     RuntimeError: init_worker before fleet.init
     ...
     """
-    found = session_in_use("init_worker")
-    role, timeout = found.role, found.group.timeout
+    current = session_in_use("init_worker")
+    role, timeout = current.role, current.group.timeout
     if role.is_server:
         raise RuntimeError(teach("init_worker in a server", expected="fleet.run_server()"))
     if os.environ.get("MINIPADDLE_PS_CARRIER") == "ray":
         name = os.environ.get("PADDLE_JOB_ID", "job")
-        found.carrier = on_ray.Ray(role.servers, role.workers, found.folder, name)
-    elif found.carrier is None:
-        found.carrier = Threads(role.servers, role.workers, found.folder)
-    elif isinstance(found.carrier, Threads):
-        found.carrier.wait_for_all(timeout)
-    found.connect(found.carrier, timeout)
+        current.carrier = on_ray.Ray(role.servers, role.workers, current.folder, name)
+    elif current.carrier is None:
+        current.carrier = Threads(role.servers, role.workers, current.folder)
+    elif isinstance(current.carrier, Threads):
+        current.carrier.wait_for_all(timeout)
+    current.connect(current.carrier, timeout)
 
 
 def stop_worker() -> None:
@@ -184,17 +183,17 @@ def stop_worker() -> None:
     RuntimeError: stop_worker before fleet.init
     ...
     """
-    found = session_in_use("stop_worker")
-    found.require_client().stop()
-    if isinstance(found.carrier, on_ray.Ray):
-        found.carrier.end(found.group.timeout)
-    found.client = None
+    current = session_in_use("stop_worker")
+    current.require_client().stop()
+    if isinstance(current.carrier, on_ray.Ray):
+        current.carrier.end(current.group.timeout)
+    current.client = None
 
 
 def save_persistables(executor, dirname: str, main_program=None, mode: int = 0) -> None:
-    """Let the servers write all tables to a folder that `init_server` reads. One worker calls it.
+    """Write all tables of the servers to a folder that `init_server` reads. One worker calls it.
 
-    `executor`, `main_program` and `mode` change nothing here: the servers have all there is.
+    `executor`, `main_program` and `mode` change nothing here: the servers have all tables.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.save_persistables(None, "folder")
@@ -206,8 +205,8 @@ def save_persistables(executor, dirname: str, main_program=None, mode: int = 0) 
 
 
 def report() -> list[dict]:
-    """The statistics of each server: `stragglers`, `seconds` that each worker's latest steps took,
-    `staleness` of each worker's pushes (mean, largest), and of each table its `rows` and `steps`.
+    """The statistics of each server: `stragglers`, the `seconds` of each worker's latest steps, the
+    `staleness` of each worker's pushes (mean, largest), and the `rows` and `steps` of each table.
 
     Source: `ps/server.py`.
 

@@ -1,4 +1,4 @@
-"""Ranks in a grid with named axes, and the groups along them, as Paddle numbers ranks."""
+"""Ranks in a grid with named axes, in Paddle's order, and the groups along the axes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...engine.sharding.placements import ProcessMesh
 from ..parallel import get_rank, get_world_size, new_group
 
 AXES = {"data": "dp", "pipe": "pp", "sharding": "sharding", "sep": "sep", "model": "mp"}
-"""Paddle's names of the kinds of parallelism, and those of the axes of a mesh."""
+"""The mesh dimension of each of Paddle's kinds of parallelism."""
 
 
 class ParallelMode:
-    """The numbers that Paddle gives to what is done in parallel.
+    """Paddle's numbers of the kinds of parallelism.
 
     >>> import minipaddle.distributed as dist
     >>> dist.ParallelMode.TENSOR_PARALLEL
@@ -34,7 +34,7 @@ MODES = {
     "sharding": ParallelMode.SHARDING_PARALLEL,
     "data": ParallelMode.DATA_PARALLEL,
 }
-"""The kinds of groups, in order: a rank is in the first one first."""
+"""The kinds of parallelism, the first match first."""
 
 current = per_rank(None)
 """The `HybridCommunicateGroup` of `fleet.init`."""
@@ -62,7 +62,7 @@ class CommunicateTopology:
             )
         self.names, self.dims = [*hybrid_group_names], [*dims]
         self.coordinate = namedtuple("Coordinate", self.names)
-        self.places = [self.coordinate(*place) for place in product(*map(range, dims))]
+        self.places = [self.coordinate(*coordinate) for coordinate in product(*map(range, dims))]
 
     def axis(self, name: str) -> int:
         """The number of the axis with a name."""
@@ -85,7 +85,7 @@ class CommunicateTopology:
         return len(self.places)
 
     def get_rank(self, **args) -> int:
-        """The rank at a coordinate, of which every axis is given."""
+        """The rank at a coordinate; every axis must be given."""
         if args.keys() != {*self.names} or any(
             not 0 <= args[name] < n for name, n in zip(self.names, self.dims)
         ):
@@ -104,7 +104,7 @@ class CommunicateTopology:
     def get_axis_list(self, axis_name, index) -> list[int]:
         """The ranks whose coordinate on an axis is `index`."""
         axis = self.axis(axis_name)
-        return [rank for rank, place in enumerate(self.places) if place[axis] == index]
+        return [rank for rank, coordinate in enumerate(self.places) if coordinate[axis] == index]
 
     def get_comm_list(self, axis_name) -> list[list[int]]:
         """The groups of ranks along an axis."""
@@ -113,22 +113,22 @@ class CommunicateTopology:
     def get_fused_ranks(self, fused_axis) -> list[list[int]]:
         """The groups of ranks that differ on some axes only."""
         axes, groups = {*map(self.axis, fused_axis)}, {}
-        for rank, place in enumerate(self.places):
-            others = tuple(k for axis, k in enumerate(place) if axis not in axes)
+        for rank, coordinate in enumerate(self.places):
+            others = tuple(k for axis, k in enumerate(coordinate) if axis not in axes)
             groups.setdefault(others, []).append(rank)
         return [*groups.values()]
 
     def get_rank_from_stage(self, global_rank, **kwargs) -> int:
-        """The rank whose coordinate is that of `global_rank`, but for what is given."""
+        """The rank at the coordinate of `global_rank`, with the given axes replaced."""
         return self.get_rank(**(self.get_coord(global_rank)._asdict() | kwargs))
 
 
 class HybridCommunicateGroup:
     """The groups that this rank is in, one along each axis of a topology. All ranks make it
-    together; they are as many as the topology has.
+    together; the topology has as many.
 
-    mesh: the ranks of this one's stage, and their axes of more than one rank, as a `ProcessMesh`
-        with the names dp, sharding, sep, mp
+    mesh: the ranks of this one's stage, a `ProcessMesh` with the dimensions dp, sharding, sep, mp
+        that have more than one rank
     `hybrid_configs` are settings of NCCL in Paddle, which change nothing here.
 
     >>> from minipaddle.distributed import fleet
@@ -151,29 +151,29 @@ class HybridCommunicateGroup:
                 expected=f"as many ranks as there are, on the axes {[*AXES]}",
             )
         self._topology, self.sizes, self.global_rank = topology, sizes, get_rank()
-        self.place, self.made = topology.get_coord(self.global_rank), {}
-        self.groups = {name: self.own(topology.get_comm_list(name)) for name in AXES}
-        self.checks = {  # the ranks that clip by one norm: those of one piece of the data
-            name: self.own([topology.get_axis_list(name, k) for k in range(sizes[name])])
+        self.place, self.made_groups = topology.get_coord(self.global_rank), {}
+        self.groups = {name: self.make_group(topology.get_comm_list(name)) for name in AXES}
+        self.checks = {  # the ranks that clip by one norm: they share a part of the data
+            name: self.make_group([topology.get_axis_list(name, k) for k in range(sizes[name])])
             for name in ("data", "sharding")
         }
         if sizes["sep"] > 1:
             for pair in (("data", "sep"), ("pipe", "model")):
-                self.groups[pair] = self.own(topology.get_fused_ranks(pair))
+                self.groups[pair] = self.make_group(topology.get_fused_ranks(pair))
         cut = [n for n in topology.names if n in AXES and n != "pipe" and sizes[n] > 1] or ["model"]
         names, shape = [AXES[name] for name in cut], [sizes[name] for name in cut]
         stage = topology.get_axis_list("pipe", self.place.pipe)
         self.mesh = ProcessMesh(None, names, shape, stage)
 
-    def own(self, lists: list[list[int]]):
-        """The group that this rank is in, of groups that all ranks make."""
+    def make_group(self, lists: list[list[int]]):
+        """Make groups, in all ranks; return the one that this rank is in."""
         key = tuple(map(tuple, lists))
-        if key not in self.made:
-            self.made[key] = next(g for g in list(map(new_group, lists)) if g.rank >= 0)
-        return self.made[key]
+        if key not in self.made_groups:
+            self.made_groups[key] = next(g for g in list(map(new_group, lists)) if g.rank >= 0)
+        return self.made_groups[key]
 
-    def along_sep(self, name):
-        """A group that is there only if the axis sep has more than one rank."""
+    def find_along_sep(self, name):
+        """The group with a name; ValueError if sep has one rank."""
         if self.sizes["sep"] == 1:
             raise value_error("a group along sep", expected="a sep_degree of more than 1")
         return self.groups[name]
@@ -191,103 +191,103 @@ class HybridCommunicateGroup:
         return next((mode for name, mode in MODES.items() if self.sizes[name] > 1), None)
 
     def get_data_parallel_rank(self) -> int:
-        """This rank's place on the axis data."""
+        """This rank's coordinate along data."""
         return self.place.data
 
     def get_data_parallel_world_size(self) -> int:
-        """The ranks along the axis data."""
+        """The number of ranks along data."""
         return self.sizes["data"]
 
     def get_data_parallel_group(self):
-        """The group along the axis data."""
+        """The group along data."""
         return self.groups["data"]
 
     def get_data_parallel_group_src_rank(self) -> int:
-        """The first rank of the group along the axis data."""
+        """The first rank of the group along data."""
         return self.groups["data"].ranks[0]
 
     def get_model_parallel_rank(self) -> int:
-        """This rank's place on the axis model."""
+        """This rank's coordinate along model."""
         return self.place.model
 
     def get_model_parallel_world_size(self) -> int:
-        """The ranks along the axis model."""
+        """The number of ranks along model."""
         return self.sizes["model"]
 
     def get_model_parallel_group(self):
-        """The group along the axis model."""
+        """The group along model."""
         return self.groups["model"]
 
     def get_model_parallel_group_src_rank(self) -> int:
-        """The first rank of the group along the axis model."""
+        """The first rank of the group along model."""
         return self.groups["model"].ranks[0]
 
     def get_sharding_parallel_rank(self) -> int:
-        """This rank's place on the axis sharding."""
+        """This rank's coordinate along sharding."""
         return self.place.sharding
 
     def get_sharding_parallel_world_size(self) -> int:
-        """The ranks along the axis sharding."""
+        """The number of ranks along sharding."""
         return self.sizes["sharding"]
 
     def get_sharding_parallel_group(self):
-        """The group along the axis sharding."""
+        """The group along sharding."""
         return self.groups["sharding"]
 
     def get_sharding_parallel_group_src_rank(self) -> int:
-        """The first rank of the group along the axis sharding."""
+        """The first rank of the group along sharding."""
         return self.groups["sharding"].ranks[0]
 
     def get_sep_parallel_rank(self) -> int:
-        """This rank's place on the axis sep."""
+        """This rank's coordinate along sep."""
         return self.place.sep
 
     def get_sep_parallel_world_size(self) -> int:
-        """The ranks along the axis sep."""
+        """The number of ranks along sep."""
         return self.sizes["sep"]
 
     def get_sep_parallel_group(self):
-        """The group along the axis sep; ValueError if it has one rank."""
-        return self.along_sep("sep")
+        """The group along sep; ValueError if it has one rank."""
+        return self.find_along_sep("sep")
 
     def get_sep_parallel_group_src_rank(self) -> int:
-        """The first rank of the group along the axis sep; ValueError if it has one rank."""
-        return self.along_sep("sep").ranks[0]
+        """The first rank of the group along sep; ValueError if it has one rank."""
+        return self.find_along_sep("sep").ranks[0]
 
     def get_dp_sep_parallel_group(self):
         """The group along data and sep; ValueError if sep has one rank."""
-        return self.along_sep(("data", "sep"))
+        return self.find_along_sep(("data", "sep"))
 
     def get_pp_mp_parallel_group(self):
         """The group along pipe and model; ValueError if sep has one rank, as in Paddle."""
-        return self.along_sep(("pipe", "model"))
+        return self.find_along_sep(("pipe", "model"))
 
     def get_stage_id(self) -> int:
-        """This rank's place on the axis pipe."""
+        """This rank's coordinate along pipe."""
         return self.place.pipe
 
     def get_pipe_parallel_world_size(self) -> int:
-        """The ranks along the axis pipe."""
+        """The number of ranks along pipe."""
         return self.sizes["pipe"]
 
     def get_pipe_parallel_group(self):
-        """The group along the axis pipe."""
+        """The group along pipe."""
         return self.groups["pipe"]
 
     def get_p2p_groups(self):
-        """Refused: neighbours in a pipeline have no groups of their own."""
+        """Raise NotImplementedError: neighbours in a pipeline have no groups of their own."""
         raise not_supported("get_p2p_groups", hint="get_pipe_parallel_group()")
 
     def get_rank_from_stage(self, stage_id, **kwargs) -> int:
-        """The rank that is where this one is, but in another stage."""
+        """The rank at this one's coordinate in another stage."""
         return self._topology.get_rank_from_stage(self.global_rank, pipe=stage_id, **kwargs)
 
     def get_check_parallel_group(self, sharding=False):
-        """The ranks that look together whether gradients are finite."""
+        """The ranks that check together whether gradients are finite."""
         return self.checks["sharding" if sharding else "data"]
 
     def get_moe_sharding_parallel_world_size(self) -> int:
-        """0: there are no experts."""
+        """Return 0: experts are not implemented."""
         return 0
 
     def create_fuse_group(self, fused_strategy_list, nccl_config=None):
@@ -295,7 +295,7 @@ class HybridCommunicateGroup:
         `nccl_config` changes nothing here.
         """
         ranks = self._topology.get_fused_ranks(fused_strategy_list)
-        return ranks, self.own(ranks)
+        return ranks, self.make_group(ranks)
 
 
 def get_hybrid_communicate_group() -> HybridCommunicateGroup:

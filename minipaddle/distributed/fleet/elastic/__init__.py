@@ -1,7 +1,7 @@
-"""Training that goes on when ranks are lost.
+"""Training that continues when ranks are lost.
 
-`launch --max_restart` starts a script again when a rank has died; `steps` lets the script go on
-leave and join while training goes on. Source: Paddle API `paddle.distributed.fleet.elastic`.
+`launch --max_restart` restarts a script when a rank has died; `steps` lets the script continue
+leave and join while training continues. Source: Paddle API `paddle.distributed.fleet.elastic`.
 """
 
 from .manager import ELASTIC_EXIT_CODE, ElasticLevel

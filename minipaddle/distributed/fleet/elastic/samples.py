@@ -1,7 +1,7 @@
-"""Which samples a rank takes in a step: a function of the step alone, not of what was before.
+"""The samples of a rank in a step: a function of the step alone, not of earlier steps.
 
-So a job that goes on from a checkpoint, on any number of ranks, sees the batches that it would have
-seen without the interruption.
+So a job that continues from a checkpoint, on any number of ranks, sees the batches that it would
+have seen without the interruption.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from ....engine.eager.device import NUMPY
 
 @slot("elastic.share")
 def share(step: int, rank: int, ranks: int, batch: int, size: int) -> tuple[int, range]:
-    """(epoch, places in the order of that epoch) of the samples that a rank takes in a step.
+    """(epoch, places in the order of that epoch) of the samples of a rank in a step.
 
     The ranks divide the `batch` samples of the step among them: all places once, in the order of
-    the ranks, the parts as equal as can be. An epoch has the whole batches of `size` samples.
+    the ranks, in parts that differ by one sample at most. An epoch has the full batches of `size`
+    samples.
 
     >>> from minipaddle.distributed.fleet.elastic.samples import share
     >>> [share(5, rank, 3, batch=8, size=30) for rank in range(3)]
@@ -38,12 +39,12 @@ def own_samples(
     rank: int | None = None,
     ranks: int | None = None,
 ) -> list[int]:
-    """The numbers of the samples, of `size`, that this rank takes in a step.
+    """The numbers of this rank's samples in a step, of `size` samples.
 
     All ranks together take `batch` samples, the same for any number of ranks: parts may differ by
     one sample, so weigh the mean loss of n samples by n / batch. `seed` and the epoch determine the
-    order. `rank` of `ranks` is this rank of all, unless given (ranks that share a model in pieces
-    take the same samples). ValueError for a batch larger than the data, or smaller than the ranks.
+    order. `rank` of `ranks` is this rank of all by default (ranks that share a sharded model take
+    the same samples). ValueError for a batch larger than the data, or smaller than the ranks.
 
     >>> from minipaddle.distributed.fleet import elastic
     >>> whole = elastic.own_samples(7, batch=6, size=20)
@@ -64,5 +65,5 @@ def own_samples(
 
 @lru_cache(2)
 def order(size: int, seed: int, epoch: int):
-    """The order of the samples in an epoch; NumPy promises the same in each of its versions."""
+    """Shuffle the samples of an epoch; NumPy promises the same order in each of its versions."""
     return NUMPY.random.RandomState([seed, epoch]).permutation(size)

@@ -1,4 +1,4 @@
-"""The steps of a training loop that goes on from its last complete checkpoint."""
+"""The steps of a training loop that continues from its last complete checkpoint."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
     """The numbers of the steps that are left of `total`, for a `for` loop in all ranks.
 
     Before the first, `state` is loaded from the newest complete checkpoint in `folder`, if there is
-    one, on whatever ranks wrote it. After each `every` steps, and at the end, it is saved: copied,
-    and written by a thread while training goes on. Once it is complete, all older checkpoints are
+    one, whatever ranks wrote it. After each `every` steps, and at the end, it is copied, and a
+    thread writes it while training continues. Once it is complete, all older checkpoints are
     removed from the folder.
 
-    state: by name, models, optimizers, all that has `state_dict` and `set_state_dict`; and dicts of
-    tensors and numbers, which are changed in place. The generator of random numbers is saved, too:
-    each rank's own, or, where the ranks draw the same, one for all.
+    state: by name, models, optimizers, all objects with `state_dict` and `set_state_dict`; and
+    dicts of tensors and numbers, which change in place. The checkpoint has the generator of random
+    numbers, too: each rank's own, or, if the ranks draw the same, one for all.
 
-    The losses are those of the uninterrupted run if the batches are: see `own_samples`. Where each
-    rank draws numbers of its own (dropout), that needs as many ranks as before. Raises what
-    `load_state_dict` and `save_state_dict` raise.
+    The losses equal those of the uninterrupted run if the batches do: see `own_samples`. If each
+    rank draws numbers of its own (dropout), that needs as many ranks as before. Raises the errors
+    of `load_state_dict` and `save_state_dict`.
 
     >>> import tempfile
     >>> from minipaddle.distributed.fleet import elastic
@@ -60,22 +60,22 @@ def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
 
 
 def finish(folder: str) -> None:
-    """Wait for the checkpoint that is being written; then the others can go."""
+    """Wait for the checkpoint that a thread writes; then remove the others."""
     wait_for_save()
     if among.now[0] == 0:
         prune(folder)
 
 
 def snapshot(state: dict, done: int) -> dict:
-    """The state dict that is saved after `done` steps. Its tensors are those of `state`."""
+    """The state dict to save after `done` steps, with the tensors of `state` themselves."""
     generators: list = []
     all_gather_object(generators, list(GENERATOR.get_state()))
-    found = {name: dict_of(name, x) for name, x in state.items()}
-    return {"state": found, "elastic": {"step": done, "generators": generators}}
+    states = {name: dict_of(name, x) for name, x in state.items()}
+    return {"state": states, "elastic": {"step": done, "generators": generators}}
 
 
 def dict_of(name: str, x) -> dict:
-    """The state dict of an object; a dict is one itself."""
+    """The state dict of an object; a dict itself."""
     if isinstance(x, dict):
         return x
     if not hasattr(x, "state_dict"):
@@ -86,27 +86,27 @@ def dict_of(name: str, x) -> dict:
 
 
 def resume(total: int, state: dict, folder: str) -> int:
-    """Load the newest complete checkpoint; return how many steps were done before it."""
+    """Load the newest complete checkpoint; return the number of steps before it."""
     if not run_together(known().world, lambda: ids(folder))[0]:
         return 0
-    found = snapshot(state, 0)
-    load_state_dict(found, folder)
+    loaded = snapshot(state, 0)
+    load_state_dict(loaded, folder)
     for name, x in state.items():
         if not isinstance(x, dict):
-            (getattr(x, "set_state_dict", None) or x.load_state_dict)(found["state"][name])
-    (rank, ranks), saved = among.now, found["elastic"]
+            (getattr(x, "set_state_dict", None) or x.load_state_dict)(loaded["state"][name])
+    (rank, ranks), saved = among.now, loaded["elastic"]
     GENERATOR.set_state(generator_of(rank, saved["generators"]))
     if rank == 0:
         before, where = len(saved["generators"]), f"step {saved['step']} of {total}"
-        text = f"goes on from {where}; ranks: {ranks} now, {before} when it was saved in {folder}"
-        print(f"elastic: {text}", file=sys.stderr, flush=True)
+        event = f"goes on from {where}; ranks: {ranks} now, {before} when it was saved in {folder}"
+        print(f"elastic: {event}", file=sys.stderr, flush=True)
     return saved["step"]
 
 
 @slot("elastic.generator_of")
 def generator_of(rank: int, saved: list) -> tuple[int, int]:
-    """The (key, counter) with which a rank goes on, of those that all ranks had: its own. If all
-    had the same, so has a new rank; else it draws numbers of its own.
+    """The (key, counter) of a rank's generator after a restart, its own of all ranks'. If all had
+    the same, a new rank gets it; else it draws numbers of its own.
     """
     if rank < len(saved):
         return tuple(saved[rank])

@@ -1,11 +1,11 @@
-"""Ranks that leave and join while training goes on: actors of Ray, each with the whole model.
+"""Ranks that leave and join while training continues: actors of Ray, each with the full model.
 
 A step is a transaction. All workers compute the gradients of their parts of the batch; only when
-all of these are there does every worker add them up, in one order, and update its model. A worker
-that is lost before takes nothing along: the others divide the same batch among them and compute
-again. One that is lost later leaves models that have all made the step. A worker that joins gets
-the state of one that is there. Ray carries the arrays, and the function that makes the model, to
-processes of its own cluster. Source: Ray's manual, "Actors", "Fault tolerance".
+all of these have arrived, every worker adds them up, in one order, and updates its model. If a
+worker is lost before, nothing is lost: the others divide the same batch among them and compute
+again. If one is lost later, all others have made the step. A worker that joins gets the state of
+another one. Ray carries the arrays, and the function that makes the model, to processes of its own
+cluster. Source: Ray's manual, "Actors", "Fault tolerance".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Trainee(Protocol):
 
 
 class Worker:
-    """One of them, in a process of its own."""
+    """A worker in a process of its own."""
 
     def __init__(self, make: Callable[[], Trainee]):
         self.replica = make()
@@ -52,15 +52,15 @@ class Worker:
     def compute(self, step: int, rank: int, ranks: int) -> list:
         """The part of the loss of rank `rank` of `ranks`, and its gradients."""
         among.now = rank, ranks
-        start(hash_64("elastic", step, rank) >> 1)  # a step that is repeated draws the same
+        start(hash_64("elastic", step, rank) >> 1)  # a repeated step draws the same
         part = self.replica.part(step)
         part.backward()
-        found = [None if p.grad is None else p.grad.numpy() for p in self.trained]
+        gradients = [None if p.grad is None else p.grad.numpy() for p in self.trained]
         self.replica.optimizer.clear_grad()
-        return [part.numpy(), *found]
+        return [part.numpy(), *gradients]
 
     def update(self, shares: list[list]) -> float:
-        """Make the step with the sum of what the ranks have computed; the loss."""
+        """Make the step with the sum of the ranks' gradients; return the loss."""
         loss, *gradients = ([x for x in each if x is not None] for each in zip(*shares))
         for p, each in zip(self.trained, gradients):
             p.grad = Tensor(sum(each[1:], each[0].copy()), p.dtype) if each else None
@@ -70,23 +70,23 @@ class Worker:
 
     def state(self, name: str) -> dict:
         """The state dict of a part of the replica, as arrays."""
-        return each_leaf(getattr(self.replica, name).state_dict(), as_array)
+        return map_leaves(getattr(self.replica, name).state_dict(), as_array)
 
     def load(self, name: str, state: dict) -> None:
-        """Take over the state dict of a part."""
+        """Load the state dict of a part."""
         getattr(self.replica, name).set_state_dict(state)
 
 
 class Workers:
-    """`count` workers that each have what `make()` returns, a `Trainee`; for `with`.
+    """`count` workers, each with a `Trainee` that `make()` returns; for `with`.
 
-    After a worker is lost another one is asked for; it joins when Ray has found room for it.
-    `model` and `optimizer` are those of all workers, for `steps` to save and load.
-    timeout: the seconds in which the first workers must come, and each must answer
-    options: what Ray gives to each worker, such as num_cpus=2, num_gpus=1
+    For a lost worker this asks Ray for another one, which joins when Ray has found room for it.
+    `model` and `optimizer` are the replicas of all workers, for `steps` to save and load.
+    timeout: the seconds in which the first workers must start, and each must answer
+    options: Ray's resources for each worker, such as num_cpus=2, num_gpus=1
 
     Starts Ray on this machine unless `ray.init` was called, or the program is a job of Ray's.
-    RuntimeError where Ray is not installed, and when no worker is left.
+    RuntimeError if Ray is not installed, and when no worker is left.
     """
 
     def __init__(self, make: Callable[[], Trainee], count: int, timeout: float = 120.0, **options):
@@ -101,7 +101,7 @@ class Workers:
         actor = self.ray.remote(**{"num_cpus": 1, **options})(Worker)
         self.make = lambda: actor.remote(make)
         self.members: dict = {}  # worker -> the number of its process
-        self.coming: dict = {}  # worker -> the answer that it will give when it is there
+        self.coming: dict = {}  # worker -> its first answer, to come
         self.invite()
         self.ray.wait([*self.coming.values()], num_returns=count, timeout=timeout)
         self.admit({})
@@ -116,22 +116,22 @@ class Workers:
             self.dismiss(worker)
 
     def __len__(self) -> int:
-        """How many workers there are now."""
+        """The number of workers now."""
         return len(self.members)
 
     def step(self, step: int) -> float:
-        """Make a step with all workers that are there; the loss before it."""
+        """Make a step with all present workers; return the loss before it."""
         while True:
             self.invite()
             if self.ready():
                 self.admit({name: self.state(name) for name in PARTS})
             ranks = len(self)
             asked = {w: w.compute.remote(step, k, ranks) for k, w in enumerate(self.members)}
-            shares = self.answers(asked, f"step {step}")
+            shares = self.collect(asked, f"step {step}")
             if len(shares) == ranks:
                 break
         total = self.ray.put([*shares.values()])
-        losses = self.answers({w: w.update.remote(total) for w in shares}, f"step {step}")
+        losses = self.collect({w: w.update.remote(total) for w in shares}, f"step {step}")
         return next(iter(losses.values()))
 
     def resize(self, count: int) -> None:
@@ -144,16 +144,16 @@ class Workers:
         """The state dict of a part of a replica, as arrays: all have the same."""
         while True:
             worker = next(iter(self.members))
-            found = self.answers({worker: worker.state.remote(name)}, "its state")
-            if found:
-                return found[worker]
+            states = self.collect({worker: worker.state.remote(name)}, "its state")
+            if states:
+                return states[worker]
 
     def load(self, name: str, state: dict) -> None:
         """Give all replicas the state of a part, as arrays."""
         shared = self.ray.put(state)
-        self.answers({w: w.load.remote(name, shared) for w in self.members}, "loading")
+        self.collect({w: w.load.remote(name, shared) for w in self.members}, "loading")
 
-    # ---- who is there ----------------------------------------------------------------------------
+    # ---- members ---------------------------------------------------------------------------------
 
     def invite(self) -> None:
         """Ask Ray for the workers that are missing."""
@@ -162,11 +162,11 @@ class Workers:
             self.coming[worker] = worker.process.remote()
 
     def ready(self) -> list:
-        """The workers that have come."""
+        """The workers that have started."""
         return [w for w, answer in self.coming.items() if self.ray.wait([answer], timeout=0)[0]]
 
     def admit(self, state: dict) -> None:
-        """Let those in that have come, with the state of the others."""
+        """Admit the workers that have started, with the state of the others."""
         for worker in self.ready():
             answer = self.coming.pop(worker)
             try:
@@ -180,13 +180,13 @@ class Workers:
             if state:
                 say(f"a worker joins (process {process}): there are {len(self)}")
 
-    def answers(self, asked: dict, what: str) -> dict:
-        """{worker: its answer} of those that answer; the others are members no longer."""
-        found, deadline, lost = {}, time.monotonic() + self.timeout, self.ray.exceptions
+    def collect(self, asked: dict, what: str) -> dict:
+        """Collect the answers, {worker: its answer}; workers without one are members no longer."""
+        answers, deadline, lost = {}, time.monotonic() + self.timeout, self.ray.exceptions
         for k, (worker, answer) in enumerate(asked.items()):
             try:
                 left = max(0.0, deadline - time.monotonic())
-                found[worker] = self.ray.get(answer, timeout=left)
+                answers[worker] = self.ray.get(answer, timeout=left)
             except (lost.RayActorError, lost.ObjectLostError, lost.GetTimeoutError) as error:
                 late = isinstance(error, lost.GetTimeoutError)
                 how = f"did not answer within {self.timeout:g} s" if late else "was lost"
@@ -194,7 +194,7 @@ class Workers:
                 self.dismiss(worker)
                 say(f"worker {k} (process {process}) {how} in {what}: {len(self)} go on")
         self.require_some()
-        return found
+        return answers
 
     def dismiss(self, worker) -> None:
         """End a worker."""
@@ -220,22 +220,24 @@ class WorkerState:
         self.workers, self.name = workers, name
 
     def state_dict(self) -> dict:
-        """That of one worker."""
+        """The state dict of one worker."""
         as_tensor = lambda x: Tensor(x) if isinstance(x, NUMPY.ndarray) else x
-        return each_leaf(self.workers.state(self.name), as_tensor)
+        return map_leaves(self.workers.state(self.name), as_tensor)
 
     def set_state_dict(self, state: dict) -> None:
         """Load a state into all workers."""
-        self.workers.load(self.name, each_leaf(state, as_array))
+        self.workers.load(self.name, map_leaves(state, as_array))
 
 
-def each_leaf(state: dict, change) -> dict:
-    """A state dict in which `change` was applied to all that is no dict."""
-    return {k: each_leaf(x, change) if isinstance(x, dict) else change(x) for k, x in state.items()}
+def map_leaves(state: dict, change) -> dict:
+    """Apply `change` to all values of a state dict that are no dicts."""
+    return {
+        k: map_leaves(x, change) if isinstance(x, dict) else change(x) for k, x in state.items()
+    }
 
 
 def as_array(x):
-    """A tensor as an array of NumPy, which Ray can carry; else the value itself."""
+    """Convert a tensor to an array of NumPy, which Ray can carry; return another value itself."""
     return x.numpy() if isinstance(x, Tensor) else x
 
 
@@ -250,5 +252,5 @@ def import_ray():
 
 
 def say(text: str) -> None:
-    """Report what happened to workers."""
+    """Report an event of the workers."""
     print(f"elastic: {text}", file=sys.stderr, flush=True)

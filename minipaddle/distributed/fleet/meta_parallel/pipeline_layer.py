@@ -1,4 +1,4 @@
-"""`PipelineLayer`: a row of layers of which each stage of a pipeline builds its own."""
+"""`PipelineLayer`: a list of layers; each stage of a pipeline builds its own part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..topology import get_hybrid_communicate_group
 
 
 class LayerDesc:
-    """A layer to build: its class, and what the class takes. Only the stage that has it builds it.
+    """A layer to build: its class and arguments. Only the stage that has it builds it.
 
     >>> from minipaddle.distributed import fleet
     >>> fleet.meta_parallel.LayerDesc(paddle.nn.Linear, 4, 2).build_layer()
@@ -60,7 +60,7 @@ class SharedLayerDesc(LayerDesc):
 
 
 class LayerStep:
-    """One layer of the row, by its number: before it runs, draws stand where they always do."""
+    """One layer of the list, by its number: before it runs, the generator jumps to its place."""
 
     def __init__(self, number: int, owner, function):
         self.number, self.owner, self.function = number, owner, function
@@ -80,19 +80,19 @@ class LayerStep:
 
 
 class PipelineLayer(Layer):
-    """A model as a row of layers, cut into the stages of the axis pipe of `fleet.init`.
+    """A model as a list of layers, cut into the stages along pipe of `fleet.init`.
 
-    layers: `LayerDesc`s, `SharedLayerDesc`s, layers, and functions without weights; each takes what
-        the one before it returns, a tensor or a tuple of tensors
+    layers: `LayerDesc`s, `SharedLayerDesc`s, layers, and functions without weights; each takes the
+        result of the one before it, a tensor or a tuple of tensors
     num_stages: the stages, which have to be as many as `pp_degree`; `topology` is Paddle's other
-        way of saying so
+        way to say so
     loss_fn: called with the result of the last layer and the labels
-    seg_method: how they are cut: "uniform", "layer:Name" (as many layers of a class in each part),
-        or a cost for each layer, so that the slowest part is as fast as it can be
-    recompute_interval: as many layers keep their input alone, and compute again; 0: none do
+    seg_method: the way to cut: "uniform", "layer:Name" (as many layers of a class in each part),
+        or a cost for each layer, so that the slowest part is as fast as possible
+    recompute_interval: the number of layers that keep their input alone, and compute again; 0: none
     num_virtual_pipeline_stages: the parts of each stage, for the schedule VPP
 
-    Layers have the names of their numbers in the row, whatever stage they are in. Raises ValueError
+    The names of layers are their numbers in the list, in every stage. Raises ValueError
     for stages without a layer. `use_cudagraph` and `recompute_ctx` change nothing here.
 
     >>> from minipaddle.distributed import fleet
@@ -116,9 +116,9 @@ class PipelineLayer(Layer):
         super().__init__()
         hcg = get_hybrid_communicate_group()
         stages = hcg.get_pipe_parallel_world_size()
-        given = topology.get_dim("pipe") if topology is not None else num_stages
-        if given not in (None, stages):
-            raise value_error(f"a PipelineLayer of {given} stages", f"pp_degree, {stages}")
+        asked = topology.get_dim("pipe") if topology is not None else num_stages
+        if asked not in (None, stages):
+            raise value_error(f"a PipelineLayer of {asked} stages", f"pp_degree, {stages}")
         if loss_fn is not None and not callable(loss_fn):
             raise type_error(f"loss_fn={loss_fn!r:.60}", "a layer or a function")
         self.descs, self.loss_fn, self.hcg = [*layers], loss_fn, hcg
@@ -138,7 +138,7 @@ class PipelineLayer(Layer):
         return [self.schedule.find_part(stage, k) for k in range(self.schedule.chunks)]
 
     def build_part(self, part: int, begin) -> list[LayerStep]:
-        """The layers of a part, built and named as if all layers were built here."""
+        """Build the layers of a part, with values and names as if all layers were built here."""
         steps = []
         for number in range(self.bounds[part], self.bounds[part + 1]):
             desc = self.descs[number]
@@ -150,7 +150,7 @@ class PipelineLayer(Layer):
         return steps
 
     def build_step(self, number: int, name: str, desc) -> LayerStep:
-        """A layer of the row, which has the name of its first occurrence."""
+        """Build a layer of the list, with the name of its first occurrence."""
         if isinstance(desc, SharedLayerDesc):
             if desc.layer_name not in self.shared:
                 self.shared[desc.layer_name] = self.add_sublayer(name, desc.build_layer())
@@ -166,22 +166,22 @@ class PipelineLayer(Layer):
     # ---- weights that several stages have ----------------------------------------------------
 
     def tie_weights(self) -> list[tuple]:
-        """(weight, group) for each weight that other stages have, too: they begin as the first of
-        them has it.
+        """Give each weight that several stages have the values of the first; return (weight, group)
+        for each.
         """
         stages: dict[str, dict] = {}
         for part in range(self.schedule.parts):
             for desc in self.descs[self.bounds[part] : self.bounds[part + 1]]:
                 if isinstance(desc, SharedLayerDesc):
-                    found = stages.setdefault(desc.layer_name, {})
-                    found[self.schedule.locate(part)[0]] = desc.shared_weight_attr
+                    names_by_stage = stages.setdefault(desc.layer_name, {})
+                    names_by_stage[self.schedule.locate(part)[0]] = desc.shared_weight_attr
         tied = []
-        for key, found in stages.items():
-            if len(found) == 1 or self.hcg.get_stage_id() not in found:
+        for key, names_by_stage in stages.items():
+            if len(names_by_stage) == 1 or self.hcg.get_stage_id() not in names_by_stage:
                 continue
-            ranks = [self.hcg.get_rank_from_stage(stage) for stage in found]
+            ranks = [self.hcg.get_rank_from_stage(stage) for stage in names_by_stage]
             group = ProcessMesh(ranks, [f"tied {key}"]).get_group()
-            for name in found[self.hcg.get_stage_id()]:
+            for name in names_by_stage[self.hcg.get_stage_id()]:
                 weight = getattr(self.shared[key], name)
                 weight.is_firstly_shared = group.rank == 0
                 group.broadcast(local(weight.array), 0)
@@ -192,7 +192,7 @@ class PipelineLayer(Layer):
 
     def function_of(self, chunk: int, labels: int | None):
         """A part as a function of tensors that returns a tuple of them. The last part with
-        `labels`, as many as there are, returns the loss.
+        `labels`, the number of labels, returns the loss.
         """
         steps, last = self.steps[chunk], self.own_parts()[chunk] == self.schedule.parts - 1
         with_loss = last and labels is not None
@@ -207,7 +207,7 @@ class PipelineLayer(Layer):
         return function
 
     def run_steps(self, steps: list[LayerStep], args: tuple):
-        """The result of layers, one after the other, for tensors."""
+        """Run layers, one after the other, on tensors."""
         start = (GENERATOR.position(), steps[0].number) if self.training else None
         for step in steps:
             step.start = start
@@ -219,7 +219,7 @@ class PipelineLayer(Layer):
         return y
 
     def forward(self, *inputs):
-        """The result of all layers for tensors, where one stage has them all."""
+        """The result of all layers for tensors; ValueError in one of several stages."""
         if self.schedule.stages > 1:
             raise value_error(
                 f"PipelineLayer.forward in one of {self.schedule.stages} stages",
@@ -230,7 +230,7 @@ class PipelineLayer(Layer):
 
 
 def schedule_in_use(stages: int, chunks: int | None, folded: bool) -> Schedule:
-    """The schedule of the strategy that `fleet.init` was given."""
+    """The schedule of the strategy of `fleet.init`."""
     how = strategy_in_use().pipeline_configs
     name = how["schedule_mode"]
     if folded and name != "ZBV":
@@ -243,7 +243,7 @@ def schedule_in_use(stages: int, chunks: int | None, folded: bool) -> Schedule:
 
 
 def key_of(desc, number: int):
-    """The identity of a layer: the key it is shared by, else its number."""
+    """The identity of a layer: the key that shares it, else its number."""
     return desc.layer_name if isinstance(desc, SharedLayerDesc) else number
 
 

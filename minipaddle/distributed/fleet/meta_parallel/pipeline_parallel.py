@@ -1,4 +1,4 @@
-"""`PipelineParallel`: what `fleet.distributed_model` makes of a `PipelineLayer`."""
+"""`PipelineParallel`: the model of `fleet.distributed_model` for a `PipelineLayer`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ class PipelineParallel(Wrapper):
     """`layers`, a `PipelineLayer`, trained in stages: each rank has some of the layers.
 
     A batch is cut into `accumulate_steps` micro-batches of `micro_batch_size`, which flow through
-    the stages as the `schedule_mode` of `strategy.pipeline_configs` says. The step is that of the
-    whole batch: losses and gradients are means over the micro-batches. Layers see micro-batches:
-    the moments of a batch norm are those of one. Along dp and sharding each rank has a batch of its
-    own, along mp the same one; along sep, too, of which each computes its part of axis 1, the
-    sequence.
+    the stages in the `schedule_mode` of `strategy.pipeline_configs`. A step uses the full batch:
+    losses and gradients are means over the micro-batches. Layers see micro-batches: a batch norm
+    uses the moments of one. Along dp and sharding each rank has a batch of its own, along mp and
+    sep the same one; along sep each computes its part of axis 1, the sequence.
 
     >>> from minipaddle.distributed import fleet
     >>> from minipaddle.distributed.fleet.meta_parallel import LayerDesc, PipelineLayer
@@ -97,10 +96,10 @@ class PipelineParallel(Wrapper):
         in the last part's stage, None elsewhere. No weight changes.
         """
         self.eval()
-        found = self.run(data, compute_loss)
+        results = self.run(data, compute_loss)
         if compute_loss:
-            return self.pipeline.losses([x for (x,) in found]).mean()
-        return self.pipeline.join_results(found)
+            return self.pipeline.losses([x for (x,) in results]).mean()
+        return self.pipeline.join_results(results)
 
     def run(self, data, with_loss: bool, seed=None) -> list:
         """The results of this stage for the micro-batches of (inputs, labels)."""
@@ -113,8 +112,8 @@ class PipelineParallel(Wrapper):
             self.parts[count] = [Part(self._layers.function_of(k, count)) for k in chunks]
 
         def data_of(micro_batch: int, part: int) -> list:
-            found = inputs[micro_batch] if part == 0 else ()
-            return [*found, *(labels[micro_batch] if with_loss and part == last else ())]
+            tensors = inputs[micro_batch] if part == 0 else ()
+            return [*tensors, *(labels[micro_batch] if with_loss and part == last else ())]
 
         return self.pipeline.run(self.parts[count], data_of, seed, self._layers.bounds.__getitem__)
 

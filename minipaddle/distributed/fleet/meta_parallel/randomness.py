@@ -1,9 +1,9 @@
 """States of random numbers by name, as Paddle's programs in tensor parallel keep them.
 
-Paddle's ranks draw numbers of their own for what is cut, and equal ones for the rest: two
-generators. Here a draw is one of the whole tensor, of which a rank takes its piece: the numbers
-are those of one process on any mesh. So there is one generator (`paddle.seed`, the same in all
-ranks), and a state's name and seed change no draw.
+Paddle's ranks draw numbers of their own for sharded tensors, and equal ones for the rest: two
+generators. Here a draw is for the full tensor, and a rank takes its shard: on any mesh the numbers
+equal those of one process. So there is one generator (`paddle.seed`, the same in all ranks), and a
+state's name and seed change no draw.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RNGStatesTracker:
         self.states_: dict[str, int] = {}
 
     def add(self, name, seed) -> None:
-        """A new state; ValueError if its name or seed is there already."""
+        """Add a state; ValueError if its name or seed exists already."""
         if name in self.states_:
             raise value_error(f"state {name} already exists")
         if seed in self.states_.values():
@@ -48,12 +48,12 @@ class RNGStatesTracker:
         return dict(self.states_)
 
     def set_states_tracker(self, states) -> None:
-        """Take the seeds by name that `get_states_tracker` gave."""
+        """Set the seeds by name, as `get_states_tracker` returns them."""
         self.states_ = dict(states)
 
     @contextmanager
     def rng_state(self, name=MODEL_PARALLEL_RNG):
-        """Draws inside are of this state; ValueError if there is none of that name."""
+        """Draw in this state inside the block; ValueError for an unknown name."""
         if name not in self.states_:
             raise value_error(f"state {name} does not exist", expected=f"one of {[*self.states_]}")
         yield

@@ -1,4 +1,4 @@
-"""`TensorParallel`: what `fleet.distributed_model` makes of a model on a mesh of several axes."""
+"""`TensorParallel`: the model of `fleet.distributed_model` on a mesh of several dimensions."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..topology import HybridCommunicateGroup
 
 
 class TensorParallel(Wrapper):
-    """`layers` on the mesh of `hcg`: parameters that are in no pieces lie whole in each rank, as
-    rank 0 has them.
+    """`layers` on the mesh of `hcg`: parameters on no mesh yet are replicated with the values of
+    rank 0.
 
-    Inputs are tensors in pieces, the batch cut along dp and sharding; only where mp alone has
-    several ranks, these may pass the same tensor. `strategy=` is Paddle's, and changes nothing:
-    that of `fleet.init` counts.
+    Inputs are sharded tensors, the batch along dp and sharding; only if mp alone has several ranks,
+    these may pass the same local tensor. `strategy=` is Paddle's, and changes nothing: the strategy
+    of `fleet.init` applies.
 
     >>> from minipaddle import distributed as dist
     >>> from minipaddle.distributed import fleet

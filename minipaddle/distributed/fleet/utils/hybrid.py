@@ -9,7 +9,7 @@ from ...tensors.data_parallel import average_gradients
 def fused_allreduce_gradients(parameter_list, hcg=None) -> None:
     """Average the gradients of parameters over the ranks of `hcg`'s data-parallel group, or all.
 
-    Programs call it after a backward of which `DataParallel` saw nothing, as under `no_sync`.
+    Programs call it after a backward that `DataParallel` did not see, as under `no_sync`.
 
     >>> import minipaddle.distributed as dist
     >>> from minipaddle.distributed.fleet.utils.hybrid_parallel_util import (
