@@ -1,4 +1,4 @@
-"""A part of a model as programs: its forward, its backward, or the two halves of that."""
+"""A part of a model as programs: its forward, and its backward or the two halves of it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ...jit import to_static
 class Part:
     """Layers that a stage computes together, on one micro-batch after the other.
 
-    `function` takes tensors and returns a tuple of tensors; it becomes a program. What the
-    backward of a micro-batch needs is kept from its forward on.
+    `function` takes tensors and returns a tuple of tensors; it becomes a program. A forward keeps
+    the values that the backward of the micro-batch needs.
     """
 
     def __init__(self, function):
@@ -26,15 +26,15 @@ class Part:
 
     def forward(self, micro_batch: int, inputs: list[Tensor]) -> list[Tensor]:
         """The results for a micro-batch."""
-        starts = [leaf(x) for x in inputs]
+        starts = [detach(x) for x in inputs]
         results = [*self.function(*starts)]
         self.kept[micro_batch] = starts, results
         return results
 
     def backward(self, micro_batch: int, gradients: list[Tensor]) -> list[Tensor]:
-        """The gradients of the inputs; those of the weights are added to their `.grad`.
+        """The gradients of the inputs; weights get theirs added to `.grad`.
 
-        gradients: of the results that want one, in their order
+        gradients: of the differentiable results, in their order
         """
         starts, results = self.kept.pop(micro_batch)
         wanted = [y for y in results if not y.stop_gradient]
@@ -43,7 +43,7 @@ class Part:
         return gradients_of(starts)
 
     def backward_inputs(self, micro_batch: int, gradients: list[Tensor]) -> list[Tensor]:
-        """The first half of `backward`: what the stage before waits for."""
+        """The first half of `backward`: the gradients that the stage before waits for."""
         record = record_of_results(self.kept[micro_batch][1])
         if record is None:  # computed eagerly: the tape has no halves
             return self.backward(micro_batch, gradients)
@@ -56,54 +56,57 @@ class Part:
         pieces = TupleCotangent(enumerate(gradients))
         values = [*residuals, *(g.array for g in fill_zeros(record, pieces))]
         known = dict(zip(captured.backward.inputs, values, strict=True))
-        found = run(captured, first, [known[r] for r in first.inputs], sizes)
-        known |= dict(zip(first.outputs, found, strict=True))
+        outputs = run(captured, first, [known[r] for r in first.inputs], sizes)
+        known |= dict(zip(first.outputs, outputs, strict=True))
         places = list(record.inputs)
         with Recording(False):
-            for edge, array in zip(places, found[: len(captured.walk.inputs)]):
+            for edge, array in zip(places, outputs[: len(captured.walk.inputs)]):
                 edge.tensor().receive(wrap(array))
         late = [known[r] for r in second.inputs]
         self.kept[micro_batch] = captured, second, late, sizes, places[len(captured.walk.inputs) :]
         return gradients_of(starts)
 
     def backward_weights(self, micro_batch: int) -> None:
-        """The second half: the gradients of the weights are added to their `.grad`."""
+        """The second half: add the gradients of the weights to their `.grad`."""
         if micro_batch not in self.kept:
             return
         captured, second, arrays, sizes, edges = self.kept.pop(micro_batch)
-        found = run(captured, second, arrays, sizes)
+        gradients = run(captured, second, arrays, sizes)
         with Recording(False):
-            for edge, array in zip(edges, found, strict=True):
+            for edge, array in zip(edges, gradients, strict=True):
                 edge.tensor().receive(wrap(array))
 
 
 @slot("pipeline.split_weights")
 def split_weights(backward: Program, inputs: int) -> tuple[Program, Program]:
-    """(first, second): `backward` without what only gradients of weights need, and that.
+    """(first, second): `backward` without the records that gradients of weights alone need; these.
 
-    Its first outputs, `inputs` many, are the gradients of the inputs. `first` gives these, then
-    the values that `second` needs of it; `second` takes all that it needs, and gives the others.
+    Its first outputs, `inputs` many, are the gradients of the inputs. `first` returns these, then
+    the values that `second` needs of it; `second` takes these values, and returns the rest.
     """
-    own, wanted = backward.outputs[:inputs], backward.outputs[inputs:]
-    first = Program(f"{backward.name}_inputs", backward.inputs, [], backward.records, own)
+    slopes, wanted = backward.outputs[:inputs], backward.outputs[inputs:]
+    first = Program(f"{backward.name}_inputs", backward.inputs, [], backward.records, slopes)
     early = {*needed(first)}
     early |= {r for r in backward.records if r.op is ITEM and r.inputs[0] in early}
     late = [r for r in backward.records if r not in early]
     kept = residuals_of(late, backward, wanted)
     first.records = [r for r in backward.records if r in early]
-    first.outputs = [*own, *(r for r in kept if r in early and r not in own)]
+    first.outputs = [
+        *slopes,
+        *(r for r in kept if r in early and r not in slopes),
+    ]
     return first, pruned(Program(f"{backward.name}_weights", kept, [], late, wanted))
 
 
 def run(captured, program: Program, arrays: list, sizes: dict) -> list:
-    """The outputs of a program, which on a mesh may stay terms."""
+    """The outputs of a program, which on a mesh may stay partial sums."""
     terms = range(len(program.outputs))
     outputs, _ = current.top.quietly(captured.executables.run, program, arrays, dict(sizes), terms)
     return outputs
 
 
 def record_of_results(results: list[Tensor]):
-    """The tape's record of the captured function that gave these results; None if none did."""
+    """The tape's record of the captured function of these results; None if there is none."""
     for y in results:
         record = None if y.stop_gradient else y.record
         while record is not None and record.op.name == "item":
@@ -113,15 +116,15 @@ def record_of_results(results: list[Tensor]):
     return None
 
 
-def leaf(x: Tensor) -> Tensor:
-    """A tensor with the same array and no past."""
-    found = wrap(x.array)
-    found.stop_gradient = x.stop_gradient
-    return found
+def detach(x: Tensor) -> Tensor:
+    """A tensor with the same array and no tape."""
+    copy = wrap(x.array)
+    copy.stop_gradient = x.stop_gradient
+    return copy
 
 
 def gradients_of(starts: list[Tensor]) -> list[Tensor]:
-    """The gradients of the inputs that want one; zeros where none came."""
+    """The gradients of the differentiable inputs; zeros for inputs without one."""
     return [
         current.top.full(x.spec, 0, x) if x.grad is None else x.grad
         for x in starts

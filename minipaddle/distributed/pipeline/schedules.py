@@ -26,10 +26,10 @@ from ...engine.core.slots import slot
 
 
 class Job(NamedTuple):
-    """The work of a stage without a break, for one micro-batch and one of its chunks of layers.
+    """Uninterrupted work of a stage, for one micro-batch and one of its chunks of layers.
 
     kind: "F" the forward; "B" the backward; or its two halves, "I" the gradient of the inputs, for
-    which the stage before waits, and "W" that of the weights, for which nobody does.
+    the stage before, and "W" the gradient of the weights, which no stage waits for.
     """
 
     kind: str
@@ -43,8 +43,8 @@ class Job(NamedTuple):
 class Schedule(NamedTuple):
     """`jobs[stage]` are the jobs of a stage in their order.
 
-    A model of `stages * chunks` parts lies round the stages: part q is in stage q % stages. In a
-    `folded` one every other round goes backwards, so that the last part is in the first stage.
+    The `stages * chunks` parts of a model are dealt out to the stages: part q is in stage q %
+    stages. If `folded`, every other round is reversed: the last part is in the first stage.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Schedule(NamedTuple):
         return self.stages * self.chunks
 
     def find_part(self, stage: int, chunk: int) -> int:
-        """The number of a part, by where it is."""
+        """The number of the part in a chunk of a stage."""
         back = self.folded and chunk % 2
         return chunk * self.stages + (self.stages - 1 - stage if back else stage)
 
@@ -75,7 +75,7 @@ class Schedule(NamedTuple):
 
 @slot("pipeline.one_forward_one_backward")
 def one_forward_one_backward(forwards: list, backwards: list, warmup: int) -> list[Job]:
-    """`warmup` forwards, then a forward and a backward in turn, then the backwards that are left.
+    """`warmup` forwards, then forwards and backwards in turn, then the remaining backwards.
 
     forwards, backwards: (micro-batch, chunk) in the order of a stage.
     """
@@ -90,26 +90,27 @@ def one_forward_one_backward(forwards: list, backwards: list, warmup: int) -> li
 
 @slot("pipeline.split_backwards")
 def split_backwards(jobs: list[Job], lag: int) -> list[Job]:
-    """The jobs with each backward in halves; the gradients of weights come `lag` backwards later.
+    """The jobs with each backward in halves; the gradients of weights follow `lag` backwards later.
 
     A stage may wait as long as it holds no more micro-batches than the first stage does.
     """
-    found, late = [], deque()
+    split, late = [], deque()
     for job in jobs:
         if job.kind != "B":
-            found.append(job)
+            split.append(job)
             continue
-        found.append(job._replace(kind="I"))
+        split.append(job._replace(kind="I"))
         late.append(job._replace(kind="W"))
         if len(late) > lag:
-            found.append(late.popleft())
-    return [*found, *late]
+            split.append(late.popleft())
+    return [*split, *late]
 
 
 @slot("pipeline.interleave")
 def interleave(stages: int, micro_batches: int, chunks: int) -> list[tuple[int, int]]:
     """(micro-batch, chunk) in the order in which a stage computes them: as many micro-batches as
-    there are stages go through the first chunk, then through the next ones, then come others.
+    there are stages pass through the first chunk, then through the next ones, then the next
+    micro-batches follow.
     """
     return [
         (micro_batch, chunk)
@@ -119,9 +120,9 @@ def interleave(stages: int, micro_batches: int, chunks: int) -> list[tuple[int, 
     ]
 
 
-def in_turn(warmup, lag=None):
-    """The builder of a schedule of one chunk: `warmup(stage, stages, micro_batches)` forwards come
-    first; with `lag(stage)` backwards are in halves.
+def alternate(warmup, lag=None):
+    """The builder of a schedule of one chunk: `warmup(stage, stages)` forwards are first, then
+    forwards and backwards alternate; with `lag(stage)` backwards are in halves.
     """
 
     def build(stages: int, micro_batches: int, chunks: int) -> list[list[Job]]:
@@ -167,7 +168,7 @@ def fold(stage: int, stages: int, micro_batches: int) -> list[Job]:
                 jobs.append(Job(key[0], count[key], key[1]))
                 count[key] += 1
 
-    last = stages - stage  # how many parts lie between this stage's two
+    last = stages - stage  # the number of parts between this stage's two
     add(2 * last - 1, "F0")
     add(stage, "F1", "F0")
     add(last, "F1", "I1", "W1")
@@ -179,9 +180,9 @@ def fold(stage: int, stages: int, micro_batches: int) -> list[Job]:
     return jobs
 
 
-class Family(NamedTuple):
-    """How a schedule is built: `build(stages, micro_batches, chunks)`; how many chunks it takes
-    (None: 2 or more); whether the parts lie in a V.
+class ScheduleFamily(NamedTuple):
+    """A kind of schedule: `build(stages, micro_batches, chunks)`; the number of chunks (None: 2 or
+    more); whether the parts form a V.
     """
 
     build: Callable
@@ -190,12 +191,14 @@ class Family(NamedTuple):
 
 
 SCHEDULES = {
-    "FThenB": Family(in_turn(lambda stage, stages: float("inf"))),
-    "1F1B": Family(in_turn(lambda stage, stages: stages - 1 - stage)),
-    "Eager1F1B": Family(in_turn(lambda stage, stages: 2 * (stages - 1 - stage))),
-    "VPP": Family(build_interleaved, None),
-    "ZBH1": Family(in_turn(lambda stage, stages: stages - 1 - stage, lag=lambda stage: stage)),
-    "ZBV": Family(build_folded, 2, folded=True),
+    "FThenB": ScheduleFamily(alternate(lambda stage, stages: float("inf"))),
+    "1F1B": ScheduleFamily(alternate(lambda stage, stages: stages - 1 - stage)),
+    "Eager1F1B": ScheduleFamily(alternate(lambda stage, stages: 2 * (stages - 1 - stage))),
+    "VPP": ScheduleFamily(build_interleaved, None),
+    "ZBH1": ScheduleFamily(
+        alternate(lambda stage, stages: stages - 1 - stage, lag=lambda stage: stage)
+    ),
+    "ZBV": ScheduleFamily(build_folded, 2, folded=True),
 }
 """The schedules by Paddle's names."""
 
@@ -204,7 +207,7 @@ def build_schedule(name: str, stages: int, micro_batches: int, chunks: int = 1) 
     """A schedule by its name, one of `SCHEDULES`.
 
     chunks: the parts of the model in each stage: 1, for ZBV 2, for VPP 2 or more
-    ValueError for a name, or numbers, that there are not.
+    Raises ValueError for an unknown name and for impossible numbers.
 
     >>> from minipaddle.distributed.pipeline.schedules import build_schedule
     >>> print(build_schedule("1F1B", stages=2, micro_batches=3))
@@ -216,13 +219,13 @@ def build_schedule(name: str, stages: int, micro_batches: int, chunks: int = 1) 
     """
     if name not in SCHEDULES:
         raise value_error(f"the schedule {name!r}", expected=f"one of {', '.join(SCHEDULES)}")
-    kind = SCHEDULES[name]
+    family = SCHEDULES[name]
     for what, n in (("stages", stages), ("micro_batches", micro_batches), ("chunks", chunks)):
         if type(n) is not int or n < 1:
             raise value_error(f"a schedule of {what}={n!r}", expected="1, 2, …")
-    if chunks != kind.chunks if kind.chunks else chunks < 2:
+    if chunks != family.chunks if family.chunks else chunks < 2:
         raise value_error(
-            f"the schedule {name} with chunks={chunks}", expected=f"{kind.chunks or '2 or more'}"
+            f"the schedule {name} with chunks={chunks}", expected=f"{family.chunks or '2 or more'}"
         )
-    jobs = kind.build(stages, micro_batches, chunks)
-    return Schedule(name, stages, micro_batches, chunks, kind.folded, jobs)
+    jobs = family.build(stages, micro_batches, chunks)
+    return Schedule(name, stages, micro_batches, chunks, family.folded, jobs)

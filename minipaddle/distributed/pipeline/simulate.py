@@ -1,4 +1,4 @@
-"""A schedule without a model: whether it can run, how long it takes, what a stage holds."""
+"""A schedule without a model: whether it can run, its time, and the memory of a stage."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from ..simulator.timeline import Activity, Timeline
 from .schedules import Job, Schedule
 
 SECONDS = {"F": 1.0, "B": 2.0, "I": 1.0, "W": 1.0}
-"""How long jobs take in formulas: a backward computes two products for each one of the forward."""
+"""The seconds of jobs in formulas: a backward has two products for each one of the forward."""
 
 
 @slot("pipeline.jobs_before")
 def jobs_before(schedule: Schedule, stage: int, job: Job) -> list[tuple[int, Job]]:
-    """The (stage, job) that come before a job: what it gets from its neighbours, and its own half.
+    """The (stage, job) that a job waits for: those of its neighbours, and its own first half.
 
-    The gradient of the last part's result is that of the loss, which needs nothing but its forward.
+    The last part's backward starts with the gradient of the loss, which needs its forward alone.
     """
     kind, micro_batch, chunk = job
     if kind == "W":
         return [(stage, job._replace(kind="I"))]
-    found, part = [], schedule.find_part(stage, chunk)
+    before, part = [], schedule.find_part(stage, chunk)
     beside = part - 1 if kind == "F" else part + 1
     if kind != "F":
-        found.append((stage, job._replace(kind="F")))
+        before.append((stage, job._replace(kind="F")))
     if 0 <= beside < schedule.parts:
         there, other = schedule.locate(beside)
-        found.append((there, Job(kind, micro_batch, other)))
-    return found
+        before.append((there, Job(kind, micro_batch, other)))
+    return before
 
 
-def in_order(schedule: Schedule) -> Iterator[tuple[int, Job, list]]:
-    """(stage, job, what it needs) in an order in which the stages can compute them.
+def walk(schedule: Schedule) -> Iterator[tuple[int, Job, list]]:
+    """Walk through (stage, job, jobs before it) in an order in which the stages can compute them.
 
-    Raises ValueError where all of them wait.
+    Raises ValueError if all of them wait.
     """
     done: set[tuple[int, Job]] = set()
     position = [0] * schedule.stages
@@ -87,7 +87,7 @@ def check(schedule: Schedule, limit: int | None = None) -> None:
                 f"{jobs.count(wrong[0])} times",
                 expected="each job once",
             )
-    for _ in in_order(schedule):
+    for _ in walk(schedule):
         pass
     for stage, held in enumerate(peaks(schedule)):
         if limit is not None and held > limit:
@@ -99,7 +99,7 @@ def check(schedule: Schedule, limit: int | None = None) -> None:
 
 
 def peaks(schedule: Schedule) -> list[float]:
-    """The most micro-batches of which each stage keeps what a backward needs. A chunk counts as
+    """The most micro-batches whose values each stage keeps for their backward. A chunk counts as
     its share of the stage.
 
     >>> from minipaddle.distributed.pipeline.schedules import build_schedule
@@ -107,17 +107,17 @@ def peaks(schedule: Schedule) -> list[float]:
     >>> peaks(build_schedule("1F1B", 4, 8))
     [4.0, 3.0, 2.0, 1.0]
     """
-    return [max(live(jobs)) / schedule.chunks for jobs in schedule.jobs]
+    return [max(count_live(jobs)) / schedule.chunks for jobs in schedule.jobs]
 
 
-def live(jobs: list[Job]) -> list[int]:
-    """How many forwards are kept after each job of a stage: until the weights have their
+def count_live(jobs: list[Job]) -> list[int]:
+    """The number of kept forwards after each job of a stage: until the weights have their
     gradients.
     """
-    found = [0]
+    counts = [0]
     for job in jobs:
-        found.append(found[-1] + (job.kind == "F") - (job.kind in "BW"))
-    return found[1:]
+        counts.append(counts[-1] + (job.kind == "F") - (job.kind in "BW"))
+    return counts[1:]
 
 
 def simulate(
@@ -127,8 +127,8 @@ def simulate(
 ) -> Timeline:
     """The spans of all stages.
 
-    seconds: how long a job of each kind takes, or a function of (stage, job). For v chunks each
-        takes its share.
+    seconds: the time of a job of each kind, or a function of (stage, job). For v chunks each takes
+        its share.
     message: the seconds from one stage to the next, during which both may compute
     Returns a `Timeline`: its `efficiency` is 1 - the bubble.
 
@@ -143,7 +143,7 @@ def simulate(
         seconds = lambda stage, job: shares[job.kind]
     done: dict[tuple[int, Job], float] = {}
     now, spans = [0.0] * schedule.stages, []
-    for stage, job, needed in in_order(schedule):
+    for stage, job, needed in walk(schedule):
         begin = now[stage]
         for there, other in needed:
             begin = max(begin, done[there, other] + message * (there != stage))

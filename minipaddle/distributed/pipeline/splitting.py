@@ -1,8 +1,7 @@
-"""A model that is written for one process, cut into parts: its program, at layers.
+"""Cut a model for one process into parts: its program, at layers.
 
-The forward of a micro-batch is traced once. A part is a run of its records, with what these take
-from the parts before and give to those that follow; a value that only a later part needs passes
-through the parts between.
+The forward of a micro-batch is traced once. A part is a run of its records; its inputs are results
+of the part before. A value that only a later part needs passes through the parts between.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ...jit.loading import on_tape
 
 
 class SplitPoint(Enum):
-    """Where a part ends: before a layer, or after it.
+    """The end of a part: before a layer, or after it.
 
     >>> import minipaddle.distributed as dist
     >>> [each.name for each in dist.SplitPoint]
@@ -32,24 +31,24 @@ class SplitPoint(Enum):
 
 
 class Split(NamedTuple):
-    """The marks of `parallelize` on a model: the mesh with its axis pp, and where parts end."""
+    """The marks of `parallelize` on a model: the mesh, with pp, and the ends of parts."""
 
     mesh: object
     points: list[tuple]  # (name of a layer, the layer, a SplitPoint)
 
 
 class ProgramPart(NamedTuple):
-    """A part of a program. It takes what the part before it gives, then inputs of the whole."""
+    """A part of a program. Its inputs are the results of the part before it, then the program's."""
 
     program: Program
-    inputs: list[int]  # which ones, by number
+    inputs: list[int]  # the numbers of the program's inputs that it takes
 
 
 def read_split_spec(model, spec, stages: int) -> list[tuple]:
     """The (name, layer, SplitPoint) of a `split_spec`: a dict of these, or the name of a list of
     layers, which is cut into as many parts as there are stages.
 
-    ValueError for names of no layer.
+    Raises ValueError for an unknown layer.
     """
     layers = dict(model.named_sublayers())
     if isinstance(spec, str):
@@ -71,35 +70,35 @@ def read_split_spec(model, spec, stages: int) -> list[tuple]:
 
 
 def trace_forward(function, tensors: list[Tensor], name: str) -> Program:
-    """The program of a function of tensors like these, which returns one or several."""
+    """Trace a function of tensors like these, which returns one or several, to a program."""
     converted = transpile(function)
 
-    def listed(*xs):
+    def return_list(*xs):
         y = converted(*xs)
         return list(y) if isinstance(y, (list, tuple)) else [y]
 
-    return trace(listed, [x.spec for x in tensors], name=name).program
+    return trace(return_list, [x.spec for x in tensors], name=name).program
 
 
 def positions_of(program: Program, points: list[tuple]) -> list[int]:
     """The number of the first record of each part but the first.
 
-    ValueError for a layer that the program does not call, or that ends a part before it began.
+    Raises ValueError for a layer that the program does not call, and for layers out of order.
     """
-    found = []
+    positions = []
     for name, layer, point in points:
         inside = [k for k, r in enumerate(program.records) if is_within(r.scope, layer)]
         if not inside:
             raise value_error(f"split_spec has {name!r}, which {program.name} does not call")
-        found.append(inside[0] if point is SplitPoint.BEGINNING else inside[-1] + 1)
-    if sorted({*found}) != found:
+        positions.append(inside[0] if point is SplitPoint.BEGINNING else inside[-1] + 1)
+    if sorted({*positions}) != positions:
         named = ", ".join(name for name, *_ in points)
         raise value_error(f"split_spec: {named}", "layers in the order in which they are called")
-    return found
+    return positions
 
 
 def is_within(scope, layer) -> bool:
-    """Whether a record of a scope was computed in a layer."""
+    """Whether a scope is inside of a layer."""
     while scope is not None:
         scope, inner = scope
         if inner is layer:
@@ -109,9 +108,9 @@ def is_within(scope, layer) -> bool:
 
 @slot("pipeline.cut_at")
 def cut_at(program: Program, positions: list[int]) -> list[ProgramPart]:
-    """The parts of a program: a new one begins at each of these records.
+    """Cut a program into parts: a new one begins at each of these records.
 
-    An item of several results stays where they are computed.
+    An item of several results stays in the part that computes them.
     """
     number: dict[Record, int] = {}
     for k, record in enumerate(program.records):
@@ -127,22 +126,22 @@ def cut_at(program: Program, positions: list[int]) -> list[ProgramPart]:
     ]
     parts = []
     for k in range(end + 1):
-        own = [r for r in program.records if number[r] == k]
-        used = {source for record in own for source in record.inputs}
+        records = [r for r in program.records if number[r] == k]
+        used = {source for record in records for source in record.inputs}
         taken = [j for j, r in enumerate(program.inputs) if r in used]
-        given = [*(crossing[k - 1] if k else ()), *(program.inputs[j] for j in taken)]
-        here = {*own, *used}
-        states = [s for s in program.states if s.record in used or s.update in {*own}]
+        inputs = [*(crossing[k - 1] if k else ()), *(program.inputs[j] for j in taken)]
+        here = {*records, *used}
+        states = [s for s in program.states if s.record in used or s.update in {*records}]
         states = [s if s.update in here else type(s)(s.name, s.record, None, s.storage)
                   for s in states]  # fmt: skip
         outputs = crossing[k] if k < end else program.outputs
         name = f"{program.name}_{k}"
-        parts.append(ProgramPart(Program(name, given, states, own, [*outputs]), taken))
+        parts.append(ProgramPart(Program(name, inputs, states, records, [*outputs]), taken))
     return parts
 
 
 def tensors_of(program: Program) -> list[Tensor | None]:
-    """The tensors that a program's states are; None for the random generator."""
+    """The tensors of a program's states; None for the random generator."""
     return [getattr(state.storage, "tensor", None) for state in program.states]
 
 

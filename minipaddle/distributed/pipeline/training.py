@@ -1,4 +1,4 @@
-"""A step in stages: what `PipelineParallel` and `DistModel` have in common."""
+"""A step in stages, for `PipelineParallel` and `DistModel`."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from .runner import Runner
 from .schedules import Schedule
 
 DRAWS = 1 << 20
-"""The random draws that are set aside for each layer: so they do not depend on the stages."""
+"""The random draws reserved for each layer, so that they do not depend on the stages."""
 
 DATA_AXES = ("dp", "sharding")
-"""The axes of a mesh along which ranks have other samples."""
+"""The mesh dimensions along which ranks have other samples."""
 
 
 class Pipeline:
-    """A stage among the others.
+    """A stage of a pipeline.
 
     schedule: the order of the jobs; its micro-batches have `size` rows
     group: the ranks of the stages that this rank sends to and receives from
-    view: the mesh of this rank's stage; None where it is one rank
-    layers: for how many layers draws are set aside
+    view: the mesh of this rank's stage; None if it is one rank
+    layers: the number of layers with reserved draws
     """
 
     def __init__(self, schedule: Schedule, size: int, group, view, layers: int = 1):
@@ -40,8 +40,8 @@ class Pipeline:
         self.layers, self.runner = layers, None
 
     def run(self, parts: list, data_of: Callable, seed=None, first_layer=lambda part: 0) -> list:
-        """Runs micro-batches in the `Runner` of this stage: trains with a `seed`, otherwise
-        evaluates. The draws of a layer are those of its number, from `first_layer(part)` on.
+        """Run micro-batches in the `Runner` of this stage: train with a `seed`, otherwise evaluate.
+        The number of a layer determines its draws, from `first_layer(part)` on.
         """
         position, m = GENERATOR.position(), self.schedule.micro_batches
 
@@ -51,54 +51,52 @@ class Pipeline:
         neighbours = Neighbours(self.group, self.view)
         self.runner = Runner(self.schedule, self.group.rank, parts, neighbours, start)
         if seed is None:
-            found = self.runner.evaluate(data_of)
+            results = self.runner.evaluate(data_of)
         else:
-            found = self.runner.train(data_of, seed / m)
+            results = self.runner.train(data_of, seed / m)
         GENERATOR.jump(position, 0 if seed is None else m * self.layers * DRAWS)
-        return found
+        return results
 
-    def losses(self, found: list[Tensor]) -> Tensor:
-        """The losses of the micro-batches, which the last part's stage has, in all stages."""
+    def losses(self, losses: list[Tensor]) -> Tensor:
+        """Broadcast the losses of the micro-batches from the last part's stage to all stages."""
         source, _ = self.schedule.locate(self.schedule.parts - 1)
-        if found:
+        if losses:
             with Recording(False):
-                array = concat([x.astype("float32").reshape([1]) for x in found]).array
+                array = concat([x.astype("float32").reshape([1]) for x in losses]).array
             array = array.whole() if sharded(array) else array
         else:
             array = Tensor([0.0] * self.schedule.micro_batches).array
         return wrap(self.group.broadcast(array, source))
 
-    def join_results(self, found: list[list[Tensor]]):
-        """The results of the micro-batches as those of the batch: a tensor, or a tuple of them;
-        None in a stage that has none.
+    def join_results(self, results: list[list[Tensor]]):
+        """Join the results of the micro-batches to a tensor of the batch, or a tuple; None in a
+        stage without results.
         """
-        if not found:
+        if not results:
             return None
         with Recording(False):
-            joined = [concat(list(each)) for each in zip(*found)]
+            joined = [concat(list(each)) for each in zip(*results)]
         return joined[0] if len(joined) == 1 else tuple(joined)
 
     def step(self, optimizer, scaler=None) -> None:
-        """A step of an optimizer, and of a scaler: it is left out if any stage has a gradient that
-        is not finite.
-        """
+        """Step an optimizer and a scaler, unless any stage has a gradient that is not finite."""
         if scaler is None:
             optimizer.step()
             return
         if scaler.is_enable():
             scaler.unscale_(optimizer)
-            found = scaler._stages()[optimizer].found
-            for flag in (found, scaler._found_inf):
+            overflow = scaler._stages()[optimizer].found
+            for flag in (overflow, scaler._found_inf):
                 flag.set_value(wrap(self.group.all_reduce(local(flag.array).copy(), "max")))
         scaler.step(optimizer)
         scaler.update()
 
-    def cut(self, given) -> list[tuple]:
-        """The micro-batches of a tensor, or of several, each a tuple of tensors.
+    def cut(self, batch) -> list[tuple]:
+        """Cut a tensor, or several, into micro-batches, each a tuple of tensors.
 
-        ValueError for another number of rows.
+        Raises ValueError for another number of rows.
         """
-        tensors = given if isinstance(given, (tuple, list)) else [] if given is None else [given]
+        tensors = batch if isinstance(batch, (tuple, list)) else [] if batch is None else [batch]
         size, count = self.size, self.schedule.micro_batches
         for x in tensors:
             if not isinstance(x, Tensor) or not x.ndim or x.shape[0] != size * count:
@@ -111,11 +109,11 @@ class Pipeline:
             if sharded(x.array):
                 raise not_supported(f"a batch in pieces, {x.spec}", "the batch of this rank alone")
         rows = [slice(k * size, (k + 1) * size) for k in range(count)]
-        return [tuple(self.placed(x[each]) for x in tensors) for each in rows]
+        return [tuple(self.shard_batch(x[each]) for x in tensors) for each in rows]
 
-    def placed(self, x: Tensor) -> Tensor:
-        """This rank's samples as a piece of those of the stage's ranks; along the axis sep it takes
-        its part of each sequence.
+    def shard_batch(self, x: Tensor) -> Tensor:
+        """This rank's samples as a shard of the stage's samples; along sep it takes its part of each
+        sequence.
         """
         if self.view is None:
             return x
@@ -123,19 +121,19 @@ class Pipeline:
         placements = tuple(Shard(0) if name in DATA_AXES else Replicate() for name, _ in pairs)
         ranks = prod(n for name, n in pairs if name in DATA_AXES)
         shape = x.shape[0] * ranks, *x.shape[1:]
-        found = ShardedArray(x.array, shape, placements, self.view)
+        array = ShardedArray(x.array, shape, placements, self.view)
         if x.ndim > 1:
             cut = (Shard(1) if name == "sep" else p for (name, _), p in zip(pairs, placements))
-            found = found.placed(tuple(cut))
-        return wrap(found)
+            array = array.placed(tuple(cut))
+        return wrap(array)
 
     def timeline(self) -> Timeline:
-        """When each stage did its jobs of the last batch, in all stages; the ranks' clocks are
-        those of one machine. `viz.pipeline` draws it.
+        """The times of all stages' jobs of the last batch; all ranks have one machine's clock.
+        `viz.pipeline` draws it.
         """
-        found: list = []
-        all_gather_object(found, [tuple(span) for span in self.runner.spans], self.group)
-        spans = [Activity(*each) for stage in found for each in stage]
+        stages: list = []
+        all_gather_object(stages, [tuple(span) for span in self.runner.spans], self.group)
+        spans = [Activity(*each) for stage in stages for each in stage]
         first = min(s.start for s in spans)
         spans = [s._replace(start=s.start - first, end=s.end - first) for s in spans]
         busy = sum(s.end - s.start for s in spans) / self.schedule.stages
@@ -144,21 +142,21 @@ class Pipeline:
 
 @slot("pipeline.add_gradients")
 def add_gradients(tied: list[tuple]) -> None:
-    """Let the gradient of each weight that several stages have be the sum of theirs.
+    """Sum the gradients of each weight that several stages have over these stages.
 
     tied: (weight, the group of the ranks that have it)
     """
     for weight, group in tied:
-        own = weight.array if weight.grad is None else weight.grad.array
-        own = own.placed(weight.array.placements).copy() if sharded(own) else own.copy()
+        g = weight.array if weight.grad is None else weight.grad.array
+        g = g.placed(weight.array.placements).copy() if sharded(g) else g.copy()
         if weight.grad is None:
-            local(own)[...] = 0
-        group.all_reduce(local(own))
-        weight.grad = Tensor(own)
+            local(g)[...] = 0
+        group.all_reduce(local(g))
+        weight.grad = Tensor(g)
 
 
 class ClipAcrossStages(ClipGradByGlobalNorm):
-    """All gradients of all stages scaled by one factor; what several stages have counts once."""
+    """One factor for all gradients of all stages; a weight of several stages counts once."""
 
     def __init__(self, clip_norm: float, group):
         super().__init__(clip_norm)
@@ -177,12 +175,12 @@ class ClipAcrossStages(ClipGradByGlobalNorm):
 
 
 def clip_across_stages(optimizer, group) -> None:
-    """Let an optimizer that clips by the norm of all gradients count those of all stages."""
+    """Make an optimizer clip by the norm of the gradients of all stages."""
     for each in optimizer._param_groups:
         if type(each.grad_clip) is ClipGradByGlobalNorm:
             each.grad_clip = ClipAcrossStages(each.grad_clip.clip_norm, group)
 
 
 def local(array):
-    """This rank's piece of an array, or all of it."""
+    """This rank's shard of an array, or a local array itself."""
     return array.local if sharded(array) else array
