@@ -3,7 +3,7 @@
 from itertools import zip_longest
 
 from ..distributed.collectives.operators import finish_all_reduce, start_all_reduce
-from ..distributed.simulator import Phases, Timeline, carried_out
+from ..distributed.simulator import Phases, Timeline, carry_out
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.ir.program import ITEM, Program
@@ -149,7 +149,7 @@ def collective(schedule: Phases) -> Picture:
     round 1  | 12 | 21
     round 2  | 22 | 22
     """
-    states = carried_out(schedule, [NUMPY.ones(schedule.parts, int) for _ in range(schedule.size)])
+    states = carry_out(schedule, [NUMPY.ones(schedule.parts, int) for _ in range(schedule.size)])
     came, panels, lines = [[], *schedule.rounds], [], []
     for k, state in enumerate(states):
         name = f"round {k}" if k else "start"

@@ -28,7 +28,7 @@ from minipaddle.distributed.simulator import (
     Cluster,
     StepPlan,
     pieces_of,
-    planned,
+    plan_step,
     pretend,
     simulate,
 )
@@ -84,7 +84,7 @@ def plan(way: str, n: int, model=MODEL, batch: int = BATCH) -> StepPlan:
         adam.clear_grad()
         return loss
 
-    return planned(step, [x, y], A100)
+    return plan_step(step, [x, y], A100)
 
 
 def planned_table(devices=DEVICES, model=MODEL, batch: int = BATCH) -> Table:

@@ -15,9 +15,9 @@ from minipaddle.distributed.simulator import (
     Device,
     Half,
     Link,
-    along,
-    carried_out,
-    planned,
+    all_reduce_along,
+    carry_out,
+    plan_step,
     pretend,
     seconds,
 )
@@ -53,7 +53,7 @@ def plan(way: str, shape: tuple[int, ...]):
         sgd.step()
         sgd.clear_grad()
 
-    return planned(step, [x], DEVICE)
+    return plan_step(step, [x], DEVICE)
 
 
 def travelling(found) -> list[tuple[bool, int]]:
@@ -113,7 +113,7 @@ def test_the_time_of_a_step_without_overlap():
     n, link = 16, Link(1e6, 1e-4)
     found = pretend(plan, ("data", (n,)), ranks=n)
     rings = sum(2 * (n - 1) * (1e-4 + nbytes / n / 1e6) for nbytes in found.nbytes)
-    took = found.on(Cluster(1, n, link), overlap=False)
+    took = found.simulate_on(Cluster(1, n, link), overlap=False)
     assert took.seconds == pytest.approx(took.compute + rings)
     assert took.compute == pytest.approx(sum(p.seconds for p in found.pieces))
 
@@ -124,7 +124,7 @@ def test_more_devices_take_longer_and_compute_no_more(way):
     sizes = (1, 8, 32)
     plans = [pretend(plan, (way, (n,)), ranks=n) for n in sizes]
     clusters = [Cluster(-(-n // 8), min(n, 8), PCIE) for n in sizes]
-    times = [found.on(cluster) for found, cluster in zip(plans, clusters)]
+    times = [found.simulate_on(cluster) for found, cluster in zip(plans, clusters)]
     took = [each.seconds for each in times]
     assert took == sorted(took)
     assert took[0] < took[-1]
@@ -151,8 +151,8 @@ def test_what_a_kernel_takes():
 def test_each_line_ends_with_its_sum(shape, axis):
     rng = np.random.default_rng(0)
     given = rng.integers(-9, 9, (*shape, 24))
-    schedule = along(shape, axis, Cluster(np.prod(shape) // 2, 2, NVLINK))
-    ends = carried_out(schedule, [*given.reshape(-1, 24)])[-1]
+    schedule = all_reduce_along(shape, axis, Cluster(np.prod(shape) // 2, 2, NVLINK))
+    ends = carry_out(schedule, [*given.reshape(-1, 24)])[-1]
     expected = np.broadcast_to(given.sum(axis, keepdims=True), given.shape)
     np.testing.assert_array_equal(np.reshape(ends, given.shape), expected)
 
@@ -161,6 +161,7 @@ def test_lines_between_machines_share_their_link():
     """Along the first axis of a mesh of 4 machines of 8 there are eight rings over each link."""
     inside, between = Link(8e9, 1e-6), Link(1e9, 1e-5)
     cluster, size = Cluster(4, 8, inside, between), 1e8
-    along_dp, along_mp = (seconds(along((4, 8), k, cluster), size, cluster) for k in (0, 1))
+    plans = (all_reduce_along((4, 8), k, cluster) for k in (0, 1))
+    along_dp, along_mp = (seconds(each, size, cluster) for each in plans)
     assert along_dp == pytest.approx(2 * 3 * (1e-5 + 8 * size / 4 / 1e9))
     assert along_mp == pytest.approx(2 * 7 * (1e-6 + size / 8 / 8e9))

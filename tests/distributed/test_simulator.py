@@ -18,15 +18,15 @@ from minipaddle.distributed.simulator import (
     Link,
     TimelinePiece,
     best_of,
-    carried_out,
-    fitted,
+    carry_out,
+    fit_link,
     hierarchical,
-    measured,
+    measure_step,
     measuring,
     ring,
     seconds,
     simulate,
-    slowed,
+    slow_down,
     tree,
 )  # fmt: skip
 from minipaddle.distributed.simulator.timeline import Half, pieces_of
@@ -46,7 +46,7 @@ SCHEDULES = [
 def test_every_rank_ends_with_the_sum(schedule, size):
     rng = np.random.default_rng(size)
     given = [rng.integers(-9, 9, size) for _ in range(schedule.size)]
-    states = carried_out(schedule, given)
+    states = carry_out(schedule, given)
     assert len(states) == 1 + len(schedule.rounds)
     for before, array in zip(states[0], given, strict=True):
         np.testing.assert_array_equal(before, array)
@@ -186,7 +186,7 @@ def test_the_pieces_of_a_step_are_its_kernels_and_buckets():
     opt = paddle.optimizer.SGD(0.1, parameters=net.parameters())
     step = plain(net, opt)
     x, y = (paddle.to_tensor(a) for a in batches("mlp")[0])
-    pieces, nbytes = measured(step, net.parameters(), [x, y], bucket_mb=0.005)
+    pieces, nbytes = measure_step(step, net.parameters(), [x, y], bucket_mb=0.005)
     assert sum(nbytes) == sum(p.array.nbytes for p in net.parameters())
     starts = [k for p in pieces for k in p.starts]
     waits = [k for p in pieces for k in p.waits]
@@ -206,7 +206,7 @@ def test_a_link_is_found_from_times(monkeypatch):
 
     group = SimpleNamespace(size=3, barrier=lambda: None, all_reduce=all_reduce)
     monkeypatch.setattr(measuring, "perf_counter", lambda: now[0])
-    found = fitted(group, [1000, 8000, 64000], runs=5)
+    found = fit_link(group, [1000, 8000, 64000], runs=5)
     assert found.bandwidth == pytest.approx(link.bandwidth, rel=1e-6)
     assert found.latency == pytest.approx(link.latency, rel=1e-6)
 
@@ -214,7 +214,7 @@ def test_a_link_is_found_from_times(monkeypatch):
 def test_a_slowed_group_keeps_its_time():
     def rank():
         world = paddle.distributed.get_group()
-        with slowed(world, Cluster(1, 2, Link(1e6, 0.0))):
+        with slow_down(world, Cluster(1, 2, Link(1e6, 0.0))):
             begin = perf_counter()
             works = [world.all_reduce(np.full(2500, k, "float32"), wait=False) for k in range(3)]
             done = [(w.wait()[0], perf_counter() - begin) for w in works]

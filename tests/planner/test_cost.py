@@ -24,7 +24,7 @@ from minipaddle.distributed.simulator import (
     Cluster,
     Device,
     Link,
-    along,
+    all_reduce_along,
     seconds,
 )
 
@@ -66,7 +66,7 @@ def test_a_collective_is_the_simulators(shape, axis):
     devices = 8
     cluster = Cluster(int(np.prod(shape)) // devices, devices, *LINKS)
     stride = int(np.prod(shape[axis + 1 :]))
-    plan = along(shape, axis, cluster)
+    plan = all_reduce_along(shape, axis, cluster)
     for nbytes in (1e3, 1e8):
         took = collective(shape[axis], stride, nbytes, cluster)
         assert took == pytest.approx(seconds(plan, nbytes, cluster))

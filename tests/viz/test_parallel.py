@@ -12,7 +12,7 @@ from minipaddle.distributed.simulator import (
     hierarchical,
     ring,
     simulate,
-    slowed,
+    slow_down,
     timeline_of,
 )  # fmt: skip
 from minipaddle.engine.passes.async_collectives import async_collectives
@@ -72,7 +72,7 @@ def test_what_ranks_did_is_a_timeline_too():
     def rank():
         world = paddle.distributed.get_group()
         x = paddle.ones([1000]).numpy()
-        with slowed(world, Cluster(1, 2, PCIE._replace(latency=0.01))):
+        with slow_down(world, Cluster(1, 2, PCIE._replace(latency=0.01))):
             with Watch(world) as watch:
                 world.all_reduce(x, wait=False).wait()
             return watch

@@ -12,8 +12,9 @@ optimizer by the mean of their gradients. Write two methods of the optimizer tha
 - `update`: `self.average_sums()` gives pairs (parameter, the sum of its gradients, averaged over
   the ranks). It communicates, so call it once. The gradient for the step is the *mean* over the
   k_steps micro-batches if `self.avg` is true, otherwise the sum; a parameter that got a gradient in
-  some of them alone has zeros in the others. Let it be `p.grad`, make the step of `self.inner_optimizer`,
-  and leave all as it was before the first micro-batch: no gradient, and zeros in the sums.
+  some of them alone has zeros in the others. Let it be `p.grad`, make the step of
+  `self.inner_optimizer`, and leave all as it was before the first micro-batch: no gradient, and
+  zeros in the sums.
 - `self.merged` is the dict {parameter: the tensor of its sum} of those that have one. `update`
   returns `[]`: it is a branch of a `cond` of the program, and gives no results.
 

@@ -199,8 +199,8 @@ def sequence_seconds(job: StageJob, layout: Layout, part: str, backward: bool) -
 
 def collective(n: int, stride: int, nbytes: float, cluster: Cluster, half: bool = False) -> float:
     """The seconds of an all-reduce among n ranks that are `stride` apart, while all others do the
-    same, in rings: within machines, and rings of these between machines, as `simulator.along` makes
-    them. `half` of it is a gather, or a scatter of sums.
+    same, in the rings of `all_reduce_along`: within machines, and between machines. `half` of it is
+    an all-gather, or a reduce-scatter.
 
     >>> from minipaddle.distributed.planner.cost import collective
     >>> from minipaddle.distributed.simulator import NDR, NVLINK4, Cluster

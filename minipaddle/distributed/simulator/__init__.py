@@ -1,4 +1,4 @@
-"""Simulates many devices: all-reduce on links, and a training step on a cluster.
+"""A simulator of many devices: all-reduce on links, and a training step on a cluster.
 
 >>> from minipaddle.distributed.simulator import PCIE, Cluster, TimelinePiece, ring
 >>> from minipaddle.distributed.simulator import seconds, simulate
@@ -31,8 +31,8 @@ from .collectives import (
     Message,
     Phase,
     Phases,
-    along,
-    carried_out,
+    all_reduce_along,
+    carry_out,
     hierarchical,
     ring,
     rings,
@@ -40,7 +40,7 @@ from .collectives import (
     seconds,
     tree,
 )
-from .measuring import Watch, fitted, link_of, measured, slowed, timeline_of
-from .planning import StepPlan, planned, work_of
+from .measuring import Watch, fit_link, link_of, measure_step, slow_down, timeline_of
+from .planning import StepPlan, plan_step, work_of
 from .pretending import PretendedGroup, pretend
 from .timeline import Activity, Bytes, Half, Timeline, TimelinePiece, best_of, pieces_of, simulate

@@ -1,4 +1,4 @@
-"""Costs that are measured here: the kernels of a step, and how long a collective takes."""
+"""Measured costs: the kernels of a step, and the time of a collective."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .collectives import seconds
 from .timeline import Activity, Timeline, TimelinePiece, best_of, pieces_of
 
 
-def measured(
+def measure_step(
     step, parameters, inputs: Sequence[Tensor], *, bucket_mb=BUCKET_MB, runs: int = 3, **options
 ) -> tuple[list[TimelinePiece], list[int]]:
-    """(pieces, bytes of each bucket) of a training step, as `simulate` takes them.
+    """Measure a training step: (pieces, bytes of each bucket) for `simulate`.
 
-    The step is compiled with gradients averaged (here over one rank alone), and each kernel is
-    timed; the median of some runs counts. The weights change as in two steps of training.
-    `options` are those of the passes.
+    The step is compiled with averaged gradients (here over one rank alone), and each kernel is
+    timed; the result is the median of some runs. The weights change as in two steps of training.
+    `options` are switches of the passes.
     """
     before = [(p, p.averaged) for p in parameters]
     try:
@@ -38,23 +38,23 @@ def measured(
         for p, averaged in before:
             p.averaged = averaged
     program = function.concrete_program.program
-    made = TimedExecutable(program, options)
+    executable = TimedExecutable(program, options)
     arrays = [*(x.array for x in inputs), *(s.storage.read().copy() for s in program.states)]
-    samples, so_far = [], [0.0] * len(made.times())
+    samples, so_far = [], [0.0] * len(executable.times())
     for _ in range(1 + runs):
-        made(program, arrays)
-        times = [spent for spent, _ in made.times()]
+        executable(program, arrays)
+        times = [spent for spent, _ in executable.times()]
         samples.append([now - then for now, then in zip(times, so_far, strict=True)])
         so_far = times
     kept = [median(column) for column in zip(*samples[1:], strict=True)]
-    records = [record for _, record in made.times()]
-    return pieces_of(made.program, zip(kept, records, strict=True))
+    records = [record for _, record in executable.times()]
+    return pieces_of(executable.program, zip(kept, records, strict=True))
 
 
-def fitted(group: ProcessGroup, sizes: Sequence[int], *, runs: int = 7) -> Link:
-    """The link for which a ring of the ranks of a group takes as long as its all-reduce does.
+def fit_link(group: ProcessGroup, sizes: Sequence[int], *, runs: int = 7) -> Link:
+    """Fit the link on which a ring of a group's ranks takes the time of its all-reduce.
 
-    All ranks call it, on arrays of `sizes` bytes; the median of some runs counts.
+    All ranks call it, on arrays of `sizes` bytes; it uses the median of some runs.
     """
     array_of = current_place().module.zeros
     times = []
@@ -86,13 +86,13 @@ def link_of(sizes: Sequence[float], times: Sequence[float], n: int) -> Link:
 
 
 @contextmanager
-def slowed(group: ProcessGroup, cluster: Cluster):
-    """In the block the all-reduces of a group take as long as on the links of a cluster, at least.
+def slow_down(group: ProcessGroup, cluster: Cluster):
+    """Slow down the all-reduces of a group in the block to their time on the links of a cluster.
 
-    The ranks sleep until a message would have come: so what overlaps with computing here would do
-    so there.
+    The ranks sleep until a message would have arrived: so computation overlaps with it as it would
+    there.
     """
-    begin, free = group.start, 0.0  # when the link is
+    begin, free = group.start, 0.0  # when the link is free
 
     def start(name: str, array, **options) -> Work:
         nonlocal free
@@ -100,7 +100,7 @@ def slowed(group: ProcessGroup, cluster: Cluster):
             return begin(name, array, **options)
         cost = seconds(best_of(cluster), array.nbytes, cluster)
         free = max(free, perf_counter()) + cost
-        return Late(begin(name, array, **options), free)
+        return DelayedWork(begin(name, array, **options), free)
 
     group.start = start
     try:
@@ -110,7 +110,7 @@ def slowed(group: ProcessGroup, cluster: Cluster):
 
 
 class Watch:
-    """The times of a rank in a block: when it computed, waited, and what was under way.
+    """The times of a rank in a block: of computing, waiting and communicating.
 
     Make one in every rank, at the same time; `timeline_of(watches)` puts them together.
     """
@@ -126,7 +126,7 @@ class Watch:
         def start(name: str, array, **options) -> Work:
             now = perf_counter()
             work = begin(name, array, **options)
-            return Seen(work, self, now) if name == "all_reduce" else work
+            return WatchedWork(work, self, now) if name == "all_reduce" else work
 
         self.group.start = start
         self.begun = perf_counter()
@@ -143,7 +143,7 @@ class Watch:
             self.spans.append(Activity(self.rank, kind, kind, start - self.begun, end - self.begun))
 
     def computing(self) -> list[Activity]:
-        """The time in which the rank did not wait."""
+        """The spans in which the rank did not wait."""
         waits = sorted((s.start, s.end) for s in self.spans if s.kind == "idle")
         ends = [0.0, *(end for _, end in waits)]
         starts = [*(start for start, _ in waits), self.ended - self.begun]
@@ -151,8 +151,8 @@ class Watch:
         return [Activity(self.rank, "compute", "compute", a, b) for a, b in pairs if b > a]
 
 
-class Seen(MappedWork):
-    """A collective that notes how long it was under way and waited for."""
+class WatchedWork(MappedWork):
+    """A collective that notes its time, and the time of the wait for it."""
 
     def __init__(self, work: Work, watch: Watch, begun: float):
         super().__init__(work, None)
@@ -175,8 +175,8 @@ def timeline_of(watches: Sequence[Watch]) -> Timeline:
     return Timeline(spans, took, compute)
 
 
-class Late(MappedWork):
-    """A collective whose result is not there before the time `until`."""
+class DelayedWork(MappedWork):
+    """A collective that completes no sooner than the time `until`."""
 
     def __init__(self, work: Work, until: float):
         super().__init__(work, None)

@@ -1,6 +1,6 @@
-"""The step of a rank of a mesh: kernels as a data sheet says, and bytes that travel.
+"""The step of a rank of a mesh: kernels with the times of a data sheet, and bytes of messages.
 
-Nothing is computed: the step is captured, cut into pieces and optimised as if it would run.
+Nothing is computed: the step is captured, partitioned and optimised as if it would run.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ...engine.sharding.pieces import MeshView
 from ...ops.products import product
 from ..collectives.operators import COLLECTIVES
 from .cluster import Cluster, Device
-from .collectives import along, seconds
+from .collectives import all_reduce_along, seconds
 from .timeline import Half, Timeline, TimelinePiece, pieces_of, simulate
 
 
 class StepPlan(NamedTuple):
-    """The pieces of a step and the bytes that travel, as `simulate` takes them; how the rank sees
-    its mesh; its program; the bytes that its states hold.
+    """The pieces of a step and the bytes of its buckets, for `simulate`; the rank's view of its
+    mesh; its program; the bytes of its states.
     """
 
     pieces: list[TimelinePiece]
@@ -36,40 +36,40 @@ class StepPlan(NamedTuple):
 
     @property
     def received(self) -> float:
-        """The bytes that a rank receives: of n given to a sum of p ranks 2 n (p - 1) / p."""
+        """The bytes that a rank receives: 2 n (p - 1) / p for a sum of n bytes over p ranks."""
         parts = dict(zip(self.view.groups, self.view.shape))
-        whole = prod(self.view.shape)
-        ranks = [parts.get(n.group, whole) for n in self.nbytes]
+        size = prod(self.view.shape)
+        ranks = [parts.get(n.group, size) for n in self.nbytes]
         return sum(
             (1 if type(n) is Half else 2) * n * (p - 1) / p for n, p in zip(self.nbytes, ranks)
         )
 
-    def on(self, cluster: Cluster, **options) -> Timeline:
-        """The step on a cluster: rank r of the mesh, whose axes vary the faster the later they
-        stand, is device r. Each collective goes on with its like on all other lines of the mesh.
+    def simulate_on(self, cluster: Cluster, **options) -> Timeline:
+        """Simulate the step on a cluster: rank r of the mesh, whose last dimension varies fastest,
+        is device r. Each collective runs together with those of all other lines of the mesh.
         """
         if prod(self.view.shape) != cluster.size:
             raise value_error(f"a mesh of shape {self.view.shape} on {cluster.size} devices")
         schedules = {
-            group: along(self.view.shape, axis, cluster)
+            group: all_reduce_along(self.view.shape, axis, cluster)
             for axis, group in enumerate(self.view.groups)
         }
 
-        whole = along((cluster.size,), 0, cluster)
+        world = all_reduce_along((cluster.size,), 0, cluster)
 
         def cost(nbytes) -> float:
-            found = schedules.get(nbytes.group, whole)
-            return seconds(found, nbytes, cluster) if found.parts > 1 else 0.0
+            schedule = schedules.get(nbytes.group, world)
+            return seconds(schedule, nbytes, cluster) if schedule.parts > 1 else 0.0
 
         return simulate(self.pieces, self.nbytes, cluster, cost=cost, **options)
 
 
-def planned(step, inputs, device: Device, **options) -> StepPlan:
-    """The step of this rank: a function of `to_static`, for tensors of which some lie
-    in pieces. `options` are those of the passes.
+def plan_step(step, inputs, device: Device, **options) -> StepPlan:
+    """Plan the step of this rank: a function of `to_static`, for tensors of which some are sharded.
+    `options` are switches of the passes.
 
     >>> import minipaddle.distributed as dist
-    >>> from minipaddle.distributed.simulator import A100, NVLINK, Cluster, planned, pretend
+    >>> from minipaddle.distributed.simulator import A100, NVLINK, Cluster, plan_step, pretend
     >>> def work():
     ...     mesh, net = dist.ProcessMesh([*range(8)]), paddle.nn.Linear(64, 64)
     ...     dist.shard_layer(net, mesh)
@@ -79,9 +79,10 @@ def planned(step, inputs, device: Device, **options) -> StepPlan:
     ...         (net(x) ** 2).sum().backward()
     ...         sgd.step()
     ...     x = dist.shard_tensor(paddle.ones([80, 64]), mesh, [dist.Shard(0)])
-    ...     return planned(step, [x], A100)
+    ...     return plan_step(step, [x], A100)
     >>> plan = pretend(work, ranks=8)
-    >>> sum(plan.nbytes) == 4 * (64 * 64 + 64), plan.on(Cluster(1, 8, NVLINK)).efficiency < 0.1
+    >>> efficiency = plan.simulate_on(Cluster(1, 8, NVLINK)).efficiency
+    >>> sum(plan.nbytes) == 4 * (64 * 64 + 64), efficiency < 0.1
     (True, True)
     """
     captured, tensors = step.capture_for(tuple(inputs), {})
@@ -89,7 +90,9 @@ def planned(step, inputs, device: Device, **options) -> StepPlan:
     arrays = [x.array for x in tensors] + [s.storage.read() for s in program.states]
     view = next((a.view for a in arrays if sharded(a)), None)
     if view is None:
-        raise value_error(f"planned({step}) of whole tensors", hint="dist.shard_tensor(x, mesh, …)")
+        raise value_error(
+            f"plan_step({step}) of whole tensors", hint="dist.shard_tensor(x, mesh, …)"
+        )
     placements = [getattr(a, "placements", view.replicated) for a in arrays]
     part, _ = captured.executables.part_of(program, placements, view, captured.terms)
     part = optimized(part, **options).program
@@ -114,10 +117,10 @@ def operations_of(record: Record) -> int:
     return count(record) if count else sum(spec.size for spec in specs_of(record))
 
 
-def of_product(record: Record) -> int:
+def count_product(record: Record) -> int:
     x, y = (r.spec for r in record.inputs)
     return 2 * product_of(x, y, record.spec, **record.attrs).work
 
 
-OPERATIONS = {product: of_product}
-"""For operators of more than one operation for each element, how many a record has."""
+OPERATIONS = {product: count_product}
+"""The operations of a record, of operators with more than one for each element."""

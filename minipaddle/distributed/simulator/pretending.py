@@ -1,8 +1,8 @@
-"""One rank of many, simulated alone: what it holds, its program, what it would send.
+"""One rank of many, simulated alone: its memory, its program, its messages.
 
 Nothing here knows how a model is sharded: code for many ranks runs unchanged. A collective takes
-this rank's value for that of every other rank; so values mean nothing, but shapes, bytes and
-programs are those of the real rank.
+this rank's value for the value of every other rank; so values mean nothing, but shapes, bytes and
+programs equal those of the real rank.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..ranks.spawning import spawn
 
 
 class PretendedGroup(ProcessGroup):
-    """Ranks that all give the same."""
+    """A group whose ranks all have the same values."""
 
     backend = "pretended"
 
@@ -22,8 +22,8 @@ class PretendedGroup(ProcessGroup):
         return Done(GIVES[name](self, array, **options))
 
     def subgroup(self, id: int, ranks, timeout: float) -> PretendedGroup | None:
-        own, ranks = self.ranks[self.rank], [*ranks]
-        return PretendedGroup(id, ranks, ranks.index(own), TIMEOUT) if own in ranks else None
+        rank, ranks = self.ranks[self.rank], [*ranks]
+        return PretendedGroup(id, ranks, ranks.index(rank), TIMEOUT) if rank in ranks else None
 
     def post(self, array, dst: int, tag: int) -> Work:
         return Done()
@@ -38,7 +38,7 @@ class PretendedGroup(ProcessGroup):
         raise AssertionError("nobody waits")
 
     def check(self) -> None:
-        """None of them fails."""
+        """Return: no rank fails."""
 
     def close(self) -> None:
         """Nothing to release."""
@@ -56,20 +56,20 @@ def scatter(group, array, op):
 
 
 def add_up(group, array, op):
-    """The sum of what all give; of maxima the array itself."""
+    """The sum of all ranks' values; of maxima the array itself."""
     if op == "sum":
         array *= group.size
     return array
 
 
 def exchange_rows(group, array, sent, received):
-    """As many rows as are received, from what is sent."""
+    """As many rows as this rank receives, from the rows that it sends."""
     rows = sum(received)
     return repeat(array, -(-rows // max(len(array), 1)))[:rows] if len(array) else array[:0]
 
 
 def part_of(group, array, root, out):
-    """The value the root gives to this rank, if it is the root; otherwise the present one."""
+    """This rank's part of the array if it is the root; otherwise `out` as it is."""
     if array is not None:
         out[...] = array.reshape(group.size, *out.shape)[group.rank]
     return out

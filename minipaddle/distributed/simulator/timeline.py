@@ -1,6 +1,6 @@
-"""A training step on many devices: each computes, a link beside it communicates, some wait.
+"""A training step on many devices: each computes while its link communicates; some wait.
 
-A step is a row of pieces of computing. A piece may *start* the communication of a bucket of
+A step is a list of pieces of computation. A piece may *start* the communication of a bucket of
 gradients when it is done, and *wait* for buckets before it begins. A bucket travels when all
 devices have started it, and the one before has arrived.
 """
@@ -29,7 +29,7 @@ from .collectives import Phases, hierarchical, ring, seconds
 
 
 class TimelinePiece(NamedTuple):
-    """Some computing, the buckets it starts when it is done, those it waits for before."""
+    """A computation, the buckets that it starts at its end, and those that it waits for first."""
 
     name: str
     seconds: float
@@ -42,11 +42,11 @@ class Bytes(int):
 
     group = 0
 
-    def among(self, group: int) -> Bytes:
-        """The same of another group."""
-        found = type(self)(self)
-        found.group = group
-        return found
+    def set_group(self, group: int) -> Bytes:
+        """The same bytes in another group."""
+        nbytes = type(self)(self)
+        nbytes.group = group
+        return nbytes
 
 
 class Half(Bytes):
@@ -64,7 +64,7 @@ class Activity(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """The spans of some devices, and how long the step takes."""
+    """The spans of some devices, and the time of the step."""
 
     spans: list[Activity]
     seconds: float
@@ -76,7 +76,7 @@ class Timeline(NamedTuple):
         return self.compute / self.seconds
 
     def total(self, kind: str, device: int = 0) -> float:
-        """The seconds that a device spends on something."""
+        """The seconds of a device in one kind of activity."""
         return sum(s.end - s.start for s in self.spans if (s.device, s.kind) == (device, kind))
 
 
@@ -125,10 +125,10 @@ def simulate(
 ) -> Timeline:
     """A step on all devices of a cluster; bucket k has `nbytes[k]` bytes (`Half`: it is no sum).
 
-    Without `overlap` a device stands still from a start until the bucket has arrived. `spread` is
-    how much the devices' speed differs, as a share of it (a standard deviation). `cost(bytes)`
-    gives the seconds of a sum, measured or of a group, instead of those that `schedule` takes on
-    the cluster. Groups do not wait for each other.
+    Without `overlap` a device waits from a start until the bucket has arrived. `spread` is the
+    standard deviation of the devices' speed, as a share of it. `cost(bytes)` returns the seconds of
+    a sum, measured or of a group, instead of the time of `schedule` on the cluster. Groups do not
+    wait for each other.
     """
     schedule = best_of(cluster) if schedule is None else schedule
     if schedule.size != cluster.size:
@@ -137,7 +137,7 @@ def simulate(
     drawn = np.random.default_rng(seed).standard_normal(cluster.size)
     clock = Clock(np.maximum(1 + spread * drawn, 0.1), shown)
     arrived: dict[int, float] = {}
-    free: dict[int, float] = {}  # when a group's links are
+    free: dict[int, float] = {}  # when a group's links are free
     for piece in pieces:
         for k in piece.waits:
             clock.wait(arrived[k], f"bucket {k}")
@@ -163,12 +163,12 @@ HALVES = ("all_gather", "all_to_all", "reduce_scatter")
 
 
 def pieces_of(program, times) -> tuple[list[TimelinePiece], list[int]]:
-    """(pieces, bytes of each bucket) of a program that the data-parallel pass has been over.
+    """(pieces, bytes of each bucket) of a program after the data-parallel pass.
 
-    A gather has the bytes of its result, a scatter those of what it is given. One that is waited
-    for where it starts hides behind nothing.
+    A gather has the bytes of its result, a scatter the bytes of its input. One that finishes where
+    it starts overlaps with nothing.
 
-    `times` are pairs (seconds, record), as `TimedExecutable.times()` gives them for one step.
+    `times` are pairs (seconds, record), as `TimedExecutable.times()` returns them for one step.
     """
     took: dict = {}
     for spent, record in times:
@@ -182,14 +182,16 @@ def pieces_of(program, times) -> tuple[list[TimelinePiece], list[int]]:
                 pieces, waits = [*pieces, TimelinePiece("wait", 0.0, (), waits)], ()
             bucket[record] = len(sizes)
             pieces[-1] = pieces[-1]._replace(starts=(*pieces[-1].starts, len(sizes)))
-            kind = Half if record.attrs.get("collective", record.op.name) in HALVES else Bytes
-            given = kind(sum(r.spec.nbytes for r in record.inputs))
-            sizes.append(given.among(record.attrs["group"]))
+            bytes_class = (
+                Half if record.attrs.get("collective", record.op.name) in HALVES else Bytes
+            )
+            nbytes = bytes_class(sum(r.spec.nbytes for r in record.inputs))
+            sizes.append(nbytes.set_group(record.attrs["group"]))
         if ends:
             k = bucket[record.inputs[0] if record.op in FINISHES else record]
             waits = (*waits, k)
             if type(sizes[k]) is Half:
-                sizes[k] = Half(max(sizes[k], sum(x.nbytes for x in specs_of(record)))).among(
+                sizes[k] = Half(max(sizes[k], sum(x.nbytes for x in specs_of(record)))).set_group(
                     sizes[k].group
                 )
         if record in took and not begins and not ends:
@@ -199,6 +201,6 @@ def pieces_of(program, times) -> tuple[list[TimelinePiece], list[int]]:
 
 
 def name_of(record) -> str:
-    """The name of a record in a timeline: a group has that of its last record."""
+    """The name of a record in a timeline; a group has the name of its last record."""
     region = record.attrs.get("region")
     return record.op.name if region is None else region.outputs[-1].op.name
