@@ -25,8 +25,8 @@ def build():
     return net, paddle.optimizer.AdamW(0.01, **options)
 
 
-def loss_of(scores, following):
-    return F.cross_entropy(scores.flatten(0, 1), following.flatten())
+def loss_of(scores, next_best):
+    return F.cross_entropy(scores.flatten(0, 1), next_best.flatten())
 
 
 @cache

@@ -143,7 +143,7 @@ def test_parts_of_a_sequence_cost_what_parts_of_a_batch_do(job):
     assert job.cost(cut).memory == job.cost(half).memory
     assert job.cost(cut).seconds.tensor == job.cost(half).seconds.tensor
     assert job.cost(cut).layout.batch == whole.batch
-    ((tokens, keys), (_, values)) = job.figures[8].attended("block")
+    ((tokens, keys), (_, values)) = job.figures[8].list_attended("block")
     message = run["tokens"] * run["model"]["width"] // 8 * 2
     assert tokens == run["tokens"] == job.tokens
     assert [s.nbytes(1, job.figures[8].prime) for s in (keys, values)] == [message] * 2

@@ -5,7 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.distributed.planner import figures
-from minipaddle.distributed.planner.counting import at
+from minipaddle.distributed.planner.counting import scale
 from minipaddle.distributed.planner.figures import next_token, trace_step
 from minipaddle.distributed.planner.splitting import blocks_of
 from minipaddle.engine.core.record import Spec
@@ -92,8 +92,8 @@ def test_what_grows_with_the_batch_and_what_does_not(found):
     assert twice == 2 * once
     product = next(k for k in one.kernels if k.products and not k.on_chip and k.part == "block")
     ((_, rows, columns, depth),) = product.products
-    assert (at(rows, 3, one.prime), at(columns, 3, one.prime)) == (3 * TOKENS, 3 * WIDTH)
-    assert at(depth, 3, one.prime) == WIDTH
+    assert (scale(rows, 3, one.prime), scale(columns, 3, one.prime)) == (3 * TOKENS, 3 * WIDTH)
+    assert scale(depth, 3, one.prime) == WIDTH
 
 
 def test_collectives_of_tensor_parallel(found):

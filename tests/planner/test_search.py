@@ -45,7 +45,7 @@ def test_the_search_is_that_of_all_costs(by_ranks):
     shortest = min(c.seconds.total for c in found.fits)
     assert found.best.seconds.total <= 1.005 * shortest
     assert len(found.fits) + len(found.too_large) == len([*layouts(found.job, 64, SearchLimits())])
-    assert found.following.layout.sizes != found.best.layout.sizes
+    assert found.next_best.layout.sizes != found.best.layout.sizes
     assert all(held.total > H100.memory for _, held in found.too_large)
 
 

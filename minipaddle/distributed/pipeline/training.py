@@ -112,7 +112,7 @@ class Pipeline:
         return [tuple(self.shard_batch(x[each]) for x in tensors) for each in rows]
 
     def shard_batch(self, x: Tensor) -> Tensor:
-        """This rank's samples as a shard of the stage's; along sep it takes its part of a sequence."""
+        """This rank's samples as a shard of the stage's, along sep its part of each sequence."""
         if self.view is None:
             return x
         pairs = [*zip(self.view.mesh.dim_names, self.view.shape)]

@@ -1,4 +1,4 @@
-"""A plan carried out: a model written for one process, laid out as the planner has chosen."""
+"""`apply_plan`: train a model for one process in the layout that the planner chose."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from ..tensors.layout import cut_parameter
 from ..tensors.parallelize import parallelize
 from .cost import layers_of
 from .layout import Layout
-from .search import Planned
+from .search import SearchResult
 from .splitting import LayerBlocks, blocks_of, columns_and_rows
 
 
-def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
-    """The model, trained on all ranks as the best layout of a plan says.
+def apply_plan(result: SearchResult, model, sample, loss, optimizer) -> DistModel:
+    """The model, trained on all ranks in the best layout of a plan.
 
-    planned: what `plan` found for as many devices as there are ranks
-    model: written for one process; each rank has one, and they begin as that of rank 0
+    result: the result of `plan` for as many devices as there are ranks
+    model: written for one process; each rank has one, with the weights of rank 0
     sample: shape and dtype of one sample of the batch, as `plan` was given
     loss: called with the result of the model and the labels
     optimizer: of the model's parameters
 
     A call with this rank's part of a batch (`Layout.locate_samples`) and its labels makes a step,
-    and returns the loss of the whole batch in every rank. A checkpoint of the result goes on in any
-    layout. Each rank holds all weights of the model, but gradients and states of the optimizer for
-    its own pieces alone. ValueError for another number of ranks.
+    and returns the loss of the full batch in every rank. A checkpoint of the result continues in
+    any layout. Each rank holds all weights of the model, but gradients and states of the optimizer
+    for its own shards alone. ValueError for another number of ranks.
 
     >>> import minipaddle.distributed as dist
     >>> from minipaddle.distributed.planner import apply_plan, plan
@@ -55,7 +55,7 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
     >>> dist.spawn(work, nprocs=2).results
     [True, True]
     """
-    layout, ranks = planned.best.layout, known().world.size
+    layout, ranks = result.best.layout, known().world.size
     if layout.ranks != ranks:
         raise value_error(f"a plan for {layout.ranks} devices", expected=f"{ranks}, all ranks")
     if layout.data > 1 and layout.sharding > 1:
@@ -68,7 +68,7 @@ def apply_plan(planned: Planned, model, sample, loss, optimizer) -> DistModel:
         recompute_blocks(blocks)
     config = {
         "dp_config": {"sharding_level": layout.stage},
-        "pp_config": {"split_spec": split_points(planned, model, blocks)},
+        "pp_config": {"split_spec": split_points(result, model, blocks)},
     }
     model, optimizer = parallelize(model, optimizer, mesh, config)
     how = {"schedule_mode": layout.schedule or "1F1B", "micro_batch_size": layout.micro_batch,
@@ -87,7 +87,7 @@ def mesh_of(layout: Layout) -> ProcessMesh:
 
 
 def shard_weights(model, sample, mesh: ProcessMesh) -> None:
-    """Put the weights on the mesh of a stage, by columns and rows along mp."""
+    """Put the weights on the mesh of a stage, sharded by columns and rows along mp."""
     x = zeros([1, *sample.shape], sample.dtype)
     placed = columns_and_rows(trace_forward(lambda x: model(x), [x], "forward"))
     for p in model.parameters():
@@ -101,10 +101,10 @@ def recompute_blocks(blocks: LayerBlocks) -> None:
         block.forward = partial(recompute, block.forward)
 
 
-def split_points(planned: Planned, model, blocks: LayerBlocks) -> dict:
-    """Where the parts of the pipe begin: the plan's blocks for each."""
-    layout = planned.best.layout
-    counts = layers_of(planned.job, layout)
+def split_points(result: SearchResult, model, blocks: LayerBlocks) -> dict:
+    """The first block of each part of the pipe, by the plan's blocks for each."""
+    layout = result.best.layout
+    counts = layers_of(result.job, layout)
     counts = [n // layout.chunks for n in counts for _ in range(layout.chunks)]
     names = {layer: name for name, layer in model.named_sublayers()}
     children = [*blocks.holder.children()]

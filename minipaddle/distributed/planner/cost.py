@@ -6,15 +6,15 @@ from typing import NamedTuple
 
 from ...engine.core.slots import slot
 from ..simulator.cluster import Cluster, Device, Link
-from .counting import PARTS, KernelCost, Size, at
+from .counting import PARTS, KernelCost, Size, scale
 from .figures import Tally
 from .layout import Layout
 from .pipes import halves_seconds, live_of, pipeline_seconds, stage_layers
 
 
 class Recipe(NamedTuple):
-    """How training goes, whatever the layout: bytes of a parameter in weights, gradients and
-    optimizer (Adam: a copy in float32 and two moments), and what its software can do.
+    """The settings of training in every layout: bytes of a parameter in weights, gradients and
+    optimizer (Adam: a copy in float32 and two moments), and the abilities of its software.
     """
 
     weights: int = 2
@@ -23,9 +23,9 @@ class Recipe(NamedTuple):
     clip: bool = True  # gradients by their norm
     fused_attention: bool = True
     fused_loss: bool = True
-    overlap_tensor: bool = True  # collectives of tensor parallel and sep beside what they feed
-    overlap_data: bool = True  # those of gradients and weights beside the backward and forward
-    sequence: bool = True  # what tensor parallel does not cut lies in pieces of the sequence
+    overlap_tensor: bool = True  # collectives of tensor parallel and sep, with computation
+    overlap_data: bool = True  # collectives of gradients and weights, with computation
+    sequence: bool = True  # shard the sequence where tensor parallel shards nothing
     half: bool = True  # layers of float32 compute in half precision
     messages: int = 1  # collectives for a block's weights in stage 3; else one for all
 
@@ -33,13 +33,13 @@ class Recipe(NamedTuple):
 OURS = Recipe(weights=4, gradients=4, states=8, clip=False, fused_attention=False,
               overlap_tensor=False, overlap_data=False, sequence=False, half=False,
               messages=5)  # fmt: skip
-"""How `apply_plan` trains in float32, with Adam's two moments: collectives are waited for where
-they stand; of ZeRO-3 `partition` makes about five for a block."""
+"""The recipe of `apply_plan` in float32, with Adam's two moments: collectives do not overlap; for
+ZeRO-3 `partition` makes about five in a block."""
 
 
 class Seconds(NamedTuple):
-    """A step: computing; what it waits for of tensor parallel, for a full pipe, for gradients and
-    weights; the update; waiting for keys and values of other parts of the sequence.
+    """A step: computing; waiting for tensor parallel, for a full pipe, for gradients and weights;
+    the update; waiting for keys and values of other parts of the sequence.
     """
 
     compute: float
@@ -95,19 +95,19 @@ class Pass(NamedTuple):
 
 
 class StageJob:
-    """A model on a cluster: what any layout costs. `figures` are by the ranks of tensor parallel;
-    `operations` are the model's own for one sample.
+    """A model on a cluster, which costs layouts. `figures` are by the ranks of tensor parallel;
+    `operations` are the model's for one sample.
     """
 
     def __init__(self, figures: dict[int, Tally], device: Device, cluster: Cluster, recipe=None):
         self.figures, self.device, self.cluster = figures, device, cluster
         self.recipe = recipe or Recipe()
-        whole = figures[min(figures)]
-        self.blocks = whole.blocks
-        parts = {part: whole.operations(1, part) for part in PARTS}
+        tally = figures[min(figures)]
+        self.blocks = tally.blocks
+        parts = {part: tally.operations(1, part) for part in PARTS}
         parts["block"] *= self.blocks
-        self.operations = whole.ranks * sum(parts.values())
-        self.tokens = next((n for n, _ in whole.attended("block")), 1)
+        self.operations = tally.ranks * sum(parts.values())
+        self.tokens = next((n for n, _ in tally.list_attended("block")), 1)
         self.passes: dict = {}
         self.layers: dict = {}
 
@@ -122,11 +122,11 @@ class StageJob:
         """The seconds of a part's forward or backward on a micro-batch."""
         key = *kernels_of(layout), part, backward
         if key not in self.passes:
-            found = pass_of(self, layout, part, backward)
+            cost = pass_of(self, layout, part, backward)
             if backward and layout.recompute and part == "block":
                 again = self.part(layout, part, False)
-                found = Pass(*(a + b for a, b in zip(found, again, strict=True)))
-            self.passes[key] = found
+                cost = Pass(*(a + b for a, b in zip(cost, again, strict=True)))
+            self.passes[key] = cost
         return self.passes[key]
 
     def both(self, layout: Layout, part: str) -> float:
@@ -145,10 +145,10 @@ def kernels_of(layout: Layout) -> tuple:
 def kernel_seconds(
     kernel: KernelCost, batch: float, prime: int, device: Device, recipe: Recipe, adds: bool
 ) -> float:
-    """How long a kernel takes: it computes, or waits for memory. Where it `adds` gradients to those
-    of other micro-batches it reads and writes them; else it writes them.
+    """The time of a kernel: it computes, or waits for memory. If it `adds` gradients to those of
+    other micro-batches it reads and writes them; else it writes them.
     """
-    sizes = [tuple(at(n, batch, prime) for n in p) for p in kernel.products]
+    sizes = [tuple(scale(n, batch, prime) for n in p) for p in kernel.products]
     gradient = recipe.gradients * (1 + adds)
     values = kernel.moved if recipe.fused_loss or not kernel.apart else kernel.apart
     moved = sum(s.nbytes(batch, prime) for s in values) + kernel.gradients * gradient
@@ -164,36 +164,36 @@ def kernel_seconds(
 
 def pass_of(job: StageJob, layout: Layout, part: str, backward: bool) -> Pass:
     """One part's forward or backward."""
-    device, recipe, found = job.device, job.recipe, job.figures[layout.model]
-    mine = [k for k in found.kernels if (k.part, k.backward) == (part, backward)]
-    given = layout.share, found.prime, device, recipe, layout.micro_batches > 1
-    took = [(k, kernel_seconds(k, *given)) for k in mine]
-    sent = [(s.size, s.half) for s in found.sent if (s.part, s.backward) == (part, backward)]
+    device, recipe, tally = job.device, job.recipe, job.figures[layout.model]
+    mine = [k for k in tally.kernels if (k.part, k.backward) == (part, backward)]
+    settings = layout.share, tally.prime, device, recipe, layout.micro_batches > 1
+    took = [(k, kernel_seconds(k, *settings)) for k in mine]
+    sent = [(s.size, s.half) for s in tally.sent if (s.part, s.backward) == (part, backward)]
     if backward:
-        sent += [(size, True) for size in found.kept[part].gathered]
+        sent += [(size, True) for size in tally.kept[part].gathered]
     waits = sum(
-        collective(found.ranks, 1, size.nbytes(layout.share, found.prime), job.cluster, half)
+        collective(tally.ranks, 1, size.nbytes(layout.share, tally.prime), job.cluster, half)
         for size, half in sent
     )
-    if recipe.overlap_tensor and found.ranks > 1:
-        # the first piece is waited for, the others come while it is computed with
-        first, products = waits / found.ranks, sum(t for k, t in took if k.products)
+    if recipe.overlap_tensor and tally.ranks > 1:
+        # the first piece is waited for, the others arrive during computation
+        first, products = waits / tally.ranks, sum(t for k, t in took if k.products)
         waits = first + max(0.0, waits - first - products)
     weights = sum(t for k, t in took if k.gradients) / device.whole
     computing = sum(t for _, t in took) / device.whole
-    attention = sum(t for k, t in took if found.joins(k)) if recipe.overlap_tensor else 0.0
+    attention = sum(t for k, t in took if tally.joins(k)) if recipe.overlap_tensor else 0.0
     apart = max(0.0, sequence_seconds(job, layout, part, backward) - attention)
     return Pass(computing, waits, apart, weights)
 
 
 def sequence_seconds(job: StageJob, layout: Layout, part: str, backward: bool) -> float:
-    """How long keys and values of the whole sequence travel to all ranks along sep, in a ring; in
-    the backward their gradients travel back. A rank has an early and a late piece, so all have
-    equally much to compute. Source: Liu et al., "Ring Attention with Blockwise Transformers for
+    """The time of keys and values of the full sequence in a ring to all ranks along sep; in the
+    backward their gradients return. A rank has an early and a late piece, so that all compute
+    equally much. Source: Liu et al., "Ring Attention with Blockwise Transformers for
     Near-Infinite Context", 2023.
     """
-    found, stride = job.figures[layout.model], layout.stride("sep")
-    sizes = (s.nbytes(layout.micro_batch, found.prime) for _, s in found.attended(part))
+    tally, stride = job.figures[layout.model], layout.stride("sep")
+    sizes = (s.nbytes(layout.micro_batch, tally.prime) for _, s in tally.list_attended(part))
     return sum(collective(layout.sep, stride, n, job.cluster, not backward) for n in sizes)
 
 
@@ -218,7 +218,7 @@ def collective(n: int, stride: int, nbytes: float, cluster: Cluster, half: bool 
 
 
 def layers_of(job: StageJob, layout: Layout) -> list[int]:
-    """The blocks of each stage; equal ones where a rank has several pieces."""
+    """The blocks of each stage; as many in each where a rank has several pieces."""
     if layout.chunks > 1:
         return [job.blocks // layout.pipe] * layout.pipe
     key = *kernels_of(layout), layout.pipe
@@ -248,23 +248,23 @@ def seconds_of_step(job: StageJob, layout: Layout) -> Seconds:
     compute, tensor, sep, _ = (m * (a + b) for a, b in zip(forward, backward, strict=True))
     if layout.halves:
         late = backward.weights
-        whole = halves_seconds(layout, (forward.total, backward.total - late, late))
+        pipe = halves_seconds(layout, (forward.total, backward.total - late, late))
     else:
-        whole = pipeline_seconds(stages, m, layout.chunks)
-    bubble = max(0.0, whole + hops(job, layout) - compute - tensor - sep)
+        pipe = pipeline_seconds(stages, m, layout.chunks)
+    bubble = max(0.0, pipe + hops(job, layout) - compute - tensor - sep)
     data = data_seconds(job, layout, max(layers), forward.total, backward.total)
     update = update_seconds(job, layout, max(layers))
     return Seconds(compute, tensor, bubble, data, update, sep)
 
 
 def hops(job: StageJob, layout: Layout) -> float:
-    """Waiting for what goes from stage to stage while the pipe fills and empties; later it goes
-    beside computing.
+    """Waiting for messages between stages while the pipe fills and empties; otherwise they overlap
+    with computing.
     """
     if layout.pipe == 1:
         return 0.0
-    found = job.figures[layout.model]
-    nbytes = found.entry.nbytes(layout.share, found.prime)
+    tally = job.figures[layout.model]
+    nbytes = tally.entry.nbytes(layout.share, tally.prime)
     nbytes /= layout.model if job.recipe.sequence else 1
     near = layout.stride("pipe") < job.cluster.devices
     link = job.cluster.inside if near else share_of(job.cluster)
@@ -278,15 +278,15 @@ def share_of(cluster: Cluster) -> Link:
 
 def parameters_of(job: StageJob, layout: Layout, layers: int) -> int:
     """The parameters of the fullest stage, before ZeRO."""
-    found = job.figures[layout.model].weights
-    both, one = (found["first"], found["last"]), layout.pipe == 1 or layout.folded
-    return layers * found["block"] + (sum(both) if one else max(both))
+    weights = job.figures[layout.model].weights
+    both, one = (weights["first"], weights["last"]), layout.pipe == 1 or layout.folded
+    return layers * weights["block"] + (sum(both) if one else max(both))
 
 
 def data_seconds(
     job: StageJob, layout: Layout, layers: int, forward: float, backward: float
 ) -> float:
-    """Waiting for gradients and weights. Those of stage 1 travel once, beside the last backward and
+    """Waiting for gradients and weights. In stage 1 they travel once, during the last backward and
     the next forward; from stage 2 on gradients travel in each micro-batch, in stage 3 weights, too.
     """
     recipe, size = job.recipe, parameters_of(job, layout, layers)
@@ -300,7 +300,7 @@ def data_seconds(
     scatters = travel(scatter, "sharding", inner, True)
     once = sum(travel(scatter / inner, a, n) for a, n in (("data", outer), ("sep", layout.sep)))
     hidden = recipe.overlap_data
-    # nothing is computed before the first layer has its weights, or after it made its gradients
+    # nothing overlaps with the weights, or the gradients, of the first layer
     first = job.figures[layout.model].weights["first"] / size
     wait = lambda took, beside: (
         first * took + max(0.0, (1 - first) * took - beside) if hidden else took
@@ -308,11 +308,11 @@ def data_seconds(
     if layout.stage <= 1:
         return wait(scatters + once, backward) + wait(gathers, forward)
     m = layout.micro_batches
-    found = (m - 1) * wait(scatters, backward) + wait(scatters + once, backward)
+    total = (m - 1) * wait(scatters, backward) + wait(scatters + once, backward)
     if layout.stage == 2:
-        return found + wait(gathers, forward)
-    found = (m - 1) * wait(scatters + gathers, backward) + wait(scatters + once + gathers, backward)
-    return found + m * wait(gathers, forward)
+        return total + wait(gathers, forward)
+    total = (m - 1) * wait(scatters + gathers, backward) + wait(scatters + once + gathers, backward)
+    return total + m * wait(gathers, forward)
 
 
 def update_seconds(job: StageJob, layout: Layout, layers: int) -> float:
@@ -335,26 +335,26 @@ def count_bytes(sizes: list[Size], batch: float, prime: int) -> float:
 @slot("planner.memory")
 def memory_of(job: StageJob, layout: Layout) -> Footprint:
     """The bytes of the fullest device: the first stage, or the last."""
-    found, recipe, batch = job.figures[layout.model], job.recipe, layout.share
+    tally, recipe, batch = job.figures[layout.model], job.recipe, layout.share
     layers = layers_of(job, layout)
-    kept = count_bytes(found.kept["block"].sizes, batch, found.prime)
-    entry = found.entry.nbytes(batch, found.prime) / (layout.model if recipe.sequence else 1)
-    piece = lambda stage: layout.sharding if layout.stage >= stage else 1
+    kept = count_bytes(tally.kept["block"].sizes, batch, tally.prime)
+    entry = tally.entry.nbytes(batch, tally.prime) / (layout.model if recipe.sequence else 1)
+    divisor = lambda stage: layout.sharding if layout.stage >= stage else 1
     stages = []
     for k in {0, layout.pipe - 1}:
         end = 0 if layout.folded else layout.pipe - 1
-        ends = [p for p, own in (("first", k == 0), ("last", k == end)) if own]
-        size = layers[k] * found.weights["block"] + sum(found.weights[p] for p in ends)
+        ends = [p for p, present in (("first", k == 0), ("last", k == end)) if present]
+        size = layers[k] * tally.weights["block"] + sum(tally.weights[p] for p in ends)
         live = live_of(layout, k)
         held = live * layers[k] * (entry if layout.recompute else kept)
         held += kept if layout.recompute else 0
-        held += sum(count_bytes(found.kept[p].sizes, batch, found.prime) for p in ends)
-        gathered = found.weights["block"] * recipe.weights * 2 if layout.stage == 3 else 0
+        held += sum(count_bytes(tally.kept[p].sizes, batch, tally.prime) for p in ends)
+        gathered = tally.weights["block"] * recipe.weights * 2 if layout.stage == 3 else 0
         stages.append(
             Footprint(
-                size * recipe.weights / piece(3) + gathered,
-                size * recipe.gradients / piece(2),
-                size * recipe.states / piece(1),
+                size * recipe.weights / divisor(3) + gathered,
+                size * recipe.gradients / divisor(2),
+                size * recipe.states / divisor(1),
                 held,
             )
         )

@@ -30,24 +30,24 @@ PARTS = "first", "block", "last"
 """The part before the blocks, one block, the part after them."""
 
 
-def at(n: int, batch: float, prime: int) -> float:
+def scale(n: int, batch: float, prime: int) -> float:
     """A size at another batch; a rank may have a part of a sample.
 
-    >>> from minipaddle.distributed.planner.figures import at
-    >>> at(7 * 4096, batch=2, prime=7), at(4096, batch=2, prime=7)
+    >>> from minipaddle.distributed.planner.figures import scale
+    >>> scale(7 * 4096, batch=2, prime=7), scale(4096, batch=2, prime=7)
     (8192, 4096)
     """
     return n // prime * batch if n % prime == 0 else n
 
 
 class Size(NamedTuple):
-    """`elements` of `width` bytes, at a batch of `prime`; see `at`."""
+    """`elements` of `width` bytes, at a batch of `prime`; see `scale`."""
 
     elements: int
     width: int
 
     def nbytes(self, batch: float, prime: int) -> float:
-        return self.width * at(self.elements, batch, prime)
+        return self.width * scale(self.elements, batch, prime)
 
 
 class KernelCost(NamedTuple):
@@ -69,7 +69,7 @@ class KernelCost(NamedTuple):
     apart: tuple[Size, ...] = ()
 
 
-class Sent(NamedTuple):
+class SentCollective(NamedTuple):
     """A collective along the axis of tensor parallel; half an all-reduce where `half`."""
 
     part: str
@@ -97,41 +97,41 @@ class Counter:
         self.users = users_of(program)
         self.inside = {r for r in program.records if blocks.holds(r.scope)}
         loss, *gradients = program.outputs
-        self.forward = self.before([loss])
-        made = map(self.origin, gradients)
+        self.forward = self.trace_back([loss])
+        made = map(self.find_origin, gradients)
         self.gradients = {self.root.get(r, (r, 0)) for r in made}
         middle = [r for r in self.inside if r in self.forward]
-        self.start = self.before(middle) - self.inside
-        self.fixed = self.constants()
-        self.spread = self.large()
+        self.start = self.trace_back(middle) - self.inside
+        self.fixed = self.find_constants()
+        self.spread = self.find_large()
         self.masked = any(map(self.has_mask, self.kernels_on_chip()))
 
-    def before(self, records) -> set[Record]:
-        """The records, and all they are computed from."""
-        found, todo = set(), [*records]
+    def trace_back(self, records) -> set[Record]:
+        """The records, and all records that they depend on."""
+        reached, todo = set(), [*records]
         while todo:
             record = todo.pop()
-            if record not in found:
-                found.add(record)
+            if record not in reached:
+                reached.add(record)
                 todo += record.inputs
-        return found
+        return reached
 
-    def constants(self) -> set[Record]:
+    def find_constants(self) -> set[Record]:
         """Records whose values are known before the program runs."""
-        found, given = set(), {*self.program.given}
+        constants, arguments = set(), {*self.program.given}
         for record in self.program.records:
-            if all(x in found or (x not in given and not x.inputs) for x in record.inputs):
-                found.add(record)
-        return found
+            if all(x in constants or (x not in arguments and not x.inputs) for x in record.inputs):
+                constants.add(record)
+        return constants
 
     def part(self, record: Record) -> str:
-        """Whether a record is of a block, of what comes before the first or after the last one."""
+        """The part of a record: a block, before the first, or after the last one."""
         if record in self.inside:
             return "block"
         if record in self.forward:
             return "first" if record in self.start else "last"
-        made = self.gradients.intersection(values_of(record, self.root))
-        if made and record.scope is None and self.inside.intersection(record.inputs):
+        slopes = self.gradients.intersection(values_of(record, self.root))
+        if slopes and record.scope is None and self.inside.intersection(record.inputs):
             return "block"  # the gradient of a bias, or of a norm
         late = any(x in self.inside or x in self.late for x in record.inputs)
         if late:
@@ -146,8 +146,8 @@ class Counter:
         half = HALF.get(spec.dtype.name) if self.half and not loss else None
         return Size(spec.size, half or spec.dtype.itemsize)
 
-    def free(self, record: Record) -> bool:
-        """Whether nothing is computed: kernels read a transposed matrix as it lies."""
+    def is_free(self, record: Record) -> bool:
+        """Whether a record computes nothing: kernels read a transposed matrix in place."""
         return is_view(record, self.root) or record.op is transpose
 
     def values(self, record: Record) -> tuple[list, list]:
@@ -155,75 +155,77 @@ class Counter:
         read = {self.root.get(x, (x, 0)): x.spec for x in record.inputs if x.dtype is not None}
         return [*read.items()], [((record, k), s) for k, s in enumerate(specs_of(record))]
 
-    def large(self) -> set:
+    def find_large(self) -> set:
         """The values that may stay on the chip."""
-        found: set = set()
+        spread: set = set()
         for record in self.program.records:
-            if self.free(record):
+            if self.is_free(record):
                 continue
-            read, made = self.values(record)
-            products = [r for r in insides(record) if r.op is product]
+            read, written = self.values(record)
+            products = [r for r in inner_records(record) if r.op is product]
             operands = [
                 sum(x.spec.size for x in r.inputs)
                 for r in products
                 if all(x.spec.size % self.prime == 0 for x in (*r.inputs, r))
             ]
-            sizes = {s.size for v, s in read if v in found}
-            for value, spec in made:
+            sizes = {s.size for v, s in read if v in spread}
+            for value, spec in written:
                 outer = operands and spec.size > SPREAD * max(operands)
                 if outer or (spec.size in sizes and not products):
-                    found.add(value)
-        return found
+                    spread.add(value)
+        return spread
 
-    def kernels(self) -> Iterator[KernelCost]:
-        """All kernels. Products whose results stayed on the chip are made again in the backward."""
+    def count_kernels(self) -> Iterator[KernelCost]:
+        """All kernels. The backward repeats products whose results stayed on the chip."""
         self.late, again = set(), []
         for record in self.program.records:
             part, backward = self.part(record), record not in self.forward
-            if self.free(record) or record.op in COLLECTIVES:
+            if self.is_free(record) or record.op in COLLECTIVES:
                 continue
-            read, made = self.values(record)
-            chip = [self.size_of(v[0], s) for v, s in (*read, *made) if v in self.spread]
-            gradients = sum(s.size for v, s in made if v in self.gradients)
+            read, written = self.values(record)
+            chip = [self.size_of(v[0], s) for v, s in (*read, *written) if v in self.spread]
+            gradients = sum(s.size for v, s in written if v in self.gradients)
             other = self.gradients | self.spread
-            moved = [self.size_of(v[0], s) for v, s in (*read, *made) if v not in other]
-            found = tuple(sizes_of(r) for r in insides(record) if r.op is product)
+            moved = [self.size_of(v[0], s) for v, s in (*read, *written) if v not in other]
+            products = tuple(sizes_of(r) for r in inner_records(record) if r.op is product)
             masked = self.masked and bool(chip)
-            kernel = KernelCost(name_of(record), part, backward, found, (*moved,), (*chip,), masked)
-            apart = () if gradients else tuple(self.apart(record))
+            kernel = KernelCost(
+                name_of(record), part, backward, products, (*moved,), (*chip,), masked
+            )
+            apart = () if gradients else tuple(self.count_apart(record))
             yield kernel._replace(gradients=gradients, apart=apart)
-            if found and not backward and any(v in self.spread for v, _ in made):
+            if products and not backward and any(v in self.spread for v, _ in written):
                 again.append(kernel._replace(backward=True, moved=(), again=True))
         yield from again
 
-    def apart(self, record: Record) -> Iterator[Size]:
+    def count_apart(self, record: Record) -> Iterator[Size]:
         """The bytes that operators of a loss, outside of all layers, read and write one by one.
-        Truths, and numbers from them, are not written: an index says which they are.
+        Booleans, and numbers from them, are not written: indices replace them.
         """
         for program in regions(record).values() if record.scope is None else ():
             outer = dict(zip(program.given, record.inputs))
             for r in program.records:
-                if r.op.kind in ("elementwise", "reduction") and not light(r):
+                if r.op.kind in ("elementwise", "reduction") and not is_light(r):
                     for x in (r, *r.inputs):
-                        if x.dtype is not None and not light(x):
+                        if x.dtype is not None and not is_light(x):
                             yield self.size_of(outer.get(x, x), x.spec)
 
     def kernels_on_chip(self) -> Iterator[Record]:
-        """The records that make a value which may stay on the chip."""
+        """The records with a result that may stay on the chip."""
         for record in self.program.records:
             if any(v in self.spread for v, _ in self.values(record)[1]):
                 yield record
 
-    def readers(self, value) -> list[Record]:
+    def find_readers(self, value) -> list[Record]:
         """The kernels that read a value, through views."""
-        found, todo = [], [*self.users.get(value[0], ())]
+        readers, todo = [], [*self.users.get(value[0], ())]
         while todo:
             record = todo.pop()
             if self.root.get(record) == value:
                 todo += self.users.get(record, ())
             elif record.op is not ITEM:
-                found.append(record)
-        return found
+                readers.append(record)
+        return readers
 
     def has_mask(self, record: Record) -> bool:
         """Whether a kernel reads a matrix, or makes one, that is known beforehand."""
@@ -240,28 +242,28 @@ class Counter:
                         return True
         return False
 
-    def sent(self) -> Iterator[Sent]:
+    def find_collectives(self) -> Iterator[SentCollective]:
         """All collectives of more than a number for each sample and place."""
         self.late, parts = set(), {}
         for record in self.program.records:
             part = parts[record] = self.part(record)
             if record.op in COLLECTIVES:
-                given = sum(x.spec.size for x in record.inputs if x.dtype is not None)
-                size = max(given, sum(s.size for s in specs_of(record)))
+                count = sum(x.spec.size for x in record.inputs if x.dtype is not None)
+                size = max(count, sum(s.size for s in specs_of(record)))
                 half = record.op.name not in ("all_reduce", "all_fold")
-                if not half:  # a sum belongs to what made its terms
+                if not half:  # a sum belongs to the part of its terms
                     part = parts.get(record.inputs[0], part)
-                yield Sent(part, record not in self.forward, Size(size, self.width), half)
+                yield SentCollective(part, record not in self.forward, Size(size, self.width), half)
 
-    def kept(self) -> dict[str, KeptValues]:
+    def find_residuals(self) -> dict[str, KeptValues]:
         """The residuals of each part's forward."""
-        found, seen = {part: KeptValues([], [], []) for part in PARTS}, set()
+        by_part, seen = {part: KeptValues([], [], []) for part in PARTS}, set()
         for record in self.program.records:
             if record not in self.forward or record in self.fixed or is_view(record, self.root):
                 continue
-            kept, origin = found[self.part(record)], self.origin(record)
+            kept, origin = by_part[self.part(record)], self.find_origin(record)
             for value, spec in self.values(record)[1]:
-                if all(u in self.forward for u in self.readers(value)):
+                if all(u in self.forward for u in self.find_readers(value)):
                     continue
                 if origin.op is all_gather:
                     if origin not in seen:
@@ -273,16 +275,16 @@ class Counter:
                     seen.add(value)
                     sizes = kept.on_chip if value in self.spread else kept.sizes
                     sizes.append(self.size_of(value[0], spec))
-        return found
+        return by_part
 
-    def origin(self, record: Record) -> Record:
-        """The record that computed what a view, or a transposed copy, shows."""
-        while record.op is not ITEM and self.free(record):
+    def find_origin(self, record: Record) -> Record:
+        """The record that computed the values of a view, or of a transposed copy."""
+        while record.op is not ITEM and self.is_free(record):
             record = record.inputs[0]
         return record
 
-    def entry(self) -> Size:
-        """The value that goes from a block to the next: the largest that enters."""
+    def find_entry(self) -> Size:
+        """The value that one block passes to the next: the largest that enters."""
         states = {s.record for s in self.program.states}
         enters = [
             self.size_of(x, x.spec)
@@ -292,39 +294,39 @@ class Counter:
         ]
         return max(enters, key=lambda s: s.elements)
 
-    def weights(self) -> dict[str, int]:
-        """The parameters that a rank has, by part; one that is read in two counts in the first."""
-        found = dict.fromkeys(PARTS, 0)
+    def count_weights(self) -> dict[str, int]:
+        """The parameters that a rank has, by part; one that two parts read counts in the first."""
+        counts = dict.fromkeys(PARTS, 0)
         self.late = set()
         parts = {r: self.part(r) for r in self.program.records if r in self.forward}
         for state in self.program.states:
             if not getattr(getattr(state.storage, "tensor", None), "is_parameter", False):
                 continue  # a table that was computed before
-            where = {parts[u] for u in self.readers((state.record, 0)) if u in parts}
+            where = {parts[u] for u in self.find_readers((state.record, 0)) if u in parts}
             part = next((p for p in ("block", "first", "last") if p in where), "last")
-            found[part] += state.record.spec.size
-        return found
+            counts[part] += state.record.spec.size
+        return counts
 
 
-def light(record: Record) -> bool:
-    """Whether a value is one of truths, or these as numbers."""
+def is_light(record: Record) -> bool:
+    """Whether a value is of booleans, or of numbers from them."""
     while record.op.kind == "movement":
         record = record.inputs[0]
     return record.dtype.kind == "b" or record.op is cast
 
 
-def insides(record: Record) -> list[Record]:
+def inner_records(record: Record) -> list[Record]:
     """The records that a kernel computes."""
     return [r for program in regions(record).values() for r in program.records] or [record]
 
 
 def name_of(record: Record) -> str:
-    """A kernel by the first thing that it computes."""
-    return next((r.op.name for r in insides(record) if r.op is product), record.op.name)
+    """The name of a kernel: its first product, or its operator."""
+    return next((r.op.name for r in inner_records(record) if r.op is product), record.op.name)
 
 
 def sizes_of(record: Record) -> tuple[int, int, int, int]:
     """(batch, rows, columns, depth) of a product."""
     x, y = (r.spec for r in record.inputs)
-    found = product_of(x, y, record.spec, **record.attrs)
-    return prod(a.size for a in found.batch), found.m.size, found.n.size, found.k.size
+    axes = product_of(x, y, record.spec, **record.attrs)
+    return prod(a.size for a in axes.batch), axes.m.size, axes.n.size, axes.k.size

@@ -1,9 +1,9 @@
 """The costs of a model, read from its own program: kernels, messages, residuals.
 
 The program is a training step of the model with one of its repeated blocks, traced on specs: no
-weight is allocated. For tensor parallel it is cut by `partition`, as it would run. All sizes are
-those of a batch of `prime` samples, a prime that divides no size of the model: what it divides
-grows with the batch, the rest does not. So one trace gives the figures of any micro-batch.
+weight is allocated. For tensor parallel `partition` cuts it, as it would run. All sizes are for a
+batch of `prime` samples, a prime that divides no size of the model: sizes that it divides grow with
+the batch, the others do not. So one trace gives the figures of any micro-batch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...jit.decorator import to_static
 from ...nn import functional as F
 from ...nn.layer.layers import Layer
 from ...tensor.creation import zeros
-from .counting import Counter, KeptValues, KernelCost, Sent, Size, at
+from .counting import Counter, KeptValues, KernelCost, SentCollective, Size, scale
 from .splitting import LayerBlocks, blocks_of, columns_and_rows, sequence_parallel
 
 GPU_PASSES = {"strip_products": False, "batch_weight_gradients": False, "pretranspose": False,
@@ -33,7 +33,7 @@ GPU_PASSES = {"strip_products": False, "batch_weight_gradients": False, "pretran
 
 
 class Tally(NamedTuple):
-    """The figures of a rank of tensor parallel. `entry` goes from a block to the next; `weights`
+    """The figures of a rank of tensor parallel. `entry` is the input of a block; `weights`
     counts the rank's parameters by part.
     """
 
@@ -41,23 +41,23 @@ class Tally(NamedTuple):
     prime: int
     blocks: int
     kernels: list[KernelCost]
-    sent: list[Sent]
+    sent: list[SentCollective]
     kept: dict[str, KeptValues]
     entry: Size
     weights: dict[str, int]
 
     def operations(self, batch: int, part: str) -> int:
         """Multiplications and additions of all products, forward and backward, each once."""
-        found = (p for k in self.kernels if k.part == part and not k.again for p in k.products)
-        return sum(2 * prod(at(n, batch, self.prime) for n in p) for p in found)
+        products = (p for k in self.kernels if k.part == part and not k.again for p in k.products)
+        return sum(2 * prod(scale(n, batch, self.prime) for n in p) for p in products)
 
     def joins(self, kernel: KernelCost) -> bool:
         """Whether a kernel multiplies values of one sample by each other, as attention does."""
         return any(b % self.prime == 0 for b, *_ in kernel.products)
 
-    def attended(self, part: str) -> list[tuple[int, Size]]:
-        """(tokens, size) of each matrix that attention reads whole in a forward, whichever tokens a
-        rank has: keys, and values.
+    def list_attended(self, part: str) -> list[tuple[int, Size]]:
+        """(tokens, size) of each matrix that attention reads completely in a forward, for any
+        tokens of a rank: keys, and values.
         """
         used = (k for k in self.kernels if k.part == part and not k.backward and self.joins(k))
         width = self.entry.width
@@ -71,7 +71,7 @@ def next_token(model, tokens, labels):
 
 
 def squares(model, x, wanted):
-    """The loss of other models; `wanted` is as large as the input, and not looked at."""
+    """The loss of other models; `wanted` has the size of the input, and is not used."""
     return (model(x) ** 2).mean()
 
 
@@ -97,9 +97,9 @@ def figures(
     loss = loss or (next_token if sample.dtype.kind in "iu" else squares)
     blocks = blocks_of(model)
     with ExitStack() as stack:
-        stack.enter_context(hollow(model))
+        stack.enter_context(fake_arrays(model))
         stack.enter_context(blocks.alone())
-        prime = prime_for([sample.shape, *(p.spec.shape for p in model.parameters())])
+        prime = find_prime([sample.shape, *(p.spec.shape for p in model.parameters())])
         program = trace_step(model, sample, prime, loss)
         placements = columns_and_rows(program.program)
         if ranks > 1 and sequence:
@@ -109,73 +109,73 @@ def figures(
             placements = columns_and_rows(program.program)
         part = program.program
         if ranks > 1:
-            part = cut(program, placements, ranks)
+            part = partition_step(program, placements, ranks)
         part = optimized(part, until="fusion", **GPU_PASSES).program
         return count_figures(part, blocks, ranks, prime, half)
 
 
 @contextmanager
-def hollow(model: Layer):
-    """In the block parameters that have no values yet have arrays without memory."""
-    found = [p for p in model.parameters() if "array" not in vars(p)]
+def fake_arrays(model: Layer):
+    """In the block give parameters without values arrays that take no memory."""
+    missing = [p for p in model.parameters() if "array" not in vars(p)]
     try:
-        for p in found:
+        for p in missing:
             shape, dtype = p.spec
             p.array = NUMPY.broadcast_to(NUMPY.zeros((), dtype), shape)
         yield
     finally:
-        for p in found:
+        for p in missing:
             del p.array
 
 
-def prime_for(shapes) -> int:
+def find_prime(shapes) -> int:
     """A prime that divides no size.
 
-    >>> from minipaddle.distributed.planner.figures import prime_for
-    >>> prime_for([(7, 11), (13,)])
+    >>> from minipaddle.distributed.planner.figures import find_prime
+    >>> find_prime([(7, 11), (13,)])
     17
     """
     sizes = {n for shape in shapes for n in shape if n}
-    found = (p for p in range(7, 10**6, 2) if all(p % q for q in range(3, int(p**0.5) + 1, 2)))
-    return next(p for p in found if all(n % p for n in sizes))
+    primes = (p for p in range(7, 10**6, 2) if all(p % q for q in range(3, int(p**0.5) + 1, 2)))
+    return next(p for p in primes if all(n % p for n in sizes))
 
 
 def trace_step(model: Layer, sample: Spec, batch: int, loss):
     """The captured step of a model: loss and backward."""
 
     def step(x, wanted):
-        found = loss(model, x, wanted)
-        found.backward()
-        return found
+        value = loss(model, x, wanted)
+        value.backward()
+        return value
 
     x = zeros([batch, *sample.shape], sample.dtype)
     return to_static(step).capture_for((x, x), {})[0]
 
 
-def cut(captured, placements: dict, ranks: int) -> Program:
+def partition_step(captured, placements: dict, ranks: int) -> Program:
     """The program of rank 0 of `ranks`."""
     program = captured.program
     view = MeshView(ProcessMesh([*range(ranks)], ["mp"]), (ranks,), (0,), (1,))
-    given = [(REPLICATE,)] * len(program.inputs)
-    given += [
+    placed = [(REPLICATE,)] * len(program.inputs)
+    placed += [
         (placements.get(id(getattr(s.storage, "tensor", None)), REPLICATE),) for s in program.states
     ]
-    whole = optimized(program, until="decompose").program
-    return partition(whole, given, view, captured.terms)[0]
+    decomposed = optimized(program, until="decompose").program
+    return partition(decomposed, placed, view, captured.terms)[0]
 
 
 def count_figures(
     program: Program, blocks: LayerBlocks, ranks: int, prime: int, half: bool
 ) -> Tally:
     """The figures of an optimised program."""
-    count = Counter(program, blocks, prime, half)
+    counter = Counter(program, blocks, prime, half)
     return Tally(
         ranks,
         prime,
         blocks.count,
-        [*count.kernels()],
-        [*count.sent()],
-        count.kept(),
-        count.entry(),
-        count.weights(),
+        [*counter.count_kernels()],
+        [*counter.find_collectives()],
+        counter.find_residuals(),
+        counter.find_entry(),
+        counter.count_weights(),
     )

@@ -1,7 +1,6 @@
-"""A layout: how a job lies on the devices of a cluster. It is data; `cost.py` says what it costs.
+"""A layout of a job on the devices of a cluster. It is data; `cost.py` computes its cost.
 
-Ranks are numbered as Paddle numbers them: along the axis model neighbours follow each other, then
-along sep, sharding, pipe, and data last.
+Ranks have Paddle's numbers: consecutive along model, then along sep, sharding, pipe, and data last.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ AXES = ("data", "pipe", "sharding", "sep", "model")
 
 
 class Layout(NamedTuple):
-    """The ranks along each axis of the mesh; how the batch is cut; what is held, and how.
+    """The ranks along each dimension of the mesh; the cuts of the batch; the ways to save memory.
 
     A step computes `micro_batches` of `micro_batch` samples, one after the other, on each of
     data × sharding ranks; the ranks along sep have equal parts of each sample's sequence. A rank
     has `chunks` pieces of the pipe (more than one: interleaved). With `halves` the gradients of
     weights are computed apart, where the pipe would be idle. `stage` is ZeRO's along the axis
-    sharding. With `recompute` a block keeps only what enters it.
+    sharding. With `recompute` a block keeps its input alone.
     """
 
     data: int = 1
@@ -56,7 +55,7 @@ class Layout(NamedTuple):
 
     @property
     def share(self) -> float:
-        """How many samples' tokens a rank has at once."""
+        """The number of samples whose tokens a rank has at once."""
         return self.micro_batch / self.sep
 
     @property
@@ -71,7 +70,7 @@ class Layout(NamedTuple):
         return self.pipe > 1 and SCHEDULES[self.schedule].folded
 
     def stride(self, axis: str) -> int:
-        """How far neighbours along an axis are apart.
+        """The distance of neighbours along an axis.
 
         >>> from minipaddle.distributed.planner import Layout
         >>> Layout(data=2, pipe=3, model=8).stride("pipe")
@@ -80,14 +79,16 @@ class Layout(NamedTuple):
         return prod(self.sizes[AXES.index(axis) + 1 :])
 
     def locate_samples(self, rank: int) -> tuple[int, int]:
-        """Which part of a batch a rank takes, and how many parts there are.
+        """The number of a rank's part of a batch, and the number of parts.
 
         >>> from minipaddle.distributed.planner import Layout
         >>> [Layout(data=2, model=2).locate_samples(rank) for rank in range(4)]
         [(0, 2), (0, 2), (1, 2), (1, 2)]
         """
-        place = dict(zip(AXES, coordinates(rank, self.sizes)))
-        return place["data"] * self.sharding + place["sharding"], self.data * self.sharding
+        coordinate = dict(zip(AXES, coordinates(rank, self.sizes)))
+        return coordinate["data"] * self.sharding + coordinate[
+            "sharding"
+        ], self.data * self.sharding
 
     def __str__(self) -> str:
         axes = [f"{name} {n}" for name, n in zip(AXES, self.sizes) if n > 1] or ["one device"]
@@ -101,7 +102,7 @@ class Layout(NamedTuple):
 
 @slot("planner.coordinates")
 def coordinates(rank: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Where a rank is in a grid of `sizes`; along the last axis neighbours follow each other.
+    """The coordinate of a rank in a grid of `sizes`; along the last axis ranks are consecutive.
     ValueError for a rank that is not in it.
 
     >>> from minipaddle.distributed.planner.layout import coordinates
@@ -110,8 +111,8 @@ def coordinates(rank: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
     """
     if not 0 <= rank < prod(sizes):
         raise value_error(f"rank {rank} of a grid of {sizes}", expected=f"0 to {prod(sizes) - 1}")
-    place = []
+    coordinate = []
     for n in reversed(sizes):
         rank, k = divmod(rank, n)
-        place.append(k)
-    return tuple(reversed(place))
+        coordinate.append(k)
+    return tuple(reversed(coordinate))

@@ -1,4 +1,4 @@
-"""How long a pipe takes by the seconds of its stages, and what each of them holds."""
+"""The time of a pipe by the seconds of its stages, and the memory of each of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .layout import Layout
 
 @slot("planner.pipeline_seconds")
 def pipeline_seconds(stages: list[float], micro_batches: int, chunks: int) -> float:
-    """How long a pipe takes; `stages` are the seconds of each stage for a micro-batch, forward and
+    """The time of a pipe; `stages` are the seconds of each stage for a micro-batch, forward and
     backward: the slowest stage is busy all the time, once the others have filled the pipe. With
-    `chunks` pieces a rank the pipe is filled by a piece.
+    `chunks` pieces a rank one piece fills the pipe.
     Source: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU Clusters Using
     Megatron-LM", 2021: a share (p - 1) / (v m) of the time is idle.
 
@@ -28,12 +28,12 @@ def pipeline_seconds(stages: list[float], micro_batches: int, chunks: int) -> fl
 
 
 SMALL = 4
-"""The stages of a pipe that is simulated: with more of them as much is idle, and held, for each."""
+"""The stages of a simulated pipe: idle time and memory of each more are the same."""
 
 
 @lru_cache(maxsize=1 << 12)
 def idle_of(schedule: str, stages: int, chunks: int, parts: tuple[int, int, int]) -> float:
-    """How long a stage of a schedule is idle, in times of a micro-batch, for each stage after the
+    """The idle time of a stage of a schedule, in times of a micro-batch, for each stage after the
     first; by the lengths of a forward and both halves of a backward.
     """
     micro_batches = 2 * stages
@@ -43,19 +43,19 @@ def idle_of(schedule: str, stages: int, chunks: int, parts: tuple[int, int, int]
 
 
 def halves_seconds(layout: Layout, slowest: Sequence[float]) -> float:
-    """How long a pipe takes whose backwards are in halves, by its schedule. `slowest`: forward and
-    both halves of the slowest stage, as which all are taken.
+    """The time of a pipe with backwards in halves, by its schedule. `slowest`: forward and both
+    halves of the slowest stage, for all stages.
     """
-    whole = sum(slowest)
-    parts = tuple(max(1, round(100 * x / whole)) for x in slowest)  # equal ones are simulated once
+    total = sum(slowest)
+    parts = tuple(max(1, round(100 * x / total)) for x in slowest)  # equal ones are simulated once
     idle = idle_of(layout.schedule, min(layout.pipe, SMALL), layout.chunks, parts)
-    return whole * (layout.micro_batches + idle * (layout.pipe - 1))
+    return total * (layout.micro_batches + idle * (layout.pipe - 1))
 
 
 @slot("planner.stage_layers")
 def stage_layers(blocks: int, pipe: int, first: float, last: float) -> list[int]:
-    """How many blocks each stage of a pipe has: the first and the last stage have `first` and
-    `last` blocks' worth of other work. The slowest stage is as fast as can be.
+    """The number of blocks of each stage of a pipe: the first and the last stage have `first` and
+    `last` blocks' worth of other work. The slowest stage is as fast as possible.
 
     >>> from minipaddle.distributed.planner.pipes import stage_layers
     >>> stage_layers(8, 4, first=0.0, last=0.9), stage_layers(7, 2, 0.0, 1.0)
@@ -64,18 +64,18 @@ def stage_layers(blocks: int, pipe: int, first: float, last: float) -> list[int]
     load = [0.0] * pipe
     load[0] += first
     load[-1] += last
-    found = [1] * pipe
+    counts = [1] * pipe
     for _ in range(blocks - pipe):
-        k = min(range(pipe), key=lambda k: (found[k] + load[k], k))
-        found[k] += 1
-    return found
+        k = min(range(pipe), key=lambda k: (counts[k] + load[k], k))
+        counts[k] += 1
+    return counts
 
 
 @slot("planner.live_micro_batches")
 def live_micro_batches(pipe: int, micro_batches: int, chunks: int, stage: int = 0) -> float:
-    """How many micro-batches' values a stage holds at once, in 1F1B, or interleaved: there it has
-    computed all its pieces but one for all stages, and that one twice for each stage after it; with
-    no more micro-batches than stages it holds all.
+    """The number of micro-batches whose values a stage holds at once, in 1F1B, or interleaved:
+    there it has computed all its pieces but one for all stages, and that one twice for each stage
+    after it; with no more micro-batches than stages it holds all.
     Source: Narayanan et al., 2021; Korthikanti et al., 2022, section 4.2.
 
     >>> from minipaddle.distributed.planner.pipes import live_micro_batches
@@ -91,8 +91,8 @@ def live_micro_batches(pipe: int, micro_batches: int, chunks: int, stage: int = 
 
 
 def live_of(layout: Layout, stage: int) -> float:
-    """How many micro-batches' values the first or the last stage of a layout holds at once; in
-    halves, until weights have their gradients.
+    """The number of micro-batches whose values the first or the last stage of a layout holds at
+    once; in halves, until weights have their gradients.
     """
     if not layout.halves:
         return live_micro_batches(layout.pipe, layout.micro_batches, layout.chunks, stage)
@@ -102,5 +102,5 @@ def live_of(layout: Layout, stage: int) -> float:
 
 @lru_cache
 def count_held(schedule: str, stages: int, chunks: int) -> list[float]:
-    """How many micro-batches' values each stage of a schedule holds."""
+    """The number of micro-batches whose values each stage of a schedule holds."""
     return peaks(build_schedule(schedule, stages, 2 * stages, chunks))

@@ -1,4 +1,4 @@
-"""A search in words: the plan, what it costs, why it is this one, and what the next would cost."""
+"""The report on a search: the plan, its cost, its reasons, and the cost of the next best."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from ...engine.core.errors import value_error
 from .cost import Cost, Footprint
 from .layout import Layout
-from .search import Planned, unit_of
+from .search import SearchResult, unit_of
 
 COMPARED = ("model", "sep", "pipe", "chunks", "halves", "micro_batch", "stage", "recompute")
 """The fields of a layout that the report compares with other choices."""
 NAMES = {"micro_batch": "micro-batch", "stage": "ZeRO stage", "halves": "backward in halves"}
 
 
-def describe(found: Planned) -> str:
+def describe(result: SearchResult) -> str:
     """The report on a search.
 
     >>> from minipaddle.distributed.planner import SearchLimits, describe, plan
@@ -27,19 +27,19 @@ def describe(found: Planned) -> str:
     >>> print(describe(found).splitlines()[0])
     plan      sharding 8; 1 × 8, ZeRO-1
     """
-    best = found.best
-    lines = [("plan", str(best.layout)), ("step", step(best)), ("memory", memory(found, best))]
-    lines.append(("binds", name_bottleneck(found)))
-    lines += [("instead" if k == 0 else "", text) for k, text in enumerate(reasons(found))]
-    after = found.following
-    lines.append(("next", f"{after.layout}: {more(found, after)}" if after else "no other mesh"))
-    tried = len(found.fits) + len(found.too_large)
-    lines.append(("tried", f"{tried:,} layouts, of which {len(found.fits):,} fit"))
+    best = result.best
+    lines = [("plan", str(best.layout)), ("step", step(best)), ("memory", memory(result, best))]
+    lines.append(("binds", name_bottleneck(result)))
+    lines += [("instead" if k == 0 else "", text) for k, text in enumerate(reasons(result))]
+    after = result.next_best
+    lines.append(("next", f"{after.layout}: {more(result, after)}" if after else "no other mesh"))
+    tried = len(result.fits) + len(result.too_large)
+    lines.append(("tried", f"{tried:,} layouts, of which {len(result.fits):,} fit"))
     return "\n".join(f"{head:<10}{text}" for head, text in lines)
 
 
 def step(cost: Cost) -> str:
-    """The seconds of a step, and what they are spent on."""
+    """The seconds of a step, by their causes."""
     total = cost.seconds.total
     names = ("computing", "tensor parallel", "bubble", "gradients", "update", "keys and values")
     parts = zip(names, cost.seconds, strict=True)
@@ -47,18 +47,18 @@ def step(cost: Cost) -> str:
     return f"{total:.3g} s, {cost.utilization:.1%} of the devices' peak: {shares}"
 
 
-def memory(found: Planned, cost: Cost) -> str:
-    """The bytes of the fullest device, and what holds them."""
-    limit = found.job.device.memory
+def memory(result: SearchResult, cost: Cost) -> str:
+    """The bytes of the fullest device, by their contents."""
+    limit = result.job.device.memory
     size, unit = unit_of(limit)
     parts = zip(Footprint._fields, cost.memory, strict=True)
     held = ", ".join(f"{name} {n / size:.3g}" for name, n in parts)
     return f"{cost.memory.total / size:.3g} of {limit / size:.3g} {unit}: {held}"
 
 
-def name_bottleneck(found: Planned) -> str:
+def name_bottleneck(result: SearchResult) -> str:
     """The bottleneck of the step."""
-    best, limit = found.best, found.job.device.memory
+    best, limit = result.best, result.job.device.memory
     share = best.memory.total / limit
     lost = {
         "the links of tensor parallel": best.seconds.tensor,
@@ -72,48 +72,48 @@ def name_bottleneck(found: Planned) -> str:
     return full + (f"; of waiting most is for {name}, {wait:.1%}" if wait >= 0.0005 else "")
 
 
-def reasons(found: Planned) -> Iterator[str]:
+def reasons(result: SearchResult) -> Iterator[str]:
     """The cost of each choice next to the plan's, with the best of all else."""
-    best, (size, unit) = found.best.layout, unit_of(found.job.device.memory)
+    best, (size, unit) = result.best.layout, unit_of(result.job.device.memory)
     for field in COMPARED:
-        own = getattr(best, field)
+        chosen = getattr(best, field)
         fits: dict = {}
-        for cost in found.fits:
+        for cost in result.fits:
             fits.setdefault(getattr(cost.layout, field), cost)
         large: dict = {}
-        for layout, held in found.too_large:
+        for layout, held in result.too_large:
             key = getattr(layout, field)
             if key not in large or held.total < large[key].total:
                 large[key] = held
         known = sorted({*fits, *large})
-        near = [v for v in known if v < own][-1:] + [v for v in known if v > own][:1]
+        near = [v for v in known if v < chosen][-1:] + [v for v in known if v > chosen][:1]
         for value in near:
             name = NAMES.get(field, field)
-            text = f"{name} {value if type(value) is int else 'yes' if value else 'no'}"
+            choice = f"{name} {value if type(value) is int else 'yes' if value else 'no'}"
             if value in fits:
                 total = fits[value].memory.total
-                yield f"{text}: {more(found, fits[value])}, {total / size:.3g} {unit}"
+                yield f"{choice}: {more(result, fits[value])}, {total / size:.3g} {unit}"
             else:
-                yield f"{text}: does not fit, {large[value].total / size:.3g} {unit} at least"
+                yield f"{choice}: does not fit, {large[value].total / size:.3g} {unit} at least"
 
 
-def more(found: Planned, cost: Cost) -> str:
-    """How much longer a step of another layout takes."""
-    return f"{cost.seconds.total / found.best.seconds.total - 1:+.1%}"
+def more(result: SearchResult, cost: Cost) -> str:
+    """The extra time of a step of another layout, as a share."""
+    return f"{cost.seconds.total / result.best.seconds.total - 1:+.1%}"
 
 
-def mesh_map(found: Planned) -> dict[tuple[int, int], tuple[Layout, float | None, float]]:
-    """For each (pipe, model): the best layout, how many times as long its step is as the plan's
-    (None: nothing fits), and the bytes of its fullest device (of the smallest, if nothing fits).
+def mesh_map(result: SearchResult) -> dict[tuple[int, int], tuple[Layout, float | None, float]]:
+    """For each (pipe, model): the best layout, the ratio of its step to the plan's (None:
+    nothing fits), and the bytes of its fullest device (of the smallest, if nothing fits).
     """
-    if not found.fits:
+    if not result.fits:
         raise value_error("a map of no layouts")
     cells: dict = {}
-    for cost in found.fits:
-        ratio = cost.seconds.total / found.best.seconds.total
+    for cost in result.fits:
+        ratio = cost.seconds.total / result.best.seconds.total
         known = cost.layout, ratio, cost.memory.total
         cells.setdefault((cost.layout.pipe, cost.layout.model), known)
-    for layout, held in found.too_large:
+    for layout, held in result.too_large:
         key = layout.pipe, layout.model
         if key not in cells or (cells[key][1] is None and held.total < cells[key][2]):
             cells[key] = layout, None, held.total

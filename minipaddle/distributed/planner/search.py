@@ -1,6 +1,6 @@
-"""The search for a layout: all meshes of a cluster, and what can be chosen on each.
+"""The search for a layout: all meshes of a cluster, and all choices on each.
 
-Memory is looked at first: what does not fit is not timed.
+The memory of a layout is the first test: one that does not fit is not timed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class SearchLimits(NamedTuple):
     halves: bool = True
 
 
-class Planned(NamedTuple):
-    """The result of a search: the costs of layouts that fit, the fastest first; what did not fit,
-    as (layout, memory); how many layouts there are.
+class SearchResult(NamedTuple):
+    """The result of a search: the costs of layouts that fit, the fastest first; layouts that do not
+    fit, as (layout, memory).
     """
 
     job: StageJob
@@ -47,11 +47,11 @@ class Planned(NamedTuple):
 
     @property
     def best(self) -> Cost:
-        """The layout that is chosen."""
+        """The chosen layout."""
         return self.fits[0]
 
     @property
-    def following(self) -> Cost | None:
+    def next_best(self) -> Cost | None:
         """The fastest layout on another mesh; None if no other mesh fits."""
         mesh = self.best.layout.sizes
         return next((c for c in self.fits if c.layout.sizes != mesh), None)
@@ -105,7 +105,7 @@ def layouts(job: StageJob, batch: int, limits: SearchLimits) -> Iterator[Layout]
             )
             for (chunks, halves), recompute, stage in choices:
                 if (stage > 0 and data == 1) or (stage > 1 and pipe > 1):
-                    continue  # a stage of a pipe keeps its gradients until all are there
+                    continue  # a stage of a pipe keeps its gradients until all are complete
                 if stage == 0 and data > 1 and 1 in limits.stages:
                     continue  # stage 1 sends as much, and holds less
                 inner = data if stage else 1
@@ -114,7 +114,7 @@ def layouts(job: StageJob, batch: int, limits: SearchLimits) -> Iterator[Layout]
 
 
 CLOSE = 0.005
-"""Steps that differ by less are as long: the model is not so exact."""
+"""Steps that differ by less count as equal: the model is not so exact."""
 
 
 @slot("planner.choose")
@@ -134,10 +134,8 @@ def effort(cost: Cost) -> tuple:
     return how.recompute, *mesh, cost.seconds.total
 
 
-def search(job: StageJob, batch: int, limits: SearchLimits | None = None) -> Planned:
-    """The layouts of a job for a batch, by their costs. ValueError if none fits, with the one that
-    is nearest.
-    """
+def search(job: StageJob, batch: int, limits: SearchLimits | None = None) -> SearchResult:
+    """Sort the layouts of a job for a batch by cost. ValueError with the nearest if none fits."""
     fits, too_large = [], []
     for layout in layouts(job, batch, limits or SearchLimits()):
         memory = memory_of(job, layout)
@@ -147,7 +145,7 @@ def search(job: StageJob, batch: int, limits: SearchLimits | None = None) -> Pla
             fits.append(job.cost(layout))
     if not fits:
         raise build_misfit_error(job, batch, too_large)
-    return Planned(job, batch, choose(fits), too_large)
+    return SearchResult(job, batch, choose(fits), too_large)
 
 
 UNITS = (1e9, "GB"), (1e6, "MB"), (1e3, "KB")
@@ -159,15 +157,15 @@ def unit_of(memory: float) -> tuple[float, str]:
 
 
 def build_misfit_error(job: StageJob, batch: int, too_large: list) -> ValueError:
-    """The error where no layout fits."""
+    """Build the error if no layout fits."""
     count, (size, unit) = job.cluster.size, unit_of(job.device.memory)
-    given = f"a batch of {batch} on {count} devices of {job.device.memory / size:.3g} {unit}"
+    job_text = f"a batch of {batch} on {count} devices of {job.device.memory / size:.3g} {unit}"
     if not too_large:
         hint = f"a multiple of {count}"
-        return value_error(given, "a batch that the ranks of data parallel divide", hint=hint)
+        return value_error(job_text, "a batch that the ranks of data parallel divide", hint=hint)
     layout, memory = min(too_large, key=lambda pair: pair[1].total)
     nearest = f"{memory.total / size:.3g} {unit} for each device with {layout}"
-    return value_error(given, f"at least {nearest}", hint="more devices, or a shorter sequence")
+    return value_error(job_text, f"at least {nearest}", hint="more devices, or a shorter sequence")
 
 
 def plan(
@@ -180,14 +178,14 @@ def plan(
     recipe: Recipe | None = None,
     limits: SearchLimits | None = None,
     loss=None,
-) -> Planned:
-    """The best layout of a training job, what it costs, and what the others would cost.
+) -> SearchResult:
+    """Search the best layout of a training job, with its cost and the costs of the others.
 
     model: a `Layer` with a list of equal blocks; made under `paddle.LazyGuard` it takes no memory
     sample: shape and dtype of one sample of the batch, such as `InputSpec([4096], "int64")`
-    device, cluster: the devices, and how they are linked
+    device, cluster: the devices, and their links
     batch: the samples of a step
-    recipe, limits: how training goes, and what may be tried
+    recipe, limits: the settings of training, and of the search
     loss: see `figures`
     ValueError if nothing fits.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...distributed.planner.report import mesh_map
-from ...distributed.planner.search import Planned
+from ...distributed.planner.search import SearchResult
 from ..chart import Bar, Panel, Picture, chart
 from ..gradient_norms import blend
 
@@ -11,7 +11,7 @@ LONGEST = 2.0
 """The ratio to the best step time from which all meshes have one colour."""
 
 
-def plan_map(found: Planned, title: str = "") -> Picture:
+def plan_map(found: SearchResult, title: str = "") -> Picture:
     """A field for each mesh: the ranks of tensor parallel across, the stages of the pipe down, and
     data parallel with the rest. The darker, the shorter the step; what fits on no device is hatched
     and says how many GB it needs.
