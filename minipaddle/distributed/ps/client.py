@@ -1,7 +1,7 @@
 """A worker's side of tables: `pull(table, ids)` and `push(table, ids, gradients, lr)`.
 
 `Client` asks the servers of the rows, all at once. `GeoClient` has the same methods and takes its
-steps on rows of its own; every `k_steps` of them it sends the servers how far it came.
+steps on rows of its own; every `k_steps` of them it sends the change to the servers.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ ANSWER = 5.0
 class Carrier(Protocol):
     """The transport of requests and answers: threads, MPI or Ray.
 
-    servers: how many there are
-    ask(server, request): send a request, without waiting; an object whose `result(timeout)` is the
-        answer, or raises the server's error, or `ServerLost`, or, when it does not come in time,
-        TimeoutError
-    recover(server): bring back a server that died, from its folder; RuntimeError where that cannot
+    servers: the number of servers
+    ask(server, request): send a request, without waiting; return an object whose `result(timeout)`
+        is the answer, or raises the server's error, `ServerLost`, or TimeoutError if it is late
+    recover(server): bring back a server that died, from its folder; RuntimeError if that cannot
         be done
     """
 
@@ -49,22 +48,22 @@ class Client:
         self.carrier, self.worker, self.workers = carrier, worker, workers
         self.timeout = timeout
         self.sequence: dict[str, int] = {}  # pushes so far
-        self.version: dict[str, list[int]] = {}  # that of each server's rows at the last pull
+        self.version: dict[str, list[int]] = {}  # of each server's rows at the last pull
         self.configs: dict[str, dict] = {}
         self.barriers = 0
 
     def ask(self, do: str, given, **common) -> list:
-        """The answers of all servers, each asked with its own arguments as well."""
+        """Ask all servers, each with arguments of its own; return their answers."""
         requests = [{"do": do, **common, **own} for own in given]
         answers = [self.carrier.ask(k, request) for k, request in enumerate(requests)]
         return [self.finish(k, *pair) for k, pair in enumerate(zip(requests, answers))]
 
     def ask_all(self, do: str, **given) -> list:
-        """The answers of all servers to one question."""
+        """Ask all servers one question; return their answers."""
         return self.ask(do, [{}] * self.carrier.servers, **given)
 
     def finish(self, server: int, request: dict, answer):
-        """The answer; a server that has died is brought back and asked again."""
+        """Wait for the answer; bring back a server that has died, and ask it again."""
         for tries in range(TRIES + 1):
             try:
                 return answer.result(self.timeout)
@@ -74,13 +73,13 @@ class Client:
                 self.carrier.recover(server)
                 answer = self.carrier.ask(server, request)
             except TimeoutError:
-                raise self.late(server, request["do"]) from None
+                raise self.build_late_error(server, request["do"]) from None
 
-    def late(self, server: int, do: str) -> TimeoutError:
-        """The error of a request that was not answered in time; it names who did not come."""
+    def build_late_error(self, server: int, do: str) -> TimeoutError:
+        """Build the error of a request without an answer in time; it names late workers."""
         try:
-            found = self.carrier.ask(server, {"do": "awaited"}).result(ANSWER)
-            others = [f"worker {w} did not come" for w in found if w != self.worker]
+            awaited = self.carrier.ask(server, {"do": "awaited"}).result(ANSWER)
+            others = [f"worker {w} did not come" for w in awaited if w != self.worker]
             who = " and ".join(others) or "it is busy"
         except TimeoutError:
             who = "it does not answer: stopped, or in code that is not Python"
@@ -88,8 +87,8 @@ class Client:
         return TimeoutError(teach(waited, hint=LONGER))
 
     def create(self, table: str, config: dict) -> bool:
-        """Make a table on all servers, unless it is there: then with the first values that it was
-        made with. Returns whether it has no rows yet.
+        """Make a table on all servers, or use one that exists, with its own first values. Return
+        whether it has no rows yet.
         """
         answers = self.ask_all("create", table=table, config=config, worker=self.worker)
         self.configs[table] = answers[0]["config"]
@@ -98,7 +97,7 @@ class Client:
         return not any(a["rows"] for a in answers)
 
     def check(self, table: str, ids):
-        """Ids as an array; ValueError for rows that the table does not have."""
+        """Return ids as an array; ValueError for rows that the table does not have."""
         if table not in self.configs:
             raise value_error(f"no table {table!r}", expected=f"one of {sorted(self.configs)}")
         ids, rows = NUMPY.asarray(ids), self.configs[table]["rows"]
@@ -113,7 +112,7 @@ class Client:
         return ids.astype("int64", copy=False)
 
     def parts(self, ids) -> list:
-        """For each server which of the ids are its own."""
+        """For each server the mask of its own ids."""
         servers = self.carrier.servers
         at = place(ids, servers)
         return [NUMPY.flatnonzero(at == k) for k in range(servers)]
@@ -132,8 +131,8 @@ class Client:
         return rows
 
     def push(self, table: str, ids, gradients, lr: float) -> None:
-        """Let the servers take a step with the gradients [n, width] of the rows `ids` [n], at the
-        learning rate `lr`. Gradients of one row are added up. When this returns they are
+        """Push a step with the gradients [n, width] of the rows `ids` [n], at the
+        learning rate `lr`. The servers add gradients of one row. When this returns they are
         acknowledged: no death of a server loses them.
         """
         ids = self.check(table, ids)
@@ -159,7 +158,7 @@ class Client:
         self.ask("write", given, table=table)
 
     def rows(self, table: str) -> tuple:
-        """(ids, rows) of all that a table's servers hold, in rising order."""
+        """(ids, rows) of all rows on a table's servers, in rising order."""
         answers = self.ask_all("rows", table=table)
         ids = NUMPY.concatenate([a["ids"] for a in answers])
         order = NUMPY.argsort(ids)
@@ -167,7 +166,7 @@ class Client:
 
     def report(self) -> list[dict]:
         """The statistics of each server: `stragglers`, `seconds` of each worker's steps,
-        `staleness` of each worker's pushes (mean, largest), and of each table `rows` and `steps`.
+        `staleness` of each worker's pushes (mean, largest), `rows` and `steps` of each table.
         """
         return self.ask_all("report")
 
@@ -177,31 +176,31 @@ class Client:
         self.ask_all("barrier", worker=self.worker, number=self.barriers)
 
     def snapshot(self, folder: str | None = None) -> None:
-        """Let all servers write what they have, in the folder they have or in another."""
+        """Write snapshots of all servers, in their folder or in another."""
         self.ask_all("snapshot", folder=folder)
 
     def stop(self) -> None:
-        """Leave: nobody waits for this worker any longer."""
+        """Leave: no worker waits for this one any longer."""
         self.ask_all("stop", worker=self.worker)
 
 
 @slot("ps.geo_delta")
 def geo_delta(local, base, workers: int):
-    """The update a worker sends after local steps, when its rows [n, width] came from `base` to
-    `local`: its part of the mean of what all workers did.
+    """The update that a worker sends after local steps changed its rows [n, width] from `base` to
+    `local`: its part of the mean of all workers' changes.
     """
     return (local - base) / workers
 
 
 class GeoClient(Client):
-    """A worker that takes steps by itself, and exchanges what changed every `k_steps` pushes."""
+    """A worker that takes steps by itself, and exchanges the changes every `k_steps` pushes."""
 
     def __init__(self, client: Client, k_steps: int):
         super().__init__(client.carrier, client.worker, client.workers, client.timeout)
         self.k_steps = k_steps
         self.steps: dict[str, int] = {}
-        self.own: dict[str, Table] = {}  # rows as they are here
-        self.base: dict[str, Table] = {}  # the same rows as they came from the servers
+        self.own: dict[str, Table] = {}  # rows of this worker
+        self.base: dict[str, Table] = {}  # the same rows at the last exchange
         self.changed: dict[str, list] = {}
 
     def create(self, table: str, config: dict) -> bool:
@@ -217,7 +216,7 @@ class GeoClient(Client):
         return self.own[table].read(ids)
 
     def fetch(self, table: str, ids) -> None:
-        """Take rows, all different, as the servers have them."""
+        """Fetch rows, all different, from the servers."""
         if len(ids):
             rows = super().pull(table, ids)
             self.own[table].write(ids, rows)
@@ -234,11 +233,11 @@ class GeoClient(Client):
             self.exchange(table)
 
     def exchange(self, table: str) -> None:
-        """Send what changed here, and take what it has become."""
+        """Send the changes of this worker, and fetch the new rows."""
         if self.changed[table]:
-            ids, own, base = self.changed[table], self.own[table], self.base[table]
+            ids, local, base = self.changed[table], self.own[table], self.base[table]
             ids = NUMPY.unique(NUMPY.concatenate(ids))
-            deltas = geo_delta(own.read(ids), base.read(ids), self.workers)
+            deltas = geo_delta(local.read(ids), base.read(ids), self.workers)
             self.send(table, ids, NUMPY.ones(len(ids), "int64"), deltas, 0.0)
             self.changed[table] = []
             self.fetch(table, ids)

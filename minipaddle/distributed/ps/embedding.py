@@ -89,7 +89,7 @@ def sparse_embedding(
 
 
 def look_up(session: Session, name: str, ids, padding, train: bool) -> tuple[Tensor, Tensor]:
-    """In eager mode: the rows of the ids, each once, and which of them each id is."""
+    """In eager mode: the rows of the ids, each once, and the index of each id's row."""
     different, places = NUMPY.unique(ids.numpy(), return_inverse=True)
     rows = Tensor(session.require_client().pull(name, different))
     if train and current.top.recording:
@@ -99,7 +99,7 @@ def look_up(session: Session, name: str, ids, padding, train: bool) -> tuple[Ten
 
 
 class RemoteStep:
-    """The rows that a program by hand needs in each run, and the gradients that it pushes."""
+    """The rows that a static program needs in each run, and the gradients that it pushes."""
 
     def __init__(self, session: Session):
         self.session = session
@@ -109,7 +109,7 @@ class RemoteStep:
         self.gradients: list[Tensor] | None = None
 
     def look_up(self, table: str, config: dict, ids, padding, train: bool) -> tuple:
-        """Inputs of the program that is being written: the rows, and which of them each id is."""
+        """Inputs of the program in writing: the rows, and the index of each id's row."""
         top = current.top
         if top.tensors.get(ids.name) is not ids:
             raise not_supported(
@@ -130,7 +130,7 @@ class RemoteStep:
         return self.rows[table], places
 
     def for_test(self) -> RemoteStep:
-        """The same for a clone that learns nothing."""
+        """The steps of a clone without training."""
         copy = RemoteStep(self.session)
         copy.rows, copy.places = dict(self.rows), {t: [*p] for t, p in self.places.items()}
         return copy
@@ -156,12 +156,12 @@ class RemoteStep:
         feed, pulled = dict(feed), {}
         for table, lookups in self.places.items():
             lookups = [(ids, places) for ids, places in lookups if ids in feed]
-            given = [NUMPY.asarray(feed[ids], "int64") for ids, _ in lookups]
-            if given:
-                flat = NUMPY.concatenate([a.reshape(-1) for a in given])
+            id_arrays = [NUMPY.asarray(feed[ids], "int64") for ids, _ in lookups]
+            if id_arrays:
+                flat = NUMPY.concatenate([a.reshape(-1) for a in id_arrays])
                 pulled[table], at = NUMPY.unique(flat, return_inverse=True)
                 feed[f"{table}@rows"] = self.session.require_client().pull(table, pulled[table])
-                for (_, name), ids in zip(lookups, given):
+                for (_, name), ids in zip(lookups, id_arrays):
                     feed[name], at = at[: ids.size].reshape(ids.shape), at[ids.size :]
         if self.gradients is None:
             return compute(feed, fetch_list)

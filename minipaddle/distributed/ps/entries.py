@@ -7,7 +7,7 @@ from ...ops.random import stream
 
 
 class CountFilterEntry:
-    """A row is let in when its id was seen `count_filter` times in batches that were trained on.
+    """An entry that lets a row in after `count_filter` sights of its id in training batches.
     Until then it is zero and gets no gradient.
 
     >>> paddle.distributed.CountFilterEntry(10)
@@ -24,9 +24,9 @@ class CountFilterEntry:
 
 
 class ProbabilityEntry(CountFilterEntry):
-    """A row is let in with this probability each time its id is seen in a batch that is trained on.
+    """An entry that lets a row in with this probability at each sight of its id in training.
 
-    The draw follows from the seed, the row and how often it was seen: a run can be repeated.
+    Seed, row and the number of sights determine the draw: a run can be repeated.
 
     >>> paddle.distributed.ProbabilityEntry(0.1)
     ProbabilityEntry(0.1)
@@ -48,9 +48,9 @@ def entry_config(entry) -> list | None:
 
 
 def admits(config: dict, row: int, before: int, seen: int) -> bool:
-    """Whether a row is let in that was seen `before` times, and now is `seen` times."""
-    kind, number = config["entry"]
-    if kind == "count":
+    """Whether a row is let in after `before` earlier sights, with `seen` now."""
+    entry_kind, number = config["entry"]
+    if entry_kind == "count":
         return seen >= number
     of_row = stream(config["base"], row)
     return any(fraction(stream(of_row, k)) < number for k in range(before, seen))

@@ -33,10 +33,10 @@ def join(pushes: list[dict]) -> tuple:
 
 @slot("ps.stragglers")
 def stragglers(seconds: dict[int, list[float]], factor: float = SLOW) -> list[int]:
-    """The workers that hold the others up, in rising order.
+    """The workers that delay the others, in rising order.
 
-    `seconds` has for each worker how long its latest steps took, without its waiting for others;
-    the last of them may still go on. A worker is a straggler if its median is more than `factor`
+    `seconds` has for each worker the times of its latest steps, without its waiting for others; the
+    last of them may not have ended. A worker is a straggler if its median is more than `factor`
     times the median of the medians of the other workers.
     """
     medians = {w: float(NUMPY.median(s)) for w, s in seconds.items() if len(s)}

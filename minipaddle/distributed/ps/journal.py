@@ -50,7 +50,7 @@ OLD = 12, b'{"__metadata__"'
 
 
 def decode(data: bytes):
-    """The object that `encode` made bytes of."""
+    """Decode the bytes of `encode` to an object."""
     return load(BytesIO(data))
 
 
@@ -62,7 +62,7 @@ def frame(request: dict, at: int) -> bytes:
 
 
 def length_at(log: bytes, at: int) -> int | None:
-    """The length that a record at byte `at` says; None if no head of a record is there."""
+    """The length in the head of a record at byte `at`; None if there is no head."""
     if at + HEAD.size > len(log):
         return None
     mark, length, first, _ = HEAD.unpack_from(log, at)
@@ -70,7 +70,7 @@ def length_at(log: bytes, at: int) -> int | None:
 
 
 def places(log: bytes) -> list[tuple[int, int]]:
-    """Where the bytes of each record begin and end, as far as the records are whole."""
+    """The first and last byte of each record, as far as the records are complete."""
     found, at = [], 0
     while (length := length_at(log, at)) is not None:
         start, stop = at + HEAD.size, at + HEAD.size + length
@@ -83,7 +83,7 @@ def places(log: bytes) -> list[tuple[int, int]]:
 
 
 def is_end(log: bytes, at: int) -> bool:
-    """Whether what begins at byte `at` is nothing, or what a death left of a record."""
+    """Whether the log ends at byte `at`, with nothing or with an incomplete record."""
     length, size = length_at(log, at), len(log) - at - HEAD.size
     return not log[at:].strip(b"\0") or size < (length or 0)
 
@@ -97,7 +97,7 @@ def goes_on(log: bytes, at: int) -> bool:
 
 
 def has_holes(log: bytes, at: int) -> bool:
-    """Whether a block, or the part of it that lies after byte `at`, is zeros alone."""
+    """Whether a block, or its part after byte `at`, is zeros alone."""
     starts = range(at // BLOCK * BLOCK, len(log), BLOCK)
     return any(not log[max(k, at) : k + BLOCK].strip(b"\0") for k in starts)
 
@@ -113,19 +113,19 @@ class Journal:
         self.sync = os.environ.get("MINIPADDLE_PS_FSYNC") != "0"
 
     def log(self, number: int) -> Path:
-        """The log that follows a snapshot; that which follows none has the number 0."""
+        """The log after a snapshot; without a snapshot it has the number 0."""
         return self.folder / f"{self.name}.log.{number}"
 
     def logs(self) -> dict[int, Path]:
-        """The logs that are there, by their numbers."""
+        """The existing logs, by their numbers."""
         name = re.compile(re.escape(self.name) + r"\.log\.(\d+)")
-        found = os.listdir(self.folder) if self.folder.is_dir() else []
-        return {int(m[1]): self.folder / m[0] for m in map(name.fullmatch, found) if m}
+        names = os.listdir(self.folder) if self.folder.is_dir() else []
+        return {int(m[1]): self.folder / m[0] for m in map(name.fullmatch, names) if m}
 
     # ---- from the disk -----------------------------------------------------------------------
 
     def restore(self) -> tuple[dict | None, Iterator[dict]]:
-        """The last snapshot, None if there is none, and the requests of the log after it.
+        """Restore the last snapshot, None if there is none, and the requests of the log after it.
 
         Raises ValueError that names file and byte if one of them is damaged or not there.
         """
@@ -147,7 +147,7 @@ class Journal:
         return state, (decode(log[start:stop]) for start, stop in found)
 
     def prepare(self) -> None:
-        """Have the folder on the disk. The process that made it may have died before its name was
+        """Bring the folder to the disk. The process that made it may have died before its name was
         there, or that of a folder above.
         """
         try:
@@ -163,7 +163,7 @@ class Journal:
             raise OSError(error.errno, what, str(self.folder)) from error
 
     def read(self, path: Path, first: bool) -> bytes:
-        """The bytes of the log; none if it is the first one of a new server."""
+        """Read the bytes of the log; none if it is the first one of a new server."""
         kept = Path(f"{path}.damaged")
         if path.exists():
             return require_marks(path)
@@ -210,11 +210,11 @@ class Journal:
         try:
             self.add(record)
         except OSError as error:
-            raise unwritten(error, self.log(self.number)) from error
+            raise build_unwritten_error(error, self.log(self.number)) from error
         self.size += len(record)
 
     def add(self, record: bytes) -> None:
-        """Bring a record to the disk; after an error in writing, as on a full disk, nothing of it.
+        """Bring a record to the disk; after a write error, as on a full disk, nothing of it.
 
         After an error in syncing nobody knows what of the file is on the disk, and another `sync`
         says nothing: the log stays broken, and a snapshot has to follow.
@@ -228,13 +228,13 @@ class Journal:
         self.settle()
 
     def settle(self) -> None:
-        """The log is as it should be, as soon as it is on the disk."""
+        """Bring the log to the disk, in order again."""
         if self.sync:
             self.disk.sync(self.file)
         self.broken = False
 
     def is_due(self) -> bool:
-        """Is it time for a snapshot? The log is broken, or long: then all snapshots together write
+        """Is a snapshot due? The log is broken, or long: then all snapshots together write
         no more than all logs.
         """
         return self.broken or self.size > max(LEAST, self.snapshot_size)
@@ -256,7 +256,7 @@ class Journal:
             self.number, self.snapshot_size = number, len(data)
             self.open(len(log))
         except OSError as error:
-            raise unwritten(error, self.snapshot_path) from error
+            raise build_unwritten_error(error, self.snapshot_path) from error
         self.broken = False
         for other, path in self.logs().items():
             if other != number:
@@ -264,7 +264,7 @@ class Journal:
                     self.disk.unlink(path)
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         if self.file is not None:
             self.file.close()
 
@@ -272,7 +272,7 @@ class Journal:
 
 
 def require_marks(path: Path) -> bytes:
-    """The bytes of a log. Raises ValueError for one whose records have no marks."""
+    """Return the bytes of a log; ValueError if its records have no marks."""
     log, (head, text) = path.read_bytes(), OLD
     if len(log) > head + 8 and text.startswith(log[head + 8 :][: len(text)]):
         raise value_error(
@@ -285,7 +285,7 @@ def require_marks(path: Path) -> bytes:
 
 
 def build_damage_error(path: Path, at: int, whole: int) -> ValueError:
-    """The error of a log that is kept as `.damaged`."""
+    """Build the error of a log that is kept as `.damaged`."""
     return value_error(
         f"{path} is damaged at byte {at}, after {whole} whole records. It is kept as "
         f"{path.name}.damaged",
@@ -295,8 +295,8 @@ def build_damage_error(path: Path, at: int, whole: int) -> ValueError:
     )
 
 
-def unwritten(error: OSError, path: Path) -> OSError:
-    """The error of a request that is not in the log, for its worker."""
+def build_unwritten_error(error: OSError, path: Path) -> OSError:
+    """Build the error of a request that is not in the log, for its worker."""
     what = teach(
         f"{error.strerror}: the server cannot write {path.name}. This request is not acknowledged; "
         "those before it are",

@@ -19,13 +19,13 @@ from .server import RowServer, ServerLost
 
 
 class Pause:
-    """Waits a little longer each time, from yielding the processor to a millisecond."""
+    """A wait that grows each time, from yielding the processor to a millisecond."""
 
     def __init__(self):
         self.tries, self.seconds = 0, PAUSE[0]
 
     def wait(self) -> None:
-        """Let others run."""
+        """Let other processes run."""
         self.tries += 1
         if self.tries < SPIN // 10:
             return time.sleep(0)
@@ -34,7 +34,7 @@ class Pause:
 
 
 def receive(communicator, source: int, tag: int):
-    """(rank, tag, object) of a message that has come, or None."""
+    """Receive (rank, tag, object) of a message that has arrived, or None."""
     status = mpi().Status()
     message = communicator.improbe(source, tag, status)
     if message is None:
@@ -51,15 +51,15 @@ class MPIAnswer:
         self.carrier, self.rank, self.tag, self.sent = carrier, rank, tag, sent
 
     def result(self, timeout: float):
-        """Wait for it; raises the error that the server had."""
+        """Wait for the answer; raise the server's error."""
         pause, deadline = Pause(), time.monotonic() + timeout
-        while (found := receive(self.carrier.communicator, self.rank, self.tag)) is None:
+        while (message := receive(self.carrier.communicator, self.rank, self.tag)) is None:
             self.carrier.group.check()
             if time.monotonic() > deadline:
                 raise TimeoutError
             pause.wait()
         self.sent[0].Wait()
-        answer = found[2]
+        answer = message[2]
         if "error" in answer:
             kind = {"ValueError": ValueError}.get(answer["kind"], RuntimeError)
             raise kind(answer["error"])
@@ -67,7 +67,7 @@ class MPIAnswer:
 
 
 class MPI:
-    """Carries requests over a communicator of all ranks. `ranks` are those of the servers.
+    """A carrier of requests over a communicator of all ranks. `ranks` are the servers' ranks.
 
     All ranks make it together, as it duplicates the communicator of `group`.
     """
@@ -78,7 +78,7 @@ class MPI:
         self.tags = count()
 
     def send(self, obj, rank: int, tag: int) -> tuple:
-        """Start to send an object; the request of MPI's, and the bytes that it reads."""
+        """Start to send an object; return MPI's request, and the bytes that it reads."""
         data = encode(obj)
         return self.communicator.Isend([data, mpi().BYTE], rank, tag), data
 
@@ -88,7 +88,7 @@ class MPI:
         return MPIAnswer(self, rank, tag, self.send(request, rank, tag))
 
     def recover(self, server: int) -> None:
-        """It cannot be done."""
+        """Raise RuntimeError: MPI cannot restart a server."""
         raise ServerLost(
             teach(
                 f"server {server} has died: MPI ends the job",

@@ -57,7 +57,7 @@ class RayAnswer:
         self.reference = reference
 
     def result(self, timeout: float | None):
-        """Wait for it, None: as long as it takes; raises the error that the server had."""
+        """Wait for the answer, without a limit if None; raise the server's error."""
         try:
             return ray().get(self.reference, timeout=timeout)
         except ray().exceptions.RayTaskError as error:
@@ -67,8 +67,8 @@ class RayAnswer:
 
 
 class Ray:
-    """Servers as actors of the job `name` (PADDLE_JOB_ID): the worker that asks first makes them.
-    One worker alone starts Ray on this machine if no cluster is there; RuntimeError for several.
+    """Servers as actors of the job `name` (PADDLE_JOB_ID): the first worker to ask makes them.
+    One worker alone starts Ray on this machine if there is no cluster; RuntimeError for several.
     """
 
     def __init__(self, servers: int = 1, workers: int = 1, folder=None, name: str = "job"):
@@ -87,7 +87,7 @@ class Ray:
         return RayAnswer(self.actors[server].ask.remote(request))
 
     def recover(self, server: int) -> None:
-        """Ray does it."""
+        """Do nothing: Ray restarts the actor."""
         raise ServerLost(teach(f"server {server} has died, and Ray did not bring it back"))
 
     def end(self, timeout: float) -> None:
@@ -100,7 +100,7 @@ class Ray:
 
 
 def connect(workers: int) -> None:
-    """Be a program of Ray's cluster."""
+    """Connect to Ray's cluster."""
     alone = workers == 1 and "RAY_ADDRESS" not in os.environ
     where = {"include_dashboard": False} if alone else {"address": "auto"}
     try:

@@ -1,4 +1,4 @@
-"""Where a row of a table lies, and what it is before anyone has changed it.
+"""The server of a table's row, and the row's first value.
 
 Both follow from the number of the row alone. So every worker knows the server of a row without
 asking, and a table of 10⁸ rows takes no memory for the rows that nobody has touched: any server,
@@ -34,13 +34,13 @@ def first_rows(ids, width: int, draw):
     """The first values of the rows `ids`: [n, width].
 
     `draw(index)` gives the number at each place of an endless stream. Row r has the places from
-    r · width on: it is what it would be if the whole table were drawn at once.
+    r · width on, as if the full table were drawn at once.
     """
     return draw(ids[:, None] * width + NUMPY.arange(width))
 
 
 def recipe_of(initializer, shape: tuple[int, int]) -> list:
-    """How an initializer draws one element of a table: [kind, two to four numbers], as data."""
+    """An initializer of one element of a table as data: [kind, two to four numbers]."""
     match initializer:
         case init.Constant():
             return ["constant", initializer.value]
@@ -61,7 +61,7 @@ def recipe_of(initializer, shape: tuple[int, int]) -> list:
 
 
 def drawer(recipe: list, base: int, dtype: str):
-    """The function that gives the numbers at places of the stream `base`, as a recipe says."""
+    """The function that draws the numbers of a recipe at places of the stream `base`."""
     kind, *numbers = recipe
     dtype = resolve(dtype)
 

@@ -1,4 +1,4 @@
-"""A parameter server: tables, and what workers ask of them.
+"""A parameter server: tables, and the requests of workers.
 
 A server is a state machine that never waits. `handle(request)` returns a Future; in a sync table
 the answer of a pull may have to wait for the pushes of other workers, whose requests then complete
@@ -6,12 +6,12 @@ it. So a carrier needs no thread for each worker, and the server is the same on 
 
 How pushes change a table is its `mode`:
 
-- "sync": a step is the mean of one push of each worker; who pulls after his push gets the result.
+- "sync": a step is the mean of one push of each worker; a pull after the push returns the result.
   k workers are one process with the batches joined.
-- "async": each push is a step, at once. The server counts by how many steps of others the values
-  were older for which a gradient was computed (its *staleness*).
-- "geo": workers take steps by themselves, and send every few of them how far they came. The server
-  adds that up.
+- "async": each push is a step, at once. The server counts the steps of others between the pull of
+  the values and the push of their gradient (its *staleness*).
+- "geo": workers take steps by themselves, and send the change of every few of them. The server
+  adds it.
 
 A push has the number of its worker and a sequence number: one that comes again, because its answer
 was lost, is acknowledged and changes nothing.
@@ -33,7 +33,7 @@ from .journal import Journal
 from .table import Table
 
 REMEMBERED = 8
-"""How many of a worker's latest steps say how fast it is."""
+"""The number of a worker's latest steps that measure its speed."""
 
 LOOK = 0.1
 """The seconds between two looks for workers that hang."""
@@ -43,12 +43,12 @@ LONGER = "a larger --timeout, if it is only slow"
 
 
 class ServerLost(RuntimeError):
-    """A server has died. The carrier makes it again from its snapshot and log, if it has them."""
+    """A server has died. The carrier restores it from its snapshot and log, if it has them."""
 
 
 class WaitingRequest(NamedTuple):
-    """A request that waits for others: whether it can be answered now, its answer, for which
-    workers it waits, and whose it is.
+    """A request that waits for others: whether it is ready, its answer, the workers that it waits
+    for, and its own worker.
     """
 
     ready: Callable[[], bool]
@@ -60,8 +60,8 @@ class WaitingRequest(NamedTuple):
 
 class RowServer:
     """Server number `index` of `servers`, for `workers` workers. With a folder it has a snapshot
-    and a log there (`journal.py`), and begins with what they say; `anew` if a new job begins, whose
-    workers all are there again.
+    and a log there (`journal.py`), and begins with their state; `anew` if a new job begins, again
+    with all workers.
     """
 
     def __init__(self, index=0, servers=1, workers=1, folder: str | None = None, anew=True):
@@ -70,11 +70,11 @@ class RowServer:
         self.tables: dict[str, Table] = {}
         self.pending: dict[str, dict[int, deque]] = {}  # pushes that wait for other workers
         self.waiting: list[WaitingRequest] = []
-        self.heard = dict.fromkeys(range(workers), monotonic())  # when each was last, or answered
+        self.heard = dict.fromkeys(range(workers), monotonic())  # times of the last requests
         self.looked = 0.0
         self.stopped: set[int] = set()
-        self.met: dict[int, int] = {}  # the last barrier that each worker came to
-        self.answered: dict[int, float] = {}  # since when a worker computes a step
+        self.met: dict[int, int] = {}  # the last barrier of each worker
+        self.answered: dict[int, float] = {}  # the time when a worker began a step
         self.seconds = defaultdict(lambda: deque(maxlen=REMEMBERED))
         self.staleness = defaultdict(lambda: [0, 0, 0])  # pushes, sum, largest
         self.journal, self.dead = None, False
@@ -82,17 +82,17 @@ class RowServer:
             self.restore(Journal(folder, index), anew)
 
     def handle(self, request: dict) -> Future:
-        """Do what a request asks for; the Future of the answer. Its error is the request's."""
+        """Handle a request; return the Future of its answer or error."""
         future, worker = Future(), request.get("worker")
         with self.lock:
             self.heard[worker] = monotonic()
             try:
                 if self.dead:
                     raise ServerLost(f"server {self.index} has died")
-                do, given = request["do"], {k: v for k, v in request.items() if k != "do"}
+                do, arguments = request["do"], {k: v for k, v in request.items() if k != "do"}
                 if do not in REQUESTS:
                     raise value_error(f"a server was asked to {do!r}", expected=str([*REQUESTS]))
-                answer = REQUESTS[do](self, **given)
+                answer = REQUESTS[do](self, **arguments)
                 if isinstance(answer, tuple):
                     self.waiting.append(WaitingRequest(*answer, worker, future))
                 else:
@@ -103,7 +103,7 @@ class RowServer:
         return future
 
     def answer(self) -> None:
-        """Answer the requests that wait no longer."""
+        """Answer the requests that are ready."""
         ready = [w for w in self.waiting if w.ready()]
         self.waiting = [w for w in self.waiting if w not in ready]
         for each in ready:
@@ -117,7 +117,7 @@ class RowServer:
         return self.tables[name]
 
     def log(self, do: str, **request) -> None:
-        """Put a request into the log before it is done; first a snapshot, if it is time."""
+        """Log a request before it is handled; write a snapshot first if one is due."""
         if self.journal is not None:
             if self.journal.is_due():
                 self.snapshot()
@@ -126,8 +126,8 @@ class RowServer:
     # ---- requests ----------------------------------------------------------------------------
 
     def create(self, table: str, config: dict, worker: int) -> dict:
-        """Make a table, unless it is there; what it is, the last push that it has of the worker,
-        and how many rows.
+        """Make a table, or find one that exists; return its config, the last push of the worker,
+        and the number of rows.
         """
         if table not in self.tables:
             self.log("create", table=table, config=config, worker=worker)
@@ -151,8 +151,8 @@ class RowServer:
         self.table(table).write(ids, rows)
 
     def pull(self, table: str, worker: int, sequence: int, ids):
-        """Rows, and how many pushes they have. In a sync table they have the `sequence` steps that
-        the worker has pushed for.
+        """Rows, and the number of their pushes. In a sync table they have the `sequence` steps of
+        the worker's own pushes.
         """
         known = self.table(table)
 
@@ -163,16 +163,16 @@ class RowServer:
             self.answered.setdefault(worker, monotonic())
             return {"rows": known.read(ids), "version": known.version}
 
-        return ready, answer, lambda: self.behind(table)
+        return ready, answer, lambda: self.find_behind(table)
 
     def push(self, table: str, worker: int, sequence: int, **push) -> None:
         """Take a worker's gradients (`rows`) of rows (`ids`), which were seen `counts` times, for
-        values with `version` pushes, at the learning rate `lr`; in a geo table what to add.
+        values with `version` pushes, at the learning rate `lr`; in a geo table the changes to add.
         """
         known = self.table(table)
         done = known.done.get(worker, 0)
         if sequence <= done:
-            return  # it came before: its answer was lost
+            return  # it is a repetition: its answer was lost
         if sequence != done + 1:
             raise value_error(f"push {sequence} of worker {worker} to {table!r}", f"{done + 1}")
         known.check(push["ids"], push["rows"])
@@ -189,19 +189,19 @@ class RowServer:
             self.step(table)
 
     def step(self, table: str) -> None:
-        """Take the steps of a sync table for which every worker has pushed, unless it stopped."""
+        """Take the steps of a sync table with a push of every worker that has not stopped."""
         pending = self.pending[table]
-        while any(pending.values()) and not self.behind(table):
+        while any(pending.values()) and not self.find_behind(table):
             pushes = [pending[w].popleft() for w in sorted(pending) if pending[w]]
             self.tables[table].update(*join(pushes), pushes[0]["lr"])
 
-    def behind(self, table: str) -> list[int]:
-        """The workers without whose pushes the next step of a sync table cannot be taken."""
+    def find_behind(self, table: str) -> list[int]:
+        """The workers whose pushes the next step of a sync table waits for."""
         pushed = {w for w, pushes in self.pending[table].items() if pushes}
         return sorted({*range(self.workers)} - self.stopped - pushed)
 
     def note(self, worker: int, table: Table, version: int) -> None:
-        """Note how stale a push is, and how long its worker has computed."""
+        """Note the staleness of a push, and the time that its worker has computed."""
         if table.config["mode"] == "async":
             stale, known = table.version - version, self.staleness[worker]
             known[:] = known[0] + 1, known[1] + stale, max(known[2], stale)
@@ -210,12 +210,12 @@ class RowServer:
             self.seconds[worker].append(monotonic() - begun)
 
     def barrier(self, worker: int, number: int):
-        """Wait until every worker that has not stopped comes to its barrier of this number."""
+        """Wait until every worker that has not stopped is at its barrier of this number."""
         self.answered.pop(worker, None)  # it waits, and computes no step
         self.log("barrier", worker=worker, number=number)
         self.met[worker] = max(number, self.met.get(worker, 0))
-        come = lambda w: self.met.get(w, 0) >= number or w in self.stopped
-        missing = lambda: [w for w in range(self.workers) if not come(w)]
+        arrived = lambda w: self.met.get(w, 0) >= number or w in self.stopped
+        missing = lambda: [w for w in range(self.workers) if not arrived(w)]
         return lambda: not missing(), lambda: None, missing
 
     def awaited(self) -> list[int]:
@@ -223,8 +223,8 @@ class RowServer:
         return sorted({w for each in self.waiting for w in each.whom()})
 
     def check_workers(self, timeout: float) -> None:
-        """Raise TimeoutError that names workers that hang: for `timeout` seconds they asked for
-        nothing, while others did, wait, or have stopped. Looks once in `LOOK` seconds.
+        """Raise TimeoutError that names workers that hang: for `timeout` seconds they sent no
+        request, while others did, wait, or have stopped. It looks once in `LOOK` seconds.
         """
         now = monotonic()
         if now < self.looked + LOOK:
@@ -239,7 +239,7 @@ class RowServer:
             raise TimeoutError(teach(what, hint=LONGER))
 
     def stop(self, worker: int) -> None:
-        """Nobody waits for this worker any longer. After the last one the server has ended."""
+        """Stop waiting for this worker. After the last one the server has ended."""
         self.log("stop", worker=worker)
         self.stopped.add(worker)
         self.answered.pop(worker, None)
@@ -251,7 +251,7 @@ class RowServer:
     def report(self) -> dict:
         """The server's statistics of each worker and each table."""
         now, seconds = monotonic(), {w: [*s] for w, s in self.seconds.items()}
-        for worker, begun in self.answered.items():  # a step that goes on may be slow already
+        for worker, begun in self.answered.items():  # a step that has not ended may be slow already
             if now - begun > SLOW * NUMPY.median(seconds.get(worker, [0.0])):
                 seconds[worker] = [now - begun]
         staleness = {w: [s / n, most] for w, (n, s, most) in self.staleness.items()}
@@ -262,7 +262,7 @@ class RowServer:
         }  # fmt: skip
 
     def rows(self, table: str) -> dict:
-        """All rows of a table that exist here, in rising order."""
+        """All rows of a table on this server, in rising order."""
         known = self.table(table)
         ids = NUMPY.fromiter(sorted(known.index), "int64", len(known))
         return {"ids": ids, "rows": known.read(ids)}
@@ -270,13 +270,13 @@ class RowServer:
     # ---- snapshots ---------------------------------------------------------------------------
 
     def snapshot(self, folder: str | None = None) -> None:
-        """Write a snapshot, to another folder if one is given; the log there begins with the pushes
-        that wait for others.
+        """Write a snapshot, in its own folder or another; the log there begins with the pushes that
+        wait for others.
         """
         journal = self.journal
         if folder is not None:
             journal = Journal(folder, self.index)
-            journal.restore()  # the files of an earlier snapshot count until the new ones are there
+            journal.restore()  # the files of an earlier snapshot count until the new ones exist
         if journal is None:
             raise value_error(
                 "a snapshot of a server without a folder", hint='fleet.init_server("folder")'
@@ -297,7 +297,7 @@ class RowServer:
             journal.close()
 
     def restore(self, journal: Journal, anew: bool) -> None:
-        """Be what a snapshot and a log say."""
+        """Restore the state of a snapshot and a log."""
         state, requests = journal.restore()
         if state is not None:
             if (state["index"], state["servers"]) != (self.index, self.servers):
@@ -306,7 +306,7 @@ class RowServer:
                     expected=f"server {self.index} of {self.servers}",
                     hint="start as many servers as before: rows are hashed over all of them",
                 )
-            self.tables = {name: Table.restored(s) for name, s in state["tables"].items()}
+            self.tables = {name: Table.restore(s) for name, s in state["tables"].items()}
             self.pending = {name: defaultdict(deque) for name in self.tables}
             self.stopped, self.met = {*state["stopped"]}, state.get("met", {})
         for request in requests:
@@ -321,7 +321,7 @@ class RowServer:
             self.snapshot()
 
     def die(self) -> None:
-        """Be gone, as a process that is killed: those that wait for an answer get an error."""
+        """End like a killed process: requests that wait for an answer get an error."""
         with self.lock:
             self.dead, waiting = True, self.waiting
             if self.journal is not None:

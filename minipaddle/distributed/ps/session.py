@@ -1,7 +1,7 @@
-"""One rank of a job with parameter servers: what `fleet` keeps between its calls.
+"""One rank of a job with parameter servers: the state of `fleet` between its calls.
 
-The parameters of a model are tables too (*dense* ones): all of them that are updated alike are laid
-end to end and cut into rows, which are spread over the servers like any others.
+The parameters of a model are tables too (*dense* ones): all that have the same update are
+concatenated and cut into rows, which are spread over the servers like any others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def session_in_use(what: str) -> Session:
 
 
 def outside():
-    """A context in which no program is written."""
+    """A context that writes no program."""
     return current.top.outside() if current.top.by_hand else nullcontext()
 
 
@@ -49,20 +49,20 @@ class Dense:
         self.config = config | {"rows": self.shape[0], "width": width}
 
     def rows(self, arrays):
-        """Arrays of the parameters' shapes as rows, the last of which ends with zeros."""
+        """Cut arrays of the parameters' shapes into rows; the last one ends with zeros."""
         flat = NUMPY.zeros(self.shape, self.config["dtype"]).reshape(-1)
         flat[: sum(self.sizes)] = NUMPY.concatenate([a.reshape(-1) for a in arrays])
         return flat.reshape(self.shape)
 
     def assign(self, rows) -> None:
-        """Give the parameters the values that rows have."""
+        """Assign the values of rows to the parameters."""
         ends = NUMPY.cumsum(self.sizes)
         for p, part in zip(self.parameters, NUMPY.split(rows.reshape(-1), ends), strict=False):
             p.set_value(part.reshape(p.spec.shape))
 
 
 class Session:
-    """The tables, the optimizer, and, once it is connected, the client of this rank."""
+    """The tables, the optimizer, and, after `connect`, the client of this rank."""
 
     def __init__(self, role, strategy):
         self.role, self.strategy = role, strategy
@@ -74,7 +74,7 @@ class Session:
 
     @property
     def mode(self) -> str:
-        """How pushes change tables."""
+        """The mode of tables: `sync`, `async` or `geo`."""
         if not self.strategy.a_sync:
             return "sync"
         return "geo" if self.strategy.a_sync_configs["k_steps"] > 0 else "async"
@@ -88,7 +88,7 @@ class Session:
     # ---- before the start --------------------------------------------------------------------
 
     def add_table(self, name: str, config: dict, draw_base) -> None:
-        """Have a table of embeddings; calls with one name mean one table."""
+        """Add a table of embeddings; calls with one name mean one table."""
         known = self.sparse.get(name)
         if known is None:
             self.sparse[name] = config | {"base": draw_base()}
@@ -103,15 +103,15 @@ class Session:
         client.create(name, self.sparse[name] | {"optimizer": how, "mode": self.mode})
 
     def use(self, optimizer, parameters: list) -> None:
-        """Let the servers take the steps of an optimizer, for parameters of the model too."""
+        """Hand the steps of an optimizer to the servers, with parameters of the model."""
         if self.optimizer is not None and self.optimizer is not optimizer:
             raise not_supported("a second optimizer with parameter servers", hint="one of them")
         self.optimizer, groups = optimizer, {}
         for p in parameters:
             how = describe(optimizer, p.name)
-            own = make_regularizer(getattr(p, "regularizer", None))
-            if own is not None:
-                how["decay"] = [type(own).__name__, own.coeff]
+            regularizer = make_regularizer(getattr(p, "regularizer", None))
+            if regularizer is not None:
+                how["decay"] = [type(regularizer).__name__, regularizer.coeff]
             key = [how, p.optimize_attr["learning_rate"], p.spec.dtype.name]
             if key[2] not in ("float32", "float64"):
                 raise not_supported(f"a parameter of {key[2]} on a server", expected="float32")
@@ -124,8 +124,8 @@ class Session:
             self.dense.append(Dense(f"dense.{k}", members, config))
 
     def connect(self, carrier, timeout: float) -> None:
-        """Be a worker: make the tables, or find them as an earlier job left them, and take the
-        parameters that worker 0 has.
+        """Connect a worker: make the tables, or find those of an earlier job, and take the
+        parameters of worker 0.
         """
         if self.optimizer is None:
             raise RuntimeError(
@@ -160,7 +160,7 @@ class Session:
 
     def push(self, lr: float, sparse: dict, dense: list) -> None:
         """Push the gradients of a step: {table: [(ids, gradients), …]}, and for each dense table
-        the gradients of its parameters. Then take the parameters as they have become.
+        the gradients of its parameters. Then pull the new parameters.
         """
         client = self.require_client()
         for name, config in self.sparse.items():
@@ -174,14 +174,14 @@ class Session:
         self.refresh()
 
     def refresh(self) -> None:
-        """Take the parameters of the model as the servers have them."""
+        """Pull the parameters of the model from the servers."""
         with outside():
             for dense in self.dense:
                 dense.assign(self.client.pull(dense.name, dense.ids))
 
 
 class ServerOptimizer:
-    """An optimizer whose steps are taken by the servers; all else is the optimizer's own."""
+    """An optimizer whose steps the servers take; all else is the optimizer's own."""
 
     def __init__(self, inner, session: Session):
         self.inner, self.session = inner, session
@@ -192,7 +192,7 @@ class ServerOptimizer:
         return getattr(self.inner, name)
 
     def step(self) -> None:
-        """Push the gradients of this step; then the parameters are those of the servers."""
+        """Push the gradients of this step; then pull the parameters."""
         sparse: dict[str, list] = {}
         for table, ids, rows, padding in self.session.looked_up:
             if rows.grad is not None:

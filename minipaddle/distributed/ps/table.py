@@ -2,10 +2,10 @@
 
 A table is described by a dict of numbers and strings, its `config`, which workers send to servers:
 
-- `rows`, `width`, `dtype`: what can be addressed, and the length of a row
-- `recipe`, `base`: how first values are drawn (`placement.py`)
+- `rows`, `width`, `dtype`: the number of rows, and the length of a row
+- `recipe`, `base`: the distribution of first values (`placement.py`)
 - `optimizer`: {"kind": "Adam", "options": {…}, "decay": None or ["L2Decay", 0.1]}
-- `factor`: what multiplies the learning rate
+- `factor`: a factor of the learning rate
 - `entry`: None, or [kind, number]: when a row is let in (`entries.py`)
 - `mode`: "sync", "async" or "geo" (`server.py`)
 """
@@ -33,7 +33,7 @@ DECAYS = {kind.__name__: kind for kind in (regularizer.L1Decay, regularizer.L2De
 
 
 def describe(optimizer, name: str) -> dict:
-    """An optimizer as data: what a server needs to know to apply its rule to a table."""
+    """Describe an optimizer as data, with which a server applies its rule to a table."""
     kind = type(optimizer).__name__
     if kind not in KINDS or type(optimizer) is not getattr(optimizers, kind):
         raise not_supported(
@@ -61,10 +61,10 @@ def describe(optimizer, name: str) -> dict:
 
 @slot("ps.apply")
 def apply(table, ids, gradients, lr) -> None:
-    """Change the rows `ids`, all different, by one step of the optimizer: at once, whatever the
-    other workers do.
+    """Change the rows `ids`, all different, by one step of the optimizer: at once, without waiting
+    for other workers.
 
-    `table.places(ids)` makes the rows that are not there yet. `table.arrays` are the values
+    `table.places(ids)` makes the rows that do not exist yet. `table.arrays` are the values
     [places, width] and the states of the optimizer; `table.rule(gradients, lr, values, *states)`
     gives new ones.
     """
@@ -88,22 +88,22 @@ class Table:
         self.states = self.kind.states(self.options, (self.width,))
         self.draw = drawer(config["recipe"], config["base"], self.dtype)
         self.index: dict[int, int] = {}  # the place of each row that exists
-        self.counts: dict[int, int] = {}  # how often each row that is not let in yet was seen
+        self.counts: dict[int, int] = {}  # the times that each row that is not let in yet was seen
         widths = [self.width, *(self.width if shape else 1 for shape, _ in self.states.values())]
         self.arrays = [NUMPY.zeros((0, n), self.dtype) for n in widths]
-        self.version = 0  # how many pushes, or steps of all workers, have changed it
-        self.done: dict[int, int] = {}  # the last push that each worker got acknowledged
+        self.version = 0  # the number of pushes, or steps of all workers
+        self.done: dict[int, int] = {}  # the last acknowledged push of each worker
 
     def __len__(self) -> int:
         return len(self.index)
 
     def find(self, ids):
         """The place of each row, -1 if it does not exist."""
-        found = map(self.index.get, ids.tolist(), repeat(-1))
-        return NUMPY.fromiter(found, "int64", len(ids))
+        places = map(self.index.get, ids.tolist(), repeat(-1))
+        return NUMPY.fromiter(places, "int64", len(ids))
 
     def places(self, ids):
-        """The place of each row, all different; those that do not exist are made."""
+        """The place of each row, all different; make those that do not exist."""
         at = self.find(ids)
         new = at < 0
         if new.any():
@@ -128,8 +128,8 @@ class Table:
             return first_rows(ids, self.width, self.draw)
 
     def read(self, ids):
-        """The values of rows, [n, width]. Reading makes no row; one that an entry has not let in
-        is zero.
+        """The values of rows, [n, width]. Reading makes no row; one that an entry has not let
+        in is zero.
         """
         at = self.find(ids)
         missing = at < 0
@@ -147,7 +147,7 @@ class Table:
         self.arrays[0][at] = values
 
     def update(self, ids, counts, gradients, lr) -> None:
-        """One step for those of the rows that are let in."""
+        """Take one step for the rows that are let in."""
         self.version += 1
         if self.config["entry"] is not None:
             keep = self.let_in(ids, counts)
@@ -156,13 +156,13 @@ class Table:
             apply(self, ids, gradients, lr * self.config["factor"])
 
     def add(self, ids, deltas) -> None:
-        """Add to rows, all different: what a worker has changed by itself."""
+        """Add a worker's own changes to rows, all different."""
         self.version += 1
         at = self.places(ids)
         self.arrays[0][at] += deltas
 
     def let_in(self, ids, counts):
-        """Which rows exist or are let in now, having been seen `counts` more times."""
+        """The mask of rows that exist or are let in now, seen `counts` more times."""
         keep = self.find(ids) >= 0
         for k in NUMPY.flatnonzero(~keep).tolist():
             row, before = int(ids[k]), self.counts.get(int(ids[k]), 0)
@@ -183,7 +183,7 @@ class Table:
             return [x.array for x in self.kind.rule(self.options, p, g, *rest)]
 
     def check(self, ids, rows) -> None:
-        """Raise ValueError for rows that do not belong here."""
+        """Raise ValueError for rows of other servers."""
         expected = (len(ids), self.width)
         if rows.shape != expected or rows.dtype != self.dtype or ids.dtype != "int64":
             raise value_error(
@@ -194,7 +194,7 @@ class Table:
     # ---- snapshots ---------------------------------------------------------------------------
 
     def state(self) -> dict:
-        """All that a snapshot has of the table."""
+        """The state of the table for a snapshot."""
         n = len(self)
         return {
             "config": self.config, "version": self.version, "done": dict(self.done),
@@ -203,8 +203,8 @@ class Table:
         }  # fmt: skip
 
     @classmethod
-    def restored(cls, state: dict) -> Table:
-        """The table whose state is `state`."""
+    def restore(cls, state: dict) -> Table:
+        """Build a table from its state."""
         table = cls(state["config"])
         table.version, table.done = state["version"], dict(state["done"])
         ids = state["ids"].tolist()

@@ -12,7 +12,7 @@ from .server import RowServer, ServerLost
 
 class Threads:
     """`servers` servers for `workers` workers, with their files in `folder`. Those with a number in
-    `absent` come later, by `add`: other threads host them.
+    `absent` are added later, by `add`: other threads host them.
     """
 
     def __init__(self, servers: int = 1, workers: int = 1, folder=None, absent: Iterable = ()):
@@ -30,7 +30,7 @@ class Threads:
             self.arrived.notify_all()
 
     def wait_for_all(self, timeout: float) -> None:
-        """Wait until all servers are there."""
+        """Wait until all servers are added."""
         with self.arrived:
             if not self.arrived.wait_for(lambda: len(self.hosted) == self.servers, timeout):
                 missing = sorted({*range(self.servers)} - {*self.hosted})
@@ -43,11 +43,11 @@ class Threads:
         return self.hosted[server].handle(request)
 
     def kill(self, server: int) -> None:
-        """Drop a server with all that it holds."""
+        """Drop a server with all its tables."""
         self.hosted[server].die()
 
     def recover(self, server: int) -> None:
-        """Make a server that died again from its files."""
+        """Restore a dead server from its files."""
         with self.lock:
             dead = self.hosted[server]
             if not dead.dead:
