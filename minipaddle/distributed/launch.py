@@ -60,9 +60,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 
 def places_of(options: argparse.Namespace) -> list[str]:
     """The machine of each rank; "" where `mpiexec` chooses it."""
-    count = options.nproc or (
-        len(options.devices.split(",")) if options.devices else count_available()
-    )
+    devices = options.devices.split(",") if options.devices else ()
+    count = options.nproc or len(devices) or count_available()
     return [machine for machine in options.machines for _ in range(count)]
 
 

@@ -15,13 +15,8 @@ def attempt(work) -> list:
     try:
         return [work()]
     except Exception as error:
-        error_name = next(
-            (name for name, e in KINDS.items() if isinstance(error, e)), "RuntimeError"
-        )
-        return [
-            error_name,
-            str(error) if error_name in KINDS else f"{type(error).__name__}: {error}",
-        ]
+        name = next((name for name, e in KINDS.items() if isinstance(error, e)), "RuntimeError")
+        return [name, str(error) if name in KINDS else f"{type(error).__name__}: {error}"]
 
 
 def raise_or_return(answer: list, who: str = ""):

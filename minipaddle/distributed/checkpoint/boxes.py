@@ -84,7 +84,7 @@ def assemble(box: Box, dtype, pieces: list, rows):
 def fills(boxes: list[Box], box: Box) -> bool:
     """Whether boxes inside of `box` cover it, each element once.
 
-    They do if their corners cancel but for those of `box`: a corner counts 1, or -1 if an odd
+    They do if all corners but the corners of `box` cancel: a corner counts 1, or -1 if an odd
     number of its coordinates are ends. The time is proportional to the number of boxes.
 
     >>> from minipaddle.distributed.checkpoint.boxes import fills

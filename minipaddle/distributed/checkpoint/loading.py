@@ -128,9 +128,8 @@ def find_wanted(state_dict, manifest: Manifest, path: str, name: str) -> dict:
             loaded[keys] = manifest.values[keys]
         else:
             there = ", ".join(map(format_path, [*manifest.tensors, *manifest.values]))
-            raise value_error(
-                f"{format_path(keys)} is not in {name}", expected=f"one of {there:.300}"
-            )
+            missing = f"{format_path(keys)} is not in {name}"
+            raise value_error(missing, expected=f"one of {there:.300}")
     return loaded
 
 

@@ -108,9 +108,8 @@ def require_places(paths) -> None:
     for path in (there := set(paths)):
         for k in range(1, len(path)):
             if path[:k] in there:
-                raise ValueError(
-                    f"{format_path(path)} lies in {format_path(path[:k])}, which is no dict"
-                )
+                outer, inner = format_path(path[:k]), format_path(path)
+                raise ValueError(f"{inner} lies in {outer}, which is no dict")
 
 
 def require_room(tensors: list[SavedTensor], files: dict) -> None:

@@ -104,9 +104,8 @@ def scatter_object_list(out_object_list, in_object_list=None, src=0, group=None)
     here = group_of(group).host
     if here.rank < 0:
         return
-    objects = (
-        list(in_object_list or ()) if here.rank == number_in(group, src) else [None] * here.size
-    )
+    mine = here.rank == number_in(group, src)
+    objects = list(in_object_list or ()) if mine else [None] * here.size
     if len(objects) != here.size:
         raise value_error(f"{len(objects)} objects for {here.size} ranks", expected="one for each")
     broadcast_object_list(objects, src, group)

@@ -49,7 +49,7 @@ def wait(rank: int, patience: float) -> tuple[int, str]:
     """The exit code of a rank, and why it was killed if it stayed stopped for `patience` seconds.
     They are counted in looks: who stops the keeper as well stops its clock.
     """
-    left, why = None, ""  # the seconds in which a stopped rank must go on
+    left, why = None, ""  # the seconds in which a stopped rank must continue
     while True:
         looks = os.WUNTRACED | os.WCONTINUED | (0 if left is None else os.WNOHANG)
         pid, status = os.waitpid(rank, looks)

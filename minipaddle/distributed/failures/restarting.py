@@ -153,6 +153,6 @@ def give_up(code: int, why: str) -> int:
     return code
 
 
-def say(text: str) -> None:
+def say(event: str) -> None:
     """Report an event of the job."""
-    print(f"launch: {text}", file=sys.stderr, flush=True)
+    print(f"launch: {event}", file=sys.stderr, flush=True)

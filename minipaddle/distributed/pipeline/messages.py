@@ -46,9 +46,7 @@ class Neighbours:
 
     def __init__(self, group, view=None):
         self.group, self.view, self.works = group, view, []
-        self.known: dict[
-            int, list[TensorLike]
-        ] = {}  # by tag, the descriptions of the tensors of this batch
+        self.known: dict[int, list[TensorLike]] = {}  # by tag, for the tensors of this batch
 
     def send(self, tensors: list[Tensor], stage: int, tag: int, describe: bool) -> None:
         """Send tensors to another stage, which calls `receive`; do not wait."""

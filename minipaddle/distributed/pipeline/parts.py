@@ -91,10 +91,7 @@ def split_weights(backward: Program, inputs: int) -> tuple[Program, Program]:
     late = [r for r in backward.records if r not in early]
     kept = residuals_of(late, backward, wanted)
     first.records = [r for r in backward.records if r in early]
-    first.outputs = [
-        *slopes,
-        *(r for r in kept if r in early and r not in slopes),
-    ]
+    first.outputs = [*slopes, *(r for r in kept if r in early and r not in slopes)]
     return first, pruned(Program(f"{backward.name}_weights", kept, [], late, wanted))
 
 

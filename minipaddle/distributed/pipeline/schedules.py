@@ -180,7 +180,7 @@ def fold(stage: int, stages: int, micro_batches: int) -> list[Job]:
     return jobs
 
 
-class ScheduleFamily(NamedTuple):
+class Family(NamedTuple):
     """A kind of schedule: `build(stages, micro_batches, chunks)`; the number of chunks (None: 2 or
     more); whether the parts form a V.
     """
@@ -191,14 +191,12 @@ class ScheduleFamily(NamedTuple):
 
 
 SCHEDULES = {
-    "FThenB": ScheduleFamily(alternate(lambda stage, stages: float("inf"))),
-    "1F1B": ScheduleFamily(alternate(lambda stage, stages: stages - 1 - stage)),
-    "Eager1F1B": ScheduleFamily(alternate(lambda stage, stages: 2 * (stages - 1 - stage))),
-    "VPP": ScheduleFamily(build_interleaved, None),
-    "ZBH1": ScheduleFamily(
-        alternate(lambda stage, stages: stages - 1 - stage, lag=lambda stage: stage)
-    ),
-    "ZBV": ScheduleFamily(build_folded, 2, folded=True),
+    "FThenB": Family(alternate(lambda stage, stages: float("inf"))),
+    "1F1B": Family(alternate(lambda stage, stages: stages - 1 - stage)),
+    "Eager1F1B": Family(alternate(lambda stage, stages: 2 * (stages - 1 - stage))),
+    "VPP": Family(build_interleaved, None),
+    "ZBH1": Family(alternate(lambda stage, stages: stages - 1 - stage, lag=lambda stage: stage)),
+    "ZBV": Family(build_folded, 2, folded=True),
 }
 """The schedules by Paddle's names."""
 

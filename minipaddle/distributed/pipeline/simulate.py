@@ -16,7 +16,7 @@ SECONDS = {"F": 1.0, "B": 2.0, "I": 1.0, "W": 1.0}
 
 @slot("pipeline.jobs_before")
 def jobs_before(schedule: Schedule, stage: int, job: Job) -> list[tuple[int, Job]]:
-    """The (stage, job) that a job waits for: those of its neighbours, and its own first half.
+    """The (stage, job) that a job waits for: its neighbours' jobs, and its own first half.
 
     The last part's backward starts with the gradient of the loss, which needs its forward alone.
     """

@@ -52,7 +52,7 @@ class Size(NamedTuple):
 
 class KernelCost(NamedTuple):
     """The work of one kernel: products (batch, rows, columns, depth), values read and written; of
-    these `on_chip` need not go to memory. `part` is "first", "block" or "last"; `gradients` is the
+    these `on_chip` need not be in memory. `part` is "first", "block" or "last"; `gradients` is the
     number of parameters whose gradients it makes. `apart`: what the operators of a loss read and
     write if each is a kernel of its own.
     """
@@ -98,8 +98,8 @@ class Counter:
         self.inside = {r for r in program.records if blocks.holds(r.scope)}
         loss, *gradients = program.outputs
         self.forward = self.trace_back([loss])
-        made = map(self.find_origin, gradients)
-        self.gradients = {self.root.get(r, (r, 0)) for r in made}
+        origins = map(self.find_origin, gradients)
+        self.gradients = {self.root.get(r, (r, 0)) for r in origins}
         middle = [r for r in self.inside if r in self.forward]
         self.start = self.trace_back(middle) - self.inside
         self.fixed = self.find_constants()
@@ -189,9 +189,8 @@ class Counter:
             moved = [self.size_of(v[0], s) for v, s in (*read, *written) if v not in other]
             products = tuple(sizes_of(r) for r in inner_records(record) if r.op is product)
             masked = self.masked and bool(chip)
-            kernel = KernelCost(
-                name_of(record), part, backward, products, (*moved,), (*chip,), masked
-            )
+            name, sizes = name_of(record), ((*moved,), (*chip,))
+            kernel = KernelCost(name, part, backward, products, *sizes, masked)
             apart = () if gradients else tuple(self.count_apart(record))
             yield kernel._replace(gradients=gradients, apart=apart)
             if products and not backward and any(v in self.spread for v, _ in written):
@@ -234,9 +233,11 @@ class Counter:
             return True
         known: set = set()
         for program in regions(record).values():
-            given = {x for x, outer in zip(program.given, record.inputs) if outer not in self.fixed}
+            arguments = {
+                x for x, outer in zip(program.given, record.inputs) if outer not in self.fixed
+            }
             for r in program.records:
-                if not any(x in given or (x.inputs and x not in known) for x in r.inputs):
+                if not any(x in arguments or (x.inputs and x not in known) for x in r.inputs):
                     known.add(r)
                     if r.dtype is not None and matrix(r.spec):
                         return True

@@ -82,7 +82,7 @@ def figures(
     tensor parallel.
 
     loss: a function (model, x, wanted), by default of the next token where x are whole numbers
-    sequence: do values between the parts that are cut lie in pieces, too (sequence parallel)?
+    sequence: are values between the sharded parts sharded, too (sequence parallel)?
     half: do layers of float32 compute in half precision?
 
     >>> from minipaddle.distributed.planner import figures

@@ -85,10 +85,8 @@ class Layout(NamedTuple):
         >>> [Layout(data=2, model=2).locate_samples(rank) for rank in range(4)]
         [(0, 2), (0, 2), (1, 2), (1, 2)]
         """
-        coordinate = dict(zip(AXES, coordinates(rank, self.sizes)))
-        return coordinate["data"] * self.sharding + coordinate[
-            "sharding"
-        ], self.data * self.sharding
+        at = dict(zip(AXES, coordinates(rank, self.sizes)))
+        return at["data"] * self.sharding + at["sharding"], self.data * self.sharding
 
     def __str__(self) -> str:
         axes = [f"{name} {n}" for name, n in zip(AXES, self.sizes) if n > 1] or ["one device"]

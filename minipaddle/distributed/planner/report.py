@@ -30,12 +30,12 @@ def describe(result: SearchResult) -> str:
     best = result.best
     lines = [("plan", str(best.layout)), ("step", step(best)), ("memory", memory(result, best))]
     lines.append(("binds", name_bottleneck(result)))
-    lines += [("instead" if k == 0 else "", text) for k, text in enumerate(reasons(result))]
+    lines += [("instead" if k == 0 else "", words) for k, words in enumerate(reasons(result))]
     after = result.next_best
     lines.append(("next", f"{after.layout}: {more(result, after)}" if after else "no other mesh"))
     tried = len(result.fits) + len(result.too_large)
     lines.append(("tried", f"{tried:,} layouts, of which {len(result.fits):,} fit"))
-    return "\n".join(f"{head:<10}{text}" for head, text in lines)
+    return "\n".join(f"{head:<10}{words}" for head, words in lines)
 
 
 def step(cost: Cost) -> str:

@@ -52,9 +52,9 @@ class Client:
         self.configs: dict[str, dict] = {}
         self.barriers = 0
 
-    def ask(self, do: str, given, **common) -> list:
+    def ask(self, do: str, arguments, **common) -> list:
         """Ask all servers, each with arguments of its own; return their answers."""
-        requests = [{"do": do, **common, **own} for own in given]
+        requests = [{"do": do, **common, **mine} for mine in arguments]
         answers = [self.carrier.ask(k, request) for k, request in enumerate(requests)]
         return [self.finish(k, *pair) for k, pair in enumerate(zip(requests, answers))]
 
@@ -142,11 +142,11 @@ class Client:
         """Push rows that are all different to their servers."""
         sequence = self.sequence[table] + 1
         who = {"table": table, "worker": self.worker, "sequence": sequence, "lr": float(lr)}
-        given = [
+        arguments = [
             {"ids": ids[part], "counts": counts[part], "rows": rows[part], "version": version}
             for part, version in zip(self.parts(ids), self.version[table], strict=True)
         ]
-        self.ask("push", given, **who)
+        self.ask("push", arguments, **who)
         self.sequence[table] = sequence
 
     def write(self, table: str, ids, rows) -> None:
@@ -154,8 +154,8 @@ class Client:
         ids = self.check(table, ids)
         if len(NUMPY.unique(ids)) < len(ids):
             raise value_error(f"write to {table!r} with an id twice", expected="different ids")
-        given = [{"ids": ids[part], "rows": rows[part]} for part in self.parts(ids)]
-        self.ask("write", given, table=table)
+        arguments = [{"ids": ids[part], "rows": rows[part]} for part in self.parts(ids)]
+        self.ask("write", arguments, table=table)
 
     def rows(self, table: str) -> tuple:
         """(ids, rows) of all rows on a table's servers, in rising order."""

@@ -51,7 +51,7 @@ def sparse_embedding(
     >>> paddle.distributed.spawn(work, nprocs=1).results
     [([2, 4], [1, 1])]
     """
-    found = session_in_use("sparse_embedding")
+    current_session = session_in_use("sparse_embedding")
     if table_class not in TABLES:
         raise not_supported(f"table_class={table_class!r}", expected=", ".join(TABLES))
     attr = as_attr(param_attr)
@@ -71,19 +71,19 @@ def sparse_embedding(
         "recipe": recipe_of(draw, tuple(size)), "factor": float(attr.learning_rate),
         "entry": entry_config(entry),
     }  # fmt: skip
-    if config["entry"] and found.mode == "geo":
+    if config["entry"] and current_session.mode == "geo":
         raise not_supported("an entry with k_steps > 0", hint='a_sync_configs = {"k_steps": 0}')
     with outside():
-        found.add_table(name, config, GENERATOR.draw)
+        current_session.add_table(name, config, GENERATOR.draw)
     if padding_idx is not None and padding_idx < 0:
         padding_idx += config["rows"]
     train = not is_test and attr.trainable
     if current.top.by_hand:
         if current.top.remote is None:
-            current.top.remote = RemoteStep(found)
+            current.top.remote = RemoteStep(current_session)
         rows, places = current.top.remote.look_up(name, config, input, padding_idx, train)
     else:
-        rows, places = look_up(found, name, input, padding_idx, train)
+        rows, places = look_up(current_session, name, input, padding_idx, train)
     out = F.embedding(places, rows)
     return out if padding_idx is None else where((input != padding_idx).unsqueeze(-1), out, 0.0)
 
@@ -139,16 +139,16 @@ class RemoteStep:
         """Write the walk back from the loss; pairs (parameter, gradient)."""
         top = current.top
         names = {x if isinstance(x, str) else x.name for x in frozen or ()}
-        own = parameters or optimizer._parameter_list or top.trainable()
-        own = [p for p in map(top.parameter, own) if p.name not in names]
+        trained = parameters or optimizer._parameter_list or top.trainable()
+        trained = [p for p in map(top.parameter, trained) if p.name not in names]
         of_rows = [self.rows[table] for table in self.learned]
-        found = grad([loss], [*own, *of_rows], retain_graph=True, allow_unused=True)
-        pairs = [(p, g) for p, g in zip(own, found) if g is not None]
+        gradients = grad([loss], [*trained, *of_rows], retain_graph=True, allow_unused=True)
+        pairs = [(p, g) for p, g in zip(trained, gradients) if g is not None]
         with top.outside():
             self.session.use(optimizer, [p for p, _ in pairs])
         by_parameter = {id(p): g for p, g in pairs}
         dense = [by_parameter[id(p)] for d in self.session.dense for p in d.parameters]
-        self.gradients = [*dense, *found[len(own) :]]
+        self.gradients = [*dense, *gradients[len(trained) :]]
         return pairs
 
     def run(self, compute, feed: dict, fetch_list: list) -> list:

@@ -40,9 +40,9 @@ def stragglers(seconds: dict[int, list[float]], factor: float = SLOW) -> list[in
     times the median of the medians of the other workers.
     """
     medians = {w: float(NUMPY.median(s)) for w, s in seconds.items() if len(s)}
-    found = []
-    for worker, own in medians.items():
+    slow = []
+    for worker, median in medians.items():
         others = [m for w, m in medians.items() if w != worker]
-        if others and own > factor * float(NUMPY.median(others)):
-            found.append(worker)
-    return sorted(found)
+        if others and median > factor * float(NUMPY.median(others)):
+            slow.append(worker)
+    return sorted(slow)

@@ -3,7 +3,7 @@
 A request that changes the server is in the log, and the log on the disk, before it is acknowledged.
 A server that dies, or whose machine loses its power, is made again from its snapshot and its log,
 and has all that any worker was told it has. (`MINIPADDLE_PS_FSYNC=0` saves a disk's time for each
-push: then a log survives the death of the process, and not that of the machine.)
+push: then a log survives the death of the process, and not the death of the machine.)
 
 A record of a log is a mark, the length, two sums, and the bytes. The first sum is of the record's
 place in the file and its length, the second of the bytes too. Where a record is wrong,
@@ -37,7 +37,7 @@ from ...engine.core.errors import teach, value_error
 from ...io.serialization import encode, load
 
 LEAST = 1 << 24
-"""Bytes of a log before the next snapshot; also at least those of the last snapshot."""
+"""Bytes of a log before the next snapshot; also at least the bytes of the last snapshot."""
 HEAD = struct.Struct("<4sQII")
 MARK, END = b"\x8fPS\n", b"\x8f"
 """The first bytes of a record and its last one, which are not zero."""
@@ -71,15 +71,15 @@ def length_at(log: bytes, at: int) -> int | None:
 
 def places(log: bytes) -> list[tuple[int, int]]:
     """The first and last byte of each record, as far as the records are complete."""
-    found, at = [], 0
+    records, at = [], 0
     while (length := length_at(log, at)) is not None:
         start, stop = at + HEAD.size, at + HEAD.size + length
         *_, first, total = HEAD.unpack_from(log, at)
         if stop > len(log) or crc32(memoryview(log)[start:stop], first) != total:
             break
-        found.append((start, stop - len(END)))
+        records.append((start, stop - len(END)))
         at = stop
-    return found
+    return records
 
 
 def is_end(log: bytes, at: int) -> bool:
@@ -136,15 +136,15 @@ class Journal:
             self.number, self.snapshot_size = state["number"], self.snapshot_path.stat().st_size
         path = self.log(self.number)
         log = self.read(path, state is None)
-        found = places(log)
-        size = found[-1][1] + len(END) if found else 0
+        records = places(log)
+        size = records[-1][1] + len(END) if records else 0
         if not is_end(log, size):
-            self.judge(path, log, size, len(found))
+            self.judge(path, log, size, len(records))
         replace({str(path): log[:size]}, self.disk)  # what was read is on the disk from now on
         for left in waiting(self.snapshot_path) + waiting(path):
             self.disk.unlink(left)
         self.open(size)
-        return state, (decode(log[start:stop]) for start, stop in found)
+        return state, (decode(log[start:stop]) for start, stop in records)
 
     def prepare(self) -> None:
         """Bring the folder to the disk. The process that made it may have died before its name was
@@ -169,8 +169,9 @@ class Journal:
             return require_marks(path)
         if kept.exists():
             log = require_marks(kept)
-            found = places(log)
-            raise build_damage_error(path, found[-1][1] + len(END) if found else 0, len(found))
+            spans = places(log)
+            end = spans[-1][1] + len(END) if spans else 0
+            raise build_damage_error(path, end, len(spans))
         if first and not self.logs():
             return b""
         raise value_error(
@@ -179,7 +180,7 @@ class Journal:
             hint=f"copy it back, or begin in another folder: {self.folder} is a server's",
         )
 
-    def judge(self, path: Path, log: bytes, at: int, whole: int) -> None:
+    def judge(self, path: Path, log: bytes, at: int, complete: int) -> None:
         """Keep a log in which the record at byte `at` is wrong, and raise ValueError if it may have
         been acknowledged.
         """
@@ -187,7 +188,7 @@ class Journal:
         if goes_on(log, at) or not has_holes(log, at):
             self.disk.replace(str(path), kept)
             self.disk.sync_folder(str(self.folder))
-            raise build_damage_error(path, at, whole)
+            raise build_damage_error(path, at, complete)
         replace({kept: log}, self.disk)
         warnings.warn(
             f"{path}: the record at byte {at} was not acknowledged: a power cut kept parts of it "
@@ -273,8 +274,8 @@ class Journal:
 
 def require_marks(path: Path) -> bytes:
     """Return the bytes of a log; ValueError if its records have no marks."""
-    log, (head, text) = path.read_bytes(), OLD
-    if len(log) > head + 8 and text.startswith(log[head + 8 :][: len(text)]):
+    log, (head, mark) = path.read_bytes(), OLD
+    if len(log) > head + 8 and mark.startswith(log[head + 8 :][: len(mark)]):
         raise value_error(
             f"{path} has an old format. It is left as it is",
             expected="records with marks, as MiniPaddle writes them now",
@@ -284,10 +285,10 @@ def require_marks(path: Path) -> bytes:
     return log
 
 
-def build_damage_error(path: Path, at: int, whole: int) -> ValueError:
+def build_damage_error(path: Path, at: int, complete: int) -> ValueError:
     """Build the error of a log that is kept as `.damaged`."""
     return value_error(
-        f"{path} is damaged at byte {at}, after {whole} whole records. It is kept as "
+        f"{path} is damaged at byte {at}, after {complete} whole records. It is kept as "
         f"{path.name}.damaged",
         expected="the record that was written there: it may have been acknowledged",
         hint=f"copy the log back from another disk; to go on without that record and those after "

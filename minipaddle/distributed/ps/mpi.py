@@ -101,14 +101,14 @@ class MPI:
         pause, sent = Pause(), []
         any_source, any_tag = mpi().ANY_SOURCE, mpi().ANY_TAG
         while not (server.ended.is_set() and not sent):
-            found = receive(self.communicator, any_source, any_tag)
+            message = receive(self.communicator, any_source, any_tag)
             sent = [s for s in sent if not s[0].Test()]
-            if found is None:
+            if message is None:
                 self.group.check()
                 server.check_workers(self.group.timeout)
                 pause.wait()
                 continue
-            pause, (rank, tag, request) = Pause(), found
+            pause, (rank, tag, request) = Pause(), message
             future = server.handle(request)
             future.add_done_callback(partial(self.reply, sent, rank, tag))
 

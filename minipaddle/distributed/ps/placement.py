@@ -62,17 +62,17 @@ def recipe_of(initializer, shape: tuple[int, int]) -> list:
 
 def drawer(recipe: list, base: int, dtype: str):
     """The function that draws the numbers of a recipe at places of the stream `base`."""
-    kind, *numbers = recipe
+    distribution, *numbers = recipe
     dtype = resolve(dtype)
 
     def draw(index):
-        if kind == "constant":
+        if distribution == "constant":
             return NUMPY.full(index.shape, numbers[0], dtype)
         stream = wrap(index), wrap(NUMPY.asarray(base, "int64"))
-        if kind == "normal":
+        if distribution == "normal":
             mean, std = numbers
             return random_normal(*stream, mean=mean, std=std, dtype=dtype).array
-        if kind == "uniform":
+        if distribution == "uniform":
             low, high = numbers
             return random_uniform(*stream, low=low, high=high, dtype=dtype).array
         mean, std, a, b = numbers

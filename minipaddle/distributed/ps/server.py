@@ -13,7 +13,7 @@ How pushes change a table is its `mode`:
 - "geo": workers take steps by themselves, and send the change of every few of them. The server
   adds it.
 
-A push has the number of its worker and a sequence number: one that comes again, because its answer
+A push has the number of its worker and a sequence number: a repeated one, because its answer
 was lost, is acknowledged and changes nothing.
 """
 

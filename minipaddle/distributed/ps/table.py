@@ -34,10 +34,10 @@ DECAYS = {kind.__name__: kind for kind in (regularizer.L1Decay, regularizer.L2De
 
 def describe(optimizer, name: str) -> dict:
     """Describe an optimizer as data, with which a server applies its rule to a table."""
-    kind = type(optimizer).__name__
-    if kind not in KINDS or type(optimizer) is not getattr(optimizers, kind):
+    rule = type(optimizer).__name__
+    if rule not in KINDS or type(optimizer) is not getattr(optimizers, rule):
         raise not_supported(
-            f"{kind} on a parameter server", expected=", ".join(KINDS),
+            f"{rule} on a parameter server", expected=", ".join(KINDS),
             hint="its rule has to compute every element of a parameter by itself",
         )  # fmt: skip
     if len(optimizer._param_groups) > 1:
@@ -50,13 +50,13 @@ def describe(optimizer, name: str) -> dict:
         )
     if getattr(group, "rescale_grad", 1.0) != 1.0:
         raise not_supported("rescale_grad on a parameter server", hint="scale the loss")
-    own = vars(optimizer.options_for(SimpleNamespace(name=name), group))
+    settings = vars(optimizer.options_for(SimpleNamespace(name=name), group))
     known = {*optimizer.options, "decay", "ratio"}
     plain = (int, float, bool, type(None))
-    options = {k: v for k, v in own.items() if k in known and type(v) in plain}
+    options = {k: v for k, v in settings.items() if k in known and type(v) in plain}
     decay = group.weight_decay
     decay = None if decay is None else [type(decay).__name__, decay.coeff]
-    return {"kind": kind, "options": options, "decay": decay}
+    return {"kind": rule, "options": options, "decay": decay}
 
 
 @slot("ps.apply")

@@ -140,8 +140,8 @@ def group_sharded_parallel(
         raise not_supported(
             "group_sharded_parallel with offload=True of a model on a GPU", expected="offload=False"
         )
-    mesh, whole = mesh_of(group_of(group), dp_group), parameters_in(model, exclude_layer or ())
-    excluded = [k for k, p in enumerate(model.parameters()) if id(p) in whole]
+    mesh, replicated = mesh_of(group_of(group), dp_group), parameters_in(model, exclude_layer or ())
+    excluded = [k for k, p in enumerate(model.parameters()) if id(p) in replicated]
     settings = level, f"sync_buffers={sync_buffers}", f"exclude_layer of parameters {excluded}"
     facts = {"level and options": [*settings]} | parameters_of(model)
     require_same("group_sharded_parallel", mesh, facts)
@@ -149,7 +149,7 @@ def group_sharded_parallel(
     for x in model.buffers() if sync_buffers else ():
         broadcast_first(x, mesh)
     shard_layer(model, mesh)
-    shard_along(optimizer, LEVELS[level], mesh.dim_names[-1], mesh, whole)
+    shard_along(optimizer, LEVELS[level], mesh.dim_names[-1], mesh, replicated)
     return GroupSharded(model, mesh), optimizer, scaler
 
 
@@ -211,7 +211,7 @@ def save_group_sharded_model(model, output, optimizer=None) -> None:
             if first:
                 folder.mkdir(parents=True, exist_ok=True)
                 save(values, str(folder / name))
-    for number in view_of(model.mesh).groups:  # none goes on before there is a file
+    for number in view_of(model.mesh).groups:  # all wait until there is a file
         barrier(get_group(number))
 
 

@@ -46,7 +46,7 @@ class StepPlan(NamedTuple):
 
     def simulate_on(self, cluster: Cluster, **options) -> Timeline:
         """Simulate the step on a cluster: rank r of the mesh, whose last dimension varies fastest,
-        is device r. Each collective runs together with those of all other lines of the mesh.
+        is device r. Each collective runs together with the same one on all other lines of the mesh.
         """
         if prod(self.view.shape) != cluster.size:
             raise value_error(f"a mesh of shape {self.view.shape} on {cluster.size} devices")
@@ -65,7 +65,7 @@ class StepPlan(NamedTuple):
 
 
 def plan_step(step, inputs, device: Device, **options) -> StepPlan:
-    """Plan the step of this rank: a function of `to_static`, for tensors of which some are sharded.
+    """Plan the step of this rank: a function of `to_static`, with some sharded tensors.
     `options` are switches of the passes.
 
     >>> import minipaddle.distributed as dist
@@ -90,9 +90,7 @@ def plan_step(step, inputs, device: Device, **options) -> StepPlan:
     arrays = [x.array for x in tensors] + [s.storage.read() for s in program.states]
     view = next((a.view for a in arrays if sharded(a)), None)
     if view is None:
-        raise value_error(
-            f"plan_step({step}) of whole tensors", hint="dist.shard_tensor(x, mesh, …)"
-        )
+        raise value_error(f"plan_step({step}) of full tensors", "dist.shard_tensor(x, mesh, …)")
     placements = [getattr(a, "placements", view.replicated) for a in arrays]
     part, _ = captured.executables.part_of(program, placements, view, captured.terms)
     part = optimized(part, **options).program

@@ -182,10 +182,8 @@ def pieces_of(program, times) -> tuple[list[TimelinePiece], list[int]]:
                 pieces, waits = [*pieces, TimelinePiece("wait", 0.0, (), waits)], ()
             bucket[record] = len(sizes)
             pieces[-1] = pieces[-1]._replace(starts=(*pieces[-1].starts, len(sizes)))
-            bytes_class = (
-                Half if record.attrs.get("collective", record.op.name) in HALVES else Bytes
-            )
-            nbytes = bytes_class(sum(r.spec.nbytes for r in record.inputs))
+            half = record.attrs.get("collective", record.op.name) in HALVES
+            nbytes = (Half if half else Bytes)(sum(r.spec.nbytes for r in record.inputs))
             sizes.append(nbytes.set_group(record.attrs["group"]))
         if ends:
             k = bucket[record.inputs[0] if record.op in FINISHES else record]

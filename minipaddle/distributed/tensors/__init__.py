@@ -1,1 +1,1 @@
-"""How tensors, layers and models lie on ranks: tensors in pieces, layouts, data parallel."""
+"""Tensors, layers and models on many ranks: sharded tensors, layouts, data parallel."""

@@ -21,7 +21,7 @@ class DataParallel(Wrapper):
     """`layers`, whose gradients every backward averages over the ranks: all copies stay the same.
 
     All ranks begin with the weights of rank 0. Each computes the mean loss of its own batch; if
-    batches are equally large, the average of the gradients is that of the joined batch.
+    batches have one size, the average of the gradients is the gradient of the joined batch.
     comm_buffer_size: the most MB of gradients in an all-reduce
     last_comm_buffer_size: the same for the last one, which overlaps with no computation
     find_unused_parameters: may a backward leave parameters without a gradient?
@@ -71,8 +71,8 @@ class DataParallel(Wrapper):
 
 
 def broadcast_model(layers: Layer, group) -> None:
-    """Give all ranks of a group the parameters and buffers of its first; ValueError that names
-    those of another shape or dtype.
+    """Give all ranks of a group the parameters and buffers of its first; ValueError that names the
+    ones of another shape or dtype.
     """
     group = group_numbered(group.id)  # ValueError in a rank that is not in it
     tensors = dict([*layers.named_parameters(), *layers.named_buffers()])

@@ -172,8 +172,8 @@ def unshard_dtensor(dist_tensor):
             f"unshard_dtensor of {dist_tensor.spec}, which lies on no mesh",
             expected="a tensor of dist.shard_tensor",
         )
-    whole = dist_tensor.array.whole()
-    return Tensor(whole, place=dist_tensor.place, stop_gradient=dist_tensor.stop_gradient)
+    array = dist_tensor.array.whole()
+    return Tensor(array, place=dist_tensor.place, stop_gradient=dist_tensor.stop_gradient)
 
 
 class DistTensorMembers:

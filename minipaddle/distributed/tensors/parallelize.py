@@ -64,9 +64,8 @@ def parallelize(model, optimizer=None, mesh=None, config=None):
         raise value_error(f"pp_config on the mesh {mesh}", expected="an axis named pp")
     layers = dict(model.named_sublayers(include_self=True))
     for pattern, chosen in plans.items():
-        apply_plans(
-            pattern, chosen if isinstance(chosen, (list, tuple)) else [chosen], layers, mesh
-        )
+        chosen = chosen if isinstance(chosen, (list, tuple)) else [chosen]
+        apply_plans(pattern, chosen, layers, mesh)
     if mesh.size > 1:
         put_on_mesh(model.parameters(), mesh)
     return model, optimizer and shard_along(optimizer, level, "dp", mesh)

@@ -231,9 +231,8 @@ class WorkerState:
 
 def map_leaves(state: dict, change) -> dict:
     """Apply `change` to all values of a state dict that are no dicts."""
-    return {
-        k: map_leaves(x, change) if isinstance(x, dict) else change(x) for k, x in state.items()
-    }
+    pairs = state.items()
+    return {k: map_leaves(x, change) if isinstance(x, dict) else change(x) for k, x in pairs}
 
 
 def as_array(x):
@@ -251,6 +250,6 @@ def import_ray():
         ) from None
 
 
-def say(text: str) -> None:
+def say(event: str) -> None:
     """Report an event of the workers."""
-    print(f"elastic: {text}", file=sys.stderr, flush=True)
+    print(f"elastic: {event}", file=sys.stderr, flush=True)

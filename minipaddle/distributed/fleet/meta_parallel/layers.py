@@ -49,8 +49,8 @@ class MeshLayer:
     def describe(self) -> str:
         """Its name in errors: `GPT.blocks.0.up (a ColumnParallelLinear)`."""
         path = path_of(current.top.scope)
-        kind = type(self).__name__
-        return kind if path in ("", kind) else f"{path} (a {kind})"
+        name = type(self).__name__
+        return name if path in ("", name) else f"{path} (a {name})"
 
     def require_pieces(self, x):
         """Return the input; ValueError if it is this rank's alone and ranks may have other data."""
