@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import nullcontext
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import NamedTuple
 
 from ...engine.codegen.kernel import C_TYPES, Kernel, read_template
-from ...engine.codegen.kernel_schedule import KernelSchedule, following, within
-from ...engine.codegen.step import KernelTable, kernel_of
+from ...engine.codegen.kernel_schedule import within
+from ...engine.codegen.step import KernelTable
 from ...engine.core.record import Record
 from ...engine.ir.control import fused
 from ...engine.ir.program import Program
@@ -59,17 +58,11 @@ class PackingKernels(KernelTable):
         self.constants = {x for x in constants if uses[x] == 1 and x not in program.results}
         super().__init__(program, tuned)
 
-    def adapt(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
+    def kernel(self, record: Record, name: str) -> Kernel | None:
         constants, known = self.constant_inputs_of(record), self.narrow_inputs_of(record)
-        if not (constants or known):
-            return super().adapt(record, kernel, choices)
-        with (
-            constant_inputs(constants),
-            known_inputs(known),
-            following(KernelSchedule(choices)) if choices else nullcontext(),
-        ):
-            kernel = kernel_of(record, kernel.name)
-        if kernel.prepack is not None:
+        with constant_inputs(constants), known_inputs(known):
+            kernel = super().kernel(record, name)
+        if kernel is not None and kernel.prepack is not None:
             self.prepacked[constants[kernel.prepack.edge]] = kernel.prepack
         return kernel
 

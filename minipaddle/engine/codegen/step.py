@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import cached_property
 
 from ..core.errors import line_of
 from ..core.record import Record
@@ -64,36 +65,37 @@ class KernelTable(KernelTexts):
 
     functions: tuple[str, ...] = ()  # further functions of the C file
 
-    def __init__(self, program: Program, tuned=None):
-        """`tuned` maps the signature of a kernel to the choices for its schedule, or None."""
+    def __init__(self, program: Program, tuned: dict | None = None):
+        """`tuned` has the choices for the schedules of some kernels, by signature."""
         super().__init__()
         self.of: dict[Record, Kernel | None] = {}
-        self.signatures: dict[Record, str] = {}
-        self.choices: dict[str, dict] = {}  # of the kernels that follow a schedule
-        self.tuned = tuned or (lambda signature: None)
+        self.tuned = tuned or {}
+        self.tuned_records: list[Record] = []
         self.hosted: list[Record] = []
         for record in records_with_kernels(program):
             self.add(record)
 
     def add(self, record: Record) -> None:
-        kernel = kernel_of(record, f"k{len(self.texts)}_{kernel_name(record)}")
-        self.of[record] = kernel
+        """Write the kernel of a record."""
+        name = f"k{len(self.texts)}_{kernel_name(record)}"
+        plain = kernel_of(record, name) if self.tuned else None
+        choices = plain and self.tuned.get(signature_of(plain))
+        with following(KernelSchedule(choices) if choices else None):
+            kernel = self.kernel(record, name)
+        if choices:
+            self.tuned_records.append(record)
         if kernel is None or BAD_INDEX in kernel.helpers:
             self.hosted.append(record)
-        if kernel is None:
-            return
-        self.signatures[record] = signature = signature_of(kernel)
-        choices = self.tuned(signature)
-        if choices:
-            self.choices[signature] = choices
-        self.of[record] = self.once(record, self.adapt(record, kernel, choices))
+        self.of[record] = kernel and self.once(record, kernel)
 
-    def adapt(self, record: Record, kernel: Kernel, choices: dict | None) -> Kernel:
-        """The kernel with these choices, if there are any."""
-        if not choices:
-            return kernel
-        with following(KernelSchedule(choices)):
-            return kernel_of(record, kernel.name)
+    def kernel(self, record: Record, name: str) -> Kernel | None:
+        """The kernel of a record; None if the host computes it."""
+        return kernel_of(record, name)
+
+    @cached_property
+    def signatures(self) -> dict[Record, str]:
+        """The signature of each kernel."""
+        return {r: signature_of(kernel_of(r, k.name)) for r, k in self.of.items() if k}
 
     def workspace(self, record: Record) -> int:
         """The bytes of workspace that the kernel of a record needs."""

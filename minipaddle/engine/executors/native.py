@@ -134,7 +134,7 @@ class Executable:
             there = [read for file, read in wanted.items() if (cache_folder() / file).exists()]
             tuned = {name: choices for read in there for name, choices in read(threads()).items()}
         clock = self.clock
-        self.kernels = clock("kernels", self.weights.kernels, self.program, tuned.get)
+        self.kernels = clock("kernels", self.weights.kernels, self.program, tuned)
         self.plan = clock("plan", self.optimized.planned, self.kernels.workspace, cache(in_place))
         self.source = clock("C file", self.source_of, self.kernels, self.plan)
 
@@ -192,9 +192,7 @@ class Executable:
 
     def find_tuned_kernels(self) -> list[str]:
         """The names of the kernels that follow a tuned schedule."""
-        of = self.kernels.signatures.items()
-        tuned = [self.kernels.of[r].name for r, name in of if name in self.kernels.choices]
-        return [*dict.fromkeys(tuned)]
+        return [*dict.fromkeys(self.kernels.of[r].name for r in self.kernels.tuned_records)]
 
     def find_states_at_risk(self) -> list[int]:
         """The states that are updated before the last record that may fail. A run works on copies

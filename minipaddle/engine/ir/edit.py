@@ -36,8 +36,9 @@ def substitute(record: Record, new: dict, attrs: dict | None = None) -> Record:
 
 def map_regions(record: Record, change: Callable) -> dict:
     """The regions of a record as `change`, Program → Program, makes them, by attribute."""
-    inside = regions(record)
-    return {name: change(region) for name, region in inside.items()} if inside else inside
+    if record.op.kind != "control":
+        return {}
+    return {name: change(region) for name, region in regions(record).items()}
 
 
 def map_records(program: Program, each: Callable, new: dict | None = None) -> Program:

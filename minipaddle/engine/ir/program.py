@@ -120,5 +120,6 @@ def binders(program: Program) -> set[Record]:
     """The records whose results are the first to show a size that their values decide."""
     known: set[str] = set()
     plain = [record for record in program.records if record.dtype is not None]
-    sizes = {record: new_sizes(record.spec, known) for record in plain}
+    sized = [record for record in plain if Dim in map(type, record.shape)]
+    sizes = {record: new_sizes(record.spec, known) for record in sized}
     return {record for record, new in sizes.items() if any(UNSEEN.match(n) for _, n in new)}
