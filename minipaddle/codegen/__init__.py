@@ -26,7 +26,6 @@ from .indices import concat_split, counting, filled_arrays, index_checks, indexi
 from .linear_algebra import lapack
 from .products import (
     epilogue,
-    integer_products,
     matmul,
     online_softmax,
     strip_products,

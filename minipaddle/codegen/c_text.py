@@ -41,6 +41,11 @@ def loop(name: str, end, inside: str, *, pragma: str = "", step: int = 1) -> str
     return f"{pragma}{for_head(name, 0, end, step)} {{\n{indent(inside, 4)}}}\n"
 
 
+def share_loop(name: str, end: int, inside: str, pays: bool) -> str:
+    """The same loop, whose iterations threads share if there are several and it `pays`."""
+    return loop(name, end, inside, pragma=PARALLEL if end > 1 and pays else "")
+
+
 def epilogue_after(rows, out) -> str:
     """The epilogue `rows` of a result in a loop of its own, after the kernel."""
     if rows is None:

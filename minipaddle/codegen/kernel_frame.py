@@ -5,14 +5,60 @@ It knows nothing of what is multiplied: an emitter hands it the loops.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..engine.codegen.kernel import C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
+from ..engine.codegen.writer import least
 from ..engine.core import dtype as dt
-from .c_text import SIZES, Workspace, epilogue_after
+from .c_text import SIZES, Workspace, epilogue_after, indent, share_loop
 from .products import microkernel
 from .products.bias_and_bounds import BiasAndBounds
 from .products.epilogue import block_of
 from .products.prepacking import Prepack, is_constant_input
+
+
+class RowBlocks(NamedTuple):
+    """The iterations that threads share: each computes `block` of the `rows` rows of one of `count`
+    images. A row is `stride` rows of `width` pixels in the result, which has `high` of these.
+    """
+
+    count: int
+    rows: int
+    block: int
+    width: int = 1
+    stride: int = 1
+    high: int = 0  # 0: rows
+
+    @property
+    def each(self) -> int:
+        """The blocks of an image."""
+        return -(-self.rows // self.block)
+
+    @property
+    def total(self) -> int:
+        """The blocks of all images."""
+        return self.count * self.each
+
+    @property
+    def head(self) -> str:
+        """C text of block i: the number `n` of its image, its first row `top`, and its `rows`."""
+        if self.each == 1:
+            return f"const int64_t n = i, top = 0, rows = {self.rows};\n"
+        uneven = self.rows % self.block
+        rows = least(f"{self.rows} - top", self.block) if uneven else self.block
+        return (
+            f"const int64_t n = i / {self.each}, top = i % {self.each} * {self.block};\n"
+            f"const int64_t rows = {rows};\n"
+        )
+
+    @property
+    def span(self) -> tuple[str, str]:
+        """C texts: the first pixel of the result that a block computes, and the end."""
+        high, w, s = self.high or self.rows, self.width, self.stride
+        end = f"(top + rows) * {s}" if s > 1 else "top + rows"
+        end = f"({least(end, high)})" if high % s else end
+        return f"(n * {high} + top{f' * {s}' * (s > 1)}) * {w}", f"(n * {high} + {end}) * {w}"
 
 
 class KernelFrame:
@@ -73,14 +119,24 @@ class KernelFrame:
         """The operators that a kernel may apply to sums in registers instead."""
         return getattr(self.inline, "finish", None)
 
-    def finish_rows(self, first: str, last: str, inside: str = "", count: int = 0) -> str:
-        """C text that computes rows [first, last), and their epilogue. If this is all that needs
-        them, they lie on the stack, if they are at most `count`.
+    def write_block(self, blocks: RowBlocks, tiles: str) -> str:
+        """C text of one block: its `tiles`, and the epilogue. If only the epilogue needs the
+        block's results, they are on the stack.
         """
         if not self.inline:
-            return inside
-        block = block_of(self.rows, self.out, first, count) if count else ""
-        return block + inside + self.rows(first, last)
+            return blocks.head + tiles
+        most = blocks.block * blocks.stride * blocks.width
+        memory = block_of(self.rows, self.out, blocks.span[0], most)
+        return blocks.head + memory + tiles + self.rows(*blocks.span)
+
+    def tiled_kernel(self, blocks: RowBlocks, tiles: str, pays: bool, helpers=(), finish=None):
+        """The kernel of blocks of rows, which threads share if that `pays`. Tiles that `finish`
+        their sums need no epilogue.
+        """
+        block = blocks.head + tiles if finish else self.write_block(blocks, tiles)
+        return self.kernel(
+            indent(share_loop("i", blocks.total, block, pays), 4), helpers, done=True
+        )
 
     def kernel(self, text: str, helpers=(), done: bool = False) -> Kernel:
         """The kernel with these loops. `done`: they contain the epilogue. The `helpers` are others

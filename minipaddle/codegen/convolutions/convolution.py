@@ -15,8 +15,8 @@ from ...engine.codegen.kernel import Kernel, emits, read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.writer import for_head, least
 from ...engine.core.slots import slot
-from ..c_text import ON_STACK, PARALLEL, SIZES, indent, loop
-from ..kernel_frame import FloatKernel
+from ..c_text import ON_STACK, SIZES, indent, loop, share_loop
+from ..kernel_frame import FloatKernel, RowBlocks
 from ..products import microkernel
 from ..products.bias_and_bounds import NOTHING, BiasAndBounds
 from ..products.matmul import product_kernel
@@ -28,7 +28,6 @@ from .image_strips import (
     frame_helpers,
     images_of,
     is_large,
-    share_loop,
     strips_of,
 )
 from .window_lines import SweepAxis, sweep_backward, sweep_forward
@@ -193,21 +192,15 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     source, target = frame.names[0], frame.target
     s = s.read_in_place() if im.depthwise else s
     finish = frame.finish if is_finished(im, downs, acrosses, how) else None
-    inside, at = s.head() if im.depthwise else s.text(source, frame.room), 0
+    tiles, at = "" if im.depthwise else s.load(source, frame.room), 0
     for down in downs:
         for across in acrosses:
             b = plus(kernels, 1, at)
             sweep = ImageSweep(s, down, across, how, b, packed, source, target, finish)
             text, needed = sweep.text()
-            inside, helpers = inside + text, [*helpers, *needed]
+            tiles, helpers = tiles + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
-    if not finish:
-        (h, w), stride = im.target, downs[0].stride
-        end = f"(top + rows) * {stride}"
-        end = f"({least(end, h)})" if h % stride else end
-        inside += frame.finish_rows(f"(n * {h} + top * {stride}) * {w}", f"(n * {h} + {end}) * {w}")
-    loops = share_loop("i", im.n * s.count, inside, im)
-    return frame.kernel(loops, [*s.helpers, *helpers], done=True)
+    return frame.tiled_kernel(s.blocks, tiles, is_large(im), [*s.helpers, *helpers], finish)
 
 
 def write_convolution(frame: FloatKernel, im: Images) -> Kernel:
@@ -278,7 +271,7 @@ def write_columns(frame: FloatKernel, im: Images) -> Kernel:
         T, gw, window, o, 1, (f"{frame.names[0]} + (n * {gh} + r) * {gw * o}", o, 1, 0),
         ("turned", window, 0), ("columns", window),
     )  # fmt: skip
-    inside = (
+    tiles = (
         f"{stack_array(T, 'image', padded)}\n{stack_array(T, 'columns', columns)}\n"
         f"memset(image, 0, sizeof image);\nfor (int64_t r = 0; r < {gh}; r++) {{\n"
         f"{indent(calls, 4)}"
@@ -287,9 +280,8 @@ def write_columns(frame: FloatKernel, im: Images) -> Kernel:
         f"frame_{T}({frame.target} + n * {h * w * c}, {h}, {w}, image, {padded // (wide * c)}, "
         f"{wide}, {c}, {im.low[0]}, {im.low[1]});\n"
     )
-    inside += frame.finish_rows(f"n * {h * w}", f"(n + 1) * {h * w}")
     helpers = *frame_helpers(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
-    return frame.kernel(share_loop("n", im.n, inside, im), helpers, done=True)
+    return frame.tiled_kernel(RowBlocks(im.n, h, h, w), tiles, is_large(im), helpers)
 
 
 def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:
@@ -311,10 +303,10 @@ def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     T, size = frame.T, frame.out.size
     down, across = im.lines(sweep_forward)
     s = strips_of(im, [down], [across], T)
-    items = im.n * s.count
+    items = s.blocks.total
     rule = min(PARTS, items) if is_large(im) else 1
     parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
-    inside = s.text(frame.names[0], frame.room)
+    inside = s.blocks.head + s.load(frame.names[0], frame.room)
     text, helpers = weight_terms(s, down, across, frame.names[1])
     more = f"{frame.room.array(T, size * (parts - 1))}" if parts > 1 else ""
     part = f"p ? {more} + (p - 1) * {size} : {frame.target}" if parts > 1 else frame.target
@@ -325,7 +317,7 @@ def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
         f"for (int64_t i = {first}; i < (p + 1) * {items} / {parts}; i++) {{\n"
         f"{indent(inside + text, 4)}}}\n"
     )
-    loops = indent(loop("p", parts, body, pragma=PARALLEL if parts > 1 else ""), 4)
+    loops = indent(share_loop("p", parts, body, True), 4)
     if parts > 1:
         terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
         loops += f"    const {T} *more = {more};\n"

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from ...engine.codegen.kernel import read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.scalar import CannotWrite
-from ...engine.codegen.writer import least
-from ..c_text import ON_STACK, PARALLEL, SIZES, Workspace, indent, loop
+from ..c_text import ON_STACK, SIZES, Workspace
+from ..kernel_frame import RowBlocks
 from ..products import microkernel
 from ..products.product_plan import SERIAL
 from .window_lines import SweepAxis, Window, find_window
@@ -76,7 +76,7 @@ def images_of(record, target, kernel) -> Images:
 
 
 class ImageStrips(NamedTuple):
-    """The source in strips of `rows` positions; an image has `count` strips."""
+    """The source in strips of `rows` positions, which are those of a block of the result."""
 
     im: Images
     T: str
@@ -87,10 +87,13 @@ class ImageStrips(NamedTuple):
     pixels: int  # positions of a row
     framed: bool  # whether windows reach beyond the image
     on_stack: bool
+    stride: int  # rows of the target from one position to the next
 
     @property
-    def count(self) -> int:
-        return -(-self.total // self.rows)
+    def blocks(self) -> RowBlocks:
+        """The blocks of the result, one for each strip."""
+        high, width = self.im.target
+        return RowBlocks(self.im.n, self.total, self.rows, width, self.stride, high)
 
     @property
     def pitch(self) -> int:
@@ -109,30 +112,19 @@ class ImageStrips(NamedTuple):
         most = self.rows if im.n < PARTS else self.total
         return self._replace(rows=max(1, min(most, RESULTS // row)), framed=False)
 
-    def head(self) -> str:
-        """C text of strip i: the number `n` of its image, its first position `top`, its `rows`."""
-        text = f"const int64_t n = {'i' if self.count == 1 else f'i / {self.count}'};\n"
-        if self.count == 1:
-            return text + f"const int64_t top = 0, rows = {self.total};\n"
-        whole = self.total % self.rows == 0
-        rows = self.rows if whole else least(f"{self.total} - top", self.rows)
-        text += f"const int64_t top = i % {self.count} * {self.rows};\n"
-        return text + f"const int64_t rows = {rows};\n"
-
-    def text(self, source: str, room: Workspace) -> str:
-        """The same, and `image`, which points to the first pixel."""
+    def load(self, source: str, room: Workspace) -> str:
+        """C text: `image`, which points to the first pixel of a block's strip."""
         im, T, down, across = self.im, self.T, self.height, self.width
-        text, c, (h, w) = self.head(), im.channels, im.source
-        first = f"top * {down.step} + {down.first}"
+        c, (h, w), first = im.channels, im.source, f"top * {down.step} + {down.first}"
         if not self.framed:
             at = f"((n * {h} + {first}) * {w} + {across.first}) * {c}"
-            return text + f"const {T} *image = {source} + {at};\n"
+            return f"const {T} *image = {source} + {at};\n"
         wide = across.size(self.pixels)
         size = down.size(self.rows) * wide * c
         if self.on_stack:
-            text += f"{stack_array(T, 'image', size)}\n"
+            text = f"{stack_array(T, 'image', size)}\n"
         else:
-            text += f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
+            text = f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
         high = f"(rows - 1) * {down.step} + {down.reach + 1}"
         return text + (
             f"frame_{T}(image, {high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
@@ -152,7 +144,8 @@ def strips_of(im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str
     on_stack = fit >= 1
     rows = (min(rows, fit) if on_stack else total) if framed else rows
     rows = pick("strip", rows, [n for n in (1, 2, 4, 8, 16, 32) if n < rows])
-    return ImageStrips(im, T, rows, total, height, width, pixels, framed, on_stack)
+    sizes = im, T, rows, total, height, width, pixels, framed, on_stack
+    return ImageStrips(*sizes, down[0].stride)
 
 
 def frame_helpers(T: str) -> tuple[str, ...]:
@@ -165,9 +158,3 @@ def is_large(im: Images) -> bool:
     pixels = min(im.source[0] * im.source[1], im.target[0] * im.target[1])
     taps = im.kernel[0] * im.kernel[1]
     return im.n * pixels * taps * im.channels * im.outs // im.groups > SERIAL
-
-
-def share_loop(i: str, count: int, inside: str, im: Images) -> str:
-    """A loop over images or strips, which threads share if there is enough work."""
-    pragma = PARALLEL if count > 1 and is_large(im) else ""
-    return indent(loop(i, count, inside, pragma=pragma), 4)

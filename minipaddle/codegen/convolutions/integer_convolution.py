@@ -9,11 +9,12 @@ from ...engine.codegen.plain_products import loops_over, write_loops
 from ...engine.core.polynomial import loop as variable
 from ...engine.core.record import Record
 from ...engine.ops.movement import ravel
-from ..c_text import PARALLEL, indent, loop
-from ..kernel_frame import KernelFrame
+from ..kernel_frame import KernelFrame, RowBlocks
 from ..machine import facts
-from ..products.grouped_tiles import INTEGERS, SERIAL, SHORTS, GroupedProduct
+from ..products.grouped_tiles import INTEGERS, SERIAL, SHORTS, GroupedProduct, write_grouped
 from ..products.known_inputs import is_known_unsigned
+from ..products.product import Product
+from .convolution import FORMS
 from .image_strips import Images, images_of
 from .integer_winograd import pick_tiles, write_winograd
 
@@ -41,15 +42,16 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
     way = pick_tiles(im) if frame.is_constant(1) else None
     if way is not None:
         return write_winograd(frame, way, SHORTS.tile)
+    if im.pointwise:
+        _, axes = FORMS["conv_last"]
+        p = Product((), *axes(im.n * oh * ow, c, outs))
+        return write_grouped(frame, p) or plain_convolution(frame)
     tiles = GroupedProduct(frame, 1, im.n, (oh * ow, outs, w.spec.size // outs), (1, outs))
     if not tiles.pays:
         return plain_convolution(frame)
-    if im.pointwise and c == tiles.row:
-        load = tiles.load_line(f"in0 + (n * {oh * ow} + first) * {c}", c, f"in0 + {x.spec.size}")
-    else:
-        sizes = ", ".join(map(str, [*h, c, *im.kernel, *im.stride, *im.dilation, *im.low]))
-        image = f"in0 + n * {h[0] * h[1] * c}, first, last, {ow}"
-        load = f"integer_windows_{tiles.form.F}(wide, {tiles.row}, {image},\n    {sizes});\n"
+    sizes = ", ".join(map(str, [*h, c, *im.kernel, *im.stride, *im.dilation, *im.low]))
+    image = f"in0 + n * {h[0] * h[1] * c}, top, top + rows, {ow}"
+    load = f"integer_windows_{tiles.form.F}(wide, {tiles.row}, {image},\n    {sizes});\n"
     return tiles.kernel(load, (tiles.form.windows,))
 
 
@@ -62,17 +64,14 @@ def depthwise(frame: KernelFrame, im: Images) -> Kernel:
     pack = f"integer_depthwise_{F}({{made}}, {{given}}, {taps}, {c});"
     frame.pack("kernels", 1, elements, pack, T)
     sizes = *im.kernel, im.stride[1], *im.dilation
-    row = (
-        f"integer_depthwise(out0 + i * {ow * c}, {ow}, in0 + i / {oh} * {h * w * c},\n"
+    tiles = (
+        f"{stack_array('int8_t', 'patch', c if quads else taps * wide)}\n"
+        f"integer_depthwise(out0 + i * {ow * c}, {ow}, in0 + n * {h * w * c},\n"
         f"    {h}, {w}, {c}, {', '.join(map(str, sizes))},\n"
-        f"    i % {oh} * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, kernels, patch,\n"
-        f"    {int(quads)});\n"
+        f"    top * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, kernels, patch, {int(quads)});\n"
     )
-    inside = f"{stack_array('int8_t', 'patch', c if quads else taps * wide)}\n"
-    inside += frame.finish_rows(f"i * {ow}", f"(i + 1) * {ow}", row, ow)
-    large = im.n * oh * ow * c * taps > SERIAL
-    loops = loop("i", im.n * oh, inside, pragma=PARALLEL * large)
-    return frame.kernel(indent(loops, 4), (INTEGERS, DEPTHWISE), done=True)
+    pays = im.n * oh * ow * c * taps > SERIAL
+    return frame.tiled_kernel(RowBlocks(im.n, oh, 1, ow), tiles, pays, (INTEGERS, DEPTHWISE))
 
 
 def fits_quads(image: Record, channels: int) -> bool:

@@ -19,8 +19,7 @@ from typing import NamedTuple
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.writer import least
-from ..c_text import PARALLEL, indent, loop
-from ..kernel_frame import KernelFrame
+from ..kernel_frame import KernelFrame, RowBlocks
 from ..machine import facts
 from .image_strips import Images
 
@@ -101,8 +100,9 @@ class WinogradPlan(NamedTuple):
         return -(-self.im.channels // 16) * 16
 
     @property
-    def strips(self) -> int:
-        return -(-self.im.target[0] // (self.by.m * self.high))
+    def blocks(self) -> RowBlocks:
+        h, w = self.im.target
+        return RowBlocks(self.im.n, h, self.by.m * self.high, w)
 
     @property
     def packed(self) -> int:
@@ -117,7 +117,7 @@ class WinogradPlan(NamedTuple):
     def cost(self) -> int:
         """In multiplications. The kernels stream in for each strip, mostly from a cache."""
         tiles = self.im.n * self.wide * -(-self.im.target[0] // self.by.m)
-        streamed = 2 * self.packed * (STREAMED + self.im.n * self.strips - 1)
+        streamed = 2 * self.packed * (STREAMED + self.blocks.total - 1)
         return tiles * self.packed + streamed
 
 
@@ -144,12 +144,15 @@ def write_winograd(frame: KernelFrame, way: WinogradPlan, helpers) -> Kernel:
     """The kernel of a convolution whose kernels are constant."""
     im, by = way.im, way.by
     m, q, C, wide, (h, w), o = by.m, by.places, way.channels, way.wide, im.target, im.outs
-    chunk = min(C, by.chunk)
-    tiles = way.high * wide
+    chunk, most = min(C, by.chunk), way.high * wide
     sizes = f"{im.channels}, {o}, {C}, {chunk}"
     call = f"integer_winograd_kernels_{m}({{made}}, {{given}}, {sizes});"
     frame.pack("U", 1, way.packed, call, "int16_t")
-    products = (
+    tiles = (
+        f"const int64_t tiles = (rows + {m - 1}) / {m} * {wide};\n"
+        f"{stack_array('int16_t', 'V', q * most * C)}\n"
+        f"{stack_array('int32_t', 'M', q * most * 16)}\n"
+        f"{stack_array('int8_t', 'patch', q * C)}\n"
         f"int32_t *to = out0 + (n * {h} + top) * {w * o};\n"
         f"for (int64_t r = 0; r * {m} < rows; r++)\n"
         f"    integer_winograd_input_{m}(V + r * {wide * C}, tiles, {wide},\n"
@@ -169,15 +172,4 @@ def write_winograd(frame: KernelFrame, way: WinogradPlan, helpers) -> Kernel:
         f"k > 0);\n"
         "    }\n"
     )
-    first, last = (f"(n * {h} + {y}) * {w}" for y in ("top", "top + rows"))
-    inside = (
-        f"const int64_t n = i / {way.strips}, top = i % {way.strips} * {m * way.high};\n"
-        f"const int64_t rows = {least(f'{m * way.high}', f'{h} - top')};\n"
-        f"const int64_t tiles = (rows + {m - 1}) / {m} * {wide};\n"
-        f"{stack_array('int16_t', 'V', q * tiles * C)}\n"
-        f"{stack_array('int32_t', 'M', q * tiles * 16)}\n"
-        f"{stack_array('int8_t', 'patch', q * C)}\n"
-        f"{frame.finish_rows(first, last, products, m * way.high * w)}"
-    )
-    loops = loop("i", im.n * way.strips, inside, pragma=PARALLEL)
-    return frame.kernel(indent(loops, 4), (*helpers, by.text), done=True)
+    return frame.tiled_kernel(way.blocks, tiles, True, (*helpers, by.text))

@@ -17,7 +17,7 @@ from ...engine.codegen.writer import least
 from ...engine.core.slots import slot
 from ..c_text import PARALLEL, indent, loop
 from ..compile_units import share
-from ..kernel_frame import FloatKernel
+from ..kernel_frame import FloatKernel, RowBlocks
 from ..products import microkernel
 from .image_strips import Images, frame_helpers, is_large
 from .window_lines import SweepAxis
@@ -81,8 +81,8 @@ def write_winograd(
     """The kernel of a 3×3 convolution by Winograd's tiles."""
     T, c, o, (h, w) = frame.T, im.channels, im.outs, im.target
     rows = pick("tile_rows", tile_rows(im, across), choices := tile_sizes(im, across))
-    sizes, wide, strips, high = choices[rows], -(-w // 2), -(-h // rows), rows // 2
-    tiles, row, items = high * wide, (2 * wide + 2) * c, im.n * strips
+    sizes, wide, high, blocks = choices[rows], -(-w // 2), rows // 2, RowBlocks(im.n, h, rows, w)
+    tiles, row, items = high * wide, (2 * wide + 2) * c, blocks.total
     source = f"{frame.names[0]} + n * {im.source[0] * im.source[1] * c}"
     t = microkernel.tile()
     panel, packed = t.panel(T), 16 * microkernel.panels_size(o, c, t)
@@ -96,8 +96,6 @@ def write_winograd(
     parts = min(items, ROOM // (4 * sum(sizes.values()))) if items >= FEW else 1
     pragma = PARALLEL if is_large(im) else ""
     inside = (
-        f"const int64_t n = i / {strips}, top = i % {strips} * {rows};\n"
-        f"const int64_t rows = {least(f'{h} - top', rows)};\n"
         f"frame_{T}(image, {rows + 2}, {2 * wide + 2}, {source}, {im.source[0]}, {im.source[1]}, "
         f"{c}, top + {down.first}, {across.first});\n"
         f"winograd_input_{T}(V, image, {row}, {c}, {high}, {wide});\n"
@@ -105,12 +103,12 @@ def write_winograd(
         f"winograd_output_{T}(M, {frame.target} + (n * {h} + top) * {w * o}, {w * o}, {o}, {high}, "
         f"{wide}, rows, {w});\n"
     )
-    inside += frame.finish_rows(f"(n * {h} + top) * {w}", f"(n * {h} + top + rows) * {w}")
     arrays = "".join(
         f"{T} *{name} = {frame.room.array(T, parts * size)} + p * {size};\n"
         for name, size in sizes.items()
     )
-    text = f"{arrays}for (int64_t i = p; i < {items}; i += parts) {{\n{indent(inside, 4)}}}\n"
+    block = indent(frame.write_block(blocks, inside), 4)
+    text = f"{arrays}for (int64_t i = p; i < {items}; i += parts) {{\n{block}}}\n"
     text = loop("p", "parts", text, pragma=pragma if parts > 1 else "")
     text = f"const int64_t parts = {least('threads', parts)};\n{text}"
     own = share(WINOGRAD.substitute(T=T), *microkernel.vectors(T))

@@ -21,14 +21,13 @@ from string import Template
 from typing import NamedTuple
 
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
-from ...engine.codegen.writer import least
-from ...engine.core.dtype import bfloat16
+from ...engine.core.dtype import bfloat16, int8, int32
 from ...engine.core.record import Record
-from ..c_text import ON_STACK, PARALLEL, indent, loop
-from ..kernel_frame import KernelFrame
+from ..c_text import ON_STACK
+from ..kernel_frame import KernelFrame, RowBlocks
 from ..machine import facts
-from .known_inputs import is_known_unsigned
-from .product import Product
+from .known_inputs import is_known_unsigned, multiplies_halves
+from .product import Product, fits_rows
 
 MOST = 48
 """The most rows of a block."""
@@ -154,56 +153,58 @@ class GroupedProduct:
         return self.block > 0 and (constant or self.count * self.m >= self.form.rows)
 
     def kernel(self, load: str, helpers=()) -> Kernel:
-        """The kernel. `load` is C text that brings rows [first, last) of image n into `wide`."""
-        form, frame, blocks = self.form, self.frame, -(-self.m // self.block)
+        """The kernel; `load` is C text that brings a block's rows into `wide`."""
+        form, frame = self.form, self.frame
         steps = ", ".join(map(str, self.steps))
         pack = f"integer_panels_{form.F}({self.n}, {self.k}, {{given}}, {steps}, {{made}});"
         frame.pack("panels", self.right, form.packed(self.n, self.k), pack, form.B)
         target, narrow = "out0", ""
         if form.G == "bfloat16":
             target = frame.array("sums", self.count * self.m * self.n, "float")
-            first, last = (f"(n * {self.m} + {m}) * {self.n}" for m in ("first", "last"))
-            narrow = f"for (int64_t j = {first}; j < {last}; j++) out0[j] = narrow(sums[j]);\n"
-        rows = (
-            f"integer_rows_{form.F}(\n"
-            f"    last - first, {self.n}, {self.row // form.terms}, wide, panels,\n"
-            f"    {target} + (n * {self.m} + first) * {self.n}, {self.n});\n{narrow}"
+            narrow = (
+                f"for (int64_t j = at; j < at + rows * {self.n}; j++) out0[j] = narrow(sums[j]);\n"
+            )
+        tiles = (
+            f"{stack_array(form.A, 'wide', self.block * self.row + 15)}\n{load}"
+            f"const int64_t at = (n * {self.m} + top) * {self.n};\n"
+            f"integer_rows_{form.F}(rows, {self.n}, {self.row // form.terms}, wide, panels,\n"
+            f"    {target} + at, {self.n});\n{narrow}"
         )
-        first, last = (f"n * {self.m} + {m}" for m in ("first", "last"))
-        inside = (
-            f"const int64_t n = i / {blocks}, first = i % {blocks} * {self.block};\n"
-            f"const int64_t last = {least(f'first + {self.block}', self.m)};\n"
-            f"{stack_array(form.A, 'wide', self.block * self.row + 15)}\n"
-            f"{load}{frame.finish_rows(first, last, rows, self.block)}"
-        )
-        large = self.count * self.m * self.n * self.k > SERIAL
-        loops = loop("i", self.count * blocks, inside, pragma=PARALLEL * large)
-        return frame.kernel(indent(loops, 4), (*form.panels, *helpers), done=True)
-
-    def load_line(self, start: str, length: int, end: str) -> str:
-        """C text that brings rows of `length` numbers, neighbours in memory, into their form."""
-        count = f"(last - first) * {length}"
-        return f"integer_widen_{self.form.F}(wide, {start}, {count}, {end});\n"
+        pays = self.count * self.m * self.n * self.k > SERIAL
+        blocks = RowBlocks(self.count, self.m, self.block)
+        return frame.tiled_kernel(blocks, tiles, pays, (*form.panels, *helpers))
 
     def load_rows(self, p: Product) -> str:
         """C text that brings rows of the left side of a product into their form."""
         one = self.form.one % f"in{int(p.exchanged)}[m * {p.m.x} + k * {p.k.x}]"
         return (
-            f"for (int64_t m = first; m < last; m++) {{\n"
-            f"    {self.form.A} *to = wide + (m - first) * {self.row};\n"
+            f"for (int64_t m = top; m < top + rows; m++) {{\n"
+            f"    {self.form.A} *to = wide + (m - top) * {self.row};\n"
             f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {one};\n"
             + "".join(f"    to[{k}] = {self.form.none};\n" for k in range(p.k.size, self.row))
             + "}\n"
         )
 
 
-def product_of_halves(frame: KernelFrame, p: Product) -> Kernel | None:
-    """The kernel of a product of bfloat16, which may come as float32, if blocks of its rows are
-    whole rows of the result; None if they are too few, or if the processor lacks the instruction.
+def find_format(record: Record, rows: int) -> TileFormat | None:
+    """The form in which tiles multiply the inputs of a product; None if no instruction multiplies
+    their numbers in groups.
     """
-    if not (facts().bf16 and p.count == 1 and p.k.size):
+    x, y = record.inputs
+    if x.dtype == y.dtype == int8.numpy and record.dtype == int32.numpy:
+        return choose_format(x, rows)
+    if facts().bf16 and multiplies_halves(record):
+        return STORED if record.dtype == bfloat16.numpy else HALVES
+    return None
+
+
+def write_grouped(frame: KernelFrame, p: Product) -> Kernel | None:
+    """The kernel of a product in groups of terms, if blocks of its rows are whole rows of the
+    result; None if there is no form for it, or if its rows are too few.
+    """
+    form = find_format(frame.record, p.m.size)
+    if form is None or not (p.count == 1 and p.k.size and fits_rows(p, frame.out)):
         return None
-    form = STORED if frame.record.dtype == bfloat16.numpy else HALVES
     sizes = p.m.size, p.n.size, p.k.size
     tiles = GroupedProduct(frame, 1 - p.exchanged, 1, sizes, (p.n.y, p.k.y), form)
     return tiles.kernel(tiles.load_rows(p)) if tiles.pays else None

@@ -15,9 +15,8 @@ from ..kernel_frame import FloatKernel, KernelFrame
 from ..rows.collapsed_loops import digits
 from . import microkernel
 from .blas import BLAS
-from .grouped_tiles import product_of_halves
-from .known_inputs import multiplies_halves
-from .product import Product, pick_algorithm, product_of
+from .grouped_tiles import write_grouped
+from .product import Product, fits_rows, pick_algorithm, product_of
 from .product_plan import Alone, ProductPlan
 
 ON_STACK = 1 << 16
@@ -27,20 +26,19 @@ TOGETHER = 4
 """Rows that a batch reads in turn: as many streams as a processor follows at a time."""
 
 
-@emits("product")
+@emits("product", "product_integer")
 def emit_product(record, name, rows=None, parameters=(), add=False) -> Kernel:
-    """The kernel of a `product`; with `add` it adds to the result that is there."""
+    """The kernel of a product; with `add` it adds to the result that is there."""
     how = record, name, rows, parameters, add
     (x, y), out, frame = record.inputs, record.spec, KernelFrame(*how)
     if not out.size:
         return frame.kernel("")
+    p = product_of(x.spec, y.spec, out, **record.attrs, keep_columns=rows is not None)
+    kernel = None if add else write_grouped(frame, p)
+    if kernel is not None:
+        return kernel
     if out.dtype not in dt.FLOATS:
         return plain_product(frame)
-    p = product_of(x.spec, y.spec, out, **record.attrs, keep_columns=rows is not None)
-    if multiplies_halves(record) and fits_rows(p, out) and not add:
-        kernel = product_of_halves(frame, p)
-        if kernel is not None:
-            return kernel
     frame = FloatKernel(*how)
     if add and frame.half:
         frame.text += frame.converted("result", "widen", "out0", out)
@@ -83,12 +81,6 @@ def describe(record) -> str:
     """The shapes, for a comment."""
     x, y = (e.spec for e in record.inputs)
     return f"{record.spec} from {x} and {y}"
-
-
-def fits_rows(p: Product, out) -> bool:
-    """Whether blocks of the product's rows are whole rows of the result, in order."""
-    last = out.shape[-1] if out.ndim else 1
-    return p.n.size == last and p.n.out <= 1 and (p.m.size == 1 or p.m.out == last)
 
 
 # ---- the loops --------------------------------------------------------------------------------

@@ -120,6 +120,12 @@ def extend_axis(inner: StridedAxis, batch: list[StridedAxis], idle: str) -> Stri
     return inner
 
 
+def fits_rows(p: Product, out) -> bool:
+    """Whether blocks of the product's rows are whole rows of the result, in order."""
+    last = out.shape[-1] if out.ndim else 1
+    return p.n.size == last and p.n.out <= 1 and (p.m.size == 1 or p.m.out == last)
+
+
 @slot("codegen.product")
 def choose_algorithm(p: Product, dtype) -> str:
     """The algorithm of a product: "rows", "panels", "dots", "stream" or "blas".
