@@ -41,9 +41,9 @@ def loop(name: str, end, inside: str, *, pragma: str = "", step: int = 1) -> str
     return f"{pragma}{for_head(name, 0, end, step)} {{\n{indent(inside, 4)}}}\n"
 
 
-def share_loop(name: str, end: int, inside: str, pays: bool) -> str:
+def share_loop(name: str, end: int, inside: str, pays: bool, step: int = 1) -> str:
     """The same loop, whose iterations threads share if there are several and it `pays`."""
-    return loop(name, end, inside, pragma=PARALLEL if end > 1 and pays else "")
+    return loop(name, end, inside, pragma=PARALLEL if end > step and pays else "", step=step)
 
 
 def epilogue_after(rows, out) -> str:

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from ...engine.codegen.kernel import Kernel, emits, read_template, stack_array
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.writer import least
-from ..c_text import ON_STACK, PARALLEL, SIZES, indent, loop
-from ..kernel_frame import FloatKernel
+from ..c_text import ON_STACK, SIZES, indent, loop, share_loop
+from ..kernel_frame import FloatKernel, RowBlocks
 from ..machine import facts
 from ..products import microkernel
 from ..products.product_plan import SERIAL
@@ -88,8 +88,13 @@ class Planes(NamedTuple):
         return self.pitch + LANES
 
     @property
-    def strips(self) -> int:
-        return -(-self.positions[0] // self.rows)
+    def blocks(self) -> RowBlocks:
+        """The strips of all planes."""
+        return RowBlocks(self.count, self.positions[0], self.rows)
+
+    def pay(self, taps: int) -> bool:
+        """Whether a second thread pays: each pixel of the result meets each tap."""
+        return self.count * prod(self.target) * taps > SERIAL
 
     def offset(self, down: SweepAxis, across: SweepAxis, t: int, u: int) -> int:
         """Where tap (t, u) of a sweep finds the pixel of position 0 in the strip."""
@@ -98,12 +103,11 @@ class Planes(NamedTuple):
         return ((d * width.step + a) * self.high + y) * self.pitch + x
 
     def strip(self, source: str) -> str:
-        """C text: `image`, the strip from position `top` on of a plane, and its `rows`."""
+        """C text: `image`, the strip from position `top` on of plane n."""
         T, (height, width), (h, w) = self.T, self.ends, self.source
         return (
-            f"const int64_t rows = {least(f'{self.positions[0]} - top', self.rows)};\n"
             f"{stack_array(T, 'image', self.pixels + self.beyond)}\n"
-            f"phases_{T}(image, {self.high}, {self.pitch}, {source} + plane * {h * w}, {h}, {w}, "
+            f"phases_{T}(image, {self.high}, {self.pitch}, {source} + n * {h * w}, {h}, {w}, "
             f"top * {height.step} + {height.first}, {width.first}, {height.step}, {width.step});\n"
             f"memset(image + {self.pixels}, 0, {self.beyond} * sizeof({T}));\n"
         )
@@ -149,35 +153,25 @@ def emit_depthwise(record, name: str) -> Kernel:
     planes = planes_of(frame, x, LINES[record.op.name], y if of_weight else record)
     if not frame.out.size or frame.empty:
         return frame.kernel("")
-    text = write_weight_grad(frame, planes) if of_weight else write_sweeps(frame, planes)
-    return frame.kernel(indent(text, 4), planes.helpers)
-
-
-def share_loop(p: Planes, i: str, count: int, inside: str, taps: int) -> str:
-    """A loop over planes or channels, which threads share if there is enough work."""
-    enough = count > 1 and p.count * prod(p.target) * taps > SERIAL
-    return loop(i, count, inside, pragma=PARALLEL if enough else "")
+    return (write_weight_grad if of_weight else write_sweeps)(frame, planes)
 
 
 # ---- the convolution, and the gradient of the image ----------------------------------------------
 
 
-def write_sweeps(frame: FloatKernel, p: Planes) -> str:
-    """The loops of a kernel that sweeps over each plane."""
+def write_sweeps(frame: FloatKernel, p: Planes) -> Kernel:
+    """The kernel that sweeps over each plane."""
     weight = frame.record.inputs[1].spec
     taps, parts = prod(weight.shape[2:]), [f"part{k}" for k in range(len(p.acrosses))]
-    inside = (
-        f"const int64_t plane = i / {p.strips}, top = i % {p.strips} * {p.rows};\n"
-        f"const {p.T} *b = {frame.names[1]} + plane % {weight.shape[0]} * {taps};\n"
-        f"{p.strip(frame.names[0])}"
-    )
+    tiles = f"const {p.T} *b = {frame.names[1]} + n % {weight.shape[0]} * {taps};\n"
+    tiles += p.strip(frame.names[0])
     for part in parts:
-        inside += f"{stack_array(p.T, part, p.rows * p.pitch + LANES)}\n"
+        tiles += f"{stack_array(p.T, part, p.rows * p.pitch + LANES)}\n"
     for down in p.downs:
         for across, part in zip(p.acrosses, parts, strict=True):
-            inside += write_sums(p, down, across, part, weight.shape[-1])
-        inside += loop("r", f"rows && top + r < {down.count}", row(p, down, frame.target))
-    return share_loop(p, "i", p.count * p.strips, inside, taps)
+            tiles += write_sums(p, down, across, part, weight.shape[-1])
+        tiles += loop("r", f"rows && top + r < {down.count}", row(p, down, frame.target))
+    return frame.tiled_kernel(p.blocks, tiles, p.pay(taps), p.helpers)
 
 
 def write_sums(p: Planes, down: SweepAxis, across: SweepAxis, part: str, wide: int) -> str:
@@ -198,7 +192,7 @@ def write_sums(p: Planes, down: SweepAxis, across: SweepAxis, part: str, wide: i
 def row(p: Planes, down: SweepAxis, out: str) -> str:
     """C text that writes row r of a strip's results into the plane."""
     (h, w), step = p.target, p.acrosses[0].stride
-    at = f"(plane * {h} + (top + r) * {down.stride} + {down.start}) * {w}"
+    at = f"(n * {h} + (top + r) * {down.stride} + {down.start}) * {w}"
     text = f"{p.T} *line = {out} + {at};\n"
     if step == 1:
         return text + f"memcpy(line, part0 + r * {p.pitch}, {w} * sizeof({p.T}));\n"
@@ -211,23 +205,24 @@ def row(p: Planes, down: SweepAxis, out: str) -> str:
 # ---- the gradient of the weight ------------------------------------------------------------------
 
 
-def write_weight_grad(frame: FloatKernel, p: Planes) -> str:
-    """The loops of a kernel that sums over the planes of each channel."""
+def write_weight_grad(frame: FloatKernel, p: Planes) -> Kernel:
+    """The kernel that sums over the planes of each channel."""
     channels, T, (h, w) = frame.out.shape[0], p.T, p.target
     (down,), (across,) = p.downs, p.acrosses
     taps = [(t, u) for t in range(len(down.taps)) for u in range(len(across.taps))]
     inside = (
-        f"const int64_t plane = n * {channels} + c;\n"
+        f"const int64_t n = k * {channels} + c, rows = {least(f'{h} - top', p.rows)};\n"
         f"{p.strip(frame.names[0])}"
-        f"const {T} *g = {frame.names[1]} + (plane * {h} + top) * {w};\n"
+        f"const {T} *g = {frame.names[1]} + (n * {h} + top) * {w};\n"
     )
     most = max(1, facts().registers - 4)
     for first in range(0, len(taps), most):
         inside += f"{{\n{indent(add_taps(p, taps[first : first + most], first), 4)}}}\n"
     inside = loop("top", h, inside, step=p.rows)
-    body = f"{T} total[{len(taps)}] = {{0}};\n" + loop("n", p.count // channels, inside)
+    body = f"{T} total[{len(taps)}] = {{0}};\n" + loop("k", p.count // channels, inside)
     body += f"memcpy({frame.target} + c * {len(taps)}, total, sizeof total);\n"
-    return share_loop(p, "c", channels, body, len(taps))
+    loops = share_loop("c", channels, body, p.pay(len(taps)))
+    return frame.kernel(indent(loops, 4), p.helpers)
 
 
 def add_taps(p: Planes, taps, first: int) -> str:

@@ -11,7 +11,8 @@ from ...engine.core.record import Record
 from ...engine.ops.movement import ravel
 from ..kernel_frame import KernelFrame, RowBlocks
 from ..machine import facts
-from ..products.grouped_tiles import INTEGERS, SERIAL, SHORTS, GroupedProduct, write_grouped
+from ..products import grouped_tiles
+from ..products.grouped_tiles import INTEGERS, SERIAL, SHORTS, choose_format
 from ..products.known_inputs import is_known_unsigned
 from ..products.product import Product
 from .convolution import FORMS
@@ -45,14 +46,15 @@ def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
     if im.pointwise:
         _, axes = FORMS["conv_last"]
         p = Product((), *axes(im.n * oh * ow, c, outs))
-        return write_grouped(frame, p) or plain_convolution(frame)
-    tiles = GroupedProduct(frame, 1, im.n, (oh * ow, outs, w.spec.size // outs), (1, outs))
-    if not tiles.pays:
-        return plain_convolution(frame)
+        return grouped_tiles.write_product(frame, p) or plain_convolution(frame)
+    form, window = choose_format(x, im.n * oh * ow), w.spec.size // outs
     sizes = ", ".join(map(str, [*h, c, *im.kernel, *im.stride, *im.dilation, *im.low]))
-    image = f"in0 + n * {h[0] * h[1] * c}, top, top + rows, {ow}"
-    load = f"integer_windows_{tiles.form.F}(wide, {tiles.row}, {image},\n    {sizes});\n"
-    return tiles.kernel(load, (tiles.form.windows,))
+    load = lambda row: (
+        f"integer_windows_{form.F}(wide, {row}, in0 + n * {h[0] * h[1] * c}, top, top + rows,\n"
+        f"    {ow}, {sizes});\n"
+    )
+    how = frame, form, 1, im.n, (oh * ow, outs, window), (1, outs), load, (form.windows,)
+    return grouped_tiles.write_tiles(*how) or plain_convolution(frame)
 
 
 def depthwise(frame: KernelFrame, im: Images) -> Kernel:

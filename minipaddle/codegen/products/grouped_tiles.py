@@ -132,79 +132,62 @@ def choose_format(left: Record, rows: int) -> TileFormat:
     return BYTES if is_known_unsigned(left) else SHORTS if rows >= MANY else PAIRS
 
 
-class GroupedProduct:
-    """A product of M rows, K terms and N columns for each of `count` images. `steps` lead through
-    the right side, from column to column and from term to term.
-    """
-
-    def __init__(self, frame: KernelFrame, right: int, count: int, sizes, steps, form=None):
-        record = frame.record
-        self.form = form or choose_format(record.inputs[1 - right], count * sizes[0])
-        self.frame, self.right, self.count, self.steps = frame, right, count, steps
-        self.m, self.n, self.k = sizes
-        self.row = self.form.row(self.k)
-        fitting = ON_STACK // (2 * max(self.row, 1)) // self.form.rows * self.form.rows
-        self.block = min(MOST, fitting)
-
-    @property
-    def pays(self) -> bool:
-        """Whether a block fits the stack, and there are rows enough to pack the panels for."""
-        constant = self.frame.is_constant(self.right)
-        return self.block > 0 and (constant or self.count * self.m >= self.form.rows)
-
-    def kernel(self, load: str, helpers=()) -> Kernel:
-        """The kernel; `load` is C text that brings a block's rows into `wide`."""
-        form, frame = self.form, self.frame
-        steps = ", ".join(map(str, self.steps))
-        pack = f"integer_panels_{form.F}({self.n}, {self.k}, {{given}}, {steps}, {{made}});"
-        frame.pack("panels", self.right, form.packed(self.n, self.k), pack, form.B)
-        target, narrow = "out0", ""
-        if form.G == "bfloat16":
-            target = frame.array("sums", self.count * self.m * self.n, "float")
-            narrow = (
-                f"for (int64_t j = at; j < at + rows * {self.n}; j++) out0[j] = narrow(sums[j]);\n"
-            )
-        tiles = (
-            f"{stack_array(form.A, 'wide', self.block * self.row + 15)}\n{load}"
-            f"const int64_t at = (n * {self.m} + top) * {self.n};\n"
-            f"integer_rows_{form.F}(rows, {self.n}, {self.row // form.terms}, wide, panels,\n"
-            f"    {target} + at, {self.n});\n{narrow}"
-        )
-        pays = self.count * self.m * self.n * self.k > SERIAL
-        blocks = RowBlocks(self.count, self.m, self.block)
-        return frame.tiled_kernel(blocks, tiles, pays, (*form.panels, *helpers))
-
-    def load_rows(self, p: Product) -> str:
-        """C text that brings rows of the left side of a product into their form."""
-        one = self.form.one % f"in{int(p.exchanged)}[m * {p.m.x} + k * {p.k.x}]"
-        return (
-            f"for (int64_t m = top; m < top + rows; m++) {{\n"
-            f"    {self.form.A} *to = wide + (m - top) * {self.row};\n"
-            f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {one};\n"
-            + "".join(f"    to[{k}] = {self.form.none};\n" for k in range(p.k.size, self.row))
-            + "}\n"
-        )
-
-
-def find_format(record: Record, rows: int) -> TileFormat | None:
+def find_format(record: Record, p: Product) -> TileFormat | None:
     """The form in which tiles multiply the inputs of a product; None if no instruction multiplies
     their numbers in groups.
     """
     x, y = record.inputs
     if x.dtype == y.dtype == int8.numpy and record.dtype == int32.numpy:
-        return choose_format(x, rows)
+        return choose_format(y if p.exchanged else x, p.m.size)
     if facts().bf16 and multiplies_halves(record):
         return STORED if record.dtype == bfloat16.numpy else HALVES
     return None
 
 
-def write_grouped(frame: KernelFrame, p: Product) -> Kernel | None:
+def write_product(frame: KernelFrame, p: Product) -> Kernel | None:
     """The kernel of a product in groups of terms, if blocks of its rows are whole rows of the
     result; None if there is no form for it, or if its rows are too few.
     """
-    form = find_format(frame.record, p.m.size)
+    form = find_format(frame.record, p)
     if form is None or not (p.count == 1 and p.k.size and fits_rows(p, frame.out)):
         return None
-    sizes = p.m.size, p.n.size, p.k.size
-    tiles = GroupedProduct(frame, 1 - p.exchanged, 1, sizes, (p.n.y, p.k.y), form)
-    return tiles.kernel(tiles.load_rows(p)) if tiles.pays else None
+    sizes, one = (p.m.size, p.n.size, p.k.size), f"in{int(p.exchanged)}[m * {p.m.x} + k * {p.k.x}]"
+
+    def load(row: int) -> str:
+        return (
+            f"for (int64_t m = top; m < top + rows; m++) {{\n"
+            f"    {form.A} *to = wide + (m - top) * {row};\n"
+            f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {form.one % one};\n"
+            + "".join(f"    to[{k}] = {form.none};\n" for k in range(p.k.size, row))
+            + "}\n"
+        )
+
+    return write_tiles(frame, form, int(not p.exchanged), 1, sizes, (p.n.y, p.k.y), load)
+
+
+def write_tiles(
+    frame: KernelFrame, form: TileFormat, right: int, count: int, sizes, steps, load, helpers=()
+) -> Kernel | None:
+    """The kernel of products of M rows, N columns and K terms for each of `count` images; None if
+    a block does not fit the stack, or if there are too few rows to pack the panels for. `steps`
+    lead through input `right`, from column to column and from term to term; `load(row)` is C text
+    that brings a block's rows, of so many terms, into `wide`.
+    """
+    (m, n, k), row = sizes, form.row(sizes[2])
+    block = min(MOST, ON_STACK // (2 * max(row, 1)) // form.rows * form.rows)
+    if not block or not (frame.is_constant(right) or count * m >= form.rows):
+        return None
+    pack = f"integer_panels_{form.F}({n}, {k}, {{given}}, {steps[0]}, {steps[1]}, {{made}});"
+    frame.pack("panels", right, form.packed(n, k), pack, form.B)
+    target, narrow = "out0", ""
+    if form.G == "bfloat16":
+        target = frame.array("sums", count * m * n, "float")
+        narrow = f"for (int64_t j = at; j < at + rows * {n}; j++) out0[j] = narrow(sums[j]);\n"
+    tiles = (
+        f"{stack_array(form.A, 'wide', block * row + 15)}\n{load(row)}"
+        f"const int64_t at = (n * {m} + top) * {n};\n"
+        f"integer_rows_{form.F}(rows, {n}, {row // form.terms}, wide, panels,\n"
+        f"    {target} + at, {n});\n{narrow}"
+    )
+    blocks, pays = RowBlocks(count, m, block), count * m * n * k > SERIAL
+    return frame.tiled_kernel(blocks, tiles, pays, (*form.panels, *helpers))

@@ -10,12 +10,11 @@ from ...engine.codegen.plain_products import write_loops
 from ...engine.codegen.writer import for_head, least
 from ...engine.core import dtype as dt
 from ...engine.core.polynomial import loop as variable
-from ..c_text import PARALLEL, SIZES, indent, loop
+from ..c_text import PARALLEL, SIZES, indent, loop, share_loop
 from ..kernel_frame import FloatKernel, KernelFrame
 from ..rows.collapsed_loops import digits
-from . import microkernel
+from . import grouped_tiles, microkernel
 from .blas import BLAS
-from .grouped_tiles import write_grouped
 from .product import Product, fits_rows, pick_algorithm, product_of
 from .product_plan import Alone, ProductPlan
 
@@ -34,7 +33,7 @@ def emit_product(record, name, rows=None, parameters=(), add=False) -> Kernel:
     if not out.size:
         return frame.kernel("")
     p = product_of(x.spec, y.spec, out, **record.attrs, keep_columns=rows is not None)
-    kernel = None if add else write_grouped(frame, p)
+    kernel = None if add else grouped_tiles.write_product(frame, p)
     if kernel is not None:
         return kernel
     if out.dtype not in dt.FLOATS:
@@ -110,8 +109,8 @@ def write_product(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
     before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
     text, helpers = write_matrix(plan, "a", "b", "c")
     inside = declare_matrices(plan) + inside
-    pragma = PARALLEL if plan.threads == "batch" else ""
-    return before + indent(loop("i", p.count, inside + text, pragma=pragma), 4), helpers
+    loops = share_loop("i", p.count, inside + text, plan.threads == "batch")
+    return before + indent(loops, 4), helpers
 
 
 def declare_matrices(plan: ProductPlan) -> str:

@@ -203,16 +203,24 @@ def call_blocks(
     b (pointer, step, segment, the distance of panels, and of what is fetched beside the next panel)
     of B, c (pointer, row) of C; `end` is what becomes of the sums."""
     text, at, t = "", 0, t or tile()
-    b = (*b, *(t.panel(T), "0")[len(b) - 3 :])
     for height, count in heights(rows, t.tall):
-        x = a[0] if not at else f"{a[0]} + {at * a[1]}"
-        y = c[0] if not at else f"{c[0]} + {at * c[1]}"
-        text += (
-            f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, {x}, {a[1]}, {a[2]}, "
-            f"{a[3]},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {y}, {c[1]}, {add}, {b[4]}, {end});\n"
-        )
+        x, y = (f"{p} + {at * step}" if at else p for p, step in ((a[0], a[1]), c))
+        sides = (x, *a[1:]), b, (y, c[1])
+        text += call_block(T, height, count, columns, k, segments, *sides, add, t, end)
         at += count
     return text
+
+
+def call_block(
+    T: str, height: int, count, columns, k, segments, a, b, c, add, t: Tile, end=NOTHING
+) -> str:
+    """The same for `count` rows, a multiple of the height of the block function."""
+    b = (*b, *(t.panel(T), "0")[len(b) - 3 :])
+    return (
+        f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, "
+        f"{', '.join(map(str, a))},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {c[0]}, {c[1]}, {add}, "
+        f"{b[4]}, {end});\n"
+    )
 
 
 def sum_terms(

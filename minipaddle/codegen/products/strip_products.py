@@ -34,10 +34,9 @@ from ...passes.back_to_back_gemm import is_chain
 from ...passes.epilogue import in_place, room_of
 from ...passes.masks import masks
 from ...passes.strip_products import is_strips, sums_rows
-from ..c_text import PARALLEL, SIZES, UNEVEN, Workspace, indent, loop
+from ..c_text import SIZES, UNEVEN, Workspace, indent, loop, share_loop
 from ..rows.partial_nest import RowsWriter
 from . import microkernel
-from .bias_and_bounds import NOTHING
 from .matmul import call_tiles, loop_over_rows, offset, pack_panels, plus
 from .product import product_of
 from .product_plan import SERIAL, ProductPlan
@@ -204,7 +203,7 @@ class StripProducts:
             first, lambda at, rows: self.strip(leads, readers, at, rows), "c_1"
         )
         if first.p.count > 1:
-            inside = loop("i", first.p.count, inside, pragma=PARALLEL if own else "")
+            inside = share_loop("i", first.p.count, inside, own)
         return text + indent(inside, 4)
 
     def declare_strips(self, plan: ProductPlan) -> str:
@@ -244,15 +243,12 @@ class StripProducts:
     def add_rows(self, plan: ProductPlan, b: str, c: str, rows: int, columns: str) -> str:
         """The part of a product that sums over rows: a row of it for each column of the strip."""
         p, t, tall = plan.p, microkernel.tile(), height_of_sums()
-        count, panel = columns or str(p.m.size), t.panel(self.T)
+        count = columns or str(p.m.size)
 
         def call(height: int, at: str, many: str) -> str:
-            return (
-                f"rows{height}_{t.suffix(self.T)}({many}, {p.n.size}, {rows}, 1, "
-                f"{plus(plan.names[0], at, p.m.x)}, {p.m.x}, {p.k.x}, 0,\n"
-                f"    {b}, {p.k.y}, 0, {panel}, {plus(c, at, p.m.out)}, {p.m.out}, 1, 0, "
-                f"{NOTHING});\n"
-            )
+            x = plus(plan.names[0], at, p.m.x), p.m.x, p.k.x, 0
+            sides = x, (b, p.k.y, 0), (plus(c, at, p.m.out), p.m.out)
+            return microkernel.call_block(self.T, height, many, p.n.size, rows, 1, *sides, 1, t)
 
         whole = f"({count} / {tall} * {tall})"
         text = call(tall, "0", whole)

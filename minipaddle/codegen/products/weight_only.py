@@ -11,7 +11,7 @@ from string import Template
 from ...engine.codegen.kernel import C_TYPES, Kernel, emits, read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.writer import least
-from ..c_text import PARALLEL, indent, loop
+from ..c_text import indent, share_loop
 from ..kernel_frame import KernelFrame
 
 EIGHT = read_template("eight_bytes.c", __file__)
@@ -60,6 +60,5 @@ def emit_weight_only(record, name: str, rows=None, parameters=()) -> Kernel:
         if end > start:
             inside += f"for (int64_t m = {start}; m < {end}; m += {count})\n"
             inside += f"    for (int64_t o = chunk; o < last; o += 2) {{\n{outputs(count)}    }}\n"
-    pragma = PARALLEL if M * K * N > SERIAL and N > 2 * CHUNK else ""
-    body = indent(loop("chunk", N, inside, pragma=pragma, step=2 * CHUNK), 4)
-    return frame.kernel(body, (EIGHT, helper))
+    loops = share_loop("chunk", N, inside, M * K * N > SERIAL, 2 * CHUNK)
+    return frame.kernel(indent(loops, 4), (EIGHT, helper))

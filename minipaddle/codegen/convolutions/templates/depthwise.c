@@ -1,30 +1,13 @@
-/* c[:] of one pixel = the sum over high × wide taps of a[tap, :] * b[tap, :]; rows of b lie `b_row`
-   apart */
-static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *a, int64_t down,
-                               int64_t across, const $T *b, int64_t b_row, $T *c,
-                               const $T *bias, const $T *bounds)
-{
-    for (int64_t k = 0; k < C; k += LANES_$T) {
-        const lanes_$T there = first_$T(C - k);
-        vector_$T sum = {0};
-        for (int64_t t = 0; t < high; t++)
-            for (int64_t u = 0; u < wide; u++)
-                sum += load_lanes_$T(a + t * down + u * across + k, there)
-                       * load_lanes_$T(b + t * b_row + u * C + k, there);
-        if (bias) sum = finished_$T(sum, load_lanes_$T(bias + k, there), bounds);
-        store_lanes_$T(c + k, there, sum);
-    }
-}
-
-/* The same for neighbouring pixels, whose windows lie `step` apart */
+/* A vector of c[:] of neighbouring pixels = the sum over high × wide taps of a[tap, :] * b[tap, :];
+   the windows are `step` apart in a, rows of taps `b_row` in b */
 INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, int64_t C,
                                 int64_t high, const int wide, const $T *a, int64_t step,
-                                int64_t down, int64_t across, const $T *b, $T *c, int64_t c_row,
-                                const $T *bias, const $T *bounds)
+                                int64_t down, int64_t across, const $T *b, int64_t b_row, $T *c,
+                                int64_t c_row, const $T *bias, const $T *bounds)
 {
     const lanes_$T there = first_$T(left);
     vector_$T sum[4] = {{0}};
-    for (int64_t t = 0; t < high; t++, a += down, b += wide * C)
+    for (int64_t t = 0; t < high; t++, a += down, b += b_row)
         UNROLL for (int u = 0; u < wide; u++) {
             const vector_$T w = full ? load_$T(b + u * C) : load_lanes_$T(b + u * C, there);
             UNROLL for (int i = 0; i < pixels; i++) {
@@ -39,6 +22,16 @@ INLINE void depthwise_pixels_$T(const int pixels, const int full, int64_t left, 
     UNROLL for (int i = 0; i < pixels; i++)
         if (full) store_$T(c + i * c_row, sum[i]);
         else store_lanes_$T(c + i * c_row, there, sum[i]);
+}
+
+/* The same for all channels of one pixel, of whose window only a part is inside of the image */
+static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *a, int64_t down,
+                               int64_t across, const $T *b, int64_t b_row, $T *c,
+                               const $T *bias, const $T *bounds)
+{
+    for (int64_t k = 0; k < C; k += LANES_$T)
+        depthwise_pixels_$T(1, 0, C - k, C, high, wide, a + k, 0, down, across, b + k, b_row, c + k,
+                            0, bias ? bias + k : 0, bounds);
 }
 
 /* A row of M results: a is an image's row of W pixels, with the first of `high` rows of taps. The
@@ -59,8 +52,8 @@ INLINE void depthwise_$T(int64_t M, int64_t begin, int64_t end, int64_t W, int64
                            gap * C, b + from * C, wide * C, c + m * c_row, bias, bounds);
     }
 #define PIXELS(n, full) depthwise_pixels_$T(n, full, C - k, C, high, wide, \
-        a + (m * step + first) * C + k, step * C, down, gap * C, b + k, c + m * c_row + k, c_row, \
-        bias ? bias + k : 0, bounds)
+        a + (m * step + first) * C + k, step * C, down, gap * C, b + k, wide * C, \
+        c + m * c_row + k, c_row, bias ? bias + k : 0, bounds)
 #define CHANNELS(n) do { \
         int64_t k = 0; \
         for (; k + LANES_$T <= C; k += LANES_$T) PIXELS(n, 1); \
