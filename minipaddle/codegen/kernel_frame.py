@@ -5,9 +5,10 @@ It knows nothing of what is multiplied: an emitter hands it the loops.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import NamedTuple
 
-from ..engine.codegen.kernel import C_TYPES, Kernel, function
+from ..engine.codegen.kernel import C_TYPES, Kernel, emits, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.codegen.writer import least
 from ..engine.core import dtype as dt
@@ -68,9 +69,10 @@ class KernelFrame:
 
     half = False  # whether its buffers are converted around the loops
 
-    def __init__(self, record, name, rows=None, parameters=(), adds=False):
+    def __init__(self, record, name, rows=None, parameters=(), add=False):
+        self.how = record, name, rows, parameters, add
         self.record, self.name, self.rows, self.parameters = record, name, rows, parameters
-        self.out, self.room, self.prepack, self.adds = record.spec, Workspace(), None, adds
+        self.out, self.room, self.prepack, self.adds = record.spec, Workspace(), None, add
         self.T, self.text, self.target = C_TYPES[self.out.dtype], "", "out0"
         self.names = [f"in{k}" for k in range(len(record.inputs))]
 
@@ -106,8 +108,8 @@ class KernelFrame:
 
     @property
     def empty(self) -> bool:
-        """Whether all sums are empty."""
-        return not all(edge.spec.size for edge in self.record.inputs)
+        """Whether there is no result, or all sums are empty."""
+        return not (self.out.size and all(edge.spec.size for edge in self.record.inputs))
 
     @property
     def inline(self):
@@ -160,14 +162,14 @@ class KernelFrame:
 class FloatKernel(KernelFrame):
     """A kernel that computes in floats: half precision is converted around its loops."""
 
-    def __init__(self, record, name, rows=None, parameters=(), adds=False):
-        super().__init__(record, name, rows, parameters, adds)
+    def __init__(self, *how, **options):
+        super().__init__(*how, **options)
         if self.out.dtype not in dt.FLOATS:
-            raise CannotWrite(f"{record.op.name} of {self.out.dtype}")
+            raise CannotWrite(f"{self.record.op.name} of {self.out.dtype}")
         self.half = self.out.dtype in dt.HALVES
         self.dtype = dt.float32.numpy if self.half else self.out.dtype
         self.T = C_TYPES[self.dtype]
-        for k, edge in enumerate(record.inputs if self.half else ()):
+        for k, edge in enumerate(self.record.inputs if self.half else ()):
             if edge.dtype in dt.FLOATS:
                 self.names[k] = self.array(f"wide{k}", edge.spec.size)
                 self.text += self.converted(f"wide{k}", "widen", f"in{k}", edge.spec)
@@ -182,3 +184,20 @@ class FloatKernel(KernelFrame):
 
     def convert_result(self) -> str:
         return self.converted("out0", "narrow", "result", self.out) if self.half else ""
+
+
+def writes(*names: str, frame: type[KernelFrame] = FloatKernel):
+    """Decorator that registers a function of a frame, which writes the kernels of the operators
+    with these names. Where there is nothing to multiply, the result is 0.
+    """
+
+    def register(write):
+        @emits(*names)
+        @wraps(write)
+        def emit(*how, **options) -> Kernel:
+            begun = frame(*how, **options)
+            return begun.kernel("") if begun.empty else write(begun)
+
+        return write
+
+    return register

@@ -11,12 +11,12 @@ from __future__ import annotations
 from string import Template
 from typing import NamedTuple
 
-from ...engine.codegen.kernel import Kernel, emits, read_template, stack_array
+from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.writer import for_head, least
 from ...engine.core.slots import slot
 from ..c_text import ON_STACK, SIZES, indent, loop, share_loop
-from ..kernel_frame import FloatKernel, RowBlocks
+from ..kernel_frame import FloatKernel, RowBlocks, writes
 from ..products import microkernel
 from ..products.bias_and_bounds import NOTHING, BiasAndBounds
 from ..products.matmul import product_kernel
@@ -376,16 +376,13 @@ FORMS = {
 from one pixel, for p pixels, c and o channels of the input and of the output."""
 
 
-@emits(*FORMS)
-def emit_convolution(record, name, rows=None, parameters=()) -> Kernel:
+@writes(*FORMS)
+def convolve(frame: FloatKernel) -> Kernel:
     """The kernel of a convolution, or of one of its adjoints."""
-    frame, attrs = FloatKernel(record, name, rows, parameters), record.attrs
-    _, other = record.inputs
-    of_weight = "kernel" in attrs
-    target, kernel = (other, attrs["kernel"]) if of_weight else (record, other.shape[:-2])
+    record, (_, other) = frame.record, frame.record.inputs
+    kernel = record.attrs.get("kernel")
+    target, kernel = (other, kernel) if kernel else (record, other.shape[:-2])
     im, (write, axes) = images_of(record, target, kernel), FORMS[record.op.name]
-    if not frame.out.size or frame.empty:
-        return frame.kernel("")
     if im.pointwise:
         sizes = target.spec.size // im.outs, im.channels, im.outs
         return product_kernel(frame, Product((), *axes(*sizes)))

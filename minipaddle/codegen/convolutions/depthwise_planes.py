@@ -15,11 +15,11 @@ from math import prod
 from string import Template
 from typing import NamedTuple
 
-from ...engine.codegen.kernel import Kernel, emits, read_template, stack_array
+from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.writer import least
 from ..c_text import ON_STACK, SIZES, indent, loop, share_loop
-from ..kernel_frame import FloatKernel, RowBlocks
+from ..kernel_frame import FloatKernel, RowBlocks, writes
 from ..machine import facts
 from ..products import microkernel
 from ..products.product_plan import SERIAL
@@ -145,14 +145,12 @@ LINES = {"conv": sweep_once, "conv_input_grad": sweep_backward, "conv_weight_gra
 """The sweeps over an axis, by operator."""
 
 
-@emits(*LINES)
-def emit_depthwise(record, name: str) -> Kernel:
+@writes(*LINES)
+def convolve(frame: FloatKernel) -> Kernel:
     """The kernel of a depthwise convolution with the channels first, or of one of its adjoints."""
-    frame, (x, y) = FloatKernel(record, name, None, ()), record.inputs
+    record, (x, y) = frame.record, frame.record.inputs
     of_weight = "kernel" in record.attrs
     planes = planes_of(frame, x, LINES[record.op.name], y if of_weight else record)
-    if not frame.out.size or frame.empty:
-        return frame.kernel("")
     return (write_weight_grad if of_weight else write_sweeps)(frame, planes)
 
 

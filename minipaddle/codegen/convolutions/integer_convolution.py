@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from ...engine.codegen.kernel import Kernel, emits, read_template, stack_array
+from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.plain_products import loops_over, write_loops
 from ...engine.core.polynomial import loop as variable
 from ...engine.core.record import Record
 from ...engine.ops.movement import ravel
-from ..kernel_frame import KernelFrame, RowBlocks
+from ..kernel_frame import KernelFrame, RowBlocks, writes
 from ..machine import facts
 from ..products import grouped_tiles
 from ..products.grouped_tiles import INTEGERS, SERIAL, SHORTS, choose_format
@@ -25,16 +25,14 @@ MOST_TAPS = 64
 """Of a depthwise convolution: the addresses of their pixels are on the stack."""
 
 
-@emits("conv_last_integer")
-def emit_convolution(record, name: str, rows=None, parameters=()) -> Kernel:
+@writes("conv_last_integer", frame=KernelFrame)
+def convolve(frame: KernelFrame) -> Kernel:
     """The kernel of a convolution of int8 images [N, *size, C] with kernels [*kernel, in, out]."""
-    frame, (x, w), out = KernelFrame(record, name, rows, parameters), record.inputs, record.spec
-    if not out.size:
-        return frame.kernel("")
-    *kernel, inner, outs = w.shape
-    if x.spec.ndim > 4 or not (inner and x.spec.size):
+    x, w = frame.record.inputs
+    *kernel, _, outs = w.shape
+    if x.spec.ndim > 4:
         return plain_convolution(frame)
-    im = images_of(record, record, kernel)
+    im = images_of(frame.record, frame.record, kernel)
     if im.depthwise and prod(im.kernel) <= MOST_TAPS:
         return depthwise(frame, im)
     if im.groups > 1:

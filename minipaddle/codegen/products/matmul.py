@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...engine.codegen.kernel import Kernel, emits, stack_array
+from ...engine.codegen.kernel import Kernel, stack_array
 from ...engine.codegen.kernel_schedule import following
 from ...engine.codegen.plain_products import write_loops
 from ...engine.codegen.writer import for_head, least
 from ...engine.core import dtype as dt
 from ...engine.core.polynomial import loop as variable
 from ..c_text import PARALLEL, SIZES, indent, loop, share_loop
-from ..kernel_frame import FloatKernel, KernelFrame
+from ..kernel_frame import FloatKernel, KernelFrame, writes
 from ..rows.collapsed_loops import digits
 from . import grouped_tiles, microkernel
 from .blas import BLAS
@@ -25,21 +25,18 @@ TOGETHER = 4
 """Rows that a batch reads in turn: as many streams as a processor follows at a time."""
 
 
-@emits("product", "product_integer")
-def emit_product(record, name, rows=None, parameters=(), add=False) -> Kernel:
-    """The kernel of a product; with `add` it adds to the result that is there."""
-    how = record, name, rows, parameters, add
-    (x, y), out, frame = record.inputs, record.spec, KernelFrame(*how)
-    if not out.size:
-        return frame.kernel("")
-    p = product_of(x.spec, y.spec, out, **record.attrs, keep_columns=rows is not None)
-    kernel = None if add else grouped_tiles.write_product(frame, p)
+@writes("product", "product_integer", frame=KernelFrame)
+def multiply(frame: KernelFrame) -> Kernel:
+    """The kernel of a product."""
+    specs, out = [*(e.spec for e in frame.record.inputs), frame.out], frame.out
+    p = product_of(*specs, **frame.record.attrs, keep_columns=frame.rows is not None)
+    kernel = None if frame.adds else grouped_tiles.write_product(frame, p)
     if kernel is not None:
         return kernel
     if out.dtype not in dt.FLOATS:
         return plain_product(frame)
-    frame = FloatKernel(*how)
-    if add and frame.half:
+    frame = FloatKernel(*frame.how)
+    if frame.adds and frame.half:
         frame.text += frame.converted("result", "widen", "out0", out)
     return product_kernel(frame, p)
 
@@ -113,12 +110,11 @@ def write_product(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
     return before + indent(loops, 4), helpers
 
 
-def declare_matrices(plan: ProductPlan) -> str:
-    """C text: where matrix number i of each operand and of the result lies."""
-    batch, T = plan.p.batch, plan.T
-    kinds = f"const {T} *a", f"const {T} *b", f"{T} *c"
-    places = zip(kinds, plan.names, ("x", "y", "out"), strict=True)
-    return "".join(f"{kind} = {name}{offset(batch, step)};\n" for kind, name, step in places)
+def declare_matrices(plan: ProductPlan, a: str = "a", b: str = "b", c: str = "c") -> str:
+    """C text that declares matrix number i of each operand and of the result that has a name."""
+    pointers = f"const {plan.T} *{a}" * bool(a), f"const {plan.T} *{b}", f"{plan.T} *{c}" * bool(c)
+    steps = zip(pointers, plan.names, ("x", "y", "out"), strict=True)
+    return "".join(f"{p} = {x}{offset(plan.p.batch, step)};\n" for p, x, step in steps if p)
 
 
 def find_shared_rows(plan: ProductPlan) -> str:

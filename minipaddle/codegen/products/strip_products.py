@@ -37,7 +37,7 @@ from ...passes.strip_products import is_strips, sums_rows
 from ..c_text import SIZES, UNEVEN, Workspace, indent, loop, share_loop
 from ..rows.partial_nest import RowsWriter
 from . import microkernel
-from .matmul import call_tiles, loop_over_rows, offset, pack_panels, plus
+from .matmul import call_tiles, declare_matrices, loop_over_rows, pack_panels, plus
 from .product import product_of
 from .product_plan import SERIAL, ProductPlan
 
@@ -187,14 +187,10 @@ class StripProducts:
             text += f"    {T} *result = {self.room.array(T, self.readers[0].spec.size)};\n"
         inside = ""
         for k, plan in enumerate((*leads, *readers)):
-            (x, y, out), batch = plan.names, plan.p.batch
-            if plan in leads:
-                inside += f"const {T} *a_{k} = {x}{offset(batch, 'x')};\n"
-            inside += f"const {T} *b_{k} = {y}{offset(batch, 'y')};\n"
-            before, within = pack_panels(plan, y, f"b_{k}", own, f"panels_{k}")
-            text, inside = text + before, inside + within
-            if plan in readers:
-                inside += f"{T} *c_{k} = {out}{offset(batch, 'out')};\n"
+            a, c = ("", f"c_{k}") if plan in readers else (f"a_{k}", "")
+            before, within = pack_panels(plan, plan.names[1], f"b_{k}", own, f"panels_{k}")
+            text += before
+            inside += declare_matrices(plan, a, f"b_{k}", c) + within
             if plan.add:
                 clear = f"memset(c_{k} + m * {plan.p.m.out}, 0, {plan.p.n.size} * sizeof({T}));\n"
                 inside += loop("m", plan.p.m.size, clear)

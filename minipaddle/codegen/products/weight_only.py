@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from string import Template
 
-from ...engine.codegen.kernel import C_TYPES, Kernel, emits, read_template
+from ...engine.codegen.kernel import C_TYPES, Kernel, read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.writer import least
 from ..c_text import indent, share_loop
-from ..kernel_frame import KernelFrame
+from ..kernel_frame import FloatKernel, writes
 
 EIGHT = read_template("eight_bytes.c", __file__)
 TEXT = Template(read_template("weight_only.c", __file__))
@@ -32,17 +32,14 @@ power of two is exact. Sums with them are finite for rows of numbers below 2^70.
 """
 
 
-@emits("weight_only_matmul")
-def emit_weight_only(record, name: str, rows=None, parameters=()) -> Kernel:
+@writes("weight_only_matmul")
+def multiply(frame: FloatKernel) -> Kernel:
     """The kernel of rows of floats by a weight of few bits."""
-    (x, _, scale), bits = (e.spec for e in record.inputs), record.attrs["bits"]
+    (x, _, scale), bits = (e.spec for e in frame.record.inputs), frame.record.attrs["bits"]
     T, (M, K), (groups, N) = C_TYPES[x.dtype], x.shape, scale.shape
     if T not in ("float", "double") or scale.dtype != x.dtype:
         raise CannotWrite(f"weight_only_matmul of {x} and scales in {scale.dtype}")
     low, high, unit, one = NUMBERS[bits]
-    frame = KernelFrame(record, name, rows, parameters)
-    if not record.spec.size:
-        return frame.kernel("")
     helper = TEXT.substitute(T=T, bits=bits, low=low, high=high, unit=unit, one=one)
     call = (
         f"weight_only_{T}_{bits}(%d, {K}, {K // max(groups, 1)}, {N}, in0 + m * {K},\n"
