@@ -37,9 +37,9 @@ class SharedText(str):
     needs: tuple[str, ...]
 
     def __new__(cls, text: str, *needs: str):
-        made = super().__new__(cls, text)
-        made.needs = needs
-        return made
+        shared = super().__new__(cls, text)
+        shared.needs = needs
+        return shared
 
 
 def share(text: str, *needs: str) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def split_units(source: SourceFile, apart: bool = True) -> dict[str, Unit]:
     are compiled `apart`. Otherwise a file of kernels has those that it needs: the compiler makes
     faster code of a function when it sees all calls.
     """
-    found: dict[str, Unit] = {}
+    units: dict[str, Unit] = {}
     declared: dict[str, str] = {}  # the declarations of a shared text
 
     def add(text: str, functions: list[str], needs, content: str, size: int) -> None:
@@ -71,20 +71,20 @@ def split_units(source: SourceFile, apart: bool = True) -> dict[str, Unit]:
         label = hashlib.sha256(key.encode()).hexdigest()[:20]
         lines = [f'{each} __asm__("unit_{label}_{k}");' for k, each in enumerate(functions)]
         name = re.search(r"\w+(?=\()", functions[0])[0]
-        found[label] = Unit(name, text, helpers, "\n".join(lines), size)
+        units[label] = Unit(name, text, helpers, "\n".join(lines), size)
 
     for text in source.helpers:
         if apart and isinstance(text, SharedText):
             functions = SHARED_HEAD.findall(text)
-            own = text.replace("ONCE void", f"{WEAK} void")
-            add(own, functions, text.needs, text, ONCE_SIZE * len(functions))
-            declared[text] = [*found.values()][-1].declarations
+            weak = text.replace("ONCE void", f"{WEAK} void")
+            add(weak, functions, text.needs, text, ONCE_SIZE * len(functions))
+            declared[text] = [*units.values()][-1].declarations
     content = {name: text for text, name in source.kernels.written.items()}
     for name, text in source.kernels.texts.items():
-        own = re.search(rf"^static (void {name}\([^)]*\))$", text, re.MULTILINE)[1]
-        text = text.replace(f"static {own}", f"{WEAK} {own}", 1)
-        add(text, [own], source.kernels.needs[name], content[name], len(text))
-    return found
+        head = re.search(rf"^static (void {name}\([^)]*\))$", text, re.MULTILINE)[1]
+        text = text.replace(f"static {head}", f"{WEAK} {head}", 1)
+        add(text, [head], source.kernels.needs[name], content[name], len(text))
+    return units
 
 
 def is_variable(helper: str) -> bool:
@@ -102,16 +102,16 @@ def declare_outside(helper: str) -> str:
 def file_of(chosen: list[Unit]) -> str:
     """A file with some units."""
     helpers = dict.fromkeys(x for unit in chosen for x in unit.helpers)
-    own = (f"{unit.declarations}\n{unit.text}" for unit in chosen)
-    return with_prologue([*helpers, *own])
+    kernels = (f"{unit.declarations}\n{unit.text}" for unit in chosen)
+    return with_prologue([*helpers, *kernels])
 
 
-def rest_of(source: SourceFile, found: dict[str, Unit], apart: bool = True) -> str:
+def rest_of(source: SourceFile, units: dict[str, Unit], apart: bool = True) -> str:
     """The file with the program's own functions and variables."""
     head = [x.replace("static ", "") for x in (SHARED, *source.helpers) if is_variable(x)]
     if source.kernels.functions:  # the function that brings weights into their form calls helpers
         others = [x for x in source.helpers if not is_variable(x)]
         head += [x for x in others if not (apart and isinstance(x, SharedText))]
-    declarations = [unit.declarations for unit in found.values()]
-    own = [setters(source.prefix, source.helpers), *source.functions]
-    return with_prologue([*head, *declarations, *own])
+    declarations = [unit.declarations for unit in units.values()]
+    functions = [setters(source.prefix, source.helpers), *source.functions]
+    return with_prologue([*head, *declarations, *functions])

@@ -111,22 +111,22 @@ def facts() -> Facts:
 def facts_here() -> Facts:
     """The facts of this processor."""
     try:
-        kept = cache_folder() / f"facts-{machine(1)}.json"
+        file = cache_folder() / f"facts-{machine(1)}.json"
     except Unusable:
-        return found()
+        return find_facts()
     with suppress(OSError, ValueError, TypeError):
-        known = Facts(**json.loads(READ[-1](kept)))
+        known = Facts(**json.loads(READ[-1](file)))
         if all(type(x) is type(y) and x >= (y > 0) for x, y in zip(known, Facts(), strict=True)):
             return known
-    known, own = found(), kept.with_suffix(f".{os.getpid()}")
+    known, temporary = find_facts(), file.with_suffix(f".{os.getpid()}")
     with suppress(OSError):
-        own.write_text(json.dumps(known._asdict()))
-        own.chmod(0o644)
-        own.replace(kept)
+        temporary.write_text(json.dumps(known._asdict()))
+        temporary.chmod(0o644)
+        temporary.replace(file)
     return known
 
 
-def found() -> Facts:
+def find_facts() -> Facts:
     """The facts, asked and measured."""
     cc = compiler()
     sizes = sizes_in_files() or (find_cache_sizes() if cc else ())
@@ -160,8 +160,8 @@ def find_missing(cc: Compiler, name: str, here: str = "native") -> list[str]:
     asked = macros(cc, name)
     if not asked:
         raise unknown(name)
-    found = asked - macros(cc, here)
-    return sorted(macro.strip("_") for macro in found if macro.isupper())
+    missing = asked - macros(cc, here)
+    return sorted(macro.strip("_") for macro in missing if macro.isupper())
 
 
 def unknown(name: str) -> ValueError:
@@ -174,8 +174,8 @@ def sizes_in_files(folder: Path = FOLDER) -> tuple[int, ...]:
     sizes = {}
     with suppress(OSError, ValueError, KeyError):
         for index in sorted(folder.glob("index*")):
-            level, kind, size = ((index / name).read_text().strip() for name in WORDS)
-            if kind != "Instruction":
+            level, holds, size = ((index / name).read_text().strip() for name in WORDS)
+            if holds != "Instruction":
                 sizes[int(level)] = int(size[:-1]) * UNITS[size[-1]]
     return tuple(sizes[k] for k in (1, 2, 3) if k in sizes) if {1, 2} <= {*sizes} else ()
 

@@ -26,7 +26,7 @@ def folder(monkeypatch, tmp_path):
 
 def test_facts_are_kept_and_damaged_ones_asked_again(folder, monkeypatch):
     asked = []
-    monkeypatch.setattr(machine, "found", lambda: asked.append(1) or Facts(32, 16, 1, 2, 3))
+    monkeypatch.setattr(machine, "find_facts", lambda: asked.append(1) or Facts(32, 16, 1, 2, 3))
     first = machine.facts()
     (kept,) = folder.iterdir()
     for text in (None, "{", json.dumps({"vector": 0}), json.dumps({"other": 1}), "[]"):
@@ -43,7 +43,7 @@ def test_without_a_folder_facts_are_asked(monkeypatch):
 
     monkeypatch.setattr(machine, "cache_folder", nowhere)
     machine.facts_here.cache_clear()
-    assert machine.facts() == machine.found()
+    assert machine.facts() == machine.find_facts()
     machine.facts_here.cache_clear()
 
 
@@ -81,7 +81,7 @@ def test_kernels_are_written_for_the_processor_that_is_named():
         with programs_for(name):
             known = machine.facts()
             assert f"-march={name}" in compiler.compiler().flags
-            assert known[2:5] == machine.found()[2:5]  # the caches are this one's
+            assert known[2:5] == machine.find_facts()[2:5]  # the caches are this one's
         with machine.targeting(name):
             assert (known[:2], known[5:]) == (machine.facts()[:2], machine.facts()[5:])
 

@@ -343,11 +343,11 @@ def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> 
             f"    depthwise_weight_{T}(few, {across.count}, {c}, {high}, {wide}, met, {steps[0]}, "
             f"{steps[1]}, {down.gap * row}, {across.gap * c}, {g}, part);\n}}\n"
         ), (*microkernel.vectors(T), DEPTHWISE_WEIGHT.substitute(T=T))
-    whole = groups == 1 and across.gap == 1
-    count = wide * c if whole else inner
+    plain = groups == 1 and across.gap == 1
+    count = wide * c if plain else inner
     a, b = f"met + t * {down.gap * row}", g
     target = f"part + t * {wide * inner * o}"
-    if not whole:
+    if not plain:
         a += f" + u * {across.gap * c} + g * {inner}"
         b += f" + g * {outer}"
         target += f" + u * {inner * o} + g * {outer}"
@@ -356,7 +356,7 @@ def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> 
         (a, 1, *steps), (b, o, im.target[1] * o), (target, o), "1",
     )  # fmt: skip
     text = loop("t", high, text)
-    if not whole:
+    if not plain:
         text = loop("g", groups, loop("u", wide, text))
     return f"{begin}{indent(text, 4)}}}\n", ()
 

@@ -231,8 +231,8 @@ def add_taps(p: Planes, taps, first: int) -> str:
     def terms(load: str, more: str) -> str:
         text = f"const vector_{T} q = {load}_{T}(g + r * {w} + j{more});\n"
         for name, tap in zip(names, taps):
-            place = f"image + r * {p.pitch} + j + {p.offset(down, across, *tap)}"
-            text += f"{name} += {load}_{T}({place}{more}) * q;\n"
+            pixel = f"image + r * {p.pitch} + j + {p.offset(down, across, *tap)}"
+            text += f"{name} += {load}_{T}({pixel}{more}) * q;\n"
         return text
 
     inside = f"int64_t j = 0;\nfor (; j + LANES_{T} <= {w}; j += LANES_{T}) {{\n"

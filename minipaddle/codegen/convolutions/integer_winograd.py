@@ -57,11 +57,11 @@ class WinogradAlgorithm(NamedTuple):
         )  # fmt: skip
 
 
-def steps(made: str, given: str, formulas: str) -> str:
+def steps(result: str, source: str, formulas: str) -> str:
     """C text: `v[k * s] = formula;` for each of the formulas, in which d2 stands for `d[2 * s]`."""
     for k in range(6):
-        formulas = formulas.replace(f"{given}{k}", f"{given}[{k} * s]")
-    lines = [f"    {made}[{k} * s] = {each};" for k, each in enumerate(formulas.split("; "))]
+        formulas = formulas.replace(f"{source}{k}", f"{source}[{k} * s]")
+    lines = [f"    {result}[{k} * s] = {each};" for k, each in enumerate(formulas.split("; "))]
     return "\n".join(lines)
 
 

@@ -85,8 +85,8 @@ def emit_remap_grad(record, name: str):
     """The kernel of the adjoint of `remap`."""
     at = record.attrs
     sums: list = [[] for _ in range(at["size"])]
-    for i, place in enumerate(at["index"]):
-        sums[place].append((i, 1.0))
+    for i, position in enumerate(at["index"]):
+        sums[position].append((i, 1.0))
     return emit_taps(record, name, at["axis"], sums)
 
 

@@ -65,14 +65,14 @@ def tile_sizes(im: Images, across: SweepAxis) -> dict[int, dict[str, int]]:
     """The elements of the arrays for each number of rows that may be computed together: a part of
     the image with its frame, and its tiles before and after the products.
     """
-    wide, found = -(-across.count // 2), {}
+    wide, choices = -(-across.count // 2), {}
     for rows in range(2, min(im.target[0] + 1 & ~1, 32) + 1, 2):
         frame, tiles = (rows + 2) * (2 * wide + 2), rows // 2 * wide
         sizes = {"image": frame * im.channels, "V": 16 * tiles * im.channels}
         sizes["M"] = 16 * tiles * im.outs
         if 4 * sum(sizes.values()) <= ROOM:
-            found[rows] = sizes
-    return found
+            choices[rows] = sizes
+    return choices
 
 
 def write_winograd(
@@ -111,5 +111,5 @@ def write_winograd(
     text = f"{arrays}for (int64_t i = p; i < {items}; i += parts) {{\n{block}}}\n"
     text = loop("p", "parts", text, pragma=pragma if parts > 1 else "")
     text = f"const int64_t parts = {least('threads', parts)};\n{text}"
-    own = share(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
-    return frame.kernel(indent(text, 4), (*frame_helpers(T), *own), done=True)
+    helpers = share(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
+    return frame.kernel(indent(text, 4), (*frame_helpers(T), *helpers), done=True)

@@ -30,8 +30,8 @@ def look(record, name: str, places, slot: int) -> Launch | None:
     words = {"GIVEN": f"in{k}", "SIZE": places.size, "LOW": -places.size if places.wraps else 0}
     text = fill(LOOK, CUDA_TYPES, index.dtype, words | {"IGNORED": ignored})
     memory = Operand("in", k), Operand("wrong", 0, slot * WRONG)
-    own = [parameters(record)[k], "int64_t *wrong"]
-    return each(f"{name}_places{places.k}", own, index.spec.size, text, memory)
+    declared = [parameters(record)[k], "int64_t *wrong"]
+    return each(f"{name}_places{places.k}", declared, index.spec.size, text, memory)
 
 
 WRONG = 16

@@ -67,11 +67,13 @@ class TeamRows(Rows):
         self.helpers: dict[str, None] = {}
         self.checked = bool(self.nest.rows % teams.beside)
 
-    def launch(self, name: str, parameters, given=()) -> Launch:
+    def launch(self, name: str, parameters, arguments=()) -> Launch:
         """The kernel with the lines written so far."""
         teams = self.teams
         blocks = teams.blocks(self.nest.rows), teams.splits
-        return launch(name, parameters, self.w.lines, blocks, teams.threads, given, self.helpers)
+        return launch(
+            name, parameters, self.w.lines, blocks, teams.threads, arguments, self.helpers
+        )
 
     def work(self, record, name: str, parameters) -> KernelCalls:
         self.write()
@@ -179,13 +181,13 @@ def in_parts(record, name: str, parameters, teams: Teams) -> KernelCalls:
         offsets.append(size)
         size += -(-teams.splits * writer.nest.rows * f.dtype.itemsize // 64) * 64
     room = tuple(Operand("work", 0, offset) for offset in offsets)
-    given = operands(record)
+    arguments = operands(record)
     writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
     rest = JoinRows(writer, joining_teams(teams))
     second = rest.second(record, f"{name}_joined", parameters, teams.splits)
-    ins = tuple(x for x in given if x.kind == "in")
+    ins = tuple(x for x in arguments if x.kind == "in")
     first = first._replace(given=(*ins, *room))
-    return KernelCalls((first, second._replace(given=(*given, *room))), size)
+    return KernelCalls((first, second._replace(given=(*arguments, *room))), size)
 
 
 def joining_teams(teams: Teams) -> Teams:
@@ -210,8 +212,8 @@ class PartialRows(TeamRows):
             w.put(*(f"part{k}[blockIdx.y * {self.nest.rows} + {row}] = {f.name};"
                     for k, f in enumerate(folds)))  # fmt: skip
         ins = [p for p in parameters if p.startswith("const ")]
-        own = [f"{f.type} *part{k}" for k, f in enumerate(folds)]
-        return self.launch(name, [*ins, *own]), folds
+        partials = [f"{f.type} *part{k}" for k, f in enumerate(folds)]
+        return self.launch(name, [*ins, *partials]), folds
 
 
 class JoinRows(TeamRows):
@@ -229,5 +231,5 @@ class JoinRows(TeamRows):
                 w.assign([(f.name, term, f.dtype)])
         self.join(folds)
         self.row_outputs(1)
-        own = [f"const {f.type} *part{k}" for k, f in enumerate(folds)]
-        return self.launch(name, [*parameters, *own])
+        partials = [f"const {f.type} *part{k}" for k, f in enumerate(folds)]
+        return self.launch(name, [*parameters, *partials])

@@ -44,10 +44,11 @@ class Cuda(KernelTarget):
             return
         lines = [f"{line}\n" for line in declare_loops("int64_t", flat, levels)]
         body = self.fill("".join([*lines, *(a.text for a in levels)]))
-        own, memory = parameters(self.record), operands(self.record)
-        own, memory = ([*own, room], (*memory, Operand("work"))) if room else (own, memory)
+        declared, memory = parameters(self.record), operands(self.record)
+        if room:
+            declared, memory = [*declared, room], (*memory, Operand("work"))
         name = f"{self.name}_{len(self.calls)}" if self.calls else self.name
-        launch = kernel_of_each(name, own, size, body, memory, flat)
+        launch = kernel_of_each(name, declared, size, body, memory, flat)
         self.calls.append(launch._replace(helpers=self.helpers))
 
     def copy(self, to: str, source: str, count: int) -> LoopLevel:

@@ -28,13 +28,13 @@ def joined(k: KernelTarget) -> None:
 emits("concat", "stack")(partial(emit, joined))
 
 
-def copy_pieces(k: KernelTarget, pieces: str, specs, whole: str, x, axis: int) -> None:
+def copy_pieces(k: KernelTarget, parts: str, specs, target: str, x, axis: int) -> None:
     """Copy parts from, or to, their positions in the rows of a whole array x."""
     outer, start, moves = prod(x.shape[:axis]), 0, []
     row = x.size // max(outer, 1)
     for number, spec in enumerate(specs):
         n = spec.size // max(outer, 1)
-        here = f"{pieces}{number} + o * {n}", f"{whole} + o * {row} + {start}"
-        moves.append((*(here if pieces == "out" else here[::-1]), n))
+        here = f"{parts}{number} + o * {n}", f"{target} + o * {row} + {start}"
+        moves.append((*(here if parts == "out" else here[::-1]), n))
         start += n
     k.copies(outer, moves)

@@ -144,11 +144,11 @@ def emit_histogram(record, name: str):
     edges = NUMPY.histogram_bin_edges(NUMPY.zeros(0, real), at["bins"], (at["low"], at["high"]))
     table = f"static const {C_TYPES[real]} edge[] = {{{numbers(edges)}}};\n"
     end = DENSITY.replace("VOLUME", "(edge[i + 1] - edge[i])") if at["density"] else ""
-    found = emit_counts(
+    kernel = emit_counts(
         record, name, BIN.replace("const T x", "const EDGE x"), x.spec.size, end=end,
         weights=weights[0].spec if weights else None, EDGE=C_TYPES[real],
     )  # fmt: skip
-    return found._replace(source=found.source.replace("{\n", "{\n    " + table, 1))
+    return kernel._replace(source=kernel.source.replace("{\n", "{\n    " + table, 1))
 
 
 CELL = """\
@@ -184,11 +184,11 @@ def emit_histogramdd(record, name: str):
     if at["density"]:
         tables += f"    static const double volume[] = {{{numbers(volumes.reshape(-1))}}};\n"
         end = DENSITY.replace("VOLUME", "volume[i]")
-    found = emit_counts(
+    kernel = emit_counts(
         record, name, CELL, x.shape[0], weights=weights[0].spec if weights else None, end=end,
         AXES=x.shape[1],
     )  # fmt: skip
-    return found._replace(source=found.source.replace("{\n", "{\n    " + tables, 1))
+    return kernel._replace(source=kernel.source.replace("{\n", "{\n    " + tables, 1))
 
 
 # ---- several values in one place -------------------------------------------------------------
@@ -218,12 +218,12 @@ def emit_scatter(record, name: str):
     if value.dtype != x.dtype:
         raise CannotWrite("values of another dtype")
     half = x.dtype in dt.HALVES
-    place = (
+    position = (
         "int64_t at = in1[i];\nif (at < 0) at += SIZE;\n"
         "if (at < 0 || at >= SIZE) { bad_index++; return; }\n"
     )
     end = "for (int64_t i = 0; i < SIZE; i++) out0[i] = STORE(y[i]);\n" if half else ""
-    text = JOIN.replace("PLACE", place.strip()).replace("END", end)
+    text = JOIN.replace("PLACE", position.strip()).replace("END", end)
     words = {
         "SIZE": x.spec.size, "COUNT": index.spec.size, "RULE": RULES[record.op.name],
         "ROOM": "(T *)work" if half else "out0",

@@ -36,12 +36,12 @@ def slices(shape, axis: int, count: int) -> Slices:
     return Slices(prod(shape[:axis]), count, prod(shape[axis + 1 :]), shape[axis])
 
 
-def take_slices(k: KernelTarget, s: Slices, table: str, place: str, skipped: str = "") -> None:
+def take_slices(k: KernelTarget, s: Slices, table: str, index: str, skipped: str = "") -> None:
     """Copy the slices of a table at the indices `place`."""
     to = f"out0 + (o * {s.count} + i) * {s.inner}"
     source = f"{table} + (o * {s.size} + at) * {s.inner}"
     skipped = skipped.replace("CLEAR", k.clear_slice(to, s.inner))
-    k.loops(*s.levels(skipped + place, k.copy(to, source, s.inner)))
+    k.loops(*s.levels(skipped + index, k.copy(to, source, s.inner)))
 
 
 @kernel("take")
@@ -92,10 +92,10 @@ def put(k: KernelTarget) -> None:
 @kernel("blend")
 def blend(k: KernelTarget) -> None:
     """Weighed sums of a few pixels, whose places all channels share."""
-    x, place, weight = k.specs
+    x, position, weight = k.specs
     if weight.dtype != x.dtype:
         raise CannotWrite("weights of another dtype")
-    (n, taps, count), (_, channels, size) = place.shape, x.shape
+    (n, taps, count), (_, channels, size) = position.shape, x.shape
     tap = f"[(n * {taps} + TAP) * {count} + i]"
     term = f"LOAD(image[in1{tap}]) * LOAD(in2{tap})"
     terms = [term.replace("TAP", str(t)) for t in range(taps)]
@@ -108,10 +108,10 @@ def blend(k: KernelTarget) -> None:
 @kernel("blend_input_grad")
 def blend_input_grad(k: KernelTarget) -> None:
     """Each plane of an image adds up what was read from it."""
-    g, place, weight = k.specs
+    g, position, weight = k.specs
     if weight.dtype != g.dtype:
         raise CannotWrite("weights of another dtype")
-    (n, taps, count), (_, channels, size) = place.shape, k.out.shape
+    (n, taps, count), (_, channels, size) = position.shape, k.out.shape
     k.check(1, size, wraps=False)
     sums = k.sums()
     at = [f"[(n * {taps} + {t}) * {count} + i]" for t in range(taps)]
@@ -126,10 +126,10 @@ def blend_input_grad(k: KernelTarget) -> None:
 @kernel("blend_weight_grad")
 def blend_weight_grad(k: KernelTarget) -> None:
     """For each weight the pixels of all channels times their cotangents."""
-    x, place, g = k.specs
+    x, position, g = k.specs
     if g.dtype != x.dtype:
         raise CannotWrite("cotangents of another dtype")
-    (n, taps, count), (_, channels, size) = place.shape, x.shape
+    (n, taps, count), (_, channels, size) = position.shape, x.shape
     k.check(1, size, wraps=False)
     at = [f"[(n * {taps} + {t}) * {count} + i]" for t in range(taps)]
     image = f"in0 + n * {channels * size}"

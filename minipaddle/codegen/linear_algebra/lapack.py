@@ -37,11 +37,12 @@ def room_for(name: str, *arguments) -> int:
     if address is None:
         return 1
     answer, other = ctypes.c_double(), ctypes.create_string_buffer(64)
-    given: list = []
+    pointers: list = []
     for x in (*arguments, 0):
         number = ctypes.byref(ctypes.c_int64(x)) if type(x) is int else other
-        given.append(x.encode() if type(x) is str else ctypes.byref(answer) if x is ... else number)
-    ctypes.CFUNCTYPE(None)(address)(*given)
+        pointer = ctypes.byref(answer) if x is ... else number
+        pointers.append(x.encode() if type(x) is str else pointer)
+    ctypes.CFUNCTYPE(None)(address)(*pointers)
     return int(answer.value)
 
 
@@ -71,13 +72,13 @@ def emit_batch(
         head.append(f"int64_t info = 0;\nif ({missing}) {GIVE_UP}\n")
     text = CALL.sub(r"lapack_d\1(", text).replace("GIVE_UP", GIVE_UP)
     E, suffix = C_TYPES[dtype], "" if double else "f"
-    own = {"BYCOLUMNS": f"columns_{E}", "BYROWS": f"rows_{E}", "T": real}
-    own |= {f: f"{c}{suffix}" for f, c in (("LOG", "log"), ("EXP", "exp"), ("ABS", "fabs"))}
+    types = {"BYCOLUMNS": f"columns_{E}", "BYROWS": f"rows_{E}", "T": real}
+    types |= {f: f"{c}{suffix}" for f, c in (("LOG", "log"), ("EXP", "exp"), ("ABS", "fabs"))}
     if dtype != dt.bfloat16.numpy:
-        own["LOAD"] = f"({real})"
+        types["LOAD"] = f"({real})"
     helpers = [lapack_pointer(f"d{f}") for f in called]
-    helpers += [fill(MATRICES, C_TYPES, dtype, own)] if called else []
-    text, words = "".join([*head, text]), own | words
+    helpers += [fill(MATRICES, C_TYPES, dtype, types)] if called else []
+    text, words = "".join([*head, text]), types | words
     return fill_kernel(record, name, text, dtype, work=room.size, helpers=helpers, **words)
 
 
@@ -130,8 +131,8 @@ def operands(record) -> dict:
         raise CannotWrite("matrices of two dtypes")
     lead, words = broadcast_shapes(x.shape[:-2], y.shape[:-2]), sizes(record.spec)
     for word, spec in (("LEFT", x), ("RIGHT", y)):
-        place = element(spec.shape[:-2], digits("b", lead))
-        words[word] = f"({place}) * {prod(spec.shape[-2:])}"
+        matrix = element(spec.shape[:-2], digits("b", lead))
+        words[word] = f"({matrix}) * {prod(spec.shape[-2:])}"
     return words
 
 
@@ -291,7 +292,7 @@ def emit_matrix_exp(record, name: str) -> Kernel:
     """The power of a matrix by columns is that of its transpose: squaring needs no copy."""
     x = record.inputs[0].spec
     rooms = square(x, "a", "power", "next", "even", "odd")
-    own = {"MULTIPLY": "multiply_double", "EIGHT": "eight_double"}
-    kernel = emit_batch(record, name, EXPONENTIAL, x.dtype, *rooms, **sizes(x), **own, PADE=PADE)
-    text = fill(MULTIPLY, C_TYPES, dt.float64.numpy, own)
+    types = {"MULTIPLY": "multiply_double", "EIGHT": "eight_double"}
+    kernel = emit_batch(record, name, EXPONENTIAL, x.dtype, *rooms, **sizes(x), **types, PADE=PADE)
+    text = fill(MULTIPLY, C_TYPES, dt.float64.numpy, types)
     return kernel._replace(helpers=(*kernel.helpers, text) if record.spec.size else ())

@@ -27,14 +27,14 @@ class EpilogueSteps(NamedTuple):
     value: Record  # the last one
 
 
-def find_steps(value: Record, records, given: set, columns: int) -> EpilogueSteps | None:
+def find_steps(value: Record, records, operands: set, columns: int) -> EpilogueSteps | None:
     """The steps from a value on, whose operands are `given`; None if there are others."""
     added, activation = [], ""
     for record in records:
         others = [x for x in record.inputs if x is not value]
         if value not in record.inputs or activation:
             return None
-        if record.op is add and len(others) == 1 and others[0] in given and len(added) < 2:
+        if record.op is add and len(others) == 1 and others[0] in operands and len(added) < 2:
             added += others
         elif record.op.name in BOUNDS:
             activation = record.op.name
@@ -72,8 +72,8 @@ def find_bias_and_bounds(region, names: dict) -> BiasAndBounds | None:
     are those of pointers.
     """
     total, *records = region.records
-    given, n = {x for x in region.inputs if x.dtype == total.dtype}, total.shape[-1]
-    steps = find_steps(total, records, given, n)
+    operands, n = {x for x in region.inputs if x.dtype == total.dtype}, total.shape[-1]
+    steps = find_steps(total, records, operands, n)
     if steps is None or steps.bias is None or steps.more or steps.bias.spec.size != n:
         return None
     if region.outputs != [steps.value] or steps.value.spec != total.spec:

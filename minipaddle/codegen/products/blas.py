@@ -35,8 +35,8 @@ WIDTHS = {
 @cache
 def core() -> str:
     """The processor for which OpenBLAS has chosen its kernels; "" if it is not there."""
-    place = library_function("scipy_openblas_get_corename64_")
-    return ctypes.CFUNCTYPE(ctypes.c_char_p)(place)().decode() if place else ""
+    address = library_function("scipy_openblas_get_corename64_")
+    return ctypes.CFUNCTYPE(ctypes.c_char_p)(address)().decode() if address else ""
 
 
 def is_wide() -> bool:

@@ -58,19 +58,19 @@ def emit_epilogue(record, name: str) -> Kernel:
     """
     region = record.attrs["region"]
     first, outputs = region.records[0], region.outputs
-    place, _ = room_of(region)
+    shared, _ = room_of(region)
     nest = Nest(region.records[1:], outputs).merged()
     inputs, outs, takes = signature(record, outputs, {"first_row", "last_row", "row"})
     names = dict(zip(region.inputs, inputs, strict=True))
-    own = buffers(first)
-    rest = [x for x in region.inputs if x not in own]
-    starts = dict(zip(rest, rebase_loads(nest, rest), strict=True))
-    others = [k for k in range(len(outs)) if k != place]
+    operands = buffers(first)
+    extra = [x for x in region.inputs if x not in operands]
+    starts = dict(zip(extra, rebase_loads(nest, extra), strict=True))
+    others = [k for k in range(len(outs)) if k != shared]
     declared = dict(zip([*region.inputs, *range(len(outs))], takes, strict=True))
-    inside = {**names, **{x: f"in{k}" for k, x in enumerate(own)}, first: "out0"}
-    targets = ["out0" if k == place else n for k, n in enumerate(outs)]
+    inside = {**names, **{x: f"in{k}" for k, x in enumerate(operands)}, first: "out0"}
+    targets = ["out0" if k == shared else n for k, n in enumerate(outs)]
 
-    usual = find_requantize(region) if place is None else None
+    usual = find_requantize(region) if shared is None else None
     pointers = {**inside, **dict(zip(outputs, targets, strict=True))}
 
     def rows(start: str, end: str) -> str:
@@ -81,17 +81,17 @@ def emit_epilogue(record, name: str) -> Kernel:
         bounds = f"    const int64_t first_row = {start}, last_row = {end};"
         return f"{{\n{bounds}\n{body_of(writer)}\n}}\n"
 
-    parameters = [declared[x] for x in (*rest, *others)]
+    parameters = [declared[x] for x in (*extra, *others)]
     rows = Epilogue(
-        rows, place is None, find_bias_and_bounds(region, inside) if place == 0 else None
+        rows, shared is None, find_bias_and_bounds(region, inside) if shared == 0 else None
     )
     inner = EMITTERS[first.op.name](first, f"{name}_rows", rows, parameters)
     size = -(-inner.workspace // 64) * 64
-    product = f"({C_TYPES[first.dtype]} *)(work + {size})" if place is None else outs[place]
-    workspace = inner.workspace if place is not None else size + first.spec.nbytes
+    product = f"({C_TYPES[first.dtype]} *)(work + {size})" if shared is None else outs[shared]
+    workspace = inner.workspace if shared is not None else size + first.spec.nbytes
     if rows.in_blocks:
         product, workspace = "0", inner.workspace
-    passed = [*(names[x] for x in own), product, *(names[x] for x in rest)]
+    passed = [*(names[x] for x in operands), product, *(names[x] for x in extra)]
     passed += [*(outs[k] for k in others), *(["work"] if inner.workspace else [])]
     takes += ["char *work"] if workspace else []
     call = f"    {name}_rows({', '.join(passed)});"

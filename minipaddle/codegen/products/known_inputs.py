@@ -39,9 +39,9 @@ def known_inputs(pairs):
     that made them.
     """
     pairs = [*pairs]
-    halves = frozenset(x for x, made in pairs if holds_halves(made))
+    halves = frozenset(x for x, source in pairs if holds_halves(source))
     return within(
-        _known, KnownInput(halves, frozenset(x for x, made in pairs if is_unsigned(made)))
+        _known, KnownInput(halves, frozenset(x for x, source in pairs if is_unsigned(source)))
     )
 
 
@@ -73,16 +73,16 @@ def is_small(edge: Record) -> bool:
 
 def holds_halves(edge: Record) -> bool:
     """Whether a record's result is bfloat16, in float32."""
-    made = origin(edge)
-    widens = made.op is cast and made.dtype == float32.numpy
-    return widens and made.inputs[0].dtype == bfloat16.numpy
+    source = origin(edge)
+    widens = source.op is cast and source.dtype == float32.numpy
+    return widens and source.inputs[0].dtype == bfloat16.numpy
 
 
 def is_unsigned(edge: Record) -> bool:
     """Whether a record's result is bytes of numbers behind a ReLU, with 0 for 0.0."""
-    made = origin(edge)
-    if made.dtype != int8.numpy or made.op is not quantize:
+    source = origin(edge)
+    if source.dtype != int8.numpy or source.op is not quantize:
         return False
-    x, _, zero = made.inputs
+    x, _, zero = source.inputs
     at_zero = zero.op is NUMBER and zero.attrs["value"] == 0
     return at_zero and x.op in (relu, relu6)

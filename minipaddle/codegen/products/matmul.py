@@ -155,9 +155,11 @@ def read_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]
     return indent(loop("part", end, text, pragma=pragma), 4), helpers
 
 
-def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -> tuple[str, str]:
+def pack_panels(
+    plan: ProductPlan, y: str, b: str, private: bool, panels: str = "panels"
+) -> tuple[str, str]:
     """Two texts that pack y into panels: one before the loop over the batch, and one inside it,
-    where `b` is the matrix. `own`: each iteration needs its own memory.
+    where `b` is the matrix. `private`: each iteration needs its own memory.
     """
     p, T, room = plan.p, plan.T, plan.room
     if plan.how != "panels":
@@ -165,7 +167,7 @@ def pack_panels(plan: ProductPlan, y: str, b: str, own: bool, panels="panels") -
     turn = microkernel.call_panels(T, plan.tile, p.n.size, p.k.size, "%s", p.n.y, p.k.y, panels)
     size = microkernel.panels_size(p.n.size, p.k.size, plan.tile)
     shared = not any(a.y for a in p.batch)
-    if shared or not own:
+    if shared or not private:
         before = f"    {T} *{panels} = {room.array(T, size)};\n"
         return (before + "    " + turn % y, "") if shared else (before, turn % b)
     if size * SIZES[T] <= ON_STACK:
@@ -192,9 +194,9 @@ def write_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     The epilogue follows the last terms.
     """
     p, T, t, most = plan.p, plan.T, plan.tile, plan.deep
-    panel, whole, span = t.panel(T), p.k.size <= most, plan.span
-    at, terms = ("0", str(p.k.size)) if whole else ("k", "terms")
-    add, start = str(int(plan.add)) + " || k > 0" * (not whole), plus(b, at, p.k.y)
+    panel, unsliced, span = t.panel(T), p.k.size <= most, plan.span
+    at, terms = ("0", str(p.k.size)) if unsliced else ("k", "terms")
+    add, start = str(int(plan.add)) + " || k > 0" * (not unsliced), plus(b, at, p.k.y)
     n, first = (str(p.n.size), c) if span == p.n.size else ("wide", plus(c, "at", p.n.out))
     start = start if n != "wide" else plus(start, "at", p.n.y)
     pack = partial(microkernel.call_panels, T, t)
@@ -211,11 +213,11 @@ def write_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
         to = plus(first, row, p.m.out), p.m.out
         return microkernel.call_blocks(T, rows, n, terms, 1, x, y, to, add, t)
 
-    if not whole and plan.rows:
+    if not unsliced and plan.rows:
         after, last = plan.rows, f"if (k + {most} >= {p.k.size})"
         plan = plan._replace(rows=lambda *span: f"{last} {{\n{indent(after(*span), 4)}}}\n")
     text += loop_over_rows(plan, inside, c)
-    if not whole:
+    if not unsliced:
         terms = f"const int64_t terms = {least(f'{p.k.size} - k', most)};\n"
         text = loop("k", p.k.size, terms + text, step=most)
     if n == "wide":

@@ -98,10 +98,10 @@ def fit_tile(rows: int, columns: int, T: str) -> Tile:
     widest = max(min((machine.registers - 2) // (high + 1), 4), 2)
 
     def cost(across: int) -> int:
-        whole, rest = divmod(columns, across * lanes)
+        tiles, rest = divmod(columns, across * lanes)
         last = (across if rest > lanes else 1) if rest else 0
         step = lambda vectors: max(vectors * high, vectors + high) + 2
-        return whole * step(across) + (step(last) if last else 0)
+        return tiles * step(across) + (step(last) if last else 0)
 
     best = min(range(widest, 1, -1), key=cost)
     return tile(tall, 0 if best == ACROSS else best)
@@ -149,11 +149,11 @@ def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
 
 def blocks(text: str) -> tuple[str, ...]:
     """Helpers: the block functions that C text calls."""
-    found = {}
+    helpers = {}
     for rows, F, T, *sizes in dict.fromkeys(CALLED.findall(text)):
         t = Tile(*map(int, sizes)) if sizes[0] else Tile(usual_height())
-        found |= dict.fromkeys(block_of(int(rows), F, T, t))
-    return tuple(found)
+        helpers |= dict.fromkeys(block_of(int(rows), F, T, t))
+    return tuple(helpers)
 
 
 @cache
@@ -161,8 +161,8 @@ def block_of(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
     """The text of a tile, and that of the function of blocks of `rows` rows; F ends their names."""
     unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
     names = {"F": F, "T": T, "panel": t.panel(T), "across": t.across or "ACROSS"}
-    own = TILE.substitute(names, unroll=unroll)
-    return share(BLOCK.substitute(names, rows=rows, tall=t.tall), *vectors(T), own)
+    tile_text = TILE.substitute(names, unroll=unroll)
+    return share(BLOCK.substitute(names, rows=rows, tall=t.tall), *vectors(T), tile_text)
 
 
 def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:
@@ -192,8 +192,8 @@ def dots(T: str) -> tuple[str, ...]:
 @cache
 def few(T: str, rows: int) -> tuple[str, ...]:
     """Helpers: `fewR_T`, products of R rows that read B once, row by row."""
-    own = *vectors(T), FEW_ROWS.substitute(T=T)
-    return share(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *own)
+    helpers = *vectors(T), FEW_ROWS.substitute(T=T)
+    return share(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *helpers)
 
 
 def call_blocks(

@@ -32,7 +32,7 @@ from ..rows.collapsed_loops import flat_name
 from . import microkernel
 from .matmul import call_tiles, plus
 from .product import Product
-from .strip_products import OWN, MaskedPlan, StripPlan, StripProducts
+from .strip_products import RESERVED, MaskedPlan, StripPlan, StripProducts
 
 FROM = 512
 """Fewest columns of rows that are cut. Measured on one thread, 512 to 8,192 columns, widths 32 and
@@ -72,8 +72,8 @@ def softmax_of(nest: Nest) -> SoftmaxNodes | None:
                      and n.args[0] is power and n.args[1] is total), None)  # fmt: skip
     if x is not maximum.args[0] or shift is not maximum or quotient is None:
         return None
-    found = SoftmaxNodes(maximum, power, total, quotient, out)
-    return found if is_multiple(out, quotient) else None
+    softmax = SoftmaxNodes(maximum, power, total, quotient, out)
+    return softmax if is_multiple(out, quotient) else None
 
 
 def applies(node: NestNode, op) -> bool:
@@ -141,8 +141,8 @@ class MaskedBlockPlan(BlockPlan):
 class OnlineSoftmax(StripProducts):
     """Writes the text of the kernel."""
 
-    own = OWN | {"tops", "totals", "results", "at", "wide"}
-    kinds = BlockPlan, MaskedBlockPlan
+    reserved = RESERVED | {"tops", "totals", "results", "at", "wide"}
+    plans = BlockPlan, MaskedBlockPlan
 
     def strip(self, leads, readers, first: str, rows: int) -> str:
         """One strip: blocks of columns one after the other, and the epilogue of the result."""
@@ -173,7 +173,7 @@ class OnlineSoftmax(StripProducts):
         """The statements on a block of scores: powers in their place, and sums before it shrink."""
         softmax, rows = softmax_of(self.nest), self.nest.parallel_loops
         w = self.writer(self.nest, ["strip_0"], self.length)
-        w.taken |= dict.fromkeys(self.own, 0)
+        w.taken |= dict.fromkeys(self.reserved, 0)
         (along,), r = self.nest.reduction_loops, f"({flat_name(rows, 'row')} - first_row)"
         w.starts[along], w.ends[along] = "at", "at + wide"
         dtype, T = softmax.power.dtype, self.T

@@ -73,15 +73,15 @@ class PackingKernels(KernelTable):
     def narrow_inputs_of(self, record: Record) -> list[tuple[Record, Record]]:
         """The inputs of a record with numbers of few bits, and the records that made them."""
         pairs = ((x, self.made.get(y, y)) for x, y in inner_inputs(record))
-        return [(x, made) for x, made in pairs if is_small(made)]
+        return [(x, source) for x, source in pairs if is_small(source)]
 
     @property
     def functions(self) -> list[str]:
         """The function that brings constant states into the form that kernels want."""
         lines = []
         for k, (state, form) in enumerate(self.prepacked.items()):
-            kind = C_TYPES[state.dtype]
-            names = f"const {kind} *given = all_given[{k}]; {kind} *made = all_made[{k}];"
+            T = C_TYPES[state.dtype]
+            names = f"const {T} *given = all_given[{k}]; {T} *made = all_made[{k}];"
             lines.append(f"    {{ {names} {form.call} }}")
         return [PREPACK.replace("LINES", "\n".join(lines))] if lines else []
 

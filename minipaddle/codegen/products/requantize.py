@@ -46,37 +46,39 @@ class Requantize(NamedTuple):
 def find_requantize(region) -> Requantize | None:
     """The formula of a region that begins with a product; None if it is another one."""
     total, *records = region.records
-    given = {x for x in region.inputs if x.dtype == float32.numpy}
+    operands = {x for x in region.inputs if x.dtype == float32.numpy}
     if total.dtype != int32.numpy or len(records) < 3:
         return None
     start, *between, q = records
     if start.op is not dequantize or q.op is not quantize:
         return None
-    steps = find_steps(start, between, given, total.shape[-1])
+    steps = find_steps(start, between, operands, total.shape[-1])
     if steps is None or steps.bias is None:
         return None
     *steps, value = steps
     floats = value if value in region.outputs else None
-    made = Requantize(start.attrs["high"], start.inputs[1], *steps, q.inputs[1], floats, q)
-    return made if fits_formula(made, region, start, value, given) else None
+    formula = Requantize(start.attrs["high"], start.inputs[1], *steps, q.inputs[1], floats, q)
+    return formula if fits_formula(formula, region, start, value, operands) else None
 
 
-def fits_formula(made: Requantize, region, start: Record, value: Record, given: set) -> bool:
+def fits_formula(formula: Requantize, region, start: Record, value: Record, operands: set) -> bool:
     """Whether the records of a formula are connected as `requantize.c` has it, and of its types."""
-    total, ends = region.records[0], {x for x in (made.floats, made.q) if x}
-    zeros = [x.inputs[2] for x in (start, made.q)]
+    total, ends = region.records[0], {x for x in (formula.floats, formula.q) if x}
+    q = formula.q
+    zeros = [x.inputs[2] for x in (start, q)]
     return (
         start.inputs[0] is total
-        and made.q.inputs[0] is value
-        and {made.step, made.bias, made.scale} <= given
+        and q.inputs[0] is value
+        and {formula.step, formula.bias, formula.scale} <= operands
         and all(x.op is NUMBER and x.attrs["value"] == 0 for x in zeros)
-        and made.high & (made.high - 1) == 0
-        and made.step.spec.size == made.bias.spec.size == total.shape[-1]
-        and made.step.shape[-1:] == total.shape[-1:]
-        and (made.more is None or made.more.shape == total.shape)
-        and made.scale.spec.size == 1
-        and (made.q.dtype, made.q.attrs["low"], made.q.attrs["high"]) == (int8.numpy, -128, 127)
-        and made.q.shape == total.shape
+        and formula.high & (formula.high - 1) == 0
+        and formula.step.spec.size == formula.bias.spec.size == total.shape[-1]
+        and formula.step.shape[-1:] == total.shape[-1:]
+        and (formula.more is None or formula.more.shape == total.shape)
+        and formula.scale.spec.size == 1
+        and q.dtype == int8.numpy
+        and (q.attrs["low"], q.attrs["high"]) == (-128, 127)
+        and q.shape == total.shape
         and {*region.outputs} == ends
         and len(region.outputs) == len(ends)
     )

@@ -50,7 +50,7 @@ LONG = 64
 WORDS = ("a", "b", "c", "panels", "strip")
 """Names that the text uses, each with a number."""
 
-OWN = {"first_row", "last_row", "row", "result", "columns", "shown", "here"}
+RESERVED = {"first_row", "last_row", "row", "result", "columns", "shown", "here"}
 """Names that it uses besides."""
 
 
@@ -111,12 +111,13 @@ def split_region(region: Program) -> tuple[list[Record], ...]:
 class StripProducts:
     """Writes the text of the kernel. `pointers` are the C names of inputs and products."""
 
-    own, kinds = OWN, (StripPlan, MaskedPlan)
+    reserved, plans = RESERVED, (StripPlan, MaskedPlan)
 
     def __init__(self, record):
         self.region = region = record.attrs["region"]
         self.leads, between, self.readers, self.after = split_region(region)
-        taken = self.own | {f"{word}_{k}" for word in WORDS for k in range(len(region.records))}
+        numbers = range(len(region.records))
+        taken = self.reserved | {f"{word}_{k}" for word in WORDS for k in numbers}
         names, self.outs, self.parameters = signature(record, region.outputs, taken)
         self.pointers = dict(zip(region.inputs, names, strict=True))
         self.T, self.room = C_TYPES[self.leads[0].dtype], Workspace()
@@ -158,9 +159,9 @@ class StripProducts:
     def lead(self, record) -> ProductPlan:
         """The plan of a product before the nest."""
         summing = len(self.leads) + len(self.readers) > 2
-        return self.plan(record, SummingPlan if summing else self.kinds[bool(self.masks)])
+        return self.plan(record, SummingPlan if summing else self.plans[bool(self.masks)])
 
-    def plan(self, record, kind=ProductPlan) -> ProductPlan:
+    def plan(self, record, form=ProductPlan) -> ProductPlan:
         """The plan of a product. Its right operand is read in place, or packed into panels."""
         x, y = record.inputs
         p = product_of(x.spec, y.spec, record.spec, **record.attrs, keep_order=True)
@@ -168,7 +169,7 @@ class StripProducts:
         names = self.pointers[left], self.pointers[right], self.pointers[record]
         how = "rows" if p.n.y == 1 else "panels"
         add = left in self.strips and sums_rows(record, left)
-        return kind(p, self.T, how, names, add, None, record.shape[-1], self.room)
+        return form(p, self.T, how, names, add, None, record.shape[-1], self.room)
 
     def emit(self, name: str) -> Kernel:
         """The kernel."""
@@ -181,14 +182,14 @@ class StripProducts:
 
     def body(self, leads, readers) -> str:
         """The loops over the batch and over strips."""
-        first, T, own = leads[0], self.T, leads[0].threads == "batch"
+        first, T, private = leads[0], self.T, leads[0].threads == "batch"
         text = f"    /* {first.p.m.size} rows of {self.length}, {first.block} at a time */\n"
         if self.result == "result":
             text += f"    {T} *result = {self.room.array(T, self.readers[0].spec.size)};\n"
         inside = ""
         for k, plan in enumerate((*leads, *readers)):
             a, c = ("", f"c_{k}") if plan in readers else (f"a_{k}", "")
-            before, within = pack_panels(plan, plan.names[1], f"b_{k}", own, f"panels_{k}")
+            before, within = pack_panels(plan, plan.names[1], f"b_{k}", private, f"panels_{k}")
             text += before
             inside += declare_matrices(plan, a, f"b_{k}", c) + within
             if plan.add:
@@ -199,7 +200,7 @@ class StripProducts:
             first, lambda at, rows: self.strip(leads, readers, at, rows), "c_1"
         )
         if first.p.count > 1:
-            inside = share_loop("i", first.p.count, inside, own)
+            inside = share_loop("i", first.p.count, inside, private)
         return text + indent(inside, 4)
 
     def declare_strips(self, plan: ProductPlan) -> str:
@@ -246,10 +247,10 @@ class StripProducts:
             sides = x, (b, p.k.y, 0), (plus(c, at, p.m.out), p.m.out)
             return microkernel.call_block(self.T, height, many, p.n.size, rows, 1, *sides, 1, t)
 
-        whole = f"({count} / {tall} * {tall})"
-        text = call(tall, "0", whole)
+        even = f"({count} / {tall} * {tall})"
+        text = call(tall, "0", even)
         if p.m.size % tall:
-            text += call(1, whole, f"{count} % {tall}")
+            text += call(1, even, f"{count} % {tall}")
         return text
 
     def finish(self, plan: ProductPlan) -> str:
@@ -275,7 +276,7 @@ class StripProducts:
         a row is masked completely, all columns count.
         """
         w = self.writer(self.nest, [*self.strips.values()], self.length)
-        n, whole, memo, tests = self.length, microkernel.WIDEST, {}, []
+        n, step, memo, tests = self.length, microkernel.WIDEST, {}, []
         for node, hidden in self.masks:
             mask = w.text(node, memo)
             tests.append(mask != hidden if node.dtype in dt.FLOATS else ~mask if hidden else mask)
@@ -288,7 +289,7 @@ class StripProducts:
                 w.put(*lines, f"const int here = {' && '.join(seen)} ? {along.name} + 1 : 0;")
                 w.put("shown = here > shown ? here : shown;")
             w.put(f"columns = !shown ? {n} : shown > columns ? shown : columns;")
-        w.put(f"columns = (columns + {whole - 1}) / {whole} * {whole};")
+        w.put(f"columns = (columns + {step - 1}) / {step} * {step};")
         w.put(f"if (columns > {n}) columns = {n};")
         return "\n".join(line[4:] for line in w.lines) + "\n"
 

@@ -35,8 +35,9 @@ def emit_quantile(record, name: str):
     if any(is_number(x) or x.shape != record.shape for x in record.inputs):
         raise CannotWrite("quantiles of arrays of several shapes")
     reads = (fill("LOAD", C_TYPES, x.dtype, {}) for x in record.inputs)
-    given = ", ".join(f"{read}(in{k}[i])" for k, read in enumerate(reads))
-    words = {"SIZE": record.spec.size, "QUANTILE": f"{record.op.name}_double", "ARGUMENTS": given}
+    arguments = ", ".join(f"{read}(in{k}[i])" for k, read in enumerate(reads))
+    words = {"SIZE": record.spec.size, "QUANTILE": f"{record.op.name}_double"}
+    words["ARGUMENTS"] = arguments
     words |= {"PARALLEL": Lines(1, record.spec.size, 1).words["PARALLEL"]}
     return fill_kernel(record, name, QUANTILE, record.dtype, **words)
 

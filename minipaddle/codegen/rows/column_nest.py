@@ -64,18 +64,18 @@ class Columns(Rows):
         outputs = w.outputs(stage, True)
         wanted: dict[NestNode, None] = {}
 
-        def own(node: NestNode) -> bool:
+        def is_own(node: NestNode) -> bool:
             row = w.nest.is_row(node) and node.kind == "apply" and node.stage == stage
             return row and node not in w.known and bool(stage or expensive(node))
 
-        def before(node: NestNode) -> bool:
+        def is_before(node: NestNode) -> bool:
             return node not in w.known and (not w.nest.is_row(node) or node.stage <= stage)
 
         for later in range(stage, w.stages):
             roots = [f.args[0] for f in w.folds(later)]
             roots += [n for *_, n, _ in w.outputs(later, False)]
-            for node in reach(roots, lambda n: not own(n) and before(n)):
-                if own(node):
+            for node in reach(roots, lambda n: not is_own(n) and is_before(n)):
+                if is_own(node):
                     wanted[node] = None
         arrays = {n: w.fresh(n.of.op.name) for n in wanted}
         for n, name in arrays.items():

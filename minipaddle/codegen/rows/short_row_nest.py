@@ -55,8 +55,8 @@ class ShortRows(Columns):
             if threads and not outside:
                 w.put("#pragma omp " + " ".join(threads))
             with w.block(for_head(self.start, first, last, width)):
-                whole = w.rows is None and last % width == 0
-                rows = width if whole else least(f"{last} - {self.start}", width)
+                even = w.rows is None and last % width == 0
+                rows = width if even else least(f"{last} - {self.start}", width)
                 w.put(f"const int64_t {count} = {rows};")
                 for stage in range(w.stages):
                     self.finish(stage)

@@ -96,12 +96,12 @@ class SortedItems(NamedTuple):
     @property
     def words(self) -> dict:
         """The words of a template."""
-        key, place = f"uint{self.bits}_t", place_type(self.lines)
-        item = f"pair_{key}_{place}" if self.is_pair else f"uint{8 * self.nbytes}_t"
-        words = {"KEY": key, "PLACE": place, "ITEM": item, "DIGITS": self.bits // 8}
+        key, position = f"uint{self.bits}_t", place_type(self.lines)
+        item = f"pair_{key}_{position}" if self.is_pair else f"uint{8 * self.nbytes}_t"
+        words = {"KEY": key, "PLACE": position, "ITEM": item, "DIGITS": self.bits // 8}
         words |= {"LANES": self.lanes, "KEYOF": f"key_{C_TYPES[wide(self.dtype)]}"}
-        kind = "network" if self.by_network else "radix"
-        words["SORT"] = f"{kind}_{item}_{self.bits}"
+        method = "network" if self.by_network else "radix"
+        words["SORT"] = f"{method}_{item}_{self.bits}"
         words["STEP"] = self.lanes if self.by_network else 1
         return words
 

@@ -54,14 +54,14 @@ class VectorRows(rows.Rows):
     """Rows as the engine writes them, in a form that gcc makes better vectors of."""
 
     def accumulators(self, stage: int) -> list[Accumulator]:
-        found, n = super().accumulators(stage), self.length
+        accumulators, n = super().accumulators(stage), self.length
         if n <= 2 * LANES and n % LANES:
-            return found
+            return accumulators
         return [
             Extreme(f.node, f.name, self.w.fresh("nan"))
             if f.op.name in EXTREMES and f.dtype.kind == "f"
             else f
-            for f in found
+            for f in accumulators
         ]
 
     def row_outputs(self, stage: int) -> None:

@@ -46,9 +46,9 @@ class Accumulator:
         """Whether each term rounds the sum. Then a long sum continues in double."""
         return self.op.blocked and self.dtype.kind == "f"
 
-    def result(self, total: str | None, place: str = "") -> ScalarText:
+    def result(self, total: str | None, element: str = "") -> ScalarText:
         """The value after the loops: the accumulator, or the total of a sum in blocks."""
-        text = f"{self.name}{place}" if total is None else f"({self.type}){total}{place}"
+        text = f"{self.name}{element}" if total is None else f"({self.type}){total}{element}"
         return round_to(ScalarText(text, (), self.dtype), self.node.dtype)
 
     @property
@@ -113,8 +113,8 @@ def join(op, dtype) -> str:
 
 
 def fill_template(template: str, op, dtype) -> str:
-    kind = C_TYPES[dtype]
-    return template.replace("NAME", f"{op.name}_{kind}").replace("TYPE", kind)
+    T = C_TYPES[dtype]
+    return template.replace("NAME", f"{op.name}_{T}").replace("TYPE", T)
 
 
 @cache

@@ -43,10 +43,10 @@ def number(value, dtype) -> str:
         return real(float(value), dtype)
     if dtype == np.bool_:
         return "true" if value else "false"
-    return whole(int(dtype.type(value)), dtype)
+    return integer(int(dtype.type(value)), dtype)
 
 
-def whole(value: int, dtype) -> str:
+def integer(value: int, dtype) -> str:
     """An integer."""
     if dtype == np.uint64:
         return f"{value}ULL"
@@ -199,8 +199,8 @@ def parameters_of(record, types=C_TYPES, pointer="*restrict ") -> list[str]:
 
 def function(record, name: str, body: str, *, work=False, parameters=()) -> str:
     """The C function of a record with this body."""
-    own = ["char *restrict work"] if work else []
-    return c_function(name, [*parameters_of(record), *parameters, *own], body)
+    workspace = ["char *restrict work"] if work else []
+    return c_function(name, [*parameters_of(record), *parameters, *workspace], body)
 
 
 def c_function(name: str, parameters, body: str) -> str:

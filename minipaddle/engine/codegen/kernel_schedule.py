@@ -38,8 +38,8 @@ class KernelSchedule:
     """
 
     def __init__(self, answers: dict | Callable | None = None):
-        given = answers or {}
-        self.answer = given if callable(given) else lambda name, knob: given.get(name, knob.default)
+        table = answers or {}
+        self.answer = table if callable(table) else lambda name, knob: table.get(name, knob.default)
         self.knobs: dict[str, Knob] = {}
         self.choices: dict[str, object] = {}
 

@@ -101,8 +101,8 @@ def signature(record, outputs, taken=(), types=C_TYPES) -> tuple[list[str], list
 def readable_name(x) -> str:
     """A readable name for the value of a record."""
     if x.op is ITEM:
-        whole = x.inputs[0]
-        inner = whole.attrs["region"].outputs[x.attrs["k"]] if whole.op is fused else whole
+        group = x.inputs[0]
+        inner = group.attrs["region"].outputs[x.attrs["k"]] if group.op is fused else group
         return inner.op.name
     return (x.op is INPUT and x.attrs.get("name")) or x.op.name
 

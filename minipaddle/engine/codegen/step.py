@@ -189,10 +189,10 @@ class StepWriter:
 
     # ---- places ------------------------------------------------------------------------------
 
-    def pointer(self, place: Location) -> str:
-        if place.kind == "arena":
-            return f"arena + {place.offset}"
-        return {"input": "in", "state": "state", "output": "out"}[place.kind] + f"[{place.k}]"
+    def pointer(self, location: Location) -> str:
+        if location.kind == "arena":
+            return f"arena + {location.offset}"
+        return {"input": "in", "state": "state", "output": "out"}[location.kind] + f"[{location.k}]"
 
     def at(self, plan: MemoryPlan, record: Record, k: int = 0, const: bool = False) -> str:
         """Where a value lies, as a pointer of its type."""

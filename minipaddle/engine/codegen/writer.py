@@ -254,9 +254,9 @@ CAST = re.compile(r"\(\(\w+\)")
 
 def operations(text: ScalarText) -> int:
     """The operations of an expression; a choice counts as two, a call or division as many."""
-    own = 0 if CAST.match(text.template) or not text.args else 1
-    own = FEW + 1 if CALL.search(text.template) else 2 * text.template.count("?") or own
-    return own + sum(map(operations, text.args))
+    count = 0 if CAST.match(text.template) or not text.args else 1
+    count = FEW + 1 if CALL.search(text.template) else 2 * text.template.count("?") or count
+    return count + sum(map(operations, text.args))
 
 
 def for_head(name: str, start, end, step=1, T: str = "int64_t") -> str:
