@@ -46,4 +46,4 @@ from .target import KERNELS
 EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
 EMITTERS["searchsorted"].mixes = True  # it compares in the wider dtype
 EMITTERS.pop("matmul", None)  # one that no pass has laid out anew: NumPy's is faster than loops
-CHECKED.append(index_checks.checked)
+CHECKED.append(index_checks.find_checked)

@@ -7,7 +7,7 @@ from math import prod
 from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.core import dtype as dt
-from .c_text import PARALLEL, Workspace, epilogue_after, indent, loop
+from .c_text import PARALLEL, Workspace, indent, loop, loop_over_epilogue
 from .convolutions.vector_pooling import VectorWindows
 from .kernel_frame import FloatKernel
 from .target import KernelTarget, LoopLevel
@@ -38,7 +38,7 @@ class C(KernelTarget):
             return self.frame.kernel(self.text, self.helpers)
         if self.rows is not None and len(self.outs) > 1:
             raise CannotWrite("an epilogue of several results")
-        epilogue = epilogue_after(self.rows, self.out) if self.out.size else ""
+        epilogue = loop_over_epilogue(self.rows, self.out) if self.out.size else ""
         body, work = indent(self.text, 4) + epilogue, self.room.size
         source = function(self.record, self.name, body, work=work > 0, parameters=self.parameters)
         helpers = (BAD_INDEX,) if "bad_index" in body else ()

@@ -46,7 +46,7 @@ def share_loop(name: str, end: int, inside: str, pays: bool, step: int = 1) -> s
     return loop(name, end, inside, pragma=PARALLEL if end > step and pays else "", step=step)
 
 
-def epilogue_after(rows, out) -> str:
+def loop_over_epilogue(rows, out) -> str:
     """The epilogue `rows` of a result in a loop of its own, after the kernel."""
     if rows is None:
         return ""

@@ -12,10 +12,10 @@ from ..engine.codegen.kernel import C_TYPES, Kernel, emits, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.codegen.writer import least
 from ..engine.core import dtype as dt
-from .c_text import SIZES, Workspace, epilogue_after, indent, share_loop
+from .c_text import SIZES, Workspace, indent, loop_over_epilogue, share_loop
 from .products import microkernel
 from .products.bias_and_bounds import BiasAndBounds
-from .products.epilogue import block_of
+from .products.epilogue import declare_block
 from .products.prepacking import Prepack, is_constant_input
 
 
@@ -128,7 +128,7 @@ class KernelFrame:
         if not self.inline:
             return blocks.head + tiles
         most = blocks.block * blocks.stride * blocks.width
-        memory = block_of(self.rows, self.out, blocks.span[0], most)
+        memory = declare_block(self.rows, self.out, blocks.span[0], most)
         return blocks.head + memory + tiles + self.rows(*blocks.span)
 
     def tiled_kernel(self, blocks: RowBlocks, tiles: str, pays: bool, helpers=(), finish=None):
@@ -149,7 +149,7 @@ class KernelFrame:
             text, helpers, done, prepack = self.text + clear * (not self.adds), (), False, None
         text += self.convert_result()
         if self.out.size and not (done and self.inline):
-            text += epilogue_after(self.rows, self.out)
+            text += loop_over_epilogue(self.rows, self.out)
         space = self.room.size
         source = function(self.record, self.name, text, work=space > 0, parameters=self.parameters)
         return Kernel(self.name, source, space, (*microkernel.blocks(text), *helpers), prepack)
@@ -172,18 +172,18 @@ class FloatKernel(KernelFrame):
         for k, edge in enumerate(self.record.inputs if self.half else ()):
             if edge.dtype in dt.FLOATS:
                 self.names[k] = self.array(f"wide{k}", edge.spec.size)
-                self.text += self.converted(f"wide{k}", "widen", f"in{k}", edge.spec)
+                self.text += self.convert_array(f"wide{k}", "widen", f"in{k}", edge.spec)
         if self.half:
             self.target = self.array("result", self.out.size)
 
     @staticmethod
-    def converted(to: str, function: str, source: str, spec) -> str:
+    def convert_array(to: str, function: str, source: str, spec) -> str:
         """C text that copies an array between half precision and floats."""
         value = f"{function}({source}[i])" if spec.dtype == dt.bfloat16.numpy else f"{source}[i]"
         return f"    for (int64_t i = 0; i < {spec.size}; i++) {to}[i] = {value};\n"
 
     def convert_result(self) -> str:
-        return self.converted("out0", "narrow", "result", self.out) if self.half else ""
+        return self.convert_array("out0", "narrow", "result", self.out) if self.half else ""
 
 
 def writes(*names: str, frame: type[KernelFrame] = FloatKernel):

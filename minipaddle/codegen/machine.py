@@ -81,12 +81,12 @@ def target_facts(known: Facts):
     return within(_target, known)
 
 
-def targeting(name: str):
+def target_processor(name: str):
     """Within the block, kernels are written for the processor that compilers call `name`, as in
     `-march=name`, with caches of usual sizes. Raises ValueError if the compiler knows none.
 
-    >>> from minipaddle.codegen.machine import facts, targeting
-    >>> with targeting("sapphirerapids"):
+    >>> from minipaddle.codegen.machine import facts, target_processor
+    >>> with target_processor("sapphirerapids"):
     ...     facts().vector, facts().vnni, facts().bf16
     (64, True, True)
     """

@@ -13,7 +13,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.codegen import machine
 from minipaddle.codegen.convolutions import integer_convolution
-from minipaddle.codegen.machine import facts, targeting
+from minipaddle.codegen.machine import facts, target_processor
 from minipaddle.codegen.products import grouped_tiles
 from minipaddle.engine.codegen.translation_unit import with_prologue
 from tests.codegen import test_integer_products as whole
@@ -42,19 +42,19 @@ SIZES = [(8, 2, 3), (9, 33, 70), (50, 130, 32), (97, 7, 65)]
 
 
 def test_a_processor_by_its_name():
-    with targeting("x86-64-v3"):
+    with target_processor("x86-64-v3"):
         assert (facts().vector, facts().registers, facts().vnni, facts().bf16) == (
             32, 16, False, False)  # fmt: skip
-    with targeting("icelake-server"):
+    with target_processor("icelake-server"):
         assert (facts().vector, facts().vnni, facts().bf16) == (64, True, False)
     with pytest.raises(ValueError, match="no processor is called 'z80'"):
-        targeting("z80")
+        target_processor("z80")
 
 
 @in_all_ways
 def test_four_bytes_at_once_make_the_same_sums(flags):
     """The kernels of VNNI, also compiled for processors without it."""
-    with targeting("icelake-server"):
+    with target_processor("icelake-server"):
         some = whole.calls()
     assert sum("uint8_t wide" in one.kernel.source for one in some) > 5
     assert not any("winograd" in one.kernel.source for one in some)
@@ -87,7 +87,7 @@ def behind_a_relu() -> list:
 )
 def test_the_form_behind_a_relu(processor, form, monkeypatch):
     monkeypatch.setattr(grouped_tiles, "is_known_unsigned", lambda edge: True)
-    with targeting(processor):
+    with target_processor(processor):
         some = behind_a_relu()
     assert all(f"integer_rows_{form}(" in one.kernel.source for one in some)
 
@@ -96,7 +96,7 @@ def test_the_form_behind_a_relu(processor, form, monkeypatch):
 def test_four_bytes_behind_a_relu(processor, monkeypatch):
     """The largest of both sides, too, whose pairs of products just fit int16."""
     monkeypatch.setattr(grouped_tiles, "is_known_unsigned", lambda edge: True)
-    with targeting(processor):
+    with target_processor(processor):
         some = behind_a_relu()
     whole.check(some, flags=flags_for(processor))
 
@@ -121,7 +121,7 @@ def test_four_taps_behind_a_relu(processor, monkeypatch):
         negative = x.copy()
         negative[1, 3, 4, -1] = -128  # NaN became it
         largest = np.full_like(x, 127), np.full_like(w, -128)
-        with targeting("x86-64-v3"):
+        with target_processor("x86-64-v3"):
             some += [call("conv_last_integer", [x, w], at, constant=c) for c in ([], [1])]
             some += [call("conv_last_integer", [*xs], at) for xs in (largest, (negative, w))]
     assert all("int8_t *kernels" in one.kernel.source for one in some)
@@ -135,7 +135,7 @@ def products(name: str) -> list:
         for order, right in ((product.PLAIN, (k, n)), (product.TURNED, (n, k))):
             arrays = [rng.normal(size=s).astype(ml_dtypes.bfloat16) for s in ((m, k), right)]
             for constant in ([], [1]):
-                with targeting(name):
+                with target_processor(name):
                     found.append(call("product", arrays, order, constant=constant))
     return found
 
@@ -158,7 +158,7 @@ def test_mixed_precision_multiplies_halves(monkeypatch):
     """
     paddle.seed(0)
     net, x = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 33)), paddle.randn([50, 40])
-    with targeting("sapphirerapids"):
+    with target_processor("sapphirerapids"):
         known = facts()
     monkeypatch.setattr(machine, "facts_here", lambda: known)
 
@@ -180,7 +180,7 @@ def test_mixed_precision_multiplies_halves(monkeypatch):
 @pytest.mark.parametrize("name", ["x86-64-v4", "icelake-server", "sapphirerapids"])
 def test_kernels_compile_for_processors_that_are_not_here(name, tmp_path):
     """Without a warning; nothing of it is run."""
-    with targeting(name):
+    with target_processor(name):
         some = [*whole.calls()[4::3], *products(name)[4:8]]
     (tmp_path / "k.c").write_text(file_of([one.kernel for one in some]))
     command = ["gcc", *flags_for(name), *STRICT, "-c", "k.c"]

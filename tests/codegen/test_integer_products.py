@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minipaddle.codegen.machine import targeting
+from minipaddle.codegen.machine import target_processor
 from minipaddle.codegen.products.prepacking import constant_inputs
 from minipaddle.engine.codegen.kernel import EMITTERS
 from minipaddle.engine.codegen.kernel_schedule import KernelSchedule, following
@@ -85,7 +85,7 @@ def check(some, **how):
 
 @on_each_processor
 def test_sums_are_numpys(processor):
-    with targeting(processor):
+    with target_processor(processor):
         some = calls()
     check(some, flags=flags_for(processor))
 
@@ -96,7 +96,7 @@ def test_sums_are_numpys(processor):
 )
 def test_tiles_and_loops(processor, form, tiled):
     """A few rows are summed in plain loops: fewer than eight for VNNI, than six for the others."""
-    with targeting(processor):
+    with target_processor(processor):
         sources = [one.kernel.source for one in calls()]
     assert sum(f"integer_rows_{form}(" in source for source in sources) == tiled
     assert sum("integer_rows" in source for source in sources) == tiled
@@ -104,7 +104,7 @@ def test_tiles_and_loops(processor, form, tiled):
 
 @on_each_processor
 def test_winograds_sums_are_exact(processor):
-    with targeting(processor):
+    with target_processor(processor):
         some = tiled_calls()
     for m in (2, 4):
         assert sum(f"winograd_input_{m}" in c.kernel.source for c in some) == 1 + len(WHOLE_TILES)
@@ -122,7 +122,7 @@ def test_a_constant_side_is_packed_ahead(x, y, at, processor, terms, columns, he
     arrays = [bytes_of(x), bytes_of(y)]
     record = record_of("product_integer", arrays, **at)
     right = 0 if at is EXCHANGED else 1
-    with targeting(processor), constant_inputs([record.inputs[right]]):
+    with target_processor(processor), constant_inputs([record.inputs[right]]):
         kernel = EMITTERS["product_integer"](record, "packed")
     assert kernel.prepack.edge is record.inputs[right]
     matrix = np.transpose(arrays[1], at["y_perm"]) if right else arrays[0].T

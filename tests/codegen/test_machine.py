@@ -82,7 +82,7 @@ def test_kernels_are_written_for_the_processor_that_is_named():
             known = machine.facts()
             assert f"-march={name}" in compiler.compiler().flags
             assert known[2:5] == machine.find_facts()[2:5]  # the caches are this one's
-        with machine.targeting(name):
+        with machine.target_processor(name):
             assert (known[:2], known[5:]) == (machine.facts()[:2], machine.facts()[5:])
 
 

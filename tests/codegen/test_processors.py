@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minipaddle.codegen.machine import targeting
+from minipaddle.codegen.machine import target_processor
 from tests.codegen import test_convolution as convolution
 from tests.codegen import test_pooling as pooling
 from tests.codegen import test_product as product
@@ -13,7 +13,7 @@ pytestmark = needs_gcc
 
 @on_each_processor
 def test_products(processor):
-    with targeting(processor):
+    with target_processor(processor):
         calls = [
             call("product", product.arrays((m, 37), (37, n), dtype, m), product.PLAIN)
             for m in (1, 5, 8, 15, 33)
@@ -34,7 +34,7 @@ def test_products(processor):
 @on_each_processor
 def test_convolutions_and_pooling(processor):
     rng, flags = np.random.default_rng(0), flags_for(processor)
-    with targeting(processor):
+    with target_processor(processor):
         images = [*convolution.calls_of(convolution.LARGE[:9] + convolution.LARGE[27:], "float32")]
         pools = [call(name, *pooling.arrays_of(name, "float32", rng)) for name in pooling.NAMES]
     convolution.check(images, flags=flags)

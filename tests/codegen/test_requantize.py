@@ -6,7 +6,7 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.codegen.machine import targeting
+from minipaddle.codegen.machine import target_processor
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.executors.native import Executable
 from minipaddle.quantization import PTQ, QuantConfig
@@ -67,7 +67,7 @@ def test_sums_become_bytes(processor, kind):
 def test_one_function_makes_them(processor, form, kind):
     """Tiles of the form for bytes that are not negative, behind a ReLU; for VNNI, for any bytes."""
     small, x = as_bytes(kind)
-    with paddle.no_grad(), targeting(processor):
+    with paddle.no_grad(), target_processor(processor):
         program = program_of(small, Spec(x.numpy().shape, x.numpy().dtype))
         source = Executable(program, load=False).source.own
     assert (source.count(" requantize(") > 2) is (kind != "tanh")

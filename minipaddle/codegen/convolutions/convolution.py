@@ -65,7 +65,7 @@ class ImageSweep(NamedTuple):
     def text(self) -> tuple[str, tuple[str, ...]]:
         """(C text, helpers) of the rows of a strip."""
         im, down, (h, w) = self.s.im, self.down, self.s.im.target
-        row, limit = plus("r", down.stride, down.start), "top + rows"
+        row, limit = scale_and_shift("r", down.stride, down.start), "top + rows"
         limit += f" && r < {down.count}" if self.s.total != down.count else ""
         at = f"((n * {h} + {row}) * {w} + {self.across.start}) * {im.outs}"
         text = f"{self.s.T} *c = {self.out} + {at};\n"
@@ -151,7 +151,7 @@ def is_plain(im: Images, across: SweepAxis) -> bool:
     return im.groups == 1 and (across.gap == 1 or len(across.taps) == 1)
 
 
-def plus(index: str, step: int, start: int) -> str:
+def scale_and_shift(index: str, step: int, start: int) -> str:
     """C text of start + index * step."""
     text = index if step == 1 else f"{index} * {step}"
     return f"{text} + {start}" if start else text
@@ -195,7 +195,7 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     tiles, at = "" if im.depthwise else s.load(source, frame.room), 0
     for down in downs:
         for across in acrosses:
-            b = plus(kernels, 1, at)
+            b = scale_and_shift(kernels, 1, at)
             sweep = ImageSweep(s, down, across, how, b, packed, source, target, finish)
             text, needed = sweep.text()
             tiles, helpers = tiles + text, [*helpers, *needed]

@@ -168,7 +168,7 @@ def write_sweeps(frame: FloatKernel, p: Planes) -> Kernel:
     for down in p.downs:
         for across, part in zip(p.acrosses, parts, strict=True):
             tiles += write_sums(p, down, across, part, weight.shape[-1])
-        tiles += loop("r", f"rows && top + r < {down.count}", row(p, down, frame.target))
+        tiles += loop("r", f"rows && top + r < {down.count}", write_row(p, down, frame.target))
     return frame.tiled_kernel(p.blocks, tiles, p.pay(taps), p.helpers)
 
 
@@ -187,7 +187,7 @@ def write_sums(p: Planes, down: SweepAxis, across: SweepAxis, part: str, wide: i
     return f"{{\n{indent(weights + each, 4)}}}\n"
 
 
-def row(p: Planes, down: SweepAxis, out: str) -> str:
+def write_row(p: Planes, down: SweepAxis, out: str) -> str:
     """C text that writes row r of a strip's results into the plane."""
     (h, w), step = p.target, p.acrosses[0].stride
     at = f"(n * {h} + (top + r) * {down.stride} + {down.start}) * {w}"

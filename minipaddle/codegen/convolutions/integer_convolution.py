@@ -31,12 +31,12 @@ def convolve(frame: KernelFrame) -> Kernel:
     x, w = frame.record.inputs
     *kernel, _, outs = w.shape
     if x.spec.ndim > 4:
-        return plain_convolution(frame)
+        return write_plain(frame)
     im = images_of(frame.record, frame.record, kernel)
     if im.depthwise and prod(im.kernel) <= MOST_TAPS:
-        return depthwise(frame, im)
+        return write_depthwise(frame, im)
     if im.groups > 1:
-        return plain_convolution(frame)
+        return write_plain(frame)
     (oh, ow), (h, c) = im.target, (im.source, im.channels)
     way = pick_tiles(im) if frame.is_constant(1) else None
     if way is not None:
@@ -44,7 +44,7 @@ def convolve(frame: KernelFrame) -> Kernel:
     if im.pointwise:
         _, axes = FORMS["conv_last"]
         p = Product((), *axes(im.n * oh * ow, c, outs))
-        return grouped_tiles.write_product(frame, p) or plain_convolution(frame)
+        return grouped_tiles.write_product(frame, p) or write_plain(frame)
     form, window = choose_format(x, im.n * oh * ow), w.spec.size // outs
     sizes = ", ".join(map(str, [*h, c, *im.kernel, *im.stride, *im.dilation, *im.low]))
     load = lambda row: (
@@ -52,10 +52,10 @@ def convolve(frame: KernelFrame) -> Kernel:
         f"    {ow}, {sizes});\n"
     )
     how = frame, form, 1, im.n, (oh * ow, outs, window), (1, outs), load, (form.windows,)
-    return grouped_tiles.write_tiles(*how) or plain_convolution(frame)
+    return grouped_tiles.write_tiles(*how) or write_plain(frame)
 
 
-def depthwise(frame: KernelFrame, im: Images) -> Kernel:
+def write_depthwise(frame: KernelFrame, im: Images) -> Kernel:
     """The kernel of a depthwise convolution: a tap is multiplied for 16 channels at once."""
     (h, w), (oh, ow), c, taps = im.source, im.target, im.channels, prod(im.kernel)
     quads = fits_quads(frame.record.inputs[0], c)
@@ -81,7 +81,7 @@ def fits_quads(image: Record, channels: int) -> bool:
     return channels >= 32 and facts().vector >= 32 and is_known_unsigned(image)
 
 
-def plain_convolution(frame: KernelFrame) -> Kernel:
+def write_plain(frame: KernelFrame) -> Kernel:
     """The kernel in plain loops, for groups and for any number of axes."""
     record, attrs = frame.record, frame.record.attrs
     (x, w), out = (e.spec for e in record.inputs), record.spec

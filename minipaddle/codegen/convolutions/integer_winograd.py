@@ -52,12 +52,12 @@ class WinogradAlgorithm(NamedTuple):
         """The C functions."""
         rows = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in self.kernel)
         return TEXT.substitute(
-            m=self.m, unit=self.unit, into=steps("v", "d", self.into), G=rows,
-            back=steps("y", "x", self.back), inverse=self.divide[0], shift=self.divide[1],
+            m=self.m, unit=self.unit, into=write_steps("v", "d", self.into), G=rows,
+            back=write_steps("y", "x", self.back), inverse=self.divide[0], shift=self.divide[1],
         )  # fmt: skip
 
 
-def steps(result: str, source: str, formulas: str) -> str:
+def write_steps(result: str, source: str, formulas: str) -> str:
     """C text: `v[k * s] = formula;` for each of the formulas, in which d2 stands for `d[2 * s]`."""
     for k in range(6):
         formulas = formulas.replace(f"{source}{k}", f"{source}[{k} * s]")

@@ -43,7 +43,7 @@ def emit_nest(record, name: str) -> KernelCalls:
         return elements(record, name, writer, parameters)
     teams = teams_of(writer.nest)
     if splittable(writer) and (splits := splits_of(teams, writer.nest)) > 1:
-        return in_parts(record, name, parameters, teams._replace(splits=splits))
+        return reduce_in_parts(record, name, parameters, teams._replace(splits=splits))
     return TeamRows(writer, teams).work(record, name, parameters)
 
 
@@ -171,7 +171,7 @@ def splittable(w: NestWriter) -> bool:
     return w.stages == 2 and all(n.stage == 1 and w.nest.once_a_row(n, at) for _, n, at in outputs)
 
 
-def in_parts(record, name: str, parameters, teams: Teams) -> KernelCalls:
+def reduce_in_parts(record, name: str, parameters, teams: Teams) -> KernelCalls:
     """Two kernels: one reduces parts of rows, the other joins them."""
     writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
     parts = PartialRows(writer, teams)
@@ -183,14 +183,14 @@ def in_parts(record, name: str, parameters, teams: Teams) -> KernelCalls:
     room = tuple(Operand("work", 0, offset) for offset in offsets)
     arguments = operands(record)
     writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
-    rest = JoinRows(writer, joining_teams(teams))
+    rest = JoinRows(writer, choose_joining_teams(teams))
     second = rest.second(record, f"{name}_joined", parameters, teams.splits)
     ins = tuple(x for x in arguments if x.kind == "in")
     first = first._replace(given=(*ins, *room))
     return KernelCalls((first, second._replace(given=(*arguments, *room))), size)
 
 
-def joining_teams(teams: Teams) -> Teams:
+def choose_joining_teams(teams: Teams) -> Teams:
     """A warp for each row, or threads beside each other for each column."""
     return Teams(8, 32, True) if teams.down else Teams(32, 4, False)
 

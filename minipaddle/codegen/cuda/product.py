@@ -40,11 +40,11 @@ def emit_product(record, name: str) -> KernelCalls:
     p = product_of(x, y, out, **record.attrs)
     if not (x.size and y.size):
         return KernelCalls((Clear(Operand("out"), out.nbytes),))
-    calls = gemms(p, out.dtype)
-    return KernelCalls(calls) if calls else KernelCalls((tiled(record, name, p),))
+    calls = find_gemms(p, out.dtype)
+    return KernelCalls(calls) if calls else KernelCalls((write_tiles(record, name, p),))
 
 
-def gemms(p: Product, dtype) -> tuple[Gemm, ...]:
+def find_gemms(p: Product, dtype) -> tuple[Gemm, ...]:
     """The product as calls of cuBLAS; none if it cannot do it."""
     x, y = Operand("in", int(p.exchanged)), Operand("in", 1 - int(p.exchanged))
     xs, ys = lines(p.k, p.m, "x"), lines(p.n, p.k, "y")
@@ -83,7 +83,7 @@ def lines(across: StridedAxis, down: StridedAxis, of: str) -> tuple[int, bool] |
 KERNEL = read_template("product.cu", __file__).rstrip("\n")
 
 
-def tiled(record, name: str, p: Product) -> Launch:
+def write_tiles(record, name: str, p: Product) -> Launch:
     """A kernel for operands with any steps: a block computes a tile of the result."""
     dtype = record.dtype
     if dtype == dt.bool_.numpy:

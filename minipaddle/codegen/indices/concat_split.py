@@ -18,14 +18,14 @@ def split(k: KernelTarget) -> None:
     copy_pieces(k, "out", k.outs, "in0", x, axis)
 
 
-def joined(k: KernelTarget) -> None:
+def join_arrays(k: KernelTarget) -> None:
     """Put arrays side by side along an axis, or along a new one. (In CUDA this is a nest.)"""
     if any(is_number(x) or x.dtype != k.out.dtype for x in k.record.inputs):
         raise CannotWrite("pieces of several dtypes")
     copy_pieces(k, "in", k.specs, "out0", k.out, k.attrs["axis"])
 
 
-emits("concat", "stack")(partial(emit, joined))
+emits("concat", "stack")(partial(emit, join_arrays))
 
 
 def copy_pieces(k: KernelTarget, parts: str, specs, target: str, x, axis: int) -> None:

@@ -92,7 +92,7 @@ def covers(old: IndexInput, new: IndexInput) -> bool:
     return (new.wraps or not old.wraps) and old.ignored in (None, new.ignored)
 
 
-def checked(records):
+def find_checked(records):
     """The records whose indices earlier records have checked. (What else may fail, such as a matrix
     without an inverse, nobody has checked.)
     """

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...engine.core.op import Op
 from ...engine.core.record import Record
+from ...engine.ops.activation import relu
 from ...engine.ops.elementwise import add
+from ...ops.activations import relu6
 
 BOUNDS = {
-    "": ("-INFINITY", "INFINITY"), "relu": ("0.0f", "INFINITY"), "relu6": ("0.0f", "6.0f"),
+    None: ("-INFINITY", "INFINITY"), relu: ("0.0f", "INFINITY"), relu6: ("0.0f", "6.0f"),
 }  # fmt: skip
 """Activations that clip, and their bounds as C text."""
 
@@ -23,21 +26,21 @@ class EpilogueSteps(NamedTuple):
 
     bias: Record | None
     more: Record | None
-    activation: str
+    activation: Op | None
     value: Record  # the last one
 
 
 def find_steps(value: Record, records, operands: set, columns: int) -> EpilogueSteps | None:
-    """The steps from a value on, whose operands are `given`; None if there are others."""
-    added, activation = [], ""
+    """The steps from a value on, which has these `operands`; None if there are others."""
+    added, activation = [], None
     for record in records:
         others = [x for x in record.inputs if x is not value]
         if value not in record.inputs or activation:
             return None
         if record.op is add and len(others) == 1 and others[0] in operands and len(added) < 2:
             added += others
-        elif record.op.name in BOUNDS:
-            activation = record.op.name
+        elif record.op in BOUNDS:
+            activation = record.op
         else:
             return None
         value = record

@@ -39,7 +39,7 @@ class Epilogue:
         return self.write(first, last)
 
 
-def block_of(rows, spec, first: str, count: int) -> str:
+def declare_block(rows, spec, first: str, count: int) -> str:
     """C text that gives `out0` memory on the stack for `count` rows from `first` on; none where
     the whole product is needed, or if they do not fit.
     """

@@ -171,7 +171,7 @@ def write_tiles(
     """The kernel of products of M rows, N columns and K terms for each of `count` images; None if
     a block does not fit the stack, or if there are too few rows to pack the panels for. `steps`
     lead through input `right`, from column to column and from term to term; `load(row)` is C text
-    that brings a block's rows, of so many terms, into `wide`.
+    that brings a block's rows, each of `row` terms, into `wide`.
     """
     (m, n, k), row = sizes, form.row(sizes[2])
     block = min(MOST, ON_STACK // (2 * max(row, 1)) // form.rows * form.rows)

@@ -34,7 +34,7 @@ NOTHING = KnownInput()
 _known: ContextVar[KnownInput] = ContextVar("known", default=NOTHING)
 
 
-def known_inputs(pairs):
+def declare_inputs(pairs):
     """Within the block, kernels know their inputs. `pairs` are those of a kernel, and the records
     that made them.
     """

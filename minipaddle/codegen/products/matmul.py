@@ -34,10 +34,10 @@ def multiply(frame: KernelFrame) -> Kernel:
     if kernel is not None:
         return kernel
     if out.dtype not in dt.FLOATS:
-        return plain_product(frame)
+        return write_plain(frame)
     frame = FloatKernel(*frame.how)
     if frame.adds and frame.half:
-        frame.text += frame.converted("result", "widen", "out0", out)
+        frame.text += frame.convert_array("result", "widen", "out0", out)
     return product_kernel(frame, p)
 
 
@@ -351,7 +351,7 @@ def copy_result(p: Product, inner: Product, to: str, source: str) -> str:
     )
 
 
-def plain_product(frame: KernelFrame) -> Kernel:
+def write_plain(frame: KernelFrame) -> Kernel:
     """The kernel in plain loops, for integers and booleans. The innermost one runs through the
     result's columns, so the compiler makes vectors of it. Sums wrap around, as in NumPy.
     """

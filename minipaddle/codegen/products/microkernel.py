@@ -152,12 +152,12 @@ def blocks(text: str) -> tuple[str, ...]:
     helpers = {}
     for rows, F, T, *sizes in dict.fromkeys(CALLED.findall(text)):
         t = Tile(*map(int, sizes)) if sizes[0] else Tile(usual_height())
-        helpers |= dict.fromkeys(block_of(int(rows), F, T, t))
+        helpers |= dict.fromkeys(define_block(int(rows), F, T, t))
     return tuple(helpers)
 
 
 @cache
-def block_of(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
+def define_block(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
     """The text of a tile, and that of the function of blocks of `rows` rows; F ends their names."""
     unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
     names = {"F": F, "T": T, "panel": t.panel(T), "across": t.across or "ACROSS"}

@@ -14,7 +14,7 @@ from ...engine.codegen.step import KernelTable
 from ...engine.core.record import Record
 from ...engine.ir.control import fused
 from ...engine.ir.program import Program
-from .known_inputs import is_small, known_inputs
+from .known_inputs import declare_inputs, is_small
 
 
 class Prepack(NamedTuple):
@@ -60,7 +60,7 @@ class PackingKernels(KernelTable):
 
     def kernel(self, record: Record, name: str) -> Kernel | None:
         constants, known = self.constant_inputs_of(record), self.narrow_inputs_of(record)
-        with constant_inputs(constants), known_inputs(known):
+        with constant_inputs(constants), declare_inputs(known):
             kernel = super().kernel(record, name)
         if kernel is not None and kernel.prepack is not None:
             self.prepacked[constants[kernel.prepack.edge]] = kernel.prepack

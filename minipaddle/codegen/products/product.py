@@ -50,7 +50,7 @@ class StridedAxis(NamedTuple):
     def times(self, inner: StridedAxis) -> StridedAxis:
         return StridedAxis(self.size * inner.size, *inner[1:])
 
-    def exchanged(self) -> StridedAxis:
+    def exchange(self) -> StridedAxis:
         return StridedAxis(self.size, self.y, self.x, self.out)
 
 
@@ -99,8 +99,8 @@ def product_of(
     batch = [a for a in batch if a.size != 1]
     exchange = m.out == 1 and n.out != 1
     if exchange:
-        batch, m, n = [a.exchanged() for a in batch], n.exchanged(), m.exchanged()
-        k = k.exchanged()
+        batch, m, n = [a.exchange() for a in batch], n.exchange(), m.exchange()
+        k = k.exchange()
     if not keep_order:
         m = extend_axis(m, batch, "y")
         n = n if keep_columns else extend_axis(n, batch, "x")

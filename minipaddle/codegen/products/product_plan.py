@@ -141,9 +141,9 @@ class ProductPlan(NamedTuple):
         """
         if not self.sliced:
             return DEEP
-        return self.alike(facts().first // 2 // (self.tile.widest * SIZES[self.T]))
+        return self.split_evenly(facts().first // 2 // (self.tile.widest * SIZES[self.T]))
 
-    def alike(self, most: int) -> int:
+    def split_evenly(self, most: int) -> int:
         """The terms of a slice, at most about `most`: all slices have equally many."""
         most, k = max(most // 8 * 8, 8), self.p.k.size
         return -(-k // -(-k // most) // 8) * 8
@@ -171,7 +171,7 @@ class Alone(ProductPlan):
             return super().depth
         panel, row = self.tile.widest * size, n.size * size
         most = min(machine.second // 8 // panel, machine.third // 2 // row, DEEP)
-        return self.alike(max(most, SHALLOW))
+        return self.split_evenly(max(most, SHALLOW))
 
     @property
     def rows_of_block(self) -> int:

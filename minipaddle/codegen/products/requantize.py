@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ...engine.codegen.kernel import read_template
 from ...engine.core.dtype import float32, int8, int32
+from ...engine.core.op import Op
 from ...engine.core.record import Record
 from ...engine.ir.program import NUMBER
 from ...ops.quantization import dequantize, quantize
@@ -26,7 +27,7 @@ class Requantize(NamedTuple):
     step: Record
     bias: Record
     more: Record | None
-    activation: str
+    activation: Op | None
     scale: Record
     floats: Record | None  # an output, too
     q: Record
@@ -38,7 +39,7 @@ class Requantize(NamedTuple):
         return (
             f"requantize({first}, {last}, {n}, out0, {self.high}.0f, {names[self.step]}, "
             f"{names[self.bias]}, {more}, {floats},\n"
-            f"           {int(self.activation != '')}, {low}, {top}, {names[self.scale]}[0], "
+            f"           {int(self.activation is not None)}, {low}, {top}, {names[self.scale]}[0], "
             f"{names[self.q]});\n"
         )
 

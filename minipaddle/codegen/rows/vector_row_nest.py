@@ -38,7 +38,7 @@ class Extreme(Accumulator):
 
     def steps(self, term: ScalarText, element: str) -> list[tuple]:
         into, term = self.name + element, cast(term, self.dtype)
-        text = f"({{0}} {EXTREMES[self.op.name]} {into} ? {{0}} : {into})"
+        text = f"({{0}} {EXTREMES[self.op]} {into} ? {{0}} : {into})"
         noted = ScalarText(f"({{0}} != {{0}} ? 1 : {self.nan})", [term], self.flag)
         return [
             (into, ScalarText(text, [term], self.dtype), self.dtype),
@@ -59,7 +59,7 @@ class VectorRows(rows.Rows):
             return accumulators
         return [
             Extreme(f.node, f.name, self.w.fresh("nan"))
-            if f.op.name in EXTREMES and f.dtype.kind == "f"
+            if f.op in EXTREMES and f.dtype.kind == "f"
             else f
             for f in accumulators
         ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.op import OPS
+from ..ops import reduction
 from ..passes.nest import NestNode
 from .kernel import C_TYPES
 from .scalar import C, CannotWrite, ScalarText, cast, literal, round_to, statements, wide
@@ -84,13 +85,14 @@ DECLARE = """\
                     initializer(omp_priv = IDENTITY)
 """
 OPERATORS = ("+", "*", "&", "|", "^")
-EXTREMES = {"max": ">", "min": "<"}
-"""OpenMP knows how to combine with these operators of C, and by these names, except for NaN."""
+EXTREMES = {reduction.max: ">", reduction.min: "<"}
+"""OpenMP knows how to combine with these operators of C, and by the names of these reductions,
+except for NaN."""
 
 
 @cache
 def clause(op, dtype) -> str:
-    if op.name in EXTREMES and dtype.kind != "f":
+    if op in EXTREMES and dtype.kind != "f":
         return op.name
     lines, value = combination(op, dtype)
     signs = [sign for sign in OPERATORS if not lines and value == f"(a {sign} b)"]
@@ -118,15 +120,15 @@ def fill_template(template: str, op, dtype) -> str:
 
 
 @cache
-def declaration(reduction) -> str:
+def declaration(fold) -> str:
     """C for a reduction (an operator, a dtype); nothing if OpenMP has it or C cannot write it."""
     try:
-        if clause(*reduction) in (*OPERATORS, *EXTREMES):
+        if clause(*fold) in (*OPERATORS, *(op.name for op in EXTREMES)):
             return ""
     except CannotWrite:
         return ""
-    text = fill_template(DECLARE, *reduction).replace("IDENTITY", identity(*reduction))
-    return join(*reduction) + text
+    text = fill_template(DECLARE, *fold).replace("IDENTITY", identity(*fold))
+    return join(*fold) + text
 
 
 def identity(op, dtype) -> str:

@@ -130,14 +130,14 @@ buffers that this text uses; the function has them after its own parameters, bef
 def entries(table: dict):
     """A decorator for functions, which puts them into a table under the names that it gets."""
 
-    def named(*names):
+    def decorate(*names):
         def register(function):
             table.update(dict.fromkeys(names, function))
             return function
 
         return register
 
-    return named
+    return decorate
 
 
 emits = entries(EMITTERS)
@@ -212,7 +212,7 @@ HEADS = re.compile(r"^\S.*\bvoid .*?\((.*)\)$", re.MULTILINE)
 WORDS = re.compile(r"(\W+)")
 
 
-def without_names(source: str, name: str) -> str:
+def normalize_names(source: str, name: str) -> str:
     """The text of a kernel with standard names for itself and its parameters."""
     parameters = re.findall(r"\w+(?=,|$)", ", ".join(HEADS.findall(source)))
     new = {x: f"argument{k}" for k, x in enumerate(dict.fromkeys(parameters))}

@@ -188,11 +188,11 @@ class ScalarModule:
     def real(self, function: str, *args) -> ScalarText:
         x = args[0]
         if x.dtype.kind != "f":
-            return self.of_whole(function, *args)
+            return self.apply_to_integers(function, *args)
         holes = ", ".join(["{}"] * len(args))
         return ScalarText(f"{function}{SUFFIX[x.dtype]}({holes})", args, x.dtype)
 
-    def of_whole(self, function: str, x, y=None) -> ScalarText:
+    def apply_to_integers(self, function: str, x, y=None) -> ScalarText:
         """Functions that are exact for integers. Others would depend on the last bit of a float."""
         if function in ("floor", "ceil", "trunc"):
             return x
@@ -285,7 +285,7 @@ def round_to(x: ScalarText, dtype) -> ScalarText:
     return ScalarText(ROUNDED[dtype], [x], x.dtype) if dtype in ROUNDED else x
 
 
-def stored(x: ScalarText, dtype) -> ScalarText:
+def cast_to_memory(x: ScalarText, dtype) -> ScalarText:
     """A value that is assigned to memory of a dtype, which rounds it."""
     return cast(x.args[0] if x.template == ROUNDED.get(dtype) else x, wide(dtype))
 
@@ -337,10 +337,10 @@ def count_uses(roots: list[ScalarText], most: int) -> dict[int, int]:
 
 def bare(text: str) -> str:
     """An expression without the parentheses around it."""
-    return text[1:-1] if text[0] == "(" and enclosing(text) else text
+    return text[1:-1] if text[0] == "(" and is_enclosed(text) else text
 
 
-def enclosing(text: str) -> bool:
+def is_enclosed(text: str) -> bool:
     """Whether the first parenthesis closes at the end."""
     depth = 0
     for k, c in enumerate(text):

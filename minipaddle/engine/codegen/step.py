@@ -31,7 +31,7 @@ from .kernel import (
     Kernel,
     group_emitter,
     has_mixed_dtypes,
-    without_names,
+    normalize_names,
 )
 from .kernel_schedule import KernelSchedule, following
 from .nest_kernel import emit_nest
@@ -52,7 +52,7 @@ class KernelTexts:
 
     def once(self, record: Record, kernel):
         """A kernel with its name, or with that of an earlier one with the same text."""
-        name = self.written.setdefault(without_names(kernel.source, kernel.name), kernel.name)
+        name = self.written.setdefault(normalize_names(kernel.source, kernel.name), kernel.name)
         if name == kernel.name:
             self.helpers.update(dict.fromkeys(kernel.helpers))
             self.needs[name] = kernel.helpers
@@ -149,7 +149,7 @@ def signature_of(kernel: Kernel) -> str:
     """The identity of a kernel for tuning: its text without a schedule, and without the names of
     the kernel and of its parameters, which come from the user's program.
     """
-    texts = without_names(kernel.source, kernel.name), *kernel.helpers
+    texts = normalize_names(kernel.source, kernel.name), *kernel.helpers
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
 
 

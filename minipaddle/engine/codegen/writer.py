@@ -24,11 +24,11 @@ from .scalar import (
     C,
     ScalarText,
     bare,
+    cast_to_memory,
     formula,
     literal,
     read,
     statements,
-    stored,
     wide,
 )
 
@@ -161,7 +161,7 @@ class NestWriter:
 
     def place(self, node: NestNode, memo) -> ScalarText:
         i = ScalarText(f"(int64_t)({in_c(node.index)})", (), np.int64)
-        return stored(node.of.op.element(i, **node.of.attrs), node.dtype)
+        return cast_to_memory(node.of.op.element(i, **node.of.attrs), node.dtype)
 
     def select(self, node: NestNode, memo) -> ScalarText:
         there, fill = (self.text(a, memo) for a in node.args)
@@ -176,7 +176,7 @@ class NestWriter:
 
         All reads come before the first store, because a target may overlap a value.
         """
-        roots = [stored(v, d) for _, v, d in targets]
+        roots = [cast_to_memory(v, d) for _, v, d in targets]
         lines, values = statements(roots, lambda: self.fresh("t"), apart=len(targets) > 1)
         self.put(*lines)
         for (target, _, dtype), value in zip(targets, map(bare, values), strict=True):
