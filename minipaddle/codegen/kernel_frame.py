@@ -63,7 +63,7 @@ class RowBlocks(NamedTuple):
 
 
 class KernelFrame:
-    """A kernel that is being written: `text` goes before its loops; `names` are its inputs'. It may
+    """A kernel that is being written: `text` precedes its loops; `names` are its inputs'. It may
     add to the result that is there.
     """
 

@@ -24,7 +24,7 @@ from ..engine.core import dtype as dt
 
 
 class LoopLevel(NamedTuple):
-    """A loop; `text` stands in it before its inner loops. The statement `whole` may replace an
+    """A loop; its `text` precedes its inner loops. The statement `whole` may replace an
     innermost loop.
     """
 

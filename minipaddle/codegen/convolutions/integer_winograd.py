@@ -4,7 +4,7 @@
     out = Aᵀ [ (G g Gᵀ) ⊙ (Bᵀ d B) ] A          for each tile d of S × S pixels, S = m + 2
 
 G has fractions. Its rows are multiplied by numbers s that make them whole, and the columns of A by
-L / s: then L² times the result comes out. Everything is computed modulo 2³², where 9 has an
+L / s, which computes L² times the result. Everything is computed modulo 2³², where 9 has an
 inverse, so L² = 576 = 9 · 2⁶ leaves the result modulo 2²⁶, which is enough for sums of 227 · 9
 products of int8; L² = 4 is enough for 3,640 · 9. More input channels are summed in chunks. The
 transformed numbers fit int16: at most 100 · 128 of a tile, and 49 · 128 of a kernel.
@@ -28,7 +28,7 @@ MOST = 288 << 10
 """Bytes of the stack that tiles may use."""
 
 STREAMED = 6
-"""Multiplications in the time in which a byte of a kernel comes from memory (measured)."""
+"""Multiplications in the time in which memory delivers a byte of a kernel (measured)."""
 
 
 class WinogradAlgorithm(NamedTuple):
@@ -58,7 +58,7 @@ class WinogradAlgorithm(NamedTuple):
 
 
 def write_steps(result: str, source: str, formulas: str) -> str:
-    """C text: `v[k * s] = formula;` for each of the formulas, in which d2 stands for `d[2 * s]`."""
+    """C text: `v[k * s] = formula;` for each of the formulas, in which d2 means `d[2 * s]`."""
     for k in range(6):
         formulas = formulas.replace(f"{source}{k}", f"{source}[{k} * s]")
     lines = [f"    {result}[{k} * s] = {each};" for k, each in enumerate(formulas.split("; "))]

@@ -113,7 +113,7 @@ def max_pool(k: KernelTarget) -> None:
 
 @kernel("max_pool_last_grad")
 def max_pool_grad(k: KernelTarget) -> None:
-    """The gradient goes to the pixel that was the largest."""
+    """The pixel that was the largest gets the gradient."""
 
     def to_largest(w: PoolingWindows) -> str:
         add = w.add(w.where("here", "g"))

@@ -93,7 +93,7 @@ def emit_remap_grad(record, name: str):
 # ---- windows as columns ----------------------------------------------------------------------
 
 WINDOWS = read_template("window_rows.c", __file__)
-"""For each row of a column of windows: the places `low` to `high` that lie in the image."""
+"""For each row of a column of windows: the positions `low` to `high` inside the image."""
 
 CUT = """\
 for (int64_t w = 0; w < low; w++) column[w] = ZERO;

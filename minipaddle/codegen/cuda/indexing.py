@@ -20,7 +20,7 @@ if ((at < LOW || at >= SIZE) IGNORED) wrong[0] = 1, wrong[1] = at;
 
 def look(record, name: str, places, slot: int) -> Launch | None:
     """A kernel that checks indices: if one is out of range, it writes the pair (1, the index) into
-    a slot. If several are, any of them may stand there.
+    a slot. If several are, any of them may be there.
     """
     index = record.inputs[places.k]
     if is_number(index) or not index.spec.size:

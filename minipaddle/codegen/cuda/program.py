@@ -26,7 +26,7 @@ CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.i
 
 
 class CudaKernels(KernelTexts):
-    """The kernels of a program's records. A kernel with indices in the data comes after `looks`,
+    """The kernels of a program's records. A kernel with indices in the data runs after `looks`,
     which check them; slot k of the checks belongs to `places[k]`.
     """
 

@@ -3,8 +3,8 @@
 The elements that a reduction combines into one number are a *row*. A *team* of SIZE threads reduces
 a row; each thread takes every SIZE-th element. Neighbouring threads read neighbouring memory:
 
-    rows in memory      a team lies along x: a warp of each of 4 rows, or a block of one row
-    columns in memory   a team lies along y, and 32 columns along x
+    rows in memory      a team spans x: a warp of each of 4 rows, or a block of one row
+    columns in memory   a team spans y, and 32 columns span x
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PART = 1024
 
 
 class Teams(NamedTuple):
-    """Teams of `size` threads: `down` if they lie along y. `splits` teams share a row."""
+    """Teams of `size` threads: `down` if they span y. `splits` teams share a row."""
 
     size: int
     beside: int  # teams of a block

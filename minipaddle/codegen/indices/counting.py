@@ -31,7 +31,7 @@ out0[row * COUNT + i] = first;
 
 @kernel("searchsorted")
 def searchsorted(k: KernelTarget) -> None:
-    """Halving: elements that are smaller (or not larger) come before; NaN is the largest."""
+    """Halving: elements that are smaller (or not larger) are before; NaN is the largest."""
     x, value = k.specs
     right, common = k.attrs["right"], NUMPY.result_type(wide(x.dtype), wide(value.dtype))
     if common not in k.types:

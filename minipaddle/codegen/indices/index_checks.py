@@ -22,7 +22,7 @@ from ..target import KERNELS, KernelTarget
 
 class IndexInput(NamedTuple):
     """Input `k` of a record: indices below `size`. Negative indices may count from the end
-    (`wraps`), and one number may stand for no index (`ignored`).
+    (`wraps`), and one number may mean no index (`ignored`).
     """
 
     k: int
@@ -54,7 +54,7 @@ class IndexFinder(KernelTarget):
         self.place(1, slices.size)
 
     def windows(self, image):
-        raise CannotWrite("windows lie at no places")
+        raise CannotWrite("windows have no places")
 
 
 def index_inputs(record) -> list[IndexInput]:
@@ -67,7 +67,7 @@ def index_inputs(record) -> list[IndexInput]:
 
 class CheckedIndices:
     """The indices that earlier records have checked. Another record with the same indices needs no
-    check. (The forward pass comes first, and the backward pass allows the same indices.)
+    check. (The forward pass runs first, and the backward pass allows the same indices.)
     """
 
     def __init__(self):

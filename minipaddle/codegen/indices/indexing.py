@@ -14,7 +14,7 @@ from ..target import KernelTarget, LoopLevel, kernel, skip
 
 
 class Slices(NamedTuple):
-    """Slices (o, i) of `inner` elements k; slice i lies at an index below `size` of an array."""
+    """Slices (o, i) of `inner` elements k; slice i is at an index below `size` of an array."""
 
     outer: int
     count: int

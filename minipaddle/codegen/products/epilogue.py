@@ -53,7 +53,7 @@ def declare_block(rows, spec, first: str, count: int) -> str:
 
 def emit_epilogue(record, name: str) -> Kernel:
     """The kernel of a group that begins with a product: the product's own function, with the
-    epilogue of finished rows inside. The product lies in the memory of a result, or in the
+    epilogue of finished rows inside. The product is in the memory of a result, or in the
     workspace.
     """
     region = record.attrs["region"]

@@ -1,7 +1,7 @@
 """Tiles of products whose neighbouring terms are multiplied and summed by one instruction.
 
 The left side is brought into the form that a tile reads, block by block of rows; of a convolution a
-row is the window of a pixel. The right side lies in panels, which are packed before the runs where
+row is the window of a pixel. The right side is in panels, which are packed before the runs where
 it is constant. What multiplies depends on the processor:
 
     pairs   int16 · int8     AVX2's vpmaddwd, or plain C          16 columns

@@ -119,8 +119,8 @@ def declare_matrices(plan: ProductPlan, a: str = "a", b: str = "b", c: str = "c"
 
 def find_shared_rows(plan: ProductPlan) -> str:
     """The axis of y, "n" or "k", whose steps are rows in memory of which each matrix of the batch
-    has a part; "" if there is none, or if y stays in the second-level cache. Keys and values of a
-    cache lie so: a place is a row, of which each text and each head has a part.
+    has a part; "" if there is none, or if y stays in the second-level cache. A cache
+    stores keys and values so: a position is a row, and each text and each head has a part of it.
     """
     name = {"dots": "n", "stream": "k"}.get(plan.how, "")
     row = getattr(plan.p, name, None)
@@ -129,8 +129,8 @@ def find_shared_rows(plan: ProductPlan) -> str:
 
 
 def read_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a product whose matrices read some rows of y in turn, so that these come from
-    memory as they lie. Threads share the matrices.
+    """The text of a product whose matrices read some rows of y in turn: y is read from memory in
+    its order. Threads share the matrices.
     """
     p, row = plan.p, getattr(plan.p, name)
     few = p._replace(**{name: row._replace(size=TOGETHER)})

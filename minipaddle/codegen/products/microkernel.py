@@ -5,7 +5,7 @@
 A tile of C, a few rows by a few vectors, stays in registers while k runs. For each k the vectors of
 B are loaded once, and each element of A is loaded once and multiplied with all lanes. A may have
 any strides. Neighbouring columns of B and of C are neighbours in memory. k may run over `segments`,
-so the window of a convolution, whose rows lie apart in the image, needs no copy (im2col).
+so the window of a convolution, whose rows are apart in the image, needs no copy (im2col).
 
 The vectors are GCC's vector types, as wide as a register; only partial loads and stores need
 assembly. 8 rows by 2 vectors of 16 floats reach 98 % of the peak of a Zen 4. The order of loops and
@@ -173,7 +173,7 @@ def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:
 
 
 def call_panels(T: str, t: Tile, columns, terms, source: str, column, step, to: str) -> str:
-    """The call that packs B, whose columns lie `column` and terms `step` apart, into panels."""
+    """The call that packs B into panels; its columns are `column` and its terms `step` apart."""
     sizes = f"{columns}, {terms}, {source}, {column}, {step}"
     return f"panels_{t.suffix(T)}({sizes}, {to});\n"
 

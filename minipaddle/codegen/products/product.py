@@ -150,8 +150,8 @@ def choose_algorithm(p: Product, dtype) -> str:
 
 
 def stays_in_cache(p: Product, dtype) -> bool:
-    """Whether a tile's columns of y, of which k lie apart, stay in the first-level cache, and all
-    of y in the second one. Rows whose distance is a multiple of a power of two share few of its
+    """Whether a tile's columns of y, whose rows are `k.y` apart, stay in the first-level cache, and
+    all of y in the second one. Rows whose distance is a multiple of a power of two share few of its
     places: a way of it has `first / 8` bytes."""
     way = facts().first // 8
     places = way // gcd(p.k.y * dtype.itemsize, way) * 8

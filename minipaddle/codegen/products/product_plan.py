@@ -119,7 +119,7 @@ class ProductPlan(NamedTuple):
 
     @property
     def far(self) -> bool:
-        """Whether y lies beyond the second-level cache: all of its matrices."""
+        """Whether y, all of its matrices, exceeds the second-level cache."""
         p = self.p
         many = prod(a.size for a in p.batch if a.y)
         return many * p.n.size * p.k.size * SIZES[self.T] > facts().second // 2

@@ -1,7 +1,7 @@
 """Products of floats with a weight of 8 or 4 bits: its numbers become floats in registers.
 
-A vector of rows by a weight is as fast as the weight comes from memory, so the weight is read once,
-as it lies: along the inputs of two outputs, whose halves share bytes in 4 bits.
+Memory bounds a product of few rows by a weight, so the weight is read once, in its order: along the
+inputs of two outputs, which share bytes if they have 4 bits.
 """
 
 from __future__ import annotations

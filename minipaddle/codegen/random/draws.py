@@ -14,7 +14,7 @@ from ...engine.codegen.scalar import CannotWrite, ScalarText, literal, statement
 from ...engine.codegen.translation_unit import register
 from ...engine.core import dtype as dt
 from ...ops import random
-from ..functions import special  # noqa: F401  (its functions come first in a file)
+from ..functions import special  # noqa: F401  (a file has its functions first)
 from ..rows.axis_lines import Lines, fill_kernel
 from ..rows.sorting import SortedItems
 from ..target import fill

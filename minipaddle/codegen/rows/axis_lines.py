@@ -16,7 +16,7 @@ from ..target import fill
 
 class Lines(NamedTuple):
     """The lines along an axis: `outer` times `inner` of them, with `length` elements each. The
-    next element of a line lies `inner` elements further on.
+    next element of a line is `inner` elements further on.
     """
 
     outer: int

@@ -1,4 +1,4 @@
-"""A nest with reductions whose innermost loop is kept: sums go down many columns at a time.
+"""A nest with reductions whose innermost loop is kept: sums run down many columns at a time.
 
 for (each block of columns)
     for (down the columns)

@@ -1,6 +1,6 @@
 """Scans along an axis in C: a line has a state, which every element changes and stores.
 
-Several lines go on side by side, since each step of one waits for the step before: neighbours in
+Several lines advance side by side, since each step of one waits for the step before: neighbours in
 memory if the axis is not the last one, else a few rows.
 """
 

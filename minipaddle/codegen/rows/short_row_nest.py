@@ -8,7 +8,7 @@
 
 A row of 10 classes is no whole vector: along it, what is left beside whole vectors is computed one
 by one, and so is the sum of the lanes. Across rows there is no such rest. Values that a later stage
-reads back stay in a buffer in which the same element of all rows lies together.
+reads back stay in a buffer in which the same element of all rows is contiguous.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ def emit_order(record, name: str, output: str, *, falling=False, places=True, **
     groups = -(-lines.count // items.lanes) if items.by_network else lines.count
     room = lines.length * items.nbytes * (items.lanes if items.by_network else 2)
     room, parts = -(-room // 64) * 64, min(groups, PARTS)
-    # -0 equals 0 where places are wanted; among values it comes first
+    # -0 equals 0 where places are wanted; among values it is first
     start = " + 0" if places and x.dtype in dt.FLOATS else ""
     words = items.words | {"TURN": f"({items.words['KEY']})~" if falling else "", "START": start}
     words |= {"PARTS": parts, "ROOM": room} | lines.words | more

@@ -86,8 +86,7 @@ DECLARE = """\
 """
 OPERATORS = ("+", "*", "&", "|", "^")
 EXTREMES = {reduction.max: ">", reduction.min: "<"}
-"""OpenMP knows how to combine with these operators of C, and by the names of these reductions,
-except for NaN."""
+"""OpenMP combines with these operators of C, and by name in these reductions, except for NaN."""
 
 
 @cache

@@ -4,7 +4,7 @@
 
 The parameters are the record's inputs in their order, except numbers: these are literals in the
 text. Buffers are contiguous, row-major, aligned to 64 bytes, and do not overlap. The parameter
-`work` exists if the kernel asks for a workspace. Kernels share `helpers`: texts that stand once in
+`work` exists if the kernel asks for a workspace. Kernels share `helpers`: texts that are once in
 the file, before the kernels, in the order of the list.
 """
 
@@ -216,5 +216,4 @@ def normalize_names(source: str, name: str) -> str:
     """The text of a kernel with standard names for itself and its parameters."""
     parameters = re.findall(r"\w+(?=,|$)", ", ".join(HEADS.findall(source)))
     new = {x: f"argument{k}" for k, x in enumerate(dict.fromkeys(parameters))}
-    words = WORDS.split(source.replace(name, "NAME"))
-    return "".join([new.get(word, word) for word in words])
+    return "".join([new.get(word, word) for word in WORDS.split(source.replace(name, "NAME"))])

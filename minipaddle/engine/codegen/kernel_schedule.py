@@ -1,7 +1,7 @@
 """A schedule: choices of an emitter that change the speed of a kernel, and not its results.
 
 Where several texts compute the same, an emitter calls `pick(name, default, options)`. The default
-comes from the emitter's own rule, and a schedule may give another answer. In this way tile sizes,
+is the emitter's own rule, and a schedule may give another answer. In this way tile sizes,
 vector widths, the parallel axis and the algorithm of a convolution are tuned. The questions that
 were asked define the search space; no other list of them exists, and a question that an answer
 makes meaningless is never asked.

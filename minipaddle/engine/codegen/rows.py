@@ -148,7 +148,7 @@ class Rows:
         nodes = reach(roots, lambda n: n not in w.known and not w.nest.is_row(n))
         nodes = [n for n in nodes if n not in w.known and w.nest.is_row(n)]
         nodes = [n for n in nodes if n.kind in ("apply", "load", "select")]
-        for node in sorted(nodes, key=attrgetter("depth")):  # operands come first
+        for node in sorted(nodes, key=attrgetter("depth")):  # operands first
             name = w.fresh(node.of.op.name if node.kind == "apply" else "r")
             dtype = wide(node.dtype)
             w.assign([(f"const {C_TYPES[dtype]} {name}", w.text(node, self.row), dtype)])

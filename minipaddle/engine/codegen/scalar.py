@@ -304,7 +304,7 @@ def statements(roots: list[ScalarText], fresh, apart: bool = False) -> tuple[lis
 
     A value that is used twice, or is long, gets a name (`fresh()` returns a new one) in a statement
     of its own. With `apart` every value that is computed or read for a root has a name, so that all
-    reads come before the first root is stored.
+    reads precede the first store of a root.
     """
     uses, lines, known = count_uses(roots, 2 if apart else 1), [], {}
 

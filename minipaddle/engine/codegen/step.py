@@ -3,7 +3,7 @@
     int step(char *arena, void *const *in, void *const *state, void *const *out)
     int PREFIX_run(void *const *all)
 
-`in`, `state` and `out` point to inputs, states and outputs. All other values lie in the arena,
+`in`, `state` and `out` point to inputs, states and outputs. All other values are in the arena,
 where the memory plan puts them. `all` is one table of these pointers: arena, in, state, out. `cond`
 and `while_loop` become `if` and `for` in C; each region is a function like `step`. If a record has
 no kernel in C, the host (Python) computes it: `host(k, …)`. The result is 0, or 1 if a call of the
@@ -147,7 +147,7 @@ def write_kernel(record: Record, name: str) -> Kernel:
 
 def signature_of(kernel: Kernel) -> str:
     """The identity of a kernel for tuning: its text without a schedule, and without the names of
-    the kernel and of its parameters, which come from the user's program.
+    the kernel and of its parameters, which are the user's.
     """
     texts = normalize_names(kernel.source, kernel.name), *kernel.helpers
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
@@ -195,7 +195,7 @@ class StepWriter:
         return {"input": "in", "state": "state", "output": "out"}[location.kind] + f"[{location.k}]"
 
     def at(self, plan: MemoryPlan, record: Record, k: int = 0, const: bool = False) -> str:
-        """Where a value lies, as a pointer of its type."""
+        """The address of a value, as a pointer of its type."""
         place = plan.location(record, k)
         spec = specs_of(record)[k]
         kind = f"const {C_TYPES[spec.dtype]} *" if const else f"{C_TYPES[spec.dtype]} *"
@@ -251,7 +251,7 @@ class StepWriter:
         ]
 
     def operands(self, plan: MemoryPlan, record: Record, inputs) -> list[str]:
-        """The declarations of two tables: where these inputs and the results lie."""
+        """The declarations of two tables: the addresses of these inputs and of the results."""
         made = [self.pointer(plan.location(record, j)) for j in range(len(specs_of(record)))]
         given = self.pointers(plan, inputs)
         return ["    " + self.array("given", given), "    " + self.array("made", made)]

@@ -27,7 +27,7 @@ BITS = (
     {"T": "float", "f": "f", "I": "int32_t", "MANTISSA": 23, "EXPONENTS": "0xff", "BIAS": 126},
     {"T": "double", "f": "", "I": "int64_t", "MANTISSA": 52, "EXPONENTS": "0x7ff", "BIAS": 1022},
 )
-"""Of each floating type: the suffix of C's functions, and where its parts lie among its bits."""
+"""Of each floating type: the suffix of C's functions, and the bits of its parts."""
 
 VECTOR = read_template("vector.c", __file__)
 

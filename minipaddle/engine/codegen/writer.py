@@ -72,7 +72,7 @@ class NestWriter:
 
     @contextmanager
     def block(self, head: str):
-        """Within it, lines stand between the braces of `head { … }`."""
+        """Within it, lines are between the braces of `head { … }`."""
         self.put(head + " {")
         self.depth += 1
         yield
@@ -174,7 +174,7 @@ class NestWriter:
     def assign(self, targets: list[tuple[str, object, object]]) -> None:
         """Write `target = value` for all (target, value, dtype), after the statements they need.
 
-        All reads come before the first store, because a target may overlap a value.
+        All reads precede the first store, because a target may overlap a value.
         """
         roots = [cast_to_memory(v, d) for _, v, d in targets]
         lines, values = statements(roots, lambda: self.fresh("t"), apart=len(targets) > 1)

@@ -35,7 +35,7 @@ static void depthwise_pixel_$T(int64_t C, int64_t high, int64_t wide, const $T *
 }
 
 /* A row of M results: a is an image's row of W pixels, with the first of `high` rows of taps. The
-   windows of pixels from `begin` to `end` lie inside of the row; of the others only a part does. */
+   windows of pixels from `begin` to `end` are inside of the row; of the others only a part is. */
 INLINE void depthwise_$T(int64_t M, int64_t begin, int64_t end, int64_t W, int64_t C, int64_t high,
                          const int wide, const $T *a, int64_t step, int64_t first, int64_t gap,
                          int64_t down, const $T *b, $T *c, int64_t c_row,

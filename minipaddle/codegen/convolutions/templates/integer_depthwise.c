@@ -94,7 +94,7 @@ static inline __attribute__((always_inline)) void integer_quads(
 #define integer_quads integer_quads_plain
 #endif
 
-/* All channels of a pixel whose taps lie anywhere. */
+/* All channels of a pixel whose taps are anywhere. */
 static __attribute__((noinline)) void integer_quads_pixel(
     int taps, const int8_t *const *from, int64_t c, int negative, const int8_t *w, int32_t *to)
 {

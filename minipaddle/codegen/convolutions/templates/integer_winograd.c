@@ -1,6 +1,6 @@
 /* Winograd's F(m×m, 3×3) in whole numbers, m = $m: a tile of S × S pixels makes m × m of the result,
    S = m + 2. Rows of G are multiplied by numbers that make them whole, columns of A by what is then
-   missing, so that results come out $unit times too large, and are divided without a remainder. */
+   missing, so that results are $unit times too large, and are divided without a remainder. */
 enum { WINOGRAD_M_$m = $m, WINOGRAD_S_$m = $m + 2 };
 
 static inline __attribute__((always_inline)) void winograd_in_$m(
@@ -16,7 +16,7 @@ $back
 }
 
 /* V = Bᵀ d B of a row of tiles. V has for each of S · S places `all` rows of C numbers, of which a
-   tile is one. What lies out of the image [h, w, c] is 0; C is c, or more with zeros at the end. */
+   tile is one. Pixels outside of the image [h, w, c] are 0; C is c, or more with zeros at the end. */
 static __attribute__((noinline)) void integer_winograd_input_$m(
     int16_t *V, int64_t all, int64_t wide, const int8_t *image, int64_t h, int64_t w, int64_t c,
     int64_t C, int64_t top, int64_t left, int8_t *patch)

@@ -12,7 +12,7 @@ INLINE $T total_$T(vector_$T v)
     return total;
 }
 
-/* A tile of C by vectors along k, which is the unit axis of A and of B; what lies `ahead` of B is
+/* A tile of C by vectors along k, which is the unit axis of A and of B; the columns `ahead` are
    fetched into the second cache. */
 INLINE void dot_tile_$T(const int rows, const int columns, int64_t ahead, int64_t K,
                         const $T *A, int64_t a_row,

@@ -1,5 +1,5 @@
-/* C (+)= A B for a few rows: B is read once, `terms` of its rows side by side; what lies `ahead` of
-   them is fetched into the second cache. */
+/* C (+)= A B for a few rows: B is read once, `terms` of its rows side by side; the rows
+   `ahead` are fetched into the second cache. */
 INLINE void stream_$T(const int rows, const int terms, int64_t ahead, int64_t N,
                       const $T *A, int64_t a_row, int64_t a_step,
                       const $T *B, int64_t b_step, $T *C, int64_t c_row, int add)

@@ -1,5 +1,5 @@
 /* Products of $A with $B in $C, at most $rows rows by two vectors of columns at a time. $terms terms
-   are summed at once, and nothing saturates; sums of whole numbers wrap around. b lies in panels, the
+   are summed at once, and nothing saturates; sums of whole numbers wrap around. b is in panels, the
    columns of a tile, in groups of terms, after $header numbers: what sums begin with. */
 #if !defined $needs || $guarded
 static __attribute__((noinline)) void integer_plain_$F(

@@ -10,8 +10,8 @@ static inline __attribute__((always_inline)) void integer_widen_$F(
     for (int64_t k = 0; k < n; k++) to[k] = $one;
 }
 
-/* The windows of pixels [first, last) of a result, each as a row of $A, of which there are `row`; what
-   lies out of the image is 0. Up to 15 numbers after the last row are written, too. */
+/* The windows of pixels [first, last) of a result, each as a row of $A, of which there are `row`; pixels
+   outside of the image are 0. Up to 15 numbers after the last row are written, too. */
 static __attribute__((noinline)) void integer_windows_$F(
     $A *to, int64_t row, const int8_t *image, int64_t first, int64_t last, int64_t out_w,
     int64_t h, int64_t w, int64_t c, int64_t kh, int64_t kw, int64_t sh, int64_t sw, int64_t dh,

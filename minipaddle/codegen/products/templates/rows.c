@@ -1,5 +1,5 @@
-/* C (+)= A B for M rows, a multiple of $rows; the panels of B lie `b_panel` apart. The last rows
-   fetch what lies `ahead` of B. */
+/* C (+)= A B for M rows, a multiple of $rows; the panels of B are `b_panel` apart. The last rows
+   fetch the panel `ahead`. */
 ONCE void rows${rows}_$F(
     int64_t M, int64_t N, int64_t K, int64_t segments,
     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,

@@ -1,5 +1,5 @@
 /* A tile of C: `rows` by `vectors`, of which n columns are there (all of them if `full`). With
-   `fetch` it brings the next panel of B and what lies `ahead` into the second cache: a fetch into
+   `fetch` it brings the next panel of B and the one `ahead` into the second cache: a fetch into
    the first one holds one of its few places until the data is there. The sums are finished if there
    is a `bias`. */
 INLINE void tile_$F(const int rows, const int vectors, const int full, const int fetch, int64_t n,

@@ -5,7 +5,7 @@ enum { LANES_$T = REGISTER / sizeof($T), PANEL_$T = ACROSS * LANES_$T };
 INLINE vector_$T load_$T(const $T *p) { return *(const loose_$T *)p; }
 INLINE void store_$T($T *p, vector_$T v) { *(loose_$T *)p = v; }
 
-/* Only the first lanes: the others are read as 0 and never written. The instructions stand here
+/* Only the first lanes: the others are read as 0 and never written. The instructions are here
    because their header takes as long to compile as everything else. */
 #if defined __AVX512F__
 typedef uint16_t lanes_$T;
