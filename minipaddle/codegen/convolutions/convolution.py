@@ -66,7 +66,7 @@ class ImageSweep(NamedTuple):
         """(C text, helpers) of the rows of a strip."""
         im, down, (h, w) = self.s.im, self.down, self.s.im.target
         row, limit = scale_and_shift("r", down.stride, down.start), "top + rows"
-        limit += f" && r < {down.count}" if self.s.total != down.count else ""
+        limit += f" && r < {down.count}" if self.s.blocks.rows != down.count else ""
         at = f"((n * {h} + {row}) * {w} + {self.across.start}) * {im.outs}"
         text = f"{self.s.T} *c = {self.out} + {at};\n"
         if not all((*self.taps, im.channels // im.groups)):

@@ -76,24 +76,16 @@ def images_of(record, target, kernel) -> Images:
 
 
 class ImageStrips(NamedTuple):
-    """The source in strips of `rows` positions, which are those of a block of the result."""
+    """The source in strips: each is what a block of the result reads."""
 
     im: Images
     T: str
-    rows: int
-    total: int  # positions of an image, from top to bottom
+    blocks: RowBlocks
     height: Window
     width: Window
     pixels: int  # positions of a row
     framed: bool  # whether windows reach beyond the image
     on_stack: bool
-    stride: int  # rows of the target from one position to the next
-
-    @property
-    def blocks(self) -> RowBlocks:
-        """The blocks of the result, one for each strip."""
-        high, width = self.im.target
-        return RowBlocks(self.im.n, self.total, self.rows, width, self.stride, high)
 
     @property
     def pitch(self) -> int:
@@ -107,10 +99,11 @@ class ImageStrips(NamedTuple):
 
     def read_in_place(self) -> ImageStrips:
         """Strips of an image that is read where it is; their results stay in a cache."""
-        im = self.im
+        im, blocks = self.im, self.blocks
         row = max(im.target[1] * im.outs * SIZES[self.T] * self.height.step, 1)
-        most = self.rows if im.n < PARTS else self.total
-        return self._replace(rows=max(1, min(most, RESULTS // row)), framed=False)
+        most = blocks.block if im.n < PARTS else blocks.rows
+        block = max(1, min(most, RESULTS // row))
+        return self._replace(blocks=blocks._replace(block=block), framed=False)
 
     def load(self, source: str, room: Workspace) -> str:
         """C text: `image`, which points to the first pixel of a block's strip."""
@@ -120,7 +113,7 @@ class ImageStrips(NamedTuple):
             at = f"((n * {h} + {first}) * {w} + {across.first}) * {c}"
             return f"const {T} *image = {source} + {at};\n"
         wide = across.size(self.pixels)
-        size = down.size(self.rows) * wide * c
+        size = down.size(self.blocks.block) * wide * c
         if self.on_stack:
             text = f"{stack_array(T, 'image', size)}\n"
         else:
@@ -144,8 +137,9 @@ def strips_of(im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str
     on_stack = fit >= 1
     rows = (min(rows, fit) if on_stack else total) if framed else rows
     rows = pick("strip", rows, [n for n in (1, 2, 4, 8, 16, 32) if n < rows])
-    sizes = im, T, rows, total, height, width, pixels, framed, on_stack
-    return ImageStrips(*sizes, down[0].stride)
+    (high, wide), stride = im.target, down[0].stride
+    blocks = RowBlocks(im.n, total, rows, wide, stride, high)
+    return ImageStrips(im, T, blocks, height, width, pixels, framed, on_stack)
 
 
 def frame_helpers(T: str) -> tuple[str, ...]:
