@@ -48,12 +48,12 @@ def map_readers(func, *readers):
 def shuffle(reader, buf_size: int):
     """A reader of the same samples in random order within each `buf_size` of them."""
 
-    def shuffled():
+    def read_shuffled():
         for group in batch(reader, buf_size)():
             random.shuffle(group)
             yield from group
 
-    return shuffled
+    return read_shuffled
 
 
 def chain(*readers):
@@ -74,7 +74,7 @@ def compose(*readers, check_alignment: bool = True):
     [(1, 3, 4), (2, 5, 6)]
     """
 
-    def composed():
+    def read_tuples():
         samples = [reader() for reader in readers]
         if not check_alignment:
             yield from map(join, zip(*samples, strict=False))
@@ -85,7 +85,7 @@ def compose(*readers, check_alignment: bool = True):
                 raise ComposeNotAligned("the readers of compose are not equally long")
             yield join(each)
 
-    return composed
+    return read_tuples
 
 
 def join(parts) -> tuple:
@@ -107,7 +107,7 @@ def cache(reader):
 def xmap_readers(mapper, reader, process_num: int, buffer_size: int, order: bool = False):
     """A reader of `mapper(sample)`, computed by threads ahead of need, in the samples' order."""
 
-    def mapped():
+    def read_mapped():
         samples, waiting = reader(), deque()
         with ThreadPoolExecutor(process_num) as threads:
             for sample in samples:
@@ -117,7 +117,7 @@ def xmap_readers(mapper, reader, process_num: int, buffer_size: int, order: bool
             while waiting:
                 yield waiting.popleft().result()
 
-    return mapped
+    return read_mapped
 
 
 def buffered(reader, size: int):

@@ -11,7 +11,7 @@ from ..engine.eager.tracer import Tracer, unsupported_error
 from ..engine.ops import creation
 
 
-def hosted(method):
+def run_on_host(method):
     """Decorator: a method that needs numbers runs in Python, after each run of a traced program."""
 
     @wraps(method)

@@ -170,12 +170,12 @@ def method(name: str, turned: bool = False):
     def apply(self, *others):
         if all(map(is_number, others)):
             return among_numbers(*others, self) if turned else among_numbers(self, *others)
-        return getattr(Tensor, dunder, unknown)(self, *others)
+        return getattr(Tensor, dunder, leave_to_python)(self, *others)
 
     return apply
 
 
-def unknown(*operands):
+def leave_to_python(*operands):
     return NotImplemented
 
 

@@ -187,7 +187,7 @@ def generator_place():
     top = current.top
     if not top.tracing:
         return GENERATOR.get_state()
-    return top.now(GENERATOR.traced()) if id(GENERATOR) in top.memory else START
+    return top.now(GENERATOR.trace_state()) if id(GENERATOR) in top.memory else START
 
 
 @contextmanager
@@ -210,7 +210,7 @@ def go_to(place) -> None:
     if not top.tracing:
         GENERATOR.set_state(place)
         return
-    counter = GENERATOR.traced()
+    counter = GENERATOR.trace_state()
     if place == START:
         first = next(r for r, array in top.root.state_arrays.items() if array is counter)
         place = top.root.symbolic(first, counter.place)

@@ -197,7 +197,7 @@ class Arithmetic:
     def as_float(self):
         """This size as a float that only a run knows."""
         if not current.top.tracing:
-            raise self.unknown_yet()
+            raise self.no_number_error()
         return as_float(current.top.constant(self))
 
 

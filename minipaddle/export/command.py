@@ -73,7 +73,7 @@ def model(target: str, specs: list) -> SavedModel:
         if hasattr(found, "eval"):
             found.eval()
         return model_of(found, [InputSpec(s.shape, s.dtype) for s in specs], {})
-    saved = load(target).saved()
+    saved = load(target).to_saved_model()
     return with_inputs(saved, specs) if specs else saved
 
 

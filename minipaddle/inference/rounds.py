@@ -8,7 +8,7 @@ more. If it is above the bound, the others mean nothing.
 from __future__ import annotations
 
 from ..core.prelude import Dim, Spec, creation, elementwise, int64
-from ..engine.core.dim import unknown
+from ..engine.core.dim import create_unknown
 from ..engine.core.dtype import bool_
 from ..engine.core.record import Record
 from ..engine.ir.control import cond, while_loop
@@ -117,13 +117,13 @@ def with_count(record: Record, inputs: list, rounds: Record, most: int) -> tuple
     at = place if loop else len(inputs)
     attrs = dict(record.attrs)
     if loop:
-        attrs |= {"carried": place + 1, "test": bound_test(attrs["test"], at, most)}
+        attrs |= {"carried": place + 1, "test": limit_test(attrs["test"], at, most)}
         attrs |= {"body": region_with_count(attrs["body"], at, most, 1)}
     else:
         attrs |= {k: region_with_count(attrs[k], at - 1, most, 0) for k in ("true", "false")}
     stacks = ()
     if loop and attrs["keep"]:
-        length = record.shape[-1].shape[0] if place else unknown()
+        length = record.shape[-1].shape[0] if place else create_unknown()
         stacks = (Spec((length,), COUNT.dtype),)
     shape = (*record.shape[:place], COUNT, *record.shape[place:], *stacks)
     found = record.copy([*inputs[:at], rounds, *inputs[at:]], attrs, shape)
@@ -139,7 +139,7 @@ def place_of(item: Record, whole: Record) -> int:
     return k if k < before else k + 1
 
 
-def bound_test(test: Program, at: int, most: int) -> Program:
+def limit_test(test: Program, at: int, most: int) -> Program:
     """The test of a loop, which also asks whether the bound is passed."""
     rounds, (go,) = Record(INPUT, (), {"name": ""}, *COUNT, 0), test.outputs
     may = apply(less_equal, TRUTH, rounds, number(most))

@@ -36,7 +36,7 @@ from .made import check_made
 from .objects import CHANCE, everything, names_in, pairs_of, sources
 from .once import took
 from .outside import trace_whole, whole
-from .picked import picked
+from .picked import find_pick
 from .reading import ReadArray, no_array_error
 from .snapshot import ObjectSnapshot, find_shared, put_back
 from .texts import check_shown
@@ -93,11 +93,13 @@ class Strict(aliasing.Aliasing):
                 array[...] = x.numpy()
         return [pairs[id(x)][1] if id(x) in pairs else x for x in results]
 
-    def made_inside(self, journal, written: dict, values) -> list:
+    def find_new_places(self, journal, written: dict, values) -> list:
         """The places in objects that the region made; a run of a whole function builds them again,
         also those in other objects.
         """
-        return super().made_inside(journal, written, () if isinstance(journal, whole) else values)
+        return super().find_new_places(
+            journal, written, () if isinstance(journal, whole) else values
+        )
 
     def snapshot(self, functions) -> ObjectSnapshot:
         found = ObjectSnapshot(functions)
@@ -136,7 +138,7 @@ class Strict(aliasing.Aliasing):
 
     def check_write(self, owner) -> None:
         """Refuse a write to something in an object if only a run knows in which object it is."""
-        if found := picked(owner):
+        if found := find_pick(owner):
             found.changed = True
         group = current.top.merged.get(id(owner), {})
         mine = candidates(owner).keys() if group else ()

@@ -48,7 +48,7 @@ from ..tensor.sequences import LazySequence, sequence
 from .aliasing import same_object
 from .either import Choosing, Either, one_of_both, with_either
 from .numbers import note_chosen
-from .reading import CREATED, array, copied
+from .reading import CREATED, array, copy_values
 from .sequences import enumerate_, range_, read_array, reverse_items, write_array, zip_
 from .snapshot import ObjectSnapshot
 
@@ -109,7 +109,7 @@ def numpy_(x, blocking=True):
     """`Tensor.numpy`: of whole numbers or booleans a tensor, of others one that computes as NumPy's
     array does.
     """
-    return array(copied(x)) if is_static(x) else Tensor.numpy(x)
+    return array(copy_values(x)) if is_static(x) else Tensor.numpy(x)
 
 
 def item(x, *args):

@@ -112,7 +112,7 @@ def to_static(
                     f"to_static was given {describe(target):.60}", expected="a function or a Layer"
                 )
             )
-        static = converted(target, kind, input_spec, build_strategy, backend)
+        static = make_static(target, kind, input_spec, build_strategy, backend)
         static.is_property = kwargs.get("property", False)
         return static
 
@@ -124,9 +124,9 @@ def layer_to_static(layer, kind, *settings):
     if isinstance(forward, StaticFunction):
         warnings.warn(f"{type(layer).__name__}.forward was converted already", stacklevel=3)
         forward = forward.function
-    layer.forward = converted(forward, kind, *settings)
+    layer.forward = make_static(forward, kind, *settings)
     return layer
 
 
-def converted(function, kind, *settings) -> StaticFunction:
+def make_static(function, kind, *settings) -> StaticFunction:
     return (Unconverted if getattr(function, MARK, False) else kind)(function, *settings)

@@ -49,7 +49,7 @@ class Inspection:
 
         Source: Paddle `StaticFunction.concrete_program`.
         """
-        if not self.cached_programs() and self.input_spec is not None:
+        if not self.list_programs() and self.input_spec is not None:
             self.trace_spec()
         return written_last(self)
 
@@ -147,13 +147,13 @@ class Inspection:
         <to_static double, 1 program: interpreter>
         >>> double.wait_compiled()
         """
-        for captured in self.cached_programs():
+        for captured in self.list_programs():
             for build in [*captured.executables.pending.values()]:
                 build.wait()
 
     def __repr__(self) -> str:
         """Its programs, and which executor runs each."""
-        found = self.cached_programs()
+        found = self.list_programs()
         programs = f"{len(found)} program{'s' * (len(found) != 1)}"
         served = ": " * bool(found) + ", ".join(str(captured.executables) for captured in found)
         return f"<to_static {self.__name__}, {programs}{served}>"

@@ -47,13 +47,13 @@ class Instrument(TreeRewriter):
         return node
 
     def visit_Assign(self, node):
-        """`a, b = x` -> `a, b = _jst.unpacked(x, 2)`."""
+        """`a, b = x` -> `a, b = _jst.unpack(x, 2)`."""
         self.generic_visit(node)
         for target in node.targets:
             names = target.elts if isinstance(target, ast.Tuple | ast.List) else ()
             if names and not any(isinstance(x, ast.Starred) for x in names):
                 count = constant(len(names), node)
-                node.value = runtime("unpacked", node, node.value, count)
+                node.value = runtime("unpack", node, node.value, count)
                 break
         return node
 
@@ -82,7 +82,7 @@ class Instrument(TreeRewriter):
         """`from m import a` reads `m.a`."""
         names = [] if node.level else [constant(alias.name, node) for alias in node.names]
         module = constant(node.module, node)
-        calls = [stand(ast.Expr(runtime("imported", node, module, n)), node) for n in names]
+        calls = [stand(ast.Expr(runtime("note_import", node, module, n)), node) for n in names]
         return [node, *calls]
 
     def visit_MatchValue(self, node):

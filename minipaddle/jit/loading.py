@@ -36,7 +36,7 @@ from .saved import (
     DamagedModel,
     SavedModel,
     SavedState,
-    checked,
+    check_model,
     in_order,
     sum_of,
     sum_of_weights,
@@ -100,7 +100,7 @@ def model_of(prefix: str, files: list) -> SavedModel:
     except (ValueError, RecursionError) as error:
         raise DamagedModel(f"{prefix}.pdiparams.info: {error!r:.80}") from None
     found = parse_all(programs)
-    return checked(described, found, parse(f"{prefix}.pdiparams", files.pop())[0])
+    return check_model(described, found, parse(f"{prefix}.pdiparams", files.pop())[0])
 
 
 def together(prefix: str) -> tuple[str, bytes, bytes, str]:
@@ -211,7 +211,7 @@ class TranslatedLayer(Layer):
             )
         return self._methods[method_name].program
 
-    def saved(self) -> SavedModel:
+    def to_saved_model(self) -> SavedModel:
         """The model for `jit.save` to write again."""
         states = {
             name: SavedState(kind, self._state(name), list(paths))
@@ -353,7 +353,7 @@ def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[T
 
 def counter() -> Tensor:
     """The position of the random generator, as a tensor."""
-    return wrap(GENERATOR.traced() if current.top.tracing else RANDOM.read())
+    return wrap(GENERATOR.trace_state() if current.top.tracing else RANDOM.read())
 
 
 def settle(program: Program, results: list, states: list) -> list[Tensor]:
@@ -369,7 +369,7 @@ def settle(program: Program, results: list, states: list) -> list[Tensor]:
             if x is not None:
                 x.set_value(now)
             elif current.top.tracing:
-                current.top.builder.write(GENERATOR.traced(), now.array)
+                current.top.builder.write(GENERATOR.trace_state(), now.array)
             else:
                 RANDOM.write(now.array)
     return outputs

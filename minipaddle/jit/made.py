@@ -65,5 +65,5 @@ def check_made(outside: list, returned, left: list, reach) -> None:
                     "copies of parameters would stay as they are now",
                     hint="make the optimizer before the call",
                 )
-            array = tracer.held(state)
+            array = tracer.fetch_array(state)
             tracer.constants[id(array)] = array

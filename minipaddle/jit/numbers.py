@@ -62,7 +62,7 @@ def like_numbers(state: PlaceState, known: PlaceState, outer) -> PlaceState:
     for j, x in enumerate(known.leaves[: len(leaves)]):
         if is_number(x) and isinstance(leaves[j], Tensor):
             leaves[j] = number(leaves[j].astype(DTYPES[kind_of(x)]))
-    return PlaceState(state.rebuilt(leaves), outer)
+    return PlaceState(state.rebuild(leaves), outer)
 
 
 def dtype_beside(a, b):

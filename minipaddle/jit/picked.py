@@ -35,7 +35,7 @@ class Picked:
 
     def all(self) -> list:
         """The objects that the value may be, also by earlier conditions."""
-        pairs = [(x, picked(x)) for x in (self.left, self.right)]
+        pairs = [(x, find_pick(x)) for x in (self.left, self.right)]
         return [y for x, found in pairs for y in (found.all() if found else [x])]
 
     def write(self, new: list) -> None:
@@ -73,7 +73,7 @@ def note(value, test, left, right) -> None:
             note(x, test, a, b)
 
 
-def picked(value) -> Picked | None:
+def find_pick(value) -> Picked | None:
     """The note on a value that a condition picked."""
     return (current.top.picked or {}).get(id(value))
 

@@ -40,7 +40,7 @@ def read(x: Tensor) -> ReadArray:
     return x
 
 
-def copied(x: Tensor) -> Tensor:
+def copy_values(x: Tensor) -> Tensor:
     """The values of a tensor now, without its past: later writes do not change them."""
     return assign(x.detach())
 
@@ -53,7 +53,7 @@ def array(x: Tensor) -> Tensor:
 def creating(create):
     """`numpy.zeros` or one like it; a tensor where a size is known only when the program runs."""
 
-    def made(*args, **kwargs):
+    def make(*args, **kwargs):
         sizes, *args = args if args else (kwargs.pop("shape"),)
         each = sizes if isinstance(sizes, list | tuple) else (sizes,)
         if not any(is_static(x) or isinstance(x, Dim) for x in each):
@@ -62,7 +62,7 @@ def creating(create):
         vector = is_static(sizes) and sizes.ndim
         return array(creation.full(sizes if vector else list(each), one.item(), one.dtype))
 
-    return made
+    return make
 
 
 def ranging(*args, **kwargs):

@@ -24,14 +24,14 @@ from ..engine.eager.device import NUMPY
 from ..engine.eager.side_effects import is_symbolic
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.branching import if_exp
-from ..engine.jit.calling import TABLE, converted
+from ..engine.jit.calling import TABLE, convert_function
 from ..engine.jit.ignore import within
 from ..engine.jit.journal import CONTAINERS, MISSING, Attribute, Contents, Global, Variable
 from ..engine.jit.leaves import Undefined
 from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.transpile import RUNTIME, conversion
 from ..engine.jit.tree import containers, parts
-from ..engine.jit.writing import defined
+from ..engine.jit.writing import require_defined
 from .arguments import GivenTensors
 from .guards import (
     CONSTANTS,
@@ -294,7 +294,7 @@ def vars_of(x):
 def attr(owner, name: str, whole: bool = True):
     """`owner.name`; the getter of a property is converted."""
     value = find_attribute(owner, name, whole)
-    return defined(value) if type(value) in UNSURE else value
+    return require_defined(value) if type(value) in UNSURE else value
 
 
 def find_attribute(owner, name: str, whole: bool = True):
@@ -309,7 +309,7 @@ def find_attribute(owner, name: str, whole: bool = True):
     else:
         member, owner_ = getattr(kind, name, None), owner
     if isinstance(member, property) and type(member.fget) is FunctionType:
-        return converted(member.fget)(owner_)
+        return convert_function(member.fget)(owner_)
     value = getattr(owner, name) if name != "__dict__" else vars_(owner)
     if current.top.reads is not None:
         current.top.reads.attribute(owner, name, value, whole)
@@ -321,7 +321,7 @@ def part(owner, name: str):
     return attr(owner, name, False)
 
 
-def imported(module: str, name: str) -> None:
+def note_import(module: str, name: str) -> None:
     """`from module import name` has run."""
     if module in sys.modules and name in vars(sys.modules[module]):
         attr(sys.modules[module], name)
@@ -345,7 +345,7 @@ def getattr_(owner, name: str, *default):
         return default[0]
     if type(value) is MaybeUndefined and default:
         return if_exp(value.held, lambda: value.known, lambda: default[0])
-    return defined(value)
+    return require_defined(value)
 
 
 def hasattr_(owner, name: str) -> bool:
@@ -368,7 +368,7 @@ def vars_(*owner):
     if owner and current.top.reads is not None and current.top.reads.is_outside(*owner):
         current.top.reads.note(Held(vars(*owner), f"vars({type(*owner).__name__})"), MISSING)
     for x in builtins.vars(*owner).values() if owner else ():
-        defined(x)
+        require_defined(x)
     return builtins.vars(*owner)
 
 
@@ -378,6 +378,6 @@ def read(owner, name: str):
     return owner
 
 
-for _function in (attr, part, read, imported, entry):
+for _function in (attr, part, read, note_import, entry):
     setattr(RUNTIME, _function.__name__, _function)
 TABLE |= {getattr: getattr_, hasattr: hasattr_, vars: vars_}

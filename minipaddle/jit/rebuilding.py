@@ -36,10 +36,10 @@ from ..engine.jit.journal import MISSING
 from ..engine.jit.maybe_undefined import MaybeUndefined
 from ..engine.jit.refusal import refusal
 from ..engine.jit.tree import LEAF, PLAIN, Container, parts, reachable, unflatten
-from ..engine.jit.writing import defined
+from ..engine.jit.writing import require_defined
 from ..nn.layer.layers import Layer
 from . import texts
-from .picked import Picked, picked
+from .picked import Picked, find_pick
 from .texts import ProgramText
 
 BUSY = object()
@@ -78,7 +78,7 @@ class Rebuilding:
         if kind is MaybeUndefined:  # an attribute that a run may leave undefined
             held = [value.known, value.held]
             return self.rebuild(held, lambda new: new[0] if new[1] else MISSING, kind)
-        if kind in PLAIN or isinstance(defined(value), Tensor | Dim | ModuleType):
+        if kind in PLAIN or isinstance(require_defined(value), Tensor | Dim | ModuleType):
             return value
         if self.is_outside(value) and kind is not type:
             return value
@@ -91,7 +91,7 @@ class Rebuilding:
 
     def take_apart_first(self, value, kind: type):
         """The same of a value that is met for the first time."""
-        new, found = self.take_apart_new(value, kind), picked(value)
+        new, found = self.take_apart_new(value, kind), find_pick(value)
         if found is None or not self.may_be_outside(value):
             return new
         both = found.left, found.right
@@ -100,7 +100,7 @@ class Rebuilding:
 
     def may_be_outside(self, value) -> bool:
         """Whether a value is outside, or may be one that is."""
-        found = picked(value)
+        found = find_pick(value)
         if found is None:
             return self.is_outside(value)
         return self.may_be_outside(found.left) or self.may_be_outside(found.right)

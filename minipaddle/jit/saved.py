@@ -127,7 +127,7 @@ def texts(saved: SavedModel) -> tuple[bytes, bytes]:
     return "\n".join([*programs, ""]).encode(), json.dumps(info(saved), indent=1).encode()
 
 
-def signed(programs: bytes, description: bytes, weights: bytes) -> bytes:
+def sign_programs(programs: bytes, description: bytes, weights: bytes) -> bytes:
     """The bytes of `.pdmodel`: the sums of all three, then the programs."""
     sums = sum_of(programs), sum_of(description), sum_of_weights(weights)
     return f"# {FORMAT} {' '.join(sums)}\n".encode() + programs
@@ -235,7 +235,7 @@ class DamagedModel(ValueError):
     """A file holds no model; the message says why."""
 
 
-def checked(data: dict, programs: list[Program], arrays: dict) -> SavedModel:
+def check_model(data: dict, programs: list[Program], arrays: dict) -> SavedModel:
     """The model that `.pdiparams.info`, the programs and the weights say together."""
     names = [program.name for program in programs]
     if len(set(names)) < len(names):

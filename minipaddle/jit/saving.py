@@ -35,7 +35,16 @@ from .loading import TranslatedLayer
 from .objects import iterator
 from .outside import update_states
 from .rebuilding import leaving_tensors
-from .saved import Method, SavedModel, SavedState, check_names, checked, in_order, signed, texts
+from .saved import (
+    Method,
+    SavedModel,
+    SavedState,
+    check_model,
+    check_names,
+    in_order,
+    sign_programs,
+    texts,
+)
 
 CONFIGS = {"with_hook", "skip_forward", "combine_params", "clip_extra", "output_spec"}
 
@@ -84,12 +93,12 @@ def write(saved: SavedModel, prefix: str) -> None:
     weights = encode(tensors)
     programs, description = texts(saved)
     arrays = {name: x.array for name, x in tensors.items()}
-    checked(json.loads(description), parse_all(programs.decode()), arrays)
+    check_model(json.loads(description), parse_all(programs.decode()), arrays)
     replace(
         {
             f"{prefix}.pdiparams": weights,
             f"{prefix}.pdiparams.info": description,
-            f"{prefix}.pdmodel": signed(programs, description, weights),
+            f"{prefix}.pdmodel": sign_programs(programs, description, weights),
         }
     )
 
@@ -100,7 +109,7 @@ def write(saved: SavedModel, prefix: str) -> None:
 def model_of(target, input_spec, configs: dict) -> SavedModel:
     """The programs of a layer or a function, and their states."""
     if isinstance(target, TranslatedLayer) and input_spec is None:
-        return target.saved()
+        return target.to_saved_model()
     owner, functions, properties = parts_of(target, configs)
     if input_spec is not None and functions.keys() - {"forward"}:
         raise value_error(

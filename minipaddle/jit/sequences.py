@@ -41,13 +41,13 @@ def range_(*limits):
     limits = [scalar(whole(x)).detach() if is_static(x) else x for x in limits]
     start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
     if type(step) is int and step == 1:
-        return LazySequence(stop - start, lambda k: counted(start, k), "range() of a tensor")
+        return LazySequence(stop - start, lambda k: step_from(start, k), "range() of a tensor")
     sign = elementwise.sign(step) if type(step) is not int else 1 if step > 0 else -1
     length = (stop - start + step - sign) // step
-    return LazySequence(length, lambda k: counted(start, k, step), "range() of a tensor")
+    return LazySequence(length, lambda k: step_from(start, k, step), "range() of a tensor")
 
 
-def counted(start, k, step=1):
+def step_from(start, k, step=1):
     """`start + k * step`, a number of Python; it lies between others, so that it has 64 bits."""
     numbers = start, k, step
     if not any(map(is_static, numbers)):
@@ -60,9 +60,9 @@ def enumerate_(items, start=0):
     """`enumerate`."""
     known, start = sequence(items), whole(start) if is_static(start) else start
     if known is not None:
-        return LazySequence(known.length, lambda k: (counted(start, k), known.at(k)))
+        return LazySequence(known.length, lambda k: (step_from(start, k), known.at(k)))
     if is_static(start):
-        return ((counted(start, k), item) for k, item in builtins.enumerate(items))
+        return ((step_from(start, k), item) for k, item in builtins.enumerate(items))
     return builtins.enumerate(items, start)
 
 

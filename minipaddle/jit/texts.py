@@ -52,7 +52,7 @@ class ProgramText:
     __mul__ = __rmul__ = __mod__ = __rmod__ = __getattr__ = __call__ = refuse
 
 
-def joined(a, b) -> ProgramText:
+def join_texts(a, b) -> ProgramText:
     """`a + b` of texts."""
     for x in (a, b):
         if not isinstance(x, str | ProgramText):

@@ -7,13 +7,13 @@ from .exercise import Exercise
 from .stub import stub_of
 
 _LATER = {
-    "mine": "report", "engine": "report", "judged": "process", "scoreboard": "scores",
+    "mine": "report", "engine": "report", "judge_file": "process", "scoreboard": "scores",
     "write_stubs": "sync",
 }  # fmt: skip
 """Modules imported when first asked for, as checks do not need them and should start quickly."""
 
 __all__ = [
-    "Disagreement", "Exercise", "engine", "expect", "expect_gradients", "expect_that", "judged",
+    "Disagreement", "Exercise", "engine", "expect", "expect_gradients", "expect_that", "judge_file",
     "load_ipython_extension", "mine", "scoreboard", "stub_of", "write_stubs",
 ]  # fmt: skip
 

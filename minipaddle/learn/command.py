@@ -22,7 +22,7 @@ from . import progress, sync
 from .chapters import chapters
 from .exercise import Exercise, load, names, workspace
 from .lookup import UnknownError, find, find_all
-from .process import LIMIT, SEED, all_judged, judged
+from .process import LIMIT, SEED, judge_all, judge_file
 from .task import ExerciseTask
 from .verdict import MARKS, show, solution_for_rich
 from .watch import watch_exercise
@@ -153,7 +153,7 @@ def check(console, options) -> int:
     if options.all or len(several) > 1:
         return check_all(console, options, several)
     exercise = choose(several[0] if several else None)
-    verdict = judged(exercise.name, seconds=options.limit, seed=options.seed)
+    verdict = judge_file(exercise.name, seconds=options.limit, seed=options.seed)
     progress.remember(verdict)
     show(console, verdict)
     if verdict.passed:
@@ -169,7 +169,7 @@ def check_all(console, options, several: list[str]) -> int:
         line = f"{mark.sign} {verdict.name:<32} {verdict.state:<12} {verdict.seconds:5.1f} s"
         console.print(Text(line, style=mark.colour))
 
-    verdicts = all_judged(several, report, seconds=options.limit, seed=options.seed)
+    verdicts = judge_all(several, report, seconds=options.limit, seed=options.seed)
     passed = sum(verdict.passed for verdict in verdicts)
     console.print(Text(f"{bar(passed, len(verdicts))} {passed} of {len(verdicts)} passed"))
     return 0 if verdicts and passed == len(verdicts) else 1

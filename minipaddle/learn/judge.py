@@ -19,7 +19,7 @@ from ..tensor.generator import seed as seed_engine
 from .borrowing import refuse_borrowing
 from .comparison import Disagreement, differs
 from .exercise import Exercise, Test, load
-from .stub import unwritten
+from .stub import list_unwritten
 from .verdict import Verdict, format_value
 
 MEMORY = 4 << 30
@@ -73,7 +73,7 @@ def judge(
 def verdict_without_running(exercise: Exercise, source: str, file: str) -> Verdict | None:
     """The verdict on a text that cannot run, or in which nothing is written yet; else None."""
     try:
-        missing = unwritten(source, exercise.solution)
+        missing = list_unwritten(source, exercise.solution)
     except (SyntaxError, ValueError) as error:  # ValueError: a null character
         return failure(exercise, error, file)
     if not missing:

@@ -15,7 +15,7 @@ from ..viz.markup import write_fact, write_notice, write_words
 from . import command, progress, sync
 from .exercise import Exercise, load
 from .lookup import UnknownError, find
-from .process import judged
+from .process import judge_file
 from .stub import task_of
 from .task import ExerciseTask
 from .verdict import MARKS
@@ -58,7 +58,7 @@ class Practice(Magics):
                 display(notice(exercise, cell, taken))
             if taken.action == sync.CONFLICT:
                 return
-        verdict = judged(exercise.name)
+        verdict = judge_file(exercise.name)
         progress.remember(verdict)
         display(verdict)
         if not verdict.passed:

@@ -45,7 +45,9 @@ PRINTED = 2000
 """Characters that are kept of what the reader's code prints."""
 
 
-def judged(name: str, file: Path | None = None, *, seconds: float = LIMIT, seed=SEED) -> Verdict:
+def judge_file(
+    name: str, file: Path | None = None, *, seconds: float = LIMIT, seed=SEED
+) -> Verdict:
     """The verdict on the reader's file for an exercise, or on another file.
 
     A text in which nothing is written yet is not run at all.
@@ -65,14 +67,14 @@ def judged(name: str, file: Path | None = None, *, seconds: float = LIMIT, seed=
     return verdict
 
 
-def all_judged(names, report=lambda verdict: None, **options) -> list[Verdict]:
+def judge_all(names, report=lambda verdict: None, **options) -> list[Verdict]:
     """The verdicts on several exercises, one per core at a time; they are remembered.
 
     `report` is called with each.
     """
 
     def one(name: str) -> Verdict:
-        verdict = judged(name, **options)
+        verdict = judge_file(name, **options)
         report(verdict)
         return verdict
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..core.files import replace
 from .exercise import Exercise, home, load, names, workspace
-from .stub import unwritten
+from .stub import list_unwritten
 from .verdict import Verdict
 
 NEW = {"state": "", "of": "", "hints": 0, "looked": False, "synced": ""}
@@ -53,7 +53,7 @@ def state(name: str) -> str:
     try:
         if source is None or not source.strip():
             return "not started"
-        if unwritten(source, exercise.solution) == unwritten("", exercise.solution):
+        if list_unwritten(source, exercise.solution) == list_unwritten("", exercise.solution):
             return "not started"
     except (SyntaxError, ValueError):
         pass

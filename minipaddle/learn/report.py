@@ -12,7 +12,7 @@ from ..viz.style import count
 from . import progress
 from .exercise import Exercise, load, names
 from .judge import module_of
-from .process import all_judged
+from .process import judge_all
 
 COLUMNS = 3
 """How many stand side by side."""
@@ -74,7 +74,7 @@ def judge_edited() -> dict[str, str]:
     """The state of every exercise; those that were edited are judged now."""
     states = {name: progress.state(name) for name in names()}
     edited = [name for name, state in states.items() if state == "changed"]
-    return states | {verdict.name: verdict.state for verdict in all_judged(edited)}
+    return states | {verdict.name: verdict.state for verdict in judge_all(edited)}
 
 
 class EngineReport(Graph):

@@ -54,7 +54,7 @@ def task_of(text: str) -> str:
     return found[0] if found else ""
 
 
-def unwritten(source: str, solution: str) -> list[str]:
+def list_unwritten(source: str, solution: str) -> list[str]:
     """The functions of the stub that the reader has not begun, in order.
 
     A file without any code has begun none of them.

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from . import progress
 from .exercise import load
-from .process import judged
+from .process import judge_file
 from .verdict import show
 
 KEYS = "Enter: check again   h: hint   n: next   q: quit"
@@ -36,7 +36,7 @@ def judge_and_show(console, name: str, options) -> tuple[int, bool]:
     """When the file that was judged had been saved, and whether it passed."""
     saved = find_saved(name)  # before judging: what is saved meanwhile is judged next
     console.print(Rule(Text(load(name).place), align="left"))
-    verdict = judged(name, seconds=options.limit, seed=options.seed)
+    verdict = judge_file(name, seconds=options.limit, seed=options.seed)
     progress.remember(verdict)
     show(console, verdict)
     console.print(Text(KEYS, style="dim"))

@@ -7,7 +7,7 @@ import numpy
 
 from ..core.missing import namespace
 from ..core.prelude import Tensor, value_error
-from ..eager.hosting import hosted
+from ..eager.hosting import run_on_host
 
 __all__ = ["Accuracy", "Auc", "Metric", "Precision", "Recall", "accuracy"]
 
@@ -31,7 +31,7 @@ class Metric:
         """In a captured step a metric gathers after the program, on the numbers it gave."""
         super().__init_subclass__(**kwargs)
         for name in {"reset", "update"} & vars(cls).keys():
-            setattr(cls, name, hosted(getattr(cls, name)))
+            setattr(cls, name, run_on_host(getattr(cls, name)))
 
     def reset(self) -> None:
         """Begin again."""
@@ -126,14 +126,14 @@ class Share(Metric):
         self._name = name
         self.reset()
 
-    def counted(self, yes, true):
+    def select_samples(self, yes, true):
         """Which samples count."""
         raise NotImplementedError
 
     def update(self, preds, labels):
         yes = numpy.floor(as_numpy("preds", preds) + 0.5).ravel() == 1
         true = as_numpy("labels", labels).ravel() == 1
-        counted = self.counted(yes, true)
+        counted = self.select_samples(yes, true)
         self.right += int((yes & true).sum())
         self.all += int(counted.sum())
 
@@ -159,7 +159,7 @@ class Precision(Share):
     def __init__(self, name="precision", *args, **kwargs):
         super().__init__(name)
 
-    def counted(self, yes, true):
+    def select_samples(self, yes, true):
         return yes
 
 
@@ -175,7 +175,7 @@ class Recall(Share):
     def __init__(self, name="recall", *args, **kwargs):
         super().__init__(name)
 
-    def counted(self, yes, true):
+    def select_samples(self, yes, true):
         return true
 
 

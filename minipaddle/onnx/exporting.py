@@ -52,7 +52,7 @@ def export(layer, path, input_spec=None, opset_version=9, **configs) -> None:
         raise value_error(f"paddle.onnx.export to {path!r}", "folder/name, the name is missing")
     path = path if path.endswith(".onnx") else f"{path}.onnx"
     with plugged("quantization.can_multiply", lambda *_: False):  # floats between Q and DQ
-        saved = traced(layer, input_spec)
+        saved = trace_forward(layer, input_spec)
     write(saved, path, opset_version=opset_version)
 
 
@@ -79,7 +79,7 @@ def check_opset(version) -> None:
         raise value_error(f"opset_version={version!r}", f"a number from 1 to {newest}")
 
 
-def traced(layer, input_spec) -> SavedModel:
+def trace_forward(layer, input_spec) -> SavedModel:
     """The program of a layer's forward and its states."""
     try:
         saved = model_of(layer, input_spec, {})

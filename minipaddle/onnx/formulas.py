@@ -147,7 +147,7 @@ class OnnxModule:
         x, y = same(x, y)
         return scalar(x.graph("Where", condition.astype(BOOL), x, y, dtype=x.dtype))
 
-    def kept(self, g, condition) -> Scalar:
+    def keep(self, g, condition) -> Scalar:
         return self.where(condition, g, 0)
 
     def maximum(self, x, y) -> Scalar:

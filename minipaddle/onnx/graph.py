@@ -132,7 +132,7 @@ class OnnxGraph:
             for axis, name in new_sizes(record.spec, set(self.places)):
                 self.places[name] = value, axis
 
-    def given(self, name: str, record: Record) -> OnnxValue:
+    def add_input(self, name: str, record: Record) -> OnnxValue:
         """An input of the graph."""
         value = OnnxValue(self, name, record.dtype, record.shape)
         self.put(record, value)

@@ -45,7 +45,7 @@ def writes(op, dtype) -> bool:
     g = GraphWriter()
     try:
         elementwise(
-            g, record, [g.given(name, Record(INPUT, [], {}, (), dtype)) for name in op.inputs]
+            g, record, [g.add_input(name, Record(INPUT, [], {}, (), dtype)) for name in op.inputs]
         )
     except (NoForm, TypeError):
         return False

@@ -34,19 +34,19 @@ def of_channels(x, per, **_) -> bool:
 def batch_norms() -> list[RewriteRule]:
     """Batch norms at inference, with and without scale and shift (`nn.functional.normalize_by`)."""
 
-    def scaled(x, f, t, per):
+    def scale(x, f, t, per):
         return x * reshape(f, shape=per) + reshape(t, shape=per)
 
     return [
-        RewriteRule(lambda x, m, v, w, b, *, eps, per: scaled(
+        RewriteRule(lambda x, m, v, w, b, *, eps, per: scale(
                  x, rsqrt(v + eps) * w, b - m * (rsqrt(v + eps) * w), per), one, of_channels),
         RewriteRule(
-             lambda x, m, v, *, eps, per: scaled(x, rsqrt(v + eps), -m * rsqrt(v + eps), per),
+             lambda x, m, v, *, eps, per: scale(x, rsqrt(v + eps), -m * rsqrt(v + eps), per),
              lambda x, m, v, **at: one(x, m, v, 1.0, 0.0, **at), of_channels),
-        RewriteRule(lambda x, m, v, w, *, eps, per: scaled(
+        RewriteRule(lambda x, m, v, w, *, eps, per: scale(
                  x, rsqrt(v + eps) * w, -m * (rsqrt(v + eps) * w), per),
              lambda x, m, v, w, **at: one(x, m, v, w, 0.0, **at), of_channels),
-        RewriteRule(lambda x, m, v, b, *, eps, per: scaled(
+        RewriteRule(lambda x, m, v, b, *, eps, per: scale(
                  x, rsqrt(v + eps), b - m * rsqrt(v + eps), per),
              lambda x, m, v, b, **at: one(x, m, v, 1.0, b, **at), of_channels),
     ]  # fmt: skip

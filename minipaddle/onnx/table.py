@@ -47,14 +47,14 @@ class UnreadableNode(Exception):
 def registers(table: dict[str, Callable]) -> Callable:
     """A decorator that puts a rule into a table, under the names it is given."""
 
-    def named(*names: str):
+    def name_rule(*names: str):
         def register(rule):
             table.update(dict.fromkeys(names, rule))
             return rule
 
         return register
 
-    return named
+    return name_rule
 
 
 form, reads = registers(FORMS), registers(FUNCTIONS)

@@ -42,7 +42,7 @@ class GraphWriter(OnnxGraph):
     def write(self, record: Record) -> None:
         """The nodes of a record."""
         if any(x in self.arrays and self.arrays[x] is None for x in record.inputs):
-            self.arrays[record] = None  # so that `known` need not walk back to the inputs
+            self.arrays[record] = None  # so that `fold` need not walk back to the inputs
         with self.writing(record):
             try:
                 inputs = [self.read(r) for r in read_by(record)]
@@ -118,7 +118,7 @@ class GraphWriter(OnnxGraph):
         self.enter(region, given)
         return [self.value(self.read(r), r.dtype) for r in region.outputs]
 
-    def known(self, x):
+    def fold(self, x):
         """A value that depends on weights and numbers alone, as an array; None for others."""
         if isinstance(x, OnnxValue):
             x = x.record
@@ -136,7 +136,7 @@ class GraphWriter(OnnxGraph):
             return numpy.asarray(x.attrs["value"])
         if x.op is INPUT or x.op.kind == "control" or x.dtype is None or x.op is ITEM:
             return None
-        given = [self.known(r) for r in x.inputs]
+        given = [self.fold(r) for r in x.inputs]
         if any(v is None for v in given):
             return None
         pairs = zip(x.inputs, given, strict=True)
@@ -180,7 +180,7 @@ def write_graph(program: Program, arrays: dict[str, object], outputs: list[str])
     given = [r.attrs["name"] for r in program.inputs] + [s.name for s in program.states]
     writer.main.taken.update(given)
     outputs = [writer.main.name(name) for name in outputs]
-    inputs = [writer.given(r.attrs["name"], r) for r in program.inputs]
+    inputs = [writer.add_input(r.attrs["name"], r) for r in program.inputs]
     for state in program.states:
         value = writer.constant(of_records[state.record], state.name)
         writer.put(state.record, value)

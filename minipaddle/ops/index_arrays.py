@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..engine.core.dim import same_shape, unknown
+from ..engine.core.dim import create_unknown, same_shape
 from ..engine.core.dtype import int64
 from ..engine.core.errors import teach
 from ..engine.core.op import opaque
@@ -45,7 +45,7 @@ def nonzero(m, x):
     return m.argwhere(x)
 
 
-nonzero.shape(lambda x: Spec((unknown(), x.ndim), int64.numpy))
+nonzero.shape(lambda x: Spec((create_unknown(), x.ndim), int64.numpy))
 
 
 @opaque
@@ -54,7 +54,7 @@ def flatnonzero(m, x):
     return m.flatnonzero(x)
 
 
-flatnonzero.shape(lambda x: Spec((unknown(),), int64.numpy))
+flatnonzero.shape(lambda x: Spec((create_unknown(),), int64.numpy))
 
 
 class Positions(NamedTuple):

@@ -81,7 +81,7 @@ def max_pool_grad(m, g, x, y, *, windows):
     wide = add_frame(m, x, windows, -inf)
     gx = m.zeros(wide.shape, g.dtype)
     for _, at, here in winners(m, wide, y, windows):
-        gx[at] += m.kept(g, here)
+        gx[at] += m.keep(g, here)
     inside = (slice(low, low + n) for (_, _, low, _), n in zip(windows, x.shape[2:]))
     return m.ascontiguousarray(gx[(..., *inside)])
 
@@ -92,7 +92,7 @@ def max_pool_take(m, u, x, y, *, windows):
     wide, u = add_frame(m, x, windows, -inf), add_frame(m, u, windows, 0)
     total = m.zeros(y.shape, u.dtype)
     for _, at, here in winners(m, wide, y, windows):
-        total += m.kept(u[at], here)
+        total += m.keep(u[at], here)
     return total
 
 

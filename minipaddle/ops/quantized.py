@@ -111,7 +111,7 @@ def zero_correction(zero, sums):
     return zero.astype("int32") * sums
 
 
-def rescaled(x: Quantized, w: Quantized, multiply, ones, shape):
+def rescale(x: Quantized, w: Quantized, multiply, ones, shape):
     """The floats for the sums of a product. `multiply(q)` gives the sums for whole numbers q on the
     left side, and with `ones`, whose shape is given, the sums of the weight itself. Scales of the
     outputs have the other shape.
@@ -133,7 +133,7 @@ def multiply_matrices(x: Quantized, w: Quantized, bias=None, *, transpose=False)
     """x @ w for a weight w [in, out], maybe with a bias."""
     if w.q.spec.ndim != 2 or transpose or not can_multiply(x, w, 1):
         return None
-    y = rescaled(x, w, lambda q: matmul_integer(q, w.q), w.q.spec.shape[:1], (-1,))
+    y = rescale(x, w, lambda q: matmul_integer(q, w.q), w.q.spec.shape[:1], (-1,))
     return y if bias is None else y + bias
 
 
@@ -144,7 +144,7 @@ def convolve_images(x: Quantized, w: Quantized, **at):
     if not can_multiply(x, w, 0):
         return None
     ones, shape = (1, *x.q.spec.shape[1:]), (1, -1, *(1,) * (x.q.spec.ndim - 2))
-    return rescaled(x, w, lambda q: conv_integer(q, w.q, **at), ones, shape)
+    return rescale(x, w, lambda q: conv_integer(q, w.q, **at), ones, shape)
 
 
 PRODUCTS = {

@@ -92,7 +92,7 @@ base_of.shape(lambda state: Spec((), int64.numpy))
 # ---- distributions ---------------------------------------------------------------------------
 
 
-def drawn(_, attrs):
+def take_dtype(_, attrs):
     """The dtype of the attribute, whatever that of the indices is."""
     return attrs["dtype"]
 
@@ -104,20 +104,20 @@ def unit(m, index, base, dtype):
     return top.astype(m.float64 if digits > 24 else m.float32) * 2.0**-digits
 
 
-@elementwise(result=drawn)
+@elementwise(result=take_dtype)
 def random_uniform(m, index, base, *, low, high, dtype):
     """Uniform on [low, high)."""
     u = unit(m, index, base, dtype)
     return u if (low, high) == (0, 1) else u * (high - low) + low
 
 
-@elementwise(result=drawn)
+@elementwise(result=take_dtype)
 def random_integers(m, index, base, *, low, high, dtype):
     """A whole number of [low, high); no value is likelier by more than (high - low) / 2^64."""
     return (bits(m, index, base) % (high - low)).astype(m.int64) + low
 
 
-@elementwise(result=drawn)
+@elementwise(result=take_dtype)
 def random_normal(m, index, base, *, mean, std, dtype):
     """Normal with mean and standard deviation, by inverting the distribution function."""
     b = bits(m, index, base)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.core.dim import never, unknown
+from ..engine.core.dim import create_unknown, never
 from ..engine.core.dtype import int64
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
@@ -46,7 +46,7 @@ def repeated(m, repeats):
     return m.searchsorted(ends, m.arange(int(ends[-1]) if len(ends) else 0), "right")
 
 
-repeated.shape(lambda repeats: Spec((unknown(),), int64.numpy))
+repeated.shape(lambda repeats: Spec((create_unknown(),), int64.numpy))
 
 
 @opaque

@@ -149,7 +149,7 @@ def distinct(x, axis) -> tuple[Spec, Spec, Spec]:
     """The specs of the distinct elements (slices, with an axis), how many nobody knows yet; of a
     number for each of them; and of a number for each element of x.
     """
-    count, size = dims.unknown(), x.size if axis is None else x.shape[axis]
+    count, size = dims.create_unknown(), x.size if axis is None else x.shape[axis]
     shape = (count,) if axis is None else replace_axis(x.shape, axis, count)
     return Spec(shape, x.dtype), Spec((count,), int64.numpy), Spec((size,), int64.numpy)
 

@@ -14,7 +14,7 @@ from .update import UPDATES
 
 
 @cache
-def masked(kind: type) -> type:
+def add_masks(kind: type) -> type:
     """The optimizer class whose rule multiplies parameters by their masks."""
 
     class Masked(kind):
@@ -64,7 +64,7 @@ def keep_masks(optimizer: Optimizer) -> Optimizer:
         what = f"masks were to be kept by {type(optimizer).__name__}"
         raise type_error(what, "an optimizer of paddle.optimizer that steps parameter by parameter")
     if not hasattr(optimizer, "keeps_masks"):
-        optimizer.__class__ = masked(type(optimizer))
+        optimizer.__class__ = add_masks(type(optimizer))
         UPDATES.pop(optimizer, None)
         for p, kept in optimizer._states.items():
             share_mask(optimizer, p, kept)

@@ -29,7 +29,7 @@ from .groups import make_group, make_groups, make_regularizer
 from .lr import LRScheduler
 from .master import in_single
 from .rate import Rate, traces
-from .update import updated
+from .update import update_in_c
 
 
 class ParameterState:
@@ -142,7 +142,7 @@ class Optimizer:
         with Recording(False), casting(None):
             for group in self._param_groups:
                 pairs = self._gradients(group)
-                if not updated(self, group, pairs):
+                if not update_in_c(self, group, pairs):
                     for p, g in pairs:
                         self.advance(group, p, g)
 
@@ -171,15 +171,15 @@ class Optimizer:
         """A parameter as a step takes it."""
         return p
 
-    def placed(self, p, name: str, state: Tensor) -> Tensor:
+    def place_state(self, p, name: str, state: Tensor) -> Tensor:
         """A new state where it has to lie: in pieces beside a parameter in pieces."""
-        whole = current.top.held(p)
+        whole = current.top.fetch_array(p)
         state.array = whole.beside(state.array) if sharded(whole) else state.array
         return state
 
     def master_of(self, p, dtype) -> Tensor:
         """The copy of a parameter in more precision, for which a rule computes."""
-        return wrap(current.top.held(p).astype(dtype))
+        return wrap(current.top.fetch_array(p).astype(dtype))
 
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
@@ -217,7 +217,7 @@ class Optimizer:
             for name, (shape, value) in self.states(options, p.spec.shape).items()
         }
         for name, state in states.items():
-            states[name] = self.placed(p, name, state)
+            states[name] = self.place_state(p, name, state)
             states[name].name = self._key(p, name)  # in a captured step they are known by it
         master = self.master_of(p, dtype) if half and self.multi_precision else None
         if self._trace is not None and self._trace() is current.top:

@@ -30,7 +30,7 @@ UPDATES: WeakKeyDictionary = WeakKeyDictionary()
 """For each optimizer its updates, by parameters, factors on the rate and specs of gradients."""
 
 
-def updated(optimizer, group, pairs) -> bool:
+def update_in_c(optimizer, group, pairs) -> bool:
     """Make the step for pairs (parameter, gradient) in C. False if NumPy must make it."""
     if not (pairs and eager_is_compiled() and optimizer.rule.__module__.startswith(__package__)):
         return False

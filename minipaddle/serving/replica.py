@@ -55,7 +55,7 @@ class ServedModel:
         if any(len(k) + self.shares < len(s.shape) for k, s in zip(known, specs, strict=True)):
             return
         for rows in self.buckets or [0]:
-            bound = replica.bound([(rows,) * self.shares + tuple(k) for k in known])
+            bound = replica.bind([(rows,) * self.shares + tuple(k) for k in known])
             seconds = min(seconds_of(bound) for _ in range(3))
             if seconds < math.inf:
                 self.costs[rows] = seconds
@@ -89,19 +89,19 @@ class ModelReplica:
     def run(self, requests: list[list[np.ndarray]]) -> list[list[np.ndarray]]:
         served = self.served
         if not served.shares:
-            bound = self.bound([a.shape for a in requests[0]])
+            bound = self.bind([a.shape for a in requests[0]])
             for memory, array in zip(bound.inputs, requests[0], strict=True):
                 memory[...] = array
             bound.run()
             return [[array.copy() for array in bound.outputs]]
         rows = [len(request[0]) for request in requests]
         bucket = choose_bucket(served.buckets, sum(rows))
-        bound = self.bound([(bucket, *a.shape[1:]) for a in requests[0]])
+        bound = self.bind([(bucket, *a.shape[1:]) for a in requests[0]])
         lay_together(bound.inputs, requests)
         bound.run()
         return cut_apart(bound.outputs, rows)
 
-    def bound(self, shapes: list[tuple]) -> MemoryBinding | Unbound:
+    def bind(self, shapes: list[tuple]) -> MemoryBinding | Unbound:
         """Memory for inputs of these shapes."""
         key = tuple(shapes)
         found = self.bindings.pop(key, None)

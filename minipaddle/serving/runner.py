@@ -60,7 +60,7 @@ class ModelRunner:
         Raises Refused with 503 if too many wait, or ValueError if the model takes no such shapes.
         """
         self.require_room()
-        rows, key = self.measured(arrays)
+        rows, key = self.measure_request(arrays)
         loop, now = asyncio.get_running_loop(), monotonic()
         request = BatchRequest(
             rows, now, key, priority, now + timeout, (arrays, loop.create_future())
@@ -87,7 +87,7 @@ class ModelRunner:
         if not self.batcher.has_room():
             raise self.overload()
 
-    def measured(self, arrays: list[np.ndarray]) -> tuple[int, Hashable]:
+    def measure_request(self, arrays: list[np.ndarray]) -> tuple[int, Hashable]:
         """The rows of a request, and the key of those it can share a run with."""
         shapes = [a.shape for a in arrays]
         self.served.check(shapes)

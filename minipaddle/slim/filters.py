@@ -17,7 +17,7 @@ from ..engine.core.slots import slot
 from ..engine.eager.tensor import wrap
 from ..nn import Layer
 from .channels import Axes, CannotFollow, Channels, spec_of
-from .shrink import ShrinkPlan, program_of, removed_everywhere
+from .shrink import ShrinkPlan, find_removed_rows, program_of
 
 RATIOS = tuple(k / 10 for k in range(1, 10))
 
@@ -123,7 +123,7 @@ class FilterPruner:
         groups = self.groups(channels, value, axis)
         filters = np.stack([rows[labels == g].ravel() for g in groups])
         gone = [groups[k] for k in least(self.scores(filters), ratio)]
-        return removed_everywhere(channels, gone)
+        return find_removed_rows(channels, gone)
 
     def plan_for(self, ratios: dict, axis=None) -> ShrinkPlan:
         """A plan for several weights; of those that go together the first counts."""

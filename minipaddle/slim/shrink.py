@@ -57,8 +57,8 @@ def as_list(y) -> list:
     return found
 
 
-@slot("slim.removed_everywhere")
-def removed_everywhere(channels: Channels, labels: list[int]) -> dict:
+@slot("slim.find_removed_rows")
+def find_removed_rows(channels: Channels, labels: list[int]) -> dict:
     """The rows that go with these channels: {(value, axis): an array, True for each of them}."""
     return {
         (value, d): np.isin(channels.root(found), labels)

@@ -23,7 +23,7 @@ from ..tuning.space import Space
 from .channels import Axes, spec_of, work_of
 from .dist import soft_label
 from .filters import L1NormFilterPruner, filter_axis, l1_scores
-from .shrink import ShrinkPlan, program_of, removed_everywhere
+from .shrink import ShrinkPlan, find_removed_rows, program_of
 
 
 class Supernet(Layer):
@@ -111,7 +111,7 @@ class Supernet(Layer):
             for name, ratio in zip(self.names, key):
                 order = self.order[name]
                 labels = order[: len(order) - max(1, round(ratio * len(order)))]
-                gone |= removed_everywhere(self.pruner.found[name, filter_axis(
+                gone |= find_removed_rows(self.pruner.found[name, filter_axis(
                     spec_of(self.pruner.values[name]))], labels)  # fmt: skip
             self.plans[key] = ShrinkPlan(self.model, self.pruner.inputs, self.pruner.axes, gone)
         return self.plans[key]

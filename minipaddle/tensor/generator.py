@@ -39,7 +39,7 @@ class Generator:
         if current.top.tracing and not current.top.by_hand:
             with Recording(False):
                 there = creation.assign(Tensor([*state], dtype="int64"))
-                current.top.builder.write(self.traced(), there.array)
+                current.top.builder.write(self.trace_state(), there.array)
         else:
             self._state.now = state
         return self
@@ -55,7 +55,7 @@ class Generator:
 
     def draw_traced(self) -> Tensor:
         """The same in a program that has the generator as a state."""
-        state = self.traced()
+        state = self.trace_state()
         with Recording(False):
             now = next_state(wrap(state))
             current.top.builder.write(state, now.array)
@@ -63,7 +63,7 @@ class Generator:
 
     def position(self):
         """Where draws stand now; while a program is traced, a tensor."""
-        return creation.assign(wrap(self.traced())) if current.top.tracing else self._state.now
+        return creation.assign(wrap(self.trace_state())) if current.top.tracing else self._state.now
 
     def jump(self, position, draws: int) -> None:
         """Go to `draws` draws after a position, whatever was drawn since."""
@@ -72,9 +72,9 @@ class Generator:
             return
         with Recording(False):
             there = position + Tensor([0, draws], dtype="int64")
-            current.top.builder.write(self.traced(), there.array)
+            current.top.builder.write(self.trace_state(), there.array)
 
-    def traced(self):
+    def trace_state(self):
         """The state of the traced program that holds the generator's key and counter."""
         root, known = current.top.root, current.top.memory
         if id(self) not in known:

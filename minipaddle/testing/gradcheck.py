@@ -77,7 +77,7 @@ def mismatch(function, *inputs, order=1, wrt=None, epsilon=1e-5, rtol=1e-5, atol
         return first_mismatch(function, tensors, wrt, order, epsilon, rtol, atol, elements)
 
     fault = wrong(tensors)
-    return None if fault is None else shrunk(tensors, fault, wrong)
+    return None if fault is None else shrink(tensors, fault, wrong)
 
 
 def leaf(x) -> Tensor:
@@ -162,7 +162,7 @@ def some_indices(shape, count: int | None) -> Iterator[tuple]:
     return islice(product(*map(range, shape)), 0, None, step)
 
 
-def shrunk(tensors, found, wrong):
+def shrink(tensors, found, wrong):
     """Cut every axis of one size at a time, for as long as what is left still shows a mismatch."""
     sizes = sorted({n for x in tensors for n in x.shape if n > 1})
     for size in sizes:

@@ -59,8 +59,8 @@ def generation(space: Space, times: list[tuple[dict, float]], count: int, rng) -
     return points
 
 
-@slot("tuning.picked")
-def picked(points: list[dict], scores, count: int, rng, epsilon: float = EPSILON) -> list[dict]:
+@slot("tuning.choose")
+def choose(points: list[dict], scores, count: int, rng, epsilon: float = EPSILON) -> list[dict]:
     """`count` of the points: those of the best scores, but a fraction `epsilon` at random."""
     order = sorted(range(len(points)), key=lambda k: -scores[k])
     chosen = []
@@ -78,4 +78,4 @@ def proposals(space: Space, times, score, count: int, rng) -> list[dict]:
         if key_of(point) not in seen:
             fresh[key_of(point)] = point
     points = list(fresh.values())
-    return picked(points, score(points), count, rng) if points else []
+    return choose(points, score(points), count, rng) if points else []

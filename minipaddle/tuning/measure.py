@@ -102,7 +102,7 @@ class Bench:
         self.into, self.out = pointers(self.inputs), pointers(self.outputs)
         self.expected: list | None = None  # what the first kernel ever gave
 
-    def compiled(self, kernels: list[Kernel]) -> list:
+    def compile(self, kernels: list[Kernel]) -> list:
         """For each kernel a function that calls it a given number of times."""
         text, prefix = translation_unit(self.record, kernels)
         library = load(text)
@@ -123,12 +123,12 @@ class Bench:
             calls.append(lambda times, run=run, room=room: run(self.into, self.out, work, times))
         return calls
 
-    def measured(self, kernels: list[Kernel]) -> list[float | None]:
+    def measure(self, kernels: list[Kernel]) -> list[float | None]:
         """The seconds of one call of each: the minimum of several measurements, taken in turn
         (other work only makes a kernel slower). The first kernel is the reference: None stands for
         one with other results.
         """
-        runs = self.compiled(kernels)
+        runs = self.compile(kernels)
         right = [self.agrees(run) for run in runs]
         start = clock()
         runs[0](1)

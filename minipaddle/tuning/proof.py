@@ -4,7 +4,7 @@ from statistics import median
 
 from ..engine.core.slots import slot
 from ..engine.executors.native import Executable, threads
-from ..executors.native.trials import Trial, accepted_trials, machine, read_choices
+from ..executors.native.trials import Trial, machine, read_accepted_trials, read_choices
 from .target import TuningTarget, kernel_seconds, step_seconds
 
 ROUNDS = 25
@@ -29,7 +29,7 @@ def prove(targets: list[TuningTarget], defaults: list[Executable], best: dict[st
         own = {name: best[name] for name in default.kernels.signatures.values() if name in best}
         found = faster(target, default, own) if own else {}
         choices = {name: trial.choices for name, trial in found.items()}
-        both = [target.compiled({}), *([target.compiled(choices)] if found else [])]
+        both = [target.compile({}), *([target.compile(choices)] if found else [])]
         before, after = map(median, (step_seconds(target, both, ROUNDS) * 2)[:2])
         if after <= before:
             kept |= found
@@ -39,7 +39,7 @@ def prove(targets: list[TuningTarget], defaults: list[Executable], best: dict[st
 
 def faster(target: TuningTarget, default: Executable, best: dict[str, dict]) -> dict[str, Trial]:
     """The kernels that are faster inside the program, with the caches as they are there."""
-    without, having = kernel_seconds(target, [default, target.compiled(best, timed=True)], ROUNDS)
+    without, having = kernel_seconds(target, [default, target.compile(best, timed=True)], ROUNDS)
     accepted_trials, here = {}, machine(threads())
     for name, point in best.items():
         before, after = ([run[name] for run in runs] for runs in (without, having))
@@ -54,4 +54,4 @@ def keep(kept: dict[str, Trial], searched: list[str]) -> None:
     undone = [name for name in searched if before.get(name) and name not in kept]
     rows = [*kept.values(), *(Trial(name, here, {}, 1.0, 1.0) for name in undone)]
     if rows:
-        accepted_trials().add(*rows)
+        read_accepted_trials().add(*rows)

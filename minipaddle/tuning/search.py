@@ -59,7 +59,7 @@ class TuningTask:
         kernels = [
             k._replace(name=n, source=k.source.replace(NAME, n)) for k, n in zip(kernels, names)
         ]
-        default, *others = self.bench.measured(kernels)
+        default, *others = self.bench.measure(kernels)
         return [(seconds, default) for seconds in others]
 
 
@@ -119,7 +119,7 @@ class Search:
 
     def __init__(self, targets: list[TuningTarget], rng):
         self.targets, self.rng, self.machine = targets, rng, machine(threads())
-        self.defaults = [target.compiled({}, timed=True) for target in targets]
+        self.defaults = [target.compile({}, timed=True) for target in targets]
         tasks = [t for pair in zip(targets, self.defaults, strict=True) for t in tasks_of(*pair)]
         self.tasks = sorted(tasks, key=lambda t: -t.seconds)
         for task in self.tasks if len(targets) > 1 else ():

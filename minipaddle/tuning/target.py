@@ -31,7 +31,7 @@ class TuningTarget(NamedTuple):
     def executables(self) -> ExecutableCache:
         return self.captured.executables
 
-    def compiled(self, choices: dict, *, timed: bool = False) -> Executable:
+    def compile(self, choices: dict, *, timed: bool = False) -> Executable:
         """The program as its strategy compiles it, with these choices for its kernels (by
         signature) and no others.
         """

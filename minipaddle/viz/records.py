@@ -65,7 +65,7 @@ def list_saved(record) -> dict:
     if record.saved is None or record.saved is FREED:
         return {}
     if isinstance(record.saved, PyLayerContext):
-        return record.saved.kept()
+        return record.saved.list_saved()
     if isinstance(record.saved, tuple):  # of a whole program
         residuals, _, own = record.saved
         named = {f"residual {k}": x for k, x in enumerate(residuals)}

@@ -41,7 +41,7 @@ def stages(steps: dict, ranks: int) -> Picture:
     stage 0: weights 16.0 KB / 16.0 KB, gradients 16.0 KB / 16.0 KB, states 16.0 KB / 16.0 KB
       together 48.0 KB / 48.0 KB, working memory 32.0 KB
     """
-    found = {k: (predict_bytes(s, k, ranks), counted(s)) for k, s in steps.items()}
+    found = {k: (predict_bytes(s, k, ranks), count_bytes(s)) for k, s in steps.items()}
     size = max(1, *(sum(each.values()) for pair in found.values() for each in pair))
     unit, name = next((u, n) for u, n in UNITS if size >= u)
     bars, lines = [], describe(steps, found, ranks)
@@ -94,14 +94,14 @@ def predict_bytes(step, stage: int, ranks: int) -> dict[str, float]:
     return bytes_of_stage(stage, ranks, **whole | {"gradients": whole["weights"]})
 
 
-def counted(step) -> dict[str, int]:
+def count_bytes(step) -> dict[str, int]:
     """The bytes in the memory plan of the program that this rank runs.
 
-    >>> from minipaddle.viz.zero_stages import counted
+    >>> from minipaddle.viz.zero_stages import count_bytes
     >>> w = paddle.create_parameter([8], "float32")
     >>> step = paddle.jit.to_static(lambda: (w * w).sum().backward())
     >>> step()
-    >>> counted(step)
+    >>> count_bytes(step)
     {'weights': 32, 'gradients': 32, 'states': 0, 'working memory': 0}
     """
     found, plan = dict.fromkeys(COLOURS, 0), plan_of(step)

@@ -54,7 +54,7 @@ def tuned(bench: Bench, space: Space, trials: int) -> dict:
         if not points:
             break
         kernels = [named(space.kernel(p), j) for j, p in enumerate((space.default, *points))]
-        default, *others = bench.measured(kernels)
+        default, *others = bench.measure(kernels)
         times += [(p, t / default) for p, t in zip(points, others, strict=True) if t]
     return min(times, key=lambda pair: pair[1])[0]
 
@@ -117,7 +117,7 @@ def measure(sizes, attrs, threads: int, trials: int) -> tuple[dict, float]:
     points = {"untuned": space.default}
     if trials:
         points["tuned"] = tuned(bench, space, trials)
-    calls = bench.compiled([named(space.kernel(p), j) for j, p in enumerate(points.values())])
+    calls = bench.compile([named(space.kernel(p), j) for j, p in enumerate(points.values())])
     functions = dict(zip(points, [lambda run=run: run(1) for run in calls], strict=True))
     functions |= peers(x, y, attrs, threads)
     flat = empty_aligned(np.empty(x.size + y.size, "float32"))

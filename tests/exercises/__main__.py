@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from minipaddle.learn.exercise import load, names
-from minipaddle.learn.process import judged
+from minipaddle.learn.process import judge_file
 from tests.exercises.batch import outcomes
 from tests.exercises.kinds import kinds_of
 from tests.exercises.mutations import mutants, sample
@@ -34,11 +34,11 @@ def figures(name: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "solution.py")
         file.write_text(exercise.solution, encoding="utf-8")
-        seconds = judged(name, file).seconds
+        seconds = judge_file(name, file).seconds
         recognised = 0
         for looks_like, text in exercise.wrong_solutions().items():
             file.write_text(text, encoding="utf-8")
-            recognised += judged(name, file).looks_like == looks_like
+            recognised += judge_file(name, file).looks_like == looks_like
     everything = mutants(exercise.solution)
     drawn = sample(exercise.solution, MUTANTS, name) + kinds_of(exercise)
     drawn = [m for m in drawn if m.change not in exercise.unkillable]

@@ -15,7 +15,7 @@ import pytest
 
 from minipaddle.engine.core import slots
 from minipaddle.learn.exercise import BOOKS, LEVELS, load, names
-from minipaddle.learn.process import judged
+from minipaddle.learn.process import judge_file
 from minipaddle.learn.stub import FUNCTIONS, private, stub_of, task_of
 from tests.book.chapters import BOOK, CHAPTERS, read
 from tests.exercises.batch import outcomes
@@ -85,7 +85,7 @@ def unkillable_mutants(exercise) -> dict[str, str]:
 @every_exercise
 def test_no_file_is_not_started(name, tmp_path, monkeypatch):
     monkeypatch.setenv("MINIPADDLE_EXERCISES", str(tmp_path / "nowhere"))
-    assert judged(name).state == "not started"
+    assert judge_file(name).state == "not started"
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -24,7 +24,7 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle.engine.ir.printer import text
 from minipaddle.ir.parser import parse
-from minipaddle.jit.saved import signed
+from minipaddle.jit.saved import sign_programs
 from minipaddle.static import InputSpec
 
 SECONDS = 20
@@ -182,7 +182,7 @@ def resigned(files: dict[str, bytes]) -> bytes:
     """The `.pdmodel` of changed files, which says that they belong together."""
     model, *others = (files[s] for s in (".pdmodel", ".pdiparams.info", ".pdiparams"))
     first, _, programs = model.partition(b"\n")
-    return signed(programs, *others) if first.startswith(b"# minipaddle 2 ") else model
+    return sign_programs(programs, *others) if first.startswith(b"# minipaddle 2 ") else model
 
 
 def mutated(model: Honest, number: int, seed: int) -> tuple[str, dict[str, bytes]]:

@@ -37,14 +37,14 @@ def converted(name, text, **context):
         ("supers", "def f(self): return super().f(super(A, self))",
          "def f(self):\n    return super(__class__, self).f(super(A, self))"),
         ("undefined", "def f(x):\n if x: y = 1\n return y",
-         "def f(x):\n    if x:\n        y = 1\n    return _jst.defined(y)"),
+         "def f(x):\n    if x:\n        y = 1\n    return _jst.require_defined(y)"),
         ("writes", "def f():\n x.a, y[k] = z\n del x.a", "def f():\n"
          "    _jst.writing(x, 'a').a, _jst.writing(y)[k] = z\n    del _jst.writing(x, 'a').a"),
         ("writes", "def f():\n global g\n g = 1",
          "def f():\n    global g\n    _jst.writing_names(lambda: (g,))\n    g = 1"),
         ("tries", "try: a\nexcept E: b\nexcept: c",
          "try:\n    with _jst.trying(lambda: (E, BaseException)):\n        a\n"
-         "except _jst.caught(E):\n    b\nexcept _jst.caught(BaseException):\n    c"),
+         "except _jst.catch(E):\n    b\nexcept _jst.catch(BaseException):\n    c"),
         ("tries", "try: a\nfinally: b", "try:\n    a\nfinally:\n    b"),
         ("conditional", "a if t else b", "_jst.if_exp(t, lambda: a, lambda: b)"),
         ("conditional", "class C:\n x = a if t else b", "class C:\n    x = a if t else b"),
@@ -57,7 +57,7 @@ def converted(name, text, **context):
          "(_jst.collect(a, lambda _jst_items: [f(x) for x in _jst_items if x]),"
          " _jst.collect(b, lambda _jst_items: (x for x in _jst_items)))"),
         ("comprehensions", "[(y := x) for x in a], {x for x in a}",
-         "([(y := x) for x in a], {x for x in _jst.known(a)})"),
+         "([(y := x) for x in a], {x for x in _jst.require_known(a)})"),
         ("repetitions", "[a] * n, a * [n]", "(_jst.repeat([a], n), a * [n])"),
         ("negation", "not a, -a", "(_jst.not_(a), -a)"),
         ("chains", "a < b <= c; a < b",

@@ -527,7 +527,7 @@ TRACING = ["engine/ir/builder", "engine/eager/aliases", "engine/eager/control_fl
              "peeling", "printing", "raising", "reading", "sequences", "snapshot", "texts")),
            "jit/converters/assertions", "tensor/growing_lists", "tensor/sequences"]  # fmt: skip
 """The modules that work only while a program is traced."""
-NOTING = {"note_refusal", "refusal", "unsupported_error", "no_value_error", "unknown_yet",
+NOTING = {"note_refusal", "refusal", "unsupported_error", "no_value_error", "no_number_error",
           "mismatch", "refused", "disagreement", "too_large", "no_array_error"}  # fmt: skip
 RETRYING = {"Retrace", "PeelFirst", "Raised", "BranchError", "CarriedError"}
 """The runtime catches these itself, below the user's frames."""

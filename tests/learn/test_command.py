@@ -105,7 +105,7 @@ def test_the_seed_and_the_limit_can_be_given(learn, solved, monkeypatch):
     solved(text="def double(x):\n    return 2 * x if x < 7 else 0\n")
     assert "seed 5" in learn("check", "double", "--seed", "5")[1]
     asked = {}
-    monkeypatch.setattr(command, "judged", lambda name, **how: asked.update(how) or 1 / 0)
+    monkeypatch.setattr(command, "judge_file", lambda name, **how: asked.update(how) or 1 / 0)
     with pytest.raises(ZeroDivisionError):
         learn("check", "double", "--limit", "3", "--seed", "7")
     assert asked == {"seconds": 3, "seed": 7}
@@ -247,7 +247,7 @@ def test_ctrl_c_is_no_traceback(learn, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "judged", interrupted)
+    monkeypatch.setattr(command, "judge_file", interrupted)
     assert learn("check", "double") == (130, "\nstopped\n")
 
 

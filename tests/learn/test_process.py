@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from minipaddle.learn import process
-from minipaddle.learn.process import Usage, judged, usage
+from minipaddle.learn.process import Usage, judge_file, usage
 
 NAME = "01_first/double"
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,14 +22,14 @@ def verdict(solved):
 
     def found(body, before="", seconds=20.0):
         solved(text=f"import os, sys\n{before}\ndef double(x):\n    {body}\n")
-        return judged(NAME, seconds=seconds)
+        return judge_file(NAME, seconds=seconds)
 
     return found
 
 
 def test_a_solution_passes_and_the_time_is_told(solved):
     solved()
-    found = judged(NAME)
+    found = judge_file(NAME)
     assert found.passed
     assert found.seconds > 0
 
@@ -37,21 +37,21 @@ def test_a_solution_passes_and_the_time_is_told(solved):
 def test_another_file_can_be_judged(course, tmp_path):
     file = tmp_path / "elsewhere.py"
     file.write_text("def double(x):\n    return x\n")
-    assert judged(NAME, file).looks_like == "doing nothing"
+    assert judge_file(NAME, file).looks_like == "doing nothing"
 
 
 def test_a_file_that_is_not_there_is_not_started(course):
-    found = judged(NAME)
+    found = judge_file(NAME)
     assert found.state == "not started"
     assert found.why == "double in exercises/01_first/double.py"
 
 
 def test_what_is_not_text_is_an_error(course, solved):
     solved().write_bytes(b"\xff\xfe\x00")
-    assert "cannot be read" in judged(NAME).why
+    assert "cannot be read" in judge_file(NAME).why
     (course / f"{NAME}.py").unlink()
     (course / f"{NAME}.py").mkdir()
-    assert judged(NAME).state == "error"
+    assert judge_file(NAME).state == "error"
 
 
 @posix
@@ -224,7 +224,9 @@ def test_a_check_ends_when_its_parent_is_killed(tmp_path, body):
     """With the processes that it started; also where the reader's code lets no thread run."""
     pids, file = tmp_path / "pids", tmp_path / "accumulate.py"
     file.write_text(LEFT.format(to=str(pids), body=body))
-    code = "import sys; from minipaddle.learn import judged; judged(sys.argv[1], sys.argv[2])"
+    code = (
+        "import sys; from minipaddle.learn import judge_file; judge_file(sys.argv[1], sys.argv[2])"
+    )
     call = [sys.executable, "-c", code, "02_autograd/accumulate", file]
     with subprocess.Popen(call, cwd=ROOT) as parent:
         try:
@@ -285,6 +287,6 @@ def test_all_are_judged(course, solved):
     solved()
     solved("02_second/slope", "def slope(g, out):\n    return g\n")
     heard = []
-    found = process.all_judged(["01_first/double", "02_second/slope"], heard.append)
+    found = process.judge_all(["01_first/double", "02_second/slope"], heard.append)
     assert [verdict.state for verdict in found] == ["passed", "wrong"]
     assert len(heard) == 2

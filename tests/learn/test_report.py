@@ -85,7 +85,7 @@ def test_a_mistake_in_the_block_undoes_everything(course, solved):
 def test_what_was_judged_once_is_not_judged_again(course, solved, monkeypatch):
     solved("02_second/slope")
     learn.engine()
-    monkeypatch.setattr(learn.report, "all_judged", lambda names: [] if not names else 1 / 0)
+    monkeypatch.setattr(learn.report, "judge_all", lambda names: [] if not names else 1 / 0)
     assert learn.engine().yours == ["02_second/slope"]
 
 

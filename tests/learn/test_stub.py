@@ -1,6 +1,6 @@
 """What is cut from a solution, and what counts as begun."""
 
-from minipaddle.learn.stub import stub_of, task_of, unwritten
+from minipaddle.learn.stub import list_unwritten, stub_of, task_of
 
 SOLUTION = '''"""The task."""
 
@@ -79,11 +79,11 @@ def test_the_task_is_the_docstring_as_it_stands():
 
 def test_nothing_is_written_in_a_stub_or_an_empty_file():
     everything = ["first", "__init__", "step"]
-    assert unwritten(stub_of(SOLUTION), SOLUTION) == everything
-    assert unwritten("", SOLUTION) == everything
-    assert unwritten(SOLUTION, SOLUTION) == []
+    assert list_unwritten(stub_of(SOLUTION), SOLUTION) == everything
+    assert list_unwritten("", SOLUTION) == everything
+    assert list_unwritten(SOLUTION, SOLUTION) == []
 
 
 def test_what_is_begun_is_told_from_what_is_not():
     begun = stub_of(SOLUTION).replace("raise NotImplementedError", "return 1", 1)
-    assert unwritten(begun, SOLUTION) == ["__init__", "step"]
+    assert list_unwritten(begun, SOLUTION) == ["__init__", "step"]

@@ -316,7 +316,7 @@ def test_a_saved_model_is_written(tmp_path, capsys):
     """As `python -m minipaddle export MODEL --to onnx` does it."""
     net = nn.Sequential(nn.Linear(4, 3), nn.Tanh()).eval()
     paddle.jit.save(net, str(tmp_path / "net"), input_spec=ANY)
-    saved = paddle.jit.load(str(tmp_path / "net")).saved()
+    saved = paddle.jit.load(str(tmp_path / "net")).to_saved_model()
     assert exporting.OPTIONS["opset_version"]["type"] is int
     (path,) = exporting.write(saved, tmp_path / "out.onnx", opset_version=19)
     assert capsys.readouterr().out == "out.onnx: opset 19, 3 nodes, 60 bytes of weights\n"

@@ -103,7 +103,7 @@ def moved_everywhere(ranks, shape):
         if averages:
             given.local[...] = whole[np.ix_(*(range(a, a + n) for a, n in
                                     piece_of(shape, before, view.shape, view.place)))]  # fmt: skip
-        found = given.placed(after)
+        found = given.move_to(after)
         assert found.local.shape == local_shape(shape, after, view.shape, view.place)
         if not np.array_equal(found.get(), whole):
             wrong.append(f"{before} -> {after}")

@@ -12,7 +12,7 @@ from minipaddle.engine.ops.marks import after
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.nn import functional as F
 from minipaddle.passes.collective_order import in_order
-from minipaddle.viz.zero_stages import bytes_of_stage, counted
+from minipaddle.viz.zero_stages import bytes_of_stage, count_bytes
 
 from .models import GPT
 
@@ -67,7 +67,7 @@ def test_bytes_of_a_weight(ranks):
         found = []
         for stage in (0, 1, 2, 3):
             losses, step = train(*deep(2, 256, stage, ranks, HALF))
-            count = counted(step)
+            count = count_bytes(step)
             found.append((losses, sum(count[kind] for kind in KINDS) / size))
         return found
 
@@ -114,7 +114,7 @@ def test_weights_are_whole_around_their_uses():
                 :: 1 if depth > 6 else 2
             ]:
                 losses, step = train(*deep(depth, width, 3, 2), **ONE_BY_ONE, **switches)
-                found[depth, str(switches)] = losses, counted(step)["working memory"]
+                found[depth, str(switches)] = losses, count_bytes(step)["working memory"]
         return found
 
     layer = 4 * width * width

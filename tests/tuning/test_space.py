@@ -7,7 +7,7 @@ import torch
 from minipaddle import plugged
 from minipaddle.engine.codegen.kernel_schedule import KernelSchedule, following, pick
 from minipaddle.engine.codegen.step import kernel_of, signature_of
-from minipaddle.tuning.evolution import crossover, generation, mutate, picked, proposals
+from minipaddle.tuning.evolution import choose, crossover, generation, mutate, proposals
 from minipaddle.tuning.space import Space, key_of
 from tests.codegen.compiling import Call, needs_gcc, record_of, run_all
 
@@ -74,11 +74,11 @@ def test_a_child_has_its_parents_answers():
 
 def test_the_model_picks_except_for_a_part():
     points, scores = [{"k": k} for k in range(50)], [k % 25 for k in range(50)]
-    best = picked(points, scores, 4, RNG, epsilon=0)
+    best = choose(points, scores, 4, RNG, epsilon=0)
     assert sorted(p["k"] for p in best) == [23, 24, 48, 49]
-    chance = [p["k"] for _ in range(50) for p in picked(points, scores, 4, RNG, epsilon=1)]
+    chance = [p["k"] for _ in range(50) for p in choose(points, scores, 4, RNG, epsilon=1)]
     assert np.mean([scores[k] for k in chance]) == pytest.approx(12, abs=2)
-    assert len(picked(points, scores, 99, RNG)) == 50
+    assert len(choose(points, scores, 99, RNG)) == 50
 
 
 def test_evolution_finds_the_best_point_in_fewer_trials_than_chance():

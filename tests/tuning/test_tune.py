@@ -98,7 +98,7 @@ def test_what_was_chosen_is_used_and_reported_unless_switched_off(monkeypatch):
     )
     signature = made.kernels.signatures[record]
     here = trials.machine(proof.threads())
-    trials.accepted_trials().add(Trial(signature, here, {"tall": 4, "across": 1}, 1.0, 2.0))
+    trials.read_accepted_trials().add(Trial(signature, here, {"tall": 4, "across": 1}, 1.0, 2.0))
     program = step.main_program
     again = Executable(program)
     assert (
@@ -116,7 +116,7 @@ def test_what_was_chosen_is_used_and_reported_unless_switched_off(monkeypatch):
     assert Executable(program).source.text == default
     monkeypatch.setenv("MINIPADDLE_TUNED", "1")
     for choices in ({}, {"tall": "/* no */", "across": 99}):  # no choices, and no options
-        trials.accepted_trials().add(Trial(signature, here, choices, 1.0, 2.0))
+        trials.read_accepted_trials().add(Trial(signature, here, choices, 1.0, 2.0))
         assert Executable(program).source.text == default
 
 
@@ -135,7 +135,7 @@ def test_a_later_process_uses_what_was_chosen(tmp_path, monkeypatch):
     (made,) = shared.f.executables
     if made.find_tuned_kernels() == []:  # nothing was faster: then something that is not
         (signature,) = made.kernels.signatures.values()
-        trials.accepted_trials().add(TRIAL._replace(kernel=signature, choices={"lanes": 4},
+        trials.read_accepted_trials().add(TRIAL._replace(kernel=signature, choices={"lanes": 4},
                                            machine=trials.machine(proof.threads())))  # fmt: skip
     code = "from shared_function import *\nf(x)\nprint(f.executables[-1].report())"
     path = os.pathsep.join([os.getcwd(), str(tmp_path)])
@@ -173,7 +173,7 @@ def test_an_interrupted_search_keeps_what_it_found():
 def test_a_slower_whole_is_not_kept(monkeypatch, after, kept):
     monkeypatch.setattr(proof, "faster", lambda *a: {"k": TRIAL})
     monkeypatch.setattr(proof, "step_seconds", lambda *a: [[1.0, 1.0], [after] * 2])
-    target = SimpleNamespace(compiled=lambda choices: None)
+    target = SimpleNamespace(compile=lambda choices: None)
     default = SimpleNamespace(kernels=SimpleNamespace(signatures={None: "k"}))
     assert proof.prove([target], [default], {"k": {}}) == (kept, 1.0, min(after, 1.0))
 
@@ -227,7 +227,7 @@ def test_a_loaded_model_is_tuned_as_it_runs(tmp_path, monkeypatch):
         loaded(x)
         (target,) = targets_of(loaded, (x,))
     (made,) = loaded._at_once.executables.compiled.values()
-    found = target.compiled({}).kernels.signatures.values()
+    found = target.compile({}).kernels.signatures.values()
     assert set(found) == set(made.kernels.signatures.values())
 
 
@@ -237,7 +237,7 @@ def test_what_does_not_stand_any_more_is_undone():
     assert trials.read_choices(proof.threads()) == {"k": {"tile": 4}}
     proof.keep({}, ["k", "other"])
     assert trials.read_choices(proof.threads()) == {"k": {}}
-    assert len([*trials.accepted_trials()]) == 2
+    assert len([*trials.read_accepted_trials()]) == 2
 
 
 def test_what_has_no_native_program_is_refused():
@@ -259,7 +259,7 @@ def test_a_kernel_that_computes_something_else_is_found_out():
     sources = ["expf(in[i])", "expf(in[i]) * 1.00001f", "expf(in[i]) * 1.01f",
                "i < 999 ? expf(in[i]) : NAN"]  # fmt: skip
     kernels = [Kernel(f"k{k}", text.format(f"k{k}", s)) for k, s in enumerate(sources)]
-    found = Bench(record_of("exp", [x]), [x]).measured(kernels)
+    found = Bench(record_of("exp", [x]), [x]).measure(kernels)
     assert [seconds is not None for seconds in found] == [True, True, False, False]
     assert all(1e-8 < seconds < 1e-3 for seconds in found if seconds)
 
@@ -373,7 +373,7 @@ def test_two_processes_may_write_at_once(tmp_path):
 
 def test_choices_of_another_machine_do_not_count():
     here = trials.machine(1)
-    trials.accepted_trials().add(TRIAL._replace(machine=here), TRIAL._replace(kernel="other"))
-    trials.accepted_trials().add(TRIAL._replace(machine=here, choices={"tile": 8}))
+    trials.read_accepted_trials().add(TRIAL._replace(machine=here), TRIAL._replace(kernel="other"))
+    trials.read_accepted_trials().add(TRIAL._replace(machine=here, choices={"tile": 8}))
     assert trials.read_choices(1) == {"k": {"tile": 8}}
     assert trials.read_choices(2) == {}

@@ -10,7 +10,7 @@ import minipaddle.distributed as dist
 from minipaddle import nn, viz
 from minipaddle.engine.core.dispatch import current
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.viz.zero_stages import bytes_of_stage, counted
+from minipaddle.viz.zero_stages import bytes_of_stage, count_bytes
 
 RANKS, WIDE = 2, 32
 
@@ -60,7 +60,7 @@ def test_the_formulas_are_the_papers():
 def test_the_program_of_a_rank_holds_what_the_formula_says(steps):
     weights = 4 * WIDE * WIDE
     for stage, step in steps.items():
-        found = counted(step)
+        found = count_bytes(step)
         for kind, nbytes in bytes_of_stage(stage, RANKS, 4, 4, 8).items():
             if (stage, kind) == (1, "gradients"):  # a program joins the terms once, into pieces
                 nbytes = nbytes / RANKS

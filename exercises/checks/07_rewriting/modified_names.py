@@ -15,7 +15,7 @@ exercise = Exercise(
     title="The names a block binds",
     level="medium",
     minutes=30,
-    slots={"jit.modified_names": "modified_names"},
+    slots={"jit.find_modified_names": "find_modified_names"},
     hints=(
         "Which nodes of the tree bind a name all by themselves, and at which must you stop walking "
         "down, because what is below belongs to somebody else?",
@@ -37,11 +37,11 @@ exercise = Exercise(
             "found |= {node.name} if hasattr(node, 'name') else set() → pass"
         ),
         "a comprehension's variables taken for the function's": (
-            "found |= modified_names(ast.iter_child_nodes(node)) - _own(node) → found |= "
-            "modified_names(ast.iter_child_nodes(node))"
+            "found |= find_modified_names(ast.iter_child_nodes(node)) - _own(node) → found |= "
+            "find_modified_names(ast.iter_child_nodes(node))"
         ),
         "no := in a comprehension": (
-            "found |= modified_names(ast.iter_child_nodes(node)) - _own(node) → pass"
+            "found |= find_modified_names(ast.iter_child_nodes(node)) - _own(node) → pass"
         ),
         "the whole dotted name of an import": "node.name.split('.')[0] → node.name",
         "an import's own name where it has another": (
@@ -52,8 +52,9 @@ exercise = Exercise(
         ),
         "None among the names": "found |= {node.name} - {None} → found |= {node.name}",
         "forgetting names bound in nested blocks": (
-            "found |= modified_names(ast.iter_child_nodes(node)) → found |= modified_names(n for "
-            "n in ast.iter_child_nodes(node) if not isinstance(n, ast.stmt))"
+            "found |= find_modified_names(ast.iter_child_nodes(node)) → found |= "
+            "find_modified_names(n for n in ast.iter_child_nodes(node) "
+            "if not isinstance(n, ast.stmt))"
         ),
     },
 )  # fmt: skip
@@ -85,7 +86,7 @@ def python_says(text):
 
 def agrees(yours, text):
     """Your names of a block are Python's."""
-    found = yours.modified_names(ast.parse(text).body)
+    found = yours.find_modified_names(ast.parse(text).body)
     expect_that(isinstance(found, set), "a set", given={"block": text}, got=found)
     expect(sorted(map(str, found)), sorted(python_says(text)), given={"block": text})
 
@@ -190,7 +191,7 @@ def several_statements(yours):
     """All of them count, in any order; none gives the empty set."""
     agrees(yours, "a = 1\nb = 2\nc = 3")
     agrees(yours, "pass")
-    expect(sorted(yours.modified_names([])), [], given={"block": "no statement"})
+    expect(sorted(yours.find_modified_names([])), [], given={"block": "no statement"})
 
 
 @exercise.property(block=BLOCKS, examples=80)

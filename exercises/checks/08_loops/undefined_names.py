@@ -43,19 +43,19 @@ exercise = Exercise(
             "self.block(node.body, known) → known = self.block(node.body, known)"
         ),
         "the same for a for loop": (
-            "self.block(node.body, known | modified_names([node.target])) → known = "
-            "self.block(node.body, known | modified_names([node.target]))"
+            "self.block(node.body, known | find_modified_names([node.target])) → known = "
+            "self.block(node.body, known | find_modified_names([node.target]))"
         ),
         "a path that returned taken as a path that binds nothing": (
             "[path for path in paths if path is not None] → [path or set() for path in paths]"
         ),
         "going on after a return": "break → known = set()",
         "what a for loop binds itself forgotten in its body": (
-            "known | modified_names([node.target]) → known"
+            "known | find_modified_names([node.target]) → known"
         ),
         "a for's target taken as bound after it": (
-            "self.block(node.body, known | modified_names([node.target])) → known = known | "
-            "modified_names([node.target]); self.block(node.body, known)"
+            "self.block(node.body, known | find_modified_names([node.target])) → known = known | "
+            "find_modified_names([node.target]); self.block(node.body, known)"
         ),
         "no look at the test of an if": "if_(): known = self.reads([node.test], known) → pass",
         "what a test binds forgotten": (
@@ -156,14 +156,14 @@ class Paths(ast.NodeVisitor):
 
 
 def by_paths(text):
-    """The text with each read that some path reaches unbound in `_jst.defined`."""
+    """The text with each read that some path reaches unbound in `_jst.require_defined`."""
     tree = ast.parse(text)
     found = Paths(tree.body[0])
 
     class Mark(ast.NodeTransformer):
         def visit_Name(self, node):
             if node.id in found.local and any(node.id not in p for p in found.reads.get(node, ())):
-                return ast.parse(f"_jst.defined({node.id})").body[0].value
+                return ast.parse(f"_jst.require_defined({node.id})").body[0].value
             return node
 
     return ast.unparse(Mark().visit(copy.copy(tree)))
@@ -178,7 +178,7 @@ def agrees(yours, body):
 def an_if(yours):
     """y is bound on both sides, z on one."""
     text = "def f(t):\n    if t:\n        y = z = 1\n    else:\n        y = 3\n    use(y, z)"
-    expect(marked(yours, text).splitlines()[-1], "    use(y, _jst.defined(z))", given=text)
+    expect(marked(yours, text).splitlines()[-1], "    use(y, _jst.require_defined(z))", given=text)
     agrees(yours, "if x:\n    x = 1\nuse(x)")
     agrees(yours, "if (x := p):\n    pass\nuse(x)")
     agrees(yours, "\n".join(f"use(x)\nif p:\n    x = {k}" for k in range(4)) + "\nx = 4\nuse(x)")
@@ -287,7 +287,7 @@ def programs(yours):
             paddle.jit.to_static(sometimes)(paddle.to_tensor([1.0, 2.0]))
         except Exception as error:
             message = str(error)
-        marks = [code_text(f).count("_jst.defined(") for f in (sometimes, scaled)]
+        marks = [code_text(f).count("_jst.require_defined(") for f in (sometimes, scaled)]
     expect_that(
         "`factor` may be undefined here" in message, "an error that names factor", got=message
     )

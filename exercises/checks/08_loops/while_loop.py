@@ -20,7 +20,7 @@ exercise = Exercise(
     before=("07_rewriting/if_else",),
     slots={
         "jit.while_statement": "while_statement",
-        "jit.carried_names": "carried_names",
+        "jit.group_names": "group_names",
         "jit.runtime.while_loop": "while_loop",
     },
     hints=(
@@ -116,13 +116,13 @@ def groups(yours):
     """Eight names, one for each way of being bound, live, and needed at the head."""
     kinds = dict(zip("abcdefgh", product([False, True], repeat=3), strict=True))
     bound, live, head = ({x for x, k in kinds.items() if k[i]} for i in range(3))
-    live_out, loop_carried, local = yours.carried_names(set(bound), set(live), set(head))
+    live_out, loop_carried, local = yours.group_names(set(bound), set(live), set(head))
     given = {"bound": sorted(bound), "live": sorted(live), "head": sorted(head)}
     for name, got in (("live_out", live_out), ("loop_carried", loop_carried), ("local", local)):
         wanted = {x for x, (b, a, h) in kinds.items() if b
                   and name == ("live_out" if a else "loop_carried" if h else "local")}  # fmt: skip
         expect(sorted(got), sorted(wanted), given=given | {"asked": name})
-    expect([sorted(g) for g in yours.carried_names(set(), {"a"}, {"a"})], [[], [], []])
+    expect([sorted(g) for g in yours.group_names(set(), {"a"}, {"a"})], [[], [], []])
 
 
 @exercise.property(answers=st.lists(st.booleans(), max_size=6))

@@ -63,7 +63,7 @@ exercise = Exercise(
             "partial(call(function.func), *function.args, **function.keywords) → "
             "call(function.func)"
         ),
-        "objects that can be called": "converted(inner) → inner",
+        "objects that can be called": "convert_function(inner) → inner",
         "a marked object": (
             "type(inner) is FunctionType and (not getattr(function, MARK, False)) → "
             "type(inner) is FunctionType"

@@ -15,7 +15,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.core import dim as dims
 from minipaddle.ir.parser import LARGEST, parse
-from minipaddle.jit.saved import DEEPEST, DamagedModel, signed
+from minipaddle.jit.saved import DEEPEST, DamagedModel, sign_programs
 from minipaddle.learn import Exercise, expect, expect_that
 
 exercise = Exercise(
@@ -278,7 +278,7 @@ def loaded(yours, **changed):
             ending: changed.get(ending.split(".")[-1], data) for ending, data in saved().items()
         }
         programs = files[".pdmodel"].partition(b"\n")[2]  # an enemy can sign
-        files[".pdmodel"] = signed(programs, files[".pdiparams.info"], files[".pdiparams"])
+        files[".pdmodel"] = sign_programs(programs, files[".pdiparams.info"], files[".pdiparams"])
         for ending, data in files.items():
             Path(folder, f"model{ending}").write_bytes(data)
         with exercise.plugged(yours):

@@ -23,7 +23,7 @@ exercise = Exercise(
     level="hard",
     minutes=45,
     before=("12_fusion/index_map",),
-    slots={"index.divided": "divided"},
+    slots={"index.divide_by": "divide_by"},
     hints=(
         "Take 12·i + 8·j + 5, divided by 4. Which part of it cannot influence the remainder?",
         "Two dicts over self.terms, by `factor % n`. Python's // rounds down, also below 0: "
@@ -134,7 +134,7 @@ def sums_of_loops(yours):
     ):
         index = sum_of(terms, constant)
         given = {"index": str(index), "n": n, "loops": "0 ≤ i < 5, 0 ≤ j < 4, 0 ≤ k < 8"}
-        found = yours.divided(index, n)
+        found = yours.divide_by(index, n)
         expect_that(isinstance(found, tuple) and len(found) == 2, "a pair", given=given, got=found)
         message = agrees(index, n, found, given)
         expect(message, expected, given=given, why="as simple as it can be")
@@ -148,7 +148,7 @@ def any_sum(yours, seed):
     scale = draw.choice((1, 1, 2, 3, 4))
     index = sum_of({a: scale * draw.randint(-6, 6) for a in loops}, draw.randint(-20, 20))
     n = draw.randint(1, 12)
-    agrees(index, n, yours.divided(index, n), {"index": str(index), "n": n})
+    agrees(index, n, yours.divide_by(index, n), {"index": str(index), "n": n})
 
 
 @exercise.example
@@ -156,7 +156,7 @@ def parts_are_atoms(yours):
     """What could not be simplified can be divided once more."""
     with exercise.plugged(yours):
         index = (loop("k", 8) + 3) // 3 * 4 + loop("j", 4)
-        found = index.divided(4)
+        found = index.divide_by(4)
         agrees(index, 4, found, {"index": str(index), "n": 4})
         expect(str(found[1]), "j", given=str(index), why="the remainder by 4")
         flat = loop("i", 5) * 24 + loop("k", 8) * 3 + loop("m", 3)

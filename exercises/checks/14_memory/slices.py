@@ -23,7 +23,7 @@ exercise = Exercise(
     level="medium",
     minutes=25,
     before=("14_memory/in_place",),
-    slots={"native.written_before": "written_before"},
+    slots={"native.find_early_writes": "find_early_writes"},
     hints=(
         "A run fails at the last record that may fail. What has been written by then?",
         "Number the records: when = {record: t}. The last moment at which the run may fail is a "
@@ -75,7 +75,7 @@ def asked(yours, found, failing, why=""):
             if not is_alias(record):
                 changed |= {place.k for place in places if place.kind == "state"}
     given = {"program": str(found.program), "failing": [str(r) for r in failing]}
-    got = yours.written_before(found, list(failing))
+    got = yours.find_early_writes(found, list(failing))
     expect(list(got), sorted(changed), given=given, why=why)
     return sorted(changed)
 
@@ -106,7 +106,7 @@ def a_few_steps(yours):
         ([first, look], [0], "the last failure counts"),
         ([stranger.program.records[0]], [0, 1], "in a branch: at any time"),
     ):
-        got = yours.written_before(found, failing)
+        got = yours.find_early_writes(found, failing)
         given = {"program": str(found.program), "failing": [str(r) for r in failing]}
         expect(list(got), expected, given=given, why=why)
 

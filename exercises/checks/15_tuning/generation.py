@@ -18,16 +18,16 @@ exercise = Exercise(
     slots={
         "tuning.mutate": "mutate",
         "tuning.crossover": "crossover",
-        "tuning.picked": "picked",
+        "tuning.choose": "choose",
     },
     hints=(
         "A mutant answers one question differently. May it keep the parent's other answers as they "
         "are, if the new one is 'dots', which has no tile?",
         "`space.point` puts a dict of answers right: give it all you have, it drops and adds. For "
-        "`picked`, sort the places by score once, and take from the front, or from anywhere.",
+        "`choose`, sort the places by score once, and take from the front, or from anywhere.",
         "mutate: a name of knobs, an option that is not the parent's, space.point of both\n"
         "crossover: for each name of both: the parents that have it, one of them at random\n"
-        "picked: while there are some left and too few chosen: place 0, or with epsilon any",
+        "choose: while there are some left and too few chosen: place 0, or with epsilon any",
     ),
     wrong={
         "the same answer again": (
@@ -157,7 +157,7 @@ def the_best_are_picked(yours):
     """Six points, nothing at random: the highest scores first; and no more than there are."""
     points, scores, rng = list("abcdef"), [1, 5, 3, 6, 2, 4], np.random.default_rng(0)
     for count, expected in ((2, "db"), (4, "dbfc"), (6, "dbfcea"), (9, "dbfcea"), (0, "")):
-        got = yours.picked(points, scores, count, rng, epsilon=0)
+        got = yours.choose(points, scores, count, rng, epsilon=0)
         expect(got, list(expected), given={"scores": scores, "count": count, "epsilon": 0})
     expect((points, scores), (list("abcdef"), [1, 5, 3, 6, 2, 4]), given="what was given, after")
 
@@ -166,7 +166,7 @@ def the_best_are_picked(yours):
 def some_at_random(yours, epsilon):
     """How often the best of ten is picked first, and second if the first was random."""
     points, scores, rng = list(range(10)), list(range(10)), np.random.default_rng(1)
-    found = [yours.picked(points, scores, 2, rng, epsilon=epsilon) for _ in range(1500)]
+    found = [yours.choose(points, scores, 2, rng, epsilon=epsilon) for _ in range(1500)]
     expect_that(all(a != b for a, b in found), "no point twice", got=found[0])
     first = np.mean([a == 9 for a, _ in found])
     expect(first, 1 - epsilon + epsilon / 10, given={"epsilon": epsilon}, atol=0.05,
@@ -182,7 +182,7 @@ def some_at_random(yours, epsilon):
 def a_fifth_unless_said(yours):
     """`epsilon` is 0.2 if it is not given."""
     rng = np.random.default_rng(2)
-    first = np.mean([yours.picked("abcd", [4, 3, 2, 1], 1, rng) == ["a"] for _ in range(2000)])
+    first = np.mean([yours.choose("abcd", [4, 3, 2, 1], 1, rng) == ["a"] for _ in range(2000)])
     expect(first, 0.85, given="four points", atol=0.04, why="how often the best is picked")
 
 

@@ -20,7 +20,7 @@ exercise = Exercise(
         "Which axis of [in_features, out_features] counts the columns of the result? The bias has "
         "one axis alone.",
         "build_layout: axis 1 of the weight, axis 0 of the bias\n"
-        "forward: y = self.applied(self.require_pieces(x), self.bias)\n"
+        "forward: y = self.apply_linear(self.require_pieces(x), self.bias)\n"
         "    if self.gather_output: y along mp as Replicate()\n"
         "    return y",
     ),
@@ -34,8 +34,8 @@ exercise = Exercise(
         "a whole bias": '{"weight": 1, "bias": 0} → {"weight": 1, "bias": None}',
         "a bias that is on no mesh": '{"weight": 1, "bias": 0} → {"weight": 1}',
         "no bias": (
-            "self.applied(self.require_pieces(x), self.bias) → "
-            "self.applied(self.require_pieces(x), None)"
+            "self.apply_linear(self.require_pieces(x), self.bias) → "
+            "self.apply_linear(self.require_pieces(x), None)"
         ),
         "always all columns": (
             "self.move_along_mp(y, Replicate()) if self.gather_output else y → "
@@ -55,7 +55,7 @@ exercise = Exercise(
 
 @exercise.mistake("gathered before the bias")
 def forward(self, x):
-    y = self.applied(self.require_pieces(x), None)
+    y = self.apply_linear(self.require_pieces(x), None)
     y = self.move_along_mp(y, Replicate()) if self.gather_output else y
     return y if self.bias is None else y + self.move_along_mp(self.bias, Replicate())
 

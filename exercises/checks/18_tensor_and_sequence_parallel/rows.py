@@ -22,7 +22,7 @@ exercise = Exercise(
         "Which axis of [in_features, out_features] is multiplied with the columns of x? And how "
         "often would a bias be in a sum of n terms, if each rank added it to its own?",
         "build_layout: axis 0 of the weight, None for the bias\n"
-        "forward: y = self.applied(self.require_pieces(x), None)\n"
+        "forward: y = self.apply_linear(self.require_pieces(x), None)\n"
         "    y along mp as self.result\n"
         "    add the bias, if there is one",
     ),
@@ -32,15 +32,15 @@ exercise = Exercise(
         "a bias in pieces": '{"weight": 0, "bias": None} → {"weight": 0, "bias": 0}',
         "a bias that is on no mesh": '{"weight": 0, "bias": None} → {"weight": 0}',
         "no bias": "total if self.bias is None else total + self.bias → total",
-        "the bias twice": "self.applied(self.require_pieces(x), None) → "
-                          "self.applied(self.require_pieces(x), self.bias)",
+        "the bias twice": "self.apply_linear(self.require_pieces(x), None) → "
+                          "self.apply_linear(self.require_pieces(x), self.bias)",
         "terms that stay": "self.move_along_mp(terms, self.result) → terms",
         "always an all-reduce": (
             "self.move_along_mp(terms, self.result) → "
             "self.move_along_mp(terms, __import__('minipaddle').distributed.Replicate())"
         ),
         "the pieces of x gathered": (
-            "self.applied(self.require_pieces(x), None) → self.applied(self.move_along_mp("
+            "self.apply_linear(self.require_pieces(x), None) → self.apply_linear(self.move_along_mp("
             "self.require_pieces(x), __import__('minipaddle').distributed.Replicate()), None)"
         ),
         "whatever this rank was given": "self.require_pieces(x) → x",
@@ -50,7 +50,7 @@ exercise = Exercise(
 
 @exercise.mistake("the bias in the term of every rank")
 def forward(self, x):
-    y = self.applied(self.require_pieces(x), self.bias)
+    y = self.apply_linear(self.require_pieces(x), self.bias)
     return self.move_along_mp(y, self.result)
 
 
@@ -58,7 +58,7 @@ def forward(self, x):
 def forward(self, x):  # noqa: F811
     from minipaddle.distributed import Replicate
 
-    y = self.move_along_mp(self.applied(self.require_pieces(x), None), Replicate())
+    y = self.move_along_mp(self.apply_linear(self.require_pieces(x), None), Replicate())
     y = y if self.bias is None else y + self.bias
     return self.move_along_mp(y, self.result)
 

@@ -35,13 +35,13 @@ exercise = Exercise(
         "gathered into other pieces": "all_gather(): Replicate() → Shard(1)",
         "a bad name": "'ScatterOp' → 'S'",
         "another bad name": "'AllGatherOp' → 'A'",
-        "no bias": "self.applied(self.move_along_mp(x, Replicate()), self.bias) → "
-                   "self.applied(self.move_along_mp(x, Replicate()), None)",
+        "no bias": "self.apply_linear(self.move_along_mp(x, Replicate()), self.bias) → "
+                   "self.apply_linear(self.move_along_mp(x, Replicate()), None)",
         "a sequence in pieces": "self.move_along_mp(x, Replicate()) → x",
         "all columns in each rank": (
-            "self.applied(self.move_along_mp(x, Replicate()), self.bias) → "
+            "self.apply_linear(self.move_along_mp(x, Replicate()), self.bias) → "
             "self.move_along_mp("
-            "self.applied(self.move_along_mp(x, Replicate()), self.bias), Replicate())"
+            "self.apply_linear(self.move_along_mp(x, Replicate()), self.bias), Replicate())"
         ),
     },
 )  # fmt: skip

@@ -32,7 +32,7 @@ exercise = Exercise(
     ),
     wrong={
         "pieces where operators want the whole": (
-            "return self.moved_to(used, view) → return self"
+            "return self.move_to(used, view) → return self"
         ),
         "tensor parallel undone": (
             "dist.Replicate() if p.stored else p → dist.Replicate()"
@@ -65,7 +65,7 @@ class Moved:
     def __init__(self, *placements):
         self.placements, self.asked = placements, []
 
-    def moved_to(self, placements, view):
+    def move_to(self, placements, view):
         self.asked.append((placements, view))
         return "moved"
 

@@ -19,7 +19,7 @@ exercise = Exercise(
     before=("17_a_tensor_in_pieces",),
     slots={
         "slim.spread_letters": "spread_letters",
-        "slim.removed_everywhere": "removed_everywhere",
+        "slim.find_removed_rows": "find_removed_rows",
     },
     hints=(
         "A sum x + y has the letters AB, AB -> AB. The labels 1, 2, 3 come along B of x, "
@@ -258,7 +258,7 @@ def what_goes(yours):
         ([1, 4], [1, 0, 1], [0, 0, 0, 1], [1, 1, 0]),
         ([*range(4, 30)], [0, 0, 0], [0, 0, 0, 1], [0, 0, 0]),
     ):
-        got = yours.removed_everywhere(board, labels)
+        got = yours.find_removed_rows(board, labels)
         expected = {place: np.array(rows, bool) for place, rows in
                     ((("x", 0), x), (("y", 1), y), (("z", 0), z))}  # fmt: skip
         given = {"labels": {"x": "1 2 3", "y": "0 0 2 4", "z": "3 3 0"}, "3": "is 1 now",

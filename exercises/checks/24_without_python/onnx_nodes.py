@@ -7,7 +7,7 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.learn import Exercise, expect, expect_that
-from minipaddle.onnx.exporting import model_proto, traced
+from minipaddle.onnx.exporting import model_proto, trace_forward
 
 exercise = Exercise(
     title="ONNX nodes: one operator in the words of another language",
@@ -78,7 +78,7 @@ def exported(yours, model, *arrays):
 
     specs = [paddle.static.InputSpec(a.shape, str(a.dtype)) for a in arrays]
     with exercise.plugged(yours):
-        proto, _ = model_proto(traced(model, specs))
+        proto, _ = model_proto(trace_forward(model, specs))
     onnx.checker.check_model(proto, full_check=True)
     kinds = [node.op_type for node in proto.graph.node if node.op_type != "Identity"]
     evaluator = ReferenceEvaluator(proto)

@@ -7,7 +7,7 @@ from minipaddle import nn
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.slots import plugged
 from minipaddle.learn import Exercise, expect
-from minipaddle.onnx.exporting import model_proto, traced
+from minipaddle.onnx.exporting import model_proto, trace_forward
 from minipaddle.quantization import PTQ, QuantConfig
 from minipaddle.quantization.observers import AbsmaxObserver
 
@@ -16,7 +16,7 @@ exercise = Exercise(
     level="medium",
     minutes=30,
     before=("24_without_python/onnx_nodes", "21_eight_bits"),
-    slots={"onnx.step_of": "step_of", "onnx.quantized": "quantized"},
+    slots={"onnx.step_of": "step_of", "onnx.write_quantize": "write_quantize"},
     hints=(
         "The engine divides by the scale and multiplies by `high`; ONNX only divides, by a step. "
         "Which step gives the same whole numbers?",
@@ -25,8 +25,8 @@ exercise = Exercise(
         "fewer than it has, there are two nodes.",
         "step_of: known / high as float32; the axes whose size is not 1: none → a constant "
         "without axes, one → a vector and its axis in x, more → NoForm\n"
-        "quantized: NoForm outside of -128 … 127; step_of, zero_of, 'QuantizeLinear', then 'Clip' "
-        "if the range is a smaller one",
+        "write_quantize: NoForm outside of -128 … 127; step_of, zero_of, 'QuantizeLinear', then "
+        "'Clip' if the range is a smaller one",
     ),
     wrong={
         "the scale as the step": "known / high → known",
@@ -71,7 +71,7 @@ def exported(yours, model, *arrays):
 
     specs = [paddle.static.InputSpec(a.shape, str(a.dtype)) for a in arrays]
     with exercise.plugged(yours):
-        proto, _ = model_proto(traced(model, specs))
+        proto, _ = model_proto(trace_forward(model, specs))
     onnx.checker.check_model(proto, full_check=True)
     kinds = [node.op_type for node in proto.graph.node if node.op_type != "Identity"]
     evaluator = ReferenceEvaluator(proto)

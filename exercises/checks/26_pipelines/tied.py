@@ -38,7 +38,7 @@ exercise = Exercise(
         "the gradient stays": "weight.grad = Tensor(found) → Tensor(found)",
         "zeros for all": "if weight.grad is None: → if True:",
         "in memory that is another's": "found = found.copy() → None",
-        "terms as they lie": "found = found.placed(weight.array.placements) → None",
+        "terms as they lie": "found = found.move_to(weight.array.placements) → None",
         "the first weight alone": "for weight, group in tied: → for weight, group in tied[:1]:",
     },
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """The names a block binds: what must be shared once the block has become a function.
 
-Write `modified_names(nodes)`. `nodes` are syntax trees (`ast.AST`): the statements of a block, say.
-Return the set of names that these nodes bind or delete *in the function where they stand*. Python
-binds names in more ways than `=`:
+Write `find_modified_names(nodes)`. `nodes` are syntax trees (`ast.AST`): the statements of a block,
+say. Return the set of names that these nodes bind or delete *in the function where they stand*.
+Python binds names in more ways than `=`:
 
 - every `ast.Name` whose `ctx` is not `ast.Load`: the targets of `=`, `+=`, `for`, `with … as`,
   `:=` and `del`, nested tuples and stars included. (`x.y = 1` and `x[0] = 1` bind nothing: the
@@ -20,7 +20,7 @@ The statements inside `if`, `for`, `while`, `with`, `try` and `match` belong to 
 deep they stand.
 
     if t: a, (b, *c) = d
-    else: e.f = 1                  modified_names([that statement])  ->  {"a", "b", "c"}
+    else: e.f = 1                  find_modified_names([that statement])  ->  {"a", "b", "c"}
 
 Source: The Python Language Reference, section 4.2.1, "Binding of names".
 """
@@ -31,7 +31,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def modified_names(nodes):
+def find_modified_names(nodes):
     """The set of names that the nodes bind or delete in the function where they stand."""
     found = set()
     for node in nodes:
@@ -46,12 +46,12 @@ def modified_names(nodes):
         if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
             found |= {node.name} if hasattr(node, "name") else set()  # a lambda has no name
         elif isinstance(node, _COMPREHENSIONS):
-            found |= modified_names(ast.iter_child_nodes(node)) - _own(node)
+            found |= find_modified_names(ast.iter_child_nodes(node)) - _own(node)
         else:
-            found |= modified_names(ast.iter_child_nodes(node))
+            found |= find_modified_names(ast.iter_child_nodes(node))
     return found
 
 
 def _own(comprehension):
     """The variables of a comprehension."""
-    return modified_names(generator.target for generator in comprehension.generators)
+    return find_modified_names(generator.target for generator in comprehension.generators)

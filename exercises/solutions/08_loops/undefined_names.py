@@ -15,7 +15,7 @@ that is not safe; the runtime then looks before it reads. Write its five methods
   perhaps never, and after any of its iterations; a loop's `else` (`node.orelse`) after the last
   one.
 - `for_(self, node, known)`: `node.iter` is evaluated once (`self.reads`); in the body the names of
-  the target are bound, `modified_names([node.target])`. There may be no iteration.
+  the target are bound, `find_modified_names([node.target])`. There may be no iteration.
 
 Nothing that an iteration binds is bound for certain in the next one or after the loop: perhaps it
 was not bound, or there was no iteration. What was known before the loop still is. (A `del` in a
@@ -30,7 +30,7 @@ both count.
 Source: definite assignment, The Java Language Specification, chapter 16.
 """
 
-from minipaddle.engine.jit.scope import modified_names
+from minipaddle.engine.jit.scope import find_modified_names
 
 
 def block(self, statements, known):
@@ -64,5 +64,5 @@ def while_(self, node, known):
 def for_(self, node, known):
     """What is bound for certain after a `for`."""
     known = self.reads([node.iter], known)
-    self.block(node.body, known | modified_names([node.target]))
+    self.block(node.body, known | find_modified_names([node.target]))
     return self.both(known, self.block(node.orelse, known))

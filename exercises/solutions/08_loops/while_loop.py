@@ -9,7 +9,7 @@ Three functions of the real transpiler:
   declare `nonlocal` what it binds of the variables around it: call `share(function, binds)` with
   the `ast.FunctionDef` and one of the two sets in `node.binds` (of the test, of the body), and that
   is done.
-- `carried_names(bound, live, head)`: three sets of names. `bound` is what the loop binds, `live`
+- `group_names(bound, live, head)`: three sets of names. `bound` is what the loop binds, `live`
   what is needed after it, and `head` what is needed at the start of an iteration, even of the
   first. Answer three sets that share no name: of `bound`, what is needed after the loop; what only
   the next iteration needs; the rest. The first two are carried as values of the program.
@@ -56,7 +56,7 @@ def while_statement(node, share):
     return [test, body, call]
 
 
-def carried_names(bound, live, head):
+def group_names(bound, live, head):
     """Of what a loop binds: needed after it, needed by the next iteration only, not needed."""
     live_out = bound & live
     loop_carried = bound & head - live

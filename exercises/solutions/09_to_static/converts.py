@@ -19,15 +19,16 @@ two functions:
       package. `uses_us(module)` tells: an installed library of models is converted.
   A module "a.b" is in the package "a", and so is "a"; the module "ab" is not.
 - `call(function)`: what to call instead of `function`, which is of any kind. Ask for its type:
-    - FunctionType, a Python function: `converted(function)`, which asks `converts` and gives the
-      converted function, or the same one;
+    - FunctionType, a Python function: `convert_function(function)`, which asks `converts` and gives
+      the converted function, or the same one;
     - MethodType, a function with an object: a MethodType of `call(function.__func__)` and its
       `__self__`; the very same method if its function stayed the same;
     - BuiltinMethodType, written in C: `builtin(function)`;
     - a class: `constructing(function)`;
     - functools.partial: a partial of `call` of its function (`.func`, `.args`, `.keywords`);
-    - an object with a `__call__` in its class, such as a layer: a MethodType of `converted` of that
-      function and the object, unless the object is marked; the object itself if nothing changed;
+    - an object with a `__call__` in its class, such as a layer: a MethodType of that function,
+      converted by `convert_function`, and the object, unless the object is marked; the object
+      itself if nothing changed;
     - anything else: itself.
 
 Source: `tf.autograph` of Moldovan and others, MLSys 2019, which converts recursively, too.
@@ -39,7 +40,7 @@ from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE
 from types import BuiltinMethodType, FunctionType, MethodType
 
 from minipaddle.engine.core.errors import PACKAGE
-from minipaddle.engine.jit.calling import builtin, constructing, converted
+from minipaddle.engine.jit.calling import builtin, constructing, convert_function
 from minipaddle.engine.jit.ignore import MARK, OPEN, ignored, installed, uses_us
 
 
@@ -68,7 +69,7 @@ def call(function):
     """What to call instead of `function`."""
     kind = type(function)
     if kind is FunctionType:
-        return converted(function)
+        return convert_function(function)
     if kind is MethodType:
         inner = call(function.__func__)
         return function if inner is function.__func__ else MethodType(inner, function.__self__)
@@ -80,6 +81,6 @@ def call(function):
         return partial(call(function.func), *function.args, **function.keywords)
     inner = kind.__call__ if callable(function) else None
     if type(inner) is FunctionType and not getattr(function, MARK, False):
-        new = converted(inner)
+        new = convert_function(inner)
         return function if new is inner else MethodType(new, function)
     return function

@@ -10,7 +10,7 @@ one divides: element `f` of a flat array stands in row `f // columns`, column `f
 - `self.like(terms)` makes one; `a + b`, `a - b`, `a * n`, `a + n` work (n: a whole number);
 - `bounds(a)` is (the smallest value, the largest value).
 
-Write `divided(self, n)`, which becomes a method of Polynomial. n is at least 1. Return (quotient,
+Write `divide_by(self, n)`, which becomes a method of Polynomial. n is at least 1. Return (quotient,
 remainder) with the values of Python's `//` and `%` for all values of the loops:
 
 1. Split `self`: factors that are multiples of n leave at once, divided by n, into the quotient.
@@ -23,9 +23,9 @@ remainder) with the values of Python's `//` and `%` for all values of the loops:
    C, where a division rounds towards 0: give them no rest that can be negative. Add the smallest
    multiple of n that lifts it, and subtract from the quotient what that adds.
 
-    (4·i + j).divided(4), 0 ≤ j < 4   ->  i, j
-    (4·i + j).divided(4), 0 ≤ j < 8   ->  i + j // 4, j % 4
-    (4·i + 2·j).divided(8)            ->  (2·i + j) // 4, 2 · ((2·i + j) % 4)
+    (4·i + j).divide_by(4), 0 ≤ j < 4   ->  i, j
+    (4·i + j).divide_by(4), 0 ≤ j < 8   ->  i + j // 4, j % 4
+    (4·i + 2·j).divide_by(8)            ->  (2·i + j) // 4, 2 · ((2·i + j) % 4)
 
 Every index of every kernel is made with it.
 Source: Graham, Knuth and Patashnik, "Concrete Mathematics", section 3.4, on `mod`.
@@ -37,7 +37,7 @@ from minipaddle.engine.core.polynomial import composite
 from minipaddle.engine.core.symbols import bounds
 
 
-def divided(self, n):
+def divide_by(self, n):
     """(quotient, remainder) by n, as simple as they can be."""
     leaving = {m: factor // n for m, factor in self.terms.items() if factor % n == 0}
     staying = {m: factor for m, factor in self.terms.items() if factor % n}

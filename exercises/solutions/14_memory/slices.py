@@ -7,7 +7,7 @@ cache is a *state*, which outlives the run. If the run fails, because an index i
 no state may have changed. So a run works on copies of the states that are written before something
 fails; it writes all others where they lie.
 
-Write `written_before(plan, failing)`: the numbers of the states that need a copy, in order.
+Write `find_early_writes(plan, failing)`: the numbers of the states that need a copy, in order.
 
 - `plan.program.records` run in their order. `failing` are the records that may fail. One that is
   not among them stands in a branch or a loop: it may fail at any time until the end.
@@ -31,7 +31,7 @@ from minipaddle.engine.codegen.step import is_alias
 from minipaddle.engine.passes.lifetimes import specs_of
 
 
-def written_before(plan, failing) -> list:
+def find_early_writes(plan, failing) -> list:
     """The states that are written before a record fails."""
     when = {record: t for t, record in enumerate(plan.program.records)}
     end = len(when)

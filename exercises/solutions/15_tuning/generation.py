@@ -19,11 +19,11 @@ Write three functions; none may change what it is given.
   without questions is returned.
 - `crossover(space, mother, father, rng)`: a point whose answers are each the mother's or the
   father's, at random (1/2); where only one of them has an answer, it is that one's.
-- `picked(points, scores, count, rng, epsilon=0.2)`: a list of `count` different ones of the points
+- `choose(points, scores, count, rng, epsilon=0.2)`: a list of `count` different ones of the points
   (all, if there are fewer). One after the other: with probability `epsilon` any of those left,
   otherwise the one of those left with the highest score.
 
-    picked([a, b, c], [1, 3, 2], 2, rng, epsilon=0)  ->  [b, c]
+    choose([a, b, c], [1, 3, 2], 2, rng, epsilon=0)  ->  [b, c]
 
 `paddle.tune` searches with your generation. Sources: Chen and others, "Learning to Optimize
 Tensor Programs" (2018); Zheng and others, "Ansor" (2020).
@@ -50,7 +50,7 @@ def crossover(space, mother, father, rng):
     return space.point(child)
 
 
-def picked(points, scores, count, rng, epsilon=0.2):
+def choose(points, scores, count, rng, epsilon=0.2):
     """The points to measure: the best scores, and some at random."""
     left = sorted(range(len(points)), key=lambda k: scores[k], reverse=True)
     chosen = []

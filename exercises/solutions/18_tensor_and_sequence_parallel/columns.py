@@ -14,7 +14,7 @@ of `ColumnParallelLinear`.
 
 `forward(self, x)` returns x @ weight + bias.
 
-- `self.applied(x, bias)` is x @ weight + bias for sharded tensors; bias may be None. An error there
+- `self.apply_linear(x, bias)` is x @ weight + bias for sharded tensors; bias may be None. An error there
   names the layer.
 - `self.require_pieces(x)` is x, but refuses a tensor of this rank alone on a mesh whose ranks may
   have other data: use it for the x that you get.
@@ -39,5 +39,5 @@ def build_layout(self) -> LayerLayout:
 
 def forward(self, x):
     """x @ weight + bias, sharded along its last axis or replicated."""
-    y = self.applied(self.require_pieces(x), self.bias)
+    y = self.apply_linear(self.require_pieces(x), self.bias)
     return self.move_along_mp(y, Replicate()) if self.gather_output else y

@@ -14,7 +14,7 @@ ranks are to be added. Write two methods of `RowParallelLinear`.
 
 `forward(self, x)` returns x @ weight + bias.
 
-- `self.applied(x, bias)` is x @ weight + bias for sharded tensors; bias may be None. Of the product
+- `self.apply_linear(x, bias)` is x @ weight + bias for sharded tensors; bias may be None. Of the product
   of shards it gives what each rank has: a partial sum. An error there names the layer.
 - `self.require_pieces(x)` is x, but refuses a tensor of this rank alone on a mesh whose ranks may
   have other data: use it for the x that you get.
@@ -39,6 +39,6 @@ def build_layout(self) -> LayerLayout:
 
 def forward(self, x):
     """x @ weight + bias; the partial sums are added before the bias."""
-    terms = self.applied(self.require_pieces(x), None)
+    terms = self.apply_linear(self.require_pieces(x), None)
     total = self.move_along_mp(terms, self.result)
     return total if self.bias is None else total + self.bias

@@ -14,7 +14,7 @@ is gathered, and a gradient of partial sums is reduce-scattered. `what` is the n
 - `all_gather(input)`: the full tensor of a sharded one, in each rank.
 - `forward(self, x)` of a column layer, for a sharded sequence: x @ weight + bias, which stays
   sharded along its last axis. `self.move_along_mp(x, placement)` is `move_along_mp` with the name
-  of the layer, `self.applied(x, bias)` is x @ weight + bias, `self.bias` may be None.
+  of the layer, `self.apply_linear(x, bias)` is x @ weight + bias, `self.bias` may be None.
 
     [8, 2, 4] on 2 ranks: scatter -> [4, 2, 4] in each; with 6 columns -> [8, 2, 3] in each
 
@@ -37,4 +37,4 @@ def all_gather(input):
 
 def forward(self, x):
     """x @ weight + bias of a sharded sequence: gathered first, columns sharded afterwards."""
-    return self.applied(self.move_along_mp(x, Replicate()), self.bias)
+    return self.apply_linear(self.move_along_mp(x, Replicate()), self.bias)

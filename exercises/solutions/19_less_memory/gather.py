@@ -9,7 +9,7 @@ reduce-scattered before the step; and the step uses the shards. Write three meth
 - `self.placements` is a tuple with a placement for each dimension of the mesh. Operators compute on
   the shards of tensor parallel: these stay. A shard with `p.stored` is there to save memory:
   operators use the full tensor, `Replicate()`.
-- `self.moved_to(placements, view)` is the piece of the same tensor with other placements. It
+- `self.move_to(placements, view)` is the piece of the same tensor with other placements. It
   communicates; if nothing is stored, the result is `self`.
 
 `gradient_of(self, p)` of an optimizer: the gradient of a parameter as the step takes it, None if
@@ -37,7 +37,7 @@ def in_use(self, view):
     if not any(p.stored for p in self.placements):
         return self
     used = tuple(dist.Replicate() if p.stored else p for p in self.placements)
-    return self.moved_to(used, view)
+    return self.move_to(used, view)
 
 
 def gradient_of(self, p):

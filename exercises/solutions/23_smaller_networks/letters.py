@@ -24,7 +24,7 @@ agreement. `inputs` and `results` are its values (an input that is only a number
   combines its rows to one value, and it is no product (`is_product(record, rule, letter)`). Then
   `raise refuse(record, why)`, with a reason in words.
 
-`removed_everywhere(channels, labels)` says what goes when the channels with these labels go:
+`find_removed_rows(channels, labels)` says what goes when the channels with these labels go:
 {(value, axis): an array of bool, True for each row that goes}, for everything in
 `channels.labels`, a dict {(value, axis): labels}. These labels may be older than a join;
 `channels.root(labels)` gives today's.
@@ -68,7 +68,7 @@ def spread_letters(channels, record, inputs, results):
             channels.set(value, d, np.repeat(blocks, unit))
 
 
-def removed_everywhere(channels, labels):
+def find_removed_rows(channels, labels):
     """The rows that go, of every axis of every value."""
     return {
         place: np.isin(channels.root(found), labels) for place, found in channels.labels.items()

@@ -9,7 +9,7 @@ what stands between. Write two functions that say the engine's rounding so.
 stands for. ONNX wants to know which magnitude *one step* stands for, in float32. Return (the step
 as a value of the graph, the axis of x along which it varies).
 
-- `g.known(scale)` is the scale as an array, or None if it depends on the input. A file can only
+- `g.fold(scale)` is the scale as an array, or None if it depends on the input. A file can only
   hold numbers: then `raise NoForm(why)`, and the engine writes the formula.
 - The scale broadcasts to x. If it has one element, the step is a constant without axes, and the
   axis is None. If one of its axes has another size than 1, the step is a vector; say which axis of
@@ -17,8 +17,8 @@ as a value of the graph, the axis of x along which it varies).
   NoForm.
 - `g.constant(array)` puts an array into the file, and returns its value.
 
-`quantized(g, x, scale, zero, low, high)`: x as whole numbers of int8 from `low` to `high`, by a
-node "QuantizeLinear" with the inputs x, step and zero point, the attribute `axis` and
+`write_quantize(g, x, scale, zero, low, high)`: x as whole numbers of int8 from `low` to `high`, by
+a node "QuantizeLinear" with the inputs x, step and zero point, the attribute `axis` and
 `dtype=np.int8`. Return (the whole numbers, step, zero point, axis).
 
 - `zero_of(g, zero, step, np.int8)` is the zero point, a value.
@@ -37,7 +37,7 @@ from minipaddle.onnx.graph import NoForm
 
 def step_of(g, scale, high, x):
     """(the step, the axis of x along which it varies)."""
-    known = g.known(scale)
+    known = g.fold(scale)
     if known is None:
         raise NoForm("its scale depends on the input")
     step = (known / high).astype("float32")
@@ -49,7 +49,7 @@ def step_of(g, scale, high, x):
     return g.constant(step.ravel()), wide[0] + len(x.shape) - step.ndim
 
 
-def quantized(g, x, scale, zero, low, high):
+def write_quantize(g, x, scale, zero, low, high):
     """(whole numbers of int8, step, zero point, axis)."""
     if low < -128 or high > 127:
         raise NoForm("an int8 does not hold its whole numbers")

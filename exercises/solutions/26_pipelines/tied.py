@@ -15,7 +15,7 @@ copies begin alike and always make the same step, by the sum of the gradients. W
   makes a tensor of it.
 - In a stage of several ranks an array may lie in pieces: then `sharded(array)` is true, and all
   ranks that share a weight have the same piece of it. A gradient may lie otherwise than its weight:
-  `array.placed(weight.array.placements)` moves it. `local(array)` is this rank's piece, or all of
+  `array.move_to(weight.array.placements)` moves it. `local(array)` is this rank's piece, or all of
   an array that is whole.
 
     gradients 1 and 5  ->  6 in both;   None and 5  ->  5 in both
@@ -34,7 +34,7 @@ def add_gradients(tied) -> None:
     for weight, group in tied:
         found = weight.array if weight.grad is None else weight.grad.array
         if sharded(found):
-            found = found.placed(weight.array.placements)
+            found = found.move_to(weight.array.placements)
         found = found.copy()
         if weight.grad is None:
             local(found)[...] = 0  # a zero is a gradient, too: nobody waits

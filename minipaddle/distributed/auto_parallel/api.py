@@ -42,7 +42,7 @@ class FromLocal(PyLayer):
         terms = [(n, p.op) for n, p in zip(mesh.shape, placements) if p.is_partial()]
         if other := [op for _, op in terms if op not in ("sum", "avg")]:
             raise not_supported(f"the gradient of dtensor_from_local with Partial({other[0]!r})")
-        shard = place(gradient, mesh, [*map(of_gradient, placements)]).local
+        shard = place(gradient, mesh, [*map(place_gradient, placements)]).local
         parts = prod(n for n, op in terms if op == "avg")
         return wrap(shard if parts == 1 else shard / parts)
 
@@ -62,7 +62,7 @@ class ToLocal(PyLayer):
     def backward(ctx, gradient):
         x = ctx.sharded
         array = ShardedArray(gradient.array, x.shape, ctx.gradient, x.view)
-        return wrap(array.placed(tuple(map(of_gradient, x.placements))))
+        return wrap(array.move_to(tuple(map(place_gradient, x.placements))))
 
 
 def place(x: Tensor, mesh, placements) -> ShardedArray:

@@ -143,7 +143,7 @@ STAGES = (None, ShardingStage1, ShardingStage2, ShardingStage3)
 class PlacedOptimizer(Optimizer):
     """An optimizer whose new states a function places."""
 
-    def placed(self, p, name, state):
+    def place_state(self, p, name, state):
         placed = self.shard_fn(name, p, state)
         if not isinstance(placed, Tensor) or placed.shape != state.shape:
             raise type_error(
@@ -170,7 +170,7 @@ class StagedOptimizer(PlacedOptimizer):
         return reshard(p, *self.layouts[p])
 
     def master_of(self, p, dtype):
-        return wrap(take_subshard(current.top.held(p), self.layouts[p][1]).astype(dtype))
+        return wrap(take_subshard(current.top.fetch_array(p), self.layouts[p][1]).astype(dtype))
 
 
 def take_subshard(array: ShardedArray, placements: Placements) -> ShardedArray:
@@ -226,7 +226,7 @@ def shard_optimizer(optimizer, shard_fn=None, gradient_accumulation_steps: int =
         f"Sharded{base.__name__}", (StagedOptimizer if staged else PlacedOptimizer, base), {}
     )
     for p, kept in optimizer._states.items():
-        kept.states = {name: optimizer.placed(p, name, x) for name, x in kept.states.items()}
+        kept.states = {name: optimizer.place_state(p, name, x) for name, x in kept.states.items()}
     return optimizer
 
 
@@ -275,7 +275,7 @@ def bytes_held(layer, optimizer) -> dict[str, int]:
     """
 
     def total(tensors) -> int:
-        arrays = [current.top.held(x) for x in tensors]
+        arrays = [current.top.fetch_array(x) for x in tensors]
         return sum((a.local if sharded(a) else a).nbytes for a in arrays)
 
     weights, kept = layer.parameters(), optimizer._states.values()

@@ -122,7 +122,7 @@ class Pipeline:
         array = ShardedArray(x.array, shape, placements, self.view)
         if x.ndim > 1:
             cut = (Shard(1) if name == "sep" else p for (name, _), p in zip(pairs, placements))
-            array = array.placed(tuple(cut))
+            array = array.move_to(tuple(cut))
         return wrap(array)
 
     def timeline(self) -> Timeline:

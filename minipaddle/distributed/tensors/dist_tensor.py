@@ -185,24 +185,24 @@ class DistTensorMembers:
         >>> paddle.ones([2]).is_dist()
         False
         """
-        return sharded(current.top.held(self))
+        return sharded(current.top.fetch_array(self))
 
     @property
     def placements(self) -> list | None:
         """Its placement along each dimension of its mesh; None on no mesh."""
-        array = current.top.held(self)
+        array = current.top.fetch_array(self)
         return [*array.placements] if sharded(array) else None
 
     @property
     def process_mesh(self) -> ProcessMesh | None:
         """Its mesh; None on no mesh."""
-        array = current.top.held(self)
+        array = current.top.fetch_array(self)
         return array.view.mesh if sharded(array) else None
 
     @property
     def num_shard(self) -> int | None:
         """The number of its shards; None on no mesh."""
-        array = current.top.held(self)
+        array = current.top.fetch_array(self)
         if not sharded(array):
             return None
         return prod(n for n, p in zip(array.view.shape, array.placements) if p.is_shard())

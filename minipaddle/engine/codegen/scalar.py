@@ -214,7 +214,7 @@ class ScalarModule:
     def power(self, x, y) -> ScalarText:
         return write_power(x, y)
 
-    def kept(self, g, condition) -> ScalarText:
+    def keep(self, g, condition) -> ScalarText:
         return self.where(condition, g, 0)
 
     def maximum(self, x, y) -> ScalarText:

@@ -22,8 +22,8 @@ from .symbols import UNSEEN, Composite, Symbol, at, bounds, hint_of, symbols, te
 
 __all__ = [
     "COMPARE", "HINT", "UNSEEN", "Assumptions", "Dim", "Matching", "as_guarded", "assuming", "at",
-    "bounds", "decide", "hint_of", "is_one", "is_one_beside", "larger", "never",
-    "rename", "same", "same_shape", "smaller", "suppose", "symbol", "symbols", "unknown",
+    "bounds", "create_unknown", "decide", "hint_of", "is_one", "is_one_beside", "larger", "never",
+    "rename", "same", "same_shape", "smaller", "suppose", "symbol", "symbols",
     "with_equalities", "with_hints",
 ]  # fmt: skip
 
@@ -80,7 +80,7 @@ class Dim(Polynomial):
         return format(self.text, spec.rstrip("d"))
 
     def __index__(self) -> int:
-        raise self.unknown_yet()
+        raise self.no_number_error()
 
     __int__ = __float__ = __index__
 
@@ -93,7 +93,7 @@ def symbol(name: str, hint: int, guarded: bool = False) -> Dim:
     return Dim({(Symbol(name, hint),): 1}, guarded)
 
 
-def unknown() -> Dim:
+def create_unknown() -> Dim:
     """A size that only values decide: a builder gives it its name."""
     return symbol(f"?{next(fresh)}", HINT)
 
@@ -234,7 +234,7 @@ def decide(a, b, sign: str, must: bool = False):
     if not isinstance(b, int | Dim):
         return NotImplemented
     difference = with_equalities(a - b)
-    answer = known(difference, sign)
+    answer = prove(difference, sign)
     assumptions = current.top.assumptions
     if answer is None and assumptions:
         answer = assumptions.answers.get((str(a - b), sign))
@@ -245,7 +245,7 @@ def decide(a, b, sign: str, must: bool = False):
     return answer
 
 
-def known(difference, sign: str) -> bool | None:
+def prove(difference, sign: str) -> bool | None:
     """Whether `difference sign 0` holds for every size; None if it does for some of them."""
     if isinstance(difference, int):
         return COMPARE[sign](difference, 0)
@@ -262,12 +262,12 @@ def note_decision(a, sign: str, b, answer: bool) -> None:
 
 def never(a, sign: str, b) -> bool:
     """Whether `a sign b` is false for every size. Otherwise the run decides."""
-    return known(with_equalities(a - b), sign) is False
+    return prove(with_equalities(a - b), sign) is False
 
 
 def suppose(a, sign: str, b) -> None:
     """Assume `a sign b`, whatever the hints say. The program fails in a run where it is false."""
-    if not known(a - b, sign):
+    if not prove(a - b, sign):
         note_decision(a, sign, b, True)
 
 

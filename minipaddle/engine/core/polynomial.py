@@ -126,8 +126,8 @@ class Polynomial:
     def __rdivmod__(self, other):
         return divide(other, self)
 
-    @slot("index.divided")
-    def divided(self, n: int) -> tuple:
+    @slot("index.divide_by")
+    def divide_by(self, n: int) -> tuple:
         """(quotient, remainder) by n ≥ 1 of a polynomial whose bounds are known."""
         whole, rest = (self.like(terms) for terms in split(self.terms, {(): n}))
         low, high = bounds(rest)
@@ -142,7 +142,7 @@ class Polynomial:
             rest, whole = rest + up * n, whole - up
         return whole + composite("//", rest, n), composite("%", rest, n) * common
 
-    def unknown_yet(self) -> TypeError:
+    def no_number_error(self) -> TypeError:
         message = teach(
             f"the size {self} is known only when the program runs: it is no number yet",
             hint="give InputSpec a number there, or write the loop in a function that to_static "
@@ -215,7 +215,7 @@ def divide(over, under) -> tuple:
         if not under:
             raise ZeroDivisionError(f"{over} // 0")
         if under > 0 and None not in over.ends:
-            return over.divided(under)
+            return over.divide_by(under)
     like = (over if isinstance(over, Polynomial) else under).like
     parts = split(terms_of(over), terms_of(under))
     whole, rest = (like(terms, over, under) for terms in parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.dim import unknown
+from ..core.dim import create_unknown
 from ..core.dispatch import OUT, current, describe, note_refusal
 from ..core.dtype import FLOATS, bool_
 from ..core.errors import line_of, not_supported, teach, value_error
@@ -280,7 +280,7 @@ def trace_body(tracer, body_fn, carried: list) -> tuple[list, list[Spec], Traced
             raise ValueError(f"a loop carries {len(carried)} values, its body gives another number")
         results = [r.spec or scalar_spec(r.value) for r in region.results]
         pairs = enumerate(zip(specs, results))
-        wider = [tracer.builder.named(carried_spec(k, a, b, own)) for k, (a, b) in pairs]
+        wider = [tracer.builder.named(join_specs(k, a, b, own)) for k, (a, b) in pairs]
         if wider == specs:
             return carried, specs, region
         own |= {str(n) for a, b in zip(specs, wider) for n in {*b.shape} - {*a.shape}}
@@ -288,13 +288,13 @@ def trace_body(tracer, body_fn, carried: list) -> tuple[list, list[Spec], Traced
         carried = [as_tensor(x, s) for x, s in zip(carried, specs, strict=True)]
 
 
-def carried_spec(k: int, before: Spec, after: Spec, own: set) -> Spec:
+def join_specs(k: int, before: Spec, after: Spec, own: set) -> Spec:
     """The spec of a carried value in all iterations; `own` are the sizes that the loop made."""
     if len(before.shape) != len(after.shape):
         what = f"value number {k} carried through a loop has another number of axes after a round"
         raise CarriedError(teach(f"{what}: {before}, then {after}"), k, before, after)
     pairs = zip(before.shape, after.shape)
-    shape = tuple(a if a == b or str(a) in own else unknown() for a, b in pairs)
+    shape = tuple(a if a == b or str(a) in own else create_unknown() for a, b in pairs)
     if before.dtype == after.dtype:
         return Spec(shape, before.dtype)
     return Spec(shape, promote("a loop", [Spec((), before.dtype), Spec((), after.dtype)]))

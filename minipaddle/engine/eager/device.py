@@ -36,7 +36,7 @@ class ArrayModule:
         """Sparse matrices."""
         return importlib.import_module(f"{self.scipy}.sparse")
 
-    def kept(self, x, condition):
+    def keep(self, x, condition):
         """x where the condition holds, else 0, also where x is inf or nan.
 
         NumPy's `where` branches at every element: its time is ten times that of bits, times 1 or 0.

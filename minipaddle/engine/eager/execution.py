@@ -133,7 +133,7 @@ class Eager(Interpreter):
     def full(self, spec, value, like):
         return wrap(module_of(like.array).full(spec.shape, value, dtype=spec.dtype))
 
-    def held(self, x):
+    def fetch_array(self, x):
         """The array that a tensor has outside of a trace."""
         return x.array
 

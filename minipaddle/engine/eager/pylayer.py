@@ -62,7 +62,7 @@ class PyLayerContext:
             attach(wrap(entry.array), self.record, entry.k) if type(entry) is SavedResult else entry
         )
 
-    def kept(self) -> dict:
+    def list_saved(self) -> dict:
         """The arrays that are kept alive, by name."""
         arrays = [x.array for x in self.entries if isinstance(x, Tensor | SavedResult)]
         return {f"saved tensor {k}": a for k, a in enumerate(arrays)}

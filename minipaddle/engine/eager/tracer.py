@@ -195,7 +195,7 @@ class Tracer(Eager):
         """The storage of a tensor of the outside."""
         return self.storages.setdefault(id(x), TensorStorage(x))
 
-    def held(self, x: Tensor):
+    def fetch_array(self, x: Tensor):
         return self.lifted[id(x)].array if id(x) in self.lifted else x.array
 
     def waiting(self, x: Tensor):

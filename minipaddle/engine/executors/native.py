@@ -201,7 +201,7 @@ class Executable:
         hosted, of = self.source.hosted, self.kernels.of
         safe = {record for each in CHECKED if self.updated for record in each(hosted)}
         failing = [record for record in hosted if of[record] is None or record not in safe]
-        return written_before(self.plan, failing)
+        return find_early_writes(self.plan, failing)
 
     def context(self) -> CallContext:
         """Memory for one call at a time."""
@@ -222,8 +222,8 @@ class Executable:
             self.contexts.append(context)
 
 
-@slot("native.written_before")
-def written_before(plan: MemoryPlan, failing) -> list[int]:
+@slot("native.find_early_writes")
+def find_early_writes(plan: MemoryPlan, failing) -> list[int]:
     """The states that are written before the last of these records, or by it, unless it checks its
     indices first.
     """

@@ -41,7 +41,7 @@ def _(pred, *inputs, true, false):
 def merge_shapes(a: tuple, b: tuple) -> tuple:
     """The sizes of both branches; an unknown size where they differ."""
     with dims.Matching(False):
-        return tuple(n if n == k else dims.unknown() for n, k in zip(a, b, strict=True))
+        return tuple(n if n == k else dims.create_unknown() for n, k in zip(a, b, strict=True))
 
 
 @Control
@@ -96,11 +96,13 @@ def stack_iterations(m, kept, k: int, like):
 @while_loop.shape
 def _(*inputs, test, body, carried, keep):
     pairs = [(x.shape, r.shape, r.dtype) for x, r in zip(body.inputs, body.outputs)]
-    after = lambda a, b: tuple(dims.unknown() if size_changes(n, k) else k for n, k in zip(a, b))
+    after = lambda a, b: tuple(
+        dims.create_unknown() if size_changes(n, k) else k for n, k in zip(a, b)
+    )
     specs = tuple(Spec(after(a, b), dtype) for a, b, dtype in pairs)
     if not keep:
         return specs
-    rounds = dims.unknown()
+    rounds = dims.create_unknown()
     stacks = (Spec((rounds, *s.shape), s.dtype) for s in specs)
     return (*specs, Spec((), int64.numpy), *stacks)
 

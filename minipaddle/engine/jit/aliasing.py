@@ -56,7 +56,7 @@ class Aliasing:
         """The objects that code can get at from `roots`, by id."""
         return reachable(roots, contents)
 
-    def made_inside(self, journal, written: dict, values) -> list:
+    def find_new_places(self, journal, written: dict, values) -> list:
         """The written places that are part of an object that the region made.
 
         The journal has restored them. An object that a value of the region holds other than

@@ -225,7 +225,7 @@ class Choice(Retraced):
         pairs = zip(a.leaves, b.leaves, outs, strict=True)
         leaves = [x if is_plain(x) and same_value(x, y) else out for x, y, out in pairs]
         # each side has a container of its own, even if both hold the same: make a new one
-        return a.rebuilt(leaves) if a.uncertain else unflatten(a.structure, leaves)
+        return a.rebuild(leaves) if a.uncertain else unflatten(a.structure, leaves)
 
     # ---- messages ----------------------------------------------------------------------------
 

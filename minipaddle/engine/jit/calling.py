@@ -20,7 +20,7 @@ def call(function):
     for check in CHECKS if len(current.top.journals) > 1 else ():
         check(function)
     if kind is FunctionType:
-        return converted(function)
+        return convert_function(function)
     if kind is MethodType:
         inner = call(function.__func__)
         return function if inner is function.__func__ else MethodType(inner, function.__self__)
@@ -34,7 +34,7 @@ def call(function):
         return partial(call(function.func), *function.args, **function.keywords)
     inner = kind.__call__ if callable(function) else None
     if type(inner) is FunctionType and not getattr(function, MARK, False):
-        own = converted(inner)
+        own = convert_function(inner)
         return function if own is inner else MethodType(own, function)
     return function
 
@@ -55,7 +55,7 @@ LIST_METHODS: list = []
 """Functions that are given a method of a list, and give what is called in its place."""
 
 
-def converted(function: FunctionType) -> FunctionType:
+def convert_function(function: FunctionType) -> FunctionType:
     """A user's function, converted if its source can be found."""
     if not converts(function):
         return UNCONVERTED[-1](function)
@@ -94,7 +94,7 @@ def constructing(kind: type):
     users = type(init) is FunctionType and type(kind) is type and not ours(init)
     if not users:
         return kind
-    inner = converted(init)
+    inner = convert_function(init)
     return kind if inner is init else partial(construct, kind, inner)
 
 

@@ -234,7 +234,7 @@ def outliving_places(noted: journal, values: dict, returned, *, known) -> list:
     for key in noted.noted.keys() - known - written.keys():  # as it was: nothing to put back
         del noted.noted[key]
     held = [*(values[key] for key in (*known, *written)), returned]
-    for place in aliasing.rule.made_inside(noted, written, held) if written else ():
+    for place in aliasing.rule.find_new_places(noted, written, held) if written else ():
         del noted.noted[place.key], written[place.key]
         place.set(values[place.key])
     return list(written.values())

@@ -52,7 +52,7 @@ class PlaceState:
         self.specs = [x.spec if isinstance(x, Tensor) else None for x in self.leaves]
         self.wheres = [line_of_tensor(x) if s else None for x, s in zip(self.leaves, self.specs)]
 
-    def rebuilt(self, leaves):
+    def rebuild(self, leaves):
         """The structure with other leaves; the value itself if the leaves are the same."""
         if self.missing or all(a is b for a, b in zip(self.leaves, leaves, strict=True)):
             return self.value
@@ -68,7 +68,7 @@ class PlaceState:
         blank = [x if s is None else full(fix_sizes(s), 0) for s, x in zip(self.specs, self.leaves)]
         if self.uncertain:
             blank[-1] = False
-        return PlaceState(self.rebuilt(blank))
+        return PlaceState(self.rebuild(blank))
 
     def maybe_undefined(self, place, held, reason: str) -> PlaceState:
         """The state of a place that has this value only if `held` is true."""

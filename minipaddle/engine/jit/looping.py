@@ -145,7 +145,7 @@ class TracedLoop(Retraced):
         """The value of a place, with values of the program for its leaves that are carried."""
         state = states[i]
         now = {j: value for (k, j), value in zip(slots, values, strict=True) if k == i}
-        return state.rebuilt([now.get(j, leaf) for j, leaf in enumerate(state.leaves)])
+        return state.rebuild([now.get(j, leaf) for j, leaf in enumerate(state.leaves)])
 
     def iteration(self, slots, now) -> list:
         """Trace one iteration: the new condition, then the new value of each carried leaf."""

@@ -7,10 +7,10 @@ from .calling import call
 from .looping import for_loop, while_loop
 from .transpile import RUNTIME
 from .truth import and_, and_value, none, not_, or_, or_value
-from .writing import defined, writing, writing_names
+from .writing import require_defined, writing, writing_names
 
 for function in (
     call, if_else, if_exp, for_loop, while_loop, writing, writing_names,
-    defined, and_, and_value, or_, or_value, not_, none,
+    require_defined, and_, and_value, or_, or_value, not_, none,
 ):  # fmt: skip
     setattr(RUNTIME, function.__name__, function)

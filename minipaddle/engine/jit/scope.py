@@ -99,8 +99,8 @@ class ScopeNames(Visitor):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
 
 
-@slot("jit.modified_names")
-def modified_names(nodes: Iterable[ast.AST]) -> set[str]:
+@slot("jit.find_modified_names")
+def find_modified_names(nodes: Iterable[ast.AST]) -> set[str]:
     """The names these nodes bind or delete, in the function where they stand."""
     return ScopeNames(nodes).written
 
@@ -147,7 +147,7 @@ class Liveness:
     def __init__(self, function: ast.FunctionDef):
         # nothing changes while the analysis runs, and it comes to the body of a loop often
         self.names = cache(lambda node: ScopeNames([node]))
-        self.binds = cache(lambda node, field: modified_names(getattr(node, field)))
+        self.binds = cache(lambda node, field: find_modified_names(getattr(node, field)))
         names = ScopeNames(function.body)
         # what other code can see is always needed
         self.always = names.captured | names.globals | names.nonlocals

@@ -166,7 +166,7 @@ class StaticFunction:
 
     # ---- its programs ------------------------------------------------------------------------
 
-    def cached_programs(self) -> list:
+    def list_programs(self) -> list:
         """The captured functions in the cache, the last one at the end."""
         found = [each for entries in self.cache.entries.values() for each in entries]
         return sorted(found, key=lambda captured: captured.number)
@@ -174,7 +174,7 @@ class StaticFunction:
     @property
     def concrete_program(self):
         """The program written last. Raises ValueError if there is none yet."""
-        for captured in reversed(self.cached_programs()):
+        for captured in reversed(self.list_programs()):
             return captured
         raise value_error(f"{self.__name__} has no program yet", hint="call it, or jit.save it")
 

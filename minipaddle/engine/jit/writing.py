@@ -32,8 +32,8 @@ def writing_names(names) -> None:
         note(Global(name, names.__globals__))
 
 
-@slot("jit.runtime.defined")
-def defined(value):
+@slot("jit.runtime.require_defined")
+def require_defined(value):
     """`value`; an error if one side of a condition leaves the variable undefined.
 
     If only a run knows whether it is defined, the program checks it.

@@ -19,7 +19,7 @@ from math import prod
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from ..core.dim import is_one, known, same
+from ..core.dim import is_one, prove, same
 from ..core.op import Op
 from ..core.record import Spec
 from ..core.slots import OPS
@@ -127,7 +127,7 @@ def repeats(n, m) -> bool:
         return n == 1
     if type(m) is int:
         return m != 1 and is_one(n)
-    return not known(n - m, "==") and is_one(n) and not is_one(m)
+    return not prove(n - m, "==") and is_one(n) and not is_one(m)
 
 
 def sizes_of(x_shape, xs: str, y_shape, ys: str) -> dict:

@@ -269,8 +269,8 @@ minimum.vjp(x=lambda g, x, y: winner(g, y, x), y=lambda g, x, y: winner(g, x, y)
 def gate(m, g, x, *, low=0.0, high=math.inf, closed=False):
     """g where low < x < high (`closed`: also at the bounds), else 0."""
     if closed:
-        return m.kept(g, (x >= low) & (x <= high))
-    return m.kept(g, (x > low) & (x < high) if high < math.inf else x > low)
+        return m.keep(g, (x >= low) & (x <= high))
+    return m.keep(g, (x > low) & (x < high) if high < math.inf else x > low)
 
 
 gate.vjp(g=lambda g, x, low, high, closed: gate(g, x, low=low, high=high, closed=closed))

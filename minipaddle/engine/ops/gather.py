@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from ..core.dim import unknown
+from ..core.dim import create_unknown
 from ..core.dtype import bool_
 from ..core.errors import value_error
 from ..core.op import movement, names, opaque
@@ -146,4 +146,4 @@ def extent(m, count):
     return m.broadcast_to(m.zeros((), dtype=bool), (count,))
 
 
-extent.shape(lambda count: Spec((unknown(),), bool_.numpy))
+extent.shape(lambda count: Spec((create_unknown(),), bool_.numpy))

@@ -54,14 +54,14 @@ class ShardedArray:
         """It as operators take it."""
         return Piece(wrap(self.local), Spec(self.shape, self.dtype), self.placements)
 
-    def placed(self, placements: Placements) -> ShardedArray:
+    def move_to(self, placements: Placements) -> ShardedArray:
         """The array as it lies after moves to other placements."""
         if placements == self.placements:
             return self
         asked = Spec(self.shape, self.dtype), [*self.placements], [*placements]
         made, words = self.cause.number, "the move of {3} from {1} to {2}".format
         with Cause(hash_64(made, *asked), words, *asked, self.cause if made else asked[0]):
-            return of_piece(self.piece().moved_to(placements, self.view), self.view, self.cause)
+            return of_piece(self.piece().move_to(placements, self.view), self.view, self.cause)
 
     def beside(self, array) -> ShardedArray:
         """A whole array (a state of this one) in pieces: as this one lies if it has its shape."""
@@ -78,7 +78,7 @@ class ShardedArray:
 
     def whole(self):
         """The whole in each rank. All ranks of the mesh call it."""
-        return self.placed(self.view.replicated).local
+        return self.move_to(self.view.replicated).local
 
     def get(self):
         """The whole as an array of NumPy. All ranks of the mesh call it."""
@@ -91,7 +91,7 @@ class ShardedArray:
             raise TypeError("only all of an array in pieces can be overwritten: x[...] = value")
         if not isinstance(value, ShardedArray):
             value = cut_whole(module_of(self.local).asarray(value), self.placements, self.view)
-        self.local[...], self.cause = value.placed(self.placements).local, value.cause
+        self.local[...], self.cause = value.move_to(self.placements).local, value.cause
 
     def __repr__(self) -> str:
         return f"<array in pieces: {Spec(self.shape, self.dtype)}, {list(self.placements)}>"

@@ -72,7 +72,7 @@ class Piece:
             self.local, self.placements = found, placements
         return found
 
-    def moved_to(self, placements: Placements, view: MeshView) -> Piece:
+    def move_to(self, placements: Placements, view: MeshView) -> Piece:
         """The piece of the same tensor where it lies otherwise."""
         return Piece(self.as_placed(placements, view), self.spec, placements, self.copies)
 
@@ -80,7 +80,7 @@ class Piece:
     def in_use(self, view: MeshView) -> Piece:
         """The piece as operators take it: whole if it is only stored in pieces."""
         used = tuple(REPLICATE if p.stored else p for p in self.placements)
-        return self if used == self.placements else self.moved_to(used, view)
+        return self if used == self.placements else self.move_to(used, view)
 
     def __repr__(self) -> str:
         return f"<piece of {self.spec}, {list(self.placements)}>"
@@ -95,7 +95,7 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: MeshView):
     if op in (reshard, placed_as):
         asked = attrs["placements"] if op is reshard else map(of_gradient, inputs[1].placements)
         asked = tuple(p or own for p, own in zip(asked, inputs[0].placements))
-        return inputs[0].moved_to(normalize(asked, results.shape, view.shape), view)
+        return inputs[0].move_to(normalize(asked, results.shape, view.shape), view)
     if op is after:  # an order of work, wherever its inputs lie
         local = current.top.apply(op, [x.local for x in inputs], attrs)
         return Piece(local, inputs[0].spec, inputs[0].placements)

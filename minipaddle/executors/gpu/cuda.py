@@ -23,7 +23,7 @@ from ...codegen.cuda.program import CudaKernels
 from ...codegen.indices.index_checks import IndexInput
 from ...engine.core.record import Record
 from ...engine.eager.device import NUMPY, current_place
-from ...engine.executors.native import CannotCompile, in_place, with_sizes, written_before
+from ...engine.executors.native import CannotCompile, find_early_writes, in_place, with_sizes
 from ...engine.ir.control import cond, while_loop
 from ...engine.ir.interpreter import fail
 from ...engine.ir.program import NUMBER, Program
@@ -59,7 +59,7 @@ class CudaExecutable:
         self.captures = not self.hosted and done.chosen.get("allow_cuda_graph_capture") is not False
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
         looks = self.kernels.looks
-        self.states_at_risk = written_before(self.plan, [*looks, *hosted])
+        self.states_at_risk = find_early_writes(self.plan, [*looks, *hosted])
         self.last_look = None if self.hosted else next(reversed(looks), None)
         self.contexts: list[CudaContext] = []
 

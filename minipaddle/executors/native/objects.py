@@ -55,7 +55,7 @@ def objects_of(source: SourceFile, cc: Compiler) -> list[Path]:
     files = {file_of([*share.values()]): share for share in shares(missing)}
     rest = rest_of(source, found, apart)
 
-    def compiled(text: str) -> ObjectFile:
+    def compile_text(text: str) -> ObjectFile:
         began, path = perf_counter(), path_of(text)
         build(cc, text, path, (), SECTIONS, *([CALLS] if text is rest else []))
         for label in files.get(text, ()):
@@ -63,7 +63,7 @@ def objects_of(source: SourceFile, cc: Compiler) -> list[Path]:
         names = [unit.name for unit in files.get(text, {}).values()]
         return ObjectFile(names or ["calls of kernels"], perf_counter() - began)
 
-    source.parts = at_once(compiled, [*files, rest])
+    source.parts = at_once(compile_text, [*files, rest])
     known = [unit.name for label, unit in found.items() if sums[label]]
     source.parts += [ObjectFile(known, cached=True)] if known else []
     return [*objects.values(), *map(path_of, [*files, rest])]

@@ -94,7 +94,7 @@ def all_trials() -> Trials:
     return trials_in(cache_folder() / "trials.jsonl")
 
 
-def accepted_trials() -> Trials:
+def read_accepted_trials() -> Trials:
     """The accepted trials; the last one of a kernel counts."""
     return trials_in(cache_folder() / CHOSEN)
 
@@ -104,4 +104,4 @@ def read_choices(threads: int) -> dict[str, dict]:
     if os.environ.get("MINIPADDLE_TUNED") == "0":
         return {}
     here = machine(threads)
-    return {t.kernel: t.choices for t in accepted_trials() if t.machine == here}
+    return {t.kernel: t.choices for t in read_accepted_trials() if t.machine == here}

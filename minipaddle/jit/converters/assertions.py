@@ -44,23 +44,23 @@ def size_checks(tree: ast.AST, context) -> ast.AST:
 class SizeChecks(TreeRewriter):
     def visit_Assert(self, node):
         self.generic_visit(node)
-        node.test = checked(node.test, True)
+        node.test = fold_equal_sizes(node.test, True)
         return node
 
     def visit_If(self, node):
         self.generic_visit(node)
         if isinstance(node.body[0], ast.Raise):
-            node.test = checked(node.test, False)
+            node.test = fold_equal_sizes(node.test, False)
         return node
 
 
-def checked(test: ast.expr, holds: bool) -> ast.expr:
+def fold_equal_sizes(test: ast.expr, holds: bool) -> ast.expr:
     """A test that is always true, or always false, if sizes are as they must be."""
     match test:
         case ast.BoolOp(op, values) if isinstance(op, ast.And if holds else ast.Or):
-            test.values = [checked(each, holds) for each in values]
+            test.values = [fold_equal_sizes(each, holds) for each in values]
         case ast.UnaryOp(ast.Not(), operand):
-            test.operand = checked(operand, not holds)
+            test.operand = fold_equal_sizes(operand, not holds)
         case ast.Compare(left, [op], [right]) if isinstance(op, ast.Eq if holds else ast.NotEq):
             return runtime("must_equal" if holds else "may_differ", test, left, right)
     return test

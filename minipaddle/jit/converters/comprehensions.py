@@ -43,7 +43,7 @@ class Comprehensions(TreeRewriter):
     def visit_SetComp(self, node):
         self.generic_visit(node)
         first = node.generators[0]
-        first.iter = runtime("known", first.iter, first.iter)
+        first.iter = runtime("require_known", first.iter, first.iter)
         return node
 
     visit_DictComp = visit_SetComp
@@ -63,7 +63,7 @@ def collect(iterable, part):
     return items
 
 
-def known(iterable):
+def require_known(iterable):
     """The items of a set or a dict; refused where only a run knows how many."""
     if has_grown(iterable):
         refuse_of_grown("a set or a dict")
@@ -91,4 +91,4 @@ def repeat(items: list, n):
     return repeat_items(items, n) if isinstance(n, Number | Dim) else items * n
 
 
-RUNTIME.collect, RUNTIME.known, RUNTIME.repeat = collect, known, repeat
+RUNTIME.collect, RUNTIME.require_known, RUNTIME.repeat = collect, require_known, repeat

@@ -93,7 +93,7 @@ def cut(owner):
     return OpenList(owner) if has_grown(owner) else owner
 
 
-def unpacked(value, n: int):
+def unpack(value, n: int):
     """`value`, which is about to be assigned to n variables; the program checks that it fits."""
     known = sequence(value) if current.top.tracing else None
     if known is None or not isinstance(known.length, Dim):
@@ -112,4 +112,4 @@ def writing(owner, attribute: str | None = None):
     return WritableList(owner) if type(owner) is list and current.top.tracing else owner
 
 
-RUNTIME.item, RUNTIME.writing, RUNTIME.cut, RUNTIME.unpacked = item, writing, cut, unpacked
+RUNTIME.item, RUNTIME.writing, RUNTIME.cut, RUNTIME.unpack = item, writing, cut, unpack

@@ -18,7 +18,7 @@ from ...engine.jit.walking import BODIES, TreeRewriter, copy_tree, looks_for
 @slot("jit.tries")
 @looks_for(ast.Try, ast.TryStar)
 def tries(tree: ast.AST, context) -> ast.AST:
-    """`try: A except E: B` -> `try: with _jst.trying(lambda: (E,)): A except _jst.caught(E): B`."""
+    """`try: A except E: B` -> `try: with _jst.trying(lambda: (E,)): A except _jst.catch(E): B`."""
     return Tries().visit(tree)
 
 
@@ -34,7 +34,7 @@ class Tries(TreeRewriter):
                 "with _jst.trying(caught): body", node.body[0], caught=caught, body=node.body
             )
         for handler, kind in zip(node.handlers, kinds, strict=True):
-            handler.type = runtime("caught", handler, copy_tree(kind))
+            handler.type = runtime("catch", handler, copy_tree(kind))
         return node
 
     visit_TryStar = visit_Try
@@ -51,9 +51,9 @@ def trying(kinds):
         handlers.pop()
 
 
-def caught(kinds):
+def catch(kinds):
     """The errors that a handler catches; none of the user's once the trace is refused."""
     return () if current.top.refusal and not inside(sys._getframe(1)) else kinds
 
 
-RUNTIME.trying, RUNTIME.caught = trying, caught
+RUNTIME.trying, RUNTIME.catch = trying, catch

@@ -39,7 +39,7 @@ def reduce(name: str, loss, reduction: str):
     return loss
 
 
-def weighted_mean(loss, weight):
+def average_by_weight(loss, weight):
     """Σ loss / Σ weight, for losses that already carry their weights; 0 if all weights are."""
     total = weight.sum()
     return loss.sum() / e.where(total == 0, 1.0, total)
@@ -87,7 +87,7 @@ def cross_entropy(
     loss, weight = soft_cross_entropy(input, label, weight, use_softmax)
     loss = loss.moveaxis(last, axis) if axis != last else loss
     if reduction == "mean" and weight is not None:
-        return weighted_mean(loss, weight)
+        return average_by_weight(loss, weight)
     return reduce("cross_entropy", loss, reduction)
 
 
@@ -141,7 +141,7 @@ def weigh_and_reduce(name, loss, label, weight, classes, ignore_index, reduction
         row_weight = class_weight(weight, label, ignore_index)
         loss = loss * row_weight
         if reduction == "mean":
-            return weighted_mean(loss, row_weight)
+            return average_by_weight(loss, row_weight)
     elif reduction == "mean" and counted == "valid":
         return mean_of_valid(loss, label, ignore_index=ignore_index)
     return reduce(name, loss, reduction)

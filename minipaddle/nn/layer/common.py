@@ -54,9 +54,9 @@ class Linear(Layer):
             )
 
     def forward(self, input):
-        return self.applied(input, self.bias)
+        return self.apply_linear(input, self.bias)
 
-    def applied(self, input, bias):
+    def apply_linear(self, input, bias):
         """input @ weight + bias; an error names the layer."""
         try:
             return F.linear(input, self.weight, bias)

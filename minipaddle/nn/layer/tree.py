@@ -58,7 +58,7 @@ class LayerWalks:
         >>> [name for name, _ in paddle.nn.Linear(2, 3).named_parameters()]
         ['weight', 'bias']
         """
-        return self._named("_parameters", prefix, include_sublayers, remove_duplicate)
+        return self._walk_named("_parameters", prefix, include_sublayers, remove_duplicate)
 
     def buffers(self, include_sublayers: bool = True) -> list:
         """All buffers, each once."""
@@ -68,9 +68,9 @@ class LayerWalks:
         self, prefix: str = "", include_sublayers: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple]:
         """All buffers as (path, buffer)."""
-        return self._named("_buffers", prefix, include_sublayers, remove_duplicate)
+        return self._walk_named("_buffers", prefix, include_sublayers, remove_duplicate)
 
-    def _named(self, kind: str, prefix: str, include_sublayers: bool, remove_duplicate: bool):
+    def _walk_named(self, kind: str, prefix: str, include_sublayers: bool, remove_duplicate: bool):
         layers = (
             self.named_sublayers(prefix, True, None, remove_duplicate)
             if include_sublayers

@@ -18,7 +18,7 @@ FLOAT, INT8 = dt.float32.numpy, dt.int8.numpy
 @slot("onnx.step_of")
 def step_of(g: OnnxGraph, scale, high: int, x: OnnxValue) -> tuple[object, int | None]:
     """(the scale of one step as ONNX takes it, the axis along which it varies)."""
-    known = g.known(scale)
+    known = g.fold(scale)
     if known is None:
         raise NoForm("its scale is computed from the input")
     step = (known / high).astype(FLOAT)
@@ -31,15 +31,15 @@ def step_of(g: OnnxGraph, scale, high: int, x: OnnxValue) -> tuple[object, int |
 
 
 def zero_of(g: OnnxGraph, zero, step: OnnxValue, dtype) -> OnnxValue:
-    known = g.known(zero)
+    known = g.fold(zero)
     if known is None:
         raise NoForm("its zero is computed from the input")
     zeros = numpy.broadcast_to(known.reshape(-1), prod(step.shape))
     return g.constant(zeros.astype(dtype).reshape(step.shape))
 
 
-@slot("onnx.quantized")
-def quantized(g: OnnxGraph, x, scale, zero, low, high) -> tuple:
+@slot("onnx.write_quantize")
+def write_quantize(g: OnnxGraph, x, scale, zero, low, high) -> tuple:
     """(whole numbers, step, zero, axis): QuantizeLinear."""
     if low < -128 or high > 127:
         raise NoForm("its whole numbers have more than 8 bits")
@@ -68,10 +68,10 @@ def or_formula(rule):
 @form("quantize")
 @or_formula
 def _(g, x, scale, zero, *, low, high):
-    folded = g.known(g.record)
+    folded = g.fold(g.record)
     if folded is not None:  # a weight: the file holds the whole numbers
         return g.constant(folded)
-    return quantized(g, x, scale, zero, low, high)[0]
+    return write_quantize(g, x, scale, zero, low, high)[0]
 
 
 @form("dequantize")
@@ -86,7 +86,7 @@ def _(g, q, scale, zero, *, high):
 @form("fake_quantize")
 @or_formula
 def _(g, x, scale, zero, *, low, high):
-    q, step, point, axis = quantized(g, x, scale, zero, low, high)
+    q, step, point, axis = write_quantize(g, x, scale, zero, low, high)
     return g("DequantizeLinear", q, step, point, axis=axis, dtype=FLOAT)
 
 

@@ -3,7 +3,7 @@
 from functools import wraps
 from inspect import Parameter, Signature, signature
 
-from ...eager.hosting import hosted
+from ...eager.hosting import run_on_host
 from ...engine.core.dispatch import note_refusal
 from ...engine.core.errors import not_supported, teach
 from ..rate import Rate
@@ -29,7 +29,7 @@ def host_step(method):
     """`step` runs in Python: in a captured training step it runs after the program,
     unless every run creates the schedule.
     """
-    later = hosted(method)
+    later = run_on_host(method)
 
     @wraps(method)
     def step(self, *args, **kwargs):

@@ -99,7 +99,7 @@ class ColumnParallelLinear(MeshLayer, Linear):
 
     @slot("fleet.columns")
     def forward(self, x):
-        y = self.applied(self.require_pieces(x), self.bias)
+        y = self.apply_linear(self.require_pieces(x), self.bias)
         return self.move_along_mp(y, Replicate()) if self.gather_output else y
 
 
@@ -141,7 +141,7 @@ class RowParallelLinear(MeshLayer, Linear):
 
     @slot("fleet.rows")
     def forward(self, x):
-        y = self.move_along_mp(self.applied(self.require_pieces(x), None), self.result)
+        y = self.move_along_mp(self.apply_linear(self.require_pieces(x), None), self.result)
         return y if self.bias is None else y + self.bias
 
 

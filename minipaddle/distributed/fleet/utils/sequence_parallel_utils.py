@@ -113,7 +113,7 @@ class ColumnSequenceParallelLinear(ColumnParallelLinear):
 
     @slot("fleet.sequence_columns")
     def forward(self, x):
-        return self.applied(self.move_along_mp(x, Replicate()), self.bias)
+        return self.apply_linear(self.move_along_mp(x, Replicate()), self.bias)
 
 
 class RowSequenceParallelLinear(RowParallelLinear):

@@ -25,7 +25,7 @@ CONVERTERS = [
     declarations,  # global g, nonlocal n        at the start of the function
     annotations,   # x: int = 1                  x = 1
     jumps,         # break, continue, return     flags, and code that looks at them
-    undefined,     # y, on some path not bound   _jst.defined(y)
+    undefined,     # y, on some path not bound   _jst.require_defined(y)
     writes,        # self.x = v, d[k] = v        _jst.writing(self, "x").x = v
     if_else,       # if                          _jst.if_else(test, then, else_)
     while_loop,    # while                       _jst.while_loop(test, body)

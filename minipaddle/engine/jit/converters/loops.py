@@ -78,12 +78,12 @@ class ForLoop(FunctionBlocks):
 
 def groups(node) -> list[ast.keyword]:
     """The names that a loop binds, as keywords for the runtime."""
-    live_out, loop_carried, local = carried_names(set().union(*node.binds), node.live, node.head)
+    live_out, loop_carried, local = group_names(set().union(*node.binds), node.live, node.head)
     return options(node, live_out=live_out, loop_carried=loop_carried, local=local)
 
 
-@slot("jit.carried_names")
-def carried_names(bound: set, live: set, head: set) -> tuple[set, set, set]:
+@slot("jit.group_names")
+def group_names(bound: set, live: set, head: set) -> tuple[set, set, set]:
     """The names that a loop binds, in three groups: needed after it, only by its next iteration,
     or not at all.
     """

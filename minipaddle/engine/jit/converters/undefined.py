@@ -14,7 +14,7 @@ from ..walking import TreeRewriter, functions, looks_for, walk
 @looks_for(ast.If, ast.While, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Match)
 @looks_for(ast.Try, ast.TryStar, ast.Delete, ast.BoolOp, ast.NamedExpr)
 def undefined(tree: ast.AST, context) -> ast.AST:
-    """`y` -> `_jst.defined(y)`, where `y` may be undefined."""
+    """`y` -> `_jst.require_defined(y)`, where `y` may be undefined."""
     mark_conditions(tree)
     found = [Definedness(function).found for function in functions(tree)]
     return ReadConverter().visit(tree) if any(found) else tree
@@ -24,7 +24,7 @@ class ReadConverter(TreeRewriter):
     def visit_Name(self, node):
         if getattr(node, "maybe", False):
             node.maybe = False
-            return runtime("defined", node, node)
+            return runtime("require_defined", node, node)
         return node
 
 
