@@ -12,7 +12,7 @@ from .core.missing import namespace as _namespace
 from .vision import ops as _ops
 
 
-def _in_pairs(function):
+def _take_pairs(function):
     """The function, called with tensors and then pairs of a name and a value."""
 
     @_wraps(function)
@@ -23,13 +23,13 @@ def _in_pairs(function):
     return call
 
 
-@_in_pairs
+@_take_pairs
 def distribute_fpn_proposals(fpn_rois, rois_num, levels, counted, **attributes):
     """`paddle.vision.ops.distribute_fpn_proposals`; the lengths of its lists follow from levels."""
     return _ops.distribute_fpn_proposals(fpn_rois, rois_num=rois_num, **attributes)
 
 
-@_in_pairs
+@_take_pairs
 def generate_proposals_v2(
     scores, deltas, size, anchors, variances, *, pre_nms_topN, post_nms_topN, **attributes
 ):  # fmt: skip
@@ -40,12 +40,12 @@ def generate_proposals_v2(
     )  # fmt: skip
 
 
-@_in_pairs
+@_take_pairs
 def prior_box(input, image, *, variances, step_w=0.0, step_h=0.0, **attributes):
     """`paddle.vision.ops.prior_box`."""
     steps = [step_w, step_h]
     return _ops.prior_box(input, image, variance=variances, steps=steps, **attributes)
 
 
-matrix_nms, multiclass_nms3 = map(_in_pairs, (_C_ops.matrix_nms, _C_ops.multiclass_nms3))
+matrix_nms, multiclass_nms3 = map(_take_pairs, (_C_ops.matrix_nms, _C_ops.multiclass_nms3))
 __getattr__ = _namespace("paddle._legacy_C_ops", globals())

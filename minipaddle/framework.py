@@ -35,10 +35,10 @@ class iinfo(Limits, _namedtuple("iinfo", "min max bits dtype")):
     """
 
     def __new__(cls, dtype):
-        found = _dt.resolve(dtype)
-        if found.kind not in "iu":
+        resolved = _dt.resolve(dtype)
+        if resolved.kind not in "iu":
             raise _value_error(f"iinfo of {dtype}", "a whole dtype, as int32")
-        limits, name = _ml_dtypes.iinfo(found), _dt.public(found).name
+        limits, name = _ml_dtypes.iinfo(resolved), _dt.public(resolved).name
         return super().__new__(cls, int(limits.min), int(limits.max), limits.bits, name)
 
 
@@ -53,10 +53,10 @@ class finfo(Limits, _namedtuple("finfo", [*NUMBERS, "bits", "dtype"])):
     """
 
     def __new__(cls, dtype):
-        found = _dt.resolve(dtype)
-        if found not in _dt.FLOATS:
+        resolved = _dt.resolve(dtype)
+        if resolved not in _dt.FLOATS:
             raise _value_error(f"finfo of {dtype}", "a floating dtype, as float32")
-        limits, name = _ml_dtypes.finfo(found), _dt.public(found).name
+        limits, name = _ml_dtypes.finfo(resolved), _dt.public(resolved).name
         numbers = [float(getattr(limits, each)) for each in NUMBERS]
         return super().__new__(cls, *numbers, limits.bits, name)
 

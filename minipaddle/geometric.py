@@ -59,7 +59,7 @@ def send_ue_recv(
     require_one_of("send_ue_recv", MESSAGES, message_op=message_op)
     require_one_of("send_ue_recv", REDUCTIONS, reduce_op=reduce_op)
     rows = rows_of(x, out_size)
-    x, y = with_equal_rank(x, y)
+    x, y = equalize_ranks(x, y)
     messages = MESSAGES[message_op](indexing.take(x, src_index, axis=0), y)
     return fold_rows(messages, dst_index, rows, reduce_op)
 
@@ -73,18 +73,18 @@ def send_uv(x, y, src_index, dst_index, message_op="add", name=None):
     [[21.0], [22.0], [12.0]]
     """
     require_one_of("send_uv", MESSAGES, message_op=message_op)
-    x, y = with_equal_rank(x, y)
+    x, y = equalize_ranks(x, y)
     begin, end = indexing.take(x, src_index, axis=0), indexing.take(y, dst_index, axis=0)
     return MESSAGES[message_op](begin, end)
 
 
 def rows_of(x, out_size):
     """How many rows the result has."""
-    given = 0 if out_size is None else whole(out_size)
-    return x.spec.shape[0] if isinstance(given, int) and given <= 0 else given
+    count = 0 if out_size is None else whole(out_size)
+    return x.spec.shape[0] if isinstance(count, int) and count <= 0 else count
 
 
-def with_equal_rank(x, y):
+def equalize_ranks(x, y):
     """Rows of x and of y with as many axes, at least one, so that they broadcast row by row."""
     ndim = max(x.spec.ndim, y.spec.ndim, 2)
     return (
@@ -110,8 +110,8 @@ def fold_rows(messages, places, rows, how: str):
     column = reshape(places, shape=(places.spec.shape[0], *[1] * len(inner)))
     at = along_index(broadcast_to(column, shape=messages.spec.shape), shape=shape, axis=0)
     start = creation.full(shape=(math.prod(shape),), value=neutral(dtype), dtype=dtype)
-    found = reshape(fold(start, flatten(at), flatten(messages)), shape=shape)
-    return e.where(count == 0, 0, found)
+    folded = reshape(fold(start, flatten(at), flatten(messages)), shape=shape)
+    return e.where(count == 0, 0, folded)
 
 
 # ---- segments --------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ def require_vector(name: str, x) -> None:
 
 
 def segment_sum(data, segment_ids, name=None):
-    """The sums of the rows with one number: row k of the result is that of segment k.
+    """The sums of the rows with one number: row k of the result is the sum of segment k.
 
     >>> data, ids = paddle.to_tensor([[1.0], [2.0], [4.0]]), paddle.to_tensor([0, 0, 1])
     >>> paddle.geometric.segment_sum(data, ids).tolist()
@@ -262,8 +262,8 @@ def draw_edges(row, colptr, nodes, most: int, eids, return_eids: bool, weights=N
             kept = nonzero(place < most)[:, 0]  # the first of each node
             edges = edges[order[kept].sort()]
             count = e.minimum(count, most)
-        found = (row[edges], count.astype("int32"))
-        return (*found, flatten(eids)[edges]) if return_eids else found
+        sampled = (row[edges], count.astype("int32"))
+        return (*sampled, flatten(eids)[edges]) if return_eids else sampled
 
 
 __all__ = [

@@ -70,10 +70,10 @@ def load(repo_dir: str, model: str, source: str = "github", force_reload: bool =
 
 def function_of(repo_dir, model: str, source: str, force_reload: bool):
     """The function that makes a model."""
-    found = functions(module_of(repo_dir, source, force_reload))
-    if model not in found:
-        raise value_error(f"{repo_dir} has no model {model!r}", f"one of {', '.join(found)}")
-    return found[model]
+    models = functions(module_of(repo_dir, source, force_reload))
+    if model not in models:
+        raise value_error(f"{repo_dir} has no model {model!r}", f"one of {', '.join(models)}")
+    return models[model]
 
 
 def functions(module) -> dict:
@@ -165,9 +165,9 @@ def load_weights(net, path) -> None:
     said, data = re.fullmatch(r".*-([0-9a-f]{8})\.safetensors", path.name), path.read_bytes()
     if said is None:
         raise value_error(f"weights in {path.name}", "name-<8 digits of SHA-256>.safetensors")
-    found = hashlib.sha256(data).hexdigest()[:8]
-    if found != said[1]:
-        raise value_error(f"{path} has the SHA-256 {found}…", f"{said[1]}…, as its name says")
+    digest = hashlib.sha256(data).hexdigest()[:8]
+    if digest != said[1]:
+        raise value_error(f"{path} has the SHA-256 {digest}…", f"{said[1]}…, as its name says")
     state, own = safetensors.numpy.load(data), net.state_dict()
     theirs, ours = ({k: tuple(v.shape) for k, v in each.items()} for each in (state, own))
     if theirs != ours:

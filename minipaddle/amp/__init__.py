@@ -1,4 +1,4 @@
-"""Mixed precision: Paddle's face `paddle.amp`. How it works stands in `core/casting.py`."""
+"""Mixed precision: Paddle's face `paddle.amp`. `core/casting.py` implements it."""
 
 from ..core.missing import namespace
 from . import debugging

@@ -27,15 +27,15 @@ def as_mixed_precision(network, optimizer, configs) -> tuple:
     ...     net(paddle.ones([3, 2])).dtype
     paddle.bfloat16
     """
-    given = {"level": configs} if isinstance(configs, str) else dict(configs or {"level": "O0"})
-    if unknown := given.keys() - SCALING - CASTING:
+    options = {"level": configs} if isinstance(configs, str) else dict(configs or {"level": "O0"})
+    if unknown := options.keys() - SCALING - CASTING:
         raise value_error(
             f"amp_configs with {min(unknown)!r}", ", ".join(sorted(SCALING | CASTING))
         )
-    how = {name: given[name] for name in CASTING & given.keys()}
+    how = {name: options[name] for name in CASTING & options.keys()}
     level, enable = how.setdefault("level", "O1"), how["level"] != "O0"
     with auto_cast(enable, **how):  # which checks what it is given when it is entered
-        scaler = GradScaler(enable, **{name: given[name] for name in SCALING & given.keys()})
+        scaler = GradScaler(enable, **{name: options[name] for name in SCALING & options.keys()})
     if level == "O2":
         decorate(network, optimizer, level, how.get("dtype", "float16"))
     return partial(auto_cast, enable, **how), scaler

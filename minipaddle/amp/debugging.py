@@ -320,9 +320,9 @@ def enable_operator_stats_collection() -> None:
 
 def disable_operator_stats_collection() -> None:
     """End the count, and print a table."""
-    found = entered.leave("collection of operator statistics")
-    if found is not None:
-        print(found.table())
+    collection = entered.leave("collection of operator statistics")
+    if collection is not None:
+        print(collection.table())
 
 
 @contextmanager

@@ -77,10 +77,10 @@ def cast_layers(model: Layer, dtype, excluded, master_grad: bool) -> None:
             layer._convert(None, dtype)
             for p in layer.parameters(include_sublayers=False) if master_grad else ():
                 if not p.stop_gradient:
-                    p.register_hook(in_float32)
+                    p.register_hook(cast_to_float32)
 
 
-def in_float32(g):
+def cast_to_float32(g):
     """A gradient for the sum over several backwards."""
     return g.astype("float32")
 

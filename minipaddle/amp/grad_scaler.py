@@ -88,17 +88,17 @@ class GradScaler:
     def _unscale(self, optimizer) -> None:
         stages = self._stages()
         if optimizer in stages:
-            raise out_of_order("unscale_()", stages[optimizer])
+            raise order_error("unscale_()", stages[optimizer])
         with Recording(False), casting(None):
             pairs = [(p, p.grad) for p in optimizer._parameter_list]
             pairs = [(p, g) for p, g in pairs if g is not None]
-            found = Tensor(False)
+            overflowed = Tensor(False)
             if pairs:
-                gradients, found = check_and_unscale([g for _, g in pairs], self._scale)
+                gradients, overflowed = check_and_unscale([g for _, g in pairs], self._scale)
                 for (p, _), g in zip(pairs, gradients, strict=True):
                     p.grad = g
-                self._found_inf.set_value(self._found_inf | found)
-        stages[optimizer] = ScalerStage("unscaled", found)
+                self._found_inf.set_value(self._found_inf | overflowed)
+        stages[optimizer] = ScalerStage("unscaled", overflowed)
 
     def step(self, optimizer) -> None:
         """`optimizer.step()`, if all gradients are finite; it unscales them, if that is to be done.
@@ -112,10 +112,10 @@ class GradScaler:
         if optimizer not in stages:
             self._unscale(optimizer)
         elif stages[optimizer].name == "stepped":
-            raise out_of_order("step()", stages[optimizer])
-        found = self._unmark(stages.pop(optimizer)).found
-        if not is_static(found):
-            if not found.item():
+            raise order_error("step()", stages[optimizer])
+        overflowed = self._unmark(stages.pop(optimizer)).found
+        if not is_static(overflowed):
+            if not overflowed.item():
                 optimizer.step()
         elif getattr(type(optimizer), "step", None) is not Optimizer.step:
             raise note_refusal(
@@ -126,10 +126,10 @@ class GradScaler:
                 )
             )
         else:
-            with setting(optimizer, unless=found):
+            with setting(optimizer, unless=overflowed):
                 optimizer.step()
         if self._dynamic:
-            stages[optimizer] = ScalerStage("stepped", found)
+            stages[optimizer] = ScalerStage("stepped", overflowed)
 
     def update(self) -> None:
         """Let the scale grow or fall, after the steps of all optimizers."""
@@ -155,7 +155,7 @@ class GradScaler:
     # ---- stages ------------------------------------------------------------------------------
 
     def _stages(self) -> dict:
-        """{optimizer: its stage}. A trace has stages of its own: each run goes through them."""
+        """{optimizer: its stage}. A trace has stages of its own: each run repeats them."""
         top = current.top
         if not top.tracing:
             return self._outside
@@ -224,7 +224,7 @@ class GradScaler:
         return self._decr_ratio
 
     def set_decr_ratio(self, new_decr_ratio) -> None:
-        """Raises ValueError unless it lies between 0 and 1."""
+        """Raises ValueError unless it is between 0 and 1."""
         if not 0 < new_decr_ratio < 1:
             raise value_error(f"GradScaler: decr_ratio={new_decr_ratio!r}", "between 0 and 1")
         self._decr_ratio = float(new_decr_ratio)
@@ -298,9 +298,9 @@ class Stepping:
 
 def state(name: str, value, dtype: str) -> Tensor:
     """A number that captured steps change: a 0-D tensor."""
-    found = Tensor(value, dtype)
-    found.name = name
-    return found
+    tensor = Tensor(value, dtype)
+    tensor.name = name
+    return tensor
 
 
 def counting(name: str, value) -> int:
@@ -310,7 +310,7 @@ def counting(name: str, value) -> int:
     return value
 
 
-def out_of_order(call: str, stage: ScalerStage) -> RuntimeError:
+def order_error(call: str, stage: ScalerStage) -> RuntimeError:
     """The error for a second `unscale_` or `step`."""
     done = {"unscaled": "unscale_()", "stepped": "step()"}[stage.name]
     return RuntimeError(

@@ -63,8 +63,8 @@ LOOKS_FOR["decompose"] += [update_loss_scaling]
 @slot("amp.check_and_unscale")
 def check_and_unscale(gradients: list, scale) -> tuple:
     """(the gradients divided by the scale, whether one of them is infinite or NaN)."""
-    found, *unscaled = check_finite_and_unscale(scale, *gradients)
-    return unscaled, found
+    overflowed, *unscaled = check_finite_and_unscale(scale, *gradients)
+    return unscaled, overflowed
 
 
 @slot("amp.update_scale")

@@ -60,7 +60,7 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
 
 def get_autocast_dtype(device_type: str | None = None) -> dt.DType:
-    """The dtype of the block of mixed precision; outside of one that of `auto_cast()`, float16.
+    """The dtype of the block of mixed precision; outside of one `auto_cast()`'s, float16.
 
     >>> paddle.get_autocast_dtype()
     paddle.float16

@@ -31,11 +31,11 @@ class SameModule:
     @classmethod
     def find_spec(cls, name: str, path=None, target=None) -> ModuleSpec | None:
         here = name_here(name)
-        found = here and find_spec(here)
-        if not found:
+        spec = here and find_spec(here)
+        if not spec:
             return None
-        package = found.submodule_search_locations is not None
-        return ModuleSpec(name, SameLoader(found), origin=found.origin, is_package=package)
+        package = spec.submodule_search_locations is not None
+        return ModuleSpec(name, SameLoader(spec), origin=spec.origin, is_package=package)
 
 
 class SameLoader(Loader):

@@ -17,7 +17,7 @@ from . import install
 USAGE = f"usage: python -m minipaddle run [-h] (SCRIPT.py | -m MODULE) …\n\n{__doc__}"
 MAIN = str(Path(__file__).parents[1] / "__main__.py")
 OWN = {__file__, MAIN, runpy.run_module.__code__.co_filename}
-"""The files whose calls stand above the script's in a traceback."""
+"""The files whose calls are above the script's in a traceback."""
 
 
 def main(arguments: list[str]) -> int:
@@ -40,11 +40,11 @@ def run(how, target: str, rest: list[str]) -> int:
     """Run the target with its arguments. What it raises is shown without the calls of this file."""
     sys.argv = [target, *rest]
     show = sys.excepthook
-    sys.excepthook = lambda kind, error, trace: show(kind, *from_the_script(error, trace))
+    sys.excepthook = lambda kind, error, trace: show(kind, *cut_traceback(error, trace))
     return how(target)
 
 
-def from_the_script(error: BaseException, trace):
+def cut_traceback(error: BaseException, trace):
     """An error, and its traceback from the first line of the script on."""
     while trace is not None and trace.tb_frame.f_code.co_filename in OWN:
         trace = trace.tb_next

@@ -21,8 +21,8 @@ class LayerHelper:
 
     def input_dtype(self, input_param_name: str = "input"):
         """The dtype of the argument of that name; of a list of tensors, of the first."""
-        given = self.kwargs[input_param_name]
-        return (given if isinstance(given, Tensor) else given[0]).dtype
+        inputs = self.kwargs[input_param_name]
+        return (inputs if isinstance(inputs, Tensor) else inputs[0]).dtype
 
     def refuse(self, *args, **kwargs):
         """Raise NotImplementedError: an operator of C++ cannot be added by its name."""

@@ -30,7 +30,7 @@ def whole_numbers(value, what: str = "shape") -> tuple:
         ) from None
 
 
-def without_fraction(x):
+def drop_fraction(x):
     """A float that is whole as an int; anything else as it is."""
     return int(x) if isinstance(x, float) and x.is_integer() else x
 
@@ -55,10 +55,10 @@ def number(n, what: str = "axis") -> int:
 
 def axes_of(axes, ndim: int) -> tuple:
     """Several axes, counted from the front, in the given order; ValueError if one occurs twice."""
-    found = tuple(axis_of(d, ndim) for d in whole_numbers(axes, "axis"))
-    if len(set(found)) != len(found):
+    normalized = tuple(axis_of(d, ndim) for d in whole_numbers(axes, "axis"))
+    if len(set(normalized)) != len(normalized):
         raise ValueError(f"axis {axes} names a dimension twice")
-    return found
+    return normalized
 
 
 def accepts_varargs(function):
@@ -76,12 +76,12 @@ def accepts_varargs(function):
 def tensors(xs, what: str) -> list:
     """The tensors of a list; raises TypeError if it is no list or is empty."""
     if isinstance(xs, Var) or not isinstance(xs, list | tuple) or not xs:
-        given = xs.spec if isinstance(xs, Var) else xs
-        raise type_error(f"{what} of {given!r:.60}", expected="a list of one or more tensors")
+        shown = xs.spec if isinstance(xs, Var) else xs
+        raise type_error(f"{what} of {shown!r:.60}", expected="a list of one or more tensors")
     return xs
 
 
-def into(out, result):
+def write_into(out, result):
     """The result; where the caller gave a tensor `out`, written into it."""
     if out is None:
         return result

@@ -36,7 +36,7 @@ def computing_dtype(kind: str, given: list, low, promote: bool):
 class CastPolicy:
     """In which dtype each operator computes.
 
-    `lists` are pairs (kind, names of operators), of which the first that has a name of the operator
+    `lists` are pairs (kind, names of operators); the first that has a name of the operator
     counts: `names(op)` are all of an operator. One in no list is of the kind `rest`. `label` is how
     the policy prints.
     """
@@ -95,8 +95,8 @@ class Governed:
         kind = None if policy is None else policy.kind(op)
         if kind is None or walk_of(self.top) != self.walk:
             return inputs
-        given = [x.spec.dtype for x in inputs if isinstance(x, Tensor)]
-        dtype = computing_dtype(kind, given, policy.low, policy.promote)
+        dtypes = [x.spec.dtype for x in inputs if isinstance(x, Tensor)]
+        dtype = computing_dtype(kind, dtypes, policy.low, policy.promote)
         return [self.cast_one(x, dtype) for x in inputs]
 
     def cast_one(self, x, dtype):
@@ -118,7 +118,7 @@ class governing:
         self.policy, self.watch = policy, watch
 
     def __enter__(self):
-        top = in_charge()
+        top = find_interpreter()
         self.own = own = vars(top)
         self.before = {name: own.pop(name) for name in ("policy", "apply") if name in own}
         if self.policy is not None or self.watch is not None:
@@ -148,10 +148,10 @@ def watcher():
 
 def governor() -> Governed | None:
     """The policy of the interpreter in charge."""
-    return vars(in_charge()).get("apply")
+    return vars(find_interpreter()).get("apply")
 
 
-def in_charge():
+def find_interpreter():
     """The interpreter that applies operators. One that only observes hands them on to it."""
     top = current.top
     while getattr(top, "hands_on_to", None) is not None:
@@ -195,7 +195,7 @@ def as_operator(name: str, *, first: bool = False):
 
 def cast_arguments(op, args, kwargs, first: bool) -> tuple:
     """The arguments of a function that counts as one operator, cast for it."""
-    given = [*args, *kwargs.values()]
-    count = 1 if first else len(given)
-    given[:count] = governor().cast(op, given[:count])
-    return given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True))
+    arguments = [*args, *kwargs.values()]
+    count = 1 if first else len(arguments)
+    arguments[:count] = governor().cast(op, arguments[:count])
+    return arguments[: len(args)], dict(zip(kwargs, arguments[len(args) :], strict=True))

@@ -38,7 +38,7 @@ class TableDisplay(Display):
 
 
 def make_table(title: str, head, rows, words=()):
-    """A `rich` table of texts; the first column and those of `words` stand at the left."""
+    """A `rich` table of texts; the first column and the columns `words` are left-aligned."""
     from rich.box import SIMPLE
     from rich.table import Table
 

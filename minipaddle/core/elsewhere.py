@@ -14,7 +14,7 @@ PACKAGE = __name__.partition(".")[0]
 
 
 def read_table(text: str) -> tuple[dict[str, str], set[str], set[str]]:
-    """From the table: (name -> home), the names that stand in for missing ones, the modules."""
+    """From the table: (name -> home), the names that replace missing ones, the modules."""
     table = tomllib.loads(text)
     homes = {
         f"paddle.{name}": home for home, names in table["homes"].items() for name in names.split()

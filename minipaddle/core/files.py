@@ -22,7 +22,7 @@ except ImportError:  # Windows
 
 
 class Disk:
-    """The calls that change files. Tests give another one, whose calls fail as those of disks do.
+    """The calls that change files. Tests give another one, whose calls fail like a disk's.
 
     A power cut leaves what was synced, and anything of the rest: a file's bytes are on the disk
     after `sync`, and its name, whether new, changed or gone, after `sync_folder`.
@@ -55,7 +55,7 @@ class Disk:
         os.unlink(path)
 
     def make_folder(self, path: str) -> None:
-        """Make a folder, and those that it stands in, unless they are there."""
+        """Make a folder and its parents, unless they exist."""
         if not os.path.isdir(path):
             self.make_folder(os.path.dirname(path))
             os.makedirs(path, exist_ok=True)
@@ -131,10 +131,10 @@ def neighbour_of(path: str, disk: Disk = DISK) -> str:
 def waiting(path: str) -> list[str]:
     """The files that wait to take the name `path`, or that a killed process left there."""
     folder, name = os.path.split(os.path.realpath(path))
-    found = os.listdir(folder) if os.path.isdir(folder) else []
+    names = os.listdir(folder) if os.path.isdir(folder) else []
     return [
         os.path.join(folder, each)
-        for each in sorted(found)
+        for each in sorted(names)
         if each.startswith(f".{name}.") and len(each) == len(name) + 15 and each.endswith(".part")
     ]
 

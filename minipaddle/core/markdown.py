@@ -7,7 +7,7 @@ KEPT = re.compile(r"(`[^`\n]+`|(?<![\w*])\*\w[^*\n`]*\w\*(?![\w*]))")  # `code` 
 
 
 def prose(text: str) -> str:
-    """Text that Markdown is to show as it is, but for what stands in `backticks` or *asterisks*."""
+    """Text that Markdown shows as it is, but for parts in `backticks` or *asterisks*."""
     escaped = [re.sub(r"([\\*_{}<>$|#~\[\]^])", r"\\\1", part) for part in KEPT.split(text)[::2]]
     kept = [*KEPT.findall(text), ""]
     return "".join(part for pair in zip(escaped, kept) for part in pair)

@@ -148,9 +148,9 @@ def namespace(space: str, names: dict):
         names.setdefault("__path__", [])
 
     def __getattr__(name: str):
-        found = elsewhere.find(f"{space}.{name}")
-        if found is not None:
-            return found
+        value = elsewhere.find(f"{space}.{name}")
+        if value is not None:
+            return value
         raise missing(name, space, names.keys)
 
     return __getattr__

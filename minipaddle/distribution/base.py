@@ -11,10 +11,10 @@ __all__ = ["Distribution", "Independent", "kl_divergence", "register_kl"]
 
 def parameters(*values):
     """Tensors of one floating dtype and one shape."""
-    found = [x if hasattr(x, "spec") else to_tensor(x) for x in values]
-    kinds = [x.spec.dtype for x in found if x.spec.dtype in dt.FLOATS]
+    tensors = [x if hasattr(x, "spec") else to_tensor(x) for x in values]
+    kinds = [x.spec.dtype for x in tensors if x.spec.dtype in dt.FLOATS]
     dtype = max(kinds, key=lambda kind: kind.itemsize) if kinds else dt.default()
-    return broadcast_tensors([x.astype(dtype) for x in found])
+    return broadcast_tensors([x.astype(dtype) for x in tensors])
 
 
 class Distribution:

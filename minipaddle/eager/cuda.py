@@ -44,9 +44,9 @@ def get_device_properties(device=None) -> Properties:
     """Name, compute capability and sizes of a GPU; RuntimeError with the reason without one."""
     device = 0 if device is None else device
     place = as_place(f"gpu:{device}" if isinstance(device, int) else device)
-    found = place.module.cuda.runtime.getDeviceProperties(place.index)
+    values = place.module.cuda.runtime.getDeviceProperties(place.index)
     wanted = ("major", "minor", "totalGlobalMem", "multiProcessorCount")
-    return Properties(found["name"].decode(), *(found[key] for key in wanted))
+    return Properties(values["name"].decode(), *(values[key] for key in wanted))
 
 
 def get_device_capability(device=None) -> tuple[int, int]:

@@ -34,7 +34,7 @@ def hessian_vector(y, xs, vectors) -> list:
 
 
 def jacobian(ys, xs, batch_axis=None):
-    """∂yᵢ/∂xⱼ as a tensor of the shape of `ys` followed by that of `xs`.
+    """∂yᵢ/∂xⱼ as a tensor: the shape of `ys`, then the shape of `xs`.
 
     Of several `ys` or `xs` (lists or tuples) every pair gives one: a tuple for several `xs`, in a
     tuple for several `ys`. All are computed at once and can be differentiated again. Raises
@@ -49,8 +49,8 @@ def jacobian(ys, xs, batch_axis=None):
     def rows(y):
         return [pull([y], as_list(xs), [unit]) for unit in unit_vectors(y)]
 
-    found = [assemble(rows(y), y, xs) for y in as_list(ys)]
-    return tuple(found) if isinstance(ys, list | tuple) else found[0]
+    blocks = [assemble(rows(y), y, xs) for y in as_list(ys)]
+    return tuple(blocks) if isinstance(ys, list | tuple) else blocks[0]
 
 
 def hessian(ys, xs, batch_axis=None):
@@ -78,14 +78,14 @@ def hessian(ys, xs, batch_axis=None):
             for unit in unit_vectors(inputs[k])
         ]
 
-    found = [assemble(rows(k), x, xs) for k, x in enumerate(inputs)]
-    return tuple(found) if isinstance(xs, list | tuple) else found[0]
+    blocks = [assemble(rows(k), x, xs) for k, x in enumerate(inputs)]
+    return tuple(blocks) if isinstance(xs, list | tuple) else blocks[0]
 
 
 def pull(ys, xs, cotangents) -> list:
     """The gradients of Σ cotangent·y, zeros where nothing leads; differentiable again."""
-    found = grad(ys, xs, cotangents, create_graph=True, allow_unused=True)
-    return [constant(x.spec, 0, x) if g is None else g for g, x in zip(found, xs, strict=True)]
+    gradients = grad(ys, xs, cotangents, create_graph=True, allow_unused=True)
+    return [constant(x.spec, 0, x) if g is None else g for g, x in zip(gradients, xs, strict=True)]
 
 
 def unit_vectors(x):

@@ -19,7 +19,7 @@ from ..engine.eager.tracer import Tracer
 from ..engine.ir import control
 
 
-def with_derivative(tracer, results: list[Tensor], inputs: list[Tensor], back) -> list[Tensor]:
+def attach_derivative(tracer, results: list[Tensor], inputs: list[Tensor], back) -> list[Tensor]:
     """The results with the derivative `back(results, cotangents)`, which returns a tensor or None
     for each of the inputs.
     """
@@ -28,11 +28,11 @@ def with_derivative(tracer, results: list[Tensor], inputs: list[Tensor], back) -
         outs, cotangents = (
             [create_region_input(builder, spec) for spec in specs] for _ in range(2)
         )
-        found = [
+        gradients = [
             zeros_like(x) if g is None else g
             for x, g in zip(inputs, back(outs, cotangents), strict=True)
         ]
-        builder.program.outputs = [builder.value(tracer.lift(g)) for g in found]
+        builder.program.outputs = [builder.value(tracer.lift(g)) for g in gradients]
         tapes = dict(tracer.tapes)
     if builder.changed():
         what = "a backward of a PyLayer, or a hook, that writes to a tensor outside, in place"
@@ -56,7 +56,7 @@ def apply_layer(tracer, layer, ctx, inputs, results):
         ctx.entries = [inside.get(id(x), x) for x in ctx.entries]
         return gradients(layer, ctx, grads, len(inputs))
 
-    made = dict(zip(map(id, own), tracer.with_derivative(own, inputs, back), strict=True))
+    made = dict(zip(map(id, own), tracer.attach_derivative(own, inputs, back), strict=True))
     constant = {id(y) for y in own if y.spec.dtype not in FLOATS} | {*map(id, ctx.constants)}
     outs = [y if id(y) in constant else made.get(id(y), y) for y in ys]
     return type(results)(outs) if whole else outs[0]
@@ -74,12 +74,12 @@ def pull(record, g, useful):
     n, region = record.attrs["results"], record.attrs["backward"]
     count = len(region.outputs)
     used = [current.top.read(record, k) for k in range(n + count, len(record.inputs))]
-    found = replay(region, [*current.top.read(record, OUT), *fill_zeros(record, g), *used])
-    for k, gx in enumerate(found, n):
+    gradients = replay(region, [*current.top.read(record, OUT), *fill_zeros(record, g), *used])
+    for k, gx in enumerate(gradients, n):
         edge = record.inputs[k]
         if edge is not None and edge in useful:
             yield edge, fit(gx, edge, record, k)
 
 
 control.custom.pull = pull
-Tracer.with_derivative, Tracer.apply_layer = with_derivative, apply_layer
+Tracer.attach_derivative, Tracer.apply_layer = attach_derivative, apply_layer

@@ -220,7 +220,7 @@ class EagerMethods:
         return self.strides
 
     def is_contiguous(self) -> bool:
-        """Do the elements lie in row-major order without gaps?
+        """Are the elements in row-major order without gaps?
 
         >>> paddle.ones([2, 3]).T.is_contiguous()
         False

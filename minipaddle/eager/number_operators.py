@@ -164,12 +164,12 @@ def method(name: str, turned: bool = False):
     dunder = f"__{'r' * turned}{name}__"
 
     @Recording(False)
-    def among_numbers(*numbers):
+    def compute_numbers(*numbers):
         return compute(name, *numbers)
 
     def apply(self, *others):
         if all(map(is_number, others)):
-            return among_numbers(*others, self) if turned else among_numbers(self, *others)
+            return compute_numbers(*others, self) if turned else compute_numbers(self, *others)
         return getattr(Tensor, dunder, leave_to_python)(self, *others)
 
     return apply

@@ -115,14 +115,14 @@ def kind_of_result(numbers) -> bool | Callable:
     """The `unsure` of a result that is a float if one of the numbers is, and else an int."""
     if not is_mixed(numbers):
         return False
-    given = [x.unsure for x in numbers if kind_of(x) is float]
-    if any(each is True for each in given):
+    unsure = [x.unsure for x in numbers if kind_of(x) is float]
+    if any(each is True for each in unsure):
         return True
-    return lambda: reduce(elementwise.maximum, (each() for each in given), 1)
+    return lambda: reduce(elementwise.maximum, (each() for each in unsure), 1)
 
 
 def is_number(x) -> bool:
-    """Whether a value is a number of Python, or stands for one."""
+    """Whether a value is a number of Python, or represents one."""
     return type(x) in DTYPES or isinstance(x, Number | Dim)
 
 
@@ -138,9 +138,9 @@ def number(x: Tensor, bound: int | None = None, unsure: bool | Callable = False)
         top.__class__ = combining(type(top))
     kind = kind_of_dtype(x.spec.dtype)
     now = wrap(top.now(top.lift(x)))  # later writes do not change it
-    found = now.astype(DTYPES[kind])
-    found.__class__, found.kind, found.bound, found.unsure = Number, kind, bound, unsure
-    return found
+    result = now.astype(DTYPES[kind])
+    result.__class__, result.kind, result.bound, result.unsure = Number, kind, bound, unsure
+    return result
 
 
 def plain(x: Tensor) -> Tensor:
@@ -192,8 +192,8 @@ def boolean(function):
 
     @wraps(function)
     def compute(*args):
-        found = function(*args)
-        return number(found) if isinstance(found, Tensor) else found
+        result = function(*args)
+        return number(result) if isinstance(result, Tensor) else result
 
     return compute
 

@@ -80,14 +80,14 @@ def move_to(x: Var, place: Place) -> Var:
 
 def destination(args, kwargs) -> tuple:
     """(place, dtype) meant by the arguments of `to`; None for what was not given."""
-    found = {"device": None, "dtype": None, "other": None, "blocking": None}
+    options = {"device": None, "dtype": None, "other": None, "blocking": None}
     for x in args:
-        found[role(x)] = x
-    unknown = kwargs.keys() - found.keys()
+        options[role(x)] = x
+    unknown = kwargs.keys() - options.keys()
     if unknown:
-        raise TypeError(f"to() takes no argument {unknown.pop()!r}; it has {[*found]}")
-    found |= kwargs
-    device, dtype, other = found["device"], found["dtype"], found["other"]
+        raise TypeError(f"to() takes no argument {unknown.pop()!r}; it has {[*options]}")
+    options |= kwargs
+    device, dtype, other = options["device"], options["dtype"], options["other"]
     if other is not None:
         device, dtype = other.place, other.dtype
     return (

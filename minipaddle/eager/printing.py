@@ -35,8 +35,8 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=No
     >>> paddle.set_printoptions(precision=8)
     """
     global options
-    given = {k: v for k, v in locals().items() if v is not None}
-    options = replace(options, **given)
+    changes = {k: v for k, v in locals().items() if v is not None}
+    options = replace(options, **changes)
 
 
 def format_tensor(tensor) -> str:

@@ -43,7 +43,7 @@ def recompute(function, *args, **kwargs):
     part = RecomputedPart(function, args, kwargs, same)
     with saved_tensors_hooks(forget, forget):
         results = function(*part.args, **part.kwargs)
-    return on_tape(part, results)
+    return put_on_tape(part, results)
 
 
 def forget(value):
@@ -55,9 +55,9 @@ class RecomputedPart:
     """A function and its arguments as they are now; `again` computes it once more."""
 
     def __init__(self, function, args, kwargs, same: bool):
-        self.function, given = function, tensors_in(args, kwargs)
-        self.twins = {id(x): twin(x) for x in given}
-        self.given = given  # they live, so that their ids stay theirs
+        self.function, tensors = function, tensors_in(args, kwargs)
+        self.twins = {id(x): twin(x) for x in tensors}
+        self.given = tensors  # they live, so that their ids stay theirs
         self.args, self.kwargs = exchange(args, self.twins), exchange(kwargs, self.twins)
         self.place = generator_place() if same else None
         self.policy = current.top.policy
@@ -109,13 +109,13 @@ def tensors_of(results) -> list[Tensor]:
 # ---- the tape --------------------------------------------------------------------------------
 
 
-def on_tape(part: RecomputedPart, results):
+def put_on_tape(part: RecomputedPart, results):
     """The results with one record for their past, instead of the tape of the part."""
-    found = tensors_of(results)
-    places = [k for k, y in enumerate(found) if y.record and y.record.time > part.time]
+    tensors = tensors_of(results)
+    places = [k for k, y in enumerate(tensors) if y.record and y.record.time > part.time]
     if not places:
         return results
-    made = [found[k] for k in places]
+    made = [tensors[k] for k in places]
     ends = ends_of([y.record for y in made], part.time, ())
     specs = tuple(y.spec for y in made)
     record = Record(PartOp(places), ends, {}, specs, None, {"part": part}, current.top.scope)
@@ -126,21 +126,21 @@ def on_tape(part: RecomputedPart, results):
 
 def ends_of(roots, time: int, twins) -> list[Record]:
     """The records that those made since `time` begin from, each once: older ones, leaves, twins."""
-    found, seen, stack = {}, set(roots), list(roots)
+    ends, seen, stack = {}, set(roots), list(roots)
     while stack:
         record = stack.pop()
         if record.time <= time or not record.inputs or record in twins:
-            found[record] = None
+            ends[record] = None
             continue
         new = [e for e in record.inputs if e is not None and e not in seen]
         seen.update(new)
         stack += new
-    return sorted(found, key=lambda r: r.time)
+    return sorted(ends, key=lambda r: r.time)
 
 
 @contextmanager
 def leaves(ends):
-    """While the block runs, no walk goes on past these records."""
+    """While the block runs, every walk stops at these records."""
     before = [(r, r.inputs) for r in ends]
     for r in ends:
         r.inputs = ()
@@ -168,8 +168,8 @@ class PartOp:
         roots = [results[k].record for k in self.places]
         ends = ends_of(roots, began, twins)
         with leaves(ends), Recording(recording):
-            found = pull_back([(roots[k], gk) for k, gk in g.items()], set(ends))
-        for end, gx in found.items():
+            gradients = pull_back([(roots[k], gk) for k, gk in g.items()], set(ends))
+        for end, gx in gradients.items():
             edge = twins.get(end, end)
             if edge in useful:
                 yield edge, fit(gx, edge, record, record.inputs.index(edge))
@@ -179,11 +179,11 @@ class PartOp:
 
 
 START = "start"
-"""Where a program's random generator stands while nothing has been drawn in it."""
+"""The position of a program's random generator before its first draw."""
 
 
 def generator_place():
-    """Where the random generator stands: in a program, the value of its state."""
+    """The position of the random generator: in a program, the value of its state."""
     top = current.top
     if not top.tracing:
         return GENERATOR.get_state()

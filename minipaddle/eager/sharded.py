@@ -19,20 +19,20 @@ from ..engine.eager.execution import SCALARS, Eager, as_operand, save
 from ..engine.eager.tape import get_leaf
 from ..engine.eager.tensor import Tensor, wrap
 from ..engine.passes.decompose import RULES, by_body
-from ..engine.sharding.array import ShardedArray, of_piece, whole_array
+from ..engine.sharding.array import ShardedArray, whole_array, wrap_piece
 from ..engine.sharding.letters import rule_of
 from ..engine.sharding.pieces import MeshView, apply_to_pieces
 from ..engine.sharding.placements import Placement, ProcessMesh, combine_terms
 
 
-def in_charge() -> None:
+def take_charge() -> None:
     """Let this thread's eager interpreter take arrays in pieces."""
     if type(current.top) is Eager:
         current.top.__class__ = ShardedEager
 
 
 class ShardedEager(Eager):
-    """Computes on pieces if an input lies in pieces; then the others lie whole in each rank."""
+    """Computes on shards if an input is sharded; then the others are replicated."""
 
     def apply(self, op, inputs, attrs):
         for x in inputs:
@@ -55,14 +55,14 @@ class ShardedEager(Eager):
         cause = cause_of(op, inputs, args, specs, attrs)
         try:
             with cause:
-                found = compute(op, args, attrs, specs, op.result_spec(specs, attrs), view)
+                outputs = compute(op, args, attrs, specs, op.result_spec(specs, attrs), view)
         except Exception as error:
             raise op.explain(error, inputs, attrs) from error
         finally:
             self.recording = before
-        for array in found if type(found) is tuple else (found,):
+        for array in outputs if type(outputs) is tuple else (outputs,):
             array.cause = cause
-        return self.put_on_tape(op, inputs, args, attrs, found)
+        return self.put_on_tape(op, inputs, args, attrs, outputs)
 
     def put_on_tape(self, op, inputs, args, attrs, found):
         """Tensors around the results, with a record if a gradient is wanted."""
@@ -99,7 +99,7 @@ def cause_of(op, inputs, args, specs, attrs) -> Cause:
 
 
 def text_number(value) -> int:
-    """A number that stands for a value, by its text: the same in all processes."""
+    """A hash of a value, by its text: the same in all processes."""
     return crc32(repr(value).encode())
 
 
@@ -130,10 +130,10 @@ def compute(op, args, attrs, specs, results, view: MeshView):
         if ys is not None:
             return ys.array if single else tuple(y.array for y in ys)
     pieces = [a.piece() if type(a) is ShardedArray else a for a in args]
-    found = apply_to_pieces(op, pieces, attrs, results, view)
+    out = apply_to_pieces(op, pieces, attrs, results, view)
     for a, piece in zip(args, pieces):
         if type(a) is ShardedArray and a.placements != piece.placements == combine_terms(
             a.placements
         ):
             a.local, a.placements = piece.local.array, piece.placements  # once, for all to come
-    return of_piece(found, view) if single else tuple(of_piece(each, view) for each in found)
+    return wrap_piece(out, view) if single else tuple(wrap_piece(each, view) for each in out)

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy
 
-from ..core.axes import without_fraction
+from ..core.axes import drop_fraction
 from ..engine.core import dim as dims
 from ..engine.core.dispatch import Recording, current, note_refusal
 from ..engine.core.dtype import float32, float64
@@ -45,9 +45,9 @@ elementwise.minimum.on_sizes = numpy.frompyfunc(dims.smaller, 2, 1)
 
 def sizes_in(builder: Builder, record: Record):
     """The sizes that a tensor of whole numbers holds, as an array of ints and Dims."""
-    found = derive_sizes(builder, record)
-    if found is not None:
-        return numpy.asarray(found, object)
+    derived = derive_sizes(builder, record)
+    if derived is not None:
+        return numpy.asarray(derived, object)
     if record.dtype.kind == "f":
         raise no_value_error("its value")
     if record.dtype.kind not in "iu" or record.spec.ndim > 1:
@@ -61,9 +61,9 @@ def sizes_in(builder: Builder, record: Record):
     numbers = builder.symbolic(record, builder.place)
     flat = [numbers] if not record.shape else builder.emit(movement.unstack, [numbers], {"axis": 0})
     sizes = [builder.emit(extent, [x], {}).shape[0] for x in flat]
-    found = numpy.array(sizes, object).reshape(record.shape)
-    builder.sizes[record] = found
-    return found
+    derived = numpy.array(sizes, object).reshape(record.shape)
+    builder.sizes[record] = derived
+    return derived
 
 
 def derive_sizes(builder: Builder, record: Record):
@@ -79,16 +79,16 @@ def derive_sizes(builder: Builder, record: Record):
         return None
     if record.op is ITEM:
         whole = record.inputs[0]
-        given = [derive_sizes(builder, r) for r in whole.inputs]
-        if whole.op.on_sizes is None or any(x is None for x in given):
+        values = [derive_sizes(builder, r) for r in whole.inputs]
+        if whole.op.on_sizes is None or any(x is None for x in values):
             return None
-        return whole.op.on_sizes(*given, **whole.attrs)[record.attrs["k"]]
+        return whole.op.on_sizes(*values, **whole.attrs)[record.attrs["k"]]
     if record.op.on_sizes is None:
         return None
-    given = [leaf(builder, r) for r in record.inputs]
-    if any(x is None for x in given) or holds_size(record.shape):
+    values = [leaf(builder, r) for r in record.inputs]
+    if any(x is None for x in values) or holds_size(record.shape):
         return None
-    return record.op.on_sizes(*given, **record.attrs)
+    return record.op.on_sizes(*values, **record.attrs)
 
 
 FLOATS = float32.numpy, float64.numpy
@@ -97,7 +97,7 @@ FLOATS = float32.numpy, float64.numpy
 
 def whole_or_none(value):
     """A number, if it is whole."""
-    value = without_fraction(value)
+    value = drop_fraction(value)
     return None if isinstance(value, float) else value
 
 
@@ -112,10 +112,10 @@ creation.full.on_sizes = full_of_sizes
 
 def leaf(builder: Builder, record: Record):
     """The value of an operand in arithmetic on sizes: a single unknown number is a new size."""
-    found = derive_sizes(builder, record)
-    if found is None and record.dtype is not None and not record.shape:
+    derived = derive_sizes(builder, record)
+    if derived is None and record.dtype is not None and not record.shape:
         return sizes_in(builder, record) if record.dtype.kind in "iu" else None
-    return found
+    return derived
 
 
 def sizes_of(tracer, x):

@@ -91,7 +91,7 @@ class OperatorSupport(NamedTuple):
 def rows() -> list[OperatorSupport]:
     """A row for each operator, by name."""
     return [
-        OperatorSupport(op, body(op), in_c(op), in_cuda(op))
+        OperatorSupport(op, body(op), describe_c(op), describe_cuda(op))
         for op in sorted(OPS.values(), key=lambda op: op.name)
     ]
 
@@ -119,7 +119,7 @@ def describe_compiled(op: Op, emitters) -> str:
     return ""
 
 
-def in_c(op: Op) -> str:
+def describe_c(op: Op) -> str:
     """How the C executor computes an operator, or why it does not."""
     if op in (cond, while_loop):
         return "C's own"
@@ -129,7 +129,7 @@ def in_c(op: Op) -> str:
     return f"{how}, of floats" if op.name in OF_FLOATS.split() else how
 
 
-def in_cuda(op: Op) -> str:
+def describe_cuda(op: Op) -> str:
     """How the CUDA executor computes an operator, or why arrays do."""
     if op in (cond, while_loop):
         return "Python: a value decides which kernels come next"

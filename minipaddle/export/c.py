@@ -156,7 +156,7 @@ class LibraryFolder:
         }
 
     def pointers(self, states: int, outputs: int) -> list[str]:
-        """The statements that say where inputs, states and outputs lie."""
+        """The statements that set the addresses of inputs, states and outputs."""
         own = self.library
         lines = [
             f"    own->all[{k}] = here + {s.at};  /* {s.name} */" for k, s in enumerate(own.inputs)
@@ -176,9 +176,9 @@ class LibraryFolder:
             order = [s.record for s in own.program.states]
             ks = [order.index(state) for state in own.kernels.prepacked]
             files = dict(zip(own.weights, own.offsets, strict=True))
-            given = ", ".join(f"file + {files[k]}" for k in ks)
+            sources = ", ".join(f"file + {files[k]}" for k in ks)
             made = ", ".join(f"here + {own.packed[k]}" for k in ks)
-            lines.append(f"    void *const given[] = {{{given}}};")
+            lines.append(f"    void *const given[] = {{{sources}}};")
             lines.append(f"    void *const made[] = {{{made}}};")
             lines.append("    prepack(given, made);  /* weights in the form that kernels want */")
         return lines

@@ -69,15 +69,15 @@ def model(target: str, specs: list) -> SavedModel:
     if file.endswith(".py") or target.endswith(".py"):
         if not specs:
             raise CommandError(f"{target}: give the shape of its input, such as --input 1,1,8,8")
-        found = build(object_in_file(file, name), name)
-        if hasattr(found, "eval"):
-            found.eval()
-        return model_of(found, [InputSpec(s.shape, s.dtype) for s in specs], {})
+        built = build(object_in_file(file, name), name)
+        if hasattr(built, "eval"):
+            built.eval()
+        return model_of(built, [InputSpec(s.shape, s.dtype) for s in specs], {})
     saved = load(target).to_saved_model()
-    return with_inputs(saved, specs) if specs else saved
+    return fix_inputs(saved, specs) if specs else saved
 
 
-def with_inputs(saved: SavedModel, specs: list) -> SavedModel:
+def fix_inputs(saved: SavedModel, specs: list) -> SavedModel:
     """The model whose `forward` has inputs of these shapes, its open sizes being numbers."""
     if "forward" not in saved.methods:
         raise CommandError(f"--input is for forward; the model has {', '.join(saved.methods)}")
@@ -85,10 +85,10 @@ def with_inputs(saved: SavedModel, specs: list) -> SavedModel:
     program = method.program
     for k, record in enumerate(program.inputs):
         name, spec = record.attrs["name"], record.spec
-        given = specs[k] if k < len(specs) else None
-        fits = given is not None and given.dtype == spec.dtype and given.ndim == spec.ndim
-        if not fits or any(a != b for a, b in zip(given.shape, spec.shape) if type(b) is not Dim):
-            raise CommandError(f"--input for {name}: {given}\n  expected: {spec}")
+        wanted = specs[k] if k < len(specs) else None
+        fits = wanted is not None and wanted.dtype == spec.dtype and wanted.ndim == spec.ndim
+        if not fits or any(a != b for a, b in zip(wanted.shape, spec.shape) if type(b) is not Dim):
+            raise CommandError(f"--input for {name}: {wanted}\n  expected: {spec}")
     if len(specs) > len(program.inputs):
         raise CommandError(f"{len(specs)} times --input, but {len(program.inputs)} inputs")
     program = specialise(program, sizes=sizes_of(program, [s.shape for s in specs]))

@@ -30,15 +30,15 @@ class HeaderArray:
 @slot("export.identifiers")
 def identifiers(names: list[str]) -> list[str]:
     """Names of inputs for C, each its own: `x` becomes `input_x`."""
-    found: list[str] = []
+    taken: list[str] = []
     for name in names:
         base = own = "input_" + re.sub(r"\W", "_", name, flags=re.ASCII).lower()
         n = 1
-        while own in found:
+        while own in taken:
             n += 1
             own = f"{base}_{n}"
-        found.append(own)
-    return found
+        taken.append(own)
+    return taken
 
 
 @slot("export.declaration")
@@ -58,7 +58,7 @@ def declaration(name: str, array: HeaderArray) -> list[str]:
 
 
 def accessor(name: str, array: HeaderArray) -> str:
-    """The head of the function that says where an input or output lies."""
+    """The head of the function that gives the address of an input or output."""
     return f"{array.type} *{name}_{array.name}(void *arena)"
 
 

@@ -30,7 +30,7 @@ from ..jit.saved import Method, SavedModel, SavedState
 from ..tensor.generator import GENERATOR, GeneratorStorage
 from .arena import lay_out
 from .header import HeaderArray, identifiers
-from .mathematics import without_libm
+from .mathematics import replace_libm
 from .processor import LEVELS
 from .weights import offsets, to_bytes
 
@@ -68,7 +68,7 @@ class Library:
 
     def __init__(self, saved: SavedModel, method: str, processor: str):
         self.method, self.processor = method, processor
-        program = with_storage(method_named(saved, method), saved.states)
+        program = bind_storage(method_named(saved, method), saved.states)
         refuse_open_sizes(program)
         refuse_half(program)
         with target_facts(LEVELS[processor].facts):
@@ -78,7 +78,7 @@ class Library:
         self.place(saved.methods[method])
 
     def place(self, method: Method) -> None:
-        """Say where everything lies."""
+        """Give every value its address."""
         program, packed = self.program, self.kernels.prepacked
         used = {x for r in everywhere(program) for x in r.inputs} | {*program.outputs}
         used |= {s.update for s in program.states} | {s.record for s in program.states if s.update}
@@ -119,8 +119,8 @@ class Library:
             for f in kernels.functions
         ]
         text = with_prologue([ONE_THREAD, *helpers, *texts, *step.functions, *pack])
-        text = without_libm(text.replace(HEADERS, read_template("headers.c", __file__)))
-        return without_folders(without_threads(text))
+        text = replace_libm(text.replace(HEADERS, read_template("headers.c", __file__)))
+        return hide_folders(remove_threads(text))
 
     def kernel_text(self, name: str, text: str) -> str:
         """A kernel, which counts bad indices for its caller."""
@@ -148,7 +148,7 @@ class Library:
     def index_errors(self) -> list[str]:
         """For each record that may meet an index out of range: its operator and the user's line."""
         lines = ((r.op.name, line_of(r.where) if r.where else "") for r in self.kernels.hosted)
-        return [f"{op}: an index is out of range, at {without_folders(x)}" for op, x in lines]
+        return [f"{op}: an index is out of range, at {hide_folders(x)}" for op, x in lines]
 
 
 ONE_THREAD = "enum { threads = 1 };\n"
@@ -164,7 +164,7 @@ def method_named(saved: SavedModel, name: str) -> Method:
     return saved.methods[name]
 
 
-def with_storage(method: Method, states: dict[str, SavedState]) -> Program:
+def bind_storage(method: Method, states: dict[str, SavedState]) -> Program:
     """The program, which knows the values of its states."""
     program = Program(**vars(method.program))
     program.states = [
@@ -182,7 +182,7 @@ def values_of(state: State):
     return NUMPY.ascontiguousarray(state.storage.read(), dtype=state.record.dtype)
 
 
-def without_threads(text: str) -> str:
+def remove_threads(text: str) -> str:
     """A text whose loops one thread runs."""
     lines = []
     for line in text.split("\n"):
@@ -194,8 +194,8 @@ def without_threads(text: str) -> str:
     return "\n".join(lines)
 
 
-def without_folders(text: str) -> str:
-    """A text in which lines of comments name the user's files without their folders."""
+def hide_folders(text: str) -> str:
+    """A text whose comments name the user's files without their folders."""
     return re.sub(r"^(/\* |(?!/\*)).*[/\\](?=[^/\\\n]*:\d+, in )", r"\1", text, flags=re.MULTILINE)
 
 
@@ -206,9 +206,9 @@ def refuse_open_sizes(program: Program) -> None:
     """Raise ValueError if the program is for inputs of several shapes."""
     if not (unknown := sorted(open_sizes(program))):
         return
-    given = [(r.attrs["name"], r.spec) for r in program.inputs]
-    inputs = ", ".join(f"{name}: {spec}" for name, spec in given)
-    shapes = (",".join("1" if type(n) is Dim else str(n) for n in s.shape) for _, s in given)
+    named = [(r.attrs["name"], r.spec) for r in program.inputs]
+    inputs = ", ".join(f"{name}: {spec}" for name, spec in named)
+    shapes = (",".join("1" if type(n) is Dim else str(n) for n in s.shape) for _, s in named)
     raise value_error(
         f"sizes are open: {', '.join(unknown)}, in {inputs}",
         expected="numbers: memory is planned when the library is written",
@@ -232,7 +232,7 @@ def refuse_half(program: Program) -> None:
 def refuse_host(kernels: KernelTable) -> None:
     """Raise ValueError if Python or a library of NumPy's computes one of the records."""
     for record, kernel in kernels.of.items():
-        why = refusal(record) if kernel is None else of_library(kernel)
+        why = refusal(record) if kernel is None else find_lapack(kernel)
         if why:
             raise value_error(
                 f"{record.op.name} has no C of its own: {why}",
@@ -242,7 +242,7 @@ def refuse_host(kernels: KernelTable) -> None:
             )
 
 
-def of_library(kernel: Kernel) -> str:
+def find_lapack(kernel: Kernel) -> str:
     """The function of LAPACK that a kernel needs; "" if it needs none."""
     names = [re.search(r"\(\*(\w+)\)", x)[1] for x in kernel.helpers if x in POINTERS and x != BLAS]
     return f"NumPy's {names[0]} computes it" if names else ""

@@ -29,18 +29,18 @@ EXACT = {"fabs", "copysign", "fmax", "fmin"}
 def definitions() -> dict[str, str]:
     """The text of each function by its own name, each after those that it calls."""
     texts = read_template("mathematics.c", __file__).strip().split("\n\n")
-    found = {re.search(r"\w+(?=\()", re.sub(r"/\*.*\*/", "", x))[0]: x for x in texts}
+    by_name = {re.search(r"\w+(?=\()", re.sub(r"/\*.*\*/", "", x))[0]: x for x in texts}
     for name in (*UNARY, *BINARY):
         own = PREFIX + name
         if name in BINARY:
             text = f"static inline float {own}f(float x, float y) {{ return (float){own}(x, y); }}"
         else:
             text = f"static inline float {own}f(float x) {{ return (float){own}(x); }}"
-        found.setdefault(f"{own}f", text)
-    return found
+        by_name.setdefault(f"{own}f", text)
+    return by_name
 
 
-def without_libm(text: str) -> str:
+def replace_libm(text: str) -> str:
     """A file with functions of its own in place of those that it declares. Those of the engine that
     it defines by a macro, such as `expf`, stay.
     """
@@ -58,9 +58,9 @@ def without_libm(text: str) -> str:
 
 def collect_functions(names: set[str]) -> list[str]:
     """The texts of these functions and of those that they call, in order."""
-    found = []
+    functions = []
     for name, text in reversed(definitions().items()):
         if name in names:
-            found.append(text)
+            functions.append(text)
             names = names | {*WORD.findall(text)}
-    return found[::-1]
+    return functions[::-1]

@@ -44,7 +44,7 @@ ARRAYS = {"float": "Float32Array", "double": "Float64Array", "int64_t": "BigInt6
 """JavaScript's view of an array of each type in C."""
 CLASSES = 10
 SIDES = range(8, 65)
-"""The sides of an image in which a digit is drawn."""
+"""The sides of an image of a digit."""
 
 
 def write(
@@ -116,8 +116,8 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
     """The facts for the page of a model; None if there is no page for such a model."""
     if len(library.inputs) != 1 or not library.outputs:
         return None
-    given, made = library.inputs[0].spec, library.outputs[0].spec
-    if given.dtype.kind == "i" and given.ndim == 2 and given.shape[0] == 1 and made.ndim == 3:
+    x, made = library.inputs[0].spec, library.outputs[0].spec
+    if x.dtype.kind == "i" and x.ndim == 2 and x.shape[0] == 1 and made.ndim == 3:
         count = made.shape[-1]
         if letters == "":
             return None
@@ -128,9 +128,9 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
                 hint='--letters "abc…", or --letters FILE.txt; --letters "" makes no page',
             )
         return {"letters": letters, "title": "A text, continued"}
-    side = math.isqrt(given.size)
-    square = side * side == given.size and (given.ndim == 2 or given.shape[-1] == side)
-    if given.dtype.name != "float32" or not square or made.size != CLASSES:
+    side = math.isqrt(x.size)
+    square = side * side == x.size and (x.ndim == 2 or x.shape[-1] == side)
+    if x.dtype.name != "float32" or not square or made.size != CLASSES:
         return None
     return {"side": side, "title": "Which digit is it?"} if side in SIDES else None
 

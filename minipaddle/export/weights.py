@@ -29,7 +29,7 @@ def align(size: int) -> int:
 
 @slot("export.offsets")
 def offsets(sizes: list[int]) -> tuple[list[int], int]:
-    """Where arrays of these sizes in bytes lie in the file, and the size of the file."""
+    """The offsets in the file of arrays of these sizes in bytes, and the size of the file."""
     places, at = [], HEADER
     for size in sizes:
         places.append(at)

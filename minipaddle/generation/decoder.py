@@ -50,7 +50,7 @@ class Decoder:
         """Scores [length, vocab] after each of the tokens [length], which follow the first `start`
         tokens of a slot.
         """
-        tokens, found = np.asarray(tokens, "int64").ravel(), []
+        tokens, scores = np.asarray(tokens, "int64").ravel(), []
         self.require_room(start + len(tokens))
         while len(tokens):
             n = power_of_two(len(tokens))
@@ -59,19 +59,19 @@ class Decoder:
             now, tokens = tokens[:n], tokens[n:]
             filled = np.zeros((1, n), "int64")
             filled[0, : len(now)] = now
-            found.append(self.scores(filled, np.array([slot]), np.array([start]))[0, : len(now)])
+            scores.append(self.scores(filled, np.array([slot]), np.array([start]))[0, : len(now)])
             start += n
-        return np.concatenate(found)
+        return np.concatenate(scores)
 
     def scores(self, tokens, slots, starts) -> np.ndarray:
         """Scores [n, length, vocab] after each of the tokens [n, length]; see `CacheView`."""
         reach = min(self.context, power_of_two(int(starts.max()) + tokens.shape[1]))
         key = slots if isinstance(slots, int) else None, tokens.shape, reach
-        given = [Tensor(tokens), Tensor(starts), None if key[0] else Tensor(slots)]
+        inputs = [Tensor(tokens), Tensor(starts), None if key[0] else Tensor(slots)]
         with Recording(False):
             if key not in self.programs:
-                self.programs[key] = self.program(*key, given)
-            return self.programs[key](*given).numpy()
+                self.programs[key] = self.program(*key, inputs)
+            return self.programs[key](*inputs).numpy()
 
     def program(self, first: int | None, shape: tuple, reach: int, given: list):
         """The program that scores tokens of one shape, in the first slots or in some. It

@@ -32,15 +32,15 @@ class Sampler:
     """
 
     def __init__(self, temperature=1.0, top_k=None, top_p=None, seed=None):
-        for name, given, good, expected in (
+        for name, value, good, expected in (
             ("temperature", temperature, lambda t: is_a(Real, t) and t >= 0, "0 or more"),
             ("top_k", top_k, lambda k: k is None or (is_a(Integral, k) and k >= 1),
              "a whole number from 1 on, or None"),
             ("top_p", top_p, lambda p: p is None or (is_a(Real, p) and 0 < p <= 1),
              "above 0, at most 1, or None"),
         ):  # fmt: skip
-            if not good(given):
-                raise value_error(f"generate with {name}={given!r:.60}", expected)
+            if not good(value):
+                raise value_error(f"generate with {name}={value!r:.60}", expected)
         self.temperature, self.top_k, self.top_p = temperature, top_k, top_p
         self.random = np.random.default_rng(seed)
 
@@ -61,9 +61,9 @@ class Sampler:
         if self.top_p is not None:
             n = 1 + np.searchsorted(np.cumsum(p)[:-1], self.top_p)
             order, p = order[:n], p[:n] / p[:n].sum()
-        found = np.zeros(len(scores))
-        found[order] = p
-        return found
+        probabilities = np.zeros(len(scores))
+        probabilities[order] = p
+        return probabilities
 
     def draw(self, scores) -> int:
         """A token for scores [vocab]."""

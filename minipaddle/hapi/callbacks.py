@@ -92,7 +92,7 @@ class Callbacks:
 
 
 class ProgBarLogger(Callback):
-    """Tell how it goes: nothing (verbose=0), a bar (1), or a line every `log_freq` batches (2)."""
+    """Report progress: nothing (verbose=0), a bar (1), or a line every `log_freq` batches (2)."""
 
     def __init__(self, log_freq: int = 1, verbose: int = 2):
         super().__init__()

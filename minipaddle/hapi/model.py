@@ -251,17 +251,17 @@ class Model:
         self, given, log_freq, verbose, save_freq=1, save_dir=None, epochs=None, steps=None, **more
     ):
         """The given callbacks, and the default ones of the kinds that are not among them."""
-        found = make_list(given)
+        callbacks = make_list(given)
         for usual in (
             ProgBarLogger(log_freq, verbose=verbose),
             LRScheduler(),
             ModelCheckpoint(save_freq, save_dir),
         ):
-            if not any(isinstance(callback, type(usual)) for callback in found):
-                found.append(usual)
+            if not any(isinstance(callback, type(usual)) for callback in callbacks):
+                callbacks.append(usual)
         params = {"verbose": verbose, "epochs": epochs, "steps": steps, "metrics": self._names(),
                   "save_dir": save_dir, **more}  # fmt: skip
-        return Callbacks(found, self, params)
+        return Callbacks(callbacks, self, params)
 
     # ---- saving, looking ---------------------------------------------------------------------
 

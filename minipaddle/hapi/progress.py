@@ -1,4 +1,4 @@
-"""The line that tells how training goes, in Paddle's words."""
+"""The line that reports the progress of training, in Paddle's words."""
 
 import time
 
@@ -59,7 +59,7 @@ class ProgressLine:
         return " ".join([*(format_value(k, v) for k, v in values.items()), f"- {pace(spent)}"])
 
     def update(self, step: int, values: dict) -> None:
-        """Say how it stands."""
+        """Report the progress."""
         text = self.text(step, values)
         if self.bar is not None:
             self.bar.update(self.task, completed=step, values=text)

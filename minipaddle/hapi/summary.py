@@ -137,10 +137,10 @@ def dims(size) -> list[int]:
     """A shape (a number, a tuple, anything that has one) with 1 for the batch if it is open."""
     size = getattr(size, "shape", size)
     size = [size] if is_dim(size) else list(size)
-    found = [1 if d in (None, -1) else d for d in size]
-    if sum(d in (None, -1) for d in size) > 1 or not all(is_dim(d) and d > 0 for d in found):
+    sizes = [1 if d in (None, -1) else d for d in size]
+    if sum(d in (None, -1) for d in size) > 1 or not all(is_dim(d) and d > 0 for d in sizes):
         raise value_error(f"input_size {size}", "positive whole numbers, at most one None or -1")
-    return found
+    return sizes
 
 
 # ---- what is seen ----------------------------------------------------------------------------

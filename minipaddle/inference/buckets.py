@@ -17,7 +17,7 @@ def bucket_for(rows: int, buckets: Sequence[int]) -> int:
 
 @slot("inference.fill")
 def fill(memory, arrays: Sequence) -> list[slice]:
-    """Put the rows of some arrays one after the other into `memory`, and say where each lies.
+    """Put the rows of some arrays one after the other into `memory`, and give the position of each.
 
     The last row is repeated to the end of the memory: it is valid data, which no operator refuses.
     Without any row the memory keeps its content.

@@ -90,8 +90,8 @@ class Config:
     def prefix(self) -> str:
         """The prefix that `jit.save` was given; ValueError unless the files tell one."""
         if self._prog:
-            prefix = without_ending(self._prog)
-            if self._params and without_ending(self._params) != prefix:
+            prefix = drop_ending(self._prog)
+            if self._params and drop_ending(self._params) != prefix:
                 raise value_error(
                     f"the programs are {self._prog}, the weights {self._params}",
                     expected="two files of one jit.save, which have one prefix",
@@ -99,16 +99,16 @@ class Config:
             return prefix
         folder = Path(self._folder)
         if not self._folder or not folder.is_dir():
-            return without_ending(self._folder)
-        found = sorted(folder.glob("*.pdmodel"))
-        if len(found) != 1:
-            names = ", ".join(path.name for path in found) or "none"
+            return drop_ending(self._folder)
+        models = sorted(folder.glob("*.pdmodel"))
+        if len(models) != 1:
+            names = ", ".join(path.name for path in models) or "none"
             raise value_error(
                 f"the folder {folder} has these models: {names}",
                 expected="one",
                 hint="name it: Config(f'{folder}/net.pdmodel', f'{folder}/net.pdiparams')",
             )
-        return without_ending(str(found[0]))
+        return drop_ending(str(models[0]))
 
     # ---- how it is computed ------------------------------------------------------------------
 
@@ -254,7 +254,7 @@ class PassBuilder:
         raise AttributeError(f"PassBuilder.{name}: it has all_passes and delete_pass")
 
 
-def without_ending(path: str) -> str:
+def drop_ending(path: str) -> str:
     """A prefix from the name of one of its files."""
     return next((path.removesuffix(e) for e in ENDINGS if path.endswith(e)), path)
 
@@ -264,8 +264,8 @@ def other_member(name: str, kind: str, value, why: str) -> Callable:
 
     def member(self, *args, **kwargs):
         if kind == "refused" or (kind == "always" and (*args, *kwargs.values(), value)[0] != value):
-            given = ", ".join(map(repr, [*args, *kwargs.values()]))
-            raise not_supported(f"Config.{name}({given})", hint=why)
+            arguments = ", ".join(map(repr, [*args, *kwargs.values()]))
+            raise not_supported(f"Config.{name}({arguments})", hint=why)
         return value
 
     member.__name__ = name

@@ -97,13 +97,13 @@ class Model:
         with self.lock, PlaceGuard(self.place):
             before = len(self.cache.compiled)
             held = [state.record.spec for state in self.housed.states]
-            found = self.cache.executable(self.housed, [*specs, *held])
+            executable = self.cache.executable(self.housed, [*specs, *held])
             if len(self.cache.compiled) > before:
-                if isinstance(found, Executable):
-                    found.set_threads(self.threads)
+                if isinstance(executable, Executable):
+                    executable.set_threads(self.threads)
                 if self.report:
-                    print(found.report() if hasattr(found, "report") else found)
-        return found
+                    print(executable.report() if hasattr(executable, "report") else executable)
+        return executable
 
     def binding(
         self, shapes: Sequence[tuple[int, ...]], *, compiled: bool = True
@@ -230,10 +230,10 @@ class Unbound:
         model, layer = self.model, self.model.layer
         sizes = model.check([a.shape for a in arrays])
         with model.lock, PlaceGuard(model.place), Recording(False):
-            given = [Tensor(a) for a in arrays]
+            inputs = [Tensor(a) for a in arrays]
             states = [store.get(key) for store, key in layer._kept_of["forward"]]
-            found = self.runner(model.program, given, states, sizes)
-            made = [x.numpy() for x in found]
+            outputs = self.runner(model.program, inputs, states, sizes)
+            made = [x.numpy() for x in outputs]
             model.require_end(made)
             return [made[k] for k in model.places.values()]
 
@@ -266,8 +266,8 @@ def names_of(structure, name: str = "") -> list[str]:
     if structure is LEAF:
         return [name or "output_0"]
     named = issubclass(structure.kind, dict)
-    found = []
+    names = []
     for key, child in zip(structure.keys, structure.children, strict=True):
         own = str(key) if named or name else f"output_{key}"
-        found += names_of(child, f"{name}.{own}" if name else own)
-    return found
+        names += names_of(child, f"{name}.{own}" if name else own)
+    return names

@@ -131,8 +131,8 @@ class Tensor:
         self.array, self.external, self.predictor.bound = array, None, None
 
     def as_array(self, data) -> np.ndarray:
-        found = np.asarray(data)
-        return found.astype(self.spec.dtype) if found.dtype.kind in "bif" else found
+        array = np.asarray(data)
+        return array.astype(self.spec.dtype) if array.dtype.kind in "bif" else array
 
     def require_input(self, what: str) -> None:
         if not self.is_input:
@@ -172,7 +172,7 @@ class Predictor:
         self.rows: int | None = None
 
     def get_input_names(self) -> list[str]:
-        """The names of the inputs, in the order in which `run` takes them."""
+        """The names of the inputs, in the order of `run`."""
         return [*self.inputs]
 
     def get_output_names(self) -> list[str]:
@@ -282,13 +282,13 @@ class Predictor:
             shapes = [(room, *shape[1:]) for shape in shapes]
             rows = None if rows == room else rows
         key = tuple(shapes)
-        found = self.bindings.pop(key, None)
-        if found is None:
+        binding = self.bindings.pop(key, None)
+        if binding is None:
             if len(self.bindings) == BINDINGS:
                 del self.bindings[next(iter(self.bindings))]
-            found = model.binding(shapes)
-        self.bindings[key] = found  # the last one was used last
-        return found, rows
+            binding = model.binding(shapes)
+        self.bindings[key] = binding  # the last one was used last
+        return binding, rows
 
     def share_outputs(self, bound: MemoryBinding | Unbound) -> None:
         """Let the run write where the callers want it."""

@@ -41,18 +41,18 @@ def limit_iterations(program: Program, most: int) -> Program:
         return program
     attrs = {"shape": (), "value": 0, "dtype": int64.numpy}
     start = Record(creation.full, (), attrs, *COUNT, 0)
-    found, new, rounds = count_rounds(program, start, most)
-    found.records.insert(0, start)
-    found.outputs.append(rounds)
+    limited, new, rounds = count_rounds(program, start, most)
+    limited.records.insert(0, start)
+    limited.outputs.append(rounds)
     ended = apply(less_equal, TRUTH, rounds, number(most))
-    found.records.append(ended)
+    limited.records.append(ended)
     for state in program.states:
         update = state.update and new.get(state.update, state.update)
         if update is not None:
             update = apply(elementwise.where, state.record.spec, ended, update, state.record)
-            found.records.append(update)
-        found.states.append(with_update(state, update))
-    return found
+            limited.records.append(update)
+        limited.states.append(with_update(state, update))
+    return limited
 
 
 def may_go_on(record: Record) -> bool:
@@ -92,23 +92,23 @@ def count_rounds(program: Program, rounds: Record, most: int) -> tuple[Program, 
     for record in program.records:
         inputs = [new.get(x, x) for x in record.inputs]
         if may_go_on(record):
-            found, place = with_count(record, inputs, rounds, most)
-            rounds = item_of(found, place, 0)
-            records += [found, rounds]
+            changed, place = add_count(record, inputs, rounds, most)
+            rounds = item_of(changed, place, 0)
+            records += [changed, rounds]
         elif record.op is ITEM and inputs[0] is not record.inputs[0]:
-            found = item_of(inputs[0], place_of(record, inputs[0]), record.saved)
-            records.append(found)
+            changed = item_of(inputs[0], place_of(record, inputs[0]), record.saved)
+            records.append(changed)
         else:
-            found = with_inputs(record, inputs)
-            records.append(found)
-        if found is not record:
-            new[record] = found
+            changed = with_inputs(record, inputs)
+            records.append(changed)
+        if changed is not record:
+            new[record] = changed
     outputs = [new.get(x, x) for x in program.outputs]
     made = Program(program.name, [*program.inputs], [], records, outputs, program.guards)
     return made, new, rounds
 
 
-def with_count(record: Record, inputs: list, rounds: Record, most: int) -> tuple[Record, int]:
+def add_count(record: Record, inputs: list, rounds: Record, most: int) -> tuple[Record, int]:
     """A loop or a condition that takes the count, and gives it back; and its place among the
     results. A loop carries it as the last of the carried values.
     """
@@ -126,10 +126,10 @@ def with_count(record: Record, inputs: list, rounds: Record, most: int) -> tuple
         length = record.shape[-1].shape[0] if place else create_unknown()
         stacks = (Spec((length,), COUNT.dtype),)
     shape = (*record.shape[:place], COUNT, *record.shape[place:], *stacks)
-    found = record.copy([*inputs[:at], rounds, *inputs[at:]], attrs, shape)
+    counted = record.copy([*inputs[:at], rounds, *inputs[at:]], attrs, shape)
     low = (1 << at) - 1
-    found.saved = (record.saved & low) | (record.saved & ~low) << 1 if record.saved else 0
-    return found, place
+    counted.saved = (record.saved & low) | (record.saved & ~low) << 1 if record.saved else 0
+    return counted, place
 
 
 def place_of(item: Record, whole: Record) -> int:
@@ -152,13 +152,13 @@ def region_with_count(region: Program, at: int, most: int, more: int) -> Program
     """A body or a branch, which takes the count as input number `at`, and gives it back as its last
     output, with that many more iterations.
     """
-    given = Record(INPUT, (), {"name": ""}, *COUNT, 0)
-    begin = [apply(elementwise.add, COUNT, given, number(more))] if more else []
-    found, _, rounds = count_rounds(region, [given, *begin][-1], most)
-    found.inputs.insert(at, given)
-    found.records[:0] = begin
-    found.outputs.append(rounds)
-    return found
+    count = Record(INPUT, (), {"name": ""}, *COUNT, 0)
+    begin = [apply(elementwise.add, COUNT, count, number(more))] if more else []
+    counted, _, rounds = count_rounds(region, [count, *begin][-1], most)
+    counted.inputs.insert(at, count)
+    counted.records[:0] = begin
+    counted.outputs.append(rounds)
+    return counted
 
 
 def apply(op, spec: Spec, *inputs: Record) -> Record:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..engine.core.dim import Dim
 from ..engine.core.record import Record, Spec
-from ..engine.executors.native import CannotCompile, with_sizes
+from ..engine.executors.native import CannotCompile, fix_sizes
 from ..engine.ir.program import ITEM, NUMBER, Program, open_sizes
 from ..engine.ops.creation import full
 from ..engine.passes.manager import optimized
@@ -55,7 +55,7 @@ def rows_independent(program: Program) -> bool:
         return False
     sizes = {batch: ROWS, **dict(zip(names, OTHERS, strict=False))}
     try:
-        known = with_sizes(program, sizes)
+        known = fix_sizes(program, sizes)
         sizes_of(program, [r.shape for r in known.given])
         known = optimized(known, {}, until="decompose").program
     except (CannotCompile, ValueError):
@@ -71,25 +71,25 @@ def proves(program: Program) -> bool:
         if record.op is ITEM:
             placed[record] = placed[record.inputs[0]][record.attrs["k"]]
             continue
-        found = results_of(record, placed)
-        if found is None:
+        results = results_of(record, placed)
+        if results is None:
             return False
-        placed[record] = found if record.dtype is None else found[0]
+        placed[record] = results if record.dtype is None else results[0]
     return all(placed[r] == ONE_ROW for r in program.outputs)
 
 
 def results_of(record: Record, placed: dict) -> list | None:
-    """How the results of a record lie, if no row has to move; otherwise None."""
-    given = [None if x.op is NUMBER else placed[x] for x in record.inputs]
+    """The placements of a record's results, if no row has to move; otherwise None."""
+    placements = [None if x.op is NUMBER else placed[x] for x in record.inputs]
     results = list(record.shape) if record.dtype is None else [record.spec]
-    if not any(each and each[0].is_shard() for each in given):
+    if not any(each and each[0].is_shard() for each in placements):
         return [WHOLE] * len(results)
     specs = [x.attrs["value"] if x.op is NUMBER else x.spec for x in record.inputs]
     rule = rule_of(record.op, specs, record.attrs, results)
     if rule is None:
         return None
-    plan = propagate(rule, specs, given, results, (ROWS,))
-    for x, before, after in zip(record.inputs, given, plan.inputs, strict=True):
+    plan = propagate(rule, specs, placements, results, (ROWS,))
+    for x, before, after in zip(record.inputs, placements, plan.inputs, strict=True):
         if before != after and not is_uniform(x):
             return None
     return None if any(each[0].is_partial() for each in plan.results) else plan.results

@@ -80,7 +80,7 @@ def receive(connection) -> object:
 
 
 def read(connection, size: int) -> memoryview:
-    """The next bytes, in memory of their own: a read goes straight into it."""
+    """The next bytes, in memory of their own, which a read fills."""
     whole = rest = memoryview(numpy.empty(size, "uint8"))
     while rest:
         count = os.readv(connection.fileno(), [rest])

@@ -58,7 +58,7 @@ class DataLoader:
     def __iter__(self):
         names = ("dataset", "collate_fn", "batch_size", "drop_last", "worker_init_fn")
         task = w.WorkerTask(*(getattr(self, name) for name in names), self.num_workers)
-        return self._with_workers(task) if self.num_workers else self._here(task)
+        return self._run_workers(task) if self.num_workers else self._here(task)
 
     __call__ = __iter__
 
@@ -76,7 +76,7 @@ class DataLoader:
                 return
             yield as_tensors(batch)
 
-    def _with_workers(self, task):
+    def _run_workers(self, task):
         from .worker_pool import WorkerPool  # takes a while to import
 
         pool, self._pool = self._pool, None  # in use: another iterator gets its own

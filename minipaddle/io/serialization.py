@@ -57,7 +57,7 @@ def encode(obj) -> bytes:
 
 
 def write(arrays: dict, metadata: dict, path: str) -> None:
-    """Write a file from where the arrays lie."""
+    """Write a file from the arrays' own memory."""
     try:
         safetensors.serialize_file(specs(arrays), path, metadata)
     except safetensors.SafetensorError as error:

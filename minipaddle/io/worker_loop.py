@@ -61,11 +61,11 @@ class AnswerWriter:
 
 def answer(function, *arguments) -> bytes:
     """The message with the result of a function, or with the reason why it makes no message."""
-    found = function(*arguments)
+    result = function(*arguments)
     try:
-        return channel.message(found)
+        return channel.message(result)
     except Exception as error:
-        what = f"{type(found).__name__} cannot travel between processes: {error}"
+        what = f"{type(result).__name__} cannot travel between processes: {error}"
         return channel.message(Failure(*arguments, what))
 
 

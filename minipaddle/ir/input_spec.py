@@ -10,7 +10,7 @@ from ..engine.core.record import Spec
 BATCH = "batch"
 
 
-def with_own_batch(spec: Spec, place: int) -> Spec:
+def separate_batch(spec: Spec, place: int) -> Spec:
     """The spec of input number `place`, its first size apart from the batch of other inputs."""
     first, name = spec.shape[:1], f"x{place}_0"
     return spec._replace(shape=(*(rename(n, {BATCH: name}) for n in first), *spec.shape[1:]))
@@ -85,7 +85,7 @@ class InputSpec:
         """
         spec, own = self.spec(place), x.array.shape
         if self.shape[:1] == (-1,) and sizes.get(BATCH) not in (None, *own[:1]):
-            spec = with_own_batch(spec, place)
+            spec = separate_batch(spec, place)
         return fitting_shape(spec, x, self.name or f"x{place}", sizes), spec.dtype
 
     @classmethod

@@ -63,9 +63,9 @@ def parse_all(text: str) -> list[Program]:
     if len(text) > LONGEST:
         raise ParseError(f"a program of {len(text):,} characters: {LONGEST:,} are allowed")
     depth = most = 0
-    for found in BRACKETS.finditer(text):
-        if found[0][0] in "{()}":
-            depth += 1 if found[1] else -1
+    for bracket in BRACKETS.finditer(text):
+        if bracket[0][0] in "{()}":
+            depth += 1 if bracket[1] else -1
             most = max(most, depth)
     if most > 2 * DEEPEST:
         raise ParseError(f"brackets in brackets, {most} deep: {2 * DEEPEST} are allowed")
@@ -139,10 +139,10 @@ class Reader:
 
     def guard(self, token) -> tuple:
         self.line = token.line
-        found = SIGN.fullmatch(str(token).strip())
-        if found is None:
+        match = SIGN.fullmatch(str(token).strip())
+        if match is None:
             raise ParseError(f"{str(token)[:80]!r} is no comparison of sizes")
-        verdict, left, sign, right = found.groups()
+        verdict, left, sign, right = match.groups()
         return self.size(left), sign, self.size(right), verdict == "assume"
 
     def declare(self, param, values: dict, flowing: set) -> Record:
@@ -183,8 +183,8 @@ class Reader:
             raise ParseError(f"{op.name} has the attributes {[*op.attrs]}, not {[*attrs]}")
         if not op.variadic and len(edges) != len(op.inputs):
             raise ParseError(f"{op.name} has the inputs {op.inputs}; {len(edges)} are given")
-        found = [self.spec(s) for s in specs.children if s is not None]
-        spec = found[0] if specs.data == "specs" else (tuple(found), None)
+        each = [self.spec(s) for s in specs.children if s is not None]
+        spec = each[0] if specs.data == "specs" else (tuple(each), None)
         record = Record(op, edges, attrs, *spec, flow)
         record.where = None if where is None else ast.literal_eval(str(where))
         self.define(str(name), record, values)
@@ -229,24 +229,24 @@ class Reader:
 
     def spec(self, token) -> Spec:
         text = str(token)
-        found = self.read.get(text)
-        if found is None:
+        spec = self.read.get(text)
+        if spec is None:
             name, _, inside = text[:-1].partition("[")
             shape = tuple(map(self.size, pieces(inside)))
             if len(shape) > WIDEST or elements(shape) > LARGEST:
                 raise ParseError(f"{text[:80]} is too large: {LARGEST:,} elements are allowed")
-            found = self.read[text] = Spec(shape, dtype_named(name))
-        return found
+            spec = self.read[text] = Spec(shape, dtype_named(name))
+        return spec
 
     def size(self, text: str):
         """A number or a polynomial."""
         text = text.strip()
-        found = self.read.get(text)
-        if found is None:
+        size_ = self.read.get(text)
+        if size_ is None:
             if len(text) > SIZE_LENGTH:
                 raise ParseError(f"a size of {len(text):,} characters")
-            found = self.read[text] = int(text) if text.isdecimal() else size(tree_of(text, "size"))
-        return found
+            size_ = self.read[text] = int(text) if text.isdecimal() else size(tree_of(text, "size"))
+        return size_
 
 
 def dtype_named(name: str):
@@ -259,14 +259,14 @@ def pieces(text: str) -> list[str]:
     """The sizes of a shape: commas inside brackets part nothing."""
     if "(" not in text:
         return text.split(",") if text.strip() else []
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for part in re.split(r"([(),])", text):
         depth += (part == "(") - (part == ")")
         if part == "," and not depth:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += part
-    return found
+            parts[-1] += part
+    return parts
 
 
 @slot("ir.elements")

@@ -68,24 +68,24 @@ class Strict(aliasing.Aliasing):
         owners = [each.place.owner for each in captured.left if own]
         outside = {id(x) for guards in captured.guards if owners for x in guards.containers()}
         outside.update(id(x) for x in owners if id(x) not in own)
-        given = [*map(id, own.values())]
+        ids = [*map(id, own.values())]
         for x in (own.get(id(x), x) for x in owners):
-            if given.count(id(x)) + (id(x) in outside) > 1:
+            if ids.count(id(x)) + (id(x) in outside) > 1:
                 raise refusal(
                     f"{captured.program.name} changes a {type(x).__name__} that it was given, and "
                     "that it also knows from outside, or that is another argument too",
                     hint="give it a copy",
                 )
 
-    def with_arrays(self, captured, tensors, arguments, results) -> list:
+    def restore_arrays(self, captured, tensors, arguments, results) -> list:
         """The results as a run leaves them in objects: an array that was given stays that array,
         and receives what the run wrote to the tensor that stood for it.
         """
         if not (captured.left or captured.writes):
             return results
-        given = {id(x): x for x in flatten(arguments)[0]}
-        arrays = [x for x in given.values() if isinstance(x, NUMPY.ndarray)]
-        stood = dict.fromkeys(x for x in tensors if id(x) not in given) if arrays else ()
+        leaves = {id(x): x for x in flatten(arguments)[0]}
+        arrays = [x for x in leaves.values() if isinstance(x, NUMPY.ndarray)]
+        stood = dict.fromkeys(x for x in tensors if id(x) not in leaves) if arrays else ()
         pairs = {id(x): (x, array) for x, array in zip(stood, arrays, strict=False)}
         for k in (each.k for each in captured.after if type(each) is Written):
             if id(tensors[k]) in pairs:
@@ -102,9 +102,9 @@ class Strict(aliasing.Aliasing):
         )
 
     def snapshot(self, functions) -> ObjectSnapshot:
-        found = ObjectSnapshot(functions)
-        current.top.start = current.top.start or found
-        return found
+        snapshot = ObjectSnapshot(functions)
+        current.top.start = current.top.start or snapshot
+        return snapshot
 
     def note_changes(self, journal, changes: list) -> None:
         """Note the containers that unconverted code changed; refuse its other changes."""
@@ -138,8 +138,8 @@ class Strict(aliasing.Aliasing):
 
     def check_write(self, owner) -> None:
         """Refuse a write to something in an object if only a run knows in which object it is."""
-        if found := find_pick(owner):
-            found.changed = True
+        if pick := find_pick(owner):
+            pick.changed = True
         group = current.top.merged.get(id(owner), {})
         mine = candidates(owner).keys() if group else ()
         others = [x for x in group.values()

@@ -16,7 +16,7 @@ from .guards import Given
 
 
 class GivenTensors:
-    """The tensors of a call in the trace: each has a number, and the tensor for which it stands."""
+    """The tensors of a call in the trace: each has a number, and the tensor that it represents."""
 
     def __init__(self, reads, arguments):
         self.reads = reads

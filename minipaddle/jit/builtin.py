@@ -46,7 +46,7 @@ from ..tensor.growing_lists import (
 )
 from ..tensor.sequences import LazySequence, sequence
 from .aliasing import same_object
-from .either import Choosing, Either, one_of_both, with_either
+from .either import Choosing, Either, apply_to_either, one_of_both
 from .numbers import note_chosen
 from .reading import CREATED, array, copy_values
 from .sequences import enumerate_, range_, read_array, reverse_items, write_array, zip_
@@ -89,14 +89,14 @@ def isinstance_(x, kinds):
     x = one_of_both(x) if type(x) is Either else x
     if not isinstance(x, Number | Dim) or (isinstance(x, Dim) and isinstance(x, kinds)):
         return isinstance(x, kinds)
-    found = isinstance(kind_of(x)(), kinds)
-    if isinstance(0, kinds) is not found:
+    answer = isinstance(kind_of(x)(), kinds)
+    if isinstance(0, kinds) is not answer:
         refuse_mixed(x)
-    return found
+    return answer
 
 
 def type_(*args, **kwargs):
-    """`type`: of a number that only a run knows that of eager mode."""
+    """`type`: for a number that only a run knows, the type in eager mode."""
     if len(args) == 1 and type(*args) is Either:
         args = (one_of_both(*args),)
     if len(args) != 1 or not isinstance(args[0], Number | Dim):
@@ -116,10 +116,10 @@ def item(x, *args):
     """`Tensor.item`: a number that only a run knows."""
     if not is_static(x):
         return Tensor.item(x, *args)
-    return of_element(element(x, args) if args else only_element(x))
+    return read_element(element(x, args) if args else only_element(x))
 
 
-def of_element(x):
+def read_element(x):
     """The value of a 0-D tensor, as a number."""
     return as_int(x) if x.spec.dtype.kind in "iu" else number(x)
 
@@ -129,7 +129,7 @@ def tolist(x):
     if not is_static(x) or (x.spec.size > MOST and x.spec.dtype.kind not in "biu"):
         return Tensor.tolist(x)
     x = x.detach()
-    return [tolist(row) for row in x] if x.spec.shape else of_element(x)
+    return [tolist(row) for row in x] if x.spec.shape else read_element(x)
 
 
 MOST = 1000
@@ -149,8 +149,8 @@ def extreme(function, better, place, size):
         grown = has_grown(items) and kind_of_rest(items)
         items = stack_items(items) if grown else items
         if is_static(items) and items.ndim == 1 and not kwargs:
-            found = take(items, place(items, axis=0, keepdim=False), axis=0)
-            return number(found) if grown is RestOfNumbers else found
+            largest = take(items, place(items, axis=0, keepdim=False), axis=0)
+            return number(largest) if grown is RestOfNumbers else largest
         items = list(items)
         wanted = kwargs.get("key") is not None
         if items and not wanted and all(map(is_number, items)) and any(map(is_static, items)):
@@ -303,13 +303,13 @@ def rewrap(wrapper: FunctionType) -> FunctionType:
     return update_wrapper(made, wrapper)
 
 
-def of_library(function):
+def wrap_library(function):
     """A function of the library as converted code calls it."""
-    found = rewrap(function)
-    return with_either(found) if isinstance(current.top, Choosing) else found
+    wrapped = rewrap(function)
+    return apply_to_either(wrapped) if isinstance(current.top, Choosing) else wrapped
 
 
-UNCONVERTED.append(of_library)
+UNCONVERTED.append(wrap_library)
 
 
 def index_by_identity(function):

@@ -24,7 +24,7 @@ mode = DefaultMode()
 
 
 class FullGraph(StaticFunction):
-    """A function whose results are those of its program: see `full_graph` of `to_static`."""
+    """A function that runs its program: see `full_graph` of `to_static`."""
 
     def trace_program(self, *args):
         with leaving_tensors():

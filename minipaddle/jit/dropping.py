@@ -12,7 +12,7 @@ from ..engine.jit.tree import flatten
 from .saved import Method
 
 
-def with_outputs(method: Method, chosen) -> Method:
+def select_outputs(method: Method, chosen) -> Method:
     """A method that gives some of its outputs, as `output_spec` says."""
     places = [k for k in method.places if k is not None]
     names = [f"output_{k}" for k in range(len(places))]

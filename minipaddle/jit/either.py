@@ -100,11 +100,11 @@ class Choosing:
     """Further methods of a tracer, as soon as there is a value of two kinds in the trace."""
 
     def apply(self, op, inputs, attrs):
-        found = next((x for x in inputs if type(x) is Either), None)
-        if found is None:
+        either = next((x for x in inputs if type(x) is Either), None)
+        if either is None:
             return super().apply(op, inputs, attrs)
-        return found._jst_apply(
-            lambda x: self.apply(op, replace_either([*inputs], found, x), attrs)
+        return either._jst_apply(
+            lambda x: self.apply(op, replace_either([*inputs], either, x), attrs)
         )
 
 
@@ -114,16 +114,16 @@ def choosing(kind: type) -> type:
     return type(kind.__name__, (Choosing, kind), {})
 
 
-def with_either(function):
+def apply_to_either(function):
     """A function of the library, which is applied to the one that there is of an `Either`."""
 
     @wraps(function)
     def applied(*args, **kwargs):
-        found = next(eithers([*args, *kwargs.values()]), None)
-        if found is None:
+        either = next(eithers([*args, *kwargs.values()]), None)
+        if either is None:
             return function(*args, **kwargs)
-        return found._jst_apply(
-            lambda x: applied(*replace_either(args, found, x), **replace_either(kwargs, found, x))
+        return either._jst_apply(
+            lambda x: applied(*replace_either(args, either, x), **replace_either(kwargs, either, x))
         )
 
     return applied

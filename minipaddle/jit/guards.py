@@ -125,8 +125,8 @@ class Given(GuardedPlace):
         self.label = f"Tensor.{name}"
 
     def get(self):
-        given = current.top.call[self.number : self.number + 1]
-        return getattr(*given, self.name, MISSING) if given else MISSING
+        argument = current.top.call[self.number : self.number + 1]
+        return getattr(*argument, self.name, MISSING) if argument else MISSING
 
     def set(self, value) -> None:
         owner = current.top.call[self.number]
@@ -224,7 +224,7 @@ def show(value) -> str:
 
 
 def kind_of(x: Tensor) -> tuple:
-    """The properties in which a tensor must equal the one it replaces."""
+    """The properties that a tensor must share with the one it replaces."""
     array = real_array(x)
     return type(x), array.shape, array.dtype, x.stop_gradient
 

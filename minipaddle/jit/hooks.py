@@ -1,4 +1,4 @@
-"""Hooks of tensors in a program: its derivative calls them, also that of a branch or a loop.
+"""Hooks of tensors in a program: the derivatives of programs, branches and loops call them.
 
 A derivative computes a region again, and a program where it will be differentiated once more. So
 the program's record of a tensor knows the tensor's hooks, as the record of the tape does.
@@ -33,8 +33,8 @@ class Hook:
         if top.journals and top.builder is top.root:  # in a function that does its own backward
             return call(self.hook)(g)
         with alone([], [self.hook]) as noted:
-            found = call(self.hook)(g)
-            outliving_places(noted, noted.values(), found, known=[])
+            gradient = call(self.hook)(g)
+            outliving_places(noted, noted.values(), gradient, known=[])
         if noted.noted:
             (place, _), *_ = noted.noted.values()
             raise refusal(
@@ -42,7 +42,7 @@ class Hook:
                 "while it is written",
                 hint="register it on an argument or on a parameter, outside of the program",
             )
-        return found
+        return gradient
 
 
 class alone(journal):

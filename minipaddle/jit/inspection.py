@@ -44,7 +44,7 @@ class Inspection:
 
     @property
     def concrete_program(self):
-        """The program written last; before the first call that of the input_spec. Raises
+        """The program written last; before the first call the program of the input_spec. Raises
         ValueError if there is neither.
 
         Source: Paddle `StaticFunction.concrete_program`.
@@ -73,14 +73,14 @@ class Inspection:
             f"get_concrete_program of {self.__name__}",
             inspect.signature(self.function),
         )
-        given = signature.bind_partial(*args, **kwargs)
+        bound = signature.bind_partial(*args, **kwargs)
         for name, each in signature.parameters.items():
             optional = each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-            if name not in given.arguments and not optional and each.default is each.empty:
+            if name not in bound.arguments and not optional and each.default is each.empty:
                 raise value_error(f"{own}: nothing is given for {name!r}", hint="an InputSpec")
-            if name in given.arguments and same_value(given.arguments[name], each.default):
-                del given.arguments[name]
-        captured = self.program_of(given.args, given.kwargs)
+            if name in bound.arguments and same_value(bound.arguments[name], each.default):
+                del bound.arguments[name]
+        captured = self.program_of(bound.args, bound.kwargs)
         return ConcreteProgram(captured, ProgramRunner(self, captured))
 
     def open_specs(self, given: list, found: list) -> tuple[list, dict]:
@@ -110,8 +110,8 @@ class Inspection:
         specs = [(spec.shape, spec.dtype, stop) for spec, stop in zip(each, stops, strict=True)]
         try:
             key = cache_key(leaves, structure, places, specs)
-            found = self.cache.find(key, {})
-            return found or self.capture(key, leaves, structure, places, {})
+            captured = self.cache.find(key, {})
+            return captured or self.capture(key, leaves, structure, places, {})
         except Exception as error:
             in_user_lines(error)
             raise
@@ -153,9 +153,9 @@ class Inspection:
 
     def __repr__(self) -> str:
         """Its programs, and which executor runs each."""
-        found = self.list_programs()
-        programs = f"{len(found)} program{'s' * (len(found) != 1)}"
-        served = ": " * bool(found) + ", ".join(str(captured.executables) for captured in found)
+        cached = self.list_programs()
+        programs = f"{len(cached)} program{'s' * (len(cached) != 1)}"
+        served = ": " * bool(cached) + ", ".join(str(captured.executables) for captured in cached)
         return f"<to_static {self.__name__}, {programs}{served}>"
 
     @property
@@ -169,8 +169,8 @@ class Inspection:
     @property
     def outputs(self) -> list:
         """The tensors that the program written last gives, as InputSpecs."""
-        found = self.concrete_program
-        results = [found.program.outputs[k] for k in found.places if k is not None]
+        captured = self.concrete_program
+        results = [captured.program.outputs[k] for k in captured.places if k is not None]
         return [InputSpec(r.shape, r.dtype, f"output_{k}") for k, r in enumerate(results)]
 
     @property
@@ -218,8 +218,8 @@ class Inspection:
         """
         if self.class_instance is None:
             return self.function
-        function, given = deepcopy(self.function, memo), (self.build_strategy, self.backend)
-        made = type(self)(function, self.input_spec, *given)
+        function, options = deepcopy(self.function, memo), (self.build_strategy, self.backend)
+        made = type(self)(function, self.input_spec, *options)
         made.is_property = self.is_property
         return made
 
@@ -227,13 +227,13 @@ class Inspection:
         """As a method: each object has programs of its own."""
         if owner is None:
             return self
-        found = self.bound.get(id(owner))
-        if found is None or found.function.__self__ is not owner:
+        static = self.bound.get(id(owner))
+        if static is None or static.function.__self__ is not owner:
             method = MethodType(self.function, owner)
-            found = type(self)(method, self.input_spec, self.build_strategy, self.backend)
-            found.is_property = self.is_property
-            self.bound[id(owner)] = found
-        return found
+            static = type(self)(method, self.input_spec, self.build_strategy, self.backend)
+            static.is_property = self.is_property
+            self.bound[id(owner)] = static
+        return static
 
 
 class ConcreteProgram(NamedTuple):
@@ -251,15 +251,15 @@ class ProgramRunner(NamedTuple):
 
     def __call__(self, inputs: list):
         constants, structure, places, *_ = self.program.arguments
-        given = dict(zip(places, inputs, strict=True))
-        args, kwargs = unflatten(structure, [given.get(k, x) for k, x in enumerate(constants)])
+        values = dict(zip(places, inputs, strict=True))
+        args, kwargs = unflatten(structure, [values.get(k, x) for k, x in enumerate(constants)])
         return self.function(*args, **kwargs)
 
 
 def inputs_of(captured: Captured, wanted: list) -> list[InputSpec]:
     """The inputs of a program as InputSpecs; those that are `wanted` have names and open sizes."""
     wanted = [x for x in wanted if isinstance(x, InputSpec)][: len(captured.stops)]
-    given = zip_longest(captured.program.inputs, captured.stops, wanted)
+    rows = zip_longest(captured.program.inputs, captured.stops, wanted)
     return [
         InputSpec(
             w.shape if w else [n if isinstance(n, int) else -1 for n in r.shape],
@@ -267,7 +267,7 @@ def inputs_of(captured: Captured, wanted: list) -> list[InputSpec]:
             (w and w.name) or r.attrs["name"],
             stop,
         )
-        for r, stop, w in given
+        for r, stop, w in rows
     ]
 
 

@@ -37,7 +37,7 @@ from .saved import (
     SavedModel,
     SavedState,
     check_model,
-    in_order,
+    order_leaves,
     sum_of,
     sum_of_weights,
 )
@@ -99,8 +99,8 @@ def model_of(prefix: str, files: list) -> SavedModel:
         described = json.loads(description)
     except (ValueError, RecursionError) as error:
         raise DamagedModel(f"{prefix}.pdiparams.info: {error!r:.80}") from None
-    found = parse_all(programs)
-    return check_model(described, found, parse(f"{prefix}.pdiparams", files.pop())[0])
+    parsed = parse_all(programs)
+    return check_model(described, parsed, parse(f"{prefix}.pdiparams", files.pop())[0])
 
 
 def together(prefix: str) -> tuple[str, bytes, bytes, str]:
@@ -120,13 +120,13 @@ def together(prefix: str) -> tuple[str, bytes, bytes, str]:
             if stamps(paths) == before or time.monotonic() > deadline:
                 raise
             continue
-        found = belonging(paths[0], models[0], descriptions, weights)
-        for model in models[1:] if found[-1] else []:
+        contents = belonging(paths[0], models[0], descriptions, weights)
+        for model in models[1:] if contents[-1] else []:
             with suppress(ValueError):  # it was never finished
                 other = belonging(paths[0], model, descriptions, weights)
-                found = found if other[-1] else other
-        if not found[-1] or stamps(paths) == before or time.monotonic() > deadline:
-            return found
+                contents = contents if other[-1] else other
+        if not contents[-1] or stamps(paths) == before or time.monotonic() > deadline:
+            return contents
 
 
 def stamps(paths: list[str]) -> list:
@@ -139,13 +139,13 @@ def candidates(path: str, largest: float) -> list[bytes]:
     """The bytes of the file of that name, then of those that wait for it, which are read first: one
     that is renamed meanwhile is found at one of both places.
     """
-    found = []
+    contents = []
     for name in (*waiting(path), path):
         require_file(name)
         if os.path.getsize(name) > largest:
             raise DamagedModel(f"{name} is larger than {largest:,} bytes")
-        found.append(Path(name).read_bytes())
-    return found[::-1]
+        contents.append(Path(name).read_bytes())
+    return contents[::-1]
 
 
 def belonging(name: str, model: bytes, descriptions: list, weights: list) -> tuple:
@@ -179,7 +179,7 @@ def matching(files: list[bytes], total: str, sum_) -> tuple[bytes, bool]:
 
 
 class TranslatedLayer(Layer):
-    """A saved model: call it, train it, save it again. Its parts stand where they stood.
+    """A saved model: call it, train it, save it again. Its parts keep their paths.
 
     Modes are frozen: dropout and batch norm do what they did when it was saved. A method that was
     saved beside `forward` is a method here, a property an attribute.
@@ -190,7 +190,7 @@ class TranslatedLayer(Layer):
         self._methods, self._properties = programs, {}
         self._constants: dict[str, Tensor] = {}
         self._places = {name: self._house(name, kept) for name, kept in persistable_vars.items()}
-        self._kept_of = {  # where each state of a method stands
+        self._kept_of = {  # the path of each state of a method
             name: [self._places[state.name][2:] for state in method.program.states]
             for name, method in programs.items()
         }
@@ -248,15 +248,15 @@ class TranslatedLayer(Layer):
     def _run(self, name: str, inputs: tuple, named: dict):
         program = self.program(name)
         method, sizes = self._methods[name], {}
-        given = arguments(method, inputs, named)
-        for record, x in zip(program.inputs, given, strict=True):
+        operands = arguments(method, inputs, named)
+        for record, x in zip(program.inputs, operands, strict=True):
             fitting_shape(record.spec, x, record.attrs["name"], sizes)
         check_guards(program.guards, sizes, program)
         states = [store.get(key) for store, key in self._kept_of[name]]
         top = current.top
-        taped = top.tracing or (top.recording and any(map(wants_gradient, [*given, *states])))
+        taped = top.tracing or (top.recording and any(map(wants_gradient, [*operands, *states])))
         run = on_tape if taped else self._at_once
-        outputs = run(program, given, states, sizes)
+        outputs = run(program, operands, states, sizes)
         results = [None if k is None else outputs[k] for k in method.places]
         return create_restore(method.structure, method.leaves)(results, sizes)
 
@@ -274,12 +274,12 @@ class LoadedMethod:
 def arguments(method, inputs: tuple, named: dict) -> list[Tensor]:
     """The inputs of a program from the arguments of a call."""
     leaves, structure = flatten(inputs)
-    leaves = [leaves[k] for k in in_order(structure, count())] if method.by_key else leaves
-    found = dict(zip(method.inputs, leaves, strict=False))
+    leaves = [leaves[k] for k in order_leaves(structure, count())] if method.by_key else leaves
+    by_name = dict(zip(method.inputs, leaves, strict=False))
     if len(leaves) > len(method.inputs) or named.keys() - method.inputs:
         raise type_error("arguments of another number or name", expected=describe_inputs(method))
-    found |= {name: x for name, x in named.items() if name not in found}
-    values = [found.get(name) for name in method.inputs]
+    by_name |= {name: x for name, x in named.items() if name not in by_name}
+    values = [by_name.get(name) for name in method.inputs]
     for name, x in zip(method.inputs, values, strict=True):
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             raise type_error(f"{name} is {describe(x):.60}", expected=describe_inputs(method))
@@ -328,8 +328,8 @@ class AtOnce:
         arrays += [RANDOM.read() if x is None else x.array for x in states]
         if program not in self.programs:
             self.programs[program] = self.house(program)
-        results, found = QUIET.copy().run(self.executables.run, self.programs[program], arrays)
-        sizes |= found
+        results, more = QUIET.copy().run(self.executables.run, self.programs[program], arrays)
+        sizes |= more
         return settle(program, [*map(wrap, results)], states)
 
     def house(self, program: Program) -> Program:

@@ -11,7 +11,7 @@ CONTEXT = 2
 
 
 def mark_line(line: FrameLine) -> list[str]:
-    """The line among its neighbours, underlined where the expression stands."""
+    """The line among its neighbours, the expression underlined."""
     name, first = line.code.co_filename, line.code.co_firstlineno
     last = max([line.line, *(n for *_, n in line.code.co_lines() if n)])
     numbers = range(max(first, line.line - CONTEXT), min(last, line.line + CONTEXT) + 1)

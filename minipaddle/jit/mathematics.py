@@ -18,7 +18,7 @@ def finite(x, y):
     return logic.bitwise_or(elementwise.abs(y) < math.inf, elementwise.abs(x) == math.inf)
 
 
-def on_floats(name: str, safe: Callable | None, error: Exception | None):
+def lift_to_floats(name: str, safe: Callable | None, error: Exception | None):
     """`math.name` of a float: a number; the program raises the error unless `safe(x, result)`."""
     function, op = getattr(math, name), OPS[OPERATORS.get(name, name)]
 
@@ -62,5 +62,5 @@ SAFE = {
 }
 """Functions of a float: when there is a result, and Python's error where there is none."""
 
-TABLE |= {getattr(math, name): on_floats(name, *row) for name, row in SAFE.items()}
+TABLE |= {getattr(math, name): lift_to_floats(name, *row) for name, row in SAFE.items()}
 TABLE |= {getattr(math, name): to_int(name) for name in ("floor", "ceil", "trunc")}

@@ -99,7 +99,7 @@ class NumberChoice(CHOICES[-1]):
         return like_numbers(super().blank(place, known), known, self.outer)
 
     def trace(self, k):
-        found = super().trace(k)
+        results = super().trace(k)
         places = [*self.live_out, ReturnPlace]
         names = [(p.key, j) for p, s in zip(places, self.states[k]) for j in range(len(s.leaves))]
         if k:
@@ -114,7 +114,7 @@ class NumberChoice(CHOICES[-1]):
             }
             if not wanted.keys() <= self.dtypes.keys():
                 learn(self.dtypes, wanted)
-        return [self.as_wanted(x, name) for x, name in zip(found, names, strict=True)]
+        return [self.as_wanted(x, name) for x, name in zip(results, names, strict=True)]
 
     def as_wanted(self, x, name):
         if name not in self.dtypes or not is_number(x):
@@ -168,11 +168,11 @@ class NumberLoop(KINDS[-1]):
     def run(self, slots, first, ends):
         began = as_it_is(self.go)  # if it is false, there is no iteration
         last = super().run(slots, first, ends)
-        found = self.note(slots, last[1:])
-        for (i, j), x in zip(slots, found):
+        noted = self.note(slots, last[1:])
+        for (i, j), x in zip(slots, noted):
             if isinstance(x, Number):
                 x.unsure = choose_kind(began, self.after[i].leaves[j], self.before[i].leaves[j])
-        return [last[0], *found]
+        return [last[0], *noted]
 
     def iteration(self, slots, now):
         return super().iteration(slots, self.note(slots, now))

@@ -218,7 +218,7 @@ def derives_from_ours(kind: type) -> bool:
 
 
 def own_attributes(own: dict, kind: type) -> dict:
-    """The attributes of an object that differ from those of its class."""
+    """The attributes of an object that its class has otherwise or not at all."""
     return {k: v for k, v in own.items() if getattr(kind, k, own) is not v}
 
 

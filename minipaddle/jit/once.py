@@ -109,14 +109,14 @@ def seeding(function):
     @wraps(function)
     def seed(*args, **kwargs):
         bound, top = bool(args) and isinstance(args[0], CHANCE), current.top
-        given = [*args[bound:], *kwargs.values()]
+        seeds = [*args[bound:], *kwargs.values()]
         if top.tracing and top.builder is not top.root:
             raise refusal(
                 f"{function.__name__}() of a generator of random numbers in a branch or a loop "
                 "that depends on a tensor",
                 hint="seed it outside",
             )
-        if top.tracing and top.start is not None and any(x is not None for x in given):
+        if top.tracing and top.start is not None and any(x is not None for x in seeds):
             note_seed(top, args[0] if bound else GLOBAL)
         return function(*args, **kwargs)
 

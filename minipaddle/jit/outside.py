@@ -86,7 +86,7 @@ class SideEffect:
 
 
 class SharedContainer(SideEffect):
-    """A container that stands in two places of what a run leaves and returns."""
+    """A container at two places in the values that a run leaves and returns."""
 
     def __init__(self, container, kept: set):
         super().__init__(Binding(), container, kept - {id(container)})
@@ -97,7 +97,7 @@ class SharedContainer(SideEffect):
 
 
 class Writing(SideEffect):
-    """A write to one of the `owners`, which a condition picks; it comes after those to all."""
+    """A write to one of the `owners`, which a condition picks; it follows the writes to all."""
 
     name = "what a condition picks"
     owners: ClassVar[list] = []

@@ -20,7 +20,7 @@ from .numbers import NumberChoice
 
 @dataclass(eq=False)
 class Picked:
-    """The `value` stands for `left` if `test` is true, else for `right`."""
+    """The `value` is `left` if `test` is true, else `right`."""
 
     value: object
     test: Tensor
@@ -28,7 +28,7 @@ class Picked:
     right: object
     changed: bool = False
 
-    def of_run(self, new: list):
+    def choose_in_run(self, new: list):
         """The right one in a run: of [its test, its left and right one, the third object]."""
         test, left, right, _ = new
         return left if test else right
@@ -36,11 +36,11 @@ class Picked:
     def all(self) -> list:
         """The objects that the value may be, also by earlier conditions."""
         pairs = [(x, find_pick(x)) for x in (self.left, self.right)]
-        return [y for x, found in pairs for y in (found.all() if found else [x])]
+        return [y for x, pick in pairs for y in (pick.all() if pick else [x])]
 
     def write(self, new: list) -> None:
         """Write to the right one what was written to the third object."""
-        right_one, third = self.of_run(new), new[3]
+        right_one, third = self.choose_in_run(new), new[3]
         if right_one is third:
             return
         if isinstance(right_one, list | dict | set):

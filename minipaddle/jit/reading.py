@@ -77,7 +77,7 @@ CREATED = {numpy.empty: creating(numpy.zeros), numpy.arange: ranging}
 CREATED |= {create: creating(create) for create in (numpy.zeros, numpy.ones, numpy.full)}
 
 
-def of_one(name: str):
+def wrap_unary(name: str):
     return lambda self: read(getattr(Var, name)(self))
 
 
@@ -87,7 +87,7 @@ def agreeing(name: str):
     return lambda self, *args, **kwargs: read(method(self, *args, **kwargs))
 
 
-def of_two(name: str):
+def wrap_binary(name: str):
     """An operator: on an array and a number or an array as NumPy's, on a tensor a tensor's."""
     function = getattr(Var, name)
 
@@ -128,8 +128,8 @@ AGREEING = "all any argmax argmin cumsum flatten max mean min prod reshape round
 DIFFERENT = """
     argsort dot fill nonzero put repeat searchsorted sort std take transpose var view"""
 
-MEMBERS = {f"__{name}__": of_one for name in ONE.split()}
-MEMBERS |= {f"__{name}__": of_two for name in TWO.split()}
+MEMBERS = {f"__{name}__": wrap_unary for name in ONE.split()}
+MEMBERS |= {f"__{name}__": wrap_binary for name in TWO.split()}
 MEMBERS |= dict.fromkeys(AGREEING.split(), agreeing)
 MEMBERS |= dict.fromkeys(DIFFERENT.split(), differing)
 for name, create in MEMBERS.items():

@@ -150,7 +150,7 @@ class OutsideReads:
         """Note that `owner.name` was read; `value` is MISSING if there is none."""
         kind = type(owner)
         if isinstance(owner, Tensor):
-            return self.of_tensor(owner, name)
+            return self.note_attribute(owner, name)
         if kind in CONSTANT or not self.is_outside(owner):
             return None
         if name == "__dict__":
@@ -174,7 +174,7 @@ class OutsideReads:
             return False
         return not is_symbolic(x) or id(x) in self.tracer.lifted
 
-    def of_tensor(self, x: Tensor, name: str) -> None:
+    def note_attribute(self, x: Tensor, name: str) -> None:
         """Note an attribute that the user gave a tensor of the outside; see `arguments.py`."""
         if self.has(x) and name in vars(x) and not hasattr(type(x), name) and name not in FIELDS:
             self.note(Stored(vars(x), name, x, "attribute"), vars(x)[name])
@@ -208,10 +208,10 @@ class OutsideReads:
     def member(self, kind: type, name: str, whole: bool) -> None:
         """Note what the first of a class's bases that has an attribute holds under its name."""
         for base in kind.__mro__:
-            own, found = dict_of(base), name in vars(base)
+            own, defined = dict_of(base), name in vars(base)
             if users(base) and own is not None:
                 self.note(Stored(own, name, base, "attribute"), own.get(name, MISSING), whole)
-            if found:
+            if defined:
                 return
 
     def function(self, function: FunctionType, names) -> None:

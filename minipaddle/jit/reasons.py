@@ -41,20 +41,20 @@ def differences(key: Key, other: Key, names) -> list[str]:
         text, was = structure_text(key), structure_text(other)
         again = ", of another class of that name" * (text == was)
         return [f"the arguments are {text}{again}, were {was}"]
-    found, tensors = [], [names[k] for k in key.places]
+    reasons, tensors = [], [names[k] for k in key.places]
     for name, a, b in zip(tensors, key.specs, other.specs, strict=False):
         for what, x, y in zip(("shape", "dtype", "stop_gradient"), a, b, strict=True):
             if x != y:
                 x, y = (list(v) if what == "shape" else v for v in (x, y))
-                found.append(f"{name} has {what} {x}, had {y}")
+                reasons.append(f"{name} has {what} {x}, had {y}")
     others = [name for k, name in enumerate(names) if k not in key.places]
     for name, x, y in zip(others, key.values, other.values, strict=False):
         if x != y:
-            found.append(f"{name} is {dispatch.describe(x[1])}, was {dispatch.describe(y[1])}")
+            reasons.append(f"{name} is {dispatch.describe(x[1])}, was {dispatch.describe(y[1])}")
     for what, x, y in zip(SETTINGS, key.settings, other.settings, strict=False):
         if x != y:
-            found.append(f"{what} is {x}, was {y}")
-    return found
+            reasons.append(f"{what} is {x}, was {y}")
+    return reasons
 
 
 def structure_text(key: Key) -> str:

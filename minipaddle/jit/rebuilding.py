@@ -91,19 +91,19 @@ class Rebuilding:
 
     def take_apart_first(self, value, kind: type):
         """The same of a value that is met for the first time."""
-        new, found = self.take_apart_new(value, kind), find_pick(value)
-        if found is None or not self.may_be_outside(value):
+        new, pick = self.take_apart_new(value, kind), find_pick(value)
+        if pick is None or not self.may_be_outside(value):
             return new
-        both = found.left, found.right
+        both = pick.left, pick.right
         either = [self.take_apart(x) if self.may_be_outside(x) else new for x in both]
-        return apart([found.test, *either, new], found.of_run, kind)
+        return apart([pick.test, *either, new], pick.choose_in_run, kind)
 
     def may_be_outside(self, value) -> bool:
         """Whether a value is outside, or may be one that is."""
-        found = find_pick(value)
-        if found is None:
+        pick = find_pick(value)
+        if pick is None:
             return self.is_outside(value)
-        return self.may_be_outside(found.left) or self.may_be_outside(found.right)
+        return self.may_be_outside(pick.left) or self.may_be_outside(pick.right)
 
     def take_apart_new(self, value, kind: type):
         """The same of a value that the trace made."""
@@ -178,7 +178,7 @@ class Rebuilding:
             refuse_unsure(" leaves the converted function", first_line(self.traced))
         if unsure is False:
             return self.rebuild([plain(value)], lambda new: kind(new[0].item()), kind)
-        return self.rebuild([plain(value), unsure()], of_kind, kind)
+        return self.rebuild([plain(value), unsure()], make_number, kind)
 
     def text(self, value: ProgramText) -> tuple:
         """A tuple of the tensors that hold the values in a text."""
@@ -320,7 +320,7 @@ def first_line(*objects) -> tuple | None:
     return code and (code, next(start for start, _, line in code.co_lines() if line))
 
 
-def of_kind(given: list):
+def make_number(given: list):
     """A number of the type whose place in `DTYPES` comes second."""
     value, k = (x.item() for x in given)
     kind = [*DTYPES][k]

@@ -102,7 +102,7 @@ class Method:
 
 @dataclass
 class SavedState:
-    """A state of the model: its tensor (None for the generator), and where that stands."""
+    """A state of the model: its tensor (None for the generator), and the tensor's paths."""
 
     kind: str
     tensor: Tensor | None
@@ -137,27 +137,27 @@ def info(saved: SavedModel) -> dict:
     """The content of `.pdiparams.info`."""
     return {
         "format": FORMAT,
-        "methods": {name: of_method(method) for name, method in saved.methods.items()},
-        "states": {name: of_state(kept) for name, kept in saved.states.items()},
+        "methods": {name: describe_method(method) for name, method in saved.methods.items()},
+        "states": {name: describe_state(kept) for name, kept in saved.states.items()},
         "properties": saved.properties,
     }
 
 
-def of_method(method: Method) -> dict:
+def describe_method(method: Method) -> dict:
     program = method.program
-    found = iter(zip(method.leaves, method.places, strict=True))
+    leaves = iter(zip(method.leaves, method.places, strict=True))
     known: set[str] = set()
     open_ = [name for r in program.given for _, name in new_sizes(r.spec, known)]
     order = {"by_key": True} if method.by_key else {}
     return order | {
         "inputs": [[r.attrs["name"], str(r.spec)] for r in program.inputs],
-        "outputs": structure_as_json(method.structure, found),
+        "outputs": structure_as_json(method.structure, leaves),
         "sizes": open_,
         "guards": [f"{a} {sign} {b} is {answer}" for a, sign, b, answer in program.guards],
     }
 
 
-def of_state(kept: SavedState) -> dict:
+def describe_state(kept: SavedState) -> dict:
     x = kept.tensor
     return {
         "kind": kept.kind,
@@ -167,13 +167,13 @@ def of_state(kept: SavedState) -> dict:
     }
 
 
-def in_order(structure, numbers) -> list[int]:
-    """The numbers of the leaves in the order in which a saved program takes them: those in a dict
+def order_leaves(structure, numbers) -> list[int]:
+    """The numbers of the leaves in the order of a saved program's inputs: those in a dict
     by key, as in real Paddle.
     """
     if structure is LEAF:
         return [next(numbers)]
-    inside = [in_order(child, numbers) for child in structure.children]
+    inside = [order_leaves(child, numbers) for child in structure.children]
     if issubclass(structure.kind, dict) and {*map(type, structure.keys)} <= {str}:
         inside = [part for _, part in sorted(zip(structure.keys, inside, strict=True))]
     return [*chain.from_iterable(inside)]
@@ -223,9 +223,9 @@ def sum_of_weights(data: bytes) -> str:
     head = bytes(data[8:start])
     with suppress(ValueError, RecursionError):  # what is damaged has another sum than it had
         head = json.dumps(json.loads(head), sort_keys=True).encode()
-    found = hashlib.sha256(head)
-    found.update(memoryview(data)[start:])
-    return found.hexdigest()
+    digest = hashlib.sha256(head)
+    digest.update(memoryview(data)[start:])
+    return digest.hexdigest()
 
 
 # ---- from files ------------------------------------------------------------------------------
@@ -321,7 +321,7 @@ def plain(value):
 
 
 def check_states(program: Program, states: dict) -> None:
-    """Raise Damaged unless the states of a program are those of the weights."""
+    """Raise Damaged unless a program and the weights have the same states."""
     for state in program.states:
         kept = states.get(state.name)
         if kept is None:

@@ -10,7 +10,7 @@ from itertools import count
 
 from ..core.files import replace
 from ..eager.hosting import HostCall
-from ..engine.core.dim import HINT, assuming, symbol, with_equalities
+from ..engine.core.dim import HINT, apply_equalities, assuming, symbol
 from ..engine.core.dispatch import describe
 from ..engine.core.dtype import FLOATS
 from ..engine.core.errors import teach, type_error, value_error
@@ -24,11 +24,11 @@ from ..engine.jit.to_static import StaticFunction, Switch, argument_names, tenso
 from ..engine.jit.tree import LEAF, flatten
 from ..engine.ops import creation
 from ..io.serialization import encode
-from ..ir.input_spec import BATCH, InputSpec, with_own_batch
+from ..ir.input_spec import BATCH, InputSpec, separate_batch
 from ..ir.parser import parse_all
 from ..nn import Layer
 from ..tensor.generator import GENERATOR, GeneratorStorage
-from .dropping import drop_saved_iterations, with_outputs
+from .dropping import drop_saved_iterations, select_outputs
 from .either import Either
 from .formats import export
 from .loading import TranslatedLayer
@@ -41,7 +41,7 @@ from .saved import (
     SavedState,
     check_model,
     check_names,
-    in_order,
+    order_leaves,
     sign_programs,
     texts,
 )
@@ -119,11 +119,11 @@ def model_of(target, input_spec, configs: dict) -> SavedModel:
         )
     check_names([*functions, *properties])
     methods = {
-        name: method_of(name, with_hooks(target, name, f), arguments_of(f, input_spec))
+        name: method_of(name, include_hooks(target, name, f), arguments_of(f, input_spec))
         for name, f in functions.items()
     }
     if "forward" in methods and configs.get("output_spec") is not None:
-        methods["forward"] = with_outputs(methods["forward"], configs["output_spec"])
+        methods["forward"] = select_outputs(methods["forward"], configs["output_spec"])
     states = states_of(owner, [method.program for method in methods.values()])
     return SavedModel(methods, states, properties)
 
@@ -141,8 +141,8 @@ def parts_of(target, configs: dict) -> tuple:
     if not configs.get("skip_forward"):
         functions["forward"] = target.forward
     for name in sorted(vars_of(target) - {"forward"}):
-        found = inspect.getattr_static(target, name)
-        if isinstance(found, StaticFunction):
+        attribute = inspect.getattr_static(target, name)
+        if isinstance(attribute, StaticFunction):
             method = getattr(target, name)
             if method.is_property:
                 properties[name] = method.function()
@@ -154,11 +154,11 @@ def parts_of(target, configs: dict) -> tuple:
 
 
 def vars_of(target) -> set:
-    """The names of all attributes that stand in a layer or in its classes."""
+    """The names of all attributes of a layer and its classes."""
     return {name for space in (target, *type(target).__mro__) for name in vars(space)}
 
 
-def with_hooks(target, name: str, function):
+def include_hooks(target, name: str, function):
     """The `forward` of a layer that is saved, with its hooks; any other function itself."""
     if name != "forward" or not isinstance(target, Layer):
         return function
@@ -235,29 +235,29 @@ def last_call(function) -> tuple:
 def method_of(name: str, function, arguments: tuple) -> Method:
     """A function as a program of that name."""
     leaves, structure, places, names, specs = arguments
-    order = [k for k in in_order(structure.children[0], count()) if k in places]
+    order = [k for k in order_leaves(structure.children[0], count()) if k in places]
     order += [k for k in places if k not in order]
-    names, specs = ([given[places.index(k)] for k in order] for given in (names, specs))
+    names, specs = ([each[places.index(k)] for k in order] for each in (names, specs))
     if any(map(iterator, leaves)):
         raise value_error(f"jit.save of {name} with an iterator as argument: its items come once")
     function = getattr(function, "function", function)
-    run, found = tensor_function(function, leaves, structure, order, apart=True)
+    run, notes = tensor_function(function, leaves, structure, order, apart=True)
 
     def differentiable(*inputs):
         for x in inputs:  # whether a gradient is wanted is for the caller of the program to say
             x.stop_gradient = x.spec.dtype not in FLOATS
         results = run(*map(creation.assign, inputs))  # what is written is no leaf, and ours
-        update_states(found["left"], name, found["given"])
-        return results[: len(found["leaves"])]
+        update_states(notes["left"], name, notes["given"])
+        return results[: len(notes["leaves"])]
 
     with leaving_tensors():
         made = trace_apart(differentiable, specs, name=name, names=unique(names))
-    check_kinds(found["structure"], name)
+    check_kinds(notes["structure"], name)
     check_side_effects(made.after, made.program)
     program = made.program
     program.outputs = program.outputs[: sum(k is not None for k in made.places)]
     drop_copies(program)
-    return Method(drop_saved_iterations(program), found["structure"], found["leaves"], made.places)
+    return Method(drop_saved_iterations(program), notes["structure"], notes["leaves"], made.places)
 
 
 def check_kinds(structure, name: str) -> None:
@@ -280,10 +280,10 @@ def trace_apart(function, specs, **names) -> Trace:
     if sum(first) < 2:
         return trace(function, specs, **names)
     later = [k for k in range(first.index(True) + 1, len(specs)) if first[k]]
-    own = {k: with_own_batch(specs[k], k) for k in later}
+    own = {k: separate_batch(specs[k], k) for k in later}
     made = trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
     with assuming(made.program.guards):
-        own = {k: spec for k, spec in own.items() if with_equalities(spec.shape[0] - batch) != 0}
+        own = {k: spec for k, spec in own.items() if apply_equalities(spec.shape[0] - batch) != 0}
     if len(own) == len(later):
         return made
     return trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
@@ -303,10 +303,10 @@ def drop_copies(program: Program) -> None:
 
 def unique(names: list[str]) -> list[str]:
     """Names for a text, each its own."""
-    found: list[str] = []
+    taken: list[str] = []
     for name in names:
-        found.append(free(name, found))
-    return found
+        taken.append(free(name, taken))
+    return taken
 
 
 def free(name: str, taken) -> str:
@@ -337,16 +337,16 @@ def check_side_effects(after: list, program: Program) -> None:
 
 def states_of(owner, programs: list[Program]) -> dict[str, SavedState]:
     """The tensors of a layer and of its programs, each under a name of its own."""
-    found: dict[int, SavedState] = of_layer(owner) if owner is not None else {}
+    by_memory: dict[int, SavedState] = collect_states(owner) if owner is not None else {}
     used = {}
     for state in (s for program in programs for s in program.states):
         key, kept = storage_of_saved(state.storage)
-        used[state] = found.setdefault(key, kept)
+        used[state] = by_memory.setdefault(key, kept)
     taken = {name for program in programs for name in (r.attrs["name"] for r in program.inputs)}
     meant = set(map(id, used.values()))
     named: dict[str, SavedState] = {}
     names: dict[int, str] = {}
-    for kept in found.values():
+    for kept in by_memory.values():
         if kept.kind == "transient" and id(kept) not in meant:
             continue
         own = kept.tensor._name if kept.tensor is not None else "generator"
@@ -359,15 +359,15 @@ def states_of(owner, programs: list[Program]) -> dict[str, SavedState]:
     return named
 
 
-def of_layer(owner) -> dict[int, SavedState]:
+def collect_states(owner) -> dict[int, SavedState]:
     """The tensors of a layer, by their memory: a tensor in two places is one state."""
-    found: dict[int, SavedState] = {}
+    states: dict[int, SavedState] = {}
     persistent = owner.state_dict(use_hook=False)
     for path, x in owner.to_static_state_dict(use_hook=False).items():
         kind = "buffer" if path in persistent else "transient"
         kind = "parameter" if isinstance(x, Parameter) else kind
-        found.setdefault(id(x.array), SavedState(kind, x, [])).paths.append(path)
-    return found
+        states.setdefault(id(x.array), SavedState(kind, x, [])).paths.append(path)
+    return states
 
 
 def storage_of_saved(cell) -> tuple[int, SavedState]:

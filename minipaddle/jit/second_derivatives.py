@@ -29,8 +29,8 @@ def pull_with_tape(captured, record, g, useful):
     cotangents: list = [None] * len(captured.program.outputs)
     for k, gk in g.items():
         cotangents[captured.places[captured.walk.of[k]]] = gk
-    found = derivative(captured.program, operands, cotangents, wanted)
-    for k, gx in zip(wanted, found, strict=True):
+    gradients = derivative(captured.program, operands, cotangents, wanted)
+    for k, gx in zip(wanted, gradients, strict=True):
         edge = get_edge(operands[k])
         if edge in useful and edge in record.inputs:
             yield edge, fit(gx, edge, record, record.inputs.index(edge))

@@ -97,8 +97,8 @@ def pick(items, k):
     if known is not None:
         return known.at(k)
     check_alike(items, "indexed by a tensor")
-    found = gather.take(movement.stack(*map(as_item, items), axis=0), k, axis=0)
-    return number(found) if all(map(is_number, items)) else one_of(found, *items)
+    item = gather.take(movement.stack(*map(as_item, items), axis=0), k, axis=0)
+    return number(item) if all(map(is_number, items)) else one_of(item, *items)
 
 
 def check_alike(items, use: str) -> None:
@@ -135,9 +135,9 @@ def write_item(items: list, k, value) -> None:
             expected="tensors of one shape and dtype, or numbers",
         )
     whole = setitem(stack_items(parts), scalar(k) if is_static(k) else k, value)
-    found = [one_of(whole[j], x, value) for j, x in enumerate([] if grown else parts)]
-    found = [*map(number, found)] if numbers else found
-    items[:] = found or [RestOfNumbers(whole) if numbers else Rest(whole)]
+    written = [one_of(whole[j], x, value) for j, x in enumerate([] if grown else parts)]
+    written = [*map(number, written)] if numbers else written
+    items[:] = written or [RestOfNumbers(whole) if numbers else Rest(whole)]
 
 
 def read_array(array: list, i):

@@ -47,8 +47,8 @@ class ObjectSnapshot:
 
         Objects of the `released` types may have changed.
         """
-        found = [(x, before) for x, before in self.changes() if not isinstance(x, released)]
-        changed = [(self.name(x), x, put_back(x, before)) for x, before in found]
+        changes = [(x, before) for x, before in self.changes() if not isinstance(x, released)]
+        changed = [(self.name(x), x, put_back(x, before)) for x, before in changes]
         if changed:
             name, x, _ = changed[-1]
             raise refusal(

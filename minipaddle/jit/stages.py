@@ -29,5 +29,5 @@ def stages(function: Callable) -> list[ConverterStage]:
     ['signature', 'declarations', 'annotations']
     """
     function = getattr(function, "__func__", function)
-    found = [(name, copy_tree(tree)) for name, tree in passes(function, source_of(function))]
-    return [ConverterStage(name, before, after) for (_, before), (name, after) in pairwise(found)]
+    trees = [(name, copy_tree(tree)) for name, tree in passes(function, source_of(function))]
+    return [ConverterStage(name, before, after) for (_, before), (name, after) in pairwise(trees)]

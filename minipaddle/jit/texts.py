@@ -67,24 +67,24 @@ def is_later(x) -> bool:
 
 def text(*parts):
     """The text of strings and (value, conversion, format) in a row."""
-    found = []
+    pieces = []
     for part in parts:
         if type(part) is str:
-            found.append(part)
+            pieces.append(part)
             continue
         value, conversion, spec = part
         if type(spec) is ProgramText:
             spec.refuse()
         if type(value) is ProgramText and conversion in (-1, ord("s")) and spec == "":
-            found += value.parts
+            pieces += value.parts
             value.shown = True
         elif is_later(value) and type(value) is not ProgramText:
             if f"{conversion}{spec}"[-1] not in "eEfFgG%":
                 refuse_mixed(value)
-            found.append((as_it_is(value), conversion, spec))
+            pieces.append((as_it_is(value), conversion, spec))
         else:
-            found.append(write_value(value, conversion, spec))
-    return "".join(found) if all(type(x) is str for x in found) else ProgramText(found)
+            pieces.append(write_value(value, conversion, spec))
+    return "".join(pieces) if all(type(x) is str for x in pieces) else ProgramText(pieces)
 
 
 def as_it_is(x):
@@ -93,9 +93,9 @@ def as_it_is(x):
         return x
     if type(x) is ReadArray:
         raise no_array_error("the text of an array", "use the tensor itself")
-    found = wrap(current.top.now(current.top.lift(x)))
-    found.stop_gradient = x.stop_gradient
-    return found
+    value = wrap(current.top.now(current.top.lift(x)))
+    value.stop_gradient = x.stop_gradient
+    return value
 
 
 def character(x):
@@ -137,11 +137,11 @@ FIELD = re.compile(r"%(?:\((\w+)\))?[#0\- +]*\d*(?:\.\d+)?[hlL]?([diouxXeEfFgGcr
 
 def percent(template: str, values):
     """`template % values`."""
-    given = values if isinstance(values, tuple) else (values,)
+    operands = values if isinstance(values, tuple) else (values,)
     named = isinstance(values, dict)
-    if not any(map(is_later, values.values() if named else given)):
+    if not any(map(is_later, values.values() if named else operands)):
         return template % values
-    parts, rest, end = [], [*given], 0
+    parts, rest, end = [], [*operands], 0
     for field in FIELD.finditer(template):
         parts.append(template[end : field.start()])
         end = field.end()

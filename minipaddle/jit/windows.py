@@ -23,7 +23,7 @@ FAR = 2**62
 BASIC = (int, NoneType, EllipsisType, slice, Dim)
 
 
-def with_places(keys: tuple) -> tuple:
+def insert_places(keys: tuple) -> tuple:
     """The entries of a key, where an array of places stands for the slice of a fixed length that
     begins at a tensor. With arrays beside it, or several such slices, the key stays as it is.
     """
@@ -35,17 +35,17 @@ def with_places(keys: tuple) -> tuple:
     return tuple(k if n is None else places(k.start, n) for k, n in zip(keys, lengths, strict=True))
 
 
-subscripts.READINGS.append(with_places)
+subscripts.READINGS.append(insert_places)
 
 
 def places(first: Var, count: int) -> Var:
-    """`first`, `first` + 1, …: an array that stands for a slice."""
+    """`first`, `first` + 1, …: an array that represents a slice."""
     first = first.astype("int64")
     first = movement.reshape(elementwise.where(first < 0, FAR, first), shape=(1,))
     each = creation.arange(size=count, dtype=dt.int64.numpy, start=0, step=1)
-    found = first + each if count != 1 else first
-    found.slides = True
-    return found
+    window = first + each if count != 1 else first
+    window.slides = True
+    return window
 
 
 def length(k: slice) -> int | None:
@@ -68,7 +68,7 @@ def value_of(x: Var) -> Record:
 
 
 def base_and_offset(record: Record) -> tuple[Record, int]:
-    """(r, n): the value of a record is that of r plus the number n."""
+    """(r, n): the value of a record is the value of r plus the number n."""
     name, inputs = record.op.name, record.inputs
     if name == "add" and inputs[0].op is NUMBER:
         inputs = inputs[::-1]

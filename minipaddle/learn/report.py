@@ -15,7 +15,7 @@ from .judge import module_of
 from .process import judge_all
 
 COLUMNS = 3
-"""How many stand side by side."""
+"""The number of columns."""
 
 ROLES = {"passed": "mine", "wrong": "broken", "error": "broken"}
 """How an exercise of a state is drawn; all others as the reference, which then runs."""

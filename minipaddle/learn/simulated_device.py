@@ -19,8 +19,8 @@ class DeviceArray:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        found = getattr(self._array, name)
-        return lift(found) if callable(found) else found
+        value = getattr(self._array, name)
+        return lift(value) if callable(value) else value
 
 
 def lift(function):
@@ -47,5 +47,5 @@ class DeviceModule:
     """An array module of that device: its functions and constants are NumPy's."""
 
     def __getattr__(self, name):
-        found = getattr(np, name)
-        return lift(found) if callable(found) and not isinstance(found, type) else found
+        value = getattr(np, name)
+        return lift(value) if callable(value) and not isinstance(value, type) else value

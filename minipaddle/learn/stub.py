@@ -50,8 +50,8 @@ def private(node) -> bool:
 
 def task_of(text: str) -> str:
     """The docstring that a file begins with, and the blank lines below it; "" if it has none."""
-    found = TASK.match(text)
-    return found[0] if found else ""
+    match = TASK.match(text)
+    return match[0] if match else ""
 
 
 def list_unwritten(source: str, solution: str) -> list[str]:

@@ -51,7 +51,7 @@ def hold(call, oracle, shapes, *, large=None, empty=None, infinite=(), tensors=F
     for what, dtype, arrays in variations(shapes, large, empty, infinite, not tensors):
         arrays = [a if a.dtype == dtype else a.astype(dtype) for a in arrays]
         before = [a.copy() for a in arrays]
-        given = {f"input {k + 1}": a for k, a in enumerate(before)}
+        named = {f"input {k + 1}": a for k, a in enumerate(before)}
         inputs = [Tensor(a) for a in arrays] if tensors else arrays
         with np.errstate(all="ignore"):
             expected = oracle(*(a.astype("float64") for a in before))
@@ -59,11 +59,11 @@ def hold(call, oracle, shapes, *, large=None, empty=None, infinite=(), tensors=F
         several = isinstance(expected, tuple | list)
         pairs = zip(got, expected, strict=True) if several else [(got, expected)]
         for mine, right in pairs:
-            compare(mine, np.asarray(right), dtype, what, given)
+            compare(mine, np.asarray(right), dtype, what, named)
         for x, a in zip(inputs, before, strict=True):
             now = x.numpy() if tensors else x
             same = np.array_equal(now, a, equal_nan=True)
-            expect_that(same, "an input was written into", given=given, got=now)
+            expect_that(same, "an input was written into", given=named, got=now)
 
 
 def compare(got, expected: np.ndarray, dtype: str, what: str, given: dict) -> None:

@@ -1,4 +1,4 @@
-"""A verdict: how a reader's solution stands, and how it is shown.
+"""A verdict: the state of a reader's solution, and how it is shown.
 
 All of it is text, so it leaves its process as JSON. Text, rich text for a terminal and HTML for a
 notebook are made from the same parts: a terminal says what a notebook says.
@@ -31,7 +31,7 @@ LONGEST = 600
 
 @dataclass
 class Verdict:
-    """How a solution of the exercise `name` stands; `state` is one of STATES."""
+    """The verdict on a solution of the exercise `name`; `state` is one of STATES."""
 
     name: str
     state: str
@@ -156,14 +156,14 @@ def parts(verdict: Verdict) -> list[Fact]:
 def fault_parts(verdict: Verdict) -> list[Fact]:
     """The result of a wrong or broken solution, and its inputs."""
     looks = f"This looks like {verdict.looks_like}." if verdict.looks_like else ""
-    given = "\n".join(f"{k} = {v}" if k else v for k, v in verdict.given.items())
+    inputs = "\n".join(f"{k} = {v}" if k else v for k, v in verdict.given.items())
     drawn = "" if verdict.seed is None else f"at random (seed {verdict.seed}), then made small"
     return [
         Fact("", looks, "strong"),
         Fact("check", ": ".join(filter(None, [verdict.check, verdict.explains]))),
         Fact("because" if verdict.state == "wrong" else "error", verdict.why),
         Fact("at", verdict.line, "code"),
-        Fact("given", given, "code"),
+        Fact("given", inputs, "code"),
         Fact("expected", verdict.expected, "code"),
         Fact("got", verdict.got, "code"),
         Fact("drawn", drawn),

@@ -58,7 +58,7 @@ def text_of(function) -> str:
 
 
 class Change(ast.NodeTransformer):
-    """Puts `new` where `old` stands, and counts in `found` how often that is."""
+    """Replaces `old` by `new`, and counts the replacements in `found`."""
 
     def __init__(self, old: str, new: str, within: str = ""):
         self.new, self.within, self.found = new, within, 0

@@ -337,9 +337,9 @@ def set_global_initializer(weight_init, bias_init=None) -> None:
     >>> weight.item()
     1.0
     """
-    for given in (weight_init, bias_init):
-        if given is not None and not isinstance(given, Initializer):
-            raise TypeError(f"set_global_initializer takes initializers or None, not {given!r}")
+    for each in (weight_init, bias_init):
+        if each is not None and not isinstance(each, Initializer):
+            raise TypeError(f"set_global_initializer takes initializers or None, not {each!r}")
     defaults.update(weight=weight_init, bias=bias_init)
 
 

@@ -45,9 +45,9 @@ def vector_to_parameters(vec, parameters, name=None) -> None:
 # ---- gradients, in place ---------------------------------------------------------------------
 
 
-def with_gradients(parameters) -> list:
-    given = [parameters] if not isinstance(parameters, list | tuple) else parameters
-    return [p for p in given if p.grad is not None]
+def select_with_gradients(parameters) -> list:
+    listed = [parameters] if not isinstance(parameters, list | tuple) else parameters
+    return [p for p in listed if p.grad is not None]
 
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
@@ -59,7 +59,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     >>> paddle.nn.utils.clip_grad_norm_(layer.parameters(), 1.0).item()
     1.25
     """
-    owners, p = with_gradients(parameters), float(norm_type)
+    owners, p = select_with_gradients(parameters), float(norm_type)
     if not owners:
         return creation.zeros([1])
     with Recording(False):
@@ -89,7 +89,7 @@ def clip_grad_value_(parameters, clip_value) -> None:
     0.5
     """
     with Recording(False):
-        for owner in with_gradients(parameters):
+        for owner in select_with_gradients(parameters):
             owner.grad = owner.grad.clip(-clip_value, clip_value)
 
 

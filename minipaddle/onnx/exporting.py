@@ -18,7 +18,7 @@ from .preparing import effects, prepare
 from .writer import IR_VERSION, opset_of, write_graph
 
 LARGEST = 2**31 - 2**20
-"""Bytes of weights that fit into one file: protobuf ends at 2 GiB. More stand in a file beside."""
+"""Bytes of weights that fit into one file: protobuf ends at 2 GiB. A file beside holds more."""
 CONFIGS = {"enable_onnx_checker"}
 
 
@@ -121,13 +121,13 @@ def properties(program: Program, saved: SavedModel) -> dict[str, str]:
     """The weights of the file, by their names: kind and place in the layer; and what the
     program assumes of sizes.
     """
-    found = {
+    values = {
         f"{kept.kind}:{name}": (kept.paths or [name])[0]
         for name, kept in saved.states.items()
         if kept.kind != "random"
     }
     assumed = [f"{a} {sign} {b} is {answer}" for a, sign, b, answer in program.guards]
-    return found | ({"assumes": "; ".join(assumed)} if assumed else {})
+    return values | ({"assumes": "; ".join(assumed)} if assumed else {})
 
 
 def check(method: Method, saved: SavedModel) -> None:
@@ -163,7 +163,7 @@ def check(method: Method, saved: SavedModel) -> None:
 
 
 def save(model, size: int, path: str) -> list[Path]:
-    """Check a model and put it in its file; large weights stand in a file beside it."""
+    """Check a model and put it in its file; a file beside it holds large weights."""
     onnx = library()
     if size <= LARGEST:
         data = model.SerializeToString()

@@ -101,7 +101,7 @@ def node(kind: str, *inputs, dtype=None) -> Scalar:
 
 
 def same(*values) -> list[Scalar]:
-    """Operands in their common dtype; Python numbers take that of the others."""
+    """Operands in their common dtype; Python numbers take the others' dtype."""
     graph = next(x.graph for x in values if isinstance(x, OnnxValue))
     dtype = numpy.result_type(*(x.dtype if isinstance(x, OnnxValue) else x for x in values))
     return [cast(graph, x, dtype) for x in values]

@@ -112,7 +112,7 @@ class Main:
 
 
 class OnnxGraph:
-    """Nodes in the order of their computation. `values` are those of the program's records."""
+    """Nodes in the order of their computation. `values` maps the program's records to values."""
 
     def __init__(self, outer: OnnxGraph | None = None):
         self.main = outer.main if outer else Main()
@@ -125,7 +125,7 @@ class OnnxGraph:
     # ---- values ------------------------------------------------------------------------------
 
     def put(self, record: Record, value) -> None:
-        """`value` (of several results: a tuple) stands for a record; new sizes are read from it."""
+        """`value` (of several results: a tuple) represents a record; new sizes are read from it."""
         self.values[record] = value
         if isinstance(value, OnnxValue):
             value.shape, value.record = record.shape, record
@@ -143,8 +143,8 @@ class OnnxGraph:
         array = numpy.ascontiguousarray(array).reshape(numpy.shape(array))
         key = (array.dtype.str, array.dtype.name, array.shape, array.tobytes())
         if not name and key in self.main.constants and array.size <= 64:
-            found = self.main.constants[key]
-            return OnnxValue(self, found.name, found.dtype, found.shape)
+            first = self.main.constants[key]
+            return OnnxValue(self, first.name, first.dtype, first.shape)
         value = OnnxValue(self, name or self.main.name("constant"), array.dtype, array.shape)
         self.main.initializers.append(as_proto(array, value.name))
         if not name:
@@ -164,8 +164,8 @@ class OnnxGraph:
         dtype, outputs = dtype or first, [self.main.name(kind.lower()) for _ in range(results)]
         node = library().helper.make_node(kind, names, outputs, **self.origin(outputs[0]), **attrs)
         self.nodes.append(node)
-        found = tuple(OnnxValue(self, name, dtype, shape) for name in outputs)
-        return found[0] if results == 1 else found
+        values = tuple(OnnxValue(self, name, dtype, shape) for name in outputs)
+        return values[0] if results == 1 else values
 
     def origin(self, name: str) -> dict:
         """The name of a node, in the layer whose record is being written, and the user's line."""

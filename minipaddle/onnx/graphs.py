@@ -71,15 +71,15 @@ class GraphReader:
             while inputs and inputs[-1] is None:
                 inputs.pop()
             try:
-                found = self.apply(node, inputs, attrs)
+                outputs = self.apply(node, inputs, attrs)
             except (DamagedFile, WrongNode):
                 raise
             except (UnreadableNode, NotImplementedError) as error:
                 raise unreadable(node, f"cannot be read: {error}") from None
             except Exception as error:  # its inputs or attributes make no sense
                 raise wrong(node, error) from error
-            found = found if isinstance(found, tuple | list) else (found,)
-            self.values |= {n: plain(x) for n, x in zip(node.output, found) if n}
+            outputs = outputs if isinstance(outputs, tuple | list) else (outputs,)
+            self.values |= {n: plain(x) for n, x in zip(node.output, outputs) if n}
 
     def count(self) -> None:
         """Count a node of an inner graph. A short file could ask for any number of them: functions
@@ -115,21 +115,21 @@ class GraphReader:
         named = [k for k, name in enumerate(node.output, 1) if name]
         about = OnnxNode(node.op_type, self.opset, max(named, default=1), self)
         if node.op_type in CONTROL:
-            return by_function(about, inputs, attrs)
+            return call_function(about, inputs, attrs)
         constant = inputs and all(x is None or isinstance(x, numpy.ndarray) for x in inputs)
         if constant and node.op_type not in ("Shape", "Size"):
-            found = self.compute(about, inputs, attrs)
-            if found is not None:
-                return found
-        return by_function(about, inputs, attrs)
+            outputs = self.compute(about, inputs, attrs)
+            if outputs is not None:
+                return outputs
+        return call_function(about, inputs, attrs)
 
     def compute(self, about: OnnxNode, inputs: list, attrs: dict):
         """The results for values that are known now; None if they must wait."""
         arrays = [x for x in inputs if x is not None]
         if any(x.dtype == object for x in arrays):
             rule = SIZES.get(about.kind)
-            found = NotImplemented if rule is None else rule(*inputs, **attrs)
-            return None if found is NotImplemented else numpy.asarray(found)
+            result = NotImplemented if rule is None else rule(*inputs, **attrs)
+            return None if result is NotImplemented else numpy.asarray(result)
         numbers = [v for v in attrs.values() if isinstance(v, list)]
         if largest(arrays, numbers + arrays * (about.kind in GROWING)) > LARGEST_CONSTANT:
             return None
@@ -154,10 +154,10 @@ RAW = {*GROWING, "Reshape", "Gather", "Slice", "Squeeze", "Unsqueeze", "Clip", "
 def eagerly(about: OnnxNode, inputs: list, attrs: dict) -> tuple:
     """The results for known values, as arrays."""
     with interpreter(Eager()), Recording(False):
-        given = [x if x is None or about.kind in RAW else Tensor(x) for x in inputs]
-        found = by_function(about, given, attrs)
-        found = found if isinstance(found, tuple | list) else (found,)
-        return tuple(x.numpy() if isinstance(x, Tensor) else x for x in found)
+        operands = [x if x is None or about.kind in RAW else Tensor(x) for x in inputs]
+        outputs = call_function(about, operands, attrs)
+        outputs = outputs if isinstance(outputs, tuple | list) else (outputs,)
+        return tuple(x.numpy() if isinstance(x, Tensor) else x for x in outputs)
 
 
 def largest(arrays, vectors) -> float:
@@ -167,11 +167,11 @@ def largest(arrays, vectors) -> float:
     vectors = [numpy.atleast_1d(v) for v in vectors if numpy.size(v) <= MOST_AXES]
     vectors = [numpy.abs(v.astype("float64")) for v in vectors if v.dtype.kind in "iuf"]
     times = [float(numpy.prod(1 + v) / min(1, v[v > 0].min(initial=1))) for v in vectors]
-    found = prod(x.size for x in arrays) * prod(times)
-    return inf if isnan(found) else found
+    bound = prod(x.size for x in arrays) * prod(times)
+    return inf if isnan(bound) else bound
 
 
-def by_function(about: OnnxNode, inputs: list, attrs: dict):
+def call_function(about: OnnxNode, inputs: list, attrs: dict):
     """The results of a node by its function; its parameters before `/` are tensors."""
     function = FUNCTIONS[about.kind]
     first = function.__code__.co_posonlyargcount

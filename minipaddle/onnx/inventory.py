@@ -23,15 +23,15 @@ def forms() -> dict[str, str]:
     >>> forms()["mish"], forms()["conv"], "svd" in forms()
     ('formula', 'rule', False)
     """
-    found, rules = {}, small()
+    origins, rules = {}, small()
     for name, op in OPS.items():
         if name in FORMS or op in PLAIN or op.kind == "contraction":
-            found[name] = "rule"
+            origins[name] = "rule"
         elif op.kind == "elementwise" and has_formula(op):
-            found[name] = "formula"
+            origins[name] = "formula"
         elif op in rules and "weight_grad" not in name:  # those serve volumes alone
-            found[name] = "small operators"
-    return found
+            origins[name] = "small operators"
+    return origins
 
 
 def has_formula(op) -> bool:

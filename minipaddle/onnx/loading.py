@@ -85,8 +85,8 @@ def layer_of(model, folder: str) -> TranslatedLayer:
         return [as_result(reading.get(v.name)) for v in graph.output]
 
     def call(*given):
-        found = forward(*given)
-        return found[0] if len(found) == 1 else found
+        outputs = forward(*given)
+        return outputs[0] if len(outputs) == 1 else outputs
 
     specs = [spec_of(v) for v in inputs]
     method = method_of("forward", call, arguments_of(call, specs))
@@ -125,7 +125,7 @@ def size_name(dimension):
 
 def weights_of(graph, folder: str, properties: dict) -> tuple[Layer, dict]:
     """(a layer that holds the weights, each value by its name): parameters, buffers, constants."""
-    owner, found = Layer("onnx"), {}
+    owner, weights = Layer("onnx"), {}
     places = {name: (kind, path) for key, path in properties.items()
               for kind, _, name in [key.partition(":")] if kind in KINDS}  # fmt: skip
     frozen = find_frozen(graph)
@@ -133,14 +133,14 @@ def weights_of(graph, folder: str, properties: dict) -> tuple[Layer, dict]:
     for t in graph.initializer:
         array = array_of(t, folder)
         if not array.ndim or (array.size <= 64 and array.dtype.kind in "iub"):
-            found[t.name] = array
+            weights[t.name] = array
             continue
         if array.dtype.name not in dt.NAMES:
             raise DamagedFile(f"the tensor {t.name[:80]!r} has the dtype {array.dtype}")
         kind, path = places.get(t.name, ("parameter", t.name))
         trains = array.dtype in FLOATS and t.name not in frozen and kind == "parameter"
-        found[t.name] = keep_weight(owner, array, path_of(path, taken), trains)
-    return owner, found
+        weights[t.name] = keep_weight(owner, array, path_of(path, taken), trains)
+    return owner, weights
 
 
 KINDS = ("parameter", "buffer", "transient", "constant")
@@ -158,7 +158,7 @@ def find_frozen(graph) -> set[str]:
 
 
 def path_of(name: str, taken: set[str]) -> str:
-    """Where a weight stands in the layer: its name as a path, if that is free and one."""
+    """The path of a weight in the layer: its name, if that is a path and free."""
     parts = [part if part.isidentifier() or part.isdigit() else "" for part in name.split(".")]
     path = name if all(parts) and len(parts) < DEEPEST else "w_" + "".join(
         c if c.isalnum() else "_" for c in name)[:80]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where a record comes from, as text that stands in a file."""
+"""The origin of a record, as text in a file."""
 
 from __future__ import annotations
 

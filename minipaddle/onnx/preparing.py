@@ -70,8 +70,8 @@ def composites() -> list:
 def small() -> dict:
     """Rules that write an operator without a form in operators that have one."""
     rules = {op: RULES.get(op, by_body) for op in {*RULES, *composites()}}
-    found = {op: rule for op, rule in rules.items() if op.name not in FORMS}
-    return found | {weight_only_matmul: dequantize_product}
+    chosen = {op: rule for op, rule in rules.items() if op.name not in FORMS}
+    return chosen | {weight_only_matmul: dequantize_product}
 
 
 def read_by(record: Record) -> list[Record]:
@@ -82,13 +82,13 @@ def read_by(record: Record) -> list[Record]:
 
 def find_needed(program: Program) -> list[Record]:
     """The records that the results need, in order; effects are none of them."""
-    wanted, found = set(program.results), []
+    wanted, needed = set(program.results), []
     for record in reversed(program.records):
         shows = record.dtype is not None and record.op is extent
         if record in wanted or shows:
-            found.append(record)
+            needed.append(record)
             wanted.update(read_by(record))
-    return found[::-1]
+    return needed[::-1]
 
 
 def effects(program: Program) -> list[Record]:

@@ -16,7 +16,7 @@ from ..engine.core.errors import teach, value_error
 from .graph import library
 
 LARGEST = 2**31 - 1
-"""Bytes of a file: protobuf's own limit. Larger weights stand in files beside it."""
+"""Bytes of a file: protobuf's own limit. Files beside it hold larger weights."""
 MOST_AXES = 32
 
 
@@ -136,7 +136,7 @@ def count_held(tensor) -> int:
     """How many numbers the typed fields hold, at most."""
     fields = (tensor.float_data, tensor.int32_data, tensor.int64_data, tensor.double_data,
               tensor.uint64_data)  # fmt: skip
-    return 2 * sum(map(len, fields))  # two numbers of four bits stand in one
+    return 2 * sum(map(len, fields))  # one element holds two numbers of four bits
 
 
 def lying(name: str, dims, length: int) -> DamagedFile:

@@ -81,12 +81,12 @@ def row(kind: str, op: str, dtypes: str = "f", fixed: dict | None = None, **fiel
     fields = {k: Field(f, float) if isinstance(f, str) else f for k, f in fields.items()}
     made = WRITTEN[op] = OnnxRow(kind, op, fields, fixed or {}, dtypes)
     ROWS.append(made)
-    FUNCTIONS[kind] = by_row
+    FUNCTIONS[kind] = apply_row
     if OPS[op].kind != "elementwise":
         FORMS[op] = made.write
 
 
-def by_row(*inputs, node: OnnxNode, **attrs):
+def apply_row(*inputs, node: OnnxNode, **attrs):
     """The record of a node, by the row of its operator and its fixed attributes."""
     said = defaults(node.kind, node.opset) | attrs
     rows = (r for r in ROWS if r.kind == node.kind)

@@ -82,8 +82,8 @@ def tensor(x) -> Tensor:
 def sizes(x) -> list:
     """A vector of whole numbers: ints, or sizes that only a run knows."""
     if isinstance(x, Tensor):
-        found = current.top.sizes(x)
-        return found if isinstance(found, list) else [found]
+        values = current.top.sizes(x)
+        return values if isinstance(values, list) else [values]
     return [n if isinstance(n, Dim) else int(n) for n in numpy.atleast_1d(numpy.asarray(x))]
 
 
@@ -131,7 +131,7 @@ def apply(name: str, *inputs, **attrs):
 def dtype_of(code: int):
     """A dtype of ONNX as one of ours."""
     try:
-        found = numpy.dtype(library().helper.tensor_dtype_to_np_dtype(code))
-        return dt.resolve(found)
+        dtype = numpy.dtype(library().helper.tensor_dtype_to_np_dtype(code))
+        return dt.resolve(dtype)
     except Exception:
         raise UnreadableNode(f"its dtype {code} is not one of MiniPaddle's") from None

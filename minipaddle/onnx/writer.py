@@ -136,10 +136,10 @@ class GraphWriter(OnnxGraph):
             return numpy.asarray(x.attrs["value"])
         if x.op is INPUT or x.op.kind == "control" or x.dtype is None or x.op is ITEM:
             return None
-        given = [self.fold(r) for r in x.inputs]
-        if any(v is None for v in given):
+        operands = [self.fold(r) for r in x.inputs]
+        if any(v is None for v in operands):
             return None
-        pairs = zip(x.inputs, given, strict=True)
+        pairs = zip(x.inputs, operands, strict=True)
         values = [r.attrs["value"] if r.op is NUMBER else v for r, v in pairs]
         return numpy.asarray(x.op.evaluate(NUMPY, values, x.attrs))
 
@@ -177,8 +177,8 @@ def write_graph(program: Program, arrays: dict[str, object], outputs: list[str])
     """
     of_records = {s.record: arrays[s.name] for s in program.states}
     writer = GraphWriter(arrays=of_records)
-    given = [r.attrs["name"] for r in program.inputs] + [s.name for s in program.states]
-    writer.main.taken.update(given)
+    names = [r.attrs["name"] for r in program.inputs] + [s.name for s in program.states]
+    writer.main.taken.update(names)
     outputs = [writer.main.name(name) for name in outputs]
     inputs = [writer.add_input(r.attrs["name"], r) for r in program.inputs]
     for state in program.states:
@@ -211,18 +211,18 @@ def kinds_of(nodes) -> set[str]:
 
 def names_used(nodes) -> set[str]:
     """The names that nodes, and those of their subgraphs, read."""
-    found = set()
+    names = set()
     for node in nodes:
-        found.update(node.input)
+        names.update(node.input)
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                found |= names_used(attribute.g.node) | {v.name for v in attribute.g.output}
-    return found
+                names |= names_used(attribute.g.node) | {v.name for v in attribute.g.output}
+    return names
 
 
 def useful(nodes, wanted: set[str]) -> list:
     """The nodes, those of subgraphs too, whose results are read."""
-    found = []
+    used = []
     for node in reversed(nodes):
         if wanted.isdisjoint(node.output):
             continue
@@ -233,8 +233,8 @@ def useful(nodes, wanted: set[str]) -> list:
                 del inner.node[:]
                 inner.node.extend(kept)
         wanted |= names_used([node])
-        found.append(node)
-    return found[::-1]
+        used.append(node)
+    return used[::-1]
 
 
 def opset_of(kinds: set[str], wanted: int) -> int:

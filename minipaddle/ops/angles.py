@@ -147,15 +147,15 @@ acos.vjp(lambda g, x: -g * rsqrt(1 - x * x))
 atan.vjp(lambda g, x: g / (1 + x * x))
 
 
-def over_squared_radius(leg, x, y):
+def divide_by_squared_radius(leg, x, y):
     """leg / (x² + y²), at the origin 0."""
     square = x * x + y * y
     return where(square == 0, 0.0, leg / square)
 
 
 atan2.vjp(
-    x=lambda g, x, y: g * over_squared_radius(y, x, y),
-    y=lambda g, x, y: -g * over_squared_radius(x, x, y),
+    x=lambda g, x, y: g * divide_by_squared_radius(y, x, y),
+    y=lambda g, x, y: -g * divide_by_squared_radius(x, x, y),
 )
 
 

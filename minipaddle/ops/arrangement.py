@@ -80,7 +80,7 @@ def _(i, x, *, shifts, axis):
 
 @movement
 def diagonal(m, x, *, offset, axis1, axis2):
-    """The diagonals of the planes (axis1, axis2), as the last axis; `offset` > 0 lies above."""
+    """The diagonals of the planes (axis1, axis2), as the last axis; `offset` > 0 is above."""
     return x.diagonal(offset, axis1, axis2)
 
 

@@ -46,8 +46,8 @@ def sibling(op: Op, *orders: Order) -> Op:
     *into, back = orders
 
     def body(m, *arrays, **attrs):
-        given = [m.transpose(a, order.first(a.ndim)) for a, order in zip(arrays, into)]
-        y = op.body(m, *given, **attrs)
+        inner = [m.transpose(a, order.first(a.ndim)) for a, order in zip(arrays, into)]
+        y = op.body(m, *inner, **attrs)
         return m.ascontiguousarray(m.transpose(y, back.last(y.ndim)))
 
     body.__name__ = op.name.replace("conv", "conv_last").replace("pool", "pool_last")
@@ -58,8 +58,8 @@ def sibling(op: Op, *orders: Order) -> Op:
 
     @last.shape
     def _(*specs, **attrs):
-        given = [permute(s, order.first) for s, order in zip(specs, into)]
-        return permute(op.infer(*given, **attrs), back.last)
+        inner = [permute(s, order.first) for s, order in zip(specs, into)]
+        return permute(op.infer(*inner, **attrs), back.last)
 
     for k, rule in op.rules.items():
         last.set_rule(k, with_channels_last(rule, dict(zip([*op.inputs, "out"], orders)), into[k]))
@@ -73,8 +73,8 @@ def with_channels_last(rule, orders: dict[str, Order], own: Order) -> Callable:
     names = [name.removesuffix("_spec") for name, *_ in rule.plan]
 
     def pull_back(g, *args, **attrs):
-        given = [permute(x, orders[n].first) if n in orders else x for n, x in zip(names, args)]
-        return permute(rule.fn(permute(g, orders["out"].first), *given, **attrs), own.last)
+        inner = [permute(x, orders[n].first) if n in orders else x for n, x in zip(names, args)]
+        return permute(rule.fn(permute(g, orders["out"].first), *inner, **attrs), own.last)
 
     pull_back.__signature__ = inspect.signature(rule.fn)
     return pull_back

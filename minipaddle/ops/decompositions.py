@@ -23,12 +23,12 @@ from .arrangement import eye, tril, triu
 # ---- pieces of the formulas ------------------------------------------------------------------
 
 
-def along_columns(v):
+def broadcast_columns(v):
     """A vector for each matrix, to multiply column j by v[j]."""
     return reshape(v, shape=(*v.spec.shape[:-1], 1, v.spec.shape[-1]))
 
 
-def along_rows(v):
+def broadcast_rows(v):
     """A vector for each matrix, to multiply row i by v[i]."""
     return reshape(v, shape=(*v.spec.shape, 1))
 
@@ -46,7 +46,7 @@ def block(x, rows, columns):
 
 def one_over_differences(v):
     """F with F[i, j] = 1 / (v[j] - v[i]), and 0 where the two are equal (on the diagonal)."""
-    difference = along_columns(v) - along_rows(v)
+    difference = broadcast_columns(v) - broadcast_rows(v)
     same = difference == 0
     return where(same, 0.0, reciprocal(where(same, 1.0, difference)))
 
@@ -83,7 +83,7 @@ def det(m, x):
 
 
 det.shape(lambda x: Spec(require_square(x).shape[:-2], x.dtype))
-det.vjp(lambda g, out, x: along_rows(along_rows(g * out)) * mT(inverse(x)))
+det.vjp(lambda g, out, x: broadcast_rows(broadcast_rows(g * out)) * mT(inverse(x)))
 
 
 @opaque
@@ -93,7 +93,7 @@ def slogdet(m, x):
 
 
 slogdet.shape(lambda x: (det.infer(x),) * 2)
-slogdet.vjp(lambda g, x: along_rows(along_rows(g[1])) * mT(inverse(x)))
+slogdet.vjp(lambda g, x: broadcast_rows(broadcast_rows(g[1])) * mT(inverse(x)))
 
 
 @opaque(promote=True)
@@ -331,14 +331,14 @@ def _(g, out, full_matrices):
         raise ValueError("svd with full_matrices=True has a derivative for square matrices only")
     f = one_over_differences(s * s)
     j, i = f * matmul(mT(u), gu), f * matmul(vt, mT(gvt))
-    core = (j + mT(j)) * along_columns(s) + along_rows(s) * (i + mT(i))
-    core = core + along_columns(gs) * identity(k, s)
+    core = (j + mT(j)) * broadcast_columns(s) + broadcast_rows(s) * (i + mT(i))
+    core = core + broadcast_columns(gs) * identity(k, s)
     gx = matmul(matmul(u, core), vt)
     if rows > k:
-        outside = gu / along_columns(s)
+        outside = gu / broadcast_columns(s)
         gx = gx + matmul(outside - matmul(u, matmul(mT(u), outside)), vt)
     if columns > k:
-        outside = gvt / along_rows(s)
+        outside = gvt / broadcast_rows(s)
         gx = gx + matmul(u, outside - matmul(matmul(outside, mT(vt)), vt))
     return gx
 
@@ -360,7 +360,7 @@ eigh.shape(eigen_specs)
 @eigh.vjp
 def _(g, out):
     (gw, gv), (w, v) = g, out
-    core = along_columns(gw) * identity(w.spec.shape[-1], w)
+    core = broadcast_columns(gw) * identity(w.spec.shape[-1], w)
     core = core + one_over_differences(w) * matmul(mT(v), gv)
     return matmul(matmul(v, core), mT(v))
 
@@ -384,5 +384,5 @@ def _(g, out):
     unit, s = identity(w.spec.shape[-1], w), matmul(mT(v), gv)
     diagonal = sum(s * unit, axis=(s.spec.ndim - 2,), keepdim=True)
     turned = one_over_differences(w) * (s - matmul(mT(v), v) * diagonal)
-    core = along_columns(gw) * unit + turned
+    core = broadcast_columns(gw) * unit + turned
     return solve(mT(v), matmul(core, mT(v)))

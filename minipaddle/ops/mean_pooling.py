@@ -14,22 +14,22 @@ from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.movement import ravel
 from .pooling import add_frame, images, reduce_windows, spec_of_pooling, winners
-from .strided import along_axes
+from .strided import spread_axes
 
 
 @opaque
 def max_pool_index(m, x, y, *, windows):
-    """Where in the flat image the maximum y of each window of x stands, in int32."""
-    size, found = x.shape[2:], m.zeros(y.shape, int32.numpy)
+    """The index in the flat image of the maximum y of each window of x, in int32."""
+    size, index = x.shape[2:], m.zeros(y.shape, int32.numpy)
     for tap, _, here in winners(m, add_frame(m, x, windows, -inf), y, windows):
         at = [m.arange(out) * s + (t - low) for t, (_, s, low, out) in zip(tap, windows)]
-        found += (ravel(along_axes(at), size) * here).astype(int32.numpy)
-    return found
+        index += (ravel(spread_axes(at), size) * here).astype(int32.numpy)
+    return index
 
 
 @opaque
 def adaptive_max_index(m, x, *, out):
-    """Where in the flat image the maxima stand when `out` windows share each axis, in int32.
+    """The indices in the flat image of the maxima when `out` windows share each axis, in int32.
 
     Window i of an axis of n pixels is [⌊i·n/out⌋, ⌈(i+1)·n/out⌉).
     """
@@ -37,17 +37,17 @@ def adaptive_max_index(m, x, *, out):
     first = [m.arange(o) * n // o for o, n in zip(out, size)]
     last = [-(-(m.arange(o) + 1) * n // o) - 1 for o, n in zip(out, size)]
     longest = [int(m.max(b - a)) + 1 for a, b in zip(first, last)]
-    best = found = None
+    best = index = None
     for tap in product(*map(range, longest)):
         at = [m.minimum(a + t, b) for a, b, t in zip(first, last, tap)]
-        at = along_axes(at)
+        at = spread_axes(at)
         values, flat = x[(..., *at)], ravel(at, size)
         if best is None:
-            best, found = values, m.zeros(values.shape, int32.numpy) + flat
+            best, index = values, m.zeros(values.shape, int32.numpy) + flat
         else:
             more = values > best
-            best, found = m.where(more, values, best), m.where(more, flat, found)
-    return found.astype(int32.numpy)
+            best, index = m.where(more, values, best), m.where(more, flat, index)
+    return index.astype(int32.numpy)
 
 
 def pixel_weights(m, x, size, windows, exclusive, divisor):
@@ -65,7 +65,7 @@ def pixel_weights(m, x, size, windows, exclusive, divisor):
         counts.append([max(b - a, 1) for a, b in zip(start, end)])
     if all(len(set(c)) == 1 for c in counts):
         return 1 / prod(c[0] for c in counts)
-    return 1 / prod(along_axes([m.asarray(c, dtype=x.dtype) for c in counts]))
+    return 1 / prod(spread_axes([m.asarray(c, dtype=x.dtype) for c in counts]))
 
 
 @opaque

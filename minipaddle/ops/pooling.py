@@ -50,7 +50,7 @@ def reduce_windows(m, x, windows, pair, whole):
 
 
 def winners(m, x, y, windows):
-    """For each place in a window: the index of its pixels, and a mask where the maximum y stands.
+    """For each place in a window: the index of its pixels, and a mask of the maximum y.
 
     Of equal pixels the first in row-major order wins.
     """
@@ -77,7 +77,7 @@ def max_pool(m, x, *, windows):
 
 @opaque
 def max_pool_grad(m, g, x, y, *, windows):
-    """The adjoint of choosing the maxima y of x: each g goes back to the place of its maximum."""
+    """The adjoint of choosing the maxima y of x: adds each g at the place of its maximum."""
     wide = add_frame(m, x, windows, -inf)
     gx = m.zeros(wide.shape, g.dtype)
     for _, at, here in winners(m, wide, y, windows):

@@ -54,13 +54,13 @@ def quantize(m, x, scale, zero, *, low, high):
 
 @elementwise(free=("q",))
 def dequantize(m, q, scale, zero, *, high):
-    """The floats that the whole numbers q stand for, in the dtype of `scale`."""
+    """The floats that the whole numbers q represent, in the dtype of `scale`."""
     return (q.astype(scale.dtype) - zero) * scale / high
 
 
 @elementwise
 def fake_quantize(m, x, scale, zero, *, low, high):
-    """The float nearest to x among those that the whole numbers stand for; NaN stays NaN.
+    """The float nearest to x that a whole number represents; NaN stays NaN.
 
     It has the derivative of the identity, where x is clipped too: a straight-through estimator,
     as in Paddle. Source: Bengio et al. 2013, "Estimating or Propagating Gradients".

@@ -18,7 +18,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from math import prod
 
-from ..core.casting import in_charge
+from ..core.casting import find_interpreter
 from ..engine.core.slots import slot
 from ..engine.ops.conv import conv
 from ..engine.ops.creation import full
@@ -32,7 +32,7 @@ from .resample import remap
 
 
 class Quantized(Var):
-    """The floats that whole numbers stand for: see `dequantize`, which waits until they are needed.
+    """The floats that whole numbers represent: see `dequantize`, which waits until they are needed.
 
     A product in `PRODUCTS` takes the whole numbers, and a padding or a transpose moves them.
     """
@@ -43,13 +43,13 @@ class Quantized(Var):
     spec = property(lambda self: self.q.spec.astype(self.scale.spec.dtype))
     floats = property(lambda self: dequantize(self.q, self.scale, self.zero, high=self.high))
     symmetric = property(lambda self: not isinstance(self.zero, Var) and self.zero == 0)
-    """Whether 0 stands for 0.0, as is known without a run."""
+    """Whether 0 represents 0.0, as is known without a run."""
 
 
 @contextmanager
 def whole_numbers():
     """A block of code in which operators take values that are `Quantized`."""
-    top = in_charge()
+    top = find_interpreter()
     apply, own = top.apply, vars(top)
     before = {"apply": own["apply"]} if "apply" in own else {}
 
@@ -105,7 +105,7 @@ def unit(scale, w_scale, w_high: int):
 
 @slot("quantization.zero_correction")
 def zero_correction(zero, sums):
-    """The excess of a product's sums because `zero` stands for 0.0: an int32 for each
+    """The excess of a product's sums because `zero` represents 0.0: an int32 for each
     sum Σw of weights.
     """
     return zero.astype("int32") * sums

@@ -76,7 +76,7 @@ next_state.shape(lambda state: state)
 
 @opaque
 def base_of(m, state):
-    """The base of the stream that a generator's (key, counter) stands for: `stream`."""
+    """The base of the stream of a generator's (key, counter): `stream`."""
     key, counter = state.astype(m.uint64).reshape(2, 1)
     return start(key, counter).astype(m.int64).reshape(())
 
@@ -93,7 +93,7 @@ base_of.shape(lambda state: Spec((), int64.numpy))
 
 
 def take_dtype(_, attrs):
-    """The dtype of the attribute, whatever that of the indices is."""
+    """The dtype of the attribute, whatever the dtype of the indices."""
     return attrs["dtype"]
 
 

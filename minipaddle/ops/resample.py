@@ -36,14 +36,14 @@ def remap_grad(m, g, *, axis, index, size):
 @lru_cache(maxsize=256)
 def rounds(index) -> list:
     """Pairs (places, elements of `index` that name them), no place twice in a pair."""
-    found, seen = [], {}
+    turns, seen = [], {}
     for i, place in enumerate(index):
         turn = seen[place] = seen.get(place, -1) + 1
-        if turn == len(found):
-            found.append(([], []))
-        found[turn][0].append(place)
-        found[turn][1].append(i)
-    return found
+        if turn == len(turns):
+            turns.append(([], []))
+        turns[turn][0].append(place)
+        turns[turn][1].append(i)
+    return turns
 
 
 def run(m, places):

@@ -20,7 +20,7 @@ from .arrangement import pad
 from .reductions import prod
 
 
-def along(axis: int, start, stop) -> tuple:
+def slice_axis(axis: int, start, stop) -> tuple:
     """A key that takes places start to stop of `axis`."""
     return (*(slice(None),) * axis, slice(start, stop))
 
@@ -52,7 +52,8 @@ def doubling(m, xs, axis: int, combine) -> list:
     n, step = xs[0].shape[axis], 1
     while step < n:
         head, early, late = (
-            [x[along(axis, *ends)] for x in xs] for ends in ((0, step), (0, n - step), (step, n))
+            [x[slice_axis(axis, *ends)] for x in xs]
+            for ends in ((0, step), (0, n - step), (step, n))
         )
         xs = [m.concatenate(pair, axis) for pair in zip(head, combine(early, late))]
         step *= 2

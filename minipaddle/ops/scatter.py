@@ -9,7 +9,7 @@ from ..engine.core.record import Spec
 from ..engine.ops.elementwise import where
 from ..engine.ops.gather import scatter_sum, take, wrap_negative
 from ..engine.ops.movement import ravel, replace_axis, reshape
-from .strided import along_axes
+from .strided import spread_axes
 
 
 @opaque
@@ -17,9 +17,9 @@ def along_index(m, index, *, shape, axis):
     """The positions in a row-major array of `shape` of place `index[i]` along `axis`, each at i."""
     along_index.infer(
         index, shape=shape, axis=axis
-    )  # else positions may lie beyond the end of another axis
+    )  # else positions may be beyond the end of another axis
     at = wrap_negative(m, index.astype("int64", copy=False), shape[axis])
-    return ravel(replace_axis(along_axes([m.arange(n) for n in index.shape]), axis, at), shape)
+    return ravel(replace_axis(spread_axes([m.arange(n) for n in index.shape]), axis, at), shape)
 
 
 @along_index.shape
@@ -101,7 +101,7 @@ def product_and_zeros(x, index, value):
     return product, count_hits(value == 0, index, x.spec) + (x == 0).astype(x.spec.dtype)
 
 
-def without_factor(factor, product, zeros):
+def multiply_others(factor, product, zeros):
     """The product of a place's other factors: 0 if there is a 0 among them."""
     zero = factor == 0
     rest = where(zero, product, product / where(zero, 1, factor))
@@ -110,13 +110,13 @@ def without_factor(factor, product, zeros):
 
 @scatter_prod.vjp("x")
 def _(g, x, index, value):
-    return g * without_factor(x, *product_and_zeros(x, index, value))
+    return g * multiply_others(x, *product_and_zeros(x, index, value))
 
 
 @scatter_prod.vjp("value")
 def _(g, x, index, value):
     product, zeros = product_and_zeros(x, index, value)
-    rest = without_factor(value, take(product, index, axis=0), take(zeros, index, axis=0))
+    rest = multiply_others(value, take(product, index, axis=0), take(zeros, index, axis=0))
     return take(g, index, axis=0) * rest
 
 

@@ -50,7 +50,7 @@ sort.shape(lambda x, axis, descending: x)
 
 @sort.vjp
 def _(g, x, axis, descending):
-    """Each cotangent goes back to the place from which its element came."""
+    """Adds each cotangent at the source of its element."""
     spec = x.spec
     order = along_index(argsort(x, axis=axis, descending=descending), shape=spec.shape, axis=axis)
     flat = scatter_sum(
@@ -106,8 +106,8 @@ def searchsorted(m, sorted_sequence, values, *, right):
         return m.searchsorted(sorted_sequence, values, side)
     rows = sorted_sequence.reshape(-1, sorted_sequence.shape[-1])
     wanted = values.reshape(len(rows), values.shape[-1])
-    found = [m.searchsorted(row, v, side) for row, v in zip(rows, wanted, strict=True)]
-    return m.stack(found).reshape(values.shape) if found else m.zeros(values.shape, dtype="int64")
+    hits = [m.searchsorted(row, v, side) for row, v in zip(rows, wanted, strict=True)]
+    return m.stack(hits).reshape(values.shape) if hits else m.zeros(values.shape, dtype="int64")
 
 
 @searchsorted.shape

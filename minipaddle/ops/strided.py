@@ -11,7 +11,7 @@ from ..engine.ops.gather import add_rows
 from ..engine.ops.movement import reshape, unravel
 
 
-def along_axes(vectors) -> list:
+def spread_axes(vectors) -> list:
     """Vectors, each along an axis of its own: together they broadcast to an index of all places."""
     count = len(vectors)
     return [v.reshape(-1, *(1,) * (count - d - 1)) for d, v in enumerate(vectors)]
@@ -29,7 +29,7 @@ def strides_of(shape) -> tuple:
 @movement
 def as_strided(m, x, *, shape, strides, offset):
     """Element `i` is element `offset + Σ i[d]·strides[d]` of x in row-major order."""
-    inside(x.shape, shape, strides, offset)
+    require_inside(x.shape, shape, strides, offset)
     flat = m.ascontiguousarray(x).reshape(-1)[offset:]
     steps = [s * x.dtype.itemsize for s in strides]
     return m.lib.stride_tricks.as_strided(flat, shape, steps)
@@ -37,11 +37,11 @@ def as_strided(m, x, *, shape, strides, offset):
 
 @as_strided.shape
 def _(x, *, shape, strides, offset):
-    inside(x.shape, shape, strides, offset)
+    require_inside(x.shape, shape, strides, offset)
     return Spec(tuple(shape), x.dtype)
 
 
-def inside(whole, shape, strides, offset) -> None:
+def require_inside(whole, shape, strides, offset) -> None:
     """Raise ValueError if strides lead out of the memory of an array of shape `whole`."""
     size = math.prod(whole)
     last = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
@@ -67,7 +67,9 @@ def _(g, x_spec, strides, offset):
 def strided_sum(m, x, *, size, strides, offset):
     """`size` zeros with element `i` of x added at place offset + Σ i[d]·strides[d]."""
     places = m.full(x.shape, offset)
-    for along in along_axes([m.arange(n) * step for n, step in zip(x.shape, strides, strict=True)]):
+    for along in spread_axes(
+        [m.arange(n) * step for n, step in zip(x.shape, strides, strict=True)]
+    ):
         places += along
     return add_rows(m, x.reshape(-1, 1), places.reshape(-1), size).reshape(size)
 

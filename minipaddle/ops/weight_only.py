@@ -35,7 +35,7 @@ def whole(w, bits: int):
 
 
 def floats(w, scale, bits: int):
-    """The floats [in, out] that a weight stands for, in the dtype of the scale [groups, out]."""
+    """The floats [in, out] of a weight, in the dtype of the scale [groups, out]."""
     q = whole(w, bits)
     rows, columns = q.spec.shape
     groups = scale.spec.shape[0]

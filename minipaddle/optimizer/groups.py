@@ -24,8 +24,8 @@ def make_groups(parameters) -> list[dict]:
             f"the optimizer was given a {type(parameters).__name__}, not its parameters",
             hint="parameters=model.parameters()",
         )
-    found = list(parameters)
-    return found if found and isinstance(found[0], dict) else [{"params": found}]
+    listed = list(parameters)
+    return listed if listed and isinstance(listed[0], dict) else [{"params": listed}]
 
 
 def make_group(given, defaults: dict) -> SimpleNamespace:
@@ -38,15 +38,15 @@ def make_group(given, defaults: dict) -> SimpleNamespace:
             f"the parameter group has an unknown option {min(unknown)!r}",
             ", ".join(["params", *defaults]),
         )
-    found = SimpleNamespace(**(defaults | given))
-    params = found.params
-    found.params = [params] if isinstance(params, Tensor) else list(params)
-    for p in found.params:
+    group = SimpleNamespace(**(defaults | given))
+    params = group.params
+    group.params = [params] if isinstance(params, Tensor) else list(params)
+    for p in group.params:
         if not isinstance(p, Tensor):
             raise TypeError(f"an optimizer changes parameters, not {type(p).__name__} {p!r:.40}")
-    if found.grad_clip is not None and not callable(found.grad_clip):
-        raise TypeError(f"grad_clip must be a paddle.nn.ClipGradBy..., not {found.grad_clip!r}")
-    return found
+    if group.grad_clip is not None and not callable(group.grad_clip):
+        raise TypeError(f"grad_clip must be a paddle.nn.ClipGradBy..., not {group.grad_clip!r}")
+    return group
 
 
 def make_regularizer(decay) -> WeightDecayRegularizer | None:

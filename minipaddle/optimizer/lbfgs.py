@@ -66,7 +66,7 @@ class LBFGS(Optimizer):
         )
 
     def evaluate(self, closure):
-        """(loss, gradient) where the parameters stand."""
+        """(loss, gradient) at the parameters' values."""
         with Recording(True):
             loss = closure()
         with Recording(False):

@@ -8,8 +8,8 @@ Source: Micikevicius et al., "Mixed Precision Training", 2018, section 3.1.
 from ..core.prelude import dt, slot
 
 
-@slot("optimizer.in_single")
-def in_single(weights, master, g, dtype) -> tuple:
+@slot("optimizer.upcast")
+def upcast(weights, master, g, dtype) -> tuple:
     """(weights, gradient) of a parameter in half precision as a rule takes them, both in `dtype`.
 
     The weights are those of the master copy, if there is one. What the rule gives is written to

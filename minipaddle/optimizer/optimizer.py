@@ -27,7 +27,7 @@ from ..engine.eager.tensor import wrap
 from ..engine.sharding.array import sharded
 from .groups import make_group, make_groups, make_regularizer
 from .lr import LRScheduler
-from .master import in_single
+from .master import upcast
 from .rate import Rate, traces
 from .update import update_in_c
 
@@ -172,7 +172,7 @@ class Optimizer:
         return p
 
     def place_state(self, p, name: str, state: Tensor) -> Tensor:
-        """A new state where it has to lie: in pieces beside a parameter in pieces."""
+        """A new state with its placements: sharded like its parameter."""
         whole = current.top.fetch_array(p)
         state.array = whole.beside(state.array) if sharded(whole) else state.array
         return state
@@ -186,7 +186,7 @@ class Optimizer:
         kept = self._states.get(p) or self._create_state(group, p)
         value, master = self.value_of(p), kept.master
         if kept.half:
-            value, g = in_single(value, master, g, kept.dtype)
+            value, g = upcast(value, master, g, kept.dtype)
         lr = self._rate.tensor(kept.dtype)
         scale = group.learning_rate
         if p.is_parameter:  # its own factor, from its `ParamAttr`
@@ -289,7 +289,7 @@ class Optimizer:
         Empty for an optimizer without states; before the first step there are none yet.
         Powers of beta are 0-D here, [1] in Paddle; `set_state_dict` takes both.
         """
-        found = {
+        states = {
             self._key(p, name): state
             for name in dict.fromkeys(n for kept in self._states.values() for n in kept.states)
             for p, kept in self._states.items()
@@ -297,10 +297,10 @@ class Optimizer:
         }
         masters = {self._keys[p]: k.master for p, k in self._states.items() if k.master is not None}
         if masters:
-            found["master_weights"] = masters
+            states["master_weights"] = masters
         if isinstance(self._learning_rate, LRScheduler):
-            found["LR_Scheduler"] = self._learning_rate.state_dict()
-        return found
+            states["LR_Scheduler"] = self._learning_rate.state_dict()
+        return states
 
     def set_state_dict(self, state_dict: dict) -> None:
         """Load the result of `state_dict`.
@@ -311,15 +311,15 @@ class Optimizer:
         schedule = state_dict.get("LR_Scheduler")
         if schedule is not None and isinstance(self._learning_rate, LRScheduler):
             self._learning_rate.set_state_dict(schedule)
-        given = state_dict.keys() - {"LR_Scheduler", "master_weights"}
+        names = state_dict.keys() - {"LR_Scheduler", "master_weights"}
         taken = set()
         for group in self._param_groups:
             for p in group.params:
                 taken |= self._take_over(group, p, state_dict)
-        if given and not taken:
+        if names and not taken:
             raise value_error(
                 f"nothing in this state dict belongs to {type(self).__name__}'s parameters: "
-                f"it has {min(given)!r}, they are called {', '.join(self._keys.values()):.80}",
+                f"it has {min(names)!r}, they are called {', '.join(self._keys.values()):.80}",
                 hint="load it into the same kind of optimizer, over a model built in the same "
                 "order in a fresh process (layers are numbered as they are made)",
             )
@@ -330,19 +330,19 @@ class Optimizer:
         """Load the states of one parameter; their names, none if there are none."""
         names = self.states(self.options_for(p, group), p.spec.shape)
         keys = {name: self._key(p, name) for name in names}
-        found = state_dict.keys() & set(keys.values())
+        common = state_dict.keys() & set(keys.values())
         master = state_dict.get("master_weights", {}).get(self._keys[p])
-        if not found and master is None:
-            return found
-        if len(found) < len(keys):
-            missing = sorted(set(keys.values()) - found)
+        if not common and master is None:
+            return common
+        if len(common) < len(keys):
+            missing = sorted(set(keys.values()) - common)
             raise ValueError(f"the state dict lacks {', '.join(missing)}")
         kept = self._states.get(p) or self._create_state(group, p)
         for name, key in keys.items():
             load(kept.states[name], state_dict[key], key)
         if kept.master is not None and master is not None:
             load(kept.master, master, f"{self._keys[p]} (master weight)")
-        return found
+        return common
 
 
 def load(state: Tensor, value, key: str) -> None:
@@ -372,16 +372,16 @@ def constructor(init):
     def call(self, *args, **kwargs):
         bound = takes.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        given = bound.arguments
-        self.options = {name: given[name] for name in takes.parameters if name in own}
+        arguments = bound.arguments
+        self.options = {name: arguments[name] for name in takes.parameters if name in own}
         for name, value in self.options.items():
             if value is None and takes.parameters[name].default is not None:
                 raise ValueError(f"{type(self).__name__} needs {name}, and None was given")
             if name in LIMITS:
                 self.options[name] = check_limits(name, float(value))
-        self.multi_precision = given.get("multi_precision", False)
+        self.multi_precision = arguments.get("multi_precision", False)
         init(self, *args, **kwargs)
-        Optimizer.__init__(**{name: given[name] for name in shared})
+        Optimizer.__init__(**{name: arguments[name] for name in shared})
 
     return call
 

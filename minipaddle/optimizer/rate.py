@@ -64,13 +64,13 @@ class Rate:
                     hint="call them after what uses the rate, as optimizer.step()",
                 )
             )
-        found = self._tensors.get(dtype)
-        if found is None:
+        tensor = self._tensors.get(dtype)
+        if tensor is None:
             own = traces() and not self.is_outside()
             new = current.top.constant if own else Tensor
-            found = self._tensors[dtype] = new(self.number, dtype)
-            found.name = "learning_rate"
-        return found
+            tensor = self._tensors[dtype] = new(self.number, dtype)
+            tensor.name = "learning_rate"
+        return tensor
 
 
 def traces() -> bool:

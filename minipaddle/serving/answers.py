@@ -32,17 +32,17 @@ def answering(route: Callable, layout: Callable = lambda status, text: {"error":
 def explain(error: Exception, path: str) -> tuple[int, str]:
     """The status and the text of an answer. Only the log is told of what is no client's fault."""
     if isinstance(error, Refused | ValueError | IndexError):
-        return getattr(error, "status", 400), without_places(error)
+        return getattr(error, "status", 400), hide_places(error)
     print(f"{type(error).__name__} in {path}: {error}", flush=True)
     return 500, "the server failed; its log says why"
 
 
-def without_places(error: Exception) -> str:
+def hide_places(error: Exception) -> str:
     """The text of an error without lines of the server's files, which are no client's business."""
     return "\n".join(line for line in str(error).splitlines() if not line.startswith("  at: "))
 
 
-async def off_the_loop(size: int, function: Callable, *args):
+async def run_off_loop(size: int, function: Callable, *args):
     """The result of a function that handles `size` bytes; if they are many, a thread computes it,
     and others are answered meanwhile.
     """

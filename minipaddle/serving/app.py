@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from ..version import minipaddle as version
 from . import protocol
-from .answers import answering, off_the_loop
+from .answers import answering, run_off_loop
 from .completions import Completions
 from .gate import Gate
 from .loading import LOAD_LIMIT
@@ -129,8 +129,8 @@ class Server:
         return Response(status_code=200 if ready else 503)
 
     async def server(self, request: Request) -> Response:
-        found = ["model_repository", "binary_tensor_data"]
-        return JSONResponse({"name": "minipaddle", "version": version, "extensions": found})
+        extensions = ["model_repository", "binary_tensor_data"]
+        return JSONResponse({"name": "minipaddle", "version": version, "extensions": extensions})
 
     async def scrape(self, request: Request) -> Response:
         return Response(self.metrics.text(), media_type=TEXT)
@@ -157,8 +157,8 @@ class Server:
 
     async def index(self, request: Request) -> Response:
         only_ready = read(await self.object(request), INDEX)["ready"]
-        found = self.repository.index()
-        return JSONResponse([x for x in found if x["state"] == "READY" or not only_ready])
+        models = self.repository.index()
+        return JSONResponse([x for x in models if x["state"] == "READY" or not only_ready])
 
     async def load(self, request: Request) -> Response:
         self.require_control()
@@ -210,7 +210,7 @@ class Server:
         while runner is not seen:  # another one, if it was loaded again meanwhile
             seen = runner
             served, length = runner.served, request.headers.get(JSON_LENGTH)
-            asked = await off_the_loop(
+            asked = await run_off_loop(
                 len(body), protocol.read_request, body, length, served.inputs, served.outputs,
                 self.settings.limits,
             )  # fmt: skip
@@ -219,7 +219,7 @@ class Server:
         by_name = dict(zip(served.outputs, made, strict=True))
         wanted = [(each, by_name[each.name]) for each in asked.outputs]
         name = request.path_params["name"]
-        content, length = await off_the_loop(
+        content, length = await run_off_loop(
             sum(array.nbytes for _, array in wanted),
             protocol.write_response, name, str(number), asked.id, wanted,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from ..generation import Request, Sampler
-from .answers import answering, off_the_loop, without_places
+from .answers import answering, hide_places, run_off_loop
 from .parameters import (
     MOST,
     BadRequest,
@@ -61,23 +61,23 @@ def read_request(data: dict, writer: TextWriter) -> Asked:
     what it may not ask for.
     """
     own = {"prompt": texts(1024, writer.context - 1), "max_tokens": whole(1, writer.context, 16)}
-    given = read(data, PARAMETERS | own)
-    options = read(given["stream_options"], STREAM_OPTIONS, "stream_options")
-    if not given["prompt"]:
+    body = read(data, PARAMETERS | own)
+    options = read(body["stream_options"], STREAM_OPTIONS, "stream_options")
+    if not body["prompt"]:
         raise BadRequest("the parameter `prompt` is missing")
-    if given["top_p"] == 0:
+    if body["top_p"] == 0:
         raise BadRequest("`top_p` is 0, not above 0")
-    prompts, count, seed = as_list(given["prompt"]), given["n"], given["seed"]
+    prompts, count, seed = as_list(body["prompt"]), body["n"], body["seed"]
     writer.require_room(len(prompts) * count)
-    how = given["temperature"], given["top_k"], given["top_p"]
+    how = body["temperature"], body["top_k"], body["top_p"]
     tokens = [tokens for prompt in prompts for tokens in [writer.encode(prompt)] * count]
     requests = [
-        Request(prompt, given["max_tokens"], Sampler(*how, None if seed is None else abs(seed) + k))
+        Request(prompt, body["max_tokens"], Sampler(*how, None if seed is None else abs(seed) + k))
         for k, prompt in enumerate(tokens)
     ]
     writer.promised.update(requests)
     return Asked(
-        requests, as_list(given["stop"]), given["echo"], given["stream"], options["include_usage"]
+        requests, as_list(body["stop"]), body["echo"], body["stream"], options["include_usage"]
     )
 
 
@@ -95,9 +95,9 @@ class Stopper:
     def add(self, text: str) -> tuple[str, bool]:
         """The text that may be shown now, and whether it ends here."""
         self.held += text
-        found = [at for s in self.stop if (at := self.held.find(s)) >= 0]
-        if found:
-            shown, self.held = self.held[: min(found)], ""
+        positions = [at for s in self.stop if (at := self.held.find(s)) >= 0]
+        if positions:
+            shown, self.held = self.held[: min(positions)], ""
             return shown, True
         keep = max(
             (n for s in self.stop for n in range(1, min(len(s), len(self.held) + 1))
@@ -119,15 +119,15 @@ class Completions:
         ]
 
     async def models(self, request: HTTPRequest) -> Response:
-        found = [
+        models = [
             {"id": name, "object": "model", "created": self.began, "owned_by": "minipaddle"}
             for name in self.writers.loaded
         ]
-        return JSONResponse({"object": "list", "data": found})
+        return JSONResponse({"object": "list", "data": models})
 
     async def complete(self, http: HTTPRequest) -> Response:
         body = await self.body(http)
-        data = await off_the_loop(len(body), parse, body)
+        data = await run_off_loop(len(body), parse, body)
         name = read(data, {"model": PARAMETERS["model"]}, closed=False)["model"]
         writer = self.writers.get(name)
         asked = read_request(data, writer)
@@ -211,8 +211,8 @@ def event(data: dict) -> str:
 
 
 def choice(k: int, text: str, finish: str | None, error: Exception | None = None) -> dict:
-    found = {"index": k, "text": text, "logprobs": None, "finish_reason": finish}
-    return found | (problem(error) if error else {})
+    answer = {"index": k, "text": text, "logprobs": None, "finish_reason": finish}
+    return answer | (problem(error) if error else {})
 
 
 def usage(requests: list[Request]) -> dict:
@@ -227,7 +227,7 @@ def usage(requests: list[Request]) -> dict:
 
 def problem(error: Exception) -> dict:
     """The words to a client about the error that ended a text."""
-    return layout(getattr(error, "status", 500), without_places(error))
+    return layout(getattr(error, "status", 500), hide_places(error))
 
 
 def layout(status: int, message: str) -> dict:

@@ -44,8 +44,8 @@ class Gate:
         """Whether a request has the token. How long the comparison takes says nothing about it."""
         if self.token is None:
             return True
-        given = [value for name, value in headers if name == b"authorization"]
-        scheme, _, token = given[0].partition(b" ") if len(given) == 1 else (b"", b"", b"")
+        values = [value for name, value in headers if name == b"authorization"]
+        scheme, _, token = values[0].partition(b" ") if len(values) == 1 else (b"", b"", b"")
         same = hmac.compare_digest(token.strip(), self.token)
         return same and scheme.lower() == b"bearer"
 

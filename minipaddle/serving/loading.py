@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from .answers import without_places
+from .answers import hide_places
 from .runner import Refused
 
 LOAD_LIMIT = 300.0
@@ -22,7 +22,7 @@ def being_loaded() -> Refused:
 def reason(error: Exception, limit: float) -> str:
     """Why a load failed that had `limit` seconds."""
     late = f"it took more than {limit:g} s"
-    return late if isinstance(error, TimeoutError) else without_places(error)
+    return late if isinstance(error, TimeoutError) else hide_places(error)
 
 
 async def beside(limit: float, function: Callable, *args):
@@ -41,12 +41,12 @@ async def beside(limit: float, function: Callable, *args):
 
     def run():
         try:
-            found = function(*args), None
+            outcome = function(*args), None
         except BaseException as error:
             takes = isinstance(error, Exception) and not isinstance(error, StopIteration)
-            found = None, error if takes else RuntimeError(f"it raised {error!r}")
+            outcome = None, error if takes else RuntimeError(f"it raised {error!r}")
         with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, *found)
+            loop.call_soon_threadsafe(settle, *outcome)
 
     threading.Thread(target=run, name="beside", daemon=True).start()
     async with asyncio.timeout(limit):

@@ -57,9 +57,9 @@ def texts(most: int, longest: int, default=()) -> RequestParameter:
     """A string of a letter or more, or a list of such strings."""
 
     def fits(x) -> bool:
-        given = x if type(x) is list else [x]
-        right = all(type(s) is str and 0 < len(s) <= longest for s in given)
-        return right and 0 < len(given) <= most
+        listed = x if type(x) is list else [x]
+        right = all(type(s) is str and 0 < len(s) <= longest for s in listed)
+        return right and 0 < len(listed) <= most
 
     letters = f"of 1 to {longest:,} letters" if longest < MOST else "of a letter or more"
     return RequestParameter(f"a string {letters}, or a list of 1 to {most:,} such", fits, default)
@@ -109,7 +109,7 @@ def read(
             raise BadRequest(
                 f"there is no parameter {name!r:.60}{of}; there are {', '.join(table)}"
             )
-    found = {}
+    values = {}
     for name, (what, fits, default, neutral) in table.items():
         value = given.get(name)
         if value is None:
@@ -118,8 +118,8 @@ def read(
             raise BadRequest(f"`{name}`{of} is {show(value)}, not {what}")
         elif neutral is not None and value not in neutral:
             raise BadRequest(f"`{name}`{of} is {show(value)}, which is not supported")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def show(value) -> str:
@@ -132,12 +132,12 @@ def show(value) -> str:
 def parse(body: bytes, where: str = "the body") -> dict:
     """The object of JSON in a body, or a file. Raises BadRequest if there is none."""
     try:
-        found = json.loads(body, parse_constant=refuse_constant)
+        value = json.loads(body, parse_constant=refuse_constant)
     except (ValueError, RecursionError) as error:
         raise BadRequest(f"{where} is no JSON: {str(error) or 'nested too deeply':.100}") from None
-    if not isinstance(found, dict):
-        raise BadRequest(f"{where} is {show(found)}, not an object")
-    return found
+    if not isinstance(value, dict):
+        raise BadRequest(f"{where} is {show(value)}, not an object")
+    return value
 
 
 def refuse_constant(word: str):

@@ -136,12 +136,12 @@ def read_inputs(
     given: list, rest: memoryview, inputs: dict, limits: RequestLimits
 ) -> list[np.ndarray]:
     """The arrays of a request, in the order of the model's inputs."""
-    found, at, elements = {}, 0, 0
+    arrays, at, elements = {}, 0, 0
     for each in given:
         name = each.get("name")
         if not isinstance(name, str) or name not in inputs:
             raise BadRequest(f"no input {name!r:.60}; there are {[*inputs]}")
-        if name in found:
+        if name in arrays:
             raise BadRequest(f"the input {name} is given twice")
         shape = shape_of(each, name)
         elements += math.prod(shape)
@@ -153,16 +153,16 @@ def read_inputs(
         if (size is None) == ("data" not in each):
             raise BadRequest(f"{name} needs either `data` or the parameter `binary_data_size`")
         if size is None:
-            found[name] = from_json(each["data"], name, shape, dtype)
+            arrays[name] = from_json(each["data"], name, shape, dtype)
         else:
-            found[name] = from_bytes(rest, at, size, name, shape, dtype)
+            arrays[name] = from_bytes(rest, at, size, name, shape, dtype)
             at += size
     if at != len(rest):
         raise BadRequest(f"{len(rest)} bytes after the JSON; the inputs take {at} of them")
-    missing = [name for name in inputs if name not in found]
+    missing = [name for name in inputs if name not in arrays]
     if missing:
         raise BadRequest(f"the inputs {missing} are missing")
-    return [found[name] for name in inputs]
+    return [arrays[name] for name in inputs]
 
 
 def shape_of(given: dict, name: str) -> tuple[int, ...]:
@@ -235,16 +235,16 @@ def select_outputs(asked: list, outputs: dict, binary: bool) -> list[WantedOutpu
     """The outputs that a request asks for; without any, all."""
     if not asked:
         return [WantedOutput(name, binary) for name in outputs]
-    found = []
+    wanted = []
     for each in asked:
         name = each.get("name")
         if not isinstance(name, str) or name not in outputs:
             raise BadRequest(f"no output {name!r:.60}; there are {[*outputs]}")
         own = parameters_of(each, OF_OUTPUT)["binary_data"]
-        found.append(WantedOutput(name, binary if own is None else own))
-    if len({each.name for each in found}) < len(found):
+        wanted.append(WantedOutput(name, binary if own is None else own))
+    if len({each.name for each in wanted}) < len(wanted):
         raise BadRequest("an output is asked for twice")
-    return found
+    return wanted
 
 
 # ---- responses -------------------------------------------------------------------------------

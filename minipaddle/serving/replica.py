@@ -104,14 +104,14 @@ class ModelReplica:
     def bind(self, shapes: list[tuple]) -> MemoryBinding | Unbound:
         """Memory for inputs of these shapes."""
         key = tuple(shapes)
-        found = self.bindings.pop(key, None)
-        if found is None:
+        binding = self.bindings.pop(key, None)
+        if binding is None:
             compiled = self.served.may_compile(key)
-            found = self.served.model.binding(shapes, compiled=compiled)
+            binding = self.served.model.binding(shapes, compiled=compiled)
             if len(self.bindings) == KEPT:
                 del self.bindings[next(iter(self.bindings))]
-        self.bindings[key] = found
-        return found
+        self.bindings[key] = binding
+        return binding
 
 
 @slot("serving.choose_bucket")

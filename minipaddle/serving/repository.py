@@ -91,8 +91,8 @@ def read_options(path: Path, defaults: ServingOptions) -> ServingOptions:
     if not path.exists():
         return defaults
     require_file(str(path))
-    given = read(parse(path.read_bytes(), str(path)), OPTIONS, str(path))
-    said = {name: value for name, value in given.items() if value not in (None, ())}
+    options = read(parse(path.read_bytes(), str(path)), OPTIONS, str(path))
+    said = {name: value for name, value in options.items() if value not in (None, ())}
     return defaults._replace(**{k: tuple(v) if type(v) is list else v for k, v in said.items()})
 
 
@@ -147,8 +147,8 @@ class Repository:
 
     def names(self) -> list[str]:
         """The models that the folder has now."""
-        found = (path for path in self.folder.iterdir() if NAME.fullmatch(path.name))
-        return sorted(path.name for path in found if path.is_dir())
+        folders = (path for path in self.folder.iterdir() if NAME.fullmatch(path.name))
+        return sorted(path.name for path in folders if path.is_dir())
 
     def ready(self) -> bool:
         """Whether each model of the folder was loaded once: one that is added later, and may be
@@ -164,13 +164,13 @@ class Repository:
 
     def index(self) -> list[dict]:
         """All models, with their states, as the protocol wants it."""
-        found = []
+        rows = []
         for name in sorted({*(self.present or ()), *self.models}):
             for version in self.models.get(name, ()):
-                found.append({"name": name, "version": str(version), "state": "READY"})
+                rows.append({"name": name, "version": str(version), "state": "READY"})
             if name in self.failed:
-                found.append({"name": name, "state": "UNAVAILABLE", "reason": self.failed[name][1]})
-        return found
+                rows.append({"name": name, "state": "UNAVAILABLE", "reason": self.failed[name][1]})
+        return rows
 
     # ---- changing ----------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class Repository:
         self.close(each for n, each in old.items() if new.get(n) is not each)
 
     def reason(self, error: Exception) -> str:
-        """Why a load failed; where the folder lies is no client's business."""
+        """Why a load failed; the folder's path is no client's business."""
         return reason(error, self.limit).replace(f"{self.folder}/", "")[:500]
 
     async def start(self, name: str, number: int) -> ModelRunner:
@@ -241,14 +241,14 @@ class Repository:
 
     def stamps(self, name: str) -> dict[int, tuple]:
         """For each version of a model what changes when its files do."""
-        found = {}
+        table = {}
         for path in (self.folder / name).iterdir():
             if not VERSION.fullmatch(path.name) or not any((path / n).exists() for n in LOADERS):
                 continue
             files = [*path.iterdir(), self.folder / name / "config.json"]
             stats = [(file.name, file.stat()) for file in sorted(files) if file.exists()]
-            found[int(path.name)] = tuple((n, s.st_ino, s.st_size, s.st_mtime_ns) for n, s in stats)
-        return found
+            table[int(path.name)] = tuple((n, s.st_ino, s.st_size, s.st_mtime_ns) for n, s in stats)
+        return table
 
     async def unload(self, name: str) -> None:
         """Serve a model no more; what it was given is answered."""

@@ -76,7 +76,7 @@ def prune_model(model, n=2, m=4, mask_algo="mask_1d", with_mask=True) -> dict:
     """
     if not isinstance(model, Layer):
         raise type_error(f"prune_model of {type(model).__name__}", "a paddle.nn.Layer")
-    found = {}
+    masks = {}
     for layer in model.sublayers(include_self=True):
         known = [k for k in SUPPORTED if is_kind(layer, k)]
         p = getattr(layer, "weight", None)
@@ -90,11 +90,11 @@ def prune_model(model, n=2, m=4, mask_algo="mask_1d", with_mask=True) -> dict:
         else:
             _, mask = own(array, n, m, mask_algo, p.name)
         if with_mask:
-            found[p.name] = apply_mask(p, mask)
+            masks[p.name] = apply_mask(p, mask)
         else:
             p.set_value(array * mask.astype(array.dtype))
-            found[p.name] = None
-    return found
+            masks[p.name] = None
+    return masks
 
 
 def is_kind(layer, kind) -> bool:

@@ -1,4 +1,4 @@
-"""Which axes of a program are one axis: a channel that goes from one weight goes from all of these.
+"""Which axes of a program are one axis: a channel leaves all their weights at once.
 
 A channel is a label. It starts at the rows of one axis of a value and spreads to all values until
 nothing changes: along the letters of operators' sharding rules (`engine/sharding/letters.py`), and
@@ -49,7 +49,7 @@ def refuse(record: Record, why: str, instead=()) -> CannotFollow:
 
 
 def value_of(record: Record) -> Value:
-    """The value that a record stands for."""
+    """The value that a record represents."""
     return (record.inputs[0], record.attrs["k"]) if record.op is ITEM else (record, 0)
 
 
@@ -101,11 +101,11 @@ class Axes:
         except CannotFollow as error:
             for other, d in error.instead:
                 try:
-                    found = Channels(self, other, d)
+                    channels = Channels(self, other, d)
                 except CannotFollow:
                     continue
-                if found.of(value, axis) is not None:
-                    return found
+                if channels.of(value, axis) is not None:
+                    return channels
             raise
 
 
@@ -133,8 +133,8 @@ class Channels:
 
     def of(self, value: Value, axis: int):
         """The labels along an axis, or None."""
-        found = self.labels.get((value, axis))
-        return None if found is None else self.root(found)
+        labels = self.labels.get((value, axis))
+        return None if labels is None else self.root(labels)
 
     def root(self, labels):
         """Labels that were joined to one are one."""
@@ -163,8 +163,8 @@ class Channels:
 
     def along(self, value: Value) -> list:
         """The (axis, labels) of a value that has any."""
-        found = [(d, self.of(value, d)) for d in range(spec_of(value).ndim)]
-        return [(d, labels) for d, labels in found if labels is not None]
+        pairs = [(d, self.of(value, d)) for d in range(spec_of(value).ndim)]
+        return [(d, labels) for d, labels in pairs if labels is not None]
 
     # ---- one record --------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ def is_product(record: Record, rule: LetterRule, letter: str) -> bool:
 
 
 class ElementSources:
-    """A movement, element by element: of each element of the results where it comes from."""
+    """A movement, element by element: the source of each element of the results."""
 
     def __init__(self, channels: Channels, record: Record, inputs: list, results: list):
         self.channels, self.record, self.inputs, self.results = channels, record, inputs, results
@@ -233,30 +233,30 @@ class ElementSources:
                     at = np.unravel_index(np.where(which == k, place, 0), spec_of(v).shape)
                     self.set_elements(result, np.where(which == k, labels[at[d]], 0))
         for k, v in enumerate(self.inputs):
-            found = np.zeros(spec_of(v).size if v else 0, dtype=int)
+            joined = np.zeros(spec_of(v).size if v else 0, dtype=int)
             for (which, place), result in zip(self.sources, self.results):
                 for d, labels in self.channels.along(result):
                     shape = [-1 if e == d else 1 for e in range(which.ndim)]
                     wanted = np.broadcast_to(labels.reshape(shape), which.shape)[which == k]
                     order = place[which == k]
                     for part in repeats(order):
-                        found[order[part]] = self.channels.join(found[order[part]], wanted[part])
+                        joined[order[part]] = self.channels.join(joined[order[part]], wanted[part])
             if v:
-                self.set_elements(v, self.channels.root(found).reshape(spec_of(v).shape))
+                self.set_elements(v, self.channels.root(joined).reshape(spec_of(v).shape))
 
     def set_elements(self, value: Value, labels) -> None:
-        """Labels of elements as those of one axis. Elements without a label may follow others."""
+        """Labels of elements as labels of one axis. Elements without a label may follow others."""
         if not labels.any():
             return
         fits = [lines_along(labels, d) for d in range(labels.ndim)]
-        found = [d for d, lines in enumerate(fits) if (lines == lines[:, :1]).all()]
-        if not found:
+        axes = [d for d, lines in enumerate(fits) if (lines == lines[:, :1]).all()]
+        if not axes:
             largest = [lines.max(1, keepdims=True) for lines in fits]
-            found = [
+            axes = [
                 d for d, lines in enumerate(fits) if ((lines == largest[d]) | (lines == 0)).all()
             ]
-        if len(found) == 1:
-            self.channels.set(value, found[0], fits[found[0]].max(1))
+        if len(axes) == 1:
+            self.channels.set(value, axes[0], fits[axes[0]].max(1))
             return
         instead = [(value, d) for d, n in enumerate(labels.shape) if n > 1]
         raise refuse(self.record, f"they are no rows of {spec_of(value)}", instead)
@@ -268,7 +268,7 @@ def lines_along(x, axis: int):
 
 
 def repeats(places) -> list:
-    """The positions of places as lists in which no place stands twice."""
+    """The positions of places, as lists where each place is once."""
     order = places.argsort(kind="stable")
     first = np.searchsorted(places[order], places[order])
     times = np.arange(len(places)) - first
@@ -291,11 +291,11 @@ def sources(op, specs: list, attrs: dict) -> list:
         return list(y) if isinstance(y, tuple) else [y]
 
     far = int(starts[-1]) + 1
-    found = []
+    places = []
     for a, b in zip(move(0), move(far), strict=True):
         which = np.where(b - a == far, np.searchsorted(starts, a, side="right") - 1, -1)
-        found.append((which, np.where(which >= 0, a - starts[which], 0)))
-    return found
+        places.append((which, np.where(which >= 0, a - starts[which], 0)))
+    return places
 
 
 # ---- programs --------------------------------------------------------------------------------

@@ -151,14 +151,14 @@ class DML(nn.Layer):
 
     def loss(self, logits, labels) -> list:
         """The loss of each network."""
-        found = []
+        losses = []
         for k, own in enumerate(logits):
             total, others = F.cross_entropy(own, labels), [*logits[:k], *logits[k + 1 :]]
             for other in others:
                 wanted, log = F.softmax(other.detach()), F.log_softmax(own)
                 total = total + F.kl_div(log, wanted, "batchmean") / len(others)
-            found.append(total)
-        return found
+            losses.append(total)
+        return losses
 
     def opt(self, optimizers) -> Optimizers:
         """The networks' optimizers as one."""

@@ -93,7 +93,7 @@ class FilterPruner:
     def prunable(self) -> dict[str, int]:
         """{name: channels} of a weight for each set of weights that are pruned together."""
         self.look()
-        found, covered = {}, set()
+        counts, covered = {}, set()
         for name, value in self.values.items():
             spec = spec_of(value)
             if spec.ndim < 2 or (value, filter_axis(spec)) in covered:
@@ -103,8 +103,8 @@ class FilterPruner:
             except CannotFollow:
                 continue
             covered |= set(channels.labels)
-            found[name] = len(self.groups(channels, value, filter_axis(spec)))
-        return {name: n for name, n in found.items() if n > 1}
+            counts[name] = len(self.groups(channels, value, filter_axis(spec)))
+        return {name: n for name, n in counts.items() if n > 1}
 
     def groups(self, channels: Channels, value, axis: int) -> list[int]:
         """The labels of the channels along an axis, in their order."""
@@ -113,7 +113,7 @@ class FilterPruner:
     # ---- pruning -----------------------------------------------------------------------------
 
     def choose(self, name: str, axis: int | None, ratio: float) -> dict:
-        """The rows that go if a part of the channels of a weight goes."""
+        """The rows to remove with a part of the channels of a weight."""
         if not 0 <= ratio < 1:
             raise value_error(f"the ratio {ratio} of {name}", "0 or more, and below 1")
         channels, value = self.channels(name, axis), self.values[name]
@@ -289,8 +289,8 @@ def as_inputs(inputs) -> list[Tensor]:
 def ratio_within(losses: dict, loss: float) -> float:
     """The largest ratio up to which no more than `loss` is lost, between two that were measured."""
     ratio, lost = 0.0, 0.0
-    for r, found in sorted(losses.items()):
-        if found > loss:
-            return ratio + (r - ratio) * max(0.0, loss - lost) / (found - lost)
-        ratio, lost = r, found
+    for r, after in sorted(losses.items()):
+        if after > loss:
+            return ratio + (r - ratio) * max(0.0, loss - lost) / (after - lost)
+        ratio, lost = r, after
     return ratio

@@ -128,7 +128,7 @@ def mask_n_of_m(weight, n: int, m: int, algorithm: str):
 
 
 def apply_mask(p, mask) -> Tensor:
-    """Write a mask (an array) into that of the parameter, and zeros into the parameter."""
+    """Write a mask (an array) into the parameter's mask, and zeros into the parameter."""
     own = mask_of(p)
     own.set_value(mask.astype(own.spec.dtype))
     renew(p)

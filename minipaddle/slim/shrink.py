@@ -51,18 +51,18 @@ def program_of(model: Layer, inputs) -> Program:
 
 def as_list(y) -> list:
     """The tensors that a layer returned."""
-    found = [y] if isinstance(y, Tensor) else [*y] if isinstance(y, tuple | list) else [None]
-    if not all(isinstance(x, Tensor) for x in found):
+    tensors = [y] if isinstance(y, Tensor) else [*y] if isinstance(y, tuple | list) else [None]
+    if not all(isinstance(x, Tensor) for x in tensors):
         raise value_error("the network returned something else", "a tensor or several")
-    return found
+    return tensors
 
 
 @slot("slim.find_removed_rows")
 def find_removed_rows(channels: Channels, labels: list[int]) -> dict:
     """The rows that go with these channels: {(value, axis): an array, True for each of them}."""
     return {
-        (value, d): np.isin(channels.root(found), labels)
-        for (value, d), found in channels.labels.items()
+        (value, d): np.isin(channels.root(axis_labels), labels)
+        for (value, d), axis_labels in channels.labels.items()
     }
 
 
@@ -109,13 +109,11 @@ class Removal:
         wanted = tuple(self.spec((record, k)) for k in range(len(specs_of(record))))
         attrs = self.attributes(record, wanted)
         try:
-            found = record.op.infer(*specs, **attrs)
+            got = record.op.infer(*specs, **attrs)
         except ValueError as error:
             raise refuse(record, f"it cannot compute without them: {error}") from error
-        if (
-            found if isinstance(found, tuple) and not isinstance(found, Spec) else (found,)
-        ) != wanted:
-            raise refuse(record, f"it would compute {found}, not {wanted}")
+        if (got if isinstance(got, tuple) and not isinstance(got, Spec) else (got,)) != wanted:
+            raise refuse(record, f"it would compute {got}, not {wanted}")
         if record.op.kind == "movement":
             self.check(record, specs, attrs)
         return record.copy(inputs, attrs, wanted if record.dtype is None else wanted[0])
@@ -146,7 +144,7 @@ class Removal:
         return attrs
 
     def cut(self, k, kept, n: int):
-        """A slice or an index of an axis of n rows, of which some are kept."""
+        """A slice or an index of an axis of n rows; some rows are kept."""
         if len(kept) == n or k == (None, None, None):
             return k
         if isinstance(k, int):
@@ -237,14 +235,14 @@ class ShrinkPlan:
         self.program = self.removal.program
         self.undo: list = []
 
-    def of_weights(self) -> dict:
+    def map_to_weights(self) -> dict:
         """{tensor: {axis: the rows that go}} of parameters and buffers."""
-        found: dict[Tensor, dict] = {}
+        removed: dict[Tensor, dict] = {}
         for (value, d), rows in self.removal.gone.items():
             if value in self.axes.states:
                 tensor = self.axes.states[value].storage.tensor
-                found.setdefault(tensor, {})[d] = rows
-        return found
+                removed.setdefault(tensor, {})[d] = rows
+        return removed
 
     @property
     def pruned_flops(self) -> float:
@@ -266,7 +264,7 @@ class ShrinkPlan:
         layer's code does something else with smaller weights.
         """
         known = {id(x) for x in (*self.model.parameters(), *self.model.buffers())}
-        cut = self.of_weights()
+        cut = self.map_to_weights()
         if wrong := [x.name for x in cut if id(x) not in known]:
             raise value_error(f"channels of {', '.join(wrong)}", "parameters of the model")
         for tensor, gone in cut.items():
@@ -319,8 +317,8 @@ class ShrinkPlan:
         """Trace the layer again: it must be the expected program."""
         slots.epoch += 1  # programs that were made of the layer before serve no more
         try:
-            found = Axes(program_of(self.model, self.inputs)).program
-            wrong = difference(self.program, found)
+            smaller = Axes(program_of(self.model, self.inputs)).program
+            wrong = difference(self.program, smaller)
         except Exception as error:
             self.restore()
             raise CannotFollow(f"the layer's code does not run without them: {error}") from error

@@ -85,12 +85,12 @@ class Supernet(Layer):
 
         Raises ValueError for a name or a part that the supernet has not.
         """
-        found = self.space.point(net_config)
-        if wrong := [k for k, v in net_config.items() if found.get(k) != v]:
+        point = self.space.point(net_config)
+        if wrong := [k for k, v in net_config.items() if point.get(k) != v]:
             raise value_error(f"{wrong[0]}: {net_config[wrong[0]]}",
                               f"parts {self.ratios} of {', '.join(self.names)}, or True and False "
                               f"of {', '.join(self.depth)}")  # fmt: skip
-        self.net_config = found
+        self.net_config = point
 
     def sample(self, rng) -> dict:
         """A configuration at random."""
@@ -163,7 +163,7 @@ class Supernet(Layer):
 @contextmanager
 def slice_weights(model: Layer, plan: ShrinkPlan):
     """Within the block layers compute with slices of their weights; gradients reach the weights."""
-    cut = {id(x): (x, gone) for x, gone in plan.of_weights().items()}
+    cut = {id(x): (x, gone) for x, gone in plan.map_to_weights().items()}
     with ExitStack() as undo:
         for layer in model.sublayers(include_self=True):
             for parts in (layer._parameters, layer._buffers):
@@ -227,12 +227,12 @@ class OFA(Layer):
         children of the best so far, by the evolution that tunes kernels.
         Source: PaddleSlim `OFA.search`.
         """
-        found, points = [], [self.supernet.smallest]
+        scored, points = [], [self.supernet.smallest]
         for _ in range(generations + 1):
-            found += [(p, self.score(p, eval_func) if condition(p) else np.inf) for p in points]
+            scored += [(p, self.score(p, eval_func) if condition(p) else np.inf) for p in points]
             same = lambda points: [0.0] * len(points)
-            points = proposals(self.supernet.space, found, same, count, self.rng)
-        good = [(p, -x) for p, x in found if x < np.inf]
+            points = proposals(self.supernet.space, scored, same, count, self.rng)
+        good = [(p, -x) for p, x in scored if x < np.inf]
         return sorted(good, key=lambda pair: -pair[1])
 
     def score(self, config: dict, eval_func: Callable) -> float:

@@ -59,14 +59,14 @@ class UnstructuredPruner:
         self.model, self.mode, self.ratio, self.threshold = model, mode, ratio, threshold
         self.local_sparsity = local_sparsity
         skipped = set(skip_params_func(model)) if skip_params_func else set()
-        found = [
+        weights = [
             p for layer in model.sublayers(include_self=True) if not is_norm(layer)
             for p in layer.parameters(include_sublayers=False)
             if p.trainable and p.ndim > 1 and p.name not in skipped
             and (prune_params_type is None or is_pointwise(p))
         ]  # fmt: skip
-        self.parameters = [*dict.fromkeys(found)]  # one that two layers share counts once
-        if not found:
+        self.parameters = [*dict.fromkeys(weights)]  # one that two layers share counts once
+        if not weights:
             raise value_error(f"{type(self).__name__} found no weight to prune in the model")
         for p in self.parameters:
             mask_of(p)  # outside of any program
@@ -75,7 +75,7 @@ class UnstructuredPruner:
                 layer.register_forward_pre_hook(renew_all)
 
     def scores(self) -> list:
-        """An array of scores for each parameter: those of least score go."""
+        """An array of scores for each parameter: the least are pruned."""
         return [abs(p.numpy()) for p in self.parameters]
 
     def step(self) -> None:
@@ -158,17 +158,17 @@ class GMPUnstructuredPruner(UnstructuredPruner):
         self, model, ratio=0.55, prune_params_type=None, skip_params_func=None,
         local_sparsity=False, sparse_block=[1, 1], configs=None,  # noqa: B006 Paddle's
     ):  # fmt: skip
-        found = CONFIGS | (configs or {})
-        found.pop("pruning_strategy", None)  # "gmp", in PaddleSlim's examples
-        if wrong := [k for k, v in found.items() if v is None or k not in CONFIGS]:
+        settings = CONFIGS | (configs or {})
+        settings.pop("pruning_strategy", None)  # "gmp", in PaddleSlim's examples
+        if wrong := [k for k, v in settings.items() if v is None or k not in CONFIGS]:
             expected = f"numbers for {', '.join(CONFIGS)}"
             raise value_error(f"configs={configs}: {wrong[0]}", expected)
         super().__init__(
             model, "ratio", 0.0, ratio, prune_params_type, skip_params_func, local_sparsity,
             sparse_block,
         )  # fmt: skip
-        self.configs, self.target_ratio, self.ratio = found, ratio, None
-        self.cur_iteration = found["resume_iteration"]
+        self.configs, self.target_ratio, self.ratio = settings, ratio, None
+        self.cur_iteration = settings["resume_iteration"]
 
     def ratio_at(self, iteration: int) -> float:
         """The ratio of an iteration, constant within each of the `pruning_steps`."""

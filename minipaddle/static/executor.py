@@ -13,7 +13,7 @@ from ..engine.ir.cut import pruned
 from ..engine.jit.tree import flatten
 from ..ir.input_spec import fits, format_expected
 from .mode import default_main_program, outside
-from .program import Program, in_mode
+from .program import Program, select_mode
 
 
 class Executor:
@@ -96,7 +96,7 @@ class Executor:
 
 def compile_(program: ir.Program, feed: list, fetched: list[Record]) -> ir.Program:
     """The part of a program that computes the fetched records and the updates of states."""
-    part = pruned(in_mode(ir.Program(**vars(program) | {"outputs": fetched}), True, {}))
+    part = pruned(select_mode(ir.Program(**vars(program) | {"outputs": fetched}), True, {}))
     used = {e for r in part.records for e in r.inputs} | set(part.results)
     inputs = {r.attrs["name"]: r for r in program.inputs}
     missing = [name for name, r in inputs.items() if r in used and name not in feed]

@@ -41,15 +41,15 @@ def load(program: Program, model_path: str, executor=None, var_list=None) -> Non
 
 def load_program_state(model_path: str, var_list=None) -> dict:
     """The arrays in the files of `static.save`, by name; of `var_list` alone, if given."""
-    found = {}
+    states = {}
     with outside():
         for ending in ("pdparams", "pdopt"):
             path = Path(f"{model_path.removesuffix('.pdparams')}.{ending}")
             if ending == "pdparams" or path.exists():
-                found |= load_tensors(str(path), return_numpy=True)
+                states |= load_tensors(str(path), return_numpy=True)
     if var_list is None:
-        return found
-    return {x.name: found[x.name] for x in var_list if x.name in found}
+        return states
+    return {x.name: states[x.name] for x in var_list if x.name in states}
 
 
 def set_program_state(program: Program, state_dict: dict) -> None:

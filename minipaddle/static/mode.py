@@ -116,7 +116,7 @@ def switch_to(main: Program, startup: Program) -> None:
 
 
 def outside():
-    """A context in which no program is written."""
+    """A context that writes no program."""
     return Mode.main.tracer.outside() if Mode.on else nullcontext()
 
 

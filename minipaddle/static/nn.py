@@ -79,8 +79,8 @@ def embedding(
     dtype="float32",
 ):  # fmt: skip
     """Rows of a table of `size` [rows, columns]."""
-    given = {"padding_idx": padding_idx, "dtype": dtype, "weight_attr": param_attr}
-    return common.Embedding(*size, **given)(input)
+    options = {"padding_idx": padding_idx, "dtype": dtype, "weight_attr": param_attr}
+    return common.Embedding(*size, **options)(input)
 
 
 # ---- control flow ----------------------------------------------------------------------------
@@ -102,10 +102,10 @@ def cond(pred, true_fn=None, false_fn=None, name=None, return_names=None):
 
         return call
 
-    found = control.cond(pred, leaves_of(true_fn), leaves_of(false_fn))
+    outputs = control.cond(pred, leaves_of(true_fn), leaves_of(false_fn))
     if any(s != structures[0] for s in structures):
         raise value_error("the branches of cond give results that are nested differently")
-    return unflatten(structures[0], found)
+    return unflatten(structures[0], outputs)
 
 
 def while_loop(cond, body, loop_vars, is_test=False, name=None) -> list:

@@ -75,7 +75,7 @@ class Program:
         copy.tracer.remote = remote.for_test() if for_test and remote is not None else remote
         if for_test:
             table: dict[Record, Record] = {}
-            program = in_mode(view.program, False, table)
+            program = select_mode(view.program, False, table)
             for state in program.states:
                 state.update = None
             values = {k: table.get(r, r) for k, r in view.values.items()}
@@ -165,7 +165,7 @@ def update_of(root, state: State) -> Record | None:
     return None if now is state.record else now
 
 
-def in_mode(program: ir.Program, training: bool, table: dict) -> ir.Program:
+def select_mode(program: ir.Program, training: bool, table: dict) -> ir.Program:
     """The program with one side of each `by_mode`; `table` receives the replaced records."""
     records = []
     for r in program.records:
@@ -173,6 +173,6 @@ def in_mode(program: ir.Program, training: bool, table: dict) -> ir.Program:
             chosen = r.inputs[not training]
             table[r] = table.get(chosen, chosen)
             continue
-        inside = map_regions(r, lambda region: in_mode(region, training, {}))
+        inside = map_regions(r, lambda region: select_mode(region, training, {}))
         records.append(substitute(r, table, inside))
     return with_records(program, records, table)

@@ -73,7 +73,7 @@ class StaticTracer(Tracer):
 
     @contextmanager
     def outside(self):
-        """A block in which nothing is recorded."""
+        """A block that records nothing."""
         self.leave()
         try:
             yield

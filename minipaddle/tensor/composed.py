@@ -188,12 +188,12 @@ def isin(x, test_x, assume_unique=False, invert=False, name=None):
     """
     row, size = shaping.flatten(test_x), test_x.spec.size
     if not size:
-        found = x != x if x.spec.dtype.kind != "f" else creation.full_like(x, False, "bool")
+        inside = x != x if x.spec.dtype.kind != "f" else creation.full_like(x, False, "bool")
     else:
         row = search.sort(row)
         place = e.minimum(search.searchsorted(row, x), size - 1)
-        found = math.equal(indexing.take(row, place, axis=0), x)
-    return logical_not(found) if invert else found
+        inside = math.equal(indexing.take(row, place, axis=0), x)
+    return logical_not(inside) if invert else inside
 
 
 # ---- shapes ----------------------------------------------------------------------------------

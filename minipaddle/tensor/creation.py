@@ -5,7 +5,7 @@ A shape is a number, a list or tuple of numbers (0-D tensors among them), or a 1
 
 import math
 
-from ..core.axes import whole, whole_numbers, without_fraction
+from ..core.axes import drop_fraction, whole, whole_numbers
 from ..core.prelude import Dim, Var, current, dt, elementwise, larger, reshape, value_error
 from ..engine.core.dim import same_shape
 from ..engine.core.spec import leaves
@@ -46,8 +46,8 @@ def floating(dtype):
 def number(x):
     """A Python number from a number, a NumPy number or a tensor of one element; or a size."""
     if isinstance(x, Var) and current.top.tracing and x.spec.dtype.kind == "f":
-        found = current.top.sizes(x)
-        return found if isinstance(found, float) else whole(found)
+        size = current.top.sizes(x)
+        return size if isinstance(size, float) else whole(size)
     if isinstance(x, Var) and x.spec.dtype.kind in "iu":
         return whole(x)
     return x.item() if hasattr(x, "item") else x
@@ -154,8 +154,8 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
     """
     start, end = (0, start) if end is None else (start, end)
     if dtype is None:
-        given = [x for x in (start, end, step) if hasattr(x, "spec")]
-        dtype = given[0].spec.dtype if given else None
+        tensors = [x for x in (start, end, step) if hasattr(x, "spec")]
+        dtype = tensors[0].spec.dtype if tensors else None
     start, end, step = map(number, (start, end, step))
     if step == 0:
         raise value_error("arange with step=0 never ends", "a step other than 0")
@@ -163,7 +163,7 @@ def arange(start=0, end=None, step=1, dtype=None, *, name=None):
         counted = all(isinstance(x, int | Dim) for x in (start, end, step))
         dtype = "int64" if counted else dt.default()
     if any(isinstance(x, Dim) for x in (start, end, step)):
-        start, end, step = map(without_fraction, (start, end, step))
+        start, end, step = map(drop_fraction, (start, end, step))
     counted = isinstance(end - start, int | Dim) and isinstance(step, int | Dim)
     size = -((start - end) // step) if counted else math.ceil((end - start) / step)
     return ops.arange(size=larger(size, 0), dtype=dt.resolve(dtype), start=start, step=step)

@@ -157,7 +157,7 @@ def apply_reflections(x, tau, y):
     vectors = tril(x, diagonal=-1) + ones
     for i in reversed(range(tau.spec.shape[-1])):
         v = ops.block(vectors, (0, rows), (i, i + 1))
-        factor = ops.block(ops.along_columns(tau), (0, 1), (i, i + 1))
+        factor = ops.block(ops.broadcast_columns(tau), (0, 1), (i, i + 1))
         y = y - factor * matmul(v, matmul(mT(v), y))
     return y
 

@@ -13,7 +13,7 @@ from ..ops import arrangement
 __all__ = ["einsum"]
 
 DOTS = "".join(map(chr, range(0x2460, 0x2474)))
-"""The labels ①, ②, … of axes that an ellipsis stands for, the last of them last."""
+"""The labels ①, ②, … of axes of an ellipsis; the last axis has the last label."""
 
 
 @as_operator("einsum")

@@ -2,7 +2,7 @@
 
 import inspect
 
-from ..core.axes import into
+from ..core.axes import write_into
 from ..core.prelude import current
 from ..engine.core.op import Op
 
@@ -14,26 +14,26 @@ def face(op: Op, name: str | None = None):
     places = [*op.inputs, *op.attrs, "name"]
 
     def call(*args, out=None, **kwargs):
-        given = dict(zip(places, args, strict=False)) | kwargs
-        if len(given) < len(args) + len(kwargs):
+        arguments = dict(zip(places, args, strict=False)) | kwargs
+        if len(arguments) < len(args) + len(kwargs):
             raise TypeError(f"{op.name}() has too many arguments, or one twice; it takes {places}")
-        given.pop("name", None)
+        arguments.pop("name", None)
         try:
-            inputs = tuple([given.pop(x) for x in op.inputs])
+            inputs = tuple([arguments.pop(x) for x in op.inputs])
         except KeyError as missing:
             raise TypeError(f"{op.name}() needs the argument {missing}") from None
-        unknown = given.keys() - op.attrs.keys()
+        unknown = arguments.keys() - op.attrs.keys()
         if unknown:
             raise TypeError(f"{op.name}() takes no argument {unknown.pop()!r}; it takes {places}")
-        return into(out, current.top.apply(op, inputs, op.defaults | given))
+        return write_into(out, current.top.apply(op, inputs, op.defaults | arguments))
 
     def unary(x, name=None, *, out=None):
         y = current.top.apply(op, (x,), {})
-        return y if out is None else into(out, y)
+        return y if out is None else write_into(out, y)
 
     def binary(x, y, name=None, *, out=None):
         z = current.top.apply(op, (x, y), {})
-        return z if out is None else into(out, z)
+        return z if out is None else write_into(out, z)
 
     quick = {("x",): unary, ("x", "y"): binary}
     function = call if op.attrs else quick.get(tuple(op.inputs), call)

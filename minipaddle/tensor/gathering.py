@@ -81,7 +81,7 @@ def index_fill(x, index, axis, value, name=None):
 
 @as_operator("scatter")
 def scatter(x, index, updates, overwrite=True, name=None):
-    """x with its rows `index` replaced by those of `updates`.
+    """x with its rows `index` replaced by the rows of `updates`.
 
     Of rows named twice the last one stays; with `overwrite=False` they are added up instead.
 

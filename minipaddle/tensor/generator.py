@@ -62,7 +62,7 @@ class Generator:
             return base_of(now)
 
     def position(self):
-        """Where draws stand now; while a program is traced, a tensor."""
+        """The position of the next draw; while a program is traced, a tensor."""
         return creation.assign(wrap(self.trace_state())) if current.top.tracing else self._state.now
 
     def jump(self, position, draws: int) -> None:
@@ -117,7 +117,7 @@ def seed(seed):
 
 
 def get_rng_state(device=None):
-    """Where the generator stands, as a list of one state.
+    """The generator's position, as a list of one state.
 
     >>> state = paddle.get_rng_state()
     >>> x = paddle.rand([2])

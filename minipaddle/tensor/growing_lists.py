@@ -153,7 +153,7 @@ class GrowingLoop(looping.TracedLoop):
     def __init__(self, *args):
         super().__init__(*args)
         self.growth: dict = {}  # by place: the specs of what an iteration appends to a list
-        self.kinds: dict = {}  # by place: what stands for that
+        self.kinds: dict = {}  # by place: what represents it
 
     def run(self, slots, first: list, ends: list) -> list:
         self.rests: dict = {}  # by place: what the loop appended
@@ -212,10 +212,10 @@ class GrowingLoop(looping.TracedLoop):
 
     def take_appended(self, place, values) -> list:
         """Take the items that an iteration appended off the value of a list, and give them."""
-        given, now = self.at_start[place.key], values[place.key]
-        new, values[place.key] = now[len(given) :], given[:-1]
+        before, now = self.at_start[place.key], values[place.key]
+        new, values[place.key] = now[len(before) :], before[:-1]
         specs = [Spec(x.spec.shape, x.spec.dtype) for x in new if isinstance(x, Tensor)]
-        same = len(now) >= len(given) and all(map(is_, given, now))
+        same = len(now) >= len(before) and all(map(is_, before, now))
         same = same and kind_of_rest(new) is self.kinds[place.key]
         if not same or specs != self.growth[place.key] or len(specs) < len(new):
             raise refusal(
@@ -246,11 +246,11 @@ def find_sequence(items):
     """The sequence of the items of a list that has grown; None for anything else."""
     if not has_grown(items):
         return None
-    found = rows(stack_items(items))
+    stacked = rows(stack_items(items))
     if kind_of_rest(items) is RestOfNumbers:
         (make,) = NUMBERS.values()
-        return LazySequence(found.length, lambda k: make(found.at(k)), found.what)
-    return found
+        return LazySequence(stacked.length, lambda k: make(stacked.at(k)), stacked.what)
+    return stacked
 
 
 def items_of(rest: Rest) -> list:

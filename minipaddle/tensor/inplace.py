@@ -26,7 +26,7 @@ SAME_SHAPE = {
 OTHER_SHAPE = {manipulation: "flatten reshape squeeze t transpose unsqueeze"}
 
 
-def in_place(function, name: str, reshaped: bool = False):
+def make_in_place(function, name: str, reshaped: bool = False):
     """`function` followed by its first argument taking over the result."""
 
     @wraps(function)
@@ -47,7 +47,7 @@ def example(function, name: str) -> str:
 
 
 IN_PLACE = {
-    f"{name}_": in_place(getattr(module, name), name, reshaped)
+    f"{name}_": make_in_place(getattr(module, name), name, reshaped)
     for table, reshaped in ((SAME_SHAPE, False), (OTHER_SHAPE, True))
     for module, names in table.items()
     for name in names.split()

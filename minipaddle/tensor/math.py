@@ -3,7 +3,7 @@
 import functools
 import math
 
-from ..core.axes import into
+from ..core.axes import write_into
 from ..core.checks import require_one_of
 from ..core.prelude import (
     Var,
@@ -57,7 +57,7 @@ def add(x, y, name=None, *, alpha=1, out=None):
     >>> paddle.add(paddle.to_tensor([1.0, 2.0]), paddle.to_tensor([3.0, 4.0]), alpha=2).tolist()
     [7.0, 10.0]
     """
-    return into(out, elementwise.add(x, y if alpha == 1 else y * alpha))
+    return write_into(out, elementwise.add(x, y if alpha == 1 else y * alpha))
 
 
 def subtract(x, y, name=None, *, alpha=1, out=None):
@@ -66,7 +66,7 @@ def subtract(x, y, name=None, *, alpha=1, out=None):
     >>> paddle.subtract(paddle.to_tensor([1.0]), paddle.to_tensor([3.0]), alpha=2).tolist()
     [-5.0]
     """
-    return into(out, elementwise.subtract(x, y if alpha == 1 else y * alpha))
+    return write_into(out, elementwise.subtract(x, y if alpha == 1 else y * alpha))
 
 
 def divide(x, y, name=None, *, rounding_mode=None, out=None):
@@ -77,7 +77,7 @@ def divide(x, y, name=None, *, rounding_mode=None, out=None):
     [3, -3]
     """
     if out is not None:
-        return into(out, divide(x, y, rounding_mode=rounding_mode))
+        return write_into(out, divide(x, y, rounding_mode=rounding_mode))
     if rounding_mode is None:
         return elementwise.divide(x, y)
     require_one_of("divide", ("floor", "trunc"), rounding_mode=rounding_mode)
@@ -122,7 +122,7 @@ def clip(x, min=None, max=None, name=None, *, out=None):
     [0.0, 0.5, 1.0]
     """
     if out is not None:
-        return into(out, clip(x, min, max))
+        return write_into(out, clip(x, min, max))
     if isinstance(min, Var) or isinstance(max, Var):
         x = x if min is None else elementwise.maximum(x, min)
         return x if max is None else elementwise.minimum(x, max)
@@ -239,11 +239,11 @@ def diff(x, n=1, axis=-1, prepend=None, append=None, name=None):
     x = movement.concat(*parts, axis=axis) if len(parts) > 1 else x
     minus = logic.not_equal if x.spec.dtype.kind == "b" else elementwise.subtract
     for _ in range(n):
-        x = minus(without_end(x, axis, 0), without_end(x, axis, -1))
+        x = minus(drop_end(x, axis, 0), drop_end(x, axis, -1))
     return x
 
 
-def without_end(x, axis: int, end: int):
+def drop_end(x, axis: int, end: int):
     """x without its first (`end` 0) or last (`end` -1) place along `axis`."""
     part = (1, None, 1) if end == 0 else (0, -1, 1)
     return movement.slice_(x, index=((0, None, 1),) * axis + (part,))
@@ -283,7 +283,7 @@ def trapezoids(y, x, dx, axis):
     if x is not None:
         shape = (-1,) + (1,) * (y.spec.ndim - 1 - axis) if x.spec.ndim == 1 else None
         step = diff(x, axis=0).reshape(list(shape)) if shape else diff(x, axis=axis)
-    return (without_end(y, axis, 0) + without_end(y, axis, -1)) * step * 0.5, axis
+    return (drop_end(y, axis, 0) + drop_end(y, axis, -1)) * step * 0.5, axis
 
 
 __all__ = [

@@ -277,13 +277,13 @@ def cov(x, rowvar=True, ddof=True, fweights=None, aweights=None, name=None):
         raise value_error(f"cov of {x.spec}", "a vector or a matrix")
     rows = reshape(x, shape=(1, x.spec.size)) if x.spec.ndim == 1 else x if rowvar else mT(x)
     n = rows.spec.shape[-1]
-    given = [w.astype(x.spec.dtype) for w in (fweights, aweights) if w is not None]
-    w = given[0] * given[-1] if len(given) == 2 else given[0] if given else None
+    weights = [w.astype(x.spec.dtype) for w in (fweights, aweights) if w is not None]
+    w = weights[0] * weights[-1] if len(weights) == 2 else weights[0] if weights else None
     count = n if w is None else reduce.sum(w)
     weighted = rows if w is None else rows * w
     centered = rows - reduction.sum(weighted, axis=(1,), keepdim=True) / count
     if ddof:
-        lost = 1 if aweights is None else reduce.sum(w * given[-1]) / count
+        lost = 1 if aweights is None else reduce.sum(w * weights[-1]) / count
         count = count - lost
     c = matmul(centered if w is None else centered * w, mT(centered)) / count
     return reshape(c, shape=()) if c.spec.size == 1 else c
@@ -299,7 +299,7 @@ def corrcoef(x, rowvar=True, name=None):
     if not c.spec.ndim:
         return c / c
     deviation = sqrt(diagonal(c, offset=0, axis1=0, axis2=1))
-    scaled = c / ops.along_rows(deviation) / ops.along_columns(deviation)
+    scaled = c / ops.broadcast_rows(deviation) / ops.broadcast_columns(deviation)
     return maximum(minimum(scaled, 1.0), -1.0)
 
 

@@ -21,13 +21,13 @@ ALSO = """
 
 def methods(*modules) -> dict:
     """The functions of `modules` whose first parameter is a tensor, by name."""
-    found = {}
+    table = {}
     for module in modules:
         for name in module.__all__:
             function = getattr(module, name)
             if inspect.isfunction(function) and takes_tensor(function):
-                found[name] = function
-    return found
+                table[name] = function
+    return table
 
 
 def takes_tensor(function) -> bool:

@@ -67,19 +67,19 @@ def matrix_norm(x, p="fro", axis=[-2, -1], keepdim=False, name=None):  # noqa: B
     if p in (1, -1, inf, -inf):
         inner, outer = (rows, columns) if p in (1, -1) else (columns, rows)
         total = reduction.sum(abs(x), axis=(inner,), keepdim=True)
-        found = extreme(total, axis=(outer,), keepdim=True)
+        norm = extreme(total, axis=(outer,), keepdim=True)
     elif p in ("nuc", 2, -2):
         s = singular_values(x, rows, columns)
         op = reduction.sum if p == "nuc" else extreme
-        found = op(s, axis=(s.spec.ndim - 1,), keepdim=False)
+        norm = op(s, axis=(s.spec.ndim - 1,), keepdim=False)
     else:
         raise value_error(f"the matrix norm p={p!r}", "'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     kept = reduction.spec_of_reduction(x.spec, axis=(rows, columns), keepdim=keepdim)
-    return reshape(found, shape=kept.shape)
+    return reshape(norm, shape=kept.shape)
 
 
 def singular_values(x, rows: int = -2, columns: int = -1):
-    """The singular values of the matrices that lie along two axes."""
+    """The singular values of the matrices along two axes."""
     n = x.spec.ndim
     rows, columns = rows % n, columns % n
     if (rows, columns) != (n - 2, n - 1):

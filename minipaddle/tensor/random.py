@@ -83,11 +83,11 @@ def normal(mean=0.0, std=1.0, shape=None, name=None):
     >>> paddle.normal(mean=paddle.to_tensor([0.0, 100.0]), std=0.1).shape
     [2]
     """
-    given = [x for x in (mean, std) if isinstance(x, Var)]
-    if not given:
+    both = [x for x in (mean, std) if isinstance(x, Var)]
+    if not both:
         return gaussian([1] if shape is None else shape, mean, std)
-    spec = given[0].spec
-    return mean + std * gaussian(broadcast_shapes(*(x.spec.shape for x in given)), dtype=spec.dtype)
+    spec = both[0].spec
+    return mean + std * gaussian(broadcast_shapes(*(x.spec.shape for x in both)), dtype=spec.dtype)
 
 
 def log_normal(mean=1.0, std=2.0, shape=None, name=None):

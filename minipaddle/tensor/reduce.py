@@ -1,11 +1,11 @@
 """Sums, products and extrema over axes, and the running ones along an axis."""
 
-from ..core.axes import axis_of, into, no_out, number, whole_numbers
+from ..core.axes import axis_of, no_out, number, whole_numbers, write_into
 from ..core.prelude import Var, elementwise, normalize_axes, reduction, value_error
 from ..engine.core.dtype import resolve
 from ..ops import reductions, scan
 from ..ops.scatter import take_along
-from .search import with_axis
+from .search import ensure_axis
 
 
 def reduce_over(op, x, axis, keepdim, dtype=None, out=None):
@@ -17,7 +17,7 @@ def reduce_over(op, x, axis, keepdim, dtype=None, out=None):
     if isinstance(axis, Var):
         axis = [number(d) for d in whole_numbers(axis, "axis")]
     y = op(x, axis=normalize_axes(axis, len(x.spec.shape)), keepdim=bool(keepdim))
-    return y if out is None else into(out, y)
+    return y if out is None else write_into(out, y)
 
 
 # ---- over axes -------------------------------------------------------------------------------
@@ -163,14 +163,14 @@ def place_dtype(place, dtype):
 # ---- along an axis ---------------------------------------------------------------------------
 
 
-def along(x, axis, dtype=None, out=None):
-    """(x, axis, back) for a scan: without an axis x is flattened; `back` is as in `with_axis`."""
+def flatten_for_scan(x, axis, dtype=None, out=None):
+    """(x, axis, back) for a scan: without an axis x is flattened; `back` is as in `ensure_axis`."""
     if out is not None:
         raise no_out()
     x = x if dtype is None else x.astype(dtype)
     if axis is None:
         return x.reshape([-1]), 0, lambda y: y
-    x, back = with_axis(x)
+    x, back = ensure_axis(x)
     return x, axis_of(axis, x.spec.ndim), back
 
 
@@ -181,7 +181,7 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     [1.0, 3.0, 6.0]
     """
     whole = "int64" if x.spec.dtype.kind in "biu" else None
-    x, axis, back = along(x, axis, whole if dtype is None else dtype, out)
+    x, axis, back = flatten_for_scan(x, axis, whole if dtype is None else dtype, out)
     return back(scan.cumsum(x, axis=axis))
 
 
@@ -191,7 +191,7 @@ def cumprod(x, dim=None, *, dtype=None, out=None, name=None):
     >>> paddle.cumprod(paddle.to_tensor([1.0, 2.0, 3.0]), dim=0).tolist()
     [1.0, 2.0, 6.0]
     """
-    x, dim, back = along(x, dim, dtype, out)
+    x, dim, back = flatten_for_scan(x, dim, dtype, out)
     return back(scan.cumprod(x, axis=dim))
 
 
@@ -202,7 +202,7 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
     [1000.0, 1000.0]
     """
     whole = "float32" if x.spec.dtype.kind in "biu" else None
-    x, axis, back = along(x, axis, whole if dtype is None else dtype)
+    x, axis, back = flatten_for_scan(x, axis, whole if dtype is None else dtype)
     return back(scan.logcumsumexp(x, axis=axis))
 
 
@@ -228,10 +228,10 @@ def cummin(x, axis=None, dtype="int64", name=None):
 
 def running(op, x, axis, dtype):
     """The values at the places that `op` finds, and the places."""
-    x, axis, back = along(x, axis)
+    x, axis, back = flatten_for_scan(x, axis)
     place = op(x, axis=axis)
-    found = take_along(x, place, axis), place_dtype(place, dtype)
-    return tuple(map(back, found))
+    results = take_along(x, place, axis), place_dtype(place, dtype)
+    return tuple(map(back, results))
 
 
 __all__ = [

@@ -56,7 +56,7 @@ def sort(x, axis=-1, descending=False, stable=False, name=None):
     >>> paddle.sort(paddle.to_tensor([3, 1, 2])).tolist()
     [1, 2, 3]
     """
-    x, back = with_axis(x)
+    x, back = ensure_axis(x)
     return back(sorting.sort(x, axis=axis_of(axis, x.spec.ndim), descending=descending))
 
 
@@ -66,11 +66,11 @@ def argsort(x, axis=-1, descending=False, stable=False, name=None):
     >>> paddle.argsort(paddle.to_tensor([3, 1, 2])).tolist()
     [1, 2, 0]
     """
-    x, back = with_axis(x)
+    x, back = ensure_axis(x)
     return back(sorting.argsort(x, axis=axis_of(axis, x.spec.ndim), descending=descending))
 
 
-def with_axis(x):
+def ensure_axis(x):
     """x with at least one axis, and a function that removes the axis from results of a 0-D x."""
     if x.spec.shape:
         return x, lambda y: y
@@ -86,7 +86,7 @@ def topk(x, k, axis=None, largest=True, sorted=True, name=None):
     >>> values.tolist(), places.tolist()
     ([5, 3], [1, 2])
     """
-    x, back = with_axis(x)
+    x, back = ensure_axis(x)
     axis = axis_of(-1 if axis is None else axis, x.spec.ndim)
     places = sorting.topk_index(x, k=whole(k), axis=axis, largest=largest)
     return back(take_along(x, places, axis)), back(places)
@@ -99,7 +99,7 @@ def kthvalue(x, k, axis=None, keepdim=False, name=None):
     >>> value.item(), place.item()
     (3, 2)
     """
-    x, back = with_axis(x)
+    x, back = ensure_axis(x)
     axis = axis_of(-1 if axis is None else axis, x.spec.ndim)
     places = sorting.topk_index(x, k=whole(k), axis=axis, largest=False)
     return choose(x, movement.slice_(places, index=last(axis, k)), axis, keepdim, back)
@@ -123,7 +123,7 @@ def mode(x, axis=-1, keepdim=False, name=None):
     >>> value.item(), place.item()
     (2, 2)
     """
-    x, back = with_axis(x)
+    x, back = ensure_axis(x)
     axis = axis_of(axis, x.spec.ndim)
     return choose(x, sorting.mode_index(x, axis=axis), axis, keepdim, back)
 
@@ -179,10 +179,10 @@ def unique(
     """
     axis = None if axis is None else axis_of(axis, x.spec.ndim)
     values, *more = sorting.unique(x, axis=axis)
-    return with_extras(values, more, (return_index, return_inverse, return_counts), dtype)
+    return add_extras(values, more, (return_index, return_inverse, return_counts), dtype)
 
 
-def with_extras(values, more, wanted, dtype):
+def add_extras(values, more, wanted, dtype):
     """The values alone, or a tuple of them and the `more` that is wanted, cast to `dtype`."""
     dtype = dt.resolve(dtype)
     more = [y.astype(dtype) for y, take in zip(more, wanted, strict=True) if take]
@@ -201,7 +201,7 @@ def unique_consecutive(
     """
     axis = None if axis is None else axis_of(axis, x.spec.ndim)
     values, *more = sorting.unique_consecutive(x, axis=axis)
-    return with_extras(values, more, (return_inverse, return_counts), dtype)
+    return add_extras(values, more, (return_inverse, return_counts), dtype)
 
 
 __all__ = [

@@ -41,8 +41,8 @@ def sequence(items):
     if isinstance(items, LazySequence):
         return items
     for find in SEQUENCES:
-        if (found := find(items)) is not None:
-            return found
+        if (form := find(items)) is not None:
+            return form
     if is_static(items) and items.ndim and isinstance(items.shape[0], Dim):
         return rows(items)
     return None
@@ -50,10 +50,10 @@ def sequence(items):
 
 def length_as_condition(x: list):
     """A list is true if it has items, how many these may be."""
-    found = sequence(x)
-    if found is None or never(found.length, "==", 0):
+    items = sequence(x)
+    if items is None or never(items.length, "==", 0):
         return x
-    return current.top.constant(found.length) > 0
+    return current.top.constant(items.length) > 0
 
 
 def loop_over_sequence(iterable, body, groups, flags) -> bool:

@@ -94,15 +94,15 @@ def unflatten(x, axis, shape, name=None):
 
 
 def squeeze(x, axis=None, name=None):
-    """x without its axes of size 1: all of them, or those of `axis` that have it.
+    """x without its axes of size 1: all of them, or those in `axis`.
 
     >>> paddle.squeeze(paddle.ones([1, 3, 1]), axis=0).shape
     [3, 1]
     """
     shape = x.spec.shape
-    given = range(len(shape)) if axis is None else axes_of(axis, len(shape))
+    axes = range(len(shape)) if axis is None else axes_of(axis, len(shape))
     return movement.reshape(
-        x, shape=tuple(n for d, n in enumerate(shape) if d not in given or not is_one(n))
+        x, shape=tuple(n for d, n in enumerate(shape) if d not in axes or not is_one(n))
     )
 
 

@@ -117,12 +117,12 @@ def quantiles(x, shares, axis, keepdim, interpolation, skip_nan) -> list:
     shape = kept if keepdim else x.spec.shape[:last]
     if not skip_nan:
         known = known * 0 + x.spec.shape[last]
-    found = []
+    results = []
     for share in shares:
         y = read_quantile(x, known, share, BETWEEN[interpolation])
         y = y if skip_nan or y.spec.dtype.kind in "biu" else elementwise.where(whole, y, math.nan)
-        found.append(movement.reshape(y, shape=shape))
-    return found
+        results.append(movement.reshape(y, shape=shape))
+    return results
 
 
 def quantile(x, q, axis=None, keepdim=False, interpolation="linear", name=None):
@@ -153,8 +153,8 @@ def quantile_of_each(x, q, axis, keepdim, interpolation, skip_nan):
     shares = q if isinstance(q, list | tuple) else [q]
     if not shares or not all(0 <= share <= 1 for share in shares):
         raise value_error(f"q={q}", "one or more shares between 0 and 1")
-    found = quantiles(floating(x), shares, axis, keepdim, interpolation, skip_nan)
-    return movement.stack(*found, axis=0) if shares is q else found[0]
+    results = quantiles(floating(x), shares, axis, keepdim, interpolation, skip_nan)
+    return movement.stack(*results, axis=0) if shares is q else results[0]
 
 
 def median(x, axis=None, keepdim=False, mode="avg", name=None):
@@ -196,7 +196,7 @@ def middle(x, axis, keepdim, mode, skip_nan):
     same = (rows == wanted) | ((rows != rows) & (wanted != wanted))
     first = reductions.argmax(same, axis=last, keepdim=True)
     value, shape = take_along(rows, first, last), value.spec.shape
-    if skip_nan:  # as in Paddle -1 stands for a row of nan, unless there is nothing else
+    if skip_nan:  # as in Paddle -1 marks a row of nan, unless there is nothing else
         first = elementwise.where((value != value) & (x == x).any(), -1, first)
     return movement.reshape(value, shape=shape), movement.reshape(first, shape=shape)
 
@@ -227,8 +227,8 @@ def bincount(x, weights=None, minlength=0, name=None):
     if x.spec.dtype.kind not in "iu" or x.spec.ndim != 1:
         raise value_error(f"bincount of {x.spec}", "a vector of whole numbers")
     size = whole(reduction.max(x, axis=(0,), keepdim=False)) + 1 if x.spec.size else 0
-    given = () if weights is None else (weights,)
-    return counting.bincount(x, *given, size=larger(size, whole(minlength)))
+    inputs = () if weights is None else (weights,)
+    return counting.bincount(x, *inputs, size=larger(size, whole(minlength)))
 
 
 def limits(low, high) -> tuple:
@@ -248,9 +248,9 @@ def histogram(input, bins=100, min=0.0, max=0.0, weight=None, density=False, nam
     [0, 2, 1, 0]
     """
     low, high = limits(min, max)
-    given = () if weight is None else (weight,)
+    inputs = () if weight is None else (weight,)
     attrs = {"bins": int(bins), "low": low, "high": high, "density": bool(density)}
-    return counting.histogram(input, *given, **attrs)
+    return counting.histogram(input, *inputs, **attrs)
 
 
 def histogram_bin_edges(input, bins=100, min=0.0, max=0.0, name=None):
@@ -295,9 +295,9 @@ def histogramdd(x, bins=10, ranges=None, density=False, weights=None, name=None)
         spans = [None] * size
     else:
         spans = [(float(a), float(b)) for a, b in zip(ranges[::2], ranges[1::2], strict=True)]
-    given = () if weights is None else (weights,)
+    inputs = () if weights is None else (weights,)
     attrs = {"bins": bins, "ranges": tuple(spans), "density": bool(density)}
-    counts = counting.histogramdd(flat, *given, **attrs)
+    counts = counting.histogramdd(flat, *inputs, **attrs)
     parts = zip(spans, bins, columns, strict=True)
     return counts, [edges(*(span or (None, None)), n, column) for span, n, column in parts]
 

@@ -52,14 +52,14 @@ def run_c(source: str, *arrays) -> None:
     """
     head, _, body = source.partition("\n{\n")
     names = [part.rpartition("*")[2].strip() for part in head[head.index("(") + 1 : -1].split(",")]
-    lines = [line for line in map(in_python, body.split("\n")) if line.strip()]
+    lines = [line for line in map(translate_to_python, body.split("\n")) if line.strip()]
     text = "\n".join(["def kernel(" + ", ".join(names) + "):", *lines])
     namespace: dict = {}
     exec(text, dict(NAMES), namespace)
     namespace["kernel"](*arrays)
 
 
-def in_python(line: str) -> str:
+def translate_to_python(line: str) -> str:
     """A line of C as a line of Python, with the same indentation."""
     space, code = re.match(r"( *)(.*?);?$", line).groups()
     if code.startswith(("#", "}", "/*")) or not code:

@@ -42,9 +42,9 @@ class ExportedLibrary:
 
     def function(self, name: str, result=ctypes.c_int):
         """A function of the library, by its name without the library's."""
-        found = getattr(self.library, f"{self.name}_{name}")
-        found.restype = result
-        return found
+        function = getattr(self.library, f"{self.name}_{name}")
+        function.restype = result
+        return function
 
     def check(self, code: int) -> None:
         """Raise ValueError with what an error code means."""

@@ -60,10 +60,10 @@ def check_grad(
       at: ...
       for the inputs: [[0.5]]
     """
-    found = mismatch(function, *inputs, order=order, wrt=wrt, epsilon=epsilon, rtol=rtol,
+    fault = mismatch(function, *inputs, order=order, wrt=wrt, epsilon=epsilon, rtol=rtol,
         atol=atol, elements=elements)  # fmt: skip
-    if found is not None:
-        raise AssertionError(describe(function, *found))
+    if fault is not None:
+        raise AssertionError(describe(function, *fault))
 
 
 def mismatch(function, *inputs, order=1, wrt=None, epsilon=1e-5, rtol=1e-5, atol=1e-7,
@@ -162,7 +162,7 @@ def some_indices(shape, count: int | None) -> Iterator[tuple]:
     return islice(product(*map(range, shape)), 0, None, step)
 
 
-def shrink(tensors, found, wrong):
+def shrink(tensors, fault, wrong):
     """Cut every axis of one size at a time, for as long as what is left still shows a mismatch."""
     sizes = sorted({n for x in tensors for n in x.shape if n > 1})
     for size in sizes:
@@ -173,9 +173,9 @@ def shrink(tensors, found, wrong):
             except Exception:  # the function does not take these shapes
                 continue
             if still is not None:
-                tensors, found = cut, still
+                tensors, fault = cut, still
                 break
-    return tensors, found
+    return tensors, fault
 
 
 def part(x: Tensor, size: int, smaller: int) -> tuple:
@@ -189,5 +189,5 @@ def describe(function, tensors, found: Mismatch) -> str:
     what = ("derivative", "second derivative", "third derivative")[min(found.order, 3) - 1]
     at = f"the {what} of {name} by input {found.place} at {list(found.index)}"
     fact = f"{at} is {found.derivative:.6g}; {found.quotient:.6g} is right"
-    given = ", ".join(str(x.tolist()) for x in tensors)
-    return f"{teach(fact, expected='what central differences give')}\n  for the inputs: {given}"
+    inputs = ", ".join(str(x.tolist()) for x in tensors)
+    return f"{teach(fact, expected='what central differences give')}\n  for the inputs: {inputs}"

@@ -155,11 +155,11 @@ class GPT(nn.Layer):
         was_training = self.training
         try:
             if beams > 1:
-                decoder, found = self.decoder(beams), []
+                decoder, rows = self.decoder(beams), []
                 for row in tokens.tolist():
                     text = [*row, *search_beams(decoder, row, n, end)]
-                    found.append(text + [end] * (len(row) + n - len(text)))
-                return creation.to_tensor(found, dtype=tokens.dtype)
+                    rows.append(text + [end] * (len(row) + n - len(text)))
+                return creation.to_tensor(rows, dtype=tokens.dtype)
             seeds = random.randint(0, 2**31 - 1, [len(tokens)]).tolist()
             samplers = [Sampler(temperature, top_k, top_p, seed) for seed in seeds]
             return creation.to_tensor(self.write(tokens.numpy(), n, samplers, end), tokens.dtype)

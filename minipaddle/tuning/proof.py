@@ -27,12 +27,12 @@ def prove(targets: list[TuningTarget], defaults: list[Executable], best: dict[st
     kept, spans = {}, [0.0, 0.0]
     for target, default in zip(targets, defaults, strict=True):
         own = {name: best[name] for name in default.kernels.signatures.values() if name in best}
-        found = faster(target, default, own) if own else {}
-        choices = {name: trial.choices for name, trial in found.items()}
-        both = [target.compile({}), *([target.compile(choices)] if found else [])]
+        trials = faster(target, default, own) if own else {}
+        choices = {name: trial.choices for name, trial in trials.items()}
+        both = [target.compile({}), *([target.compile(choices)] if trials else [])]
         before, after = map(median, (step_seconds(target, both, ROUNDS) * 2)[:2])
         if after <= before:
-            kept |= found
+            kept |= trials
         spans = [spans[0] + before, spans[1] + min(before, after)]
     return kept, *spans
 

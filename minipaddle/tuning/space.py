@@ -58,16 +58,16 @@ class Space:
         """A random point: each question is answered at random when it is asked."""
         return self.point(lambda name, knob: knob.options[rng.integers(len(knob.options))])
 
-    def __iter__(self, given=None) -> Iterator[dict]:
+    def __iter__(self, answers=None) -> Iterator[dict]:
         """All points, depth first."""
-        given = given or {}
-        point, schedule = self.point(given), self.run(given)[1]
-        name = next((name for name in point if name not in given), None)
+        answers = answers or {}
+        point, schedule = self.point(answers), self.run(answers)[1]
+        name = next((name for name in point if name not in answers), None)
         if name is None:
             yield point
             return
         for option in schedule.knobs[name].options:
-            yield from self.__iter__({**given, name: option})
+            yield from self.__iter__({**answers, name: option})
 
 
 def key_of(point: dict) -> tuple:

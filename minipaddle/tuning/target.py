@@ -119,7 +119,7 @@ def kernel_seconds(target: TuningTarget, executables, rounds: int) -> list[list[
             spent[name] = spent.get(name, 0.0) + new - old
         return spent
 
-    return in_turn(target, executables, rounds, run)
+    return alternate(target, executables, rounds, run)
 
 
 def step_seconds(target: TuningTarget, executables, rounds: int) -> list[list[float]]:
@@ -130,10 +130,10 @@ def step_seconds(target: TuningTarget, executables, rounds: int) -> list[list[fl
         made(target.program, arrays)
         return clock() - start
 
-    return in_turn(target, executables, rounds, run)
+    return alternate(target, executables, rounds, run)
 
 
-def in_turn(target: TuningTarget, executables, rounds: int, run) -> list[list]:
+def alternate(target: TuningTarget, executables, rounds: int, run) -> list[list]:
     """The values of `run(executable, arrays)`, about `rounds` for each executable, in turn.
 
     Each has its own memory, which is replaced SEATS times: the address of arrays makes a difference

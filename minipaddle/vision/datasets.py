@@ -48,15 +48,15 @@ class Digits(Dataset):
 def load_digits():
     """All images [n, 1, 8, 8] in 0..1 and labels [n]: the file that scikit-learn's `load_digits`
     reads, without two seconds for the import of all the rest."""
-    found = find_spec("sklearn")
-    if found is None:
+    spec = find_spec("sklearn")
+    if spec is None:
         raise ImportError(
             teach(
                 "Digits needs scikit-learn, which brings the images",
                 hint='pip install "minipaddle[book]", or pip install scikit-learn',
             )
         )
-    table = numpy.loadtxt(Path(found.origin).parent / "datasets/data/digits.csv.gz", delimiter=",")
+    table = numpy.loadtxt(Path(spec.origin).parent / "datasets/data/digits.csv.gz", delimiter=",")
     images = table[:, :-1].reshape(-1, 1, 8, 8) / 16
     return images.astype("float32"), table[:, -1].astype("int64")
 

@@ -62,8 +62,8 @@ def rank(boxes, scores, threshold: float, most: int, background: int):
         count = min(count, most) if isinstance(count, int) else most
         count = min(count, scores.shape[-1])
     places = argsort(worst, -1, descending=True, stable=True)[:, :, :count]
-    found = take_along_axis(worst, places, -1)
-    return places, found, found > -math.inf
+    best = take_along_axis(worst, places, -1)
+    return places, best, best > -math.inf
 
 
 def each_row(function, rows, like):
@@ -148,16 +148,16 @@ def multiclass_nms3(
     with no_grad():
         if scores.ndim == 3:
             return suppress(bboxes, scores)
-        begin, found = 0, []
+        begin, images = 0, []
         for count in rois_num.tolist():
             box = bboxes[begin : begin + count].transpose([1, 0, 2]).unsqueeze(0)
             rows, index, left = suppress(box, scores[begin : begin + count].T.unsqueeze(0))
             label = rows[:, :1].astype("int32")
             order = argsort((label * count + index)[:, 0])
             index = (index + begin) * scores.shape[1] + label
-            found.append((rows[order], index[order], left))
+            images.append((rows[order], index[order], left))
             begin += count
-        return tuple(concat(parts) for parts in zip(*found, strict=True))
+        return tuple(concat(parts) for parts in zip(*images, strict=True))
 
 
 def refuse_eta(what: str, name: str, eta: float) -> None:
@@ -199,8 +199,8 @@ def matrix_nms(
         return score * e.where(better, decay, 1.0).min(0)
 
     with no_grad():
-        given = score_threshold, nms_top_k, background_label
-        places, best, allowed = rank(bboxes, scores, *given)
+        options = score_threshold, nms_top_k, background_label
+        places, best, allowed = rank(bboxes, scores, *options)
         corners = corners_of(bboxes, places)
         n, classes, k = places.shape
         best = e.where(allowed, best, 0.0)
@@ -208,8 +208,8 @@ def matrix_nms(
         best = each_row(decay_scores, boxes_of_rows, best.reshape([n * classes, k]))
         best = best.reshape([n, classes, k])
         kept = allowed & (best > post_threshold)
-        found = detections(corners, places, best, kept, keep_top_k, bboxes.shape[1], False)
-    rows, index, count = found
+        detected = detections(corners, places, best, kept, keep_top_k, bboxes.shape[1], False)
+    rows, index, count = detected
     results = rows, count if return_rois_num else None
     return (*results, index) if return_index else results
 

@@ -259,8 +259,8 @@ class DeformConv2D(ConvND):
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1,
         deformable_groups=1, groups=1, weight_attr=None, bias_attr=None,
     ):  # fmt: skip
-        given = kernel_size, stride, padding, dilation, groups, weight_attr, bias_attr, "NCHW"
-        super().__init__(in_channels, out_channels, *given)
+        options = kernel_size, stride, padding, dilation, groups, weight_attr, bias_attr, "NCHW"
+        super().__init__(in_channels, out_channels, *options)
         self._deformable_groups = deformable_groups
 
     def forward(self, x, offset, mask=None):
@@ -287,8 +287,8 @@ class ConvNormActivation(nn.Sequential):
     ):  # fmt: skip
         if padding is None:
             padding = (kernel_size - 1) // 2 * dilation
-        given = in_channels, out_channels, kernel_size, stride, padding, dilation, groups
-        convolution = nn.Conv2D(*given, bias_attr=norm_layer is None if bias is None else bias)
+        options = in_channels, out_channels, kernel_size, stride, padding, dilation, groups
+        convolution = nn.Conv2D(*options, bias_attr=norm_layer is None if bias is None else bias)
         norm = [] if norm_layer is None else [norm_layer(out_channels)]
         activation = [] if activation_layer is None else [activation_layer()]
         super().__init__(convolution, *norm, *activation)
@@ -307,8 +307,8 @@ class RoIAlign(nn.Layer):
         self._output_size, self._spatial_scale = output_size, spatial_scale
 
     def forward(self, x, boxes, boxes_num, aligned=True):
-        given = self._output_size, self._spatial_scale
-        return roi_align(x, boxes, boxes_num, *given, aligned=aligned)
+        options = self._output_size, self._spatial_scale
+        return roi_align(x, boxes, boxes_num, *options, aligned=aligned)
 
 
 class RoIPool(RoIAlign):

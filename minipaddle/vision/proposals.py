@@ -61,22 +61,22 @@ def numbers(value) -> list[float]:
 
 def spread_ratios(ratios: list[float], flip: bool) -> list[float]:
     """1 and the other ratios, each once, with `flip` followed by its inverse."""
-    found = [1.0]
+    spread = [1.0]
     for ratio in ratios:
-        if all(abs(ratio - other) > 1e-6 for other in found):
-            found += [ratio, 1 / ratio] if flip else [ratio]
-    return found
+        if all(abs(ratio - other) > 1e-6 for other in spread):
+            spread += [ratio, 1 / ratio] if flip else [ratio]
+    return spread
 
 
 def box_sides(least, most, ratios, largest_second: bool) -> list[tuple[float, float]]:
     """(width, height) of the boxes of a cell, in Paddle's order, or Caffe's."""
-    found = []
+    sides = []
     for k, side in enumerate(least):
         shapes = [(side * math.sqrt(r), side / math.sqrt(r)) for r in ratios]
         square = [(math.sqrt(side * most[k]),) * 2] if most else []
         place = 1 if largest_second else len(shapes)
-        found += [*shapes[:place], *square, *shapes[place:]]
-    return found
+        sides += [*shapes[:place], *square, *shapes[place:]]
+    return sides
 
 
 def box_coder(
@@ -105,8 +105,8 @@ def box_coder(
     centre, sides = (each.unsqueeze(lead) for each in centre_and_sides(prior_box, more))
     scale = 1.0
     if prior_box_var is not None:
-        given = isinstance(prior_box_var, Tensor)
-        scale = prior_box_var if given else to_tensor(list(prior_box_var), target_box.dtype)
+        is_tensor = isinstance(prior_box_var, Tensor)
+        scale = prior_box_var if is_tensor else to_tensor(list(prior_box_var), target_box.dtype)
         scale = scale.unsqueeze(lead) if scale.ndim == 2 else scale
     if encode:
         own, long = (each.unsqueeze(1) for each in centre_and_sides(target_box, more, halves=True))
@@ -117,7 +117,7 @@ def box_coder(
 
 
 def centre_and_sides(boxes, more: float, halves: bool = False) -> tuple:
-    """The centres and the sides of boxes [n, 4]; `halves`: the centre lies between the corners."""
+    """The centres and the sides of boxes [n, 4]; `halves`: the centre is between the corners."""
     low, high = boxes[:, :2], boxes[:, 2:]
     sides = high - low + more
     return (low + high) / 2 if halves else low + sides / 2, sides
@@ -193,7 +193,7 @@ def generate_proposals(
         all_scores = scores.transpose([0, 2, 3, 1]).reshape([n, -1])
         deltas = bbox_deltas.reshape([n, count, 4, *scores.shape[2:]])
         deltas = deltas.transpose([0, 3, 4, 1, 2]).reshape([n, -1, 4])
-        found = []
+        proposals = []
         for k in range(n):
             order = argsort(all_scores[k], descending=True, stable=True)[:pre_nms_top_n]
             boxes = move_boxes(anchors[order], deltas[k][order] * variances[order], more)
@@ -205,9 +205,9 @@ def generate_proposals(
             large = large_enough(boxes, size, max(min_size, 1.0), pixel_offset)
             hides = triu(overlaps(boxes, more), 1) > nms_thresh
             kept = nonzero(visible(large, hides & large.unsqueeze(1)))[:post_nms_top_n, 0]
-            found.append((boxes[kept], all_scores[k][order][kept].unsqueeze(1)))
-        rois, probabilities = (concat(parts) for parts in zip(*found, strict=True))
-        counts = stack([ones_of(boxes).sum().astype("int32") for boxes, _ in found])
+            proposals.append((boxes[kept], all_scores[k][order][kept].unsqueeze(1)))
+        rois, probabilities = (concat(parts) for parts in zip(*proposals, strict=True))
+        counts = stack([ones_of(boxes).sum().astype("int32") for boxes, _ in proposals])
         return rois, probabilities, counts if return_rois_num else None
 
 
@@ -225,7 +225,7 @@ def move_boxes(anchors, offsets, more: float):
 
 
 def large_enough(boxes, size, least: float, pixel_offset: bool):
-    """Which boxes have sides of at least `least`; in pixels, their centres lie in the image too."""
+    """Which boxes have sides of at least `least`; in pixels, their centres are in the image too."""
     sides = boxes[:, 2:] - boxes[:, :2] + (1.0 if pixel_offset else 0.0)
     fits = (sides >= least).all(-1)
     return fits & (boxes[:, :2] + sides / 2 <= size).all(-1) if pixel_offset else fits

@@ -102,7 +102,7 @@ def attach(above: Node | None, here: Node) -> Iterator:
 
 
 def split(members, known: set) -> list[list]:
-    """The members in groups by the first fact in which they differ."""
+    """The members, grouped by the first fact where they differ."""
     for what in dict.fromkeys(what for m in members for what in m.facts):
         groups: dict = {}
         for m in members:
@@ -137,7 +137,7 @@ def facts(key, captured) -> dict:
 
 
 def modes(captured) -> dict:
-    """The mode of all layers, or where they differ that of each."""
+    """The mode of all layers, or of each where they differ."""
     layers = [pair for guards in captured.guards for pair in guards.modes()]
     modes = ["training" if on else "evaluation" for _, on in layers]
     if len(set(modes)) == 1:

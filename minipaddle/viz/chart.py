@@ -36,7 +36,7 @@ class Picture(Display):
 
 
 class Bar(NamedTuple):
-    """A rectangle; its text stands in the "middle", at the "start" or "end", or "before" it."""
+    """A rectangle; its text is in the "middle", at the "start" or "end", or "before" it."""
 
     x: float
     y: float
@@ -97,7 +97,7 @@ class Panel(NamedTuple):
 
 
 AT = {"middle": (0.5, "center"), "start": (0, "left"), "end": (1, "left"), "before": (0, "right")}
-"""Where in a bar its text stands, and which side of the text is there."""
+"""The position of a bar's text, and which side of the text is there."""
 
 
 def draw_bar(axis, bar: Bar) -> None:

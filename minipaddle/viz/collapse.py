@@ -14,7 +14,7 @@ OLDER = "older"
 
 
 def draw_records(parts, title: str = "", depth: int | None = None, close=None, **page):
-    """Draw parts whose nodes stand for records; `depth` and `close` as in `Collapse`."""
+    """Draw parts whose nodes represent records; `depth` and `close` as in `Collapse`."""
     parts = list(parts)
     fold = Collapse((p for p in parts if isinstance(p, Node)), depth, close)
     g = draw(fold.parts(parts), title, **page)

@@ -120,11 +120,11 @@ def picture(what: str, found, name: str, options):
 
 def explain(error: Exception, name: str, inputs) -> str:
     """The error, with the layer and the inputs that led to it."""
-    given = ", ".join(str(x.spec) for x in inputs)
+    specs = ", ".join(str(x.spec) for x in inputs)
     text = "".join(traceback.format_exception_only(error)).strip()
     path = layers_in(error)
     where = f"\n  in: {path}" if path else ""
-    return f"{name}({given}) failed: {text}{where}\n  try: another --input"
+    return f"{name}({specs}) failed: {text}{where}\n  try: another --input"
 
 
 def layers_in(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""A compiled program: its C, the time each kernel takes, and where that of the first step went."""
+"""A compiled program: its C, the time each kernel takes, and how the first step spent its time."""
 
 from itertools import groupby
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from ..core.display import Display, TableDisplay, make_table
 from ..engine.codegen.step import refusal
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
-from ..executors.native.timing import with_timers
+from ..executors.native.timing import add_timers
 from .chart import Bar, Panel, Picture, chart
 from .markup import write_code
 from .records import layer_name, layers_of
@@ -72,7 +72,7 @@ def kernels(target, runs: int = 20) -> Picture:
     >>> print(str(viz.kernels(f)).splitlines()[1].split()[-1])
     k0_multiply
     """
-    twin = with_timers(executable_of(target))
+    twin = add_timers(executable_of(target))
     inputs = twin.program.given[: len(twin.program.given) - len(twin.weights.arrays)]
     arrays = [sample_input(r.spec) for r in inputs]
     twin(twin.program, arrays)

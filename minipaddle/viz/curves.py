@@ -73,10 +73,10 @@ class Curves(Display):
     def text(self) -> str:
         lines = []
         for run in dict.fromkeys(run for _, run in self.points):
-            found = {name: points for (name, r), points in self.points.items() if r == run}
-            step = max(points[-1][0] for points in found.values())
+            series = {name: points for (name, r), points in self.points.items() if r == run}
+            step = max(points[-1][0] for points in series.values())
             parts = [f"{run}: step {step}" if run else f"step {step}"]
-            for name, points in found.items():
+            for name, points in series.items():
                 values = self.smooth([v for _, v in points])
                 parts.append(f"{name} {values[-1]:.4g} {sparkline(values)}")
             lines.append("  ".join(parts))
@@ -195,7 +195,7 @@ def tuning(tuned: Tuned) -> Picture:
     k0_add: step 2  part of the default's time 0.5 ██▁
     """
     curves = Curves(live=False)
-    searched = [kernel for kernel, found in tuned.curves.items() if found]
+    searched = [kernel for kernel, curve in tuned.curves.items() if curve]
     dearest = sorted(searched, key=lambda kernel: -len(tuned.curves[kernel]))
     for kernel in dearest[: len(COLOURS)]:
         for trial, best in enumerate(tuned.best_so_far(kernel)):

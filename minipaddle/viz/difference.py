@@ -35,7 +35,7 @@ def difference(before, after, *, title: str = ""):
 
 
 def signature(record: Record) -> tuple:
-    """The facts in which a record and its copy with other inputs agree."""
+    """The facts that a record shares with its copy with other inputs."""
     numbers = tuple(repr(x.attrs["value"]) for x in record.inputs if x.op is NUMBER)
     attrs = tuple((k, repr(v)) for k, v in record.attrs.items() if not isinstance(v, Program))
     return record.op, attrs, spec_text(record), numbers, record.where
@@ -83,22 +83,22 @@ class Difference:
         self.view = ProgramView(after, self.flatten(), after.outputs, names=names)
 
     def flatten(self) -> FlatProgram:
-        """The second program; records that are gone stand in the frames that are still there."""
-        found, old = FlatProgram(self.after), FlatProgram(self.before)
-        paths = (path[:k] for path in found.paths.values() for k in range(len(path) + 1))
+        """The second program; removed records are in the frames that are still there."""
+        flat, old = FlatProgram(self.after), FlatProgram(self.before)
+        paths = (path[:k] for path in flat.paths.values() for k in range(len(path) + 1))
         places = {tuple(map(str, path)): path for path in paths}
         for r in self.gone:
             words = tuple(map(str, old.paths[r]))
             ways = (words[:k] for k in range(len(words), -1, -1))
-            found.put(r, next((places[way] for way in ways if way in places), ()), r)
+            flat.put(r, next((places[way] for way in ways if way in places), ()), r)
         gone = set(self.gone)
         for flow in old.flows:
             ends = [self.find_now(r, old, gone) for r in (flow.source, flow.target)]
             if None not in ends and not gone.isdisjoint(ends):
-                found.flows.append(Edge(*ends, flow.tip, {"style": "dashed"}))
+                flat.flows.append(Edge(*ends, flow.tip, {"style": "dashed"}))
         if count_groups(self.before) == count_groups(self.after):
-            self.leave_out_what_is_far(found)
-        return found
+            self.leave_out_what_is_far(flat)
+        return flat
 
     def find_now(self, record: Record, old: FlatProgram, gone: set) -> Record | None:
         """The record that represents a record of the first program, or None."""

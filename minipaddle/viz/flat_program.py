@@ -43,7 +43,7 @@ class FlatProgram:
         self.states = {s.record: s for s in program.states}
         self.frames: dict[tuple, Frame] = {}
         self.updates: list[Frame] = []
-        self.at: dict[Record, Record | None] = {}  # where a value comes from in the picture
+        self.at: dict[Record, Record | None] = {}  # the source of a value in the picture
         self.busy = busy_lines(program.records)
         for record in program.given:
             self.put(record, around, record)

@@ -122,7 +122,7 @@ def join(forward: FlatProgram, returning: FlatProgram, states) -> list[tuple[Rec
     ours = set(forward.paths)
     for state in states:
         users = [f.target for f in returning.flows if f.source is state.record]
-        if users:  # alive in any case: it stands on this side too
+        if users:  # alive in any case: it is on this side too
             copy = returning.copy(state)
             returning.place(copy, users)
             returning.flows = [

@@ -41,7 +41,7 @@ def colour(value: float) -> str:
 
 
 def place(value: float) -> float:
-    """Where a norm lies between VANISHING (0) and EXPLODING (1), by its logarithm."""
+    """The position of a norm between VANISHING (0) and EXPLODING (1), by its logarithm."""
     if value <= VANISHING:
         return 0.0
     low, high = math.log10(VANISHING), math.log10(EXPLODING)

@@ -35,8 +35,8 @@ def find_program() -> str:
         names = []
     here = [str(f.locate().resolve()) for f in names if f.stem == "graphviz-pure"]
     for program in (*here, "dot"):
-        if found := shutil.which(program):
-            return found
+        if path := shutil.which(program):
+            return path
     raise NoEngineError(HELP)
 
 

@@ -178,7 +178,7 @@ def is_wide(svg: str) -> bool:
 
 
 def embed(svg: str) -> str:
-    """HTML in which tooltips work; a picture wider than the page has a button for its full size.
+    """HTML with tooltips; a picture wider than the page has a button for its full size.
 
     JupyterLab draws `image/svg+xml` as an image, which has no tooltips. In a notebook that is not
     trusted it removes `<object>` and the button, and the image inside stays.

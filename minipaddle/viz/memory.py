@@ -74,8 +74,8 @@ class Colours:
             if len(set(names.values())) > len(COLOURS):
                 break
             self.names = names
-        found = sorted({n for n in self.names.values() if n})
-        self.of = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(found)}
+        labels = sorted({n for n in self.names.values() if n})
+        self.of = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(labels)}
 
     def __getitem__(self, allocation: Allocation) -> str:
         if not allocation.values:

@@ -82,12 +82,12 @@ class Derivation:
         Its source is the answer where it can't be run on symbols.
         """
         for specs, attrs in self.settings if function else ():
-            for given in (self.names, attrs):
+            for names in (self.names, attrs):
                 try:
-                    result = how(specs, attrs, given)
+                    result = how(specs, attrs, names)
                 except Exception:  # whatever a rule of the reader's own may raise
                     continue
-                return result, {} if given is self.names else attrs
+                return result, {} if names is self.names else attrs
         return function and source_of(function), {}
 
     def parts(self, title: str) -> Iterator:

@@ -56,8 +56,8 @@ def journeys(program: Program) -> list[tuple[int, int, Record]]:
     """(when it starts, when it is fetched, the record that starts it) for each bucket."""
     when = {record: t for t, record in enumerate(program.records)}
     ends = [r for r in program.records if r.op is finish_all_reduce]
-    found = [(when[r.inputs[0]], when[r], r.inputs[0]) for r in ends]
-    return sorted(found, key=lambda journey: journey[0])
+    transfers = [(when[r.inputs[0]], when[r], r.inputs[0]) for r in ends]
+    return sorted(transfers, key=lambda journey: journey[0])
 
 
 def owners(program: Program, trips) -> list[int | None]:
@@ -108,7 +108,7 @@ def timeline(*found: Timeline, titles=()) -> Picture:
 
 
 def draw_span(span, _) -> Bar:
-    """Communication stands below the computation at the same time."""
+    """Communication is below the computation at the same time."""
     below, high = (0.28, 0.26) if span.kind == "communication" else (-0.16, 0.56)
     edge = EDGE if span.kind == "idle" else KINDS[span.kind]
     place = span.device + below, 1e3 * span.start, 1e3 * (span.end - span.start)

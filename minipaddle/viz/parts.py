@@ -184,7 +184,7 @@ def legend_of(parts) -> Legend | None:
 
 
 def write_text(parts) -> str:
-    """The text for a terminal: that of the legend, or else all lines in order and the caption."""
+    """The text for a terminal: the legend's, or else all lines in order and the caption."""
     end = legend_of(parts)
     if end is not None and end.text is not None:
         return end.text

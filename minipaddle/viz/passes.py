@@ -39,16 +39,16 @@ class Passes(Display):
 
     def __getitem__(self, name: str):
         """The changes of a pass; of several of that name the first that changed anything."""
-        found = self.done.snapshots[::-1]
-        named = {s.name: s for s in found} | {s.name: s for s in found if s.changed}
+        snapshots = self.done.snapshots[::-1]
+        named = {s.name: s for s in snapshots} | {s.name: s for s in snapshots if s.changed}
         chosen = pick(named, name, "pass")
         return difference(chosen.before, chosen.after, title=name)
 
     def rows(self) -> list[tuple]:
         """(name, figures, seconds) of the program before, and of each pass that changed it."""
         snapshots = self.done.snapshots
-        found = [("before", figures(s.before), None) for s in snapshots[:1]]
-        return found + [(s.name, figures(s.after), s.seconds) for s in snapshots if s.changed]
+        rows = [("before", figures(s.before), None) for s in snapshots[:1]]
+        return rows + [(s.name, figures(s.after), s.seconds) for s in snapshots if s.changed]
 
     def html(self) -> str:
         """The table, with a bar behind each number: its share of the largest one."""

@@ -20,7 +20,7 @@ MOST = 8, 64
 
 
 def placements(shape, mesh: ProcessMesh, *ways, dtype="float32") -> Picture:
-    """How a tensor lies on a mesh: a line of grids for each of `ways`, a grid for each rank.
+    """A tensor's placements on a mesh: a line of grids for each of `ways`, a grid for each rank.
 
     shape: of the whole, one or two axes; ways: lists of placements, one for each axis of the mesh
 

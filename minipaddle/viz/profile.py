@@ -61,11 +61,11 @@ class Profiler(ProxyInterpreter):
         start = perf_counter_ns()
         y = self.below.apply(op, inputs, attrs)
         end = perf_counter_ns()
-        given = {id(owner(x.array)) for x in inputs if isinstance(x, Tensor)}
+        inputs_memory = {id(owner(x.array)) for x in inputs if isinstance(x, Tensor)}
         results = tensors_in(y)
         new = {id(owner(t.array)): t.array.nbytes for t in results}  # views of one count once
         specs = tuple(t.spec for t in results)
-        size = sum(n for memory, n in new.items() if memory not in given)
+        size = sum(n for memory, n in new.items() if memory not in inputs_memory)
         self.events.append(Event(op.name, phase, scope, start, end, self.inside, specs, size))
         return y
 
@@ -172,14 +172,14 @@ class profile(TableDisplay):
 
     def flame(self):
         """A flame chart: time to the right, layers in layers, operators at the tips."""
-        bars, found = [], list_spans(self.events)
-        levels = 1 + max((span.level for span in found), default=0)
-        for span in found:
+        bars, spans = [], list_spans(self.events)
+        levels = 1 + max((span.level for span in spans), default=0)
+        for span in spans:
             start, wide = (span.start - self.start) / 1e6, (span.end - span.start) / 1e6
             text = fit_name(span.name, wide / self.wall)
             look = {"high": 0.94, "edgecolor": "white", "linewidth": 0.3}
             bars.append(Bar.in_row(span.level, start, wide, COLOURS[span.kind], text, **look))
-        kinds = {span.kind for span in found}
+        kinds = {span.kind for span in spans}
         shown = {kind: colour for kind, colour in COLOURS.items() if kind in kinds}
         axes = {"xlim": (0, self.wall), "xlabel": "milliseconds"}
         text = f"flame chart: {len(self.events):,} operators in {self.wall:.2f} ms"

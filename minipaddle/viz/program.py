@@ -37,8 +37,8 @@ def program(target, depth: int | None = None, *, title: str = ""):
       return v1
     }
     """
-    found = program_of(target)
-    view = ProgramView(found, FlatProgram(found), *ends_of(target))
+    drawn = program_of(target)
+    view = ProgramView(drawn, FlatProgram(drawn), *ends_of(target))
     return draw_program(view.parts(), title, depth)
 
 

@@ -18,5 +18,5 @@ class ProxyInterpreter(Interpreter):
         self.below = self.hands_on_to = below
 
     recording, apply, read, full = map(forward, ("recording", "apply", "read", "full"))
-    constant, draw, held = map(forward, ("constant", "draw", "held"))
+    constant, draw, fetch_array = map(forward, ("constant", "draw", "fetch_array"))
     passing, after_backward, policy = map(forward, ("passing", "after_backward", "policy"))

@@ -39,7 +39,7 @@ class Comparison:
         elif head(a) == head(b):
             self.marks[id(a)] = self.marks[id(b)] = AROUND
             for field in a._fields:
-                self.align_lists(inside(a, field), inside(b, field))
+                self.align_lists(list_field(a, field), list_field(b, field))
         else:
             self.mark(a, GONE)
             self.mark(b, NEW)
@@ -87,7 +87,7 @@ class Comparison:
         return len({self.marks[id(x)] for x in ast.walk(node) if not small(x)}) <= 1
 
 
-def inside(node, field: str) -> list:
+def list_field(node, field: str) -> list:
     """The nodes in a field."""
     value = getattr(node, field, None)
     values = value if isinstance(value, list) else [value]

@@ -86,8 +86,8 @@ def tape_parts(roots) -> Iterator:
         freed = r.saved is FREED
         label = words.label_of(r, frames[r]) + "\nfreed" * freed
         attrs = {"style": "filled,dashed"} if freed else {}
-        given = [k for k, e in enumerate(r.inputs) if e is None]
-        dots = tuple((k, input_name(r.op, k), words.describe_input(r, k)) for k in given)
+        constants = [k for k, e in enumerate(r.inputs) if e is None]
+        dots = tuple((k, input_name(r.op, k), words.describe_input(r, k)) for k in constants)
         text = line_of_text(r, frames[r], names) if r in names else ""
         yield Node(r, label, role, words.tooltip_of(r), frames[r], attrs, dots, text=text)
     for r in records:

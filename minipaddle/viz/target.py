@@ -18,15 +18,15 @@ def last_executable(target):
 
 
 def program_of(target) -> Program:
-    """The program itself, or that of a static function, a layer made static, an executable."""
+    """The program itself, or the program of a static function or layer, or of an executable."""
     target = forward_of(target)
-    found = getattr(target, "main_program", getattr(target, "program", target))
-    if not isinstance(found, Program):
+    program = getattr(target, "main_program", getattr(target, "program", target))
+    if not isinstance(program, Program):
         what = f"a picture of the program of {type(target).__name__}"
         expected = "a Program, what paddle.jit.to_static gave, or an executable of that"
         hint = "viz.tape draws what an eager computation did"
         raise type_error(what, expected=expected, hint=hint)
-    return found
+    return program
 
 
 def passes_result_of(target) -> Optimized:
@@ -58,7 +58,7 @@ def executable_of(target):
 
 
 def static_function(target):
-    """The static function itself, or that of a layer; raises TypeError for anything else."""
+    """The static function itself, or a layer's; raises TypeError for anything else."""
     what = f"a picture of the cache of {type(target).__name__}"
     expected = "what paddle.jit.to_static gave: a function or a layer"
     return check_has(forward_of(target), "program_cache", what, expected)
@@ -66,10 +66,10 @@ def static_function(target):
 
 def find_python(function):
     """The Python function of a layer or a static function."""
-    found = forward_of(function)
+    python = forward_of(function)
     what = f"how {type(function).__name__} is converted"
-    found = getattr(found, "dygraph_function", found)
-    return check_has(found, "__code__", what, "a Python function or layer")
+    python = getattr(python, "dygraph_function", python)
+    return check_has(python, "__code__", what, "a Python function or layer")
 
 
 def check_has(found, attribute: str, what: str, expected: str, hint: str = ""):

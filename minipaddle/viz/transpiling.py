@@ -12,7 +12,7 @@ from .collapse import LIMIT
 from .markup import SHEET, CellTable, TableCell
 from .parts import Edge, Frame, Legend, Node, draw
 from .style import LOOKS, count
-from .syntax_diff import GONE, KEPT, NEW, Comparison, inside, side_by_side, small
+from .syntax_diff import GONE, KEPT, NEW, Comparison, list_field, side_by_side, small
 from .syntax_diff import title as title_of
 from .target import find_python, pick
 
@@ -196,7 +196,7 @@ def syntax_tree(tree, frame: Frame, comparison: Comparison, numbers) -> Iterator
     text = f"{title_of(tree)}\n{excerpt(tree)}" if whole else title_of(tree)
     tip = title_of(tree) if small(tree) else f"{title_of(tree)}, {LOOKS[word].meaning}"
     yield Node(tree, text, word, tip, (frame,), left=text.count("\n") > 1)
-    fields = {f: [x for x in inside(tree, f) if not small(x)] for f in tree._fields}
+    fields = {f: [x for x in list_field(tree, f) if not small(x)] for f in tree._fields}
     fields = {f: children for f, children in fields.items() if children and not whole}
     for field, children in fields.items():
         label = {"label": f" {field}"} if len(fields) > 1 else {}

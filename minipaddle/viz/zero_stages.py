@@ -11,7 +11,7 @@ from .style import bytes_text, count
 from .target import forward_of
 
 CUT_AT = {"weights": 3, "gradients": 2, "states": 1}
-"""From which stage on a kind of memory lies in pieces."""
+"""The first stage that shards a kind of memory."""
 WORK = "working memory"
 COLOURS = {"weights": "#0072b2", "gradients": "#e69f00", "states": "#009e73", WORK: "#c8c8c8"}
 
@@ -41,18 +41,18 @@ def stages(steps: dict, ranks: int) -> Picture:
     stage 0: weights 16.0 KB / 16.0 KB, gradients 16.0 KB / 16.0 KB, states 16.0 KB / 16.0 KB
       together 48.0 KB / 48.0 KB, working memory 32.0 KB
     """
-    found = {k: (predict_bytes(s, k, ranks), count_bytes(s)) for k, s in steps.items()}
-    size = max(1, *(sum(each.values()) for pair in found.values() for each in pair))
+    figures = {k: (predict_bytes(s, k, ranks), count_bytes(s)) for k, s in steps.items()}
+    size = max(1, *(sum(each.values()) for pair in figures.values() for each in pair))
     unit, name = next((u, n) for u, n in UNITS if size >= u)
-    bars, lines = [], describe(steps, found, ranks)
-    for place, pair in enumerate(found.values()):
+    bars, lines = [], describe(steps, figures, ranks)
+    for place, pair in enumerate(figures.values()):
         for side, each in zip((-0.38, 0.02), pair, strict=True):
             look, bottom = {"hatch": "///", "alpha": 0.6} if side < 0 else {}, 0.0
             for kind, nbytes in each.items():
                 corner = place + side, bottom, 0.36, nbytes / unit
                 bars.append(Bar(*corner, COLOURS[kind], look=look | {"edgecolor": "white"}))
                 bottom += nbytes / unit
-    axes = {"xticks": range(len(found)), "xticklabels": [f"stage {k}" for k in found]}
+    axes = {"xticks": range(len(figures)), "xticklabels": [f"stage {k}" for k in figures]}
     axes |= {"ylabel": name, "ylim": (0, 1.15 * size / unit)}
     panel = Panel(bars, f"{lines[0]} (left, hatched / right)", axes=axes)
     return chart((7, 3.4), [panel], "\n".join(lines), colours=COLOURS)
@@ -75,7 +75,7 @@ def describe(steps: dict, found: dict, ranks: int) -> list[str]:
 
 
 def bytes_of_stage(stage: int, ranks: int, weights=2, gradients=2, states=12) -> dict[str, float]:
-    """The bytes that a rank holds, where those of the whole model are given; without, the bytes of
+    """The bytes that a rank holds, given the bytes of the whole model; without, the bytes of
     a weight in mixed precision with Adam.
 
     >>> from minipaddle.viz.zero_stages import bytes_of_stage
@@ -104,14 +104,14 @@ def count_bytes(step) -> dict[str, int]:
     >>> count_bytes(step)
     {'weights': 32, 'gradients': 32, 'states': 0, 'working memory': 0}
     """
-    found, plan = dict.fromkeys(COLOURS, 0), plan_of(step)
+    counts, plan = dict.fromkeys(COLOURS, 0), plan_of(step)
     for state in plan.program.states:
-        found[kind_of(state.storage)] += state.record.spec.nbytes
+        counts[kind_of(state.storage)] += state.record.spec.nbytes
     for effect in find_captured(step).after:
         if type(effect) is Gradient:
-            found["gradients"] += sum(plan.program.outputs[k].spec.nbytes for k in effect.outputs)
-    found[WORK] = plan.size
-    return found
+            counts["gradients"] += sum(plan.program.outputs[k].spec.nbytes for k in effect.outputs)
+    counts[WORK] = plan.size
+    return counts
 
 
 def kind_of(storage) -> str:
@@ -124,11 +124,11 @@ def kind_of(storage) -> str:
 
 def find_captured(step):
     """The captured program of a step; TypeError if there is none."""
-    found = getattr(forward_of(step), "concrete_program", None)
-    if found is None:
+    captured = getattr(forward_of(step), "concrete_program", None)
+    if captured is None:
         expected = "a step that paddle.jit.to_static made and that was called"
         raise type_error(f"the memory of {type(step).__name__}", expected=expected)
-    return found
+    return captured
 
 
 def plan_of(step) -> MemoryPlan:

@@ -32,7 +32,7 @@ from minipaddle.distributed.simulator import (
     pretend,
     simulate,
 )
-from minipaddle.executors.native.timing import with_timers
+from minipaddle.executors.native.timing import add_timers
 from minipaddle.nn import functional as F
 from tests.sharding.models import GPT, R, megatron
 
@@ -114,7 +114,7 @@ def pieces(net: str, way: str):
     cache = step.concrete_program.executables
     ((part, _),) = cache.parts.values()
     found = next(k for k, e in cache.compiled.items() if k[0] is part)
-    timed = cache.compiled[found] = with_timers(cache.compiled[found])
+    timed = cache.compiled[found] = add_timers(cache.compiled[found])
     run()
     rounds = []
     for _ in range(ROUNDS):

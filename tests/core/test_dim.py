@@ -79,7 +79,7 @@ def test_renaming(expression, n, m):
     value, meaning = expression
     assert at(dims.rename(value, {"n": "k"}), {"k": n, "m": m}) == meaning(n, m)
     assert dims.rename(value, {"n": n, "m": m}) == meaning(n, m)
-    assert hint_of(dims.with_hints(value, {"n": n, "m": m})) == meaning(n, m)
+    assert hint_of(dims.replace_hints(value, {"n": n, "m": m})) == meaning(n, m)
 
 
 def test_numbers_come_out_as_numbers():

@@ -123,7 +123,7 @@ def after_passes(k: int) -> ExecutionPath:
 
 def arena(program: Program) -> Callable:
     """After all passes in the memory that is planned; what is read is what was written."""
-    planner = partial(plan, inplace=native.in_place)
+    planner = partial(plan, inplace=native.find_in_place)
     after = in_a_row(program).program
     return interpreted(after, program, lambda: ArenaRun(NUMPY, check=True, planner=planner))
 
@@ -154,8 +154,8 @@ def compiled(name: str, strategy: dict) -> ExecutionPath:
     """C, not built yet."""
 
     def make(program):
-        places = (lambda record: []) if "place" in name else native.in_place
-        with mock.patch.object(native, "in_place", places):
+        places = (lambda record: []) if "place" in name else native.find_in_place
+        with mock.patch.object(native, "find_in_place", places):
             return Unbuilt(program, strategy)
 
     return ExecutionPath(name, make)

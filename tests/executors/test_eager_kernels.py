@@ -234,12 +234,12 @@ BLOCKS = {
 def test_blocks_of_rows(name, monkeypatch):
     """NumPy computes large arrays in blocks; the numbers are the same to the last bit."""
     call = lambda: gradients(BLOCKS[name], [normal(7, 33)])
-    whole, blocks, in_blocks = call(), [], Large.in_blocks
-    count = lambda *args: blocks.append(in_blocks(*args)) or blocks[-1]
+    whole, blocks, run_in_blocks = call(), [], Large.run_in_blocks
+    count = lambda *args: blocks.append(run_in_blocks(*args)) or blocks[-1]
     monkeypatch.setattr(execution, "LARGE", 1)
     monkeypatch.setattr(eager_kernels, "BLOCKED", 1)
     monkeypatch.setattr(eager_kernels, "BLOCK", 300)
-    monkeypatch.setattr(Large, "in_blocks", count)
+    monkeypatch.setattr(Large, "run_in_blocks", count)
     for a, b in zip(call(), whole, strict=True):
         np.testing.assert_array_equal(a, b)
     assert any(block is not None for block in blocks) == (name != "softmax, first axis")

@@ -10,7 +10,7 @@ import minipaddle as paddle
 from minipaddle import nn
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.executors.native.folded_weights import CHANGES_IN_A_ROW
-from minipaddle.executors.native.timing import with_timers
+from minipaddle.executors.native.timing import add_timers
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -85,7 +85,7 @@ def test_filters_are_transformed_before_the_run():
         for seed in range(3):
             same(f, net, picture(seed))
     own = made.program.states[: len(made.program.states) - len(made.weights.arrays)]
-    (found,) = with_timers(made)(made.program, [x.numpy(), *(s.storage.read() for s in own)])
+    (found,) = add_timers(made)(made.program, [x.numpy(), *(s.storage.read() for s in own)])
     with paddle.no_grad():
         np.testing.assert_allclose(found, net(x).numpy(), rtol=2e-4, atol=2e-5)
 

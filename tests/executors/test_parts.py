@@ -16,7 +16,7 @@ from minipaddle.codegen import compile_units
 from minipaddle.codegen.products import microkernel
 from minipaddle.engine.executors import compiler
 from minipaddle.executors.native import objects
-from minipaddle.executors.native.timing import with_timers
+from minipaddle.executors.native.timing import add_timers
 
 pytestmark = pytest.mark.skipif(compiler.compiler() is None, reason="no C compiler")
 
@@ -79,7 +79,7 @@ def test_the_times_of_kernels_in_parts(given):
     static(x, k)
     (made,) = static.executables
     before = len(given)
-    timed = with_timers(made)
+    timed = add_timers(made)
     timed(made.again.args[0], [x.array, k.array])
     times = timed.times()
     assert len(times) == len(timed.source.timed) > 3

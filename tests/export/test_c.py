@@ -19,7 +19,7 @@ from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import Program, State
 from minipaddle.export.c import write
 from minipaddle.export.header import identifiers
-from minipaddle.export.library import without_folders
+from minipaddle.export.library import hide_folders
 from minipaddle.export.processor import LEVELS
 from minipaddle.jit.saved import Method, SavedModel, SavedState
 from minipaddle.static import InputSpec
@@ -79,9 +79,9 @@ def test_nothing_in_the_text_is_of_this_machine(built):
 def test_folders_of_the_user_do_not_show():
     for folder in ("/home/a user/", "C:\\my files\\", ""):
         comment = f"/* {folder}net.py:12, in forward */\nx = a / b;"
-        assert without_folders(comment) == "/* net.py:12, in forward */\nx = a / b;"
-    assert without_folders("/a b/net.py:3, in f") == "net.py:3, in f"
-    assert without_folders("line 3 of a notebook cell") == "line 3 of a notebook cell"
+        assert hide_folders(comment) == "/* net.py:12, in forward */\nx = a / b;"
+    assert hide_folders("/a b/net.py:3, in f") == "net.py:3, in f"
+    assert hide_folders("line 3 of a notebook cell") == "line 3 of a notebook cell"
 
 
 def test_there_are_no_variables(built):

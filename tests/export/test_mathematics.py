@@ -9,7 +9,7 @@ import pytest
 import scipy.special
 
 from minipaddle.engine.codegen.translation_unit import BINARY, HEADERS, UNARY, declarations
-from minipaddle.export.mathematics import without_libm
+from minipaddle.export.mathematics import replace_libm
 from minipaddle.testing.exported import FLAGS
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
@@ -38,7 +38,7 @@ def library(tmp_path_factory):
             call = f"{name}{suffix}(x[k]{', y[k]' * (name in BINARY)})"
             head = f"void all_{name}{suffix}(long n, const {T} *x, const {T} *y, {T} *z)"
             text += f"\n{head} {{ for (long k = 0; k < n; k++) z[k] = {call}; }}"
-    (folder / "all.c").write_text(without_libm(text))
+    (folder / "all.c").write_text(replace_libm(text))
     made = folder / "all.so"
     subprocess.run(
         ["gcc", "-O1", *FLAGS, "-shared", "-fPIC", "-nostdlib", folder / "all.c", "-o", made],

@@ -194,6 +194,27 @@ def test_functions_begin_with_a_verb():
     assert not begun, "\n".join(begun)
 
 
+VAGUE = {
+    "found": "what it holds: gradients, states, entry, names",
+    "given": "whose it is: options, inputs, arguments",
+}
+"""Names that no variable of a function has, and what a name says instead; fields may have them."""
+
+
+def test_variables_say_what_they_hold():
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    vague = {
+        f"{name}:{node.lineno}: {node.id}; say {VAGUE[node.id]}"
+        for name, text in sources(PACKAGE)
+        if not name.startswith((*UNFINISHED, "quantization/"))
+        for function in ast.walk(ast.parse(text))
+        if isinstance(function, functions)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in VAGUE
+    }
+    assert not vague, "\n".join(sorted(vague))
+
+
 TWICE = {"Bilinear", "LRScheduler", "Model", "Normal", "Pad", "Program", "Sampler", "SpectralNorm"}
 TWICE |= {"Tensor", "Uniform"}
 """Classes whose name Paddle gives twice, or Paddle and we."""

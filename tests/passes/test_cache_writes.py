@@ -6,7 +6,7 @@ import pytest
 import minipaddle as paddle
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.engine.executors.native import Executable, in_place
+from minipaddle.engine.executors.native import Executable, find_in_place
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.passes.dead_code import dead_code
 from minipaddle.engine.passes.lifetimes import roots
@@ -204,7 +204,7 @@ def check_in_memory(program):
         *(rng.standard_normal(s).astype("float32") for s in ((2, 4), (8, 4))),
     ]
     wanted = Run(NUMPY)(program, [a.copy() for a in given])
-    runs = [ArenaRun(NUMPY, check=True, planner=lambda p: plan(p, inplace=in_place))]
+    runs = [ArenaRun(NUMPY, check=True, planner=lambda p: plan(p, inplace=find_in_place))]
     runs += [Executable(program)] if compiler() else []
     for run in runs:
         for a, b in zip(run(program, [a.copy() for a in given]), wanted, strict=True):

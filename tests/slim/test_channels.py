@@ -236,7 +236,7 @@ def test_optimizer_states_are_cut_too(captured):
             {net.features[3].weight.name: 0.5, net.fc[0].weight.name: 0.25}, apply=apply
         )
         if apply == "lazy":  # zeros have to stay zero
-            for p, gone in plan.of_weights().items():
+            for p, gone in plan.map_to_weights().items():
                 mask = np.ones(p.shape, "float32")
                 for d, rows in gone.items():
                     np.moveaxis(mask, d, 0)[rows] = 0

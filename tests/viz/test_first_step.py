@@ -8,7 +8,7 @@ import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.executors.native import objects
-from minipaddle.executors.native.timing import with_timers
+from minipaddle.executors.native.timing import add_timers
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="no C compiler")
 
@@ -41,7 +41,7 @@ def test_stages_add_up(monkeypatch, tmp_path):
     assert "trace" not in again
     static(paddle.eye(20))  # a later run has no clock
     assert viz.first_step(static).total == found.total
-    assert with_timers(static.executables[-1]).seconds.keys() == {"compilation", "load"}
+    assert add_timers(static.executables[-1]).seconds.keys() == {"compilation", "load"}
     assert viz.first_step(static).total == found.total
 
 

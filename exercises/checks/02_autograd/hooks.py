@@ -12,7 +12,7 @@ exercise = Exercise(
     title="Hooks: your own functions, called as the gradient passes",
     level="easy",
     minutes=10,
-    slots={"autograd.through_hooks": "through_hooks"},
+    slots={"autograd.apply_hooks": "apply_hooks"},
     hints=(
         "Does the second hook see the gradient that arrived, or what the first made of it? "
         "And what if the first only printed something?",
@@ -38,7 +38,7 @@ exercise = Exercise(
 
 
 @exercise.mistake("showing every hook the gradient that arrived")
-def through_hooks(hooks, g):
+def apply_hooks(hooks, g):
     answers = [hook(g) for hook in hooks]
     return ([g] + [answer for answer in answers if answer is not None])[-1]
 
@@ -47,7 +47,7 @@ def through_hooks(hooks, g):
 def a_hook_that_looks(yours):
     """A hook that returns None was only looking."""
     seen, g = [], paddle.to_tensor([2.0, 3.0])
-    got = yours.through_hooks([lambda g: seen.append(g.tolist())], g)
+    got = yours.apply_hooks([lambda g: seen.append(g.tolist())], g)
     expect(got, [2.0, 3.0], given={"g": [2.0, 3.0], "hooks": "one that looks"})
     expect(seen, [[2.0, 3.0]], given={"g": [2.0, 3.0]}, why="what the hook saw")
 
@@ -56,7 +56,7 @@ def a_hook_that_looks(yours):
 def a_hook_that_replaces(yours):
     """What a hook returns goes on, zeros too."""
     for g, factor in ((2.0, 10.0), (3.0, 0.0)):
-        got = yours.through_hooks([lambda g, k=factor: g * k], paddle.to_tensor([g]))
+        got = yours.apply_hooks([lambda g, k=factor: g * k], paddle.to_tensor([g]))
         expect(got, [g * factor], given={"g": [g], "hook": f"g times {factor}"})
 
 
@@ -69,7 +69,7 @@ def several_in_their_order(yours):
         seen.append(g.item())
 
     hooks = [look, lambda g: g * 10, look, lambda g: g + 1]
-    got = yours.through_hooks(hooks, paddle.to_tensor(2.0))
+    got = yours.apply_hooks(hooks, paddle.to_tensor(2.0))
     given = {"g": 2.0, "hooks": "a look, times ten, a look, plus one"}
     expect({"result": got, "seen": seen}, {"result": 21.0, "seen": [2.0, 20.0]}, given=given)
 
@@ -161,12 +161,12 @@ def a_frozen_half_learns_nothing(yours):
 @exercise.example
 def ten_hooks(yours):
     """All of them, however many: 1, 3, 7, 15 and so on."""
-    got = yours.through_hooks([lambda g: g * 2 + 1] * 10, paddle.to_tensor(0.0))
+    got = yours.apply_hooks([lambda g: g * 2 + 1] * 10, paddle.to_tensor(0.0))
     expect(got, 1023.0, given={"g": 0.0, "hooks": "2 g + 1, ten times"})
 
 
 exercise.holds(
-    lambda yours, g: yours.through_hooks([lambda g: None, lambda g: g * 2], g),
+    lambda yours, g: yours.apply_hooks([lambda g: None, lambda g: g * 2], g),
     lambda g: g * 2,
     [(3, 4)],
     large=[(40, 30)],

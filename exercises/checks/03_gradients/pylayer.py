@@ -21,13 +21,13 @@ exercise = Exercise(
         "the four things apply does in their order.",
         "context, then the tensors among the arguments\n"
         "inside no_grad: results = layer.forward(context, the arguments)\n"
-        "nobody wants a gradient, or no tape: return results; else return on_tape(...)\n"
+        "nobody wants a gradient, or no tape: return results; else return put_on_tape(...)\n"
         "gradients: call backward; one gradient becomes a tuple of one; wrong number: ValueError",
     ),
     wrong={
         "leaving forward on the tape": (
             "with paddle.no_grad(): → if True: results = layer.forward(ctx, *args, **kwargs)",
-            "on_tape(layer, ctx, inputs, results) → results",
+            "put_on_tape(layer, ctx, inputs, results) → results",
         ),
         "forward on the tape, and a record besides": (
             "with paddle.no_grad(): → if True: results = layer.forward(ctx, *args, **kwargs)"
@@ -45,7 +45,8 @@ exercise = Exercise(
         "a record inside no_grad": "wanted and paddle.is_grad_enabled() → wanted",
         "every input must want a gradient": "any → all",
         "returning the results off the tape": (
-            "return on_tape(layer, ctx, inputs, results) → on_tape(layer, ctx, inputs, results)"
+            "return put_on_tape(layer, ctx, inputs, results) → "
+            "put_on_tape(layer, ctx, inputs, results)"
         ),
         "one gradient not made a tuple": "found = [found] → return found",
         "not counting the gradients": "len(found) != count or not usable → not usable",

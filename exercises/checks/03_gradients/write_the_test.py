@@ -188,7 +188,7 @@ SHOWN = {
     "walks in the order of discovery": ("autograd.history", discovered),
     "takes the first of what broadcasting repeated": ("autograd.sum_to", takes_the_first),
     "has the rule g (1 - out) for tanh": ("ops.tanh.vjp", lambda g, out: g * (1 - out)),
-    "calls hooks twice": ("autograd.through_hooks", twice),
+    "calls hooks twice": ("autograd.apply_hooks", twice),
     "has the wrong sign in x @ y, for y": ("ops.matmul.vjp.y", lambda g, x: -(x.t() @ g)),
 }
 HIDDEN = {
@@ -197,8 +197,8 @@ HIDDEN = {
     "accumulates in place, in memory that is shared": ("autograd.accumulate", adds_in_place),
     "walks in depth": ("autograd.history", in_depth),
     "takes the mean of what broadcasting repeated": ("autograd.sum_to", takes_the_mean),
-    "ignores what a hook returns": ("autograd.through_hooks", looks_only),
-    "calls the last hook first": ("autograd.through_hooks", backwards),
+    "ignores what a hook returns": ("autograd.apply_hooks", looks_only),
+    "calls the last hook first": ("autograd.apply_hooks", backwards),
     "has the wrong factor in x * y, for y": ("ops.multiply.vjp.y", lambda g, y: g * y),
     "has the wrong factor in x * y, for x": ("ops.multiply.vjp.x", lambda g, x: g * x),
     "has the wrong sign in x - y, for y": ("ops.subtract.vjp.y", lambda g: g),
@@ -256,7 +256,7 @@ def finished_first(roots):
 RIGHT = {
     "autograd.accumulate": adds,
     "autograd.history": finished_first,
-    "autograd.through_hooks": once,
+    "autograd.apply_hooks": once,
     "ops.tanh.vjp": lambda g, out: g - g * out * out,
     "ops.exp.vjp": lambda g, x: g * paddle.exp(x),
     "ops.multiply.vjp.y": lambda g, x: x * g,

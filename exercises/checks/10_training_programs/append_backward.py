@@ -50,12 +50,12 @@ exercise = Exercise(
             "leading -= blocked → pass",
         ),
         "hooks forgotten": (
-            "grad.through_hooks(record.hooks or (), arrived.pop(record)) → arrived.pop(record)"
+            "grad.apply_hooks(record.hooks or (), arrived.pop(record)) → arrived.pop(record)"
         ),
         "hooks after the result is noted": (
             (
-                "g = grad.through_hooks(record.hooks or (), arrived.pop(record)) → first = "
-                "arrived[record]; g = grad.through_hooks(record.hooks or (), "
+                "g = grad.apply_hooks(record.hooks or (), arrived.pop(record)) → first = "
+                "arrived[record]; g = grad.apply_hooks(record.hooks or (), "
                 "arrived.pop(record))"
             ),
             "found[record] = g → found[record] = first",

@@ -10,7 +10,7 @@ from minipaddle import nn
 from minipaddle.engine.codegen.kernel import IN_PLACE
 from minipaddle.engine.codegen.step import is_alias
 from minipaddle.engine.executors.compiler import compiler
-from minipaddle.engine.executors.native import Executable, in_place
+from minipaddle.engine.executors.native import Executable, find_in_place
 from minipaddle.engine.ir.program import NUMBER
 from minipaddle.engine.passes.lifetimes import specs_of
 from minipaddle.engine.passes.memory import no_workspace, plan
@@ -60,7 +60,7 @@ exercise = Exercise(
 
 
 def planned(text):
-    return plan(parse(text), no_workspace, in_place)
+    return plan(parse(text), no_workspace, find_in_place)
 
 
 def asked(yours, found, failing, why=""):

@@ -129,7 +129,7 @@ def the_engine_keeps_what_is_faster(yours):
     clock = [1.0]
     default = Simulated(clock, {"gains": 1.0, "loses": 1.0, "equal": 1.0})
     other = Simulated(clock, {"gains": 0.8, "loses": 1.2, "equal": 1.0})
-    target = SimpleNamespace(arrays=[], program=None, compiled=lambda best, timed: other)
+    target = SimpleNamespace(arrays=[], program=None, compile=lambda best, timed: other)
     best = {name: {"tile": 4} for name in default.seconds}
     with exercise.plugged(yours):
         kept = proof.faster(target, default, best)

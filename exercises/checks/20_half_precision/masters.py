@@ -12,7 +12,7 @@ exercise = Exercise(
     level="easy",
     minutes=10,
     before=("20_half_precision/rounding",),
-    slots={"optimizer.in_single": "in_single"},
+    slots={"optimizer.upcast": "upcast"},
     hints=(
         "The parameter says 1.0, its master 0.9985. The next step takes 0.001 away: from which of "
         "the two, if in the end both are to be right?",
@@ -45,7 +45,7 @@ exercise = Exercise(
 
 
 @exercise.mistake("a master that is zero is none")
-def in_single(weights, master, g, dtype):
+def upcast(weights, master, g, dtype):
     weights = master if master is not None and bool((master != 0).any()) else weights.astype(dtype)
     return weights, g.astype(dtype)
 
@@ -57,7 +57,7 @@ def ask(yours, half, weights, master, g, g_dtype="float32", dtype="float32"):
     g = paddle.to_tensor(g, dtype=g_dtype)
     m = None if master is None else paddle.to_tensor(master, dtype=dtype)
     before = [None if t is None else t.numpy() for t in (p, m, g)]
-    got = yours.in_single(p, m, g, wide)
+    got = yours.upcast(p, m, g, wide)
     for x, what in zip(got, ("weights", "gradient"), strict=True):
         expect(x.dtype.name, dtype, given=given, why=f"the dtype of the {what}")
     for t, was in zip((p, m, g), before, strict=True):

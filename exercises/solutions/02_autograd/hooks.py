@@ -1,7 +1,7 @@
 """Hooks: your own functions, called as the gradient passes.
 
 `h.register_hook(f)` asks the walk to call `f` with the gradient of `h`, once it is complete. Write
-`through_hooks(hooks, g)`, which the walk calls for a record that has hooks:
+`apply_hooks(hooks, g)`, which the walk calls for a record that has hooks:
 
 - call the hooks in the order of the list, which is the order in which they were registered;
 - a hook that returns None only looked: the gradient goes on as it was;
@@ -14,7 +14,7 @@ Source: Paddle API `Tensor.register_hook`.
 """
 
 
-def through_hooks(hooks, g):
+def apply_hooks(hooks, g):
     """The gradient `g` after all `hooks` have seen it."""
     for hook in hooks:
         answer = hook(g)

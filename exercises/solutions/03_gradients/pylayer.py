@@ -12,8 +12,8 @@ derivative:
 2. `forward` runs once and leaves nothing on the tape itself (`paddle.no_grad()`);
 3. if no tape is kept now (`paddle.is_grad_enabled()`), or no tensor among the arguments wants a
    gradient (`stop_gradient` is True for all of them), the results are returned as they are;
-4. otherwise `on_tape(layer, ctx, inputs, results)` puts one record there, and you return what it
-   returns. `inputs` are the tensors among the arguments in their order; `tensors_in(args, kwargs)`
+4. otherwise `put_on_tape(layer, ctx, inputs, results)` puts one record there, and you return its
+   results. `inputs` are the tensors among the arguments in their order; `tensors_in(args, kwargs)`
    lists them, including those in lists.
 
 **`gradients(layer, ctx, grads, count)`** is called on the way back. `grads` is a list of the
@@ -32,7 +32,7 @@ Source: Paddle API `paddle.autograd.PyLayer`.
 
 import minipaddle as paddle
 from minipaddle.autograd import PyLayerContext
-from minipaddle.engine.eager.pylayer import on_tape, tensors_in
+from minipaddle.engine.eager.pylayer import put_on_tape, tensors_in
 
 
 def apply(layer, args, kwargs):
@@ -43,7 +43,7 @@ def apply(layer, args, kwargs):
         results = layer.forward(ctx, *args, **kwargs)
     wanted = any(not x.stop_gradient for x in inputs)
     if wanted and paddle.is_grad_enabled():
-        return on_tape(layer, ctx, inputs, results)
+        return put_on_tape(layer, ctx, inputs, results)
     return results
 
 

@@ -22,7 +22,7 @@ applied to a symbolic array is appended to the program.
 
 The engine has, some of them by your hand: `grad.history(records)`, everything they were computed
 from, and the records themselves, inputs before uses; `grad.accumulate(cotangents, record, g)`,
-which adds `g` to what has arrived; `grad.through_hooks(hooks, g)` (`record.hooks` is a list or
+which adds `g` to what has arrived; `grad.apply_hooks(hooks, g)` (`record.hooks` is a list or
 None); `grad.input_cotangents(record, g, leading)`, which gives pairs (input record, cotangent) for
 those inputs that are in the set `leading`.
 
@@ -56,7 +56,7 @@ def append_backward(seeds, wanted=None, *, blocked=frozenset(), release=False) -
             if record not in leading or record not in arrived:
                 continue
             top.passing = record
-            g = grad.through_hooks(record.hooks or (), arrived.pop(record))
+            g = grad.apply_hooks(record.hooks or (), arrived.pop(record))
             if record in wanted:
                 found[record] = g
             if record.inputs:

@@ -8,7 +8,7 @@ from ...core.prelude import Tensor, current, not_supported, value_error
 from ...engine.eager.pylayer import PyLayer
 from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
-from ...engine.sharding.pieces import of_gradient
+from ...engine.sharding.pieces import place_gradient
 from ...engine.sharding.placements import local_shape
 from ..ranks.require_same import exchange, require_same
 from ..tensors.dist_tensor import check_placements, reshard, shard_tensor, view_of

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 
 from ...core.prelude import Tensor, current, not_supported, type_error, value_error
-from ...eager.sharded import in_charge
+from ...eager.sharded import take_charge
 from ...engine.core.rank import hash_64, per_rank
 from ...engine.eager.device import NUMPY
 from ...engine.eager.tensor import wrap
@@ -70,7 +70,7 @@ def view_of(mesh: ProcessMesh) -> MeshView:
                 group = build_group(line, id=number)
                 groups += [group.id] if rank in line else []
         by_mesh[mesh] = MeshView(mesh, tuple(mesh.shape), coordinate, tuple(groups))
-    in_charge()
+    take_charge()
     return by_mesh[mesh]
 
 

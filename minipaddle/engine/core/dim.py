@@ -21,10 +21,10 @@ from .slots import slot
 from .symbols import UNSEEN, Composite, Symbol, at, bounds, hint_of, symbols, terms_of
 
 __all__ = [
-    "COMPARE", "HINT", "UNSEEN", "Assumptions", "Dim", "Matching", "as_guarded", "assuming", "at",
-    "bounds", "create_unknown", "decide", "hint_of", "is_one", "is_one_beside", "larger", "never",
-    "rename", "same", "same_shape", "smaller", "suppose", "symbol", "symbols",
-    "with_equalities", "with_hints",
+    "COMPARE", "HINT", "UNSEEN", "Assumptions", "Dim", "Matching", "apply_equalities", "as_guarded",
+    "assuming", "at", "bounds", "create_unknown", "decide", "hint_of", "is_one", "is_one_beside",
+    "larger", "never", "rename", "replace_hints", "same", "same_shape", "smaller", "suppose",
+    "symbol", "symbols",
 ]  # fmt: skip
 
 
@@ -55,7 +55,7 @@ class Dim(Polynomial):
             return decide(self, other, "==")
         if not isinstance(other, int | Dim):
             return NotImplemented
-        if equalities() and not terms_of(with_equalities(self - other)):
+        if equalities() and not terms_of(apply_equalities(self - other)):
             return True
         if not current.top.matching or (isinstance(other, int) and other < 2):
             return False
@@ -118,7 +118,7 @@ def has_unseen_hint(x) -> bool:
     return False
 
 
-def with_hints(x, sizes: dict):
+def replace_hints(x, sizes: dict):
     """The same size, with these sizes as the hints of its symbols."""
     return rename(x, {name: symbol(name, hint) for name, hint in sizes.items()})
 
@@ -173,8 +173,8 @@ class Assumptions:
             c = terms_of(difference).get((name,))
             rest = difference - (c or 0) * symbol(name, 1)
             if c and name not in symbols(rest) and not any(k % c for k in terms_of(rest).values()):
-                found = {name: rest // -c}
-                self.equal = {k: rename(x, found) for k, x in self.equal.items()} | found
+                solution = {name: rest // -c}
+                self.equal = {k: rename(x, solution) for k, x in self.equal.items()} | solution
                 return
 
 
@@ -190,7 +190,7 @@ def equalities() -> dict:
     return assumptions.equal if assumptions else {}
 
 
-def with_equalities(x):
+def apply_equalities(x):
     """The size with each symbol replaced that is assumed to equal another size."""
     equal = equalities()
     return rename(x, equal) if equal else x
@@ -233,7 +233,7 @@ def decide(a, b, sign: str, must: bool = False):
         b = math.ceil(b) if sign in ("<", ">=") else math.floor(b)
     if not isinstance(b, int | Dim):
         return NotImplemented
-    difference = with_equalities(a - b)
+    difference = apply_equalities(a - b)
     answer = prove(difference, sign)
     assumptions = current.top.assumptions
     if answer is None and assumptions:
@@ -262,7 +262,7 @@ def note_decision(a, sign: str, b, answer: bool) -> None:
 
 def never(a, sign: str, b) -> bool:
     """Whether `a sign b` is false for every size. Otherwise the run decides."""
-    return prove(with_equalities(a - b), sign) is False
+    return prove(apply_equalities(a - b), sign) is False
 
 
 def suppose(a, sign: str, b) -> None:

@@ -82,11 +82,11 @@ def resolve(dtype) -> np.dtype:
         return NAMES[dtype.removeprefix("paddle.")].numpy
     if isinstance(dtype, str | type):  # "int", float, np.float32: as NumPy understands them
         try:
-            found = np.dtype(dtype)
+            numpy_dtype = np.dtype(dtype)
         except TypeError:
-            found = None
-        if found in DType._by_numpy:
-            return found
+            numpy_dtype = None
+        if numpy_dtype in DType._by_numpy:
+            return numpy_dtype
     raise TypeError(
         f"{dtype!r} is no data type of MiniPaddle ({', '.join(NAMES)})"
         + (": complex numbers are not supported" if "complex" in str(dtype) else "")
@@ -95,8 +95,8 @@ def resolve(dtype) -> np.dtype:
 
 def public(dtype) -> DType:
     """The `DType` of a NumPy dtype or of anything `resolve` takes."""
-    found = DType._by_numpy.get(dtype)
-    return found if found is not None else DType._by_numpy[resolve(dtype)]
+    known = DType._by_numpy.get(dtype)
+    return known if known is not None else DType._by_numpy[resolve(dtype)]
 
 
 def wider(a: np.dtype, b: np.dtype) -> np.dtype:

@@ -28,11 +28,11 @@ def line_number(where) -> int:
 
 
 BETWEEN = {PACKAGE, "contextlib"}
-"""Modules that stand between the user's line and an operator: `contextlib` around a decorator."""
+"""Modules between the user's line and an operator: `contextlib` around a decorator."""
 
 
 def inside(frame) -> bool:
-    """Whether a frame belongs to this package, or to what stands between it and the user."""
+    """Whether a frame belongs to this package, or to code between it and the user."""
     return frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN
 
 
@@ -63,7 +63,7 @@ def find_caller(depth: int = 1) -> str:
 def teach(what: str, expected: str = "", *, hint: str = "", where=None) -> str:
     """Lay out one error message: the fact, then what was expected, the line, and what to try.
 
-    The line is the user's: where the wrong call stands, or `where` a record says it was made.
+    The line is the user's: that of the wrong call, or `where` the user's code made a record.
     """
     lines = [what]
     if expected:

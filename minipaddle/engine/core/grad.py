@@ -65,7 +65,7 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
     else:
         useful = leading_to(order, wanted)
     useful -= blocked
-    found, top = {}, current.top
+    gradients, top = {}, current.top
     outer = top.passing
     try:
         while order:  # newest first: every use of a value is seen before the value itself
@@ -75,9 +75,9 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
                 continue
             top.passing = record
             if record.hooks:
-                g = through_hooks([*record.hooks], g)
+                g = apply_hooks([*record.hooks], g)
             if record in wanted:
-                found[record] = g
+                gradients[record] = g
             if record.inputs:
                 for edge, gx in input_cotangents(record, g, useful):
                     if type(gx) is TupleCotangent:  # each result of a tuple adds up by itself
@@ -90,7 +90,7 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
                     record.saved = FREED
     finally:
         top.passing = outer
-    return found
+    return gradients
 
 
 @slot("autograd.accumulate")
@@ -100,8 +100,8 @@ def accumulate(cotangents: dict, record: Record, g) -> None:
     cotangents[record] = g if before is None else before + g  # never in place: g may be shared
 
 
-@slot("autograd.through_hooks")
-def through_hooks(hooks, g):
+@slot("autograd.apply_hooks")
+def apply_hooks(hooks, g):
     """The cotangent after its hooks, in the order they were registered; None changes nothing."""
     for hook in hooks:
         changed = hook(g)
@@ -121,15 +121,15 @@ def input_cotangents(record: Record, g, useful):
         )
     if record.op.pull is not None:
         return record.op.pull(record, g, useful)
-    g, op, found = fill_zeros(record, g) if type(g) is TupleCotangent else g, record.op, []
+    g, op, pairs = fill_zeros(record, g) if type(g) is TupleCotangent else g, record.op, []
     for k, edge in enumerate(record.inputs):
         if edge is None or edge not in useful:
             continue
         rule = op.rules.get(0 if op.variadic else k)
         gx = rule(record, g, k) if rule is not None else None
         if gx is not None:
-            found.append((edge, gx if type(gx) is TupleCotangent else fit(gx, edge, record, k)))
-    return found
+            pairs.append((edge, gx if type(gx) is TupleCotangent else fit(gx, edge, record, k)))
+    return pairs
 
 
 def fill_zeros(record: Record, pieces: TupleCotangent) -> list:

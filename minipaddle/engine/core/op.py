@@ -96,7 +96,7 @@ class Rule:
 
 
 def as_floats(x, g):
-    """Whole numbers in the dtype of the cotangent g, which is that of the computation."""
+    """Whole numbers in the dtype of the cotangent g, the dtype of the computation."""
     whole = hasattr(x, "spec") and x.spec.dtype.kind in "biu"
     return x.astype(g.spec.dtype) if whole else x
 
@@ -111,7 +111,7 @@ class Saves(dict):
     """The values that a record must save for a backward into some inputs, computed on demand.
 
     The key is the set of those inputs, one bit each. The value is (inputs to save, whether to save
-    the result, inputs of which the spec is enough), or empty if none of them has a derivative.
+    the result, inputs whose spec is enough), or empty if none of them has a derivative.
     """
 
     def __init__(self, op: Op):
@@ -126,11 +126,11 @@ class Saves(dict):
             specs |= set(range(k)) if rule.all_specs else set()
             specs |= set() if op.variadic else rule.specs
         unknown = {k for k in specs if not mask >> k & 1}  # an edge knows its spec itself
-        found = tuple(sorted(values - {OUT})), OUT in values, tuple(sorted(unknown))
+        saved = tuple(sorted(values - {OUT})), OUT in values, tuple(sorted(unknown))
         if not rules:
-            found = EVERYTHING if op.saves_all else ()
-        self[mask] = found = NOTHING if found == NOTHING else found  # once: other threads read it
-        return found
+            saved = EVERYTHING if op.saves_all else ()
+        self[mask] = saved = NOTHING if saved == NOTHING else saved  # once: other threads read it
+        return saved
 
 
 class Op:
@@ -140,7 +140,7 @@ class Op:
     direct = True  # whether the body may be called without `evaluate` on equal float dtypes
     pull = None
     """`pull(record, g, useful)` yields pairs (input record, cotangent), where the derivatives of
-    all inputs come at once; it stands instead of the rules."""
+    all inputs at once; it replaces the rules."""
     saves_all = False  # whether its derivative needs all inputs and results
     effect = False  # whether it has a side effect
     view = False  # whether the result shares the memory of the first input
@@ -252,7 +252,7 @@ class Op:
         return self.body(m, *arrays, **attrs)
 
     def evaluate_halves(self, m, arrays, attrs):
-        """`evaluate` for arrays of which at least one has half precision."""
+        """`evaluate` for arrays; at least one has half precision."""
         y = self.body(m, *map(widen, arrays), **attrs)
         specs = [Spec(a.shape, a.dtype) if hasattr(a, "shape") else a for a in arrays]
         spec = self.infer(*specs, **attrs)
@@ -277,13 +277,13 @@ class Op:
 
     def explain(self, error: Exception, inputs, attrs) -> Exception:
         """The same error with a message that names this operator and its arguments."""
-        given = ", ".join([*map(describe, inputs), *(f"{k}={v!r}" for k, v in attrs.items())])
+        operands = ", ".join([*map(describe, inputs), *(f"{k}={v!r}" for k, v in attrs.items())])
         try:
             self.result_spec([getattr(x, "spec", x) for x in inputs], attrs)
         except Exception as taught:
             error = error if isinstance(taught, NotImplementedError) else taught
         kind = next((k for k in KEPT if isinstance(error, k)), ValueError)
-        return kind(teach(f"{self.name}({given}): {error}"))
+        return kind(teach(f"{self.name}({operands}): {error}"))
 
 
 KEPT: list[type[Exception]] = [TypeError, IndexError]

@@ -232,7 +232,7 @@ def split(over: dict, under: dict) -> tuple[dict, dict]:
     ((monomial, c),) = under.items()
     whole, rest = {}, {}
     for k, coefficient in over.items():
-        left = without(k, monomial) if monomial else k
+        left = remove_symbols(k, monomial) if monomial else k
         if left is not None and coefficient % c == 0:
             whole[left] = coefficient // c
         elif not k and not monomial:
@@ -242,7 +242,7 @@ def split(over: dict, under: dict) -> tuple[dict, dict]:
     return whole, rest
 
 
-def without(symbols: tuple, taken: tuple):
+def remove_symbols(symbols: tuple, taken: tuple):
     """`symbols` with those of `taken` removed; None if one of them is not there."""
     left = list(symbols)
     for a in taken:

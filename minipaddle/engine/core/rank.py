@@ -60,7 +60,7 @@ among = per_rank((0, 1))
 
 
 def hash_64(*things) -> int:
-    """64 bits that stand for some things; the same in all processes."""
+    """A 64-bit hash of some things; the same in all processes."""
     return int.from_bytes(blake2b(repr(things).encode(), digest_size=8).digest(), "little")
 
 

@@ -37,9 +37,9 @@ def broadcast_shapes(*shapes) -> tuple:
 
 def mismatch(shapes, d: int) -> ValueError:
     sizes = {s[d] for s in shapes if len(s) >= -d} - {1}
-    given = " and ".join(str(list(s)) for s in shapes)
+    listed = " and ".join(str(list(s)) for s in shapes)
     return ValueError(
-        f"shapes {given} do not broadcast: dimension {d} is "
+        f"shapes {listed} do not broadcast: dimension {d} is "
         f"{' and '.join(map(str, sorted(sizes)))}; sizes must be equal or 1"
     )
 
@@ -54,7 +54,7 @@ def fits(shape, whole) -> bool:
 
 
 def scalar_dtype(value):
-    """The dtype a Python scalar has when it stands alone."""
+    """The dtype of a Python scalar without a tensor beside it."""
     if type(value) is dims.Dim:
         return dt.int64.numpy
     return dt.default() if type(value) is float else dt.resolve(type(value))
@@ -100,9 +100,9 @@ def _common(name: str, inputs):
     arrays = [x for x in inputs if hasattr(x, "dtype")]
     strong = {x.dtype for x in arrays if x.shape}
     if len(strong) > 1 and not strong <= dt.FLOATS:
-        given = " and ".join(f"{dt.public(x.dtype).name}{list(x.shape)}" for x in arrays)
+        operands = " and ".join(f"{dt.public(x.dtype).name}{list(x.shape)}" for x in arrays)
         raise TypeError(
-            f"{name} does not mix {given}: tensors must have one dtype, or all be floating; "
+            f"{name} does not mix {operands}: tensors must have one dtype, or all be floating; "
             f'cast one of them, as in x.astype("{dt.public(max(strong, key=_category)).name}")'
         )
     weak = {x.dtype for x in arrays if not x.shape}
@@ -112,7 +112,7 @@ def _common(name: str, inputs):
 
 
 def normalize_axis(axis, ndim: int) -> int:
-    """A non-negative axis; raises ValueError when it lies outside [-ndim, ndim)."""
+    """A non-negative axis; raises ValueError when it is outside [-ndim, ndim)."""
     low, high = (-ndim, ndim) if ndim else (-1, 1)
     if not low <= axis < high:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The results of collectives, when the arrays of all ranks lie in one memory."""
+"""The results of collectives, when the arrays of all ranks are in one memory."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class Done(Work):
 
 
 class MappedWork(Work):
-    """A collective whose result goes through a function, once."""
+    """A collective, and a function that its result passes through once."""
 
     def __init__(self, work: Work, function):
         self.work, self.function = work, function
@@ -152,7 +152,7 @@ class ProcessGroup(ABC):
     def start(self, name: str, array, **options) -> Work:
         """Start the collective `name`, whose result the table above gives.
 
-        `options` are `op` ("sum", "max", "min" or "prod"), `root`, `out` (where a part goes), and
+        `options` are `op` ("sum", "max", "min" or "prod"), `root`, `out` (it receives a part), and
         for all_to_all `sent` and `received`, the rows for each rank and from each.
         """
 
@@ -213,7 +213,7 @@ class ProcessGroup(ABC):
     # ---- copies ------------------------------------------------------------------------------
 
     def broadcast(self, array, src: int = 0, *, wait: bool = True):
-        """Every rank's `array` becomes that of the rank `src`."""
+        """Every rank's `array` becomes the array of the rank `src`."""
         return result_or_work(self.start("broadcast", array, root=self.check_rank(src)), wait)
 
     def all_gather(self, array, *, wait: bool = True):

@@ -1,7 +1,7 @@
-"""Gradients averaged over ranks while the backward goes on.
+"""Gradients averaged over ranks while the backward continues.
 
 The backward computes the gradients of the last layers first. They are collected in *buckets*; when
-all gradients of a bucket are there, its all-reduce starts, and the backward goes on. At its end the
+a bucket has all its gradients, its all-reduce starts, and the backward continues. At its end the
 averages replace the gradients. All ranks start their buckets in the same order, whatever the order
 in which gradients arrive.
 
@@ -52,7 +52,7 @@ def earlier_gradient(p: Parameter):
 
 
 def build_buckets(parameters, bucket_mb: float, last_mb: float) -> list[ReductionBucket]:
-    """Buckets as the pass `async_collectives` builds them, for the order in which gradients arrive:
+    """Buckets as the pass `async_collectives` builds them, for the order of the gradients' arrival:
     the parameters backwards.
     """
     order = list(parameters)[::-1]

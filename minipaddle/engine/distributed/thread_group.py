@@ -124,10 +124,10 @@ def build_timeout(what, timeout: float, missing: list, latest: dict, waits: dict
     called last (`latest`). Who waits for others itself (`waits`: rank -> for which ranks) is not to
     blame: they are, unless all wait in a circle.
     """
-    found = [*missing]
-    for r in found:
-        found += [other for other in waits.get(r, ()) if other not in found]
-    missing = [r for r in found if not waits.get(r)] or missing
+    reachable = [*missing]
+    for r in reachable:
+        reachable += [other for other in waits.get(r, ()) if other not in reachable]
+    missing = [r for r in reachable if not waits.get(r)] or missing
     who = [f"rank {r} did not come ({format_latest(latest.get(r))})" for r in missing]
     if not missing:
         who = ["all came, but not to the same"]

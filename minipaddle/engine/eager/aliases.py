@@ -31,11 +31,11 @@ def note_loop_aliases(tracer, body, carried, outs, last) -> None:
     for p in inner.invalid.keys() & inner.captured.keys():  # the next iteration uses it again
         raise note_refusal(inner.invalid[p])
     possible_memory = [r.value.array.possible_memory() if r.spec else [] for r in body.results]
-    given = [outer(body, r) for r in body.results]
-    sources = [{tracer.lift(x), *found} for x, found in zip(carried, given, strict=True)]
+    outer_memory = [outer(body, r) for r in body.results]
+    sources = [{tracer.lift(x), *memory} for x, memory in zip(carried, outer_memory, strict=True)]
     for _ in sources:  # a value may have been carried in another one's place
-        for k, found in enumerate(possible_memory):
-            sources[k].update(*(sources[j] for j, p in enumerate(body.given) if p in found))
+        for k, memory in enumerate(possible_memory):
+            sources[k].update(*(sources[j] for j, p in enumerate(body.given) if p in memory))
     written = {k: inner.values[own] for k, own in enumerate(body.given)}
     written = {k: r for k, r in written.items() if r is not inner.program.inputs[k]}
     for k, record in written.items():
@@ -43,14 +43,14 @@ def note_loop_aliases(tracer, body, carried, outs, last) -> None:
             raise note_refusal(alias_error(record.where))
         for p in sources[k]:
             builder.invalidate([p, *p.aliases()], record.where)
-    for k, (x, found) in enumerate(zip(outs, sources, strict=True)):
-        x.array.may_alias(*found)
-        if k not in last and not given[k].isdisjoint(inner.changed()):
+    for k, (x, memory) in enumerate(zip(outs, sources, strict=True)):
+        x.array.may_alias(*memory)
+        if k not in last and not outer_memory[k].isdisjoint(inner.changed()):
             builder.invalid[x.array] = alias_error(builder.value(x.array).where)
 
 
 def outer(region, r) -> set:
     """The symbolic arrays of the outside that a result of a region may be."""
     own, used = region.builder.values, region.builder.captured
-    found = r.value.array.possible_memory() if r.spec else []
-    return {p for p in found if p in used or p not in own}
+    memory = r.value.array.possible_memory() if r.spec else []
+    return {p for p in memory if p in used or p not in own}

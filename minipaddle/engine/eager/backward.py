@@ -56,9 +56,9 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     try:
         with Recording(False), device_guard(tensors[0].place):
             seeds = build_seeds(tensors, grad_tensors)
-            found = WALKS[-1](seeds, release=not retain_graph)
+            gradients = WALKS[-1](seeds, release=not retain_graph)
             taken = {id(g) for _, g in seeds}
-            for record, g in found.items():  # no two leaves may share one gradient's memory
+            for record, g in gradients.items():  # no two leaves may share one gradient's memory
                 leaf = record.tensor()
                 if leaf is not None:
                     leaf.receive(assign(g) if id(g) in taken else g)
@@ -96,8 +96,8 @@ def grad(
     wanted = [x.record for x in inputs]
     blocked = {t.record for t in no_grad_vars or ()} - {None}
     with Recording(create_graph), device_guard(outputs[0].place):
-        found = WALKS[-1](seeds, set(wanted) - {None}, blocked=blocked, release=not keep)
-    grads = [found.get(record) for record in wanted]
+        gradients = WALKS[-1](seeds, set(wanted) - {None}, blocked=blocked, release=not keep)
+    grads = [gradients.get(record) for record in wanted]
     for x, g in zip(inputs, grads, strict=True):
         if g is None and not allow_unused:
             raise runtime_error(

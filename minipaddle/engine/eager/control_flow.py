@@ -24,7 +24,7 @@ from ..ops import creation, movement
 from ..ops.gather import take
 from .aliases import note_choice_aliases, note_loop_aliases
 from .replay import derivative, zeros_like
-from .tape import take_past, without_past
+from .tape import forget_past, take_past
 from .tensor import Tensor, get_edge, same_value, wrap
 
 NUMBERS = (bool, int, float)
@@ -69,7 +69,7 @@ def as_bool(pred: Tensor) -> Tensor:
 
 
 def cond(pred: Tensor, true_fn, false_fn) -> list:
-    """The result of `true_fn()` if `pred` (one element) holds, else that of `false_fn()`.
+    """The result of `true_fn()` if `pred` (one element) holds, else the result of `false_fn()`.
 
     Both return a list of the same length, of tensors, numbers and other values. A number that
     differs becomes a tensor, a size that differs one that only a run knows. Only the branch that
@@ -137,8 +137,8 @@ class TracedRegion:
 
     def input_of(self, array: SymbolicArray) -> Record:
         """The input for an outer symbolic array; a new one if it is not captured."""
-        found = self.builder.captured.get(array)
-        return found or self.builder.input(self.builder.parent.value(array).spec)
+        captured = self.builder.captured.get(array)
+        return captured or self.builder.input(self.builder.parent.value(array).spec)
 
     def close(self, inputs: list[Record], outputs: list[Record]) -> None:
         self.builder.program.inputs, self.builder.program.outputs = inputs, outputs
@@ -189,7 +189,7 @@ def common_spec(k: int, a: RegionResult, b: RegionResult) -> Spec | None:
         return a.spec
     if not a.spec and not b.spec and same_value(a.value, b.value):
         return None
-    given = [r.spec or r.value for r in (a, b)]
+    operands = [r.spec or r.value for r in (a, b)]
     sizes = {r.spec.shape for r in (a, b) if r.spec}
     if a.spec and b.spec and a.spec.dtype == b.spec.dtype and len({*map(len, sizes)}) == 1:
         return Spec(control.merge_shapes(a.spec.shape, b.spec.shape), a.spec.dtype)
@@ -197,7 +197,7 @@ def common_spec(k: int, a: RegionResult, b: RegionResult) -> Spec | None:
     if not fits or (a.spec and b.spec) or any(Spec(s, BOOL.dtype).size != 1 for s in sizes):
         what = f"the branches give different kinds of result number {k}:\n  {a}\n  {b}"
         raise BranchError(teach(what, expected="the same shape and dtype from both"), k, a, b)
-    return Spec(*sizes or [()], promote("cond", given))
+    return Spec(*sizes or [()], promote("cond", operands))
 
 
 def as_tensor(x, spec: Spec) -> Tensor:
@@ -273,7 +273,7 @@ def trace_body(tracer, body_fn, carried: list) -> tuple[list, list[Spec], Traced
             flows = not (flows and all(x.stop_gradient for x in (*carried, *used)))
             for x in region.grown if flows else ():
                 tracer.written.append((x, x.record, x.stop_gradient))
-                x.record = without_past(x)
+                x.record = forget_past(x)
                 x.stop_gradient = False
             continue
         if len(region.results) != len(carried):
@@ -349,8 +349,8 @@ def pull_cond(record: Record, g, useful):
     def back(region):
         return lambda: derivative(region, operands, ends, [k - 1 for k in wanted])
 
-    found = cond(pred, back(record.attrs["true"]), back(record.attrs["false"])) if wanted else []
-    return zip([record.inputs[k] for k in wanted], found, strict=True)
+    grads = cond(pred, back(record.attrs["true"]), back(record.attrs["false"])) if wanted else []
+    return zip([record.inputs[k] for k in wanted], grads, strict=True)
 
 
 def pull_loop(record: Record, g, useful):
@@ -365,10 +365,10 @@ def pull_loop(record: Record, g, useful):
     floats, g = [k for k in led if k < n and inputs[k].spec.dtype in FLOATS], fill_zeros(record, g)
     ends, kept_ends = ([x[k] if k in floats else None for k in range(n)] for x in (g, g[n + 1 :]))
     shared = [k for k in led if k >= n and record.inputs[k] in useful]
-    found = reverse_iterations(
+    gradients = reverse_iterations(
         record.attrs["body"], rounds, stacks, inputs[n:], ends, kept_ends, [k - n for k in shared]
     )
-    pairs = [(record.inputs[k], gx) for k, gx in zip([*floats, *shared], found, strict=True)]
+    pairs = [(record.inputs[k], gx) for k, gx in zip([*floats, *shared], gradients, strict=True)]
     return [(edge, gx) for edge, gx in pairs if edge in useful]
 
 
@@ -378,7 +378,7 @@ def reverse_iterations(body, rounds, stacks, constants, ends, kept_ends, shared)
 
     The loop ran `rounds` iterations. `stacks` hold each carried value before every iteration.
     `ends` are the cotangents of the carried values after the loop, None where a value has none;
-    `kept_ends` those of the stacks.
+    `kept_ends` the gradients of the stacks.
     """
     floats = [k for k, g in enumerate(ends) if g is not None]
     wanted = [*floats, *(len(stacks) + k for k in shared)]
@@ -389,9 +389,9 @@ def reverse_iterations(body, rounds, stacks, constants, ends, kept_ends, shared)
         after = list(ends)
         for k, g in zip(floats, arrived, strict=False):
             after[k] = g
-        found = derivative(body, [*before, *constants], after, wanted)
+        gradients = derivative(body, [*before, *constants], after, wanted)
         more = [*(take(kept_ends[k], i, axis=0) for k in floats), *arrived[len(floats) :]]
-        return [i, *(a + b for a, b in zip(found, more, strict=True))]
+        return [i, *(a + b for a, b in zip(gradients, more, strict=True))]
 
     start = [rounds, *(ends[k] for k in floats), *(zeros_like(constants[k]) for k in shared)]
     return while_loop(lambda i, *_: i > 0, back, start)[1:]

@@ -48,8 +48,8 @@ def clean(array):
 def own_array(data, dtype=None, place=None):
     """`as_array`, but the result never shares memory with `data`."""
     array = as_array(data, dtype, place)
-    given = getattr(data, "array", data)
-    return array.copy() if array is given or array.base is not None else array
+    source = getattr(data, "array", data)
+    return array.copy() if array is source or array.base is not None else array
 
 
 def from_python(data, round_floats: bool = True):

@@ -21,10 +21,10 @@ class ArrayModule:
         self.arrays, self.scipy, self.name = arrays, scipy, arrays.__name__
 
     def __getattr__(self, name):
-        found = getattr(self.arrays, name, None)
-        found = getattr(self.special, name) if found is None else found
-        setattr(self, name, found)
-        return found
+        function = getattr(self.arrays, name, None)
+        function = getattr(self.special, name) if function is None else function
+        setattr(self, name, function)
+        return function
 
     @functools.cached_property
     def special(self):

@@ -123,7 +123,7 @@ def apply(layer, args, kwargs):
         return results
     if current.top.tracing:
         return current.top.apply_layer(layer, ctx, inputs, results)
-    return on_tape(layer, ctx, inputs, results)
+    return put_on_tape(layer, ctx, inputs, results)
 
 
 @slot("pylayer.gradients")
@@ -133,15 +133,15 @@ def gradients(layer, ctx, grads, count: int) -> tuple:
     That many tensors went into `forward`; None is the gradient of one that gets none. Raises
     ValueError if `backward` returns another number, or something that is no tensor.
     """
-    found = tuple(leaves(layer.backward(ctx, *grads)))
-    wrong = [g for g in found if g is not None and not isinstance(g, Tensor)]
-    if len(found) != count or wrong:
-        what = f"{wrong[0]!r:.40}" if wrong else f"{len(found)} gradients"
+    results = tuple(leaves(layer.backward(ctx, *grads)))
+    wrong = [g for g in results if g is not None and not isinstance(g, Tensor)]
+    if len(results) != count or wrong:
+        what = f"{wrong[0]!r:.40}" if wrong else f"{len(results)} gradients"
         raise value_error(
             f"{layer.__name__}.backward returned {what}",
             expected=f"a tensor or None for each of the {count} tensors that forward was given",
         )
-    return found
+    return results
 
 
 def tensors_in(args, kwargs) -> list:
@@ -149,7 +149,7 @@ def tensors_in(args, kwargs) -> list:
     return [x for x in leaves([*args, *kwargs.values()]) if isinstance(x, Tensor)]
 
 
-def on_tape(layer, ctx, inputs, results):
+def put_on_tape(layer, ctx, inputs, results):
     """The results with their past: one record for all, and an `item` of it for each."""
     whole = type(results) in (tuple, list)
     ys = list(results) if whole else [results]
@@ -185,8 +185,8 @@ class UserOp:
         """Pairs (input record, cotangent) of the inputs that are useful."""
         ctx = record.saved
         ctx.record = record
-        found = gradients(self.layer, ctx, fill_zeros(record, g), len(record.inputs))
+        cotangents = gradients(self.layer, ctx, fill_zeros(record, g), len(record.inputs))
         ctx.record = None
-        for k, (edge, gx) in enumerate(zip(record.inputs, found, strict=True)):
+        for k, (edge, gx) in enumerate(zip(record.inputs, cotangents, strict=True)):
             if gx is not None and edge is not None and edge in useful:
                 yield edge, fit(gx, edge, record, k)

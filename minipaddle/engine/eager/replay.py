@@ -65,7 +65,7 @@ def any_differentiable(args) -> bool:
 
 
 def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> list[Tensor]:
-    """Cotangents of the wanted operands of a region, given those of its outputs."""
+    """Cotangents of the wanted operands of a region, given the cotangents of its outputs."""
     again = current.top.recording  # whether this will be differentiated too
     args = list(operands)
     with Recording(True):
@@ -82,10 +82,10 @@ def derivative(region, operands: list, cotangents: list, wanted: list[int]) -> l
     if not pairs:
         return [zeros_like(args[k]) for k in wanted]
     ys, gs = zip(*pairs, strict=True)
-    found = grad(
+    gradients = grad(
         list(ys), [args[k] for k in wanted], list(gs), create_graph=again, allow_unused=True
     )
-    return [cotangent(g, args[k]) for g, k in zip(found, wanted, strict=True)]
+    return [cotangent(g, args[k]) for g, k in zip(gradients, wanted, strict=True)]
 
 
 def cotangent(g, x: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ class LiftedTensor(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """A traced program: its outputs are those of the function, then those of side effects."""
+    """A traced program: first the function's outputs, then the outputs of side effects."""
 
     program: Program
     places: list  # for each result of the function its output number; None if it is no tensor
@@ -96,17 +96,17 @@ def final_record(tracer, x: Tensor) -> Record:
 
 
 def constant_arrays(tracer) -> set[SymbolicArray]:
-    """The symbolic arrays that stand for constants made in the trace."""
+    """The symbolic arrays of constants made in the trace."""
     return {tracer.memory[k][1] for k in tracer.constants if k in tracer.memory}
 
 
 def collect_side_effects(tracer, inputs: list, outputs: list) -> list:
     """The side effects of a run (see storage.py); their values become further outputs.
 
-    Each comes as (tensors, function: their output numbers -> side effect).
+    Each is (tensors, function: their output numbers -> side effect).
     """
 
-    found = []
+    effects = []
     for tensors, create in chain(
         gradients_to_leave(tracer),
         effects_on_inputs(tracer, inputs),
@@ -114,8 +114,8 @@ def collect_side_effects(tracer, inputs: list, outputs: list) -> list:
     ):
         begin = len(outputs)
         outputs += [final_record(tracer, x) for x in tensors]
-        found.append(create(tuple(range(begin, len(outputs)))))
-    return found
+        effects.append(create(tuple(range(begin, len(outputs)))))
+    return effects
 
 
 def is_symbolic(x: Tensor) -> bool:

@@ -15,7 +15,7 @@ LOCK = threading.RLock()
 
 
 def real_array(tensor: Tensor):
-    """The array of a tensor; if another thread is tracing with the tensor, that of afterwards."""
+    """The array of a tensor; if another thread traces with it, the array after the trace."""
     if type(tensor.array) is SymbolicArray and not current.top.tracing:
         with LOCK:
             return tensor.array

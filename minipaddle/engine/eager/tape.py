@@ -38,7 +38,7 @@ def get_leaf(tensor) -> Leaf:
     return tensor.record
 
 
-def without_past(tensor) -> Record:
+def forget_past(tensor) -> Record:
     """The record of a tensor whose values were all overwritten by values without a past.
 
     The tensor is no leaf, but no gradient flows on from here.
@@ -51,7 +51,7 @@ def take_past(x, result) -> None:
     if result.record is not None:
         x.record, x.stop_gradient = result.record, False
     elif current.top.recording and not x.is_leaf:
-        x.record = without_past(x)
+        x.record = forget_past(x)
 
 
 def attach(record: Record, outs) -> None:

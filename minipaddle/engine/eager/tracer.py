@@ -42,7 +42,7 @@ def alone():
 
 
 class Tracer(Eager):
-    """Writes a program; see the module. `sizes`, `host`, `with_derivative` and
+    """Writes a program; see the module. `sizes`, `host`, `attach_derivative` and
     `make_parameter` come from outside."""
 
     tracing = True
@@ -88,7 +88,7 @@ class Tracer(Eager):
             self.note_layer(chain[1])
 
     def record_scope(self):
-        """The scope of a new record; in a backward that of the record it differentiates."""
+        """The scope of a new record; in a backward the scope of the record it differentiates."""
         return (self.passing and self.passing.scope) or self.scope
 
     # ---- applying an operator ----------------------------------------------------------------
@@ -169,16 +169,16 @@ class Tracer(Eager):
         array = x.array
         if type(array) is SymbolicArray:
             return array
-        found = self.memory.get(id(array))
-        if found is None and is_short(array) and id(array) in self.constants:
-            found = self.short_constant(array)
-        if found is None:
+        entry = self.memory.get(id(array))
+        if entry is None and is_short(array) and id(array) in self.constants:
+            entry = self.short_constant(array)
+        if entry is None:
             spec, place = Spec(array.shape, array.dtype), place_of(array)
             owner = self.gradients.get(id(x))
             storage = self.storage(x) if owner is None else GradientStorage(self.storage(owner))
             name = (x._name or "") if owner is None else f"{owner.name}.grad"
-            found = array, self.root.state(name, spec, place, storage)
-        self.memory[id(array)] = found
+            entry = array, self.root.state(name, spec, place, storage)
+        self.memory[id(array)] = entry
         if id(x) not in self.lifted:
             none = x._grad is None or x._stale
             waiting = WaitingGradient(x, x._grad is not None) if none else None
@@ -188,7 +188,7 @@ class Tracer(Eager):
                 x._grad, x._stale = waiting, True
             else:
                 self.gradients[id(x._grad)] = x
-        x.array = found[1]
+        x.array = entry[1]
         return x.array
 
     def storage(self, x: Tensor) -> TensorStorage:
@@ -228,7 +228,7 @@ class Tracer(Eager):
         unrecorded = result.record is None and not self.recording
         if unrecorded and not (leaf or x.stop_gradient or self.builder is self.root):
             with Recording(True):  # a derivative sees the values of the region alone
-                (result,) = self.with_derivative([result], [x], lambda outs, gs: gs)
+                (result,) = self.attach_derivative([result], [x], lambda outs, gs: gs)
         self.written.append((x, x.record, x.stop_gradient))
         self.note_tape(x)
         self.builder.write(x.array, self.lift(result))
@@ -282,8 +282,8 @@ class Tracer(Eager):
     def open_sizes(self) -> bool:
         """Whether only a run knows some of the sizes of inputs and states."""
         program = self.root.program
-        given = [*program.inputs, *(state.record for state in program.states)]
-        return any(isinstance(n, dims.Dim) for record in given for n in record.shape)
+        records = [*program.inputs, *(state.record for state in program.states)]
+        return any(isinstance(n, dims.Dim) for record in records for n in record.shape)
 
     # ---- the end -----------------------------------------------------------------------------
 

@@ -60,16 +60,16 @@ class ExecutableCache:
         self.pending: dict[tuple, object] = {}
         self.reasons: dict[tuple, str] = {}
         self.interpreted: dict[Program, Program] = {}
-        self.parts: dict[tuple, tuple] = {}  # programs of this rank, by how their arrays lie
+        self.parts: dict[tuple, tuple] = {}  # programs of this rank, by placements of arrays
         self.open_sizes, self.number_of = cache(open_sizes), cache(number_of)
         self.frozen = False  # whether states without an update stay the same for many runs
 
     def __str__(self) -> str:
         """Which executors serve now."""
-        found = {getattr(made, "kind", "compiled"): None for made in self.compiled.values()}
-        found |= dict.fromkeys(self.reasons.values())
-        found |= {str(build): None for build in self.pending.values()}
-        return "; ".join(found) or "interpreter"
+        kinds = {getattr(made, "kind", "compiled"): None for made in self.compiled.values()}
+        kinds |= dict.fromkeys(self.reasons.values())
+        kinds |= {str(build): None for build in self.pending.values()}
+        return "; ".join(kinds) or "interpreter"
 
     def run(self, program: Program, arrays, sizes=None, terms=()) -> tuple[list, dict]:
         """The results of a program (outputs, then updates), and the sizes that were open. On
@@ -97,14 +97,14 @@ class ExecutableCache:
             self.parts[key] = self.part_of(program, placements, view, terms)
         part, outputs = self.parts[key]
         with cause_of_run(program, arrays, self.number_of(program), first) as cause:
-            found, _ = self.run(part, [getattr(a, "local", a) for a in arrays])
+            pieces, _ = self.run(part, [getattr(a, "local", a) for a in arrays])
         own = arrays[len(program.inputs) :]
         updated = [a for a, state in zip(own, program.states) if state.update is not None]
         results = [
             ShardedArray(y, r.shape, p, view, cause)
-            for y, r, p in zip(found, program.outputs, outputs)
+            for y, r, p in zip(pieces, program.outputs, outputs)
         ]
-        for a, y in zip(updated, found[len(outputs) :], strict=True):
+        for a, y in zip(updated, pieces[len(outputs) :], strict=True):
             whole = type(a) is not ShardedArray
             results.append(y if whole else a if y is a.local else a.like(y))
             if not whole:
@@ -112,7 +112,7 @@ class ExecutableCache:
         return results
 
     def part_of(self, program: Program, placements: list, view, terms=()) -> tuple:
-        """The program of this rank, and how its outputs lie."""
+        """The program of this rank, and the placements of its outputs."""
         chosen = switches_of(self.strategy)
         whole = optimized(program, chosen, until="decompose").program
         whole = run_pass("cse", whole, chosen, survey(whole))  # each value is moved once
@@ -121,18 +121,18 @@ class ExecutableCache:
     def executable(self, program: Program, arrays) -> object | None:
         """The executable of a program for arrays like these; None if it is interpreted."""
         place = current_place().name
-        found = self.compiled.get((program, place, None))
-        if found is not None:
-            return found
+        executable = self.compiled.get((program, place, None))
+        if executable is not None:
+            return executable
         if self.backend == "interpreter" or (program, place) in self.reasons:
             return None
         shapes = tuple(a.shape for a in arrays) if self.open_sizes(program) else None
         key = program, place, shapes
         if key not in self.compiled:
             try:
-                found = BACKENDS[self.backend](self, key)
-                if found is not None:
-                    self.compiled[key] = found
+                executable = BACKENDS[self.backend](self, key)
+                if executable is not None:
+                    self.compiled[key] = executable
             except CannotCompile as why:
                 self.reasons[program, place] = str(why)
         return self.compiled.get(key)
@@ -148,7 +148,7 @@ class ExecutableCache:
     def compile(self, key: tuple) -> object:
         """A new executable; raises CannotCompile, or Unusable if the compiler does not work."""
         program, _, shapes = key
-        given = program, self.strategy, sizes_of(program, shapes) if shapes else {}
+        args = program, self.strategy, sizes_of(program, shapes) if shapes else {}
         build = BUILDERS.get(current_place().kind)
         if build is None and self.backend == "cuda":
             raise CannotCompile('the place is the CPU: paddle.set_device("gpu") first')
@@ -157,14 +157,14 @@ class ExecutableCache:
             if build is None:
                 raise CannotCompile("there is no C compiler")
         with alone():
-            made = build(*given) if build else Executable(*given, frozen=self.frozen, load=False)
+            made = build(*args) if build else Executable(*args, frozen=self.frozen, load=False)
         if build is None:
             made.load()  # another thread may trace while the compiler runs
         return made
 
 
 def number_of(program: Program) -> int:
-    """A number that stands for the operators of a program."""
+    """A hash of the operators of a program."""
     return hash_64(*map(repr, program.records))
 
 

@@ -68,7 +68,7 @@ class CannotCompile(Exception):
     """Why a program stays on the interpreter."""
 
 
-def with_sizes(program: Program, sizes) -> Program:
+def fix_sizes(program: Program, sizes) -> Program:
     """The program for the given sizes; raises CannotCompile if others stay open."""
     program = specialise(program, sizes=sizes) if sizes else program
     if unknown := open_sizes(program):
@@ -76,7 +76,7 @@ def with_sizes(program: Program, sizes) -> Program:
     return program
 
 
-def in_place(record: Record) -> list[tuple[int, int]]:
+def find_in_place(record: Record) -> list[tuple[int, int]]:
     """Pairs (result, input): the kernel may write the result over the input."""
     if record.op is fused:
         region = record.attrs["region"]
@@ -107,7 +107,7 @@ class Executable:
     def __init__(
         self, program, strategy=None, sizes=None, *, tuned=None, frozen=False, load=True
     ):  # fmt: skip
-        program = with_sizes(program, sizes)
+        program = fix_sizes(program, sizes)
         self.sizes, self.seconds = sizes or {}, {}
         changing = {**switches_of(strategy), "frozen": False}
         self.again = partial(Executable, program, changing, sizes, tuned=tuned)
@@ -135,7 +135,9 @@ class Executable:
             tuned = {name: choices for read in there for name, choices in read(threads()).items()}
         clock = self.clock
         self.kernels = clock("kernels", self.weights.kernels, self.program, tuned)
-        self.plan = clock("plan", self.optimized.planned, self.kernels.workspace, cache(in_place))
+        self.plan = clock(
+            "plan", self.optimized.planned, self.kernels.workspace, cache(find_in_place)
+        )
         self.source = clock("C file", self.source_of, self.kernels, self.plan)
 
     def load(self) -> None:
@@ -162,7 +164,7 @@ class Executable:
         return getattr(self.library, f"{self.source.prefix}_{name}")
 
     def clock(self, stage: str, function, *args, **options):
-        """Call a function, and keep its seconds as those of a stage of the first run."""
+        """Call a function, and keep its seconds as a stage of the first run."""
         began = perf_counter()
         result = function(*args, **options)
         self.seconds[stage] = perf_counter() - began

@@ -39,7 +39,7 @@ def contents(x):
 
 
 def leaves_of(value) -> list:
-    """The leaves of a value; of a variable that may be undefined those of the value it may have."""
+    """The leaves of a value; of a variable that may be undefined, of its possible value."""
     return flatten(value.known if type(value) is MaybeUndefined else value)[0]
 
 
@@ -88,7 +88,7 @@ class Aliasing:
         `own` are those among its arguments, by the id of those that were traced.
         """
 
-    def with_arrays(self, captured, tensors, arguments, results) -> list:
+    def restore_arrays(self, captured, tensors, arguments, results) -> list:
         """The results as a run leaves them in objects: an array that was given stays an array."""
         return results
 

@@ -241,7 +241,7 @@ class Choice(Retraced):
 
     def mismatch(self, place, path: str, left: str, right: str):
         sides = zip((left, right), (binding_of(side, place.name) for side in self.sides))
-        left, right = (with_binding(text, line) for text, line in sides)
+        left, right = (quote_binding(text, line) for text, line in sides)
         return refusal(
             f"{describe_place(place)}{path} is not the same kind of value on both sides of a "
             f"condition on a tensor:\n  if:   {left}\n  else: {right}",
@@ -274,7 +274,7 @@ def describe_place(place) -> str:
     return names.get(place.name, f"`{place.name}`")
 
 
-def with_binding(text: str, line) -> str:
+def quote_binding(text: str, line) -> str:
     """The text of a value, with the line that binds it if another line made the value."""
     where = line_of(line) if line else ""
     return text if text.endswith(where) else f"{text}, bound at {where}"

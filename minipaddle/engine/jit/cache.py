@@ -122,8 +122,8 @@ class ProgramCache:
 
     def evict(self) -> None:
         """Forget the least recently used program."""
-        oldest = min((e for found in self.entries.values() for e in found), key=lambda e: e.hits[1])
-        key = next(key for key, found in self.entries.items() if oldest in found)
+        oldest = min((e for row in self.entries.values() for e in row), key=lambda e: e.hits[1])
+        key = next(key for key, row in self.entries.items() if oldest in row)
         self.entries[key].remove(oldest)
         self.evicted += oldest.hits[0]
         if not self.entries[key]:

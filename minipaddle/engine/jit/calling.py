@@ -72,8 +72,8 @@ def builtin(function):
         if function.__name__ not in READING:
             before_write(owner)
         for replace in LIST_METHODS if type(owner) is list else ():
-            if (found := replace(function)) is not function:
-                return found
+            if (replacement := replace(function)) is not function:
+                return replacement
         return function
     try:
         return TABLE.get(function, function) if current.top.tracing else function

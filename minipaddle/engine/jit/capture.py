@@ -17,7 +17,7 @@ from ..core.record import FREED, Record, last_write
 from ..core.slots import slot
 from ..eager.side_effects import constant_arrays
 from ..eager.storage import Gradient, Received, TensorStorage, Written
-from ..eager.tape import attach, leaf_write_error, without_past
+from ..eager.tape import attach, forget_past, leaf_write_error
 from ..eager.tensor import Tensor, get_edge, wrap
 from ..eager.tracer import create_input, trace
 from ..executors.executable_cache import ExecutableCache
@@ -27,7 +27,7 @@ from ..ir.program import ITEM, Program
 
 class WalkBack(NamedTuple):
     """The derivative of a traced function: its `program` takes the residuals, then cotangents of
-    the results `of`; it gives those of the inputs `inputs` and of the outer tensors `outer`.
+    the results `of`; it gives the gradients of the inputs `inputs` and the outer tensors `outer`.
     """
 
     of: list[int]
@@ -47,9 +47,9 @@ class Captured:
     def __init__(self, function, specs, stops, names=(), name="program", executables=None):
         self.executables = executables or ExecutableCache("interpreter")
         self.stops, self.walk, self.number = stops, None, next(numbers)
-        found = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
-        self.program, self.after, self.conditions = found.program, found.after, found.conditions
-        self.places, self.outer = found.places, found.outer
+        traced = trace(lambda *xs: self.joint(function, xs), specs, name=name, names=names)
+        self.program, self.after, self.conditions = traced.program, traced.after, traced.conditions
+        self.places, self.outer = traced.places, traced.outer
         self.guards: list = []  # its assumptions about Python's objects
         self.left: list = []  # what a run leaves in Python's objects
         self.given: list = []  # the containers of the arguments, if it leaves or returns any
@@ -63,7 +63,7 @@ class Captured:
         written = [self.program.inputs[a.k] for a in self.after if type(a) is Written]
         left = (each.outputs for each in self.after if type(each) in (Gradient, Received))
         self.terms = {*chain.from_iterable(left)}  # gradients: on a mesh they may stay terms
-        self.copied = overwritten(self.program, [*written, *found.constants])
+        self.copied = overwritten(self.program, [*written, *traced.constants])
         self.writes = any(type(each) is Written for each in self.after)
         of = self.walk.of if self.walk is not None else ()
         self.rewrites = self.writes or not self.same.keys().isdisjoint(of)
@@ -108,9 +108,9 @@ class Captured:
         ends.pop(None, None)
         seeds = [(get_edge(results[k]), g) for k, g in zip(of, cotangents, strict=True)]
         with Recording(False), as_leaves(ends):
-            found = pull_back(seeds, set(ends))
+            gradients = pull_back(seeds, set(ends))
         place = {id(x): k for k, x in enumerate(inputs)}
-        pairs = [(ends[r], g) for r, g in found.items()]
+        pairs = [(ends[r], g) for r, g in gradients.items()]
         by_input = {place[id(x)]: g for x, g in pairs if id(x) in place}
         by_outer = {tracer.storage(x): g for x, g in pairs if id(x) not in place}
         self.walk = WalkBack(of, [*by_input], [*by_outer])
@@ -155,8 +155,8 @@ class Captured:
             inputs[k].register_hook(hook)
         arrays = [*(x.array for x in inputs), *(cell.read() for cell in self.states)]
         before = self.before(arrays) if self.rewrites and current.top.recording else None
-        run, given = self.executables.run, (self.program, arrays, None, self.terms)
-        outputs, sizes = current.top.quietly(run, *given)  # this thread's context
+        run, arguments = self.executables.run, (self.program, arrays, None, self.terms)
+        outputs, sizes = current.top.quietly(run, *arguments)  # this thread's context
         self.write_back(inputs, outputs)
         results = self.wrap_results(inputs, outputs)
         if self.backward is not None and current.top.recording:
@@ -164,7 +164,7 @@ class Captured:
             self.put_on_tape(inputs, results, residuals, sizes, before)
         elif self.walk is not None and current.top.recording:
             for k in self.same.keys() & self.walk.of:  # no gradient flows from its new values
-                results[k].record = without_past(results[k])
+                results[k].record = forget_past(results[k])
         return results, sizes
 
     def deliver(self, results: list, sizes: dict, own: dict, left: list):
@@ -231,13 +231,13 @@ def identical(tracer, inputs, results) -> dict[int, tuple]:
     where = {k: (OUTER, tracer.storage(b.tensor)) for k, b in tracer.lifted.items()
              if b.tensor.array not in made}  # fmt: skip
     where |= {id(x): (INPUT, k) for k, x in enumerate(inputs)}
-    found = {}
+    twins = {}
     for j, y in enumerate(results):
         if isinstance(y, Tensor):
             if id(y) in where:
-                found[j] = where[id(y)]
+                twins[j] = where[id(y)]
             where.setdefault(id(y), (RESULT, j))
-    return found
+    return twins
 
 
 TAPED: list = []
@@ -268,14 +268,14 @@ class CapturedOp:
         arrays = [*residuals, *(x.array for x in fill_zeros(record, g))]
         run, program = self.captured.executables.run, self.captured.backward
         terms = range(len(program.outputs))
-        found, _ = current.top.quietly(run, program, arrays, dict(sizes), terms)
-        for edge, array in zip(record.inputs, found, strict=True):
+        gradients, _ = current.top.quietly(run, program, arrays, dict(sizes), terms)
+        for edge, array in zip(record.inputs, gradients, strict=True):
             if edge is not None and edge in useful:
                 yield edge, wrap(array)
 
 
 class as_leaves:
-    """A block in which these records have no past and no hooks: the tape of each run has them."""
+    """A block where these records have no past and no hooks: the tape of each run has them."""
 
     def __init__(self, records):
         self.past = {record: (record.inputs, record.hooks) for record in records}

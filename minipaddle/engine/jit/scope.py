@@ -101,7 +101,7 @@ class ScopeNames(Visitor):
 
 @slot("jit.find_modified_names")
 def find_modified_names(nodes: Iterable[ast.AST]) -> set[str]:
-    """The names these nodes bind or delete, in the function where they stand."""
+    """The names that these nodes bind or delete in their function."""
     return ScopeNames(nodes).written
 
 
@@ -145,7 +145,7 @@ class Liveness:
     """
 
     def __init__(self, function: ast.FunctionDef):
-        # nothing changes while the analysis runs, and it comes to the body of a loop often
+        # nothing changes while the analysis runs, and it visits the body of a loop often
         self.names = cache(lambda node: ScopeNames([node]))
         self.binds = cache(lambda node, field: find_modified_names(getattr(node, field)))
         names = ScopeNames(function.body)
@@ -179,7 +179,7 @@ class Liveness:
 
     @slot("jit.live.leaving")
     def leaving(self, node):
-        """Nothing that stands after a `return` or a `raise` is reached."""
+        """No statement after a `return` or a `raise` is reached."""
         return self.names(node).read
 
     def Break(self, node, live):

@@ -1,7 +1,7 @@
-"""From a function to the syntax tree of its definition, in the file where it stands.
+"""From a function to the syntax tree of its definition in its file.
 
 The whole file is parsed, so every node keeps its line and column, the class a method belongs to is
-known, and lambdas that share a line are told apart by where their code stands.
+known, and the columns of their code tell lambdas apart that share a line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SourceMissing(OSError):
 
 
 class Definition(NamedTuple):
-    """A definition (a copy, free to be changed), and where it stands."""
+    """A definition (a copy, free to be changed), and its position."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     filename: str
@@ -91,10 +91,10 @@ def fit(node, code: CodeType) -> bool:
     names = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, [a.vararg, a.kwarg])]
     count = len(names)
     name = getattr(node, "name", "<lambda>")
-    given = code.co_varnames[:count]
+    parameters = code.co_varnames[:count]
     return name == code.co_name and all(
-        ours.endswith(n.arg) for n, ours in zip(names, given, strict=False)
-    ) and len(given) == count == arguments(code)  # fmt: skip
+        ours.endswith(n.arg) for n, ours in zip(names, parameters, strict=False)
+    ) and len(parameters) == count == arguments(code)  # fmt: skip
 
 
 def arguments(code: CodeType) -> int:
@@ -103,7 +103,7 @@ def arguments(code: CodeType) -> int:
 
 
 def holds(node, code: CodeType) -> bool:
-    """Whether all instructions of the code stand inside the definition."""
+    """Whether all instructions of the code are inside the definition."""
     start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
     spots = [p for p in code.co_positions() if None not in p and p[3] > 0]
     inside = all(start <= (p[0], p[2]) and (p[1], p[3]) <= end for p in spots)

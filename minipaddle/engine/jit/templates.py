@@ -22,7 +22,7 @@ HEADS = {
 
 
 def fill(template: str, at: ast.AST, **holes) -> list[ast.stmt]:
-    """The statements of a template, standing where `at` stands."""
+    """The statements of a template, at the position of `at`."""
     return Filling(holes, place(at)).several(parse_template(template).body)
 
 
@@ -32,7 +32,7 @@ def fill_expr(template: str, at: ast.AST, **holes) -> ast.expr:
 
 
 def place(at: ast.AST) -> dict:
-    """Where a node stands: of a statement with a body, its head."""
+    """The position of a node: of a statement with a body, its head."""
     head = HEADS.get(type(at))
     return dict(zip(PLACE, attrgetter(*PLACE)(at if head is None else getattr(at, head))))
 
@@ -76,21 +76,21 @@ def parse_template(template: str) -> ast.Module:
 
 
 class Filling:
-    """Copies a template: every node stands in one place, and the holes are filled."""
+    """Copies a template: every node gets one position, and the holes are filled."""
 
     def __init__(self, holes: dict, place: dict):
         self.holes, self.place = holes, place
 
     def several(self, nodes: list) -> list:
         """The nodes of a list; a hole alone on a line may stand for many."""
-        found: list = []
+        statements: list = []
         for node in nodes:
             lines = self.holes.get(node.value.id) if is_line(node) else None
             if isinstance(lines, list):
-                found += lines
+                statements += lines
             else:
-                found.append(self.one(node))
-        return found
+                statements.append(self.one(node))
+        return statements
 
     def one(self, node: ast.AST) -> ast.AST:
         hole = self.holes.get(node.id) if type(node) is ast.Name else None

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from numpy import ndarray
 
-from ..core.dim import with_hints
+from ..core.dim import replace_hints
 from ..core.dispatch import current
 from ..core.errors import value_error
 from ..core.record import Spec
@@ -91,8 +91,8 @@ class StaticFunction:
 
     def run(self, captured, tensors, args, kwargs):
         """Run a program, and build the results as the function returns them."""
-        given = containers((args, kwargs)) if captured.given else ()
-        own = dict(zip(map(id, captured.given), given))  # by the id of the traced ones
+        owners = containers((args, kwargs)) if captured.given else ()
+        own = dict(zip(map(id, captured.given), owners))  # by the id of the traced ones
         aliasing.rule.check_given(captured, own)
         results, sizes = captured(tensors)
         repeated = captured.hits[0] and not kwargs
@@ -101,7 +101,7 @@ class StaticFunction:
             for create in CALL_STUBS:
                 self.stubs[:0] = create(captured, args)
             del self.stubs[STUBS:]
-        left = aliasing.rule.with_arrays(captured, tensors, (args, kwargs), results)
+        left = aliasing.rule.restore_arrays(captured, tensors, (args, kwargs), results)
         return captured.deliver(results, sizes, own, left)
 
     def find_or_capture(self, leaves, structure, places):
@@ -114,9 +114,9 @@ class StaticFunction:
         """For each tensor (shape, dtype, stop_gradient), open sizes being symbols; and their
         values in this call.
         """
-        given = [leaves[k] for k in places]
-        found = [(x.array.shape, x.array.dtype, x.stop_gradient) for x in given]
-        return (found, {}) if self.input_spec is None else self.open_specs(given, found)
+        tensors = [leaves[k] for k in places]
+        specs = [(x.array.shape, x.array.dtype, x.stop_gradient) for x in tensors]
+        return (specs, {}) if self.input_spec is None else self.open_specs(tensors, specs)
 
     def capture(self, key, leaves, structure, places, sizes):
         """Write the program for these arguments."""
@@ -137,17 +137,17 @@ class StaticFunction:
             return captured
 
     def trace_program(self, key, leaves, structure, places, names, sizes):
-        run, found = tensor_function(self.function, leaves, structure, places)
+        run, notes = tensor_function(self.function, leaves, structure, places)
         specs = [Spec(s, d) for s, d, _ in key.specs]
         if sizes:
-            specs = [Spec(tuple(with_hints(n, sizes) for n in s), d) for s, d in specs]
+            specs = [Spec(tuple(replace_hints(n, sizes) for n in s), d) for s, d in specs]
         stops = [stop for *_, stop in key.specs]
         own = [names[k] for k in places]
         executables = ExecutableCache(self.backend, self.build_strategy)
         captured = Captured(run, specs, stops, own, self.__name__, executables)
-        captured.leaves, captured.given = found["leaves"], found["given"]
-        captured.restore = create_restore(found["structure"], captured.leaves)
-        captured.guards, captured.left = found["guards"](), found["left"]
+        captured.leaves, captured.given = notes["leaves"], notes["given"]
+        captured.restore = create_restore(notes["structure"], captured.leaves)
+        captured.guards, captured.left = notes["guards"](), notes["left"]
         constants = [None if isinstance(x, Tensor) else x for x in leaves]
         captured.arguments = constants, structure, places, own, specs
         return captured
@@ -168,8 +168,8 @@ class StaticFunction:
 
     def list_programs(self) -> list:
         """The captured functions in the cache, the last one at the end."""
-        found = [each for entries in self.cache.entries.values() for each in entries]
-        return sorted(found, key=lambda captured: captured.number)
+        programs = [each for entries in self.cache.entries.values() for each in entries]
+        return sorted(programs, key=lambda captured: captured.number)
 
     @property
     def concrete_program(self):
@@ -180,32 +180,32 @@ class StaticFunction:
 
 
 def tensor_function(function, leaves, structure, places, apart: bool = False):
-    """The converted function as a function of its tensors alone, which stand at `places` of the
+    """The converted function as a function of its tensors alone, which are at `places` of the
     `leaves`. It returns a list of results; after these come the tensors that a run leaves outside.
     The dict beside it receives their structure; a container of the arguments is a leaf in it, or
     is taken `apart`.
     """
-    converted, found = transpile(function), {}
+    converted, notes = transpile(function), {}
 
     def run(*tensors):
         inside = list(leaves)
         for k, x in zip(places, tensors, strict=True):
             inside[k] = x
         args, kwargs = arguments = unflatten(structure, inside)
-        found["given"] = given = containers(arguments)
+        notes["given"] = owners = containers(arguments)
         traced = aliasing.rule.run(lambda: converted(*args, **kwargs), function, arguments)
-        returned, found["guards"], found["left"], same = traced
-        changed = {id(each.place.owner) for each in found["left"]}
-        results, found["structure"] = flatten(returned, changed if apart else changed | same)
-        found["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
-        if not found["left"] and {*map(id, results)}.isdisjoint(map(id, given)):
-            given.clear()
-        for each in found["left"]:
+        returned, notes["guards"], notes["left"], same = traced
+        changed = {id(each.place.owner) for each in notes["left"]}
+        results, notes["structure"] = flatten(returned, changed if apart else changed | same)
+        notes["leaves"] = [None if isinstance(x, Tensor) else x for x in results]
+        if not notes["left"] and {*map(id, results)}.isdisjoint(map(id, owners)):
+            owners.clear()
+        for each in notes["left"]:
             each.begin = len(results)
             results += each.tensors
         return results
 
-    return run, found
+    return run, notes
 
 
 def argument_names(function, structure) -> list[str]:

@@ -87,17 +87,17 @@ def conversion(function: FunctionType) -> Converted:
     """The converted code of a function, from the cache if nothing was plugged in since."""
     code = function.__code__
     key = code, code.co_filename
-    found = _cache.get(key)
-    if found is None or found.epoch != slots.epoch:
+    entry = _cache.get(key)
+    if entry is None or entry.epoch != slots.epoch:
         with _converting:
             source = source_of(function)
             *_, (_, tree) = passes(function, source)
             instrumented, names = INSTRUMENTS[-1](tree, source.owner)
             code = compile_factory(instrumented, source, code)
-            found = _cache[key] = Converted(code, tree, slots.epoch, names)
+            entry = _cache[key] = Converted(code, tree, slots.epoch, names)
         for watch in WATCHERS:
             watch(function)
-    return found
+    return entry
 
 
 def passes(function: FunctionType, source: Definition) -> Iterator[tuple[str, ast.Module]]:
@@ -127,7 +127,7 @@ def statement(node) -> ast.stmt:
 def compile_factory(tree: ast.Module, source: Definition, code: CodeType) -> CodeType:
     """The code of the converted function, made where its free variables are to be found.
 
-    A factory binds them, and a class of the right name stands around a method, for `__private`.
+    A factory binds them, and a class of the right name encloses a method, for `__private`.
     """
     body, at = tree.body, tree.body[0]
     free = [n for n in code.co_freevars if not (source.owner and n == "__class__")]

@@ -98,11 +98,11 @@ def containers(value) -> list:
 
 
 SPLICED: dict = {}
-"""By the type of an item of a list: a function that gives the items for which it stands."""
+"""By the type of an item of a list: a function that gives the items it represents."""
 
 
 FINISHED: dict = {}
-"""By the type of a container: a function that gives the value for which a built one stands."""
+"""By the type of a container: a function that gives the value that a built one represents."""
 
 
 def reachable(roots, contents) -> dict[int, object]:
@@ -169,14 +169,14 @@ def build(structure, leaves):
 
 
 def paths(structure, prefix: str = "") -> list[str]:
-    """Where each leaf stands: `["h"][0].size`."""
+    """The path of each leaf: `["h"][0].size`."""
     if structure is LEAF:
         return [prefix]
-    found = []
+    names = []
     for key, child in zip(structure.keys, structure.children):
         attribute = hasattr(structure.kind, "_fields") or dataclasses.is_dataclass(structure.kind)
-        found += paths(child, f"{prefix}.{key}" if attribute else f"{prefix}[{shown(key)}]")
-    return found
+        names += paths(child, f"{prefix}.{key}" if attribute else f"{prefix}[{shown(key)}]")
+    return names
 
 
 def describe(structure, signs=None) -> str:

@@ -23,7 +23,7 @@ ENDLESS = """\
 
 
 class FrameLine(NamedTuple):
-    """Where a frame stands."""
+    """The position of a frame."""
 
     code: CodeType
     line: int
@@ -69,19 +69,19 @@ def report(error: BaseException) -> str:
 @slot("jit.user_lines")
 def user_lines(traceback) -> tuple[list[FrameLine], int]:
     """The user's frames, outermost first, and how many others there are."""
-    found: list[FrameLine] = []
+    lines: list[FrameLine] = []
     folded, between = 0, False
     while traceback is not None:
         code = traceback.tb_frame.f_code
         if inside(traceback.tb_frame) or code.co_filename == "<string>":  # made by a named tuple
             folded, between = folded + 1, True
         else:
-            if found and between and holds(found[-1].code, code):
-                found.pop()  # a block of the same function: its own line says more
-            found.append(FrameLine(code, *place(code, traceback.tb_lasti)))
+            if lines and between and holds(lines[-1].code, code):
+                lines.pop()  # a block of the same function: its own line says more
+            lines.append(FrameLine(code, *place(code, traceback.tb_lasti)))
             between = False
         traceback = traceback.tb_next
-    return found, folded
+    return lines, folded
 
 
 @slot("jit.place")

@@ -21,12 +21,12 @@ def fields_of(sorts: set[str]) -> dict[type, tuple[str, ...]]:
     As Python's grammar has them, which is the text of every kind:
     `If(expr test, stmt* body, stmt* orelse)`.
     """
-    found = {type(None): ()}
+    table = {type(None): ()}
     for kind in vars(ast).values():
         if isinstance(kind, type) and issubclass(kind, ast.AST):
             fields = re.findall(r"(\w+)[*?]* (\w+)[,)]", kind.__doc__ or "")
-            found[kind] = tuple([name for sort, name in fields if sort in sorts])
-    return found
+            table[kind] = tuple([name for sort, name in fields if sort in sorts])
+    return table
 
 
 STATEMENTS = {"mod", "stmt", "excepthandler", "match_case"}
@@ -60,7 +60,7 @@ def walk(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The statements and those below, without those of nested functions and classes."""
+    """The statements and all below them, without nested functions and classes."""
     return own(nodes, fields=BODIES)
 
 
@@ -78,12 +78,12 @@ class Methods(dict):
     def __missing__(self, kind: type):
         visitor = self.visitor
         below = visitor.generic_visit if visitor.fields[kind] else None
-        self[kind] = found = getattr(visitor, f"visit_{kind.__name__}", below)
-        return found
+        self[kind] = method = getattr(visitor, f"visit_{kind.__name__}", below)
+        return method
 
 
 class ByKind:
-    """A visitor that goes only where something is."""
+    """A visitor that skips empty fields."""
 
     fields = INSIDE
     visit_Constant = None  # nothing is inside
@@ -93,7 +93,7 @@ class ByKind:
 
 
 class Visitor(ByKind, ast.NodeVisitor):
-    """An `ast.NodeVisitor` that goes only where something is."""
+    """An `ast.NodeVisitor` that skips empty fields."""
 
     def visit(self, node: ast.AST):
         method = self.methods[type(node)]
@@ -119,7 +119,7 @@ class Visitor(ByKind, ast.NodeVisitor):
 
 
 class TreeRewriter(ByKind, ast.NodeTransformer):
-    """An `ast.NodeTransformer` that goes only where something is."""
+    """An `ast.NodeTransformer` that skips empty fields."""
 
     def visit(self, node: ast.AST):
         method = self.methods[type(node)]
@@ -140,15 +140,15 @@ class TreeRewriter(ByKind, ast.NodeTransformer):
 
     def visit_list(self, nodes: list) -> list:
         """The replacements of the nodes of a list: for each a node, several, or none (None)."""
-        methods, found = self.methods, []
+        methods, rewritten = self.methods, []
         for node in nodes:
             method = methods[type(node)]
             new = node if method is None else method(self, node)
             if type(new) is list:
-                found += new
+                rewritten += new
             elif new is not None or node is None:
-                found.append(new)
-        return found
+                rewritten.append(new)
+        return rewritten
 
 
 def copy_tree(node: ast.AST) -> ast.AST:

@@ -78,7 +78,7 @@ class Contraction(Op):
             route = self.routes.get(key) if known else None
             if route is None:
                 *inputs, out = parse(self.letters(*specs, **attrs))
-                own = without_repeated(inputs[k], spec.shape, out, g.spec.shape)
+                own = drop_repeated(inputs[k], spec.shape, out, g.spec.shape)
                 inputs[k], shapes[k] = out, g.spec.shape
                 route = find_route(f"{inputs[0]},{inputs[1]}->{own}", *shapes, True)
                 if len(own) < spec.ndim:
@@ -110,8 +110,8 @@ def parse(text: str) -> tuple[str, str, str]:
     return xs, ys, out
 
 
-def without_repeated(letters: str, shape, others: str, other_shape) -> str:
-    """The letters of an array without those of axes of size 1 that another array repeats."""
+def drop_repeated(letters: str, shape, others: str, other_shape) -> str:
+    """The letters of an array but for axes of size 1 that another array repeats."""
     if all(type(n) is int and n != 1 for n in shape):
         return letters
     sizes = dict(zip(others, other_shape, strict=True))
@@ -133,7 +133,7 @@ def repeats(n, m) -> bool:
 def sizes_of(x_shape, xs: str, y_shape, ys: str) -> dict:
     """The size of each letter."""
     sizes = dict(zip(xs, x_shape, strict=True))
-    repeated = set(xs) - set(without_repeated(xs, x_shape, ys, y_shape))
+    repeated = set(xs) - set(drop_repeated(xs, x_shape, ys, y_shape))
     sizes.update((c, n) for c, n in zip(ys, y_shape, strict=True) if c in repeated or c not in xs)
     return sizes
 
@@ -220,8 +220,8 @@ def find_route(text: str, x_shape: tuple, y_shape: tuple, loose: bool) -> Route:
     """The route of a contraction of two shapes; a `loose` one transposes in steps of its own."""
     xs, ys, out = parse(text)
     sizes = sizes_of(x_shape, xs, y_shape, ys)
-    left = without_repeated(xs, x_shape, ys, y_shape)
-    right = without_repeated(ys, y_shape, xs, x_shape)
+    left = drop_repeated(xs, x_shape, ys, y_shape)
+    right = drop_repeated(ys, y_shape, xs, x_shape)
     a, b, z = arrangements(left, right, out, loose)
     perms = {"x_perm": a.perm, "y_perm": b.perm, "out_perm": inverse(z.perm)}
     x, y = merge(xs, left, a, sizes), merge(ys, right, b, sizes)
@@ -270,7 +270,7 @@ def multiply(m, x, y, route: Route):
 def contract(m, x, y, text: str, product=None):
     """The contraction `text` of two arrays of the module `m`, by a product of matrices.
 
-    `product(x, y, x_perm=…, y_perm=…, out_perm=…)` is that of transposed arrays, transposed;
+    `product(x, y, x_perm=…, y_perm=…, out_perm=…)` multiplies transposed arrays, and transposes;
     without it `m.matmul` is called.
     """
     shapes = [getattr(each, "spec", each).shape for each in (x, y)]

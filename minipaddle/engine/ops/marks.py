@@ -1,4 +1,4 @@
-"""Marks on values: where they lie on a mesh of ranks, and values that wait for others."""
+"""Marks on values: their placements on a mesh of ranks, and values that wait for others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..core.op import opaque
 
 @opaque
 def reshard(m, x, *, mesh, placements):
-    """x, which lies on a mesh of ranks as `placements` say from here on; None: as before."""
+    """x with these placements on a mesh of ranks from here on; None: as before."""
     return x
 
 
@@ -18,7 +18,7 @@ reshard.view = True
 
 @opaque
 def placed_as(m, x, y):
-    """x, which lies from here on as y does: a gradient, as its value. Of terms each is a copy."""
+    """x with y's placements from here on: a gradient like its value. Partial sums are copies."""
     return x
 
 

@@ -37,17 +37,17 @@ def slice_shape(x, index) -> tuple:
 def slice_size(n, start, stop, step):
     """The number of places among n that a slice names, for sizes that only a run knows."""
     step = 1 if step is None else step
-    first, end = (v if v is None else from_front(n, v, step > 0) for v in (start, stop))
+    first, end = (v if v is None else count_from_front(n, v, step > 0) for v in (start, stop))
     known = isinstance(first, Dim) and end is not None and type(end - first) is int
     if known and depends_on_values(first):
-        suppose(end, "<=", n)  # `x[i : i + 1]`, with a value for i: no part of it lies outside
+        suppose(end, "<=", n)  # `x[i : i + 1]`, with a value for i: no part of it is outside
         return max(-((first - end) // abs(step)), 0)
     first = 0 if first is None else larger(first, 0)
     end = n if end is None else smaller(end, n)
     return larger(-((first - end) // abs(step)), 0)
 
 
-def from_front(n, place, forward: bool):
+def count_from_front(n, place, forward: bool):
     """A place among n, counted from where a slice begins."""
     if isinstance(place, Dim) and depends_on_values(place) and not never(place, ">", 0):
         suppose(place, ">=", 0)  # `x[: len(x) - n]`, with a value for n

@@ -143,7 +143,7 @@ def getitem(x, key):
         x = movement.slice_(x, index=index or ())
     if not arrays:
         return x
-    y = at_arrays("take", x, arrays)
+    y = index_by_arrays("take", x, arrays)
     if not any(k.spec.ndim and not k.slides for _, k in arrays):
         current.top.note_view(x, y)
     return y
@@ -155,7 +155,7 @@ def setitem(x, key, value):
     if not arrays:
         return movement.slice_assign(x, value, index=index or ())
     inner = x if index is None else movement.slice_(x, index=index)
-    inner = at_arrays("put", inner, arrays, value)
+    inner = index_by_arrays("put", inner, arrays, value)
     return inner if index is None else movement.slice_assign(x, inner, index=index)
 
 
@@ -163,7 +163,7 @@ BY_ARRAYS: dict[str, Callable] = {}
 """`take(x, arrays)` and `put(x, arrays, value)` for masks and for several arrays in one key."""
 
 
-def at_arrays(name: str, x, arrays, *value):
+def index_by_arrays(name: str, x, arrays, *value):
     """x at the places that a key's arrays name, or a copy of x with a value there."""
     (axis, index), *more = arrays
     if not more and index.spec.dtype.kind != "b":

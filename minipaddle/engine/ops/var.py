@@ -47,7 +47,7 @@ class Var:
 
     record = None  # the record that computed it
     stop_gradient = True
-    slides = False  # whether it stands for a slice, of which eager mode makes a view
+    slides = False  # whether it represents a slice, for which eager mode makes a view
 
     @property
     def spec(self):

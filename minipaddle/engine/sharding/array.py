@@ -1,6 +1,6 @@
-"""An array in pieces: what a tensor holds that lies on a mesh. Its shape is that of the whole.
+"""A sharded array: the data of a tensor on a mesh. Its shape is the shape of the whole tensor.
 
-It stands where NumPy's and CuPy's arrays stand: in a tensor, on the tape, among the arguments of a
+It is used like NumPy's and CuPy's arrays: in a tensor, on the tape, among the arguments of a
 program. As with CuPy's, `get()` brings the whole to the host; here it is a collective.
 
 All ranks have an array from the same operators on the same whole arrays and numbers; its `cause`
@@ -21,7 +21,7 @@ from .placements import Placements, piece_of
 
 
 class ShardedArray:
-    """A rank's piece `local` of an array of `shape`, which lies as `placements` say."""
+    """A rank's shard `local` of an array of `shape` with these `placements`."""
 
     __slots__ = ("__weakref__", "cause", "local", "placements", "shape", "view")
 
@@ -47,7 +47,7 @@ class ShardedArray:
     module = property(lambda self: ShardedModule(self.view))
 
     def like(self, local) -> ShardedArray:
-        """Another piece that lies as this one does."""
+        """Another shard with the same placements."""
         return ShardedArray(local, self.shape, self.placements, self.view, self.cause)
 
     def piece(self) -> Piece:
@@ -55,16 +55,16 @@ class ShardedArray:
         return Piece(wrap(self.local), Spec(self.shape, self.dtype), self.placements)
 
     def move_to(self, placements: Placements) -> ShardedArray:
-        """The array as it lies after moves to other placements."""
+        """The array after moves to other placements."""
         if placements == self.placements:
             return self
         asked = Spec(self.shape, self.dtype), [*self.placements], [*placements]
         made, words = self.cause.number, "the move of {3} from {1} to {2}".format
         with Cause(hash_64(made, *asked), words, *asked, self.cause if made else asked[0]):
-            return of_piece(self.piece().move_to(placements, self.view), self.view, self.cause)
+            return wrap_piece(self.piece().move_to(placements, self.view), self.view, self.cause)
 
     def beside(self, array) -> ShardedArray:
-        """A whole array (a state of this one) in pieces: as this one lies if it has its shape."""
+        """A whole array (a state of this one), sharded: as this one is if it has its shape."""
         same = tuple(array.shape) == self.shape
         return cut_whole(array, self.placements if same else self.view.replicated, self.view)
 
@@ -86,7 +86,7 @@ class ShardedArray:
         return whole.get() if hasattr(whole, "get") else whole
 
     def __setitem__(self, key, value) -> None:
-        """Overwrite all of it; `value` may lie elsewhere."""
+        """Overwrite all of it; `value` may have other placements."""
         if key is not Ellipsis:
             raise TypeError("only all of an array in pieces can be overwritten: x[...] = value")
         if not isinstance(value, ShardedArray):
@@ -98,7 +98,7 @@ class ShardedArray:
 
 
 def sharded(array) -> bool:
-    """Whether an array lies in pieces."""
+    """Whether an array is sharded."""
     return type(array) is ShardedArray
 
 
@@ -145,7 +145,7 @@ def cut_whole(array, placements: Placements, view: MeshView) -> ShardedArray:
     return ShardedArray(local, array.shape, placements, view, cause_of_whole(array, placements))
 
 
-def of_piece(piece: Piece, view: MeshView, cause: Cause = NO_CAUSE) -> ShardedArray:
+def wrap_piece(piece: Piece, view: MeshView, cause: Cause = NO_CAUSE) -> ShardedArray:
     """The array whose local tensor a piece has."""
     return ShardedArray(piece.local.array, piece.spec.shape, piece.placements, view, cause)
 

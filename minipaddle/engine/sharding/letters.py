@@ -8,7 +8,7 @@ Who writes no rule gets one from its kind: elementwise operators from broadcasti
 their index map, reductions from their axes. An operator without any is computed by all ranks, and a
 warning says so.
 
-A letter stands for blocks of an axis: `reshape` of (heads, 8) to one axis cuts it between blocks of
+A letter names blocks of an axis: `reshape` of (heads, 8) to one axis cuts it between blocks of
 8. So an axis is (letter, rows in a block).
 
 Source: Xu et al., "GSPMD", 2021; Paddle's `get_phi_spmd_rule`.
@@ -46,7 +46,7 @@ class LetterRule:
     """The letters of inputs and results.
 
     terms: for a letter that the result lacks, how the terms of the ranks are combined
-    linear: sets of inputs in which the operator is linear, together
+    linear: sets of inputs; in each set together the operator is linear
     localise: attributes, specs of the local results, cut axes of each result -> local attributes
     offset: (letter, number of the input that holds positions along that axis)
     empty: whether it takes pieces without a row; otherwise each rank gets a block
@@ -85,22 +85,20 @@ def rule_of(op: Op, specs: list, attrs: dict, results: list[Spec]) -> LetterRule
         text = op.letters(*specs, **attrs)
         text, more = text if type(text) is tuple else (text, None)
         rule = parse(text)
-        rule.localise = with_shape if more == "shape" else None
+        rule.localise = set_shape if more == "shape" else None
         rule.offset = more if type(more) is tuple else None
     else:
         rule = DERIVED.get(op.kind, lambda *_: None)(op, specs, attrs, results)
     if rule is None:
         return None
-    rule.inputs = [
-        without_repeated(axes, spec, rule, specs) for axes, spec in zip(rule.inputs, specs)
-    ]
+    rule.inputs = [drop_repeated(axes, spec, rule, specs) for axes, spec in zip(rule.inputs, specs)]
     rule.empty = op.kind != "opaque"
     rule.linear = rule.linear or linear_sets(op, specs, results)
     return rule
 
 
-def without_repeated(axes: Axes, spec, rule: LetterRule, specs: list) -> Axes:
-    """The letters of an input without those of axes of size 1 that another input's repeat."""
+def drop_repeated(axes: Axes, spec, rule: LetterRule, specs: list) -> Axes:
+    """The letters of an input but for axes of size 1 that another input's repeat."""
     sizes = {}
     for own, each in zip(rule.inputs, specs):
         for axis, n in zip(own, each.shape if isinstance(each, Spec) else ()):
@@ -111,7 +109,7 @@ def without_repeated(axes: Axes, spec, rule: LetterRule, specs: list) -> Axes:
 
 
 def parse(text: str) -> LetterRule:
-    """The rule that a text says: `bmk,bkn->bmn`. After `|` stands how terms are combined, if not
+    """The rule that a text says: `bmk,bkn->bmn`. After `|` it says how terms are combined, if not
     by a sum.
     """
     text, _, combine = text.partition("|")
@@ -186,11 +184,11 @@ def movement_rule(op: Op, specs, attrs, results) -> LetterRule | None:
     if op.source is not None:
         places, restricted = {0: list(op.source(list(i), specs[0], **attrs))}, set()
     else:
-        found = op.parts(list(i), *specs, **attrs)
-        if found is None:
+        parts = op.parts(list(i), *specs, **attrs)
+        if parts is None:
             return None
-        places = {k: list(index) for k, index, _ in found[1]}
-        limits = [each for _, _, ranges in found[1] for each in ranges]
+        places = {k: list(index) for k, index, _ in parts[1]}
+        limits = [each for _, _, ranges in parts[1] for each in ranges]
         restricted = {d for each in limits for d in range(out.ndim) if limits_axis(each, d, i, out)}
     inputs, result = [], [None] * out.ndim
     for k, spec in enumerate(specs):
@@ -272,12 +270,12 @@ DERIVED = {"elementwise": broadcast_rule, "reduction": reduction_rule, "movement
 # ---- attributes that hold sizes ------------------------------------------------------------------
 
 
-def with_shape(attrs: dict, local: Spec, cut: set[int]) -> dict:
-    """The attribute `shape` is that of the result."""
+def set_shape(attrs: dict, local: Spec, cut: set[int]) -> dict:
+    """The attribute `shape` is the result's shape."""
     return attrs | {"shape": local.shape}
 
 
-def with_whole_slices(attrs: dict, local: Spec, cut: set[int]) -> dict:
+def keep_whole_slices(attrs: dict, local: Spec, cut: set[int]) -> dict:
     """An axis that is cut was selected whole: on its piece, too."""
     index, d = [], 0
     for k in attrs["index"]:
@@ -286,16 +284,16 @@ def with_whole_slices(attrs: dict, local: Spec, cut: set[int]) -> dict:
     return attrs | {"index": tuple(index)}
 
 
-def with_whole_places(attrs: dict, local: Spec, cut: set[int]) -> dict:
+def keep_whole_places(attrs: dict, local: Spec, cut: set[int]) -> dict:
     """An axis of the result that is cut was filled whole."""
     index = [(None, None, None) if d in cut else k for d, k in enumerate(attrs["index"])]
     return attrs | {"index": tuple(index), "shape": local.shape}
 
 
 LOCAL = {
-    "unslice": with_whole_places,
-    "reshape": with_shape,
-    "broadcast_to": with_shape,
-    "slice": with_whole_slices,
+    "unslice": keep_whole_places,
+    "reshape": set_shape,
+    "broadcast_to": set_shape,
+    "slice": keep_whole_slices,
 }
 """For movements whose attributes hold sizes: the attributes for pieces."""

@@ -78,9 +78,9 @@ def steps_between(
                 continue
             cut = (n for k, (n, p) in enumerate(zip(mesh_shape, now)) if k != axis and p.is_shard())
             price = cost_of_move(Fraction(nbytes, prod(cut)), mesh_shape[axis], old, new)
-            found = (*now[:axis], new, *now[axis + 1 :])
+            reached = (*now[:axis], new, *now[axis + 1 :])
             longer, dearer = length + (not old.is_replicated()), cost + price
-            heapq.heappush(waiting, (longer, dearer, next(number), found, (*steps, (axis, new))))
+            heapq.heappush(waiting, (longer, dearer, next(number), reached, (*steps, (axis, new))))
     raise ValueError(f"no way from {before} to {after}")
 
 
@@ -113,7 +113,7 @@ def move_local(x, shape: tuple, before: Placements, after: Placements, view, tim
 def move(x, shape: tuple, now: Placements, axis: int, new, view, time=(0, 0, 0)):
     """The local tensor x after a move on one axis of the mesh.
 
-    shape: that of the whole tensor; now: its placements before; time: see `move_local`
+    shape: of the whole tensor; now: its placements before; time: see `move_local`
     """
     old, parts, k = now[axis], view.shape[axis], view.place[axis]
     group = along(view, axis, x, shape, time)

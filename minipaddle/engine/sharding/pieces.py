@@ -48,9 +48,9 @@ class MeshView(NamedTuple):
 
 
 class Piece:
-    """A rank's piece of a tensor: `local`, of a whole of `spec` that lies as `placements` say.
+    """A rank's shard `local` of a tensor of `spec` with these `placements`.
 
-    `copies` has the same tensor as it lies after moves that were made before; `time` says when it
+    `copies` has the same tensor with the placements of earlier moves; `time` says when it
     was computed, in a program.
     """
 
@@ -61,19 +61,19 @@ class Piece:
         self.copies = {placements: local} if copies is None else copies
 
     def as_placed(self, placements: Placements, view: MeshView) -> Tensor:
-        """The local tensor where the whole lies otherwise: moved there once."""
+        """The local tensor for other placements of the whole: moved there once."""
         if placements not in self.copies:
             shape, time = tuple(self.spec.shape), (self.time, len(self.copies))
             self.copies[placements] = move_local(
                 self.local, shape, self.placements, placements, view, time
             )
-        found = self.copies[placements]
+        copy = self.copies[placements]
         if any(p.is_partial() for p in self.placements):  # joined once, for all who come after
-            self.local, self.placements = found, placements
-        return found
+            self.local, self.placements = copy, placements
+        return copy
 
     def move_to(self, placements: Placements, view: MeshView) -> Piece:
-        """The piece of the same tensor where it lies otherwise."""
+        """The shard of the same tensor with other placements."""
         return Piece(self.as_placed(placements, view), self.spec, placements, self.copies)
 
     @slot("sharding.in_use")
@@ -93,10 +93,10 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: MeshView):
     inputs: pieces, and Python numbers
     """
     if op in (reshard, placed_as):
-        asked = attrs["placements"] if op is reshard else map(of_gradient, inputs[1].placements)
+        asked = attrs["placements"] if op is reshard else map(place_gradient, inputs[1].placements)
         asked = tuple(p or own for p, own in zip(asked, inputs[0].placements))
         return inputs[0].move_to(normalize(asked, results.shape, view.shape), view)
-    if op is after:  # an order of work, wherever its inputs lie
+    if op is after:  # an order of work, whatever the placements of its inputs
         local = current.top.apply(op, [x.local for x in inputs], attrs)
         return Piece(local, inputs[0].spec, inputs[0].placements)
     inputs = [x.in_use(view) if isinstance(x, Piece) else x for x in inputs]
@@ -109,23 +109,23 @@ def apply_to_pieces(op: Op, inputs: list, attrs: dict, results, view: MeshView):
     if cut and rule is None:
         warnings.warn(f"{op.name} has no sharding rule: each rank computes all of it", stacklevel=2)
     if rule is not None:
-        wanted, found, _ = propagate(rule, specs, placed, outs, view.shape)
+        wanted, placements, _ = propagate(rule, specs, placed, outs, view.shape)
     else:
-        wanted, found = [p and view.replicated for p in placed], [view.replicated] * len(outs)
+        wanted, placements = [p and view.replicated for p in placed], [view.replicated] * len(outs)
     local = [x if place is None else x.as_placed(place, view) for x, place in zip(inputs, wanted)]
     if rule is not None and rule.localise is not None:
-        attrs = localise(rule, attrs, outs[0], found[0], view)
+        attrs = localise(rule, attrs, outs[0], placements[0], view)
     if rule is not None and rule.offset is not None:
         ys = apply_at_offset(op, rule, local, attrs, specs, wanted, view)
     else:
         ys = current.top.apply(op, local, attrs)
     ys = list(ys) if several else [ys]
-    pieces = [Piece(y, spec, p) for y, spec, p in zip(ys, outs, found)]
+    pieces = [Piece(y, spec, p) for y, spec, p in zip(ys, outs, placements)]
     return tuple(pieces) if several else pieces[0]
 
 
-def of_gradient(p: Placement) -> Placement:
-    """How the gradient of a value lies that lies so: that of a term is the sum's, in each rank."""
+def place_gradient(p: Placement) -> Placement:
+    """The placement of a value's gradient: a partial sum has the gradient of the sum."""
     return REPLICATE if p.is_partial() else Shard(p.dim, p.unit) if p.stored else p
 
 

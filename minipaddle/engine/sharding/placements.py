@@ -1,4 +1,4 @@
-"""Where the pieces of a tensor lie: a mesh of ranks, and a placement for each of its axes.
+"""Where the shards of a tensor are: a mesh of ranks, and a placement for each of its axes.
 
 A `ProcessMesh` arranges ranks in a grid. On each axis of the grid a tensor is
 
@@ -26,7 +26,7 @@ from ..core.slots import slot
 
 
 class Placement:
-    """How a tensor lies along one axis of a mesh: `Shard`, `Replicate` or `Partial`.
+    """The placement of a tensor along one axis of a mesh: `Shard`, `Replicate` or `Partial`.
 
     >>> import minipaddle.distributed as dist
     >>> dist.Shard(1).is_shard(), dist.Replicate().is_partial()
@@ -159,8 +159,8 @@ class ProcessMesh:
 
     def coordinate(self, rank: int) -> tuple[int, ...] | None:
         """The coordinates of a rank; None if it is not in the mesh."""
-        found = numpy.argwhere(self.mesh == rank)
-        return tuple(map(int, found[0])) if len(found) else None
+        positions = numpy.argwhere(self.mesh == rank)
+        return tuple(map(int, positions[0])) if len(positions) else None
 
     def line(self, axis: int, rank: int) -> list[int]:
         """The ranks that differ from `rank` along an axis only, in the order of the mesh."""
@@ -201,13 +201,13 @@ def cut(n: int, parts: int, k: int, unit: int = 1) -> tuple[int, int]:
 @slot("sharding.piece_of")
 def piece_of(shape, placements: Placements, mesh_shape, place) -> list[tuple[int, int]]:
     """For each axis of a tensor the (first row, rows) of the rank at coordinates `place`."""
-    found = [(0, n) for n in shape]
+    ranges = [(0, n) for n in shape]
     for placement, parts, k in zip(placements, mesh_shape, place, strict=True):
         if placement.is_shard():
-            start, n = found[placement.dim]
+            start, n = ranges[placement.dim]
             first, rows = cut(n, parts, k, placement.unit)
-            found[placement.dim] = start + first, rows
-    return found
+            ranges[placement.dim] = start + first, rows
+    return ranges
 
 
 def local_shape(shape, placements: Placements, mesh_shape, place) -> tuple[int, ...]:
@@ -229,7 +229,7 @@ def normalize(placements: Placements, shape, mesh_shape) -> Placements:
 
 
 def combine_terms(placements: Placements) -> Placements:
-    """How the same tensor lies once its terms are combined."""
+    """The placements of the same tensor once its partial sums are combined."""
     return tuple(REPLICATE if p.is_partial() else p for p in placements)
 
 

@@ -1,7 +1,7 @@
 """Which pieces an operator works on: placements of the inputs -> placements of the results.
 
 Each axis of the mesh cuts one letter of the operator's rule. The letters that inputs are cut along
-already are the candidates; an input that lies otherwise has to be moved. If no choice leaves all of
+already are the candidates; an input with other placements is moved. If no choice leaves all of
 them where they are, the one wins for which the fewest bytes move, now and next: the terms of a
 result will be joined, and a result that is not cut along the first input's letter will be moved
 back to it. So the rows of a batch stay where they are, and weights come to them. Of equals the
@@ -39,7 +39,7 @@ class Terms(NamedTuple):
 
 
 class ShardingPlan(NamedTuple):
-    """How the inputs have to lie (None for a number), how the results will, and the bytes moved."""
+    """Placements of the inputs (None for a number) and of the results, and the bytes moved."""
 
     inputs: list[Placements | None]
     results: list[Placements]
@@ -50,7 +50,7 @@ class ShardingPlan(NamedTuple):
 def propagate(
     rule: LetterRule, specs: list, placed: list, results: list[Spec], mesh_shape: tuple
 ) -> ShardingPlan:
-    """The cheapest plan for inputs of these specs that lie as `placed` says (None for numbers)."""
+    """The cheapest plan for inputs of these specs and placements (None for numbers)."""
     choices = [candidates(rule, specs, placed, a) for a in range(len(mesh_shape))]
     chosen = [each for each in product(*choices) if leaves_enough(rule, each, mesh_shape)]
     plans = (plan_for(rule, specs, placed, results, mesh_shape, each) for each in chosen)
@@ -69,28 +69,28 @@ def leaves_enough(rule: LetterRule, chosen, mesh_shape) -> bool:
 @slot("sharding.letters_to_cut")
 def letters_to_cut(rule: LetterRule, specs, placed, axis: int) -> list[Letter]:
     """The letters of axes that an axis of the mesh cuts already, those of the first input first."""
-    found = {}
+    letters = {}
     for axes, spec, placements in zip(rule.inputs, specs, placed):
         own = placements[axis] if placements else REPLICATE
         if own.is_shard() and axes[own.dim] is not None:
             letter, n = axes[own.dim]
             unit = own.unit // n if own.unit % n == 0 else 1
-            found[Letter(letter, unit, spec.shape[own.dim] // (n * unit))] = None
-    return [*found]
+            letters[Letter(letter, unit, spec.shape[own.dim] // (n * unit))] = None
+    return [*letters]
 
 
 @slot("sharding.candidates")
 def candidates(rule: LetterRule, specs, placed, axis: int) -> list:
     """The choices of a mesh axis: cut a letter, keep terms, or None: nothing. An operator of
-    one input keeps terms rather than join them: who comes next may scatter or add them.
+    one input keeps partial sums rather than add them: its consumer may reduce-scatter them.
     """
     kept = []
     for group in rule.linear:
         own = {placed[k] and placed[k][axis] for k in group}
         if len(own) == 1 and own <= {Partial("sum"), Partial("avg")}:
             kept.append(Terms(group, own.pop().op))
-    found = letters_to_cut(rule, specs, placed, axis)
-    return [*kept, None] if len(specs) == 1 and kept else [*found, None, *kept]
+    letters = letters_to_cut(rule, specs, placed, axis)
+    return [*kept, None] if len(specs) == 1 and kept else [*letters, None, *kept]
 
 
 @slot("sharding.plan_for")
@@ -100,7 +100,7 @@ def plan_for(rule: LetterRule, specs, placed, results, mesh_shape, chosen) -> Sh
         p and lying(chosen, axes, spec, mesh_shape, {}, k)
         for k, (axes, spec, p) in enumerate(zip(rule.inputs, specs, placed))
     ]
-    found = [
+    placements = [
         lying(chosen, axes, spec, mesh_shape, rule.terms)
         for axes, spec in zip(rule.results, results)
     ]
@@ -109,21 +109,21 @@ def plan_for(rule: LetterRule, specs, placed, results, mesh_shape, chosen) -> Sh
         for spec, before, after in zip(specs, placed, inputs) if before is not None
     )  # fmt: skip
     if cost or any(type(each) is Terms for each in chosen):
-        cost += cost_of_next_moves(rule, specs, placed, results, found, mesh_shape)
-    return ShardingPlan(inputs, found, cost)
+        cost += cost_of_next_moves(rule, specs, placed, results, placements, mesh_shape)
+    return ShardingPlan(inputs, placements, cost)
 
 
 def lying(chosen, axes, spec: Spec, mesh_shape, terms: dict, k: int | None = None) -> Placements:
-    """How a tensor with these letters lies, if each axis of the mesh does what is `chosen` for it:
+    """The placements of a tensor with these letters, if each mesh axis does what is `chosen`:
     input number k, or a result.
     """
-    found = tuple(placement_for(each, axes, terms, k) for each in chosen)
-    return normalize(found, spec.shape, mesh_shape)
+    placements = tuple(placement_for(each, axes, terms, k) for each in chosen)
+    return normalize(placements, spec.shape, mesh_shape)
 
 
 @slot("sharding.placement_for")
 def placement_for(choice, axes, terms: dict, k: int | None) -> Placement:
-    """How a tensor with these letters lies along an axis of the mesh that does what `choice` says.
+    """The placement of a tensor with these letters along a mesh axis that does what `choice` says.
 
     terms: for a letter that is summed over, how the terms are combined
     k: the number of the input; None: it is a result
@@ -139,7 +139,7 @@ def placement_for(choice, axes, terms: dict, k: int | None) -> Placement:
 
 
 def cost_of_next_moves(rule: LetterRule, specs, placed, results, found, mesh_shape):
-    """The bytes that will move after the operator, if its results lie as `found` says: their terms
+    """The bytes that will move after the operator if its results have placements `found`: terms
     are joined, and their cuts go back to the first input's letter, where a result has it.
     """
     letters = (letters_to_cut(rule, specs, placed, axis) for axis in range(len(mesh_shape)))

@@ -23,7 +23,7 @@ from ...codegen.cuda.program import CudaKernels
 from ...codegen.indices.index_checks import IndexInput
 from ...engine.core.record import Record
 from ...engine.eager.device import NUMPY, current_place
-from ...engine.executors.native import CannotCompile, find_early_writes, in_place, with_sizes
+from ...engine.executors.native import CannotCompile, find_early_writes, find_in_place, fix_sizes
 from ...engine.ir.control import cond, while_loop
 from ...engine.ir.interpreter import fail
 from ...engine.ir.program import NUMBER, Program
@@ -42,14 +42,14 @@ class CudaExecutable:
     """
 
     def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
-        program = with_sizes(program, sizes)
+        program = fix_sizes(program, sizes)
         own = {"epilogue": False, "strip_products": False}  # cuBLAS runs nothing of ours inside
         done = optimized(program, strategy, **own)
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program
         added = done.program.states[len(program.states) :]
         self.kernels = CudaKernels(self.program)
-        self.plan = done.planned(self.kernels.workspace, in_place)
+        self.plan = done.planned(self.kernels.workspace, find_in_place)
         names = list(self.kernels.written.values())
         with self.device.working():
             self.constants = [self.device.to_device(s.storage.read()) for s in added]

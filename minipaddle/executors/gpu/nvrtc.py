@@ -41,8 +41,8 @@ def ptx(text: str, chip: int = 80) -> str:
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"step.cu", 0, None, None)
     try:
         options = [o.encode() for o in (f"-arch=sm_{chip}", "-w", *OPTIONS, *OF_CUPY)]
-        given = (ctypes.c_char_p * len(options))(*options)
-        if nvrtc.nvrtcCompileProgram(program, len(options), given):
+        arguments = (ctypes.c_char_p * len(options))(*options)
+        if nvrtc.nvrtcCompileProgram(program, len(options), arguments):
             log = text_of(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program)
             raise RuntimeError(log or "NVRTC gives no reason")
         return text_of(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program)

@@ -19,7 +19,7 @@ from ...engine.executors.native import LIVE, CannotCompile, Executable, threads
 from . import QUEUE, Hot
 
 
-def in_background(executables: ExecutableCache, key: tuple) -> object | None:
+def compile_in_background(executables: ExecutableCache, key: tuple) -> object | None:
     """The executable for (program, place, shapes), or None as long as the interpreter serves."""
     if slots.yours():  # a reader's code is run as it is
         return None
@@ -64,7 +64,7 @@ def compute_on_one_thread() -> None:
         executable.set_threads(1)
 
 
-BACKENDS["auto"] = in_background
+BACKENDS["auto"] = compile_in_background
 
 if hasattr(os, "register_at_fork"):  # never fork in the middle of a trace or of a pass
     os.register_at_fork(

@@ -94,7 +94,7 @@ class Large:
         if slots.PLUGGED or among.now[1] > 1:
             return None
         if not FLAGS["FLAGS_eager_kernels"] or not has_compiler():
-            return self.in_blocks(args, attrs)
+            return self.run_in_blocks(args, attrs)
         key = *[(x.shape, x.dtype) if type(x) is ndarray else repr(x) for x in args], repr(attrs)
         kernel = self.kernels.find(key, partial(self.kernel, args, attrs))
         return kernel and kernel([x for x in args if type(x) is ndarray], args[0].size)
@@ -104,9 +104,9 @@ class Large:
         make = partial(compile_function, self.name, self.function, specs, attrs)
         return EagerKernel(make, f"{self.name} of {specs[0]}")
 
-    def in_blocks(self, args, attrs) -> list | None:
+    def run_in_blocks(self, args, attrs) -> list | None:
         """The results of NumPy on blocks of rows; None if no blocks are possible, or worth it."""
-        first, found = args[0], []
+        first, results = args[0], []
         if first.nbytes < BLOCKED or not self.by_rows(attrs, first.ndim):
             return None
         cut = [is_cut(x, first) for x in args]
@@ -117,10 +117,10 @@ class Large:
             block = [x[k : k + step] if c else x for x, c in zip(args, cut, strict=True)]
             parts = self.whole(block, attrs)
             parts = parts if type(parts) is tuple else (parts,)
-            found = found or [empty((len(first), *y.shape[1:]), y.dtype) for y in parts]
-            for y, part in zip(found, parts, strict=True):
+            results = results or [empty((len(first), *y.shape[1:]), y.dtype) for y in parts]
+            for y, part in zip(results, parts, strict=True):
                 y[k : k + step] = part
-        return found
+        return results
 
 
 def is_cut(x, first) -> bool | None:

@@ -39,9 +39,9 @@ TAPES = HotCache()
 def walk(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
     """The result of `pull_back`, computed in C if there is a program for the tape."""
     if not (current.top.recording or blocked) and eager_is_compiled():
-        found = compute(seeds, wanted, release)
-        if found is not None:
-            return found
+        gradients = compute(seeds, wanted, release)
+        if gradients is not None:
+            return gradients
     return pull_back(seeds, wanted, blocked=blocked, release=release)
 
 
@@ -181,10 +181,10 @@ class Tape(EagerKernel):
             twins[k] = Record(op, inputs, attrs, *spec, saved)
         seeds = [(twins[k], g) for k, g in zip(self.seeds, tensors, strict=False)]
         wanted = self.wanted and {twins[k] for k in self.wanted}
-        found = pull_back(seeds, wanted, release=True)
-        self.found = [*map(twins.index, found)]
+        gradients = pull_back(seeds, wanted, release=True)
+        self.found = [*map(twins.index, gradients)]
         self.passed = [k for k, twin in enumerate(twins) if twin.saved is FREED]
-        return tuple(found.values())
+        return tuple(gradients.values())
 
 
 class ArrayNumber(int):

@@ -151,7 +151,7 @@ class CacheBlocks:
         return iterations
 
     def sweep_numbers(self) -> dict[Record, int]:
-        """The sweep in which each value can be computed."""
+        """The sweep that can compute each value."""
         level: dict[Record, int] = {}
         for r in self.records:
             inputs = [x for x in r.inputs if x in level]
@@ -255,7 +255,7 @@ class CacheBlocks:
 
 
 def compute_record(m, record: Record, body, attrs: dict, values: dict):
-    """The value of a record for those of its inputs."""
+    """The value of a record, given the values of its inputs."""
     inputs = [x.attrs["value"] if x.op is NUMBER else values[x] for x in record.inputs]
     try:
         return body(m, *inputs, **attrs) if body else record.op.evaluate(m, inputs, attrs)

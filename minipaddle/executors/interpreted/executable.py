@@ -9,7 +9,7 @@ and NumPy allocates the arrays itself.
 from __future__ import annotations
 
 from ...engine.eager.device import current_place
-from ...engine.executors.native import with_sizes
+from ...engine.executors.native import fix_sizes
 from ...engine.ir.control import fused
 from ...engine.ir.program import Program, everywhere
 from ...engine.passes.lifetimes import specs_of
@@ -40,7 +40,7 @@ class Interpreted:
     kind = "interpreter, after the passes"
 
     def __init__(self, program: Program, strategy=None, sizes=None):
-        program = with_sizes(program, sizes)
+        program = fix_sizes(program, sizes)
         own = PASSES | {"fusion": is_large(program)}
         self.optimized = optimized(program, own | {**switches_of(strategy)})
         self.sizes, self.snapshots = sizes or {}, self.optimized.snapshots

@@ -48,7 +48,7 @@ class PlanSteps:
             return [self.branch(record)]
         if record.op is while_loop:
             return [self.loop(record)]
-        return [self.by_arrays(record)]
+        return [self.call_on_arrays(record)]
 
     # ---- memory ------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ class PlanSteps:
 
     # ---- records -----------------------------------------------------------------------------
 
-    def by_arrays(self, record: Record) -> Callable:
+    def call_on_arrays(self, record: Record) -> Callable:
         inputs, targets = [self.value(x) for x in record.inputs], self.results(record)
 
         def step():
@@ -123,7 +123,7 @@ class PlanSteps:
         return lambda: do(yes if bool(test) else no)
 
     def loop(self, record: Record) -> Callable:
-        """The carried values lie in the memory of the results."""
+        """The carried values share the memory of the results."""
         count = record.attrs["carried"]
         carried, rest = self.results(record), self.arrays(record.inputs[count:])
         first = [self.value(x) for x in record.inputs[:count]]

@@ -53,13 +53,13 @@ def describe(command: tuple[str, ...], version: str) -> Compiler | None:
     else:
         openmp = THREADS if has_openmp(command) else VECTORS
         cc = Compiler(command, version, LIBRARIES, openmp)
-    return for_chosen_processor(cc)
+    return choose_compiler(cc)
 
 
 DESCRIBED.append(describe)
 
 
-def for_chosen_processor(cc: Compiler) -> Compiler | None:
+def choose_compiler(cc: Compiler) -> Compiler | None:
     """The compiler for the processor that MINIPADDLE_PROCESSOR names, else for this one; None, with
     a warning, if programs for it would not run here.
     """

@@ -111,7 +111,7 @@ class FoldedWeights(Constants):
             self.pack()
 
     def memory(self, k: int, call: str, spec: tuple):
-        """Memory for the form of weight number k; that of a borrowed one is shared."""
+        """Memory for the form of weight number k; a borrowed form is shared."""
         storage = self.storages[k]
         if not isinstance(storage, BorrowedWeight):
             return NUMPY.empty(*spec)

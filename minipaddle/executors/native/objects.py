@@ -47,13 +47,13 @@ def objects_of(source: SourceFile, cc: Compiler) -> list[Path]:
     source.parts, apart = [ObjectFile([*source.kernels.texts])], threads() > 1
     if size_of(source) < (LEAST if apart else 2 * LEAST):  # one processor gains only later
         return []
-    found = split_units(source, apart)
+    units = split_units(source, apart)
     path_of = lambda key: library_path(key, cc).with_suffix(".o")
-    sums = {label: sum_of(path_of(label)) for label in found}
-    objects = {sums[label]: path_of(label) for label in found if sums[label]}  # each once
-    missing = {label: unit for label, unit in found.items() if not sums[label]}
+    sums = {label: sum_of(path_of(label)) for label in units}
+    objects = {sums[label]: path_of(label) for label in units if sums[label]}  # each once
+    missing = {label: unit for label, unit in units.items() if not sums[label]}
     files = {file_of([*share.values()]): share for share in shares(missing)}
-    rest = rest_of(source, found, apart)
+    rest = rest_of(source, units, apart)
 
     def compile_text(text: str) -> ObjectFile:
         began, path = perf_counter(), path_of(text)
@@ -63,13 +63,13 @@ def objects_of(source: SourceFile, cc: Compiler) -> list[Path]:
         names = [unit.name for unit in files.get(text, {}).values()]
         return ObjectFile(names or ["calls of kernels"], perf_counter() - began)
 
-    source.parts = at_once(compile_text, [*files, rest])
-    known = [unit.name for label, unit in found.items() if sums[label]]
+    source.parts = run_at_once(compile_text, [*files, rest])
+    known = [unit.name for label, unit in units.items() if sums[label]]
     source.parts += [ObjectFile(known, cached=True)] if known else []
     return [*objects.values(), *map(path_of, [*files, rest])]
 
 
-def at_once(function: Callable, items: list) -> list:
+def run_at_once(function: Callable, items: list) -> list:
     """The results of a function for each item, all computed at the same time. The threads are
     daemons: a process that ends does not wait for the compilers that they wait for.
     """

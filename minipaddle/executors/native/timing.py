@@ -22,7 +22,7 @@ class TimedExecutable(Executable):
         return list(zip(ticks, self.source.timed, strict=True))
 
 
-def with_timers(executable: Executable) -> TimedExecutable:
+def add_timers(executable: Executable) -> TimedExecutable:
     """The same program with a clock around each kernel."""
     twin = copy(executable)
     twin.__class__ = TimedExecutable

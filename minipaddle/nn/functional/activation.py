@@ -7,7 +7,7 @@ from ...engine.ops import nn as ops
 from ...ops import activations, reductions
 from ...tensor import random
 from ...tensor.face import face
-from ...tensor.inplace import in_place
+from ...tensor.inplace import make_in_place
 
 OWN = {activation.__name__, activations.__name__}
 WRAPPED, FROM_ELSEWHERE = {"silu"}, {"sigmoid", "tanh"}
@@ -107,7 +107,7 @@ def maxout(x, groups, axis=1, name=None):
     return x.reshape(split).max(axis=axis + 1)
 
 
-def per_channel(weight, x, data_format: str):
+def shape_per_channel(weight, x, data_format: str):
     """A slope for each channel (or one for all), shaped to broadcast against x."""
     count, ndim = weight.spec.size, x.spec.ndim
     if count == 1:
@@ -130,7 +130,7 @@ def prelu(x, weight, data_format="NCHW", name=None):
     >>> paddle.nn.functional.prelu(x, slope).tolist()
     [[-1.0, 2.0]]
     """
-    return elementwise.where(x > 0, x, per_channel(weight, x, data_format) * x)
+    return elementwise.where(x > 0, x, shape_per_channel(weight, x, data_format) * x)
 
 
 def rrelu(x, lower=1.0 / 8.0, upper=1.0 / 3.0, training=True, name=None):
@@ -187,7 +187,7 @@ def swiglu(x, y=None, name=None):
 
 FACES = {op.name: face(op) for op in OPS.values() if is_whole(op)}
 globals().update(FACES)
-WRITTEN = {f"{name}_": in_place(globals()[name], name) for name in IN_PLACE}
+WRITTEN = {f"{name}_": make_in_place(globals()[name], name) for name in IN_PLACE}
 globals().update(WRITTEN)
 logsigmoid = FACES["log_sigmoid"]
 

@@ -128,8 +128,8 @@ def hard_cross_entropy(input, label, weight, ignore_index, reduction, use_softma
             return loss
     else:
         loss = -pick(e.log(input), label, ignore_index=ignore_index)
-    given = label, weight, input.spec.shape[-1], ignore_index
-    loss = weigh_and_reduce("cross_entropy", loss, *given, reduction, counted)
+    options = label, weight, input.spec.shape[-1], ignore_index
+    loss = weigh_and_reduce("cross_entropy", loss, *options, reduction, counted)
     same = reduction != "none" or loss.spec.shape == shape
     return loss if same else loss.reshape(list(shape))
 
@@ -157,8 +157,8 @@ def require_weight(name: str, weight, classes: int) -> None:
 def class_weight(weight, label, ignore_index):
     """The weight of each label's class; 0 for ignored labels."""
     counts = label != ignore_index
-    found = indexing.take(weight, e.where(counts, label, 0), axis=0)
-    return found * counts.astype(weight.spec.dtype)
+    weights = indexing.take(weight, e.where(counts, label, 0), axis=0)
+    return weights * counts.astype(weight.spec.dtype)
 
 
 def softmax_with_cross_entropy(

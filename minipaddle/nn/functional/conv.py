@@ -32,8 +32,8 @@ def prepare(name, n, x, weight, stride, padding, dilation, data_format):
 def convolve(n, x, weight, bias, stride, padding, dilation, groups, data_format):
     """The convolution that conv{n}d is."""
     require_floats(f"conv{n}d", x)
-    given = stride, padding, dilation, data_format
-    x, _, stride, pairs, dilation, last = prepare(f"conv{n}d", n, x, weight, *given)
+    options = stride, padding, dilation, data_format
+    x, _, stride, pairs, dilation, last = prepare(f"conv{n}d", n, x, weight, *options)
     at = {"stride": stride, "padding": pairs, "dilation": dilation, "groups": groups}
     return add_bias(ops.conv(x, weight, **at), bias, last)
 
@@ -75,8 +75,8 @@ def convolve_transpose(
     """The transposed convolution that conv{n}d_transpose is: the adjoint of `convolve` in x."""
     name, kernel = f"conv{n}d_transpose", weight.spec.shape[2:]
     require_floats(name, x)
-    given = stride, padding, dilation, data_format
-    x, size, stride, pairs, dilation, last = prepare(name, n, x, weight, *given)
+    options = stride, padding, dilation, data_format
+    x, size, stride, pairs, dilation, last = prepare(name, n, x, weight, *options)
     reach = [(m - 1) * s + (k - 1) * d + 1 for m, s, k, d in zip(size, stride, kernel, dilation)]
     least = [r - low - high for r, (low, high) in zip(reach, pairs)]
     out = output_size(name, least, extra, wanted, stride, dilation)
@@ -119,8 +119,8 @@ def conv2d_transpose(
     >>> paddle.nn.functional.conv2d_transpose(x, weight, stride=2).shape
     [1, 5, 8, 8]
     """
-    given = stride, padding, output_padding, dilation, groups, output_size, data_format
-    return convolve_transpose(2, x, weight, bias, *given)
+    options = stride, padding, output_padding, dilation, groups, output_size, data_format
+    return convolve_transpose(2, x, weight, bias, *options)
 
 
 @hide_n
@@ -136,8 +136,8 @@ def conv1d_transpose(
     >>> paddle.nn.functional.conv1d_transpose(x, weight).tolist()
     [[[1.0, 12.0, 20.0]]]
     """
-    given = stride, padding, output_padding, dilation, groups, output_size, data_format
-    return convolve_transpose(n, x, weight, bias, *given)
+    options = stride, padding, output_padding, dilation, groups, output_size, data_format
+    return convolve_transpose(n, x, weight, bias, *options)
 
 
 conv3d_transpose = of_axes(conv1d_transpose, 3, model=conv2d_transpose)

@@ -102,11 +102,11 @@ def batch_norm(
         )
     training = training if use_global_stats is None else not use_global_stats
     state = running_mean, running_var, weight, bias
-    return over_batch(x, *state, training, momentum, epsilon, place)
+    return normalize_batch(x, *state, training, momentum, epsilon, place)
 
 
 @slot("nn.batch_norm")
-def over_batch(x, running_mean, running_var, weight, bias, training, momentum, epsilon, axis):
+def normalize_batch(x, running_mean, running_var, weight, bias, training, momentum, epsilon, axis):
     """`batch_norm` of x with its channels on `axis`; weight and bias may be None."""
 
     def testing():
@@ -132,24 +132,24 @@ def follow_batch(x, running_mean, running_var, weight, bias, momentum, epsilon, 
 
 
 @as_operator("sync_batch_norm", first=True)
-def over_all_ranks(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
+def normalize_over_ranks(x, running_mean, running_var, weight, bias, momentum, epsilon, axis):
     """x by the moments of the batches of all ranks, which the running ones follow."""
     axes = [d for d in range(x.spec.ndim) if d != axis]
     wide = x.astype("float32") if x.spec.dtype in HALVES else x
     count = full([1], prod(x.spec.shape[d] for d in axes), wide.dtype)
     here = concat([wide.sum(axes), count])
-    sums = over_ranks(here)
+    sums = sum_over_ranks(here)
     total, mean = sums[-1:], sums[:-1] / sums[-1:]
     off = wide - reshape_vector(mean, tuple(-1 if d == axis else 1 for d in range(x.spec.ndim)))
-    var = over_ranks((off * off).sum(axes)) / total
+    var = sum_over_ranks((off * off).sum(axes)) / total
     update_running(running_mean, mean, momentum)
     update_running(running_var, var, momentum)
     return normalize_by(x, mean, var, weight, bias, epsilon, axis)
 
 
 @slot("nn.sync_moments")
-def over_ranks(here):
-    """Sums of this rank, added over all. (Collectives stand above the layers: known by name.)"""
+def sum_over_ranks(here):
+    """Sums of this rank, added over all. (Collectives are above the layers: known by name.)"""
     return OPS["all_reduce"](here)
 
 

@@ -55,7 +55,7 @@ def pad(x, pad, mode="constant", value=0.0, data_format=None, pad_from_left_axis
     require_one_of("pad", ("constant", "reflect", "replicate", "circular"), mode=mode)
     pairs = pad_pairs(x, pad, mode, data_format, pad_from_left_axis)
     if mode == "constant":
-        return with_border(x, [pairs.get(d, (0, 0)) for d in range(x.spec.ndim)], value)
+        return add_border(x, [pairs.get(d, (0, 0)) for d in range(x.spec.ndim)], value)
     for axis, (before, after) in pairs.items():
         if not (never_any(before) and never_any(after)):
             n = x.spec.shape[axis]
@@ -71,7 +71,7 @@ def never_any(n) -> bool:
     return not isinstance(n, Dim) and n == 0
 
 
-def with_border(x, pairs, value):
+def add_border(x, pairs, value):
     """x with (before, after) elements of `value` on each axis; negative numbers cut off."""
     for p in {p for pair in pairs for p in pair if not never_any(p)}:
         if has_unseen_hint(p) and not never(p, ">", 0):
@@ -88,7 +88,7 @@ def with_border(x, pairs, value):
 
 
 def border_index(mode: str, n: int, before: int, after: int) -> tuple:
-    """From where in an axis of n each element of the padded axis comes."""
+    """For each element of the padded axis its source in an axis of n."""
     places = range(-before, n + after)
     if n < 1 or (mode == "reflect" and max(before, after) >= n):
         raise value_error(

@@ -18,7 +18,7 @@ def sliding_windows(name, x, n, kernel, stride, padding, ceil_mode, last=False):
     if isinstance(padding, str) and padding.upper() == "VALID" and ceil_mode:
         raise value_error(f"{name} was given padding='VALID' with ceil_mode=True")
     pairs = paddings(padding, n, size=size, kernel=kernel, stride=stride, channel_last=last)
-    found = []
+    windows = []
     for m, k, s, (low, high) in zip(size, kernel, stride, pairs):
         room = m + low + high - k
         if room < 0:
@@ -26,8 +26,8 @@ def sliding_windows(name, x, n, kernel, stride, padding, ceil_mode, last=False):
                 f"{name}: windows {list(kernel)} do not fit into the image {list(size)} "
                 f"with padding {padding!r}"
             )
-        found.append((k, s, low, (-(-room // s) if ceil_mode else room // s) + 1))
-    return tuple(found)
+        windows.append((k, s, low, (-(-room // s) if ceil_mode else room // s) + 1))
+    return tuple(windows)
 
 
 # ---- sliding windows -------------------------------------------------------------------------
@@ -134,8 +134,8 @@ lp_pool1d = of_axes(lp_pool2d, 1)
 def adaptive_size(name, x, n, output_size) -> tuple:
     """The size asked for; None keeps the size of an axis."""
     size = image(name, x, n)
-    given = current.top.sizes(output_size) if hasattr(output_size, "spec") else output_size
-    many = given if isinstance(given, list | tuple) else [given] * n
+    sizes = current.top.sizes(output_size) if hasattr(output_size, "spec") else output_size
+    many = sizes if isinstance(sizes, list | tuple) else [sizes] * n
     if len(many) == 1:
         many = [*many] * n
     if len(many) != n:
@@ -188,7 +188,7 @@ def adaptive_avg_pool1d(x, output_size, name=None):
 
 @hide_n
 def adaptive_max_pool2d(x, output_size, return_mask=False, name=None, *, n=2):
-    """The maxima of windows that share x [N, C, H, W] evenly; with a mask, where they stand.
+    """The maxima of windows that share x [N, C, H, W] evenly; with a mask, their positions.
 
     >>> paddle.nn.functional.adaptive_max_pool2d(paddle.ones([1, 2, 7, 7]), 3).shape
     [1, 2, 3, 3]

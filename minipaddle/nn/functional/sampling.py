@@ -96,11 +96,11 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     corners = [[(rounding.round(p), 1.0) for p in places]]
     if mode == "bilinear":
         corners = product(*(neighbours(p) for p in places))
-    found = [tap(corner, size) for corner in corners]
+    taps = [tap(corner, size) for corner in corners]
     (batch, channels), out = x.spec.shape[:2], grid.spec.shape[1:-1]
     flat, weight = (
-        movement.reshape(manipulation.stack(list(parts), axis=1), shape=(batch, len(found), -1))
-        for parts in zip(*found, strict=True)
+        movement.reshape(manipulation.stack(list(parts), axis=1), shape=(batch, len(taps), -1))
+        for parts in zip(*taps, strict=True)
     )
     x = movement.reshape(x, shape=(batch, channels, -1))
     return movement.reshape(sampling.blend(x, flat, weight), shape=(batch, channels, *out))

@@ -40,12 +40,12 @@ def gather_tree(ids, parents):
         )
     beams = ids.spec.shape[2]
     beam = creation.arange(0, beams, dtype=parents.dtype).expand(ids.spec.shape[1:])
-    found = []
+    tokens = []
     steps = zip(movement.unstack(ids, axis=0), movement.unstack(parents, axis=0), strict=True)
     for step_ids, step_parents in reversed(list(steps)):
-        found.append(choose(step_ids, beam))
+        tokens.append(choose(step_ids, beam))
         beam = choose(step_parents, beam)
-    return movement.stack(*reversed(found), axis=0)
+    return movement.stack(*reversed(tokens), axis=0)
 
 
 def choose(x, index):
@@ -75,7 +75,7 @@ def ctc_loss(
     """
     check_reduction("ctc_loss", reduction)
     refuse_unsupported("ctc_loss", norm_by_times=norm_by_times)
-    spelled, can_skip = with_blanks(labels.astype("int64"), blank)
+    spelled, can_skip = insert_blanks(labels.astype("int64"), blank)
     log_p = log_softmax(log_probs)
     places = spelled.unsqueeze(0).expand([log_p.spec.shape[0], *spelled.spec.shape])
     alpha = forward_scores(choose(log_p, places), can_skip, input_lengths.astype("int64"))
@@ -86,7 +86,7 @@ def ctc_loss(
     return loss.sum() if reduction == "sum" else loss
 
 
-def with_blanks(labels, blank: int):
+def insert_blanks(labels, blank: int):
     """(the labels [batch, 2L + 1] with blanks around each, where a blank before may be skipped)."""
     rows, length = labels.spec.shape
     between = creation.full_like(labels, blank)

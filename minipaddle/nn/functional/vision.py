@@ -17,7 +17,7 @@ from ...engine.core.dim import never, suppose
 from ...engine.ops import gather as indexing
 from ...ops import resample as ops
 from ...tensor import manipulation
-from .padding import with_border
+from .padding import add_border
 from .pooling import area
 from .windows import LAYOUTS, channels_last, image, numbers, to_first, to_last, whole_numbers
 
@@ -164,7 +164,7 @@ def divide(what: str, size: int, factor: int) -> int:
     return size // factor
 
 
-def with_channels_first(x, data_format, rearrange):
+def apply_channels_first(x, data_format, rearrange):
     """`rearrange` applied to x in NCHW."""
     last = channels_last(data_format, 2)
     image("this function", x, 2)
@@ -189,7 +189,7 @@ def pixel_shuffle(x, upscale_factor, data_format="NCHW", name=None):
         x = movement.transpose(x, perm=(0, 1, 4, 2, 5, 3))
         return movement.reshape(x, shape=(n, c, h * r, w * r))
 
-    return with_channels_first(x, data_format, shuffle)
+    return apply_channels_first(x, data_format, shuffle)
 
 
 def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
@@ -207,7 +207,7 @@ def pixel_unshuffle(x, downscale_factor, data_format="NCHW", name=None):
         x = movement.transpose(x, perm=(0, 1, 3, 5, 2, 4))
         return movement.reshape(x, shape=(n, c * r * r, h, w))
 
-    return with_channels_first(x, data_format, unshuffle)
+    return apply_channels_first(x, data_format, unshuffle)
 
 
 def channel_shuffle(x, groups, data_format="NCHW", name=None):
@@ -225,7 +225,7 @@ def channel_shuffle(x, groups, data_format="NCHW", name=None):
         x = movement.reshape(x, shape=(n, groups, divide("a number of channels", c, groups), h, w))
         return movement.reshape(movement.transpose(x, perm=(0, 2, 1, 3, 4)), shape=(n, c, h, w))
 
-    return with_channels_first(x, data_format, shuffle)
+    return apply_channels_first(x, data_format, shuffle)
 
 
 def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
@@ -246,13 +246,13 @@ def temporal_shift(x, seg_num, shift_ratio=0.25, name=None, data_format="NCHW"):
         first, second = int(c * shift_ratio), int(c * 2 * shift_ratio)
         still = (0, 0)
         moved = [
-            with_border(x, [still, (1, -1), (0, first - c), still, still], 0),
-            with_border(x, [still, (-1, 1), (-first, second - c), still, still], 0),
-            with_border(x, [still, still, (-second, 0), still, still], 0),
+            add_border(x, [still, (1, -1), (0, first - c), still, still], 0),
+            add_border(x, [still, (-1, 1), (-first, second - c), still, still], 0),
+            add_border(x, [still, still, (-second, 0), still, still], 0),
         ]
         return movement.reshape(manipulation.concat(moved, axis=2), shape=(batch, c, h, w))
 
-    return with_channels_first(x, data_format, shift)
+    return apply_channels_first(x, data_format, shift)
 
 
 # ---- windows as columns ----------------------------------------------------------------------

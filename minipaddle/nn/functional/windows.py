@@ -63,7 +63,7 @@ def paddings(padding, n: int, *, size, kernel, stride, channel_last: bool = Fals
 
 
 def resolve_padding(padding: str, size, kernel, stride) -> tuple:
-    """ "VALID" and "SAME"; an odd pixel of "SAME" goes after."""
+    """ "VALID" and "SAME"; "SAME" adds an odd pixel at the end."""
     if padding.upper() == "VALID":
         return ((0, 0),) * len(size)
     if padding.upper() != "SAME":

@@ -110,8 +110,8 @@ class BatchNorm(BatchNormND):
         moving_mean_name=None, moving_variance_name=None, do_model_average_for_mean_and_var=True,
         use_global_stats=False, trainable_statistics=False,
     ):  # fmt: skip
-        given = momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None
-        super().__init__(num_channels, *given)
+        options = momentum, epsilon, param_attr, bias_attr, data_layout, use_global_stats or None
+        super().__init__(num_channels, *options)
         if act is not None and not hasattr(F, act):
             raise value_error(f"BatchNorm was given act={act!r}", "a function of nn.functional")
         self._act, self._trainable_statistics = act, trainable_statistics
@@ -143,8 +143,8 @@ class SyncBatchNorm(BatchNormND):
         self, num_features, momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None,
         data_format="NCHW", name=None,
     ):  # fmt: skip
-        given = momentum, epsilon, weight_attr, bias_attr, data_format, None, name
-        super().__init__(num_features, *given)
+        options = momentum, epsilon, weight_attr, bias_attr, data_format, None, name
+        super().__init__(num_features, *options)
         if self.weight is None:
             self.weight = statistic(self, [num_features], 1.0)
         if self.bias is None:
@@ -156,7 +156,7 @@ class SyncBatchNorm(BatchNormND):
             return super().forward(x)
         place = x.spec.ndim - 1 if format_of(self, x)[-1] == "C" and x.spec.ndim > 2 else 1
         statistics = self._mean, self._variance, self.weight, self.bias
-        return F.norm.over_all_ranks(x, *statistics, self._momentum, self._epsilon, place)
+        return F.norm.normalize_over_ranks(x, *statistics, self._momentum, self._epsilon, place)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):
@@ -167,8 +167,8 @@ class SyncBatchNorm(BatchNormND):
             return layer
         if getattr(layer, "_act", None):
             raise value_error("convert_sync_batchnorm of a BatchNorm with an activation")
-        given = layer._momentum, layer._epsilon
-        new = cls(layer._mean.spec.shape[0], *given, data_format=layer._data_format)
+        options = layer._momentum, layer._epsilon
+        new = cls(layer._mean.spec.shape[0], *options, data_format=layer._data_format)
         new.weight, new.bias, new.training = layer.weight, layer.bias, layer.training
         new._mean, new._variance = layer._mean, layer._variance
         return new

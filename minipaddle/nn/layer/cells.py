@@ -63,7 +63,7 @@ class GatedCell(RNNCellBase):
 
     gates = 1
     proj_size = 0
-    """The size of the output, if it is not that of the state."""
+    """The size of the output, if it is not the size of the state."""
 
     def __init__(
         self, input_size, hidden_size, weight_ih_attr=None, weight_hh_attr=None, bias_ih_attr=None,

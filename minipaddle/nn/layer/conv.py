@@ -156,7 +156,7 @@ class Transposed(ConvND):
 
 
 class Conv1DTranspose(Transposed, n=1):
-    # As in Paddle, and unlike the others, groups stand before the dilation.
+    # As in Paddle, and unlike the others, groups are before the dilation.
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0,
         groups=1, dilation=1, weight_attr=None, bias_attr=None, data_format=None,

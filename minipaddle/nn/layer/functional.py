@@ -75,10 +75,10 @@ def rewrite_line(line: str, called: str, path: str, inputs: int) -> str:
     source = line.removeprefix(">>> ")
     calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     call = next(node for node in calls if re.fullmatch(called, ast.unparse(node.func)))
-    given = [ast.get_source_segment(source, part) for part in (*call.args, *call.keywords)]
-    fixed = ", ".join(part for part in given[inputs:] if part != "training=False")
-    mode = ".eval()" if "training=False" in given else ""
-    made = f"{path}({fixed}){mode}({', '.join(given[:inputs])})"
+    arguments = [ast.get_source_segment(source, part) for part in (*call.args, *call.keywords)]
+    fixed = ", ".join(part for part in arguments[inputs:] if part != "training=False")
+    mode = ".eval()" if "training=False" in arguments else ""
+    made = f"{path}({fixed}){mode}({', '.join(arguments[:inputs])})"
     return line.replace(ast.get_source_segment(source, call), made)
 
 

@@ -352,8 +352,8 @@ EXPECTED = {"_parameters": "Parameter", "_sub_layers": "Layer", "_buffers": "Ten
 
 def run_post_hook(hook, options, layer, inputs, kwargs, outputs):
     """The outputs as `hook` leaves them."""
-    given = (inputs, kwargs) if options["with_kwargs"] else (inputs,)
-    changed = hook(layer, *given, outputs)
+    arguments = (inputs, kwargs) if options["with_kwargs"] else (inputs,)
+    changed = hook(layer, *arguments, outputs)
     return outputs if changed is None else changed
 
 

@@ -97,8 +97,8 @@ class GroupNorm(Layer):
         self.bias = self.create_parameter([num_channels], bias_attr, dtype, is_bias=True)
 
     def forward(self, input):
-        given = self._epsilon, self.weight, self.bias, self._data_format
-        return F.group_norm(input, self._num_groups, *given)
+        options = self._epsilon, self.weight, self.bias, self._data_format
+        return F.group_norm(input, self._num_groups, *options)
 
 
 class InstanceNormND(Dimensional):
@@ -135,8 +135,8 @@ class InstanceNormND(Dimensional):
 
     def forward(self, input):
         format_of(self, input)
-        given = {"eps": self._epsilon, "data_format": self._data_format}
-        return F.instance_norm(input, weight=self.scale, bias=self.bias, **given)
+        options = {"eps": self._epsilon, "data_format": self._data_format}
+        return F.instance_norm(input, weight=self.scale, bias=self.bias, **options)
 
 
 class InstanceNorm1D(InstanceNormND, n=1):

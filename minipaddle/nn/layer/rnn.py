@@ -190,7 +190,7 @@ class Stacked(LayerList):
 
     def forward(self, inputs, initial_states=None, sequence_length=None):
         """Outputs of the last layer, and the final states [layers · directions, batch, hidden]."""
-        states = self._by_layer(initial_states)
+        states = self._split_by_layer(initial_states)
         finals = []
         for k, layer in enumerate(self):
             if k and self.dropout:
@@ -202,7 +202,7 @@ class Stacked(LayerList):
     def flatten_parameters(self) -> None:
         """Nothing is to be done: Paddle joins the parameters to one block for cuDNN."""
 
-    def _by_layer(self, states) -> list:
+    def _split_by_layer(self, states) -> list:
         """The initial states that each layer expects."""
         if states is None:
             return [None] * self.num_layers

@@ -23,25 +23,25 @@ class LayerState:
         >>> list(paddle.nn.Sequential(paddle.nn.Linear(2, 3)).state_dict())
         ['0.weight', '0.bias']
         """
-        found = OrderedDict() if destination is None else destination
+        states = OrderedDict() if destination is None else destination
         prefix = structured_name_prefix
         transient = self._non_persistable_buffer_names_set
         for name, part in [*self._parameters.items(), *self._buffers.items()]:
             if part is not None and name not in transient:
-                found[prefix + name] = part if keep_vars else part.detach()
+                states[prefix + name] = part if keep_vars else part.detach()
         for name, layer in self._sub_layers.items() if include_sublayers else ():
             if layer is not None:
-                layer.state_dict(found, True, f"{prefix}{name}.", use_hook, keep_vars)
+                layer.state_dict(states, True, f"{prefix}{name}.", use_hook, keep_vars)
         for hook in self._state_dict_hooks.values() if use_hook else ():
-            changed = hook(found)
-            found = found if changed is None else changed
-        return found
+            changed = hook(states)
+            states = states if changed is None else changed
+        return states
 
     def to_static_state_dict(self, *args, **kwargs) -> OrderedDict:
         """The same as `state_dict`, non-persistable buffers included."""
-        found = self.state_dict(*args, **kwargs)
-        found.update((name, b) for name, b in self.named_buffers() if name not in found)
-        return found
+        states = self.state_dict(*args, **kwargs)
+        states.update((name, b) for name, b in self.named_buffers() if name not in states)
+        return states
 
     def set_state_dict(self, state_dict, use_structured_name: bool = True) -> tuple[list, list]:
         """Copy values in by path (or by parameter name); returns (missing, unexpected) keys.
@@ -127,11 +127,11 @@ class LayerState:
 
     def _cast_except(self, dtype: str, excluded_layers):
         """Cast, leaving out layers of the excluded classes (or the excluded layers themselves)."""
-        given = excluded_layers if isinstance(excluded_layers, list | tuple) else [excluded_layers]
-        classes = tuple(kind for kind in given if isinstance(kind, type))
+        listed = excluded_layers if isinstance(excluded_layers, list | tuple) else [excluded_layers]
+        classes = tuple(kind for kind in listed if isinstance(kind, type))
         wanted = dt.resolve(dtype)
         for layer in self.sublayers(include_self=True):
-            if not isinstance(layer, classes) and not any(layer is one for one in given):
+            if not isinstance(layer, classes) and not any(layer is one for one in listed):
                 layer._convert(None, wanted)
         return self
 

@@ -38,9 +38,9 @@ class TransformerLayer(Layer):
         act_dropout=None, normalize_before=False, weight_attr=None, bias_attr=None,
         layer_norm_eps=1e-5,
     ):  # fmt: skip
-        given = locals()
+        arguments = locals()
         super().__init__()
-        self._config = {k: v for k, v in given.items() if k not in ("self", "__class__")}
+        self._config = {k: v for k, v in arguments.items() if k not in ("self", "__class__")}
         branches = len(self.attentions) + 1
         weights, biases = spread(weight_attr, branches), spread(bias_attr, branches)
         p = dropout if attn_dropout is None else attn_dropout

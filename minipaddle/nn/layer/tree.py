@@ -90,8 +90,8 @@ def child_name(parent: LayerWalks, layer: LayerWalks) -> str:
     for name, child in parent._sub_layers.items():
         if child is layer:
             return name
-    found = (name for name, child in parent.named_sublayers() if child is layer)
-    return next(found, type(layer).__name__)
+    names = (name for name, child in parent.named_sublayers() if child is layer)
+    return next(names, type(layer).__name__)
 
 
 def path_of(scope) -> str:

@@ -163,7 +163,7 @@ class ChannelShuffle(Functional, function=F.channel_shuffle):
 
 
 class WindowLayer(Functional):
-    """Unfold and Fold; the order of their arguments is not that of the functions."""
+    """Unfold and Fold; the functions have their arguments in another order."""
 
     def extra_repr(self) -> str:
         return (

@@ -100,15 +100,15 @@ class LinearQuanterDequanter(Layer):
     @staticmethod
     def from_quanter(quanter):
         """Both parts, with the scales that an observer or a quanter has found."""
-        found = parameters_of_quanter(quanter)
-        return LinearQuanterDequanter(LinearQuanter(*found), LinearDequanter(*found))
+        scales = parameters_of_quanter(quanter)
+        return LinearQuanterDequanter(LinearQuanter(*scales), LinearDequanter(*scales))
 
     def forward(self, input):
         q = input if self._quanter is None else self._quanter(input)
         return q if self._dequanter is None else self._dequanter(q)
 
     def defer(self, input):
-        """`forward` for a product: whole numbers, of which the floats are computed if it needs
+        """`forward` for a product: whole numbers; their floats are computed if it needs
         them; the floats themselves where scales are those of groups.
         """
         back = self._dequanter

@@ -1,4 +1,4 @@
-"""A place in a model where values are rounded, though no layer stands there."""
+"""A place in a model where values are rounded, though there is no layer."""
 
 from ..layer.layers import Layer
 

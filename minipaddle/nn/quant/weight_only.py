@@ -49,7 +49,7 @@ def group_scales(x, group: int):
     return reshape(y, shape=(rows // group, columns))
 
 
-def by_rows(scale, shape, group: int):
+def arrange_by_rows(scale, shape, group: int):
     """Scales in a shape that broadcasts to a matrix of groups, and the shape of that."""
     rows, columns = shape
     if group == -1:
@@ -88,7 +88,7 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
     rows, columns = x.spec.shape
     check_group("weight_quantize", group_size, rows)
     top = group_scales(x, rows if group_size == -1 else group_size)
-    scale, shape = by_rows(top, x.spec.shape, group_size)
+    scale, shape = arrange_by_rows(top, x.spec.shape, group_size)
     at = width(BITS[algo])
     q = quantize(reshape(x, shape=shape), where(scale > 0, scale, 1.0), 0.0, **at)
     q = turn(reshape(q, shape=x.spec.shape))
@@ -97,7 +97,7 @@ def weight_quantize(x, algo="weight_only_int8", arch=None, group_size=-1):
             raise value_error(f"weight_quantize in 4 bits of {columns} outputs", "an even number")
         pairs = reshape(q, shape=(columns // 2, 2, rows))
         q = pack(*(movement.slice_(pairs, index=((0, columns // 2, 1), k)) for k in (0, 1)))
-    q = assign(q)  # its elements lie in order, as C reads them
+    q = assign(q)  # its elements are in order, as C reads them
     return q, (reshape(top, shape=(columns,)) if group_size == -1 else top) / at["high"]
 
 
@@ -114,10 +114,10 @@ def weight_dequantize(
     """
     require_one_of("weight_dequantize", tuple(BITS), algo=algo)
     check_group("weight_dequantize", group_size, x.spec.shape[1])
-    return floats(x, in_groups(scale), BITS[algo])
+    return floats(x, arrange_in_groups(scale), BITS[algo])
 
 
-def in_groups(scale):
+def arrange_in_groups(scale):
     """Scales as [groups, out]."""
     return reshape(scale, shape=(1, *scale.spec.shape)) if scale.spec.ndim == 1 else scale
 
@@ -140,7 +140,7 @@ def weight_only_linear(
     rows = x if x.spec.ndim == 2 else reshape(x, shape=(-1, weight.spec.shape[1]))
     bits, dtype = BITS[ALGORITHMS[weight_dtype]], x.spec.dtype
     wide = dt.float32.numpy if dtype in dt.HALVES else dtype  # of halves: rounded once, at the end
-    scale = in_groups(weight_scale).astype(wide)
+    scale = arrange_in_groups(weight_scale).astype(wide)
     y = weight_only_matmul(rows.astype(wide), weight, scale, bits=bits).astype(dtype)
     y = y if x.spec.ndim == 2 else reshape(y, shape=(*x.spec.shape[:-1], y.spec.shape[1]))
     return y if bias is None else y + bias

@@ -30,8 +30,8 @@ def _(g, pred, *inputs, true, false):
         "then_branch": branch(g, true, inputs, "then"),
         "else_branch": branch(g, false, inputs, "else"),
     }
-    found = g("If", pred, results=len(true.outputs), **branches)
-    return attach_specs(found, g.record.shape)
+    outputs = g("If", pred, results=len(true.outputs), **branches)
+    return attach_specs(outputs, g.record.shape)
 
 
 def attach_specs(values, specs) -> tuple[OnnxValue, ...]:
@@ -42,7 +42,7 @@ def attach_specs(values, specs) -> tuple[OnnxValue, ...]:
 
 @form("while_loop")
 def _(g, *inputs, test, body, carried, keep):
-    """The test of the first iteration stands before the Loop, that of the next one in its body.
+    """The test of the first iteration is before the Loop, the test of the next one in its body.
     What `keep` stacks is left out where nobody reads it.
     """
     keep = keep and g.reads_beyond(g.record, carried)
@@ -65,14 +65,14 @@ def _(g, *inputs, test, body, carried, keep):
     count = [inner("Identity", number, shape=())] if keep else []
     graph = subgraph(inner, "body", [number, going, *own], [again, *after, *count, *scans])
     n = carried + (1 + carried if keep else 0)
-    found = g("Loop", None, first, *now, results=n, body=graph)
-    found = found if isinstance(found, tuple) else (found,)
+    outputs = g("Loop", None, first, *now, results=n, body=graph)
+    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     if not keep:
-        return attach_specs(found, g.record.shape)
-    rounds = OnnxValue(g, found[carried].name, INT64)
-    stacks = found[carried + 1 :]
+        return attach_specs(outputs, g.record.shape)
+    rounds = OnnxValue(g, outputs[carried].name, INT64)
+    stacks = outputs[carried + 1 :]
     size = g("Squeeze", g("Shape", rounds, dtype=INT64), (0,))
-    return attach_specs((*found[:carried], size, *stacks), g.record.shape)
+    return attach_specs((*outputs[:carried], size, *stacks), g.record.shape)
 
 
 @form("fused")

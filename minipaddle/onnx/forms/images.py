@@ -14,7 +14,7 @@ from ...engine.core.symbols import Composite
 from ...engine.ir.program import INPUT
 from ...engine.ops.movement import ravel
 from ...ops.resample import taps
-from ...ops.strided import along_axes
+from ...ops.strided import spread_axes
 from ..formulas import elementwise
 from ..graph import INT64, OnnxGraph, OnnxValue
 from ..table import FORMS, form, numbers
@@ -224,13 +224,13 @@ def _(g, x, *, out):
     at = []
     for tap in product(*map(range, longest)):
         pixels = [numpy.minimum(a + t, b) for a, b, t in zip(first, last, tap, strict=True)]
-        at.append(ravel(along_axes(pixels), size).reshape(-1))
+        at.append(ravel(spread_axes(pixels), size).reshape(-1))
     at = numpy.stack(at).astype(INT64)
     flat = g("Reshape", x, (0, 0, -1))
     best = g("ArgMax", g("Gather", flat, at, axis=2), axis=2, keepdims=0, dtype=INT64)
     every = g("Add", g("Mul", best, numpy.int64(at.shape[1])), numpy.arange(at.shape[1]))
-    found = g("Gather", at.reshape(-1), every, axis=0, dtype=INT64)
-    return g("Reshape", found, (0, 0, *out)).astype(numpy.int32)
+    indices = g("Gather", at.reshape(-1), every, axis=0, dtype=INT64)
+    return g("Reshape", indices, (0, 0, *out)).astype(numpy.int32)
 
 
 @form("blend")

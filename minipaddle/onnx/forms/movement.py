@@ -67,7 +67,7 @@ def same(g: OnnxGraph, x: OnnxValue) -> OnnxValue:
 
 
 def vector_in(g: OnnxGraph, value: OnnxValue) -> OnnxValue | None:
-    """The vector of which a value is a reshape; None if it is of none."""
+    """The vector that a value reshapes; None if there is none."""
     made = value.record
     if made is None or made.op is not reshape or made.inputs[0].spec.ndim != 1:
         return None
@@ -211,7 +211,7 @@ def _(g, x, *, widths, value):
     return g("Pad", x, sides, g.constant(numpy.array(value, x.dtype)))
 
 
-def by_index_map(g: OnnxGraph, *inputs, **attrs) -> OnnxValue:
+def gather_by_map(g: OnnxGraph, *inputs, **attrs) -> OnnxValue:
     """A movement of known sizes: its body, applied to the numbers of places, says what to gather;
     number 0 is the constant that fills the other places.
     """
@@ -224,7 +224,7 @@ def by_index_map(g: OnnxGraph, *inputs, **attrs) -> OnnxValue:
     return g("Gather", g("Concat", *flat, axis=0), numpy.ascontiguousarray(at), axis=0)
 
 
-FORMS |= dict.fromkeys(("diagonal", "embed_diagonal", "as_strided"), by_index_map)
+FORMS |= dict.fromkeys(("diagonal", "embed_diagonal", "as_strided"), gather_by_map)
 TRANSPOSE = WRITTEN["transpose"].write
 FORMS |= {
     "transpose": lambda g, x, perm: TRANSPOSE(g, x, perm=perm) if perm else same(g, x),

@@ -8,7 +8,7 @@ from ...core.prelude import Tensor, dt, movement, normalize_axis
 from ..table import UnreadableNode, apply, dtype_of, reads, tensor
 
 
-def along(v, x, axis: int) -> Tensor:
+def align_axis(v, x, axis: int) -> Tensor:
     """A scale or a zero point beside x: one number, or one for each index of an axis."""
     v = tensor(v)
     if v.spec.ndim > 1:
@@ -29,9 +29,9 @@ def _(x, /, scale, zero=None, *, axis=1, saturate=1, block_size=0, output_dtype=
     if dtype.kind not in "iu":
         raise UnreadableNode(f"its whole numbers are {dtype}")
     ends = numpy.iinfo(dtype)
-    y = apply("round", x / along(scale, x, axis))
+    y = apply("round", x / align_axis(scale, x, axis))
     if zero is not None:
-        y = y + along(tensor(zero).astype(x.spec.dtype), x, axis)
+        y = y + align_axis(tensor(zero).astype(x.spec.dtype), x, axis)
     return apply("clip", y, min=float(ends.min), max=float(ends.max)).astype(dtype)
 
 
@@ -40,8 +40,8 @@ def _(x, scale, zero=None, *, axis=1, block_size=0, output_dtype=0):
     x, scale = tensor(x), tensor(scale)
     y = x.astype(scale.spec.dtype)
     if zero is not None:
-        y = y - along(tensor(zero).astype(scale.spec.dtype), x, axis)
-    return y * along(scale, x, axis)
+        y = y - align_axis(tensor(zero).astype(scale.spec.dtype), x, axis)
+    return y * align_axis(scale, x, axis)
 
 
 @reads("DynamicQuantizeLinear")

@@ -46,8 +46,8 @@ def loop(most=None, condition=None, *carried, body, node: OnnxNode):
         going, *after = node.reading.graph(body, [k, going, *now])
         return [k + 1, as_truth(truth(going)), *map(tensor, after)]
 
-    given = [creation.assign(tensor(x)) for x in carried]
-    return while_loop(test, step, [*first, *given])[2:]
+    initial = [creation.assign(tensor(x)) for x in carried]
+    return while_loop(test, step, [*first, *initial])[2:]
 
 
 FEW, MOST = 8, 512
@@ -72,15 +72,15 @@ def stays_open(body) -> bool:
 
 
 def unroll(node: OnnxNode, count: int, carried, body, scans: int) -> list:
-    now, found = list(carried), [[] for _ in range(scans)]
+    now, stacks = list(carried), [[] for _ in range(scans)]
     for k in range(count):
         _, *after = node.reading.graph(body, [numpy.int64(k).reshape(()), numpy.array(True), *now])
         now = after[: len(now)]
-        for each, x in zip(found, after[len(now) :], strict=True):
+        for each, x in zip(stacks, after[len(now) :], strict=True):
             each.append(tensor(x))
     if scans and not count:
         raise UnreadableNode("it has results of each iteration, and no iteration")
-    return [*now, *(movement.stack(*each, axis=0) for each in found)]
+    return [*now, *(movement.stack(*each, axis=0) for each in stacks)]
 
 
 def scan(*inputs, body, num_scan_inputs, scan_input_axes=None, scan_output_axes=None,
@@ -96,9 +96,9 @@ def scan(*inputs, body, num_scan_inputs, scan_input_axes=None, scan_output_axes=
     outs = []
     for k in range(count):
         parts = [movement.slice_(x, index=(k,)) for x in over]
-        found = node.reading.graph(body, [*carried, *parts])
-        carried = found[: len(carried)]
-        outs.append([*map(tensor, found[len(carried) :])])
+        results = node.reading.graph(body, [*carried, *parts])
+        carried = results[: len(carried)]
+        outs.append([*map(tensor, results[len(carried) :])])
     return [*carried, *(movement.stack(*each, axis=0) for each in zip(*outs, strict=True))]
 
 

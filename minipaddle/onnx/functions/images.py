@@ -38,7 +38,7 @@ def halves(total: int, auto: str) -> tuple[int, int]:
     return (small, large) if auto == "SAME_UPPER" else (large, small)
 
 
-def with_bias(y, bias):
+def add_bias(y, bias):
     if bias is None:
         return y
     bias = tensor(bias)
@@ -49,7 +49,7 @@ def with_bias(y, bias):
 def conv(x, w, bias=None, *, group=1, kernel_shape=None, **attrs):
     x, w = tensor(x), tensor(w)
     at = span(x, w.spec.shape[2:], attrs)
-    return with_bias(apply("conv", x, w, groups=group, **at), bias)
+    return add_bias(apply("conv", x, w, groups=group, **at), bias)
 
 
 @reads("ConvTranspose")
@@ -68,7 +68,7 @@ def _(x, w, bias=None, *, group=1, kernel_shape=None, output_padding=None, outpu
         )
     )
     at["padding"] = tuple((a, b - e) for (a, b), e in zip(at["padding"], extra, strict=True))
-    return with_bias(apply("conv_input_grad", x, w, size=sizes_, groups=group, **at), bias)
+    return add_bias(apply("conv_input_grad", x, w, size=sizes_, groups=group, **at), bias)
 
 
 def windows(x, kernel, attrs: dict) -> tuple:
@@ -76,14 +76,14 @@ def windows(x, kernel, attrs: dict) -> tuple:
     at, ceil = span(x, kernel, attrs), attrs.get("ceil_mode", 0)
     if set(at["dilation"]) != {1}:
         raise UnreadableNode("its windows are dilated")
-    found = []
+    axes = []
     for m, k, s, (low, high) in zip(x.spec.shape[2:], kernel, at["stride"], at["padding"]):
         steps = m + low + high - k
         count = (-(-steps // s) if ceil else steps // s) + 1
         if ceil and isinstance(count, int) and (count - 1) * s >= m + low:
             count -= 1  # no window begins in the padding at the end
-        found.append((k, s, low, count))
-    return tuple(found), [high for _, high in at["padding"]]
+        axes.append((k, s, low, count))
+    return tuple(axes), [high for _, high in at["padding"]]
 
 
 @reads("MaxPool")
@@ -110,11 +110,11 @@ def _(x, /, *, kernel_shape, count_include_pad=0, **attrs):
     return apply("avg_pool", x, windows=over, exclusive=not count_include_pad, divisor=None)
 
 
-def over_image(name: str):
+def reduce_image(name: str):
     return lambda x: apply(name, tensor(x), axis=tuple(range(2, tensor(x).spec.ndim)), keepdim=True)
 
 
-FUNCTIONS |= {"GlobalAveragePool": over_image("mean"), "GlobalMaxPool": over_image("max")}
+FUNCTIONS |= {"GlobalAveragePool": reduce_image("mean"), "GlobalMaxPool": reduce_image("max")}
 
 
 @reads("DepthToSpace")
@@ -141,14 +141,14 @@ LARGEST = 1 << 16
 
 
 @reads("Resize", "Upsample")
-def _(x, *given, mode="nearest", coordinate_transformation_mode="half_pixel",
+def _(x, *inputs, mode="nearest", coordinate_transformation_mode="half_pixel",
       nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75, antialias=0, exclude_outside=0,
       extrapolation_value=0.0, keep_aspect_ratio_policy="stretch", scales=None, axes=None,
       node):  # fmt: skip
     x, how = tensor(x), coordinate_transformation_mode
     if node.opset < 11:
-        given, how = (None, *given, None)[:3], "asymmetric"
-    _, ratio, target = (*given, None, None, None)[:3]
+        inputs, how = (None, *inputs, None)[:3], "asymmetric"
+    _, ratio, target = (*inputs, None, None, None)[:3]
     ratio = scales if ratio is None else ratio
     refused = antialias or exclude_outside or axes or keep_aspect_ratio_policy != "stretch"
     corners, centers = how == "align_corners", how in ("half_pixel", "pytorch_half_pixel")

@@ -9,11 +9,11 @@ import numpy
 from ...core.prelude import Tensor, creation, dt, movement, normalize_axis
 from ...nn import functional as F
 from ...tensor import manipulation
-from ..rows import by_row
+from ..rows import apply_row
 from ..table import UnreadableNode, apply, reads, tensor
 
 
-def per_channel(x, value):
+def shape_per_channel(x, value):
     """A vector of channels beside an image."""
     return movement.reshape(tensor(value), shape=(1, -1, *(1,) * (x.spec.ndim - 2)))
 
@@ -25,7 +25,7 @@ def _(x, scale, bias, mean, var, *, epsilon=1e-5, momentum=0.9, training_mode=0,
     x = tensor(x)
     factor = apply("rsqrt", tensor(var) + epsilon) * tensor(scale)
     term = tensor(bias) - tensor(mean) * factor
-    return x * per_channel(x, factor) + per_channel(x, term)
+    return x * shape_per_channel(x, factor) + shape_per_channel(x, term)
 
 
 def standardize(x, scale, shift, axes, epsilon, shape=None, centered=True):
@@ -85,12 +85,12 @@ def _(x, *, axis=-1, p=2):
 def _(x, /, *, axis=None, node):
     """Before opset 13 over all axes from one on."""
     if node.opset >= 13:
-        return by_row(x, node=node, axis=-1 if axis is None else axis)
+        return apply_row(x, node=node, axis=-1 if axis is None else axis)
     first, shape = normalize_axis(1 if axis is None else axis, x.spec.ndim), x.spec.shape
     if first == x.spec.ndim - 1:
-        return by_row(x, node=node, axis=first)
+        return apply_row(x, node=node, axis=first)
     flat = movement.reshape(x, shape=(prod(shape[:first]), prod(shape[first:])))
-    return movement.reshape(by_row(flat, node=node, axis=1), shape=shape)
+    return movement.reshape(apply_row(flat, node=node, axis=1), shape=shape)
 
 
 @reads("Dropout")

@@ -9,7 +9,7 @@ import numpy
 from ...core.prelude import Tensor, creation, indexing, movement, normalize_axis
 from ...nn import functional as F
 from ...tensor import manipulation
-from ..rows import ROWS, by_row
+from ..rows import ROWS, apply_row
 from ..table import UnreadableNode, apply, as_known, beside, reads, size, sizes, tensor
 
 SQUARES = lambda x: x * x
@@ -24,7 +24,7 @@ def _(x, /, axes=None, *, keepdims=1, noop_with_empty_axes=0, node):
     if noop_with_empty_axes and (axes is None or not as_known(axes, "axes")):
         return x
     about = node._replace(kind="ReduceSum") if node.kind in SUMS else node
-    y = by_row(BEFORE.get(node.kind, tensor)(x), node=about, axes=axes, keepdims=keepdims)
+    y = apply_row(BEFORE.get(node.kind, tensor)(x), node=about, axes=axes, keepdims=keepdims)
     return AFTER.get(node.kind, tensor)(y).astype(x.spec.dtype)
 
 
@@ -40,7 +40,7 @@ def _(x, *, axis=0, keepdims=1, select_last_index=0, node):
 
 @reads("CumSum")
 def _(x, /, axis, *, exclusive=0, reverse=0, node):
-    y = by_row(x, axis, node=node, reverse=reverse)
+    y = apply_row(x, axis, node=node, reverse=reverse)
     return y - x if exclusive else y
 
 

@@ -33,7 +33,7 @@ def recurrent(gates: int, step):
             )
         ways, n = w.spec.shape[0], hidden_size
         names = [a.lower() for a in activations or DEFAULTS[node.kind] * ways]
-        each, found = len(names) // ways, []
+        each, directions = len(names) // ways, []
         for d in range(ways):
             functions = [function_of(a) for a in names[d * each : (d + 1) * each]]
             back = direction == "reverse" or d == 1
@@ -53,8 +53,8 @@ def recurrent(gates: int, step):
                 now = movement.slice_(wx, index=(t,))
                 h, c = step(now, h, c, rt, b_r, functions, linear_before_reset, n)
                 outs.append(h)
-            found.append((movement.stack(*(outs[::-1] if back else outs), axis=0), h, c))
-        y, h, c = (movement.stack(*parts, axis=k) for parts, k in zip(zip(*found), (1, 0, 0)))
+            directions.append((movement.stack(*(outs[::-1] if back else outs), axis=0), h, c))
+        y, h, c = (movement.stack(*parts, axis=k) for parts, k in zip(zip(*directions), (1, 0, 0)))
         return (y, h, c)[: max(node.results, 1)] if node.results > 1 else y
 
     return call
@@ -77,13 +77,13 @@ def pieces(x, count: int, n: int) -> tuple:
     return tuple(movement.split(x, sizes=(n,) * count, axis=1))
 
 
-def with_bias(x, bias):
+def add_bias(x, bias):
     return x if bias is None else x + bias
 
 
 def lstm_step(x, h, c, r, bias, functions, _, n: int):
     f, g, k = functions
-    i, o, forget, new = pieces(x + with_bias(matmul(h, r), bias), 4, n)
+    i, o, forget, new = pieces(x + add_bias(matmul(h, r), bias), 4, n)
     c = f(forget) * c + f(i) * g(new)
     return f(o) * k(c), c
 
@@ -92,22 +92,22 @@ def gru_step(x, h, c, r, bias, functions, linear, n: int):
     f, g = functions
     xz, xr, xh = pieces(x, 3, n)
     if linear:
-        hz, hr, hh = pieces(with_bias(matmul(h, r), bias), 3, n)
+        hz, hr, hh = pieces(add_bias(matmul(h, r), bias), 3, n)
         z, reset = f(xz + hz), f(xr + hr)
         new = g(xh + reset * hh)
     else:
         rz, rr, rh = pieces(r, 3, n)
         bz, br, bh = (None,) * 3 if bias is None else movement.split(bias, sizes=(n,) * 3, axis=0)
         z, reset = (
-            f(xz + with_bias(matmul(h, rz), bz)),
-            f(xr + with_bias(matmul(h, rr), br)),
+            f(xz + add_bias(matmul(h, rz), bz)),
+            f(xr + add_bias(matmul(h, rr), br)),
         )
-        new = g(xh + with_bias(matmul(reset * h, rh), bh))
+        new = g(xh + add_bias(matmul(reset * h, rh), bh))
     return new + z * (h - new), c
 
 
 def rnn_step(x, h, c, r, bias, functions, _, n: int):
-    return functions[0](x + with_bias(matmul(h, r), bias)), c
+    return functions[0](x + add_bias(matmul(h, r), bias)), c
 
 
 FUNCTIONS |= {

@@ -70,8 +70,8 @@ def _(x, /, axes=None):
 @reads("Unsqueeze")
 def _(x, /, axes):
     shape = list(x.spec.shape)
-    given = as_known(axes, "axes")
-    for axis in axes_of(given, x.spec.ndim + len(given)):
+    new = as_known(axes, "axes")
+    for axis in axes_of(new, x.spec.ndim + len(new)):
         shape.insert(axis, 1)
     return movement.reshape(x, shape=tuple(shape))
 
@@ -110,7 +110,7 @@ def _(x, starts, ends, axes=None, steps=None):
 
 
 def clip_bound(n, step: int = 1):
-    """A bound of a slice as Python writes it: what lies beyond the ends is left out."""
+    """A bound of a slice as Python writes it: parts beyond the ends are left out."""
     return None if isinstance(n, int) and (n >= LAST or n < -LAST) else n
 
 

@@ -28,9 +28,9 @@ SIZES = {
 
 
 def one(n, keepdims: int) -> numpy.ndarray:
-    found = numpy.empty(1, object)
-    found[0] = n
-    return found if keepdims else found.reshape(())
+    array = numpy.empty(1, object)
+    array[0] = n
+    return array if keepdims else array.reshape(())
 
 
 def fold_sizes(choose, xs):

@@ -71,7 +71,7 @@ def CosineAnnealingWarmRestarts(learning_rate, T_0, T_mult=1, eta_min=0, *, t):
 
 @schedule
 def LinearLR(learning_rate, total_steps, start_factor=1.0 / 3, end_factor=1.0, *, t):
-    """learning_rate times a factor that goes from start_factor to end_factor in a line.
+    """learning_rate times a factor that changes linearly from start_factor to end_factor.
 
     >>> rate = paddle.optimizer.lr.LinearLR(0.5, total_steps=2, start_factor=0.5)
     >>> rate.step()

@@ -138,7 +138,7 @@ def ExponentialDecay(learning_rate, gamma, *, t):
     return learning_rate * gamma**t
 
 
-def below_1(gamma):
+def require_below_1(gamma):
     """`gamma`, if the rate falls with it."""
     if gamma >= 1:
         raise ValueError(f"gamma must be below 1, not {gamma}")
@@ -158,7 +158,7 @@ def MultiStepDecay(learning_rate, milestones, gamma=0.1, *, t):
         raise TypeError(f"milestones must be a list or tuple, not {milestones!r}")
     if any(a >= b for a, b in pairwise(milestones)):
         raise ValueError(f"milestones must increase: {list(milestones)}")
-    return learning_rate * below_1(gamma) ** bisect_right(milestones, t)
+    return learning_rate * require_below_1(gamma) ** bisect_right(milestones, t)
 
 
 @schedule
@@ -170,7 +170,7 @@ def StepDecay(learning_rate, step_size, gamma=0.1, *, t):
     >>> rate()
     0.25
     """
-    return learning_rate * below_1(gamma) ** (t // positive_int("step_size", step_size))
+    return learning_rate * require_below_1(gamma) ** (t // positive_int("step_size", step_size))
 
 
 def factor(lr_lambda):

@@ -39,7 +39,7 @@ def host_step(method):
 
 
 def guard_reading(method):
-    """A schedule's `get_lr` gives a number: a program, which runs later, would keep that of now."""
+    """A schedule's `get_lr` gives a number: a program, which runs later, would keep one value."""
 
     @wraps(method)
     def get_lr(self):
@@ -167,16 +167,16 @@ def schedule(formula) -> type[LRScheduler]:
     def __init__(self, *args, **kwargs):
         bound = takes.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        given = {p.name: bound.arguments[p.name] for p in arguments}
-        vars(self).update(given)
-        first = given["learning_rate"] if "learning_rate" in given else formula(**given, t=0)
+        options = {p.name: bound.arguments[p.name] for p in arguments}
+        vars(self).update(options)
+        first = options["learning_rate"] if "learning_rate" in options else formula(**options, t=0)
         LRScheduler.__init__(self, first, *(bound.arguments[p.name] for p in LAST))
 
     def get_lr(self):
-        given = {p.name: getattr(self, p.name) for p in arguments}
-        if "learning_rate" in given:
-            given["learning_rate"] = self.base_lr
-        return formula(**given, t=self.last_epoch)
+        options = {p.name: getattr(self, p.name) for p in arguments}
+        if "learning_rate" in options:
+            options["learning_rate"] = self.base_lr
+        return formula(**options, t=self.last_epoch)
 
     __init__.__signature__ = takes
     body = {"__init__": __init__, "get_lr": get_lr, "__module__": formula.__module__}

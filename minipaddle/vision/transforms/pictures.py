@@ -45,11 +45,11 @@ def open_picture(img):
 def describe_no_picture(img) -> str:
     """The error message for a value that is not a picture."""
     if isinstance(img, numpy.ndarray):
-        given = f"an array of shape {list(img.shape)}"
+        what = f"an array of shape {list(img.shape)}"
     else:
-        given = describe(img) if isinstance(img, Tensor) else type(img).__name__
+        what = describe(img) if isinstance(img, Tensor) else type(img).__name__
     return teach(
-        f"{given} is no picture",
+        f"{what} is no picture",
         "an array [h, w] or [h, w, channels], a Tensor [channels, h, w], or a PIL image",
     )
 

@@ -59,8 +59,8 @@ def label(ratio: float | None, nbytes: float) -> str:
 
 def lines(cells: dict, pipes: list[int], models: list[int]) -> list[str]:
     """The map for a terminal."""
-    found = [f"{'':<8}" + "".join(f"{f'model {t}':>10}" for t in models)]
+    rows = [f"{'':<8}" + "".join(f"{f'model {t}':>10}" for t in models)]
     for pipe in pipes:
         row = [label(*cells[pipe, t][1:]) if (pipe, t) in cells else "" for t in models]
-        found.append(f"{f'pipe {pipe}':<8}" + "".join(f"{text:>10}" for text in row))
-    return [line.rstrip() for line in found]
+        rows.append(f"{f'pipe {pipe}':<8}" + "".join(f"{text:>10}" for text in row))
+    return [line.rstrip() for line in rows]

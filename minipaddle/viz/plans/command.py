@@ -23,17 +23,17 @@ def main(arguments=None) -> int:
     """Run the command; returns the exit status (2 for a mistake of the user's)."""
     options = parser().parse_args(arguments)
     try:
-        found = search_plan(options)
+        plan = search_plan(options)
     except (CommandError, ValueError) as error:
         own = [line for line in str(error).splitlines() if not line.startswith("  at: ")]
         print("\n".join([f"error: {own[0]}", *own[1:]]), file=sys.stderr)
         return 2
-    print(describe(found))
+    print(describe(plan))
     if options.output:
-        print(plan_map(found, f"{options.target.rpartition(':')[2]} on {options.cluster}").save_as(
+        print(plan_map(plan, f"{options.target.rpartition(':')[2]} on {options.cluster}").save_as(
             Path(options.output)))  # fmt: skip
     else:
-        print(f"\n{plan_map(found).text}")
+        print(f"\n{plan_map(plan).text}")
     return 0
 
 

@@ -19,7 +19,7 @@ STORED = (ast.Store, ast.Del)
 def writes(tree: ast.AST, context) -> ast.AST:
     """`x.a = v` -> `_jst.writing(x, "a").a = v`; `x[k] = v` -> `_jst.writing(x)[k] = v`.
 
-    Wherever a target may stand: the object is evaluated when Python would evaluate it. A function
+    Wherever a target may be: the object is evaluated when Python would evaluate it. A function
     that binds names of other scopes says so first.
     """
     return Writes().visit(tree)

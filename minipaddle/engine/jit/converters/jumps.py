@@ -66,7 +66,7 @@ class Lowering:
     def body(self) -> list:
         """The new body."""
         lowered = self.one_return() if self.returning else self.block(self.function.body)[0]
-        return without_idle_flags(lowered) if self.returning or self.count else lowered
+        return drop_idle_flags(lowered) if self.returning or self.count else lowered
 
     @slot("jit.jumps.one_return")
     def one_return(self) -> list:
@@ -147,7 +147,7 @@ class Lowering:
 
     @slot("jit.jumps.lower_loop")
     def lower_loop(self, node):
-        """Lower a loop's body; what must stand before it, and the flags that end it."""
+        """Lower a loop's body; return the statements before it, and the flags that end it."""
         self.count += 1
         loop = JumpTarget(f"_jst_break_{self.count}", f"_jst_continue_{self.count}")
         self.loops.append(loop)
@@ -246,7 +246,7 @@ def into_other_side(node, rest) -> bool:
     return True
 
 
-def without_idle_flags(statements) -> list:
+def drop_idle_flags(statements) -> list:
     """The statements without flags that nothing reads."""
     asked = set()
     for node in own(statements):

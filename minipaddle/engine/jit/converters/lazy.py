@@ -35,6 +35,6 @@ class Lazy(TreeRewriter):
         return node
 
     def stays(self, parts) -> bool:
-        """Whether the parts must be evaluated where they stand."""
+        """Whether the parts must be evaluated in place."""
         binds = self.in_lambda and any(isinstance(n, ast.NamedExpr) for n in own(parts))
         return self.in_class or binds or suspends(parts)

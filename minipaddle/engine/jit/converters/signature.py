@@ -1,4 +1,4 @@
-"""The head of a function, and what depends on the place where a function stands."""
+"""The head of a function, and names that depend on its enclosing scopes."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from ..walking import TreeRewriter, functions, looks_for, walk
 def undefined(tree: ast.AST, context) -> ast.AST:
     """`y` -> `_jst.require_defined(y)`, where `y` may be undefined."""
     mark_conditions(tree)
-    found = [Definedness(function).found for function in functions(tree)]
-    return ReadConverter().visit(tree) if any(found) else tree
+    reads = [Definedness(function).found for function in functions(tree)]
+    return ReadConverter().visit(tree) if any(reads) else tree
 
 
 class ReadConverter(TreeRewriter):
