@@ -47,7 +47,7 @@ def send_u_recv(x, src_index, dst_index, reduce_op="sum", out_size=None, name=No
 def send_ue_recv(
     x, y, src_index, dst_index, message_op="add", reduce_op="sum", out_size=None, name=None
 ):  # fmt: skip
-    """`send_u_recv`, where an edge adds its row of y to what it carries (sub, mul, div).
+    """`send_u_recv`, where an edge adds its row of y to its message (sub, mul, div).
 
     The rows of x and y broadcast; of vectors they have one column.
 

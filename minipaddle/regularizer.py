@@ -1,4 +1,4 @@
-"""Weight decay as a term of the loss: what its gradient adds to a parameter's gradient."""
+"""Weight decay as a term of the loss: it adds to a parameter's gradient."""
 
 from .core.missing import namespace
 

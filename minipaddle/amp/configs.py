@@ -34,7 +34,7 @@ def as_mixed_precision(network, optimizer, configs) -> tuple:
         )
     how = {name: options[name] for name in CASTING & options.keys()}
     level, enable = how.setdefault("level", "O1"), how["level"] != "O0"
-    with auto_cast(enable, **how):  # which checks what it is given when it is entered
+    with auto_cast(enable, **how):  # which checks its arguments on entry
         scaler = GradScaler(enable, **{name: options[name] for name in SCALING & options.keys()})
     if level == "O2":
         decorate(network, optimizer, level, how.get("dtype", "float16"))

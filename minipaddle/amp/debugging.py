@@ -86,7 +86,7 @@ def numbers_of(tensor: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def judge(what: str, counts, values, mode: DebugMode, say=print, where=None) -> None:
-    """Say what was found in a tensor, or raise FloatingPointError."""
+    """Report a tensor's NaN and infinities, or raise FloatingPointError."""
     (nan, infinite, zero), (largest, smallest, mean) = counts.tolist(), values.tolist()
     large = mode is DebugMode.CHECK_ALL_FOR_OVERFLOW and max(abs(largest), abs(smallest)) > LARGE
     if not (nan or infinite or large or mode is DebugMode.CHECK_ALL):
@@ -193,7 +193,7 @@ def is_finite(x) -> bool:
 
 
 class Entered(threading.local):
-    """The blocks that `enable_…` began on this thread, by kind: (block, what it put in charge)."""
+    """The blocks that `enable_…` began on this thread, by kind: (block, its watcher)."""
 
     def __init__(self):
         self.blocks: dict[str, tuple] = {}

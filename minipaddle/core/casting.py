@@ -18,7 +18,7 @@ from ..engine.ops.elementwise import cast
 
 SINGLE = dt.float32.numpy
 CASTABLE = dt.HALVES | {SINGLE}
-"""The dtypes that mixed precision exchanges: doubles and whole numbers stay what they are."""
+"""The dtypes that mixed precision exchanges: doubles and whole numbers keep theirs."""
 
 
 @slot("amp.computing_dtype")

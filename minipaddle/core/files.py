@@ -83,7 +83,7 @@ def replace(files: dict[str, bytes | Callable[[str], None]], disk: Disk = DISK) 
     try:
         disk.make_folder(first)
         with hold(first) if len(files) > 1 else nullcontext():
-            if len(files) > 1:  # what a killed process left: no other process writes these now
+            if len(files) > 1:  # a killed process left some: no other process writes these now
                 for left in [name for path in paths for name in waiting(path)]:
                     disk.unlink(left)
             for path, data in paths.items():

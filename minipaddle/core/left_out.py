@@ -31,7 +31,7 @@ def patterns() -> list[tuple[str, re.Pattern]]:
 
 
 def heads_of(name: str) -> list[str]:
-    """`paddle.fft.fft`, `paddle.fft`, `fft.fft`, `fft` and so on: what a pattern may name."""
+    """`paddle.fft.fft`, `paddle.fft`, `fft.fft`, `fft` and so on: all that a pattern may name."""
     inner = name.removeprefix("paddle.")
     paths = name, inner, inner.removeprefix("Tensor.")
     return [path[:k] for path in paths for k, letter in enumerate(f"{path}.") if letter == "."]

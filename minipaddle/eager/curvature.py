@@ -97,7 +97,7 @@ def unit_vectors(x):
 
 def assemble(rows, y, xs):
     """Rows, one for each element of y, each a list with a tensor for each of `xs`, as arrays."""
-    whole = [
+    blocks = [
         movement.reshape(
             movement.stack(*[row[j] for row in rows], axis=0), shape=y.spec.shape + x.spec.shape
         )
@@ -105,7 +105,7 @@ def assemble(rows, y, xs):
         else constant(Spec(y.spec.shape + x.spec.shape, x.spec.dtype), 0, x)
         for j, x in enumerate(as_list(xs))
     ]
-    return tuple(whole) if isinstance(xs, list | tuple) else whole[0]
+    return tuple(blocks) if isinstance(xs, list | tuple) else blocks[0]
 
 
 def constant(spec, value, like):

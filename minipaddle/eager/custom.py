@@ -47,8 +47,8 @@ def attach_derivative(tracer, results: list[Tensor], inputs: list[Tensor], back)
 
 def apply_layer(tracer, layer, ctx, inputs, results):
     """The results of a PyLayer, with `backward` traced into the program as their derivative."""
-    whole = type(results) in (tuple, list)
-    ys = list(results) if whole else [results]
+    is_sequence = type(results) in (tuple, list)
+    ys = list(results) if is_sequence else [results]
     own = [y for y in ys if isinstance(y, Tensor)]
 
     def back(outs, grads):
@@ -56,10 +56,10 @@ def apply_layer(tracer, layer, ctx, inputs, results):
         ctx.entries = [inside.get(id(x), x) for x in ctx.entries]
         return gradients(layer, ctx, grads, len(inputs))
 
-    made = dict(zip(map(id, own), tracer.attach_derivative(own, inputs, back), strict=True))
+    outputs = dict(zip(map(id, own), tracer.attach_derivative(own, inputs, back), strict=True))
     constant = {id(y) for y in own if y.spec.dtype not in FLOATS} | {*map(id, ctx.constants)}
-    outs = [y if id(y) in constant else made.get(id(y), y) for y in ys]
-    return type(results)(outs) if whole else outs[0]
+    outs = [y if id(y) in constant else outputs.get(id(y), y) for y in ys]
+    return type(results)(outs) if is_sequence else outs[0]
 
 
 def create_region_input(builder, spec: Spec) -> Tensor:

@@ -16,7 +16,7 @@ from ..engine.jit.journal import MISSING, Attribute, same_parts
 
 
 class Changes:
-    """`now` is another number after each change of what a layer holds, tensors of buffers apart."""
+    """`now` is another number after each change of a layer, but for tensors of buffers."""
 
     numbers = count(1)
     now = next(numbers)
@@ -67,7 +67,7 @@ class Stores:
         self.of: dict[int, tuple] = {}  # id of a layer -> it and pairs (a dict of it, a copy)
 
     def note(self, layer) -> None:
-        """Copy what a layer holds."""
+        """Copy a layer's contents."""
         stores = (vars(layer), getattr(layer, "_buffers", {}))
         self.of[id(layer)] = layer, [(store, dict(store)) for store in stores]
 

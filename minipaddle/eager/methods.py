@@ -160,7 +160,7 @@ class EagerMethods:
         )
         copy.name = f"{self.name}_deepcopy_{next(numbers)}"
         memo[id(self)] = copy
-        for name, x in copy.__dict__.items():  # what was put beside it, such as its mask
+        for name, x in copy.__dict__.items():  # further attributes, such as its mask
             if isinstance(x, Tensor):
                 copy.__dict__[name] = deepcopy(x, memo)
         return copy

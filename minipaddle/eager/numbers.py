@@ -210,8 +210,8 @@ class CombiningNumbers:
         examples = [x.kind() if isinstance(x, Number) else getattr(x, "spec", x) for x in inputs]
         dtypes, result = dtypes_beside(op, examples, attrs)
         if any(isinstance(x, Number) and x.mixed for x in inputs):
-            whole = [0 if getattr(x, "mixed", False) else y for x, y in zip(inputs, examples)]
-            if dtypes_beside(op, whole, attrs) != (dtypes, result):
+            integers = [0 if getattr(x, "mixed", False) else y for x, y in zip(inputs, examples)]
+            if dtypes_beside(op, integers, attrs) != (dtypes, result):
                 refuse_mixed(*inputs)
         apply = super().apply
         if result in HALVES and not any(getattr(x, "shape", ()) for x in examples):

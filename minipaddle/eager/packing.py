@@ -1,4 +1,4 @@
-"""Hooks on what the tape keeps: compress it, count it, put it on disk."""
+"""Hooks on the arrays of the tape: compress them, count them, put them on disk."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def move_to(x: Var, place: Place) -> Var:
 
 
 def destination(args, kwargs) -> tuple:
-    """(place, dtype) meant by the arguments of `to`; None for what was not given."""
+    """(place, dtype) meant by the arguments of `to`; None for those not given."""
     options = {"device": None, "dtype": None, "other": None, "blocking": None}
     for x in args:
         options[role(x)] = x

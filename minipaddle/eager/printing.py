@@ -26,7 +26,7 @@ options = PrintOptions()
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, sci_mode=None, linewidth=None):
-    """How tensors are printed; what is not given stays as it was.
+    """How tensors are printed; options not given stay as they are.
 
     >>> paddle.set_printoptions(precision=2)
     >>> paddle.to_tensor([0.5, 1.0])

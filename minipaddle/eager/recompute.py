@@ -115,12 +115,12 @@ def put_on_tape(part: RecomputedPart, results):
     places = [k for k, y in enumerate(tensors) if y.record and y.record.time > part.time]
     if not places:
         return results
-    made = [tensors[k] for k in places]
-    ends = ends_of([y.record for y in made], part.time, ())
-    specs = tuple(y.spec for y in made)
+    outputs = [tensors[k] for k in places]
+    ends = ends_of([y.record for y in outputs], part.time, ())
+    specs = tuple(y.spec for y in outputs)
     record = Record(PartOp(places), ends, {}, specs, None, {"part": part}, current.top.scope)
-    record.where = made[0].record.where
-    outs = {id(y): attach(wrap(y.array), record, k) for k, y in enumerate(made)}
+    record.where = outputs[0].record.where
+    outs = {id(y): attach(wrap(y.array), record, k) for k, y in enumerate(outputs)}
     return exchange(results, outs)
 
 

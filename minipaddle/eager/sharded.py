@@ -114,7 +114,7 @@ CONSTANTS = (bool, int, float, complex, str, NoneType, NUMPY.dtype, Placement, P
 
 
 def format_call(name: str, given: list) -> str:
-    """An operator with what it is given, as text."""
+    """An operator with its inputs and attributes, as text."""
     return f"{name}({', '.join(map(str, given))})"
 
 

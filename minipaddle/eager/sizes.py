@@ -78,11 +78,11 @@ def derive_sizes(builder: Builder, record: Record):
     if record.dtype is None or not (record.dtype.kind in "iu" or record.dtype in FLOATS):
         return None
     if record.op is ITEM:
-        whole = record.inputs[0]
-        values = [derive_sizes(builder, r) for r in whole.inputs]
-        if whole.op.on_sizes is None or any(x is None for x in values):
+        maker = record.inputs[0]
+        values = [derive_sizes(builder, r) for r in maker.inputs]
+        if maker.op.on_sizes is None or any(x is None for x in values):
             return None
-        return whole.op.on_sizes(*values, **whole.attrs)[record.attrs["k"]]
+        return maker.op.on_sizes(*values, **maker.attrs)[record.attrs["k"]]
     if record.op.on_sizes is None:
         return None
     values = [leaf(builder, r) for r in record.inputs]
@@ -141,9 +141,9 @@ def stack_symbolic(data, beside: bool = False) -> Tensor:
         wide = beside and isinstance(data, Number)
         return creation.assign(plain(data) if wide else data)
     if has_grown(data):
-        whole = stack_items(data)
+        array = stack_items(data)
         narrow = kind_of_rest(data) is RestOfNumbers and not beside
-        return whole.astype(scalar_dtype(0.0)) if narrow and whole.spec.dtype.kind == "f" else whole
+        return array.astype(scalar_dtype(0.0)) if narrow and array.spec.dtype.kind == "f" else array
     if isinstance(data, list | tuple):
         beside = beside or any(isinstance(x, Tensor) and not isinstance(x, Number) for x in data)
         return movement.stack(*(stack_symbolic(x, beside) for x in data), axis=0)

@@ -1,1 +1,1 @@
-"""The engine: what the book teaches. It imports NumPy and nothing else of MiniPaddle."""
+"""The engine, which the book teaches. It imports NumPy and nothing else of MiniPaddle."""

@@ -177,9 +177,9 @@ class LibraryFolder:
             ks = [order.index(state) for state in own.kernels.prepacked]
             files = dict(zip(own.weights, own.offsets, strict=True))
             sources = ", ".join(f"file + {files[k]}" for k in ks)
-            made = ", ".join(f"here + {own.packed[k]}" for k in ks)
+            targets = ", ".join(f"here + {own.packed[k]}" for k in ks)
             lines.append(f"    void *const given[] = {{{sources}}};")
-            lines.append(f"    void *const made[] = {{{made}}};")
+            lines.append(f"    void *const made[] = {{{targets}}};")
             lines.append("    prepack(given, made);  /* weights in the form that kernels want */")
         return lines
 

@@ -72,8 +72,8 @@ class Library:
         refuse_open_sizes(program)
         refuse_half(program)
         with target_facts(LEVELS[processor].facts):
-            made = Executable(program, {"tuned": False}, tuned={}, frozen=True, load=False)
-        self.program, self.kernels, self.plan = made.program, made.kernels, made.plan
+            built = Executable(program, {"tuned": False}, tuned={}, frozen=True, load=False)
+        self.program, self.kernels, self.plan = built.program, built.kernels, built.plan
         refuse_host(self.kernels)
         self.place(saved.methods[method])
 

@@ -116,9 +116,9 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
     """The facts for the page of a model; None if there is no page for such a model."""
     if len(library.inputs) != 1 or not library.outputs:
         return None
-    x, made = library.inputs[0].spec, library.outputs[0].spec
-    if x.dtype.kind == "i" and x.ndim == 2 and x.shape[0] == 1 and made.ndim == 3:
-        count = made.shape[-1]
+    x, y = library.inputs[0].spec, library.outputs[0].spec
+    if x.dtype.kind == "i" and x.ndim == 2 and x.shape[0] == 1 and y.ndim == 3:
+        count = y.shape[-1]
         if letters == "":
             return None
         if letters is None or len(letters) != count:
@@ -130,7 +130,7 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
         return {"letters": letters, "title": "A text, continued"}
     side = math.isqrt(x.size)
     square = side * side == x.size and (x.ndim == 2 or x.shape[-1] == side)
-    if x.dtype.name != "float32" or not square or made.size != CLASSES:
+    if x.dtype.name != "float32" or not square or y.size != CLASSES:
         return None
     return {"side": side, "title": "Which digit is it?"} if side in SIDES else None
 

@@ -1,4 +1,4 @@
-"""A model that reads tokens into a cache and says what may come next: one captured program."""
+"""A model that reads tokens into a cache and scores the next one: one captured program."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class Decoder:
         def advance(tokens, starts, slots):
             return self.net(tokens, CacheView(self.cache, first or slots, starts, shape[1], reach))
 
-        made = to_static(advance, backend=self.backend)
+        static = to_static(advance, backend=self.backend)
         if Switch.on:
             try:
-                made.capture_for(given, {})[0].executables.frozen = True
+                static.capture_for(given, {})[0].executables.frozen = True
             except Exception as error:
                 in_user_lines(error)
                 raise
-        return made
+        return static
 
     def reorder(self, sources) -> None:
         """Let slot i hold the text that slot `sources[i]` holds."""

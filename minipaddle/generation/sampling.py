@@ -1,4 +1,4 @@
-"""The next token: drawn from what the scores of a model say.
+"""The next token, drawn by the scores of a model.
 
 A sampler belongs to one text and has a generator of its own: what a text becomes depends on its
 seed, whatever else is computed beside it.
@@ -55,7 +55,7 @@ class Sampler:
         if self.top_k is not None:
             order = order[: self.top_k]
         top = scores[order]
-        with np.errstate(over="ignore"):  # a temperature near 0: what is less likely gets 0
+        with np.errstate(over="ignore"):  # a temperature near 0: less likely tokens get 0
             p = np.exp((top - top[0]) / self.temperature)
         p /= p.sum()
         if self.top_p is not None:

@@ -53,7 +53,7 @@ FORMULAS = {
     nothing: [pooling.Pool, activation.ReLU, activation.ReLU6, common.Dropout],
 }  # fmt: skip
 COUNTS = {kind: formula for formula, kinds in FORMULAS.items() for kind in kinds}
-"""How to count what a layer of a class, or of one derived from it, does."""
+"""How to count the operations of a layer of a class, or of one derived from it."""
 
 
 def flops(net, input_size, custom_ops=None, print_detail=False):

@@ -189,12 +189,12 @@ class MemoryBinding:
 
     def call(self, arrays: list) -> list:
         """New arrays of outputs for other arrays of inputs."""
-        made = self.context.run([*arrays, *self.states])
+        outputs = self.context.run([*arrays, *self.states])
         for k, array in enumerate(self.inputs):
             self.context.hold(k, array)
         self.set_outputs()
-        self.model.require_end(made)
-        return [made[k] for k in self.places]
+        self.model.require_end(outputs)
+        return [outputs[k] for k in self.places]
 
 
 class Unbound:
@@ -233,9 +233,9 @@ class Unbound:
             inputs = [Tensor(a) for a in arrays]
             states = [store.get(key) for store, key in layer._kept_of["forward"]]
             outputs = self.runner(model.program, inputs, states, sizes)
-            made = [x.numpy() for x in outputs]
-            model.require_end(made)
-            return [made[k] for k in model.places.values()]
+            results = [x.numpy() for x in outputs]
+            model.require_end(results)
+            return [results[k] for k in model.places.values()]
 
 
 class PlaceGuard:

@@ -67,7 +67,7 @@ class Tensor:
         return DataType(self.spec.dtype.name)
 
     def reshape(self, shape: Sequence[int] | int) -> None:
-        """Make room for an input of this shape; what it held is lost if the shape is another."""
+        """Make room for an input of this shape; another shape loses the contents."""
         self.require_input("reshape")
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         if self.array is None or self.array.shape != shape or self.external is not None:
@@ -188,7 +188,7 @@ class Predictor:
         return find_handle(self.outputs, name, "output")
 
     def run(self, inputs: Sequence[EagerTensor] | None = None) -> list[EagerTensor] | None:
-        """Compute the outputs from what the input handles hold; or, for a list of tensors, return a
+        """Compute the outputs from the input handles; or, for a list of tensors, return a
         list of new tensors. The first run of a shape compiles.
         """
         if inputs is not None:
@@ -210,7 +210,7 @@ class Predictor:
         bound, rows = self.binding_for([a.shape for a in arrays])
         if rows is None:
             return [wrap(a) for a in bound.call(arrays)]
-        padded = [np.zeros_like(whole) for whole in bound.inputs]
+        padded = [np.zeros_like(array) for array in bound.inputs]
         for memory, array in zip(padded, arrays, strict=True):
             fill(memory, [array])
         return [wrap(a[:rows].copy()) for a in bound.call(padded)]
@@ -269,7 +269,7 @@ class Predictor:
                 handle.array = memory
         self.share_outputs(bound)
         padded = self.rows is not None and any(h.external is not None for h in handles)
-        self.bound = None if padded else bound  # what is shared is copied at each run
+        self.bound = None if padded else bound  # shared memory is copied at each run
         return bound
 
     def binding_for(self, shapes: list[tuple]) -> tuple[MemoryBinding | Unbound, int | None]:

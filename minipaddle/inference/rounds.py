@@ -104,8 +104,8 @@ def count_rounds(program: Program, rounds: Record, most: int) -> tuple[Program, 
         if changed is not record:
             new[record] = changed
     outputs = [new.get(x, x) for x in program.outputs]
-    made = Program(program.name, [*program.inputs], [], records, outputs, program.guards)
-    return made, new, rounds
+    counting = Program(program.name, [*program.inputs], [], records, outputs, program.guards)
+    return counting, new, rounds
 
 
 def add_count(record: Record, inputs: list, rounds: Record, most: int) -> tuple[Record, int]:

@@ -81,10 +81,10 @@ def receive(connection) -> object:
 
 def read(connection, size: int) -> memoryview:
     """The next bytes, in memory of their own, which a read fills."""
-    whole = rest = memoryview(numpy.empty(size, "uint8"))
+    memory = rest = memoryview(numpy.empty(size, "uint8"))
     while rest:
         count = os.readv(connection.fileno(), [rest])
         if not count:
             raise EOFError
         rest = rest[count:]
-    return whole
+    return memory

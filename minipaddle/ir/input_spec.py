@@ -31,7 +31,7 @@ def fits(spec: Spec, array, sizes: dict) -> bool:
 
 
 def format_expected(spec: Spec, sizes: dict) -> str:
-    """A spec in words, with what its open sizes were in the arrays before."""
+    """A spec in words, with the values of its open sizes in earlier arrays."""
     known = [f"{k} = {v}" for k, v in sizes.items() if any(k == str(n) for n in spec.shape)]
     return f"{spec}, where {', '.join(known)}" if known else f"{spec}"
 

@@ -51,7 +51,7 @@ class ParseError(ValueError):
 
 
 def parse(text: str) -> Program:
-    """The program of a text. Raises ParseError or VerifyError with what is wrong, and where."""
+    """The program of a text. Raises ParseError or VerifyError with the fault, and its line."""
     programs = parse_all(text)
     if len(programs) > 1:
         raise ParseError(f"{len(programs)} programs in a text that holds one")

@@ -121,7 +121,7 @@ class Strict(aliasing.Aliasing):
             journal.before.check(journal.block, journal.where, CHANCE if once else ())
 
     def replace(self, old, new) -> None:
-        """Note that `new` may be `old`, and what is in the one what is in the other."""
+        """Note that `new` may be `old`, and the contents of one those of the other."""
         old, new = (x.known if type(x) is MaybeUndefined else x for x in (old, new))
         olds, news = parts(old), parts(new)
         if old is new or not ((olds and news) or isinstance(new, Tensor)):

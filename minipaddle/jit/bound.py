@@ -74,14 +74,14 @@ def create_stub(captured, args) -> list:
     """A stub for calls of a captured function with arguments like these, in a list; nothing if
     they must take the slow path. Its calls count as hits of the cache.
     """
-    made = captured.executables.compiled.get((captured.program, CPU.name, None))
-    if type(made) is not Executable or not only_c(made) or slots.PLUGGED:
+    executable = captured.executables.compiled.get((captured.program, CPU.name, None))
+    if type(executable) is not Executable or not only_c(executable) or slots.PLUGGED:
         return []
     unusual = captured.rewrites or captured.copied or captured.computed or captured.hooks
     if unusual or captured.given or depends(captured) or current_place() is not CPU:
         return []
     try:
-        stub = CallStub(captured, made, args)
+        stub = CallStub(captured, executable, args)
     except NoStub:
         return []
     return [(ctypes.addressof(stub.plan), stub)] if fast_calls() else []
@@ -132,10 +132,10 @@ class CallStub:
         self.moving.append((len(self.cells), owner))
         self.watch(kind, owner(), key, check)
 
-    # ---- what is assumed -----------------------------------------------------------------------
+    # ---- assumptions ---------------------------------------------------------------------------
 
     def argument(self, x) -> None:
-        """Note what an argument and what it holds must be like."""
+        """Note the assumptions on an argument and its contents."""
         kind = type(x)
         if kind in (list, tuple):
             self.nodes.append((LIST if kind is list else TUPLE, len(x), kind, None))
@@ -157,7 +157,7 @@ class CallStub:
             for guard in guards.others:
                 self.guard(guard, check)
         conditions = {(s, condition): s for s, condition in self.captured.conditions}
-        for each in self.captured.after:  # what a run only clears must be so already:
+        for each in self.captured.after:  # gradients that a run only clears must be clear already:
             if type(each) is Gradient and not each.outputs:
                 conditions.pop((each.storage, "waiting"), None)  # "zeros" and "none" are as good
                 conditions[each.storage, "zeros" if each.cleared else "none"] = each.storage
@@ -191,7 +191,7 @@ class CallStub:
         return True
 
     def state(self, k: int, storage) -> None:
-        """Let the table point to what a state holds."""
+        """Let the table point to a state's array."""
         if type(storage) is not TensorStorage:
             return self.watch(CALL, storage.read, None, partial(self.bind, k))
         updated, before = storage in self.captured.updates, None
@@ -284,7 +284,7 @@ class CallStub:
             for k, storage in enumerate(captured.states)
             if storage in captured.updates and type(storage) is not TensorStorage
         ]
-        # a check says that what is only cleared is so already
+        # a check says that gradients to be cleared are clear already
         self.after = [a for a in captured.after if type(a) is not Gradient or a.outputs]
         self.recorded = captured.backward is not None and self.now[0]
         more = self.writers or self.after or self.recorded or captured.left or captured.same

@@ -298,9 +298,9 @@ def rewrap(wrapper: FunctionType) -> FunctionType:
         return wrapper
     cells = tuple(CellType(own) if cell in held else cell for cell in cells)
     space, code = wrapper.__globals__, wrapper.__code__
-    made = FunctionType(code, space, wrapper.__name__, wrapper.__defaults__, cells)
-    made.__kwdefaults__ = wrapper.__kwdefaults__
-    return update_wrapper(made, wrapper)
+    rewrapped = FunctionType(code, space, wrapper.__name__, wrapper.__defaults__, cells)
+    rewrapped.__kwdefaults__ = wrapper.__kwdefaults__
+    return update_wrapper(rewrapped, wrapper)
 
 
 def wrap_library(function):

@@ -46,7 +46,7 @@ CONSTANT, LIST, TUPLE, TENSOR = range(4)
 
 
 def attribute(owner, name: str):
-    """An attribute, or what a variable of a function holds: ABSENT if it is empty."""
+    """An attribute, or the value of a function's variable: ABSENT if it is empty."""
     try:
         return getattr(owner, name)
     except (AttributeError, ValueError):

@@ -36,8 +36,8 @@ def drop_saved_iterations(program: Program) -> Program:
     used: dict = {}
     for record in everywhere(program):
         if record.op is ITEM:
-            whole = record.inputs[0]
-            used[whole] = max(used.get(whole, 0), record.attrs["k"])
+            loop = record.inputs[0]
+            used[loop] = max(used.get(loop, 0), record.attrs["k"])
     for record in everywhere(program):
         for region in regions(record).values():
             pruned(region)

@@ -100,7 +100,7 @@ class Free(GuardedPlace):
 
 
 class Held(GuardedPlace):
-    """A container itself, as far as what it holds is concerned."""
+    """A container itself, by its contents."""
 
     name = ""
 
@@ -271,7 +271,7 @@ class Frozen:
 
 
 def is_frozen(x) -> bool:
-    """Whether a leaf is compared by what it holds."""
+    """Whether a leaf is compared by its contents."""
     return type(x) in HELD or isinstance(x, NUMPY.ndarray)
 
 

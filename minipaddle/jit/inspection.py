@@ -219,9 +219,9 @@ class Inspection:
         if self.class_instance is None:
             return self.function
         function, options = deepcopy(self.function, memo), (self.build_strategy, self.backend)
-        made = type(self)(function, self.input_spec, *options)
-        made.is_property = self.is_property
-        return made
+        copy = type(self)(function, self.input_spec, *options)
+        copy.is_property = self.is_property
+        return copy
 
     def __get__(self, owner, kind=None):
         """As a method: each object has programs of its own."""
@@ -244,7 +244,7 @@ class ConcreteProgram(NamedTuple):
 
 
 class ProgramRunner(NamedTuple):
-    """Calls a function with the tensors of a program: `runner(tensors)` is what it returns."""
+    """Calls a function with the tensors of a program: `runner(tensors)` is its result."""
 
     function: StaticFunction
     program: Captured

@@ -1,4 +1,4 @@
-"""Converted code is compiled so that it notes what it reads: the calls of `reads.py` are put in.
+"""Converted code is compiled so that it notes its reads: the calls of `reads.py` are put in.
 
 The text of the converted code shows nothing of them.
 """

@@ -104,7 +104,7 @@ def model_of(prefix: str, files: list) -> SavedModel:
 
 
 def together(prefix: str) -> tuple[str, bytes, bytes, str]:
-    """The programs, the description and the weights of one save, and what is wrong with them.
+    """The programs, the description and the weights of one save, and their fault.
 
     While another process saves, or after one was killed, some names have the new files and others
     the old; the rest of the new ones waits beside them (`core/files.py`). So each file is looked

@@ -97,7 +97,7 @@ def state(x, *, root: bool = False):
     if kind is CellType:
         return [""], [*gc.get_referents(x)]
     if kind is ModuleType or isinstance(x, Logger | numpy.dtype):
-        return None  # `function_state` takes from a module what the function names
+        return None  # `function_state` takes from a module the names that the function has
     if kind in CHANCE:
         return (), (), read_hidden(x, kind)
     if kind is BuiltinMethodType:

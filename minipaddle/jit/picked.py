@@ -39,7 +39,7 @@ class Picked:
         return [y for x, pick in pairs for y in (pick.all() if pick else [x])]
 
     def write(self, new: list) -> None:
-        """Write to the right one what was written to the third object."""
+        """Write to the right one all that was written to the third object."""
         right_one, third = self.choose_in_run(new), new[3]
         if right_one is third:
             return

@@ -67,8 +67,8 @@ def creating(create):
 
 def ranging(*args, **kwargs):
     """`numpy.arange`; a tensor where a whole bound is known only when the program runs."""
-    whole = [isinstance(x, int | Dim) or (is_static(x) and x.spec.dtype.kind in "iu") for x in args]
-    if all(whole) and any(is_static(x) or isinstance(x, Dim) for x in args):
+    ints = [isinstance(x, int | Dim) or (is_static(x) and x.spec.dtype.kind in "iu") for x in args]
+    if all(ints) and any(is_static(x) or isinstance(x, Dim) for x in args):
         return array(creation.arange(*args, dtype=numpy.arange(1, **kwargs).dtype))
     return numpy.arange(*args, **kwargs)
 

@@ -71,8 +71,8 @@ class OutsideReads:
     def __init__(self, tracer):
         self.tracer = tracer
         self.found: dict[tuple, list] = {}  # by the place's key: [place, whether read whole]
-        self.outside: dict[int, object] = {}  # what was read there, by id
-        self.reached: dict[int, object] = {}  # what the function reached before the trace
+        self.outside: dict[int, object] = {}  # objects read there, by id
+        self.reached: dict[int, object] = {}  # objects that the function reached before the trace
         self.kept: set[int] = set()  # ids of containers that must be the same objects
         self.own: set[int] = set()  # ids of containers among the arguments, which are the trace's
         self.given: set[int] = set()  # those that can be changed, and what a run builds once
@@ -113,7 +113,7 @@ class OutsideReads:
             self.mark(value)
 
     def mark(self, x) -> None:
-        """Note that an object is outside, and what is read with it."""
+        """Note that an object is outside, and all that is read with it."""
         kind = type(x)
         if kind in CONSTANT or id(x) in self.outside:
             return
@@ -221,7 +221,7 @@ class OutsideReads:
             return
         used = names_in(function.__code__)
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-        for name, whole in names.items():
+        for name, contents in names.items():
             if name in cells:
                 if not self.is_outside(cells[name]):
                     continue
@@ -230,7 +230,7 @@ class OutsideReads:
                 place = Stored(space, name, space, "global")
             else:
                 continue
-            self.note(place, place.get(), whole)
+            self.note(place, place.get(), contents)
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self.note(Read(function, name), getattr(function, name))
@@ -251,8 +251,8 @@ class OutsideReads:
     def item(self, container: dict, key) -> None:
         """Note that one item of a dict was read."""
         if self.is_outside(container):
-            value, whole = container.get(key, MISSING), Contents(container).key
-            noted = [each[whole][1] for each in current.top.journals if whole in each]
+            value, content_key = container.get(key, MISSING), Contents(container).key
+            noted = [each[content_key][1] for each in current.top.journals if content_key in each]
             if all(before.get(key, MISSING) is value for before in noted):  # not the trace's own
                 self.note(Stored(container, key, container, "item"), value)
 

@@ -234,7 +234,7 @@ class Rebuilding:
         return self.rebuild(held, build, partial)
 
     def function(self, function: FunctionType) -> tuple:
-        """A tuple of what a function has in variables around it, in defaults and attributes."""
+        """A tuple of a function's free variables, defaults and attributes."""
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
         own = {name: cell for name, cell in cells.items() if self.is_own(name, cell, function)}
         defaults, keywords = function.__defaults__ or (), function.__kwdefaults__ or {}
@@ -246,8 +246,8 @@ class Rebuilding:
             closure = {**cells, **{name: CellType() for name in own}}
             new = FunctionType(function.__code__, function.__globals__, function.__name__, None,
                                tuple(closure.values()))  # fmt: skip
-            made = {**dict(zip(held, values)), id(function): new}
-            values = [made[id(x)] for x in flat]
+            rebuilt = {**dict(zip(held, values)), id(function): new}
+            values = [rebuilt[id(x)] for x in flat]
             for name in own:
                 closure[name].cell_contents = values.pop(0)
             new.__defaults__ = tuple(values.pop(0) for _ in defaults) or None

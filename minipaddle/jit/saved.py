@@ -221,7 +221,7 @@ def sum_of_weights(data: bytes) -> str:
     """
     start = 8 + int.from_bytes(data[:8], "little")
     head = bytes(data[8:start])
-    with suppress(ValueError, RecursionError):  # what is damaged has another sum than it had
+    with suppress(ValueError, RecursionError):  # a damaged file has another sum
         head = json.dumps(json.loads(head), sort_keys=True).encode()
     digest = hashlib.sha256(head)
     digest.update(memoryview(data)[start:])

@@ -103,7 +103,7 @@ def write(saved: SavedModel, prefix: str) -> None:
     )
 
 
-# ---- what is saved ---------------------------------------------------------------------------
+# ---- the parts of a model --------------------------------------------------------------------
 
 
 def model_of(target, input_spec, configs: dict) -> SavedModel:
@@ -129,7 +129,7 @@ def model_of(target, input_spec, configs: dict) -> SavedModel:
 
 
 def parts_of(target, configs: dict) -> tuple:
-    """(the layer or None, its methods by name, its properties) of what is to be saved."""
+    """(the layer or None, its methods by name, its properties) of the object to save."""
     if not isinstance(target, Layer):
         if not callable(target) or inspect.isclass(target):
             raise type_error(
@@ -251,13 +251,13 @@ def method_of(name: str, function, arguments: tuple) -> Method:
         return results[: len(notes["leaves"])]
 
     with leaving_tensors():
-        made = trace_apart(differentiable, specs, name=name, names=unique(names))
+        joint = trace_apart(differentiable, specs, name=name, names=unique(names))
     check_kinds(notes["structure"], name)
-    check_side_effects(made.after, made.program)
-    program = made.program
-    program.outputs = program.outputs[: sum(k is not None for k in made.places)]
+    check_side_effects(joint.after, joint.program)
+    program = joint.program
+    program.outputs = program.outputs[: sum(k is not None for k in joint.places)]
     drop_copies(program)
-    return Method(drop_saved_iterations(program), notes["structure"], notes["leaves"], made.places)
+    return Method(drop_saved_iterations(program), notes["structure"], notes["leaves"], joint.places)
 
 
 def check_kinds(structure, name: str) -> None:
@@ -281,11 +281,11 @@ def trace_apart(function, specs, **names) -> Trace:
         return trace(function, specs, **names)
     later = [k for k in range(first.index(True) + 1, len(specs)) if first[k]]
     own = {k: separate_batch(specs[k], k) for k in later}
-    made = trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
-    with assuming(made.program.guards):
+    traced = trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
+    with assuming(traced.program.guards):
         own = {k: spec for k, spec in own.items() if apply_equalities(spec.shape[0] - batch) != 0}
     if len(own) == len(later):
-        return made
+        return traced
     return trace(function, [own.get(k, spec) for k, spec in enumerate(specs)], **names)
 
 

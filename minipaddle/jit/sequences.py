@@ -134,10 +134,10 @@ def write_item(items: list, k, value) -> None:
             "not all alike",
             expected="tensors of one shape and dtype, or numbers",
         )
-    whole = setitem(stack_items(parts), scalar(k) if is_static(k) else k, value)
-    written = [one_of(whole[j], x, value) for j, x in enumerate([] if grown else parts)]
+    stacked = setitem(stack_items(parts), scalar(k) if is_static(k) else k, value)
+    written = [one_of(stacked[j], x, value) for j, x in enumerate([] if grown else parts)]
     written = [*map(number, written)] if numbers else written
-    items[:] = written or [RestOfNumbers(whole) if numbers else Rest(whole)]
+    items[:] = written or [RestOfNumbers(stacked) if numbers else Rest(stacked)]
 
 
 def read_array(array: list, i):

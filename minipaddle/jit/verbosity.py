@@ -30,7 +30,7 @@ def set_code_level(level: int = FINAL, also_to_stdout: bool = False) -> None:
 
 
 def set_verbosity(level: int = 0, also_to_stdout: bool = False) -> None:
-    """Say what is converted: 0 nothing, 1 the function, 2 its source too, 3 after every converter.
+    """Print conversions: 0 nothing, 1 the function, 2 its source too, 3 after every converter.
 
     >>> paddle.jit.set_verbosity(0)
     """

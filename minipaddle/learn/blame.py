@@ -123,7 +123,7 @@ class NudgedRun:
     # ---- the cotangents that do arrive -------------------------------------------------------
 
     def bad_nodes(self) -> dict:
-        """{record: what is wrong with it}."""
+        """{record: its fault}."""
         known = [r for r in (*self.calls, *self.leaves) if r.dtype is not None]
         seeds = [(self.loss.record, Tensor(1.0, dtype="float64"))]
         arrived = walk.pull_back(seeds, set(known))

@@ -88,7 +88,7 @@ class Practice(Magics):
             raise UsageError("a cell cannot watch: run the %%exercise cell, or use a terminal")
         try:
             command.main(line.split(), console=Console(highlight=False))  # it knows notebooks
-        except SystemExit:  # argparse has printed what is wrong
+        except SystemExit:  # argparse has printed the fault
             return
 
 

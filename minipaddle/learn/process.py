@@ -42,7 +42,7 @@ IDLE = 0.02
 """The share of a processor below which code is taken to wait for something. A busy machine leaves
 even the unluckiest process more."""
 PRINTED = 2000
-"""Characters that are kept of what the reader's code prints."""
+"""Characters that are kept of the reader's output."""
 
 
 def judge_file(
@@ -162,7 +162,7 @@ class ChildWatch:
                 return stopped
 
     def too_much(self, clock: float, waits: bool) -> str:
-        """A sentence on what the child uses too much of; empty if it stays within its limits."""
+        """A sentence on the limit that the child exceeds; empty if it exceeds none."""
         seconds, memory = self.used
         if memory > MEMORY:
             held = gigabytes(MEMORY)

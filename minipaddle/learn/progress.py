@@ -70,7 +70,7 @@ def text_of(exercise: Exercise) -> str | None:
 
 
 def texts(exercise: Exercise) -> str:
-    """A hash of what a verdict depends on: the reader's text, the check, the solution."""
+    """A hash of all that a verdict depends on: the reader's text, the check, the solution."""
     check = (home() / "checks" / f"{exercise.name}.py").read_text(encoding="utf-8")
     return digest("\0".join([text_of(exercise) or "", check, exercise.solution]))
 

@@ -115,7 +115,7 @@ def write_stubs() -> list[str]:
 
 
 def is_outdated(path: Path, solution: Path) -> bool:
-    """Whether a reader's file is the stub of what the solution was before."""
+    """Whether a reader's file is the stub of an earlier solution."""
     if path.stat().st_mtime_ns >= solution.stat().st_mtime_ns:
         return False
     text = path.read_text(encoding="utf-8")

@@ -122,7 +122,7 @@ MARKS = {
 
 
 class Fact(NamedTuple):
-    """A piece of what a verdict says: a label, the text, and what kind of text that is."""
+    """A fact of a verdict: a label, the text, and the kind of text."""
 
     label: str
     text: str

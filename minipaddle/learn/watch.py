@@ -15,7 +15,7 @@ from .verdict import show
 
 KEYS = "Enter: check again   h: hint   n: next   q: quit"
 LOOKS = 0.2
-"""Seconds between two looks at the file and at what was typed."""
+"""Seconds between two looks at the file and at the keyboard."""
 
 
 def watch_exercise(console, name: str, options, show_hints) -> int:

@@ -39,7 +39,7 @@ def unique(key: str) -> str:
 
 
 def switch(new_generator: Names | None = None, new_para_name_checker=None) -> tuple:
-    """Count from zero, or on with what a former `switch` returned; returns what counted before.
+    """Count from zero, or on with an earlier result of `switch`; returns the counter before.
 
     The checker of Paddle's names is handed through: a name that two parameters have is no error.
 

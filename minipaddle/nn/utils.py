@@ -38,8 +38,8 @@ def vector_to_parameters(vec, parameters, name=None) -> None:
             f"[{sum(sizes)}], the number of elements of all parameters",
         )
     with Recording(False):
-        for p, piece in zip(parameters, movement.split(vec, sizes=sizes, axis=0), strict=True):
-            p.set_value(piece.reshape(p.shape))
+        for p, values in zip(parameters, movement.split(vec, sizes=sizes, axis=0), strict=True):
+            p.set_value(values.reshape(p.shape))
 
 
 # ---- gradients, in place ---------------------------------------------------------------------

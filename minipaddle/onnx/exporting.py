@@ -61,7 +61,7 @@ OPTIONS = {"opset_version": {"type": int, "help": "at least this opset (default:
 
 
 def write(saved: SavedModel, path: str | Path, *, opset_version: int = 9) -> list[Path]:
-    """Write the `forward` of a saved model, and print what was written; returns the paths."""
+    """Write the `forward` of a saved model, and print a summary; returns the paths."""
     check_opset(opset_version)
     model, size = model_proto(saved, opset_version)
     paths = save(model, size, os.fspath(path))
@@ -131,7 +131,7 @@ def properties(program: Program, saved: SavedModel) -> dict[str, str]:
 
 
 def check(method: Method, saved: SavedModel) -> None:
-    """Raise ValueError for what is no inference; warn of what the file cannot hold."""
+    """Raise ValueError for programs that train; warn of effects that the file cannot hold."""
     program = method.program
     for state in program.states:
         kind = "draws random numbers" if saved.states[state.name].kind == "random" else ""

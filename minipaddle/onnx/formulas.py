@@ -137,8 +137,8 @@ class OnnxModule:
         row = WRITTEN.get(name.replace("arc", "a"))
         if row is None:
             raise NoForm(f"ONNX has no {name}")
-        whole = name in ("floor", "ceil")
-        return lambda x: x if whole and x.dtype.kind != "f" else node(row.kind, x)
+        rounds = name in ("floor", "ceil")
+        return lambda x: x if rounds and x.dtype.kind != "f" else node(row.kind, x)
 
     def where(self, condition, x, y) -> Scalar:
         if not isinstance(x, OnnxValue) and not isinstance(y, OnnxValue):

@@ -188,9 +188,9 @@ def names_of(function) -> tuple:
 def plain(x):
     """A value in one form: sizes that are all numbers are int64."""
     if isinstance(x, numpy.ndarray) and x.dtype == object:
-        whole = all(isinstance(n, int | numpy.integer | bool | numpy.bool_) for n in x.reshape(-1))
-        truth = whole and x.size and all(isinstance(n, bool | numpy.bool_) for n in x.reshape(-1))
-        return x.astype(bool if truth else "int64") if whole else x
+        ints = all(isinstance(n, int | numpy.integer | bool | numpy.bool_) for n in x.reshape(-1))
+        truth = ints and x.size and all(isinstance(n, bool | numpy.bool_) for n in x.reshape(-1))
+        return x.astype(bool if truth else "int64") if ints else x
     return x
 
 

@@ -59,8 +59,8 @@ def dequantize_product(record, x, w, scale):
 
 def prepare(program: Program) -> Program:
     """The program with the operators that have an ONNX form, as far as there are rules."""
-    whole = rewritten(program, by_rules(batch_norms()))
-    return rewritten(whole, small())
+    simplified = rewritten(program, by_rules(batch_norms()))
+    return rewritten(simplified, small())
 
 
 def composites() -> list:

@@ -79,11 +79,11 @@ WRITTEN: dict[str, OnnxRow] = {}
 def row(kind: str, op: str, dtypes: str = "f", fixed: dict | None = None, **fields) -> None:
     """Add a row: the attributes (or inputs) of ONNX are `fields`, each by the name of ours."""
     fields = {k: Field(f, float) if isinstance(f, str) else f for k, f in fields.items()}
-    made = WRITTEN[op] = OnnxRow(kind, op, fields, fixed or {}, dtypes)
-    ROWS.append(made)
+    entry = WRITTEN[op] = OnnxRow(kind, op, fields, fixed or {}, dtypes)
+    ROWS.append(entry)
     FUNCTIONS[kind] = apply_row
     if OPS[op].kind != "elementwise":
-        FORMS[op] = made.write
+        FORMS[op] = entry.write
 
 
 def apply_row(*inputs, node: OnnxNode, **attrs):

@@ -26,7 +26,7 @@ def slice_axis(axis: int, start, stop) -> tuple:
 
 
 def shift(x, axis: int, by: int, fill):
-    """x moved `by` = ±1 places along `axis`; what comes in at the end is `fill`."""
+    """x moved `by` = ±1 places along `axis`; `fill` enters at the end."""
     n = x.spec.shape[axis]
     widths = [(0, 0)] * x.spec.ndim
     widths[axis] = (1, 0) if by > 0 else (0, 1)

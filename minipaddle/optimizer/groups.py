@@ -9,7 +9,7 @@ from ..regularizer import L2Decay, WeightDecayRegularizer
 def make_groups(parameters) -> list[dict]:
     """The list of dicts that `parameters` means."""
     if parameters is None and current.top.by_hand:
-        return [{"params": []}]  # `minimize` fills it with what the program has
+        return [{"params": []}]  # `minimize` fills it with the program's parameters
     if parameters is None:
         raise value_error(
             "the optimizer was given no parameters",

@@ -41,7 +41,7 @@ def add_masks(kind: type) -> type:
 
 
 def share_mask(optimizer, p, kept) -> None:
-    """Let the mask among the states be the parameter's: who prunes later writes into it."""
+    """Let the mask among the states be the parameter's: later pruning writes into it."""
     known = mask_of(p, kept.dtype)
     known.name = optimizer._key(p, "mask")
     kept.states["mask"] = known

@@ -173,8 +173,8 @@ class Optimizer:
 
     def place_state(self, p, name: str, state: Tensor) -> Tensor:
         """A new state with its placements: sharded like its parameter."""
-        whole = current.top.fetch_array(p)
-        state.array = whole.beside(state.array) if sharded(whole) else state.array
+        array = current.top.fetch_array(p)
+        state.array = array.beside(state.array) if sharded(array) else state.array
         return state
 
     def master_of(self, p, dtype) -> Tensor:

@@ -77,12 +77,12 @@ class Update(EagerKernel):
     def compile(self) -> Executable:
         """Trace the step on twins: while a trace lasts, a tensor holds no array."""
         twins: dict[int, Tensor] = {}  # the tensors, by the ids of their twins
-        made = []
+        operands = []
 
         def twin(x: Tensor) -> Tensor:
-            made.append(wrap(broadcast_to(zeros((), x.array.dtype), x.array.shape)))
-            twins[id(made[-1])] = x
-            return made[-1]
+            operands.append(wrap(broadcast_to(zeros((), x.array.dtype), x.array.shape)))
+            twins[id(operands[-1])] = x
+            return operands[-1]
 
         optimizer = object.__new__(self.kind)
         rates = {dtype: twin(rate) for dtype, rate in self.rates.items()}
@@ -160,7 +160,7 @@ NUMBERS = {float, int, bool, str, type(None)}
 
 
 class UpdateOptions:
-    """The options of a parameter, as its rule reads them: what it asks for is noted."""
+    """The options of a parameter, as its rule reads them: reads are noted."""
 
     def __init__(self, options, noted: list):
         self._options, self._noted = options, noted

@@ -30,7 +30,7 @@ def answering(route: Callable, layout: Callable = lambda status, text: {"error":
 
 
 def explain(error: Exception, path: str) -> tuple[int, str]:
-    """The status and the text of an answer. Only the log is told of what is no client's fault."""
+    """The status and the text of an answer. Only the log has faults of the server."""
     if isinstance(error, Refused | ValueError | IndexError):
         return getattr(error, "status", 400), hide_places(error)
     print(f"{type(error).__name__} in {path}: {error}", flush=True)

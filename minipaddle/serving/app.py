@@ -215,8 +215,8 @@ class Server:
                 self.settings.limits,
             )  # fmt: skip
             number, runner = self.find(request)
-        made = await runner.add(asked.arrays, asked.priority, asked.timeout)
-        by_name = dict(zip(served.outputs, made, strict=True))
+        outputs = await runner.add(asked.arrays, asked.priority, asked.timeout)
+        by_name = dict(zip(served.outputs, outputs, strict=True))
         wanted = [(each, by_name[each.name]) for each in asked.outputs]
         name = request.path_params["name"]
         content, length = await run_off_loop(

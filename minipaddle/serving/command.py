@@ -147,8 +147,8 @@ def writer_of(folder: str, model: str, slots: int, limit: float):
 
     net = hub.load(folder, model, source="local", pretrained=True)
     if not hasattr(net, "letters"):
-        made = f"{folder}:{model} makes a {type(net).__name__} without letters"
-        raise value_error(made, "a text model")
+        what = f"{folder}:{model} makes a {type(net).__name__} without letters"
+        raise value_error(what, "a text model")
     return TextWriter(net, net.letters, slots, limit=limit)
 
 

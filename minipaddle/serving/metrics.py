@@ -10,7 +10,7 @@ MODEL = ["model", "version"]
 
 
 class Metrics:
-    """The metrics of a server; `text()` is what a scraper reads."""
+    """The metrics of a server; a scraper reads `text()`."""
 
     def __init__(self):
         own = {"registry": CollectorRegistry(), "namespace": "minipaddle"}

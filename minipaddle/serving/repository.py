@@ -97,7 +97,7 @@ def read_options(path: Path, defaults: ServingOptions) -> ServingOptions:
 
 
 class LoadedVersion(NamedTuple):
-    """A version that serves, and what its files were when it was read."""
+    """A version that serves, and the stamps of its files when it was read."""
 
     runner: ModelRunner
     stamp: tuple
@@ -251,7 +251,7 @@ class Repository:
         return table
 
     async def unload(self, name: str) -> None:
-        """Serve a model no more; what it was given is answered."""
+        """Serve a model no more; waiting requests are answered."""
         async with self.locks.setdefault(name, asyncio.Lock()):
             if name not in self.models:
                 raise Refused(404, f"there is no model {name!r:.110}")

@@ -53,7 +53,7 @@ class TextWriter:
         return [self.numbers[c] for c in text]
 
     def work(self) -> None:
-        """Take what was asked for, then a step; without requests, wait."""
+        """Take new requests, then a step; without requests, wait."""
         scheduler = self.scheduler
         while True:
             while not self.calls.empty() or not scheduler.busy:
@@ -96,7 +96,7 @@ class TextWriter:
             raise Refused(503, "too many texts wait; try again later", 1.0)
 
     def tell(self, request: Request, event) -> None:
-        """Hand a token, or an error, to the one who waits for it."""
+        """Hand a token, or an error, to the coroutine that waits for it."""
         listener = self.listeners.get(request)
         if request.finish:
             self.listeners.pop(request, None)

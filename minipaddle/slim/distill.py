@@ -12,10 +12,10 @@ from .dist import Features, ShapeAlign, l2, soft_label
 
 def mutual(act=None):
     """The mean of both Kullback-Leibler divergences, of probabilities or of what `act` makes so."""
-    made = {None: lambda x: x, "softmax": F.softmax, "sigmoid": F.sigmoid}[act]
+    activate = {None: lambda x: x, "softmax": F.softmax, "sigmoid": F.sigmoid}[act]
 
     def loss(student, teacher):
-        a, b = made(student), made(teacher.detach())
+        a, b = activate(student), activate(teacher.detach())
         both = F.kl_div(a.log(), b, "batchmean") + F.kl_div(b.log(), a, "batchmean")
         return both / 2
 

@@ -36,7 +36,7 @@ def l2_scores(filters):
 
 @slot("slim.fpgm_scores")
 def fpgm_scores(filters):
-    """Of filters [n, size] the sums of distances to all others: who is near to their geometric
+    """Of filters [n, size] the sums of distances to all others: one near to their geometric
     median can be replaced by the others.
     """
     return np.stack([((filters - f) ** 2).sum(1) ** 0.5 for f in filters]).sum(0)
@@ -77,7 +77,7 @@ class FilterPruner:
             self.values = {s.storage.tensor.name: v for v, s in self.axes.states.items()}
             self.found: dict[tuple, Channels] = {}
 
-    # ---- what can be pruned ------------------------------------------------------------------
+    # ---- prunable weights --------------------------------------------------------------------
 
     def channels(self, name: str, axis: int | None = None) -> Channels:
         """The channels that begin at an axis of a parameter."""
@@ -182,12 +182,12 @@ class FilterPruner:
             return self.sensitivities
         names = [n for n in (target_vars or self.prunable()) if n not in skip_vars]
         todo = [(n, r) for n in names for r in ratios if r not in self.sensitivities.get(n, {})]
-        whole, console = eval_func() if todo else 0.0, Console(stderr=True)
+        base, console = eval_func() if todo else 0.0, Console(stderr=True)
         quiet = not console.is_terminal
         for name, ratio in track(todo, "sensitivity", console=console, disable=quiet):
             plan = self.plan_for({name: ratio}).apply(lazy=True)
             try:
-                loss = (whole - eval_func()) / whole
+                loss = (base - eval_func()) / base
             finally:
                 plan.restore()
             self.sensitivities.setdefault(name, {})[ratio] = float(loss)
@@ -196,7 +196,7 @@ class FilterPruner:
         return self.sensitivities
 
     def load(self, sen_file) -> None:
-        """Take over what was measured before."""
+        """Take over earlier measurements."""
         if sen_file is not None and Path(sen_file).is_file():
             kept = json.loads(Path(sen_file).read_text(encoding="utf-8"))
             self.sensitivities |= {n: {float(r): v for r, v in d.items()} for n, d in kept.items()}

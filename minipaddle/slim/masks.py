@@ -124,7 +124,7 @@ def mask_n_of_m(weight, n: int, m: int, algorithm: str):
     return mask.reshape(turned.shape).transpose(back)
 
 
-# ---- what has a mask -------------------------------------------------------------------------
+# ---- masked parameters -----------------------------------------------------------------------
 
 
 def apply_mask(p, mask) -> Tensor:

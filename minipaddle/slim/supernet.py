@@ -81,7 +81,7 @@ class Supernet(Layer):
         return dict(self.net_config)
 
     def set_net_config(self, net_config: dict) -> None:
-        """Let calls run this configuration; what it does not name is whole.
+        """Let calls run this configuration; parts that it does not name are whole.
 
         Raises ValueError for a name or a part that the supernet has not.
         """
@@ -208,15 +208,15 @@ class OFA(Layer):
         net = self.supernet
         net.set_net_config({})
         scores = net(x)
-        whole = loss(scores)
-        whole.backward()
+        largest = loss(scores)
+        largest.backward()
         wanted = scores.detach() if self.teacher is None else self.teacher(x).detach()
         for config in (net.smallest, *(net.sample(self.rng) for _ in range(between))):
             net.set_net_config(config)
             t = self.temperature
             (soft_label(wanted, net(x), t, t) * t**2).backward()
         net.set_net_config({})
-        return whole.item()
+        return largest.item()
 
     def search(
         self, eval_func: Callable, condition: Callable, generations: int = 6, count: int = 8

@@ -98,7 +98,7 @@ class UnstructuredPruner:
             apply_mask(p, mask)
 
     def update_params(self) -> None:
-        """Set what is masked to zero again."""
+        """Set the masked weights to zero again."""
         for p in self.parameters:
             renew(p)
 

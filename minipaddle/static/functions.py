@@ -46,10 +46,10 @@ def create_global_var(shape, value, dtype, persistable=False, force_cpu=False, n
     """
     tracer = writing("static.create_global_var")
     with outside():
-        made = full(shape, value, dtype)
-    made.name = unique("global_var") if name is None else name
-    tracer.tensors[made.name] = made
-    return made
+        variable = full(shape, value, dtype)
+    variable.name = unique("global_var") if name is None else name
+    tracer.tensors[variable.name] = variable
+    return variable
 
 
 def append_backward(

@@ -25,7 +25,7 @@ def auc(
     at = (input[:, 1] * num_thresholds).astype("int64")
     positive = (movement.reshape(label, shape=(-1,)) != 0).astype("int64")
     ones = creation.full(shape=positive.spec.shape, value=1, dtype=positive.spec.dtype)
-    whole, recent = [], []
+    full, recent = [], []
     for hits in (positive, ones - positive):
         batch = indexing.scatter_sum(hits, at, shape=(bins,), axis=0)
         with outside():
@@ -33,9 +33,9 @@ def auc(
         sums, rows = total + batch, concat([window[1:], batch.unsqueeze(0)])
         total.set_value(sums)
         window.set_value(rows)
-        whole.append(sums)
+        full.append(sums)
         recent.append(rows.sum(0) if slide_steps else sums)
-    return area(*whole), area(*recent), [*recent, *whole]
+    return area(*full), area(*recent), [*recent, *full]
 
 
 def area(positive, negative):

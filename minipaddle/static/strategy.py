@@ -109,11 +109,11 @@ class BuildStrategy(PassStrategy):
     def __repr__(self) -> str:
         lines, last = [], None
         for name, _, where, doc in TOGGLES.values():
-            whole = where == f"passes.{name}"
-            if where != last and not whole:
+            is_pass = where == f"passes.{name}"
+            if where != last and not is_pass:
                 lines.append(f"  {where}")
             value, mark = getattr(self, name), "*" if name in self.chosen else " "
-            lines.append(f"{mark} {name if whole else f'  {name}':<26} {value!s:<7} {doc}")
+            lines.append(f"{mark} {name if is_pass else f'  {name}':<26} {value!s:<7} {doc}")
             last = where
         return "\n".join(lines)
 

@@ -98,7 +98,7 @@ class StaticTracer(Tracer):
         if self.startup is not None:
             self.startup.first.append((parameter, draw))
 
-    # ---- what is written ---------------------------------------------------------------------
+    # ---- records -----------------------------------------------------------------------------
 
     def apply(self, op, inputs, attrs):
         out = super().apply(op, inputs, attrs)

@@ -52,8 +52,8 @@ FOLDS = {
 def limits(dtype) -> tuple:
     """The lowest and the highest value of a dtype."""
     bits = 8 * dtype.itemsize
-    whole = {"u": (0, 2**bits - 1), "i": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)}
-    return whole.get(dtype.kind, (-math.inf, math.inf))
+    ranges = {"u": (0, 2**bits - 1), "i": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)}
+    return ranges.get(dtype.kind, (-math.inf, math.inf))
 
 
 def put_along_axis(arr, indices, values, axis, reduce="assign", include_self=True, broadcast=True):

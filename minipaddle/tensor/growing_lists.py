@@ -106,10 +106,8 @@ def stack_items(items, axis: int = 0) -> Var:
     """The tensors of a list, and those of the rests in it, stacked along a new axis."""
     (dtype, *_) = {x.stack.spec.dtype for x in items if isinstance(x, Rest)} or (None,)
     parts = [x.stack if isinstance(x, Rest) else as_row(x, dtype) for x in items]
-    whole = parts[0] if len(parts) == 1 else movement.concat(*parts, axis=0)
-    return (
-        whole if axis == 0 else movement.transpose(whole, perm=first_axis_at(whole.spec.ndim, axis))
-    )
+    y = parts[0] if len(parts) == 1 else movement.concat(*parts, axis=0)
+    return y if axis == 0 else movement.transpose(y, perm=first_axis_at(y.spec.ndim, axis))
 
 
 def as_row(x, dtype) -> Var:
@@ -156,7 +154,7 @@ class GrowingLoop(looping.TracedLoop):
         self.kinds: dict = {}  # by place: what represents it
 
     def run(self, slots, first: list, ends: list) -> list:
-        self.rests: dict = {}  # by place: what the loop appended
+        self.rests: dict = {}  # by place: the items that the loop appended
         if not self.growth:
             return super().run(slots, first, ends)
         new = [full(spec, 0) for specs in self.growth.values() for spec in specs]
@@ -183,12 +181,12 @@ class GrowingLoop(looping.TracedLoop):
         rests = {}
         for key, specs in self.growth.items():
             parts = [next(stacks) for _ in specs]
-            whole = movement.stack(*parts, axis=1) if len(parts) > 1 else parts[0]
+            rows = movement.stack(*parts, axis=1) if len(parts) > 1 else parts[0]
             if len(parts) > 1 or self.iterations is not None:
                 n, *inner = parts[0].spec.shape
                 count = n if self.iterations is None else self.iterations
-                whole = movement.reshape(whole, shape=(count * len(parts), *inner))
-            rests[key] = self.kinds[key](whole)
+                rows = movement.reshape(rows, shape=(count * len(parts), *inner))
+            rests[key] = self.kinds[key](rows)
         return rests
 
     def fill(self, i: int, slots, values, states):

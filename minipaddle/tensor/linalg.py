@@ -114,7 +114,7 @@ def tensordot(x, y, axes=2, name=None):
     ours, theirs = pair_axes(x.spec.ndim, y.spec.ndim, axes)
     for mine, yours in zip(ours, theirs, strict=True):
         one = [type(n) is int and n == 1 for n in (x.spec.shape[mine], y.spec.shape[yours])]
-        if one == [True, False]:  # what is stretched is a factor of the sum
+        if one == [True, False]:  # the stretched operand is a factor of the sum
             y = sum(y, axis=(yours,), keepdim=True)
         if one == [False, True]:
             x = sum(x, axis=(mine,), keepdim=True)

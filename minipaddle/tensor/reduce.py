@@ -180,8 +180,8 @@ def cumsum(x, axis=None, dtype=None, name=None, *, out=None):
     >>> paddle.cumsum(paddle.to_tensor([1.0, 2.0, 3.0])).tolist()
     [1.0, 3.0, 6.0]
     """
-    whole = "int64" if x.spec.dtype.kind in "biu" else None
-    x, axis, back = flatten_for_scan(x, axis, whole if dtype is None else dtype, out)
+    default = "int64" if x.spec.dtype.kind in "biu" else None
+    x, axis, back = flatten_for_scan(x, axis, default if dtype is None else dtype, out)
     return back(scan.cumsum(x, axis=axis))
 
 
@@ -201,8 +201,8 @@ def logcumsumexp(x, axis=None, dtype=None, name=None):
     >>> paddle.logcumsumexp(paddle.to_tensor([1000.0, 0.0])).tolist()
     [1000.0, 1000.0]
     """
-    whole = "float32" if x.spec.dtype.kind in "biu" else None
-    x, axis, back = flatten_for_scan(x, axis, whole if dtype is None else dtype)
+    default = "float32" if x.spec.dtype.kind in "biu" else None
+    x, axis, back = flatten_for_scan(x, axis, default if dtype is None else dtype)
     return back(scan.logcumsumexp(x, axis=axis))
 
 

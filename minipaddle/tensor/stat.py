@@ -113,14 +113,14 @@ def quantiles(x, shares, axis, keepdim, interpolation, skip_nan) -> list:
     last = x.spec.ndim - 1
     x = sorting.sort(x, axis=last, descending=False)  # nan comes last
     known = reduction.sum(x == x, axis=(last,), keepdim=True)
-    whole = known == x.spec.shape[last]
+    clean = known == x.spec.shape[last]
     shape = kept if keepdim else x.spec.shape[:last]
     if not skip_nan:
         known = known * 0 + x.spec.shape[last]
     results = []
     for share in shares:
         y = read_quantile(x, known, share, BETWEEN[interpolation])
-        y = y if skip_nan or y.spec.dtype.kind in "biu" else elementwise.where(whole, y, math.nan)
+        y = y if skip_nan or y.spec.dtype.kind in "biu" else elementwise.where(clean, y, math.nan)
         results.append(movement.reshape(y, shape=shape))
     return results
 

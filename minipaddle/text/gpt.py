@@ -119,7 +119,7 @@ class GPT(nn.Layer):
         self.head = None if tied else nn.Linear(width, vocab_size, spread, bias_attr=False)
 
     def forward(self, tokens, cache=None):
-        """The scores; with a `generation.View` of a cache, of tokens that follow what it holds."""
+        """The scores; with a `generation.View` of a cache, of tokens that follow its contents."""
         length = tokens.shape[1]
         if length > self.context:
             raise value_error(

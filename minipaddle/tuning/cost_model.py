@@ -27,7 +27,7 @@ class Sample(NamedTuple):
     """A trial, as the model sees it: the kernel, the choices, the seconds."""
 
     kernel: str
-    facts: tuple[float, ...]  # what is known of the kernel: logarithms of its sizes
+    facts: tuple[float, ...]  # the kernel's features: logarithms of its sizes
     choices: dict
     seconds: float = math.nan
 

@@ -100,7 +100,7 @@ class Bench:
             self.inputs[-1][...] = x
         self.outputs = [empty_aligned(spec) for spec in specs_of(record)]
         self.into, self.out = pointers(self.inputs), pointers(self.outputs)
-        self.expected: list | None = None  # what the first kernel ever gave
+        self.expected: list | None = None  # the results of the first kernel
 
     def compile(self, kernels: list[Kernel]) -> list:
         """For each kernel a function that calls it a given number of times."""
@@ -143,7 +143,7 @@ class Bench:
         return [t if good else None for t, good in zip(best, right, strict=True)]
 
     def agrees(self, run) -> bool:
-        """Whether a kernel computes what the first one did."""
+        """Whether a kernel computes the results of the first one."""
         for array in self.outputs:
             array.reshape(-1).view("uint8").fill(0xFF)
         run(1)

@@ -70,15 +70,15 @@ def targets_of(function, inputs) -> list[TuningTarget]:
         arrays = last_inputs(captured)
     arrays = [a.copy() for a in (*arrays, *(cell.read() for cell in captured.states))]
     executables = captured.executables
-    made = ready(executables, captured.program, arrays)
-    if not isinstance(made, Executable):
+    executable = ready(executables, captured.program, arrays)
+    if not isinstance(executable, Executable):
         why = [*executables.reasons.values()] or [f"its backend is {executables.backend!r}"]
         what = f"{function.__name__} has no native program to tune: {why[0]}"
         raise value_error(what, hint='to_static(…, backend="native"), on the CPU')
     forward = TuningTarget(function, captured, captured.program, arrays)
     if captured.backward is None:
         return [forward]
-    outputs = made(captured.program, [a.copy() for a in arrays])
+    outputs = executable(captured.program, [a.copy() for a in arrays])
     residuals = outputs[captured.residuals : len(captured.program.outputs)]
     cotangents = [np.ones_like(outputs[captured.places[k]]) for k in captured.walk.of]
     backward = TuningTarget(function, captured, captured.backward, [*residuals, *cotangents])
@@ -87,7 +87,7 @@ def targets_of(function, inputs) -> list[TuningTarget]:
 
 
 def ready(executables: ExecutableCache, program: Program, arrays) -> object | None:
-    """The executable of a program, after waiting for what is being compiled."""
+    """The executable of a program, after waiting for the compiler."""
     if executables.executable(program, arrays) is None:
         for build in [*executables.pending.values()]:
             build.wait()
@@ -97,8 +97,8 @@ def ready(executables: ExecutableCache, program: Program, arrays) -> object | No
 def last_inputs(captured) -> list:
     """The arrays that a program was called on last."""
     count = len(captured.program.inputs)
-    for (program, *_), made in captured.executables.compiled.items():
-        last = getattr(made, "last", None)
+    for (program, *_), executable in captured.executables.compiled.items():
+        last = getattr(executable, "last", None)
         if program is captured.program and last is not None:
             return last.held[:count]
     hint = "give examples of them: paddle.tune(f, x, y)"

@@ -66,7 +66,7 @@ def nms(
         return order[places if categories is None or top_k is None else places[:top_k]]
 
 
-# ---- what is inside boxes --------------------------------------------------------------------
+# ---- boxes' contents -------------------------------------------------------------------------
 
 
 def images_of(boxes_num, count):

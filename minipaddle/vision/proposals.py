@@ -170,7 +170,7 @@ def generate_proposals(
     scores, bbox_deltas, img_size, anchors, variances, pre_nms_top_n=6000, post_nms_top_n=1000,
     nms_thresh=0.5, min_size=0.1, eta=1.0, pixel_offset=False, return_rois_num=False, name=None,
 ):  # fmt: skip
-    """Boxes that probably hold something, from what a region proposal network gives.
+    """Boxes that probably hold something, from the outputs of a region proposal network.
 
     scores [N, A, H, W] and bbox_deltas [N, 4A, H, W], for anchors and variances [H, W, A, 4];
     `img_size` [N, 2] is (height, width). Of each image the `pre_nms_top_n` best are moved, cut at

@@ -35,8 +35,8 @@ def source(target, kernel: str = "") -> "GeneratedCode":
     """
     executable = executable_of(target)
     if not kernel:
-        whole = getattr(executable, "source", None)
-        return GeneratedCode(whole.own if whole is not None else executable.kernels.text)
+        generated = getattr(executable, "source", None)
+        return GeneratedCode(generated.own if generated is not None else executable.kernels.text)
     named = executable.kernels.texts
     chosen = {name: text for name, text in named.items() if kernel in name}
     if not chosen:
@@ -85,8 +85,8 @@ def kernels(target, runs: int = 20) -> Picture:
 
 def sample_input(spec):
     """Numbers from 0 to 1; whole ones are 0, which is an index everywhere."""
-    whole = spec.dtype.kind != "f"
-    flat = NUMPY.zeros(spec.size) if whole else NUMPY.linspace(0.1, 0.9, spec.size)
+    integral = spec.dtype.kind != "f"
+    flat = NUMPY.zeros(spec.size) if integral else NUMPY.linspace(0.1, 0.9, spec.size)
     return flat.astype(spec.dtype).reshape(spec.shape)
 
 
@@ -170,7 +170,7 @@ class FirstStep(TableDisplay):
             self.stages += inside.get(name, [])
 
     def passes(self, executable) -> list[FirstStepStage]:
-        """The passes that took long, and what the others took with the checks between them."""
+        """The passes that took long, and the time of the others with the checks between them."""
         named = sorted(executable.snapshots, key=lambda s: s.name)
         spent = {k: sum(s.seconds for s in g) for k, g in groupby(named, lambda s: s.name)}
         slow = {k: s for k, s in spent.items() if s > LEAST * self.total}
@@ -202,9 +202,9 @@ def note_on(name: str, executable) -> str:
 
 def list_files(source) -> list[FirstStepStage]:
     """The files of a program that was compiled in parts, with the names of their kernels."""
-    made = [part for part in source.parts if part.seconds is not None or part.cached]
+    written = [part for part in source.parts if part.seconds is not None or part.cached]
     names = {True: "from the cache", False: "file"}
-    return [FirstStepStage(names[p.cached], None, p.seconds, name_kernels(p)) for p in made]
+    return [FirstStepStage(names[p.cached], None, p.seconds, name_kernels(p)) for p in written]
 
 
 def name_kernels(part) -> str:

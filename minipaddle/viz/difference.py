@@ -114,7 +114,7 @@ class Difference:
         flat.records = [r for r in flat.records if r in near]
         flat.flows = [f for f in flat.flows if f.source in near and f.target in near]
 
-    # ---- what the picture says ---------------------------------------------------------------
+    # ---- the picture's text ------------------------------------------------------------------
 
     def parts(self, title: str) -> Iterator:
         gone, new = set(self.gone), set(self.new)

@@ -66,7 +66,7 @@ def measure(loss, roots) -> dict:
 
 
 def release(roots) -> None:
-    """Free what the tape keeps, as an ordinary backward does on its way."""
+    """Free the saved values of the tape, as an ordinary backward does."""
     for r in history(roots):
         if r.inputs:
             r.saved = FREED

@@ -204,12 +204,12 @@ def join_svgs(left: str, right: str) -> str:
     """Two pictures in one `<svg>` element, one below the other if the page is too narrow."""
     (wide, high), (wide_2, high_2) = sizes = [size_of(left), size_of(right)]
     if (wide + GAP + wide_2) * 4 / 3 > PAGE:
-        at, whole = f'y="{high + GAP:g}" ', (max(wide, wide_2), high + GAP + high_2)
+        at, area = f'y="{high + GAP:g}" ', (max(wide, wide_2), high + GAP + high_2)
     else:
-        at, whole = f'x="{wide + GAP:g}" ', (wide + GAP + wide_2, max(high, high_2))
+        at, area = f'x="{wide + GAP:g}" ', (wide + GAP + wide_2, max(high, high_2))
     parts = []
     for k, (svg, place) in enumerate(((left, ""), (right, at))):
         head = '<svg {}width="{:g}" height="{:g}"'.format(place, *sizes[k])
         parts.append(re.sub(SIZE, head, svg, count=1).replace(' id="', f' id="part{k}_'))
-    size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*whole)
+    size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*area)
     return f'<svg {size} xmlns="http://www.w3.org/2000/svg">\n{"".join(parts)}</svg>\n'

@@ -211,7 +211,7 @@ def draw_job(span, widest: float) -> Bar:
 
 
 def describe_pipeline(each: Timeline, stages: int) -> str:
-    """How long it takes, how much of it is bubble, what a stage holds."""
+    """The time of a step, its share of bubble, the memory of a stage."""
     held = max(most_kept(each, stage) for stage in range(stages))
     bubble = f"bubble {100 * (1 - each.efficiency):.1f} %"
     return f"{count(stages, 'stage')}, {each.seconds:.3g} s, {bubble}, at most {held} forwards kept"

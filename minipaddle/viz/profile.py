@@ -36,7 +36,7 @@ class Event(NamedTuple):
     end: int
     inside: int  # of it, in the array library: the operator's body
     outputs: tuple[Spec, ...]
-    allocated: int  # bytes of results that are no views of what was given
+    allocated: int  # bytes of results that are no views of inputs
 
     @property
     def own(self) -> int:

@@ -12,7 +12,7 @@ def forward(name: str) -> property:
 
 
 class ProxyInterpreter(Interpreter):
-    """Does what the interpreter below does; a subclass observes or changes what passes."""
+    """Does what the interpreter below does; a subclass observes or changes its calls."""
 
     def __init__(self, below: Interpreter):
         self.below = self.hands_on_to = below

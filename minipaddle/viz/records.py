@@ -96,8 +96,8 @@ def count_kept(records) -> int:
     for r in records:
         for v in list_saved(r).values():
             if is_array(v):
-                whole = owner(v)
-                alive[id(whole)] = whole.nbytes
+                memory = owner(v)
+                alive[id(memory)] = memory.nbytes
     return sum(alive.values())
 
 

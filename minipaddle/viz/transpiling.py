@@ -120,8 +120,8 @@ def overview(name: str, found, title: str):
     """Source, converters, source."""
     steps = [(s.name, SourceDiff(s.name, s.before, s.after)) for s in found]
     changed = [(n, d.counts()) for n, d in steps if any(d.counts())]
-    whole = SourceDiff(name, found[0].before, found[-1].after)
-    before, after = whole.side(1, GONE), whole.side(2, NEW)
+    diff = SourceDiff(name, found[0].before, found[-1].after)
+    before, after = diff.side(1, GONE), diff.side(2, NEW)
     long = sum(max(len(text) for text, _ in lines) for lines in (before, after)) > SIDE_BY_SIDE
     caption = f"{len(changed)} of {len(steps)} converters changed something"
     lines = [f"  {n}: {gone} gone, {new} new" for n, (gone, new) in changed]
@@ -131,7 +131,7 @@ def overview(name: str, found, title: str):
         Node("after", card("converted", after), tip=f"{name}, converted"),
         Edge("before", "steps"),
         Edge("steps", "after"),
-        Legend(caption, text="\n".join([f"{name}: {caption}", *lines, whole.text])),
+        Legend(caption, text="\n".join([f"{name}: {caption}", *lines, diff.text])),
     ]
     return draw(parts, title, rankdir="TB" if long else "LR", ranksep="0.3")
 

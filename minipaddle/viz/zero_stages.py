@@ -17,7 +17,7 @@ COLOURS = {"weights": "#0072b2", "gradients": "#e69f00", "states": "#009e73", WO
 
 
 def stages(steps: dict, ranks: int) -> Picture:
-    """Two bars for each stage of ZeRO: what a rank holds by formula, and in its program.
+    """Two bars for each stage of ZeRO: the memory of a rank by formula, and in its program.
 
     steps: {stage: a training step that `to_static` made, as a rank called it}; stage 0: nothing in
         pieces. A step that leaves its gradients (that does not clear them) holds them.
@@ -82,16 +82,16 @@ def bytes_of_stage(stage: int, ranks: int, weights=2, gradients=2, states=12) ->
     >>> [sum(bytes_of_stage(k, 4).values()) for k in range(4)]  # 16, 4 + 12/n, 2 + 14/n, 16/n
     [16, 7.0, 5.5, 4.0]
     """
-    whole = {"weights": weights, "gradients": gradients, "states": states}
-    return {kind: n / ranks if stage >= CUT_AT[kind] else n for kind, n in whole.items()}
+    totals = {"weights": weights, "gradients": gradients, "states": states}
+    return {kind: n / ranks if stage >= CUT_AT[kind] else n for kind, n in totals.items()}
 
 
 def predict_bytes(step, stage: int, ranks: int) -> dict[str, float]:
     """The bytes by formula: of the whole weights and states, and gradients like the weights."""
-    whole = dict.fromkeys(CUT_AT, 0)
+    totals = dict.fromkeys(CUT_AT, 0)
     for state in find_captured(step).program.states:
-        whole[kind_of(state.storage)] += state.record.spec.nbytes
-    return bytes_of_stage(stage, ranks, **whole | {"gradients": whole["weights"]})
+        totals[kind_of(state.storage)] += state.record.spec.nbytes
+    return bytes_of_stage(stage, ranks, **totals | {"gradients": totals["weights"]})
 
 
 def count_bytes(step) -> dict[str, int]:
@@ -134,8 +134,8 @@ def find_captured(step):
 def plan_of(step) -> MemoryPlan:
     """The plan of the executable, or of the program that the interpreter runs: of this rank's."""
     cache = find_captured(step).executables
-    for made in cache.compiled.values():
-        if hasattr(made, "plan"):
-            return made.plan
+    for executable in cache.compiled.values():
+        if hasattr(executable, "plan"):
+            return executable.plan
     parts = [part for part, *_ in cache.parts.values()]
     return optimized(parts[-1] if parts else find_captured(step).program).planned()

@@ -197,6 +197,7 @@ def test_functions_begin_with_a_verb():
 VAGUE = {
     "found": "what it holds: gradients, states, entry, names",
     "given": "whose it is: options, inputs, arguments",
+    "made": "what it is: executable, outputs, library",
 }
 """Names that no variable of a function has, and what a name says instead; fields may have them."""
 

@@ -56,7 +56,7 @@ def pull_back(seeds, wanted=None, *, blocked=frozenset(), release: bool = False)
     `seeds` are pairs (record, cotangent). No cotangent passes a blocked record. With `release` each
     record frees its saved values once it has been passed, so memory falls during the walk.
     """
-    cotangents: dict[Record, object] = {}  # what has arrived so far at records not yet passed
+    cotangents: dict[Record, object] = {}  # sums so far, of records not yet passed
     for record, g in seeds:
         accumulate(cotangents, record, g)
     order = history(cotangents)

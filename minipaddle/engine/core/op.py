@@ -97,8 +97,8 @@ class Rule:
 
 def as_floats(x, g):
     """Whole numbers in the dtype of the cotangent g, the dtype of the computation."""
-    whole = hasattr(x, "spec") and x.spec.dtype.kind in "biu"
-    return x.astype(g.spec.dtype) if whole else x
+    integral = hasattr(x, "spec") and x.spec.dtype.kind in "biu"
+    return x.astype(g.spec.dtype) if integral else x
 
 
 def spec_of(record, k: int) -> Spec:

@@ -129,18 +129,18 @@ class Polynomial:
     @slot("index.divide_by")
     def divide_by(self, n: int) -> tuple:
         """(quotient, remainder) by n ≥ 1 of a polynomial whose bounds are known."""
-        whole, rest = (self.like(terms) for terms in split(self.terms, {(): n}))
+        quotient, rest = (self.like(terms) for terms in split(self.terms, {(): n}))
         low, high = bounds(rest)
         if low // n == high // n:  # the rest stays within one multiple of n
-            return whole + low // n, rest - low // n * n
+            return quotient + low // n, rest - low // n * n
         common = math.gcd(n, *rest.terms.values())
         if common > 1:
             rest = self.like({k: c // common for k, c in rest.terms.items()})
             n, low = n // common, low // common
         if low < 0:  # C's division rounds to 0: keep it positive
             up = -(low // n)
-            rest, whole = rest + up * n, whole - up
-        return whole + composite("//", rest, n), composite("%", rest, n) * common
+            rest, quotient = rest + up * n, quotient - up
+        return quotient + composite("//", rest, n), composite("%", rest, n) * common
 
     def no_number_error(self) -> TypeError:
         message = teach(
@@ -218,28 +218,28 @@ def divide(over, under) -> tuple:
             return over.divide_by(under)
     like = (over if isinstance(over, Polynomial) else under).like
     parts = split(terms_of(over), terms_of(under))
-    whole, rest = (like(terms, over, under) for terms in parts)
+    quotient, rest = (like(terms, over, under) for terms in parts)
     if isinstance(rest, int) and (rest == 0 or (isinstance(under, int) and 0 <= rest < under)):
-        return whole, rest
-    return whole + composite("//", rest, under), composite("%", rest, under)
+        return quotient, rest
+    return quotient + composite("//", rest, under), composite("%", rest, under)
 
 
 @slot("dim.divided")
 def split(over: dict, under: dict) -> tuple[dict, dict]:
-    """(whole, rest) with over = whole · under + rest, term by term where that comes out even."""
+    """(quotient, rest) with over = quotient · under + rest, by terms where that is exact."""
     if len(under) != 1:
         return ({(): 1}, {}) if over == under else ({}, over)
     ((monomial, c),) = under.items()
-    whole, rest = {}, {}
+    quotient, rest = {}, {}
     for k, coefficient in over.items():
         left = remove_symbols(k, monomial) if monomial else k
         if left is not None and coefficient % c == 0:
-            whole[left] = coefficient // c
+            quotient[left] = coefficient // c
         elif not k and not monomial:
-            whole[()], rest[()] = divmod(coefficient, c)
+            quotient[()], rest[()] = divmod(coefficient, c)
         else:
             rest[k] = coefficient
-    return whole, rest
+    return quotient, rest
 
 
 def remove_symbols(symbols: tuple, taken: tuple):

@@ -16,7 +16,7 @@ from .slots import slot
 
 
 class Symbol(str):
-    """An unknown number, which is its name. Its `hint` decides what nothing else decides."""
+    """An unknown number, which is its name. Its `hint` decides if nothing else does."""
 
     loops: frozenset = frozenset()
 

@@ -146,7 +146,7 @@ class ProcessGroup(ABC):
     def __repr__(self) -> str:
         return f"<{self.backend} group {self.id}: rank {self.rank} of {self.size}, {self.ranks}>"
 
-    # ---- what a kind of group implements -----------------------------------------------------
+    # ---- methods that a kind of group implements ---------------------------------------------
 
     @abstractmethod
     def start(self, name: str, array, **options) -> Work:

@@ -32,16 +32,16 @@ class ReductionBucket:
         for k, p in enumerate(self.parameters):
             part = self.gradients.get(k, earlier_gradient(p))
             parts.append(m.zeros_like(p.array) if part is None else part)
-        whole = m.concatenate([part.reshape(-1) for part in parts])
-        self.work = group.all_reduce(whole, "avg", wait=False)
+        flat = m.concatenate([part.reshape(-1) for part in parts])
+        self.work = group.all_reduce(flat, "avg", wait=False)
 
     def finish(self, used) -> None:
         """Give each parameter its average; a parameter that no rank used keeps its gradient."""
-        whole, begin = self.work.wait(), 0
+        flat, begin = self.work.wait(), 0
         for p in self.parameters:
             end = begin + p.array.size
             if used(p):
-                p.grad = wrap(whole[begin:end].reshape(p.array.shape))
+                p.grad = wrap(flat[begin:end].reshape(p.array.shape))
             begin = end
         self.gradients, self.work = {}, None
 

@@ -132,8 +132,8 @@ class TracedRegion:
         """The records of the results that have a spec, and of the arrays `written` in a branch."""
         past, pairs = {*tapes, *self.given}, zip(self.results, specs, strict=True)
         with tracer.inside(self.builder):
-            made = [copy_if_shared(tracer, as_tensor(r.value, s), past) for r, s in pairs if s]
-            return [self.builder.value(p) for p in [*map(tracer.lift, made), *written]]
+            copies = [copy_if_shared(tracer, as_tensor(r.value, s), past) for r, s in pairs if s]
+            return [self.builder.value(p) for p in [*map(tracer.lift, copies), *written]]
 
     def input_of(self, array: SymbolicArray) -> Record:
         """The input for an outer symbolic array; a new one if it is not captured."""
@@ -304,7 +304,7 @@ def join_specs(k: int, before: Spec, after: Spec, own: set) -> Spec:
 
 
 def get_edges(tracer, pairs) -> list[Record | None]:
-    """The records that lead to what a region uses; `pairs` are (array, its tensor or None).
+    """The records of the values that a region uses; `pairs` are (array, its tensor or None).
 
     The region around uses these too. Under `no_grad` a value that passes through keeps its tape.
     """

@@ -123,11 +123,11 @@ def as_place(device) -> Place:
     """A `Place` from "cpu", "gpu", "gpu:1" or a Place; raises ValueError on anything else."""
     if isinstance(device, Place):
         return device
-    kind, _, index = str(device).partition(":")
-    kind = "gpu" if kind == "cuda" else kind
-    if kind not in PLACES or (index and not index.isdigit()):
+    name, _, index = str(device).partition(":")
+    name = "gpu" if name == "cuda" else name
+    if name not in PLACES or (index and not index.isdigit()):
         raise value_error(f"unknown device {device!r}", expected='"cpu", "gpu" or "gpu:0"')
-    return PLACES[kind](int(index or 0))
+    return PLACES[name](int(index or 0))
 
 
 def place_of(array) -> Place:

@@ -1,4 +1,4 @@
-"""The eager interpreter: it computes at once, and saves on the tape what a derivative needs."""
+"""The eager interpreter: it computes at once, and saves values for derivatives on the tape."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ class Eager(Interpreter):
         outs = tuple(map(wrap, y))
         if to_save:
             specs, saved = tuple(out.spec for out in outs), save(to_save, arrays, y, self.pack)
-            whole = Record(op, edges, attrs, specs, None, saved, self.scope)
+            record = Record(op, edges, attrs, specs, None, saved, self.scope)
             if self.lines:
-                whole.where = caller()
-            attach(whole, outs)
+                record.where = caller()
+            attach(record, outs)
         return outs
 
     def read(self, record, k):

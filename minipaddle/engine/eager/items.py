@@ -12,7 +12,7 @@ from .convert import as_array
 
 
 class Indexing:
-    """`x[key]` and `x[key] = value`; `ops/subscripts.py` says what a key may be."""
+    """`x[key]` and `x[key] = value`; `ops/subscripts.py` lists the keys."""
 
     def __getitem__(self, key):
         if type(key) is int:  # the most frequent key needs no parsing

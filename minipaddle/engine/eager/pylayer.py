@@ -151,8 +151,8 @@ def tensors_in(args, kwargs) -> list:
 
 def put_on_tape(layer, ctx, inputs, results):
     """The results with their past: one record for all, and an `item` of it for each."""
-    whole = type(results) in (tuple, list)
-    ys = list(results) if whole else [results]
+    is_sequence = type(results) in (tuple, list)
+    ys = list(results) if is_sequence else [results]
     edges = [None if x.stop_gradient else x.record or get_leaf(x) for x in inputs]
     places = [k for k, y in enumerate(ys) if isinstance(y, Tensor)]
     specs = tuple(ys[k].spec for k in places)
@@ -164,7 +164,7 @@ def put_on_tape(layer, ctx, inputs, results):
         if specs[i].dtype in FLOATS and not any(ys[k] is y for y in ctx.constants):
             attach(outs[k], record, i)
     ctx.entries = [saved.get(id(x), x) for x in ctx.entries]
-    return type(results)(outs) if whole else outs[0]
+    return type(results)(outs) if is_sequence else outs[0]
 
 
 def attach(out: Tensor, record, k: int) -> Tensor:

@@ -140,12 +140,12 @@ class Tensor(Indexing, Values, Var):
         backward([self], [grad_tensor], retain_graph)
 
     def receive(self, g: Tensor) -> None:
-        """Add a gradient to what a former backward left here."""
+        """Add a gradient to the one of earlier backwards."""
         if self._grad is not None and not self._stale:
             total = (self._grad if self._grad._local is None else self._grad._local) + g
         else:  # a broadcast view would share memory that belongs to others
-            whole = g.array.base is None and g.array.flags.c_contiguous
-            total = g if whole else assign(g)
+            contiguous = g.array.base is None and g.array.flags.c_contiguous
+            total = g if contiguous else assign(g)
         self._grad, self._stale = total, False
         if self.averaged is not None and current.top.tracing and AVERAGING.now:
             self._grad = average_over_ranks(total, **self.averaged)

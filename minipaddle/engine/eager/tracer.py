@@ -65,7 +65,7 @@ class Tracer(Eager):
         self.written: list[tuple] = []  # (tensor, record, stop_gradient) before it was written
         self.tapes: dict[SymbolicArray, Tensor] = {}  # tensors with a gradient a region uses
         self.constants: dict[int, object] = {}  # arrays of numbers made here, by their id
-        self.arguments: set[SymbolicArray] = set()  # what the program is given
+        self.arguments: set[SymbolicArray] = set()  # the program's inputs
         self.gradients: dict[int, Tensor] = {}  # id of a waiting gradient -> its tensor
 
     @cached_property
@@ -135,7 +135,7 @@ class Tracer(Eager):
 
     def wrap_results(self, op, edges, arrays, attrs, to_save, y):
         outs = super().wrap_results(op, edges, arrays, attrs, to_save, y)
-        if to_save and not op.view:  # later writes to the results do not change what is saved
+        if to_save and not op.view:  # later writes to the results do not change saved values
             for out in outs:
                 out.array = self.now(out.array)
         return outs
@@ -154,7 +154,7 @@ class Tracer(Eager):
     def constant(self, data, dtype=None, place=None):
         out = super().constant(data, dtype, place)
         if can_reread(data, out.array) and not is_short(data):
-            with Recording(False):  # a copy of what it holds when the program runs
+            with Recording(False):  # a copy of its contents when the program runs
                 return creation.assign(wrap(data)).astype(out.spec.dtype)
         self.constants[id(out.array)] = out.array
         return out

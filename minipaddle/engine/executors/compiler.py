@@ -45,7 +45,7 @@ DIGEST = hashlib.sha256().digest_size
 
 
 class Unusable(RuntimeError):
-    """Why no program can be compiled here, and what may help."""
+    """Why no program can be compiled here, and a remedy."""
 
     def __init__(self, fact: str, **help: str):
         super().__init__(teach(fact, **help))
@@ -212,16 +212,16 @@ def build(cc: Compiler, text: str, path: Path, objects=(), *words: str) -> None:
     if "omp parallel" not in text:
         cc = cc._replace(openmp=VECTORS)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="build-") as work:
-        source, made = Path(work) / "step.c", Path(work) / path.name
+        source, library = Path(work) / "step.c", Path(work) / path.name
         source.write_text(text, encoding="utf-8")
-        kind = "-shared" if path.suffix == ".so" else "-c"
-        run_compiler(cc, [*map(str, objects or [source]), kind, "-o", str(made), *words])
-        if not made.exists():
+        flag = "-shared" if path.suffix == ".so" else "-c"
+        run_compiler(cc, [*map(str, objects or [source]), flag, "-o", str(library), *words])
+        if not library.exists():
             raise compiler_error(cc, "says nothing and makes nothing")
-        data = made.read_bytes()
-        made.write_bytes(data + hashlib.sha256(data).digest())
-        made.chmod(0o644)  # whatever the umask
-        made.replace(path)
+        data = library.read_bytes()
+        library.write_bytes(data + hashlib.sha256(data).digest())
+        library.chmod(0o644)  # whatever the umask
+        library.replace(path)
 
 
 def run_compiler(cc: Compiler, words: list[str]) -> None:

@@ -66,7 +66,7 @@ class ExecutableCache:
 
     def __str__(self) -> str:
         """Which executors serve now."""
-        kinds = {getattr(made, "kind", "compiled"): None for made in self.compiled.values()}
+        kinds = {getattr(each, "kind", "compiled"): None for each in self.compiled.values()}
         kinds |= dict.fromkeys(self.reasons.values())
         kinds |= {str(build): None for build in self.pending.values()}
         return "; ".join(kinds) or "interpreter"
@@ -114,9 +114,9 @@ class ExecutableCache:
     def part_of(self, program: Program, placements: list, view, terms=()) -> tuple:
         """The program of this rank, and the placements of its outputs."""
         chosen = switches_of(self.strategy)
-        whole = optimized(program, chosen, until="decompose").program
-        whole = run_pass("cse", whole, chosen, survey(whole))  # each value is moved once
-        return partition(whole, placements, view, terms)
+        lowered = optimized(program, chosen, until="decompose").program
+        lowered = run_pass("cse", lowered, chosen, survey(lowered))  # each value is moved once
+        return partition(lowered, placements, view, terms)
 
     def executable(self, program: Program, arrays) -> object | None:
         """The executable of a program for arrays like these; None if it is interpreted."""
@@ -157,10 +157,10 @@ class ExecutableCache:
             if build is None:
                 raise CannotCompile("there is no C compiler")
         with alone():
-            made = build(*args) if build else Executable(*args, frozen=self.frozen, load=False)
+            built = build(*args) if build else Executable(*args, frozen=self.frozen, load=False)
         if build is None:
-            made.load()  # another thread may trace while the compiler runs
-        return made
+            built.load()  # another thread may trace while the compiler runs
+        return built
 
 
 def number_of(program: Program) -> int:
@@ -178,7 +178,7 @@ def cause_of_run(program: Program, arrays, number: int, first: bool) -> Cause:
 
 
 def format_run(program: Program, wholes: list) -> str:
-    """A run of a program with what is whole in each rank, as text."""
+    """A run of a program with its replicated inputs, as text."""
     names = [r.attrs.get("name") or f"argument {k}" for k, r in enumerate(program.inputs)]
     names += [state.name or "an outer tensor" for state in program.states]
     shown = [f"{name}={cause}" for name, cause in zip(names, wholes, strict=True) if cause]

@@ -57,7 +57,7 @@ class Retrace(Exception):
 
 
 def learn(known: set | dict, new) -> NoReturn:
-    """Add to what a trace has to know from its start, and trace again."""
+    """Add to the facts that a trace has to know from its start, and trace again."""
     known.update(new)
     raise Retrace
 
@@ -102,7 +102,7 @@ class Retraced:
 
     def __init__(self):
         self.uncertain_places: set = set()  # keys of places that only a run knows to be defined
-        self.by_contents: set = set()  # ids of containers that are compared by what they hold
+        self.by_contents: set = set()  # ids of containers that are compared by their contents
 
     def write(self):
         """Write the operator, update the variables, and give the value if it has one."""
@@ -149,7 +149,7 @@ class Choice(Retraced):
         return values[-1]
 
     def trace(self, k: int) -> list:
-        """Run one side, undo its writes, and give the leaves of what it left."""
+        """Run one side, undo its writes, and return the leaves that it left."""
         with journal([*self.live_out, *self.local], [self.sides[k]], self.unless) as noted:
             with self.guard(k):
                 returned = self.sides[k]()

@@ -43,16 +43,16 @@ TABLE: dict = {}
 """The callee in place of a builtin while a program is traced, by the builtin."""
 
 SPECIAL: dict = {}
-"""By type of a callable object: a function that gives what is called in its place."""
+"""By type of a callable object: a function that gives the callee in its place."""
 
 CHECKS: list = []
-"""Functions that are given what is about to be called in a branch or a loop; they may refuse it."""
+"""Functions that may refuse a callee before a branch or a loop calls it."""
 
 UNCONVERTED: list = [lambda function: function]
-"""The last one gives what is called in place of a Python function that is not converted."""
+"""The last one gives the callee in place of a Python function that is not converted."""
 
 LIST_METHODS: list = []
-"""Functions that are given a method of a list, and give what is called in its place."""
+"""Functions from a method of a list to the callee in its place."""
 
 
 def convert_function(function: FunctionType) -> FunctionType:
@@ -100,7 +100,7 @@ def constructing(kind: type):
 
 def construct(kind: type, init, /, *args, **kwargs):
     """`kind(*args, **kwargs)`, as `type.__call__` does it."""
-    made = kind.__new__(kind, *args, **kwargs)
-    if isinstance(made, kind):
-        init(made, *args, **kwargs)
-    return made
+    instance = kind.__new__(kind, *args, **kwargs)
+    if isinstance(instance, kind):
+        init(instance, *args, **kwargs)
+    return instance

@@ -51,7 +51,7 @@ class Captured:
         self.program, self.after, self.conditions = traced.program, traced.after, traced.conditions
         self.places, self.outer = traced.places, traced.outer
         self.guards: list = []  # its assumptions about Python's objects
-        self.left: list = []  # what a run leaves in Python's objects
+        self.left: list = []  # values that a run leaves in Python's objects
         self.given: list = []  # the containers of the arguments, if it leaves or returns any
         self.hits, self.has_stub = [0, 0], False  # hits in the cache, and the time of the last one
         self.backward: Program | None = None
@@ -168,7 +168,7 @@ class Captured:
         return results, sizes
 
     def deliver(self, results: list, sizes: dict, own: dict, left: list):
-        """Leave the side effects, with the tensors `left`, and build what the function returns.
+        """Leave the side effects, with the tensors `left`, and build the function's result.
         `own` are containers of this call by the id of the traced ones.
         """
         for each in self.left:
@@ -187,7 +187,7 @@ class Captured:
 
     @slot("jit.write_back")
     def write_back(self, inputs, outputs: list) -> None:
-        """Write what the program computed for the states, and for gradients.
+        """Write the program's updates of states, and of gradients.
 
         `outputs` are the program's outputs, then the states' updates; those that may look into
         memory which is written here become copies.
@@ -212,12 +212,12 @@ class Captured:
         fresh = {storage: results[k] for storage, k in self.fresh.items()}
         outer = (fresh.get(s, s.tensor) for s in self.walk.outer)
         ends = [*(inputs[k] for k in self.walk.inputs), *outer]
-        made = [results[k] for k in self.walk.of]
-        specs = tuple(y.spec for y in made)
+        outputs = [results[k] for k in self.walk.of]
+        specs = tuple(y.spec for y in outputs)
         record = Record(CapturedOp(self), [*map(get_edge, ends)], {}, specs, None)
         own = [x.array for x in inputs] if before is None else before
         record.saved = residuals, dict(sizes), own
-        attach(record, made)
+        attach(record, outputs)
 
 
 INPUT, OUTER, RESULT = "input", "outer", "result"
@@ -227,9 +227,9 @@ def identical(tracer, inputs, results) -> dict[int, tuple]:
     """The results that are another tensor as well: a result's number -> (INPUT, number), (OUTER,
     its storage) or (RESULT, number).
     """
-    made = constant_arrays(tracer)
+    constants = constant_arrays(tracer)
     where = {k: (OUTER, tracer.storage(b.tensor)) for k, b in tracer.lifted.items()
-             if b.tensor.array not in made}  # fmt: skip
+             if b.tensor.array not in constants}  # fmt: skip
     where |= {id(x): (INPUT, k) for k, x in enumerate(inputs)}
     twins = {}
     for j, y in enumerate(results):

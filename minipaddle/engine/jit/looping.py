@@ -185,7 +185,7 @@ class TracedLoop(Retraced):
         number = not isinstance(self.before[i].leaves[j], Tensor) and key not in self.widened
         if not isinstance(leaf, Tensor):
             return full(before.spec, leaf)
-        if number and leaf.spec.shape:  # `total = 0` grew into the shape of what is added
+        if number and leaf.spec.shape:  # `total = 0` grew into the shape of its terms
             learn(self.widened, {key: Spec(leaf.spec.shape, leaf.spec.dtype)})
         return leaf
 

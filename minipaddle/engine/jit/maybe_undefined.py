@@ -33,8 +33,8 @@ class MaybeUndefined(Tensor):
 
     def use(self):
         """The value; the program raises Python's error if there is none."""
-        kind, text = self.variable.unbound
-        message = f"{text.format(self.variable.name)}: {self.reason}"
+        kind, template = self.variable.unbound
+        message = f"{template.format(self.variable.name)}: {self.reason}"
         if self.held is False:
             raise kind(message)
         builder = current.top.builder

@@ -13,5 +13,5 @@ class Dygraph2StaticException(Exception):
 
 def refusal(what: str, *, expected="", hint="", where=None) -> Dygraph2StaticException:
     """The exception, with a text in the layout of `teach`; no handler of the user's ends it."""
-    text = teach(what, expected=expected, hint=hint, where=where)
-    return note_refusal(Dygraph2StaticException(text))
+    message = teach(what, expected=expected, hint=hint, where=where)
+    return note_refusal(Dygraph2StaticException(message))

@@ -17,7 +17,7 @@ from .walking import Visitor, copy_tree
 
 
 class SourceMissing(OSError):
-    """The source of a function cannot be found, or is not what was imported."""
+    """The source of a function cannot be found, or has changed since the import."""
 
 
 class Definition(NamedTuple):

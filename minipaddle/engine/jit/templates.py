@@ -65,9 +65,9 @@ def runtime(name: str, at: ast.AST, *args: ast.expr) -> ast.expr:
 def lazily(value: ast.expr) -> ast.expr:
     """`lambda: value`."""
     empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    made = stand(ast.Lambda(empty, value), value)
-    made.lazy = True  # not the user's
-    return made
+    function = stand(ast.Lambda(empty, value), value)
+    function.lazy = True  # not the user's
+    return function
 
 
 @cache

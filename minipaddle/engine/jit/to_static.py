@@ -223,4 +223,4 @@ def argument_names(function, structure) -> list[str]:
         for path in paths(inside)
     ]
     keys = [key for _, key in pairs]
-    return [key if key.isidentifier() and keys.count(key) == 1 else whole for whole, key in pairs]
+    return [key if key.isidentifier() and keys.count(key) == 1 else path for path, key in pairs]

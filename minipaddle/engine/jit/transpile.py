@@ -73,9 +73,9 @@ def transpile(function: Callable) -> Callable:
     cells["_jst"] = CellType(RUNTIME)
     closure = tuple(cells[name] for name in code.co_freevars)
     space, name = function.__globals__, function.__name__
-    made = FunctionType(code, space, name, function.__defaults__, closure)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return update_wrapper(made, function)
+    converted = FunctionType(code, space, name, function.__defaults__, closure)
+    converted.__kwdefaults__ = function.__kwdefaults__
+    return update_wrapper(converted, function)
 
 
 def code_text(function: Callable) -> str:
@@ -142,10 +142,10 @@ def compile_factory(tree: ast.Module, source: Definition, code: CodeType) -> Cod
     if PLUGGED:  # a reader's converter may make nodes that stand nowhere
         ast.fix_missing_locations(module)
     flags = code.co_flags & FUTURE
-    made = compile(module, source.filename, "exec", flags=flags, dont_inherit=True)
+    compiled = compile(module, source.filename, "exec", flags=flags, dont_inherit=True)
     for _ in range(3 if source.owner else 2):
-        made = next(c for c in made.co_consts if isinstance(c, CodeType))
-    return rename_code(made, code.co_name, made.co_qualname, code.co_qualname)
+        compiled = next(c for c in compiled.co_consts if isinstance(c, CodeType))
+    return rename_code(compiled, code.co_name, compiled.co_qualname, code.co_qualname)
 
 
 def rename_code(code: CodeType, name: str, factory: str, qualname: str) -> CodeType:
@@ -156,5 +156,5 @@ def rename_code(code: CodeType, name: str, factory: str, qualname: str) -> CodeT
         rename_code(c, name, factory, qualname) if isinstance(c, CodeType) else c
         for c in code.co_consts
     )
-    whole = qualname + code.co_qualname.removeprefix(factory)
-    return code.replace(co_name=name, co_qualname=whole, co_consts=consts)
+    qualified = qualname + code.co_qualname.removeprefix(factory)
+    return code.replace(co_name=name, co_qualname=qualified, co_consts=consts)

@@ -17,7 +17,7 @@ from ..eager.tensor import Parameter, Tensor
 
 
 class Container(NamedTuple):
-    """A container without what it holds; `keys` name the places inside, `like` is the original."""
+    """A container without its items; `keys` name the places inside, `like` is the original."""
 
     kind: type
     keys: tuple

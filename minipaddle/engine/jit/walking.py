@@ -168,7 +168,7 @@ def copy_tree(node: ast.AST) -> ast.AST:
 # ---- what converters look for -------------------------------------------------------------------
 
 WANTED: dict[type, list[tuple]] = defaultdict(list)
-"""Kind of node -> (converter, field, what that must hold) for the converters that look for it."""
+"""Kind of node -> (converter, field, its value) for the converters that look for it."""
 
 
 def looks_for(*kinds: type, makes_work: bool = False, **fields):
@@ -188,7 +188,7 @@ def looks_for(*kinds: type, makes_work: bool = False, **fields):
 
 
 def survey(tree: ast.AST) -> set[str]:
-    """The names of the converters that do not find in the tree what they look for."""
+    """The names of the converters that find nothing to do in the tree."""
     idle = {name for wanted in WANTED.values() for name, *_ in wanted}
     for node in walk(tree):
         for name, field, wanted in WANTED.get(type(node), ()):
@@ -198,7 +198,7 @@ def survey(tree: ast.AST) -> set[str]:
 
 
 def holds(held, wanted) -> bool:
-    """Whether a field holds what a converter looks for."""
+    """Whether a field has the value that a converter looks for."""
     if wanted is True:
         return bool(held)
     return held == wanted if isinstance(wanted, str) else isinstance(held, wanted)

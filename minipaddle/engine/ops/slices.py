@@ -1,4 +1,4 @@
-"""The keys of slices, and the shapes of what they name."""
+"""The keys of slices, and the shapes of the slices."""
 
 from __future__ import annotations
 

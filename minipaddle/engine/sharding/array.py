@@ -59,8 +59,8 @@ class ShardedArray:
         if placements == self.placements:
             return self
         asked = Spec(self.shape, self.dtype), [*self.placements], [*placements]
-        made, words = self.cause.number, "the move of {3} from {1} to {2}".format
-        with Cause(hash_64(made, *asked), words, *asked, self.cause if made else asked[0]):
+        number, words = self.cause.number, "the move of {3} from {1} to {2}".format
+        with Cause(hash_64(number, *asked), words, *asked, self.cause if number else asked[0]):
             return wrap_piece(self.piece().move_to(placements, self.view), self.view, self.cause)
 
     def beside(self, array) -> ShardedArray:
@@ -82,8 +82,8 @@ class ShardedArray:
 
     def get(self):
         """The whole as an array of NumPy. All ranks of the mesh call it."""
-        whole = self.whole()
-        return whole.get() if hasattr(whole, "get") else whole
+        array = self.whole()
+        return array.get() if hasattr(array, "get") else array
 
     def __setitem__(self, key, value) -> None:
         """Overwrite all of it; `value` may have other placements."""

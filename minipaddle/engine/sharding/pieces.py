@@ -68,7 +68,7 @@ class Piece:
                 self.local, shape, self.placements, placements, view, time
             )
         copy = self.copies[placements]
-        if any(p.is_partial() for p in self.placements):  # joined once, for all who come after
+        if any(p.is_partial() for p in self.placements):  # joined once, for all later readers
             self.local, self.placements = copy, placements
         return copy
 

@@ -73,11 +73,11 @@ def build_executable(program: Program) -> Executable:
     """The executable of a program; raises CannotCompile if it would call Python."""
     for strategy in ({"layout": False}, {}):  # a kernel for images as they lie, if there is one
         with LOCK:
-            made = Executable(program, strategy, load=False)
-        if None not in made.kernels.of.values():
-            made.load()
-            return made
-    raise CannotCompile(made.report())
+            executable = Executable(program, strategy, load=False)
+        if None not in executable.kernels.of.values():
+            executable.load()
+            return executable
+    raise CannotCompile(executable.report())
 
 
 class Large:

@@ -227,16 +227,16 @@ class CacheBlocks:
 
     def __call__(self, m, inputs) -> tuple:
         """The results of the group."""
-        whole = dict(zip(self.region.inputs, inputs, strict=True))
+        values = dict(zip(self.region.inputs, inputs, strict=True))
         for r in self.region.outputs:
-            if self.cuts.get(r) and r not in whole:
-                whole[r] = m.empty(r.shape, r.dtype)
+            if self.cuts.get(r) and r not in values:
+                values[r] = m.empty(r.shape, r.dtype)
         for sweep in self.sweeps:
             for r in sweep.first:
-                whole[r] = compute_record(m, r, direct_body(r), r.attrs, whole)
+                values[r] = compute_record(m, r, direct_body(r), r.attrs, values)
             for start in range(0, self.extent if sweep.work else 0, self.iterations):
-                self.block(m, sweep, whole, start, min(start + self.iterations, self.extent))
-        return tuple(whole[r] for r in self.region.outputs)
+                self.block(m, sweep, values, start, min(start + self.iterations, self.extent))
+        return tuple(values[r] for r in self.region.outputs)
 
     def block(self, m, sweep: Sweep, whole: dict, first: int, last: int) -> None:
         values = {x: whole[x] for x in sweep.whole}

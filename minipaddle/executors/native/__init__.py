@@ -1,1 +1,1 @@
-"""Parts of the native executor: files in parts, tuned choices, clocks, who owns the cache."""
+"""Parts of the native executor: files in parts, tuned choices, clocks, the cache's owner."""

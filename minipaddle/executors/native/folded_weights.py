@@ -38,9 +38,9 @@ class FoldedWeights(Constants):
 
     def __init__(self, states):
         super().__init__(states)  # kernels read `inputs`: some arrays in another form
-        made = {s.record: s.storage.record for s in states if isinstance(s.storage, Prepared)}
+        origins = {s.record: s.storage.record for s in states if isinstance(s.storage, Prepared)}
         constants = [state.record for state in states]
-        self.kernels = partial(PackingKernels, constants=constants, made=made)
+        self.kernels = partial(PackingKernels, constants=constants, made=origins)
         self.storages = [state.storage for state in states]
         self.folded = [storage for storage in self.storages if isinstance(storage, Prepared)]
         self.sources = [*dict.fromkeys(s for storage in self.folded for s in storage.sources)]

@@ -34,9 +34,9 @@ class Comprehensions(TreeRewriter):
         first = node.generators[0]
         if first.is_async or any(isinstance(x, STAYS) for x in ast.walk(node)):
             return node
-        made = fill_expr(COLLECT, node, iterable=first.iter, part=node)
+        call = fill_expr(COLLECT, node, iterable=first.iter, part=node)
         first.iter = fill_expr("_jst_items", first.iter)
-        return made
+        return call
 
     visit_GeneratorExp = visit_ListComp
 

@@ -38,9 +38,9 @@ class TextConverter(TreeRewriter):
         template = node.func.value if isinstance(node.func, ast.Attribute) else None
         if not is_text(template) or node.func.attr != "format":
             return node
-        made = runtime("format_text", node, template, *node.args)
-        made.keywords = node.keywords
-        return made
+        call = runtime("format_text", node, template, *node.args)
+        call.keywords = node.keywords
+        return call
 
     def visit_BinOp(self, node):
         self.generic_visit(node)

@@ -78,8 +78,8 @@ def rewrite_line(line: str, called: str, path: str, inputs: int) -> str:
     arguments = [ast.get_source_segment(source, part) for part in (*call.args, *call.keywords)]
     fixed = ", ".join(part for part in arguments[inputs:] if part != "training=False")
     mode = ".eval()" if "training=False" in arguments else ""
-    made = f"{path}({fixed}){mode}({', '.join(arguments[:inputs])})"
-    return line.replace(ast.get_source_segment(source, call), made)
+    rewritten = f"{path}({fixed}){mode}({', '.join(arguments[:inputs])})"
+    return line.replace(ast.get_source_segment(source, call), rewritten)
 
 
 class Dimensional(Layer):

@@ -282,7 +282,7 @@ class Layer(LayerWalks, LayerState):
     def __dir__(self):
         return [*super().__dir__(), *(name for kind in KINDS for name in getattr(self, kind))]
 
-    # ---- modes, and what is applied to all ---------------------------------------------------
+    # ---- modes, and functions for all layers -------------------------------------------------
 
     def train(self, mode: bool = True):
         """Put this layer and all below into training mode."""

@@ -86,9 +86,9 @@ def scan(step, mask_padding, inputs, states, time: int, reverse: bool):
         history = movement.reshape(history, shape=(size, *shape))
         history = movement.slice_(history, index=((1, None, None),))
         final = movement.reshape(final, shape=(1, *shape))
-        whole = movement.concat(history, final, axis=0)
-        whole = arrangement.flip(whole, axis=(0,)) if reverse else whole
-        return whole if time == 0 else transpose_first(whole)
+        steps = movement.concat(history, final, axis=0)
+        steps = arrangement.flip(steps, axis=(0,)) if reverse else steps
+        return steps if time == 0 else transpose_first(steps)
 
     return map_nested(join, history, final), states
 

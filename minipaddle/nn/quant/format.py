@@ -141,9 +141,9 @@ class ConvertibleQuantedLayer(Layer):
         for weight, name in self.weights_to_quanters():
             pair = self._convert_quanter_to_qdq(name)
             if pair is not None and not remain_weight:
-                whole = pair._quanter(getattr(self, weight)).detach()
+                rounded = pair._quanter(getattr(self, weight)).detach()
                 delattr(self, weight)
-                self.register_buffer(weight, whole)
+                self.register_buffer(weight, rounded)
                 pair._quanter = None
         for name in self.activation_quanters():
             self._convert_quanter_to_qdq(name)

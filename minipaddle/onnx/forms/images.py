@@ -55,8 +55,8 @@ def _(g, x, w, *, transpose):
 def _(g, x, y):
     """A bias after a convolution is part of the Conv node."""
     for image, bias in ((x, y), (y, x)):
-        made = getattr(image, "record", None)
-        if made is None or made.op is not OPS["conv"] or g.uses(made) != 1 or bias is image:
+        record = getattr(image, "record", None)
+        if record is None or record.op is not OPS["conv"] or g.uses(record) != 1 or bias is image:
             continue
         channels, vector = image.shape[1], getattr(bias, "record", None) and vector_in(g, bias)
         shape = (1, channels, *(1,) * (len(image.shape) - 2))
@@ -104,11 +104,11 @@ def high_padding(n, window) -> int:
         return max((count - 1) * stride + kernel - n - low, 0)
     steps = count - 1  # a quotient by the stride, and a number
     quotients = [a for a in getattr(steps, "atoms", ()) if type(a) is Composite and a.sign == "//"]
-    whole = steps * stride - n
+    extent = steps * stride - n
     if quotients and quotients[0].under == stride:
         q = quotients[0]
-        whole = q.over + (steps - Dim({(q,): 1})) * stride - n
-    return numbers([whole + kernel - low], "the sizes of pooled images")[0]
+        extent = q.over + (steps - Dim({(q,): 1})) * stride - n
+    return numbers([extent + kernel - low], "the sizes of pooled images")[0]
 
 
 def window_attrs(x: OnnxValue, windows) -> dict:

@@ -36,7 +36,7 @@ def _(g, x, *, shape):
 
 @form("slice")
 def slice_(g, x, *, index):
-    """Slice for what has a range, Squeeze for numbers, Unsqueeze for new axes."""
+    """Slice for ranges, Squeeze for numbers, Unsqueeze for new axes."""
     axes, dropped, new, axis, out = [], [], [], 0, 0
     for k in index:
         if k is None:
@@ -68,17 +68,17 @@ def same(g: OnnxGraph, x: OnnxValue) -> OnnxValue:
 
 def vector_in(g: OnnxGraph, value: OnnxValue) -> OnnxValue | None:
     """The vector that a value reshapes; None if there is none."""
-    made = value.record
-    if made is None or made.op is not reshape or made.inputs[0].spec.ndim != 1:
+    record = value.record
+    if record is None or record.op is not reshape or record.inputs[0].spec.ndim != 1:
         return None
-    return g.read(made.inputs[0])
+    return g.read(record.inputs[0])
 
 
 def positions(g: OnnxGraph, shape, index) -> OnnxValue:
     """The row-major positions, in an array of `shape`, of the part that `index` names."""
     if not any(isinstance(n, Dim) for n in shape) and not has_dim(index):
-        whole = numpy.arange(prod(shape), dtype=INT64).reshape(shape)
-        return g.constant(numpy.ascontiguousarray(OPS["slice"].body(numpy, whole, index=index)))
+        numbers = numpy.arange(prod(shape), dtype=INT64).reshape(shape)
+        return g.constant(numpy.ascontiguousarray(OPS["slice"].body(numpy, numbers, index=index)))
     count = g("Squeeze", g("ReduceProd", g.size_vector(shape), keepdims=1), (0,))
     places = g("Range", g.constant(numpy.int64(0)), count, g.constant(numpy.int64(1)))
     return slice_(g, reshape_to(g, places, shape), index=index)

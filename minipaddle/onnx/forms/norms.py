@@ -101,9 +101,9 @@ def layer_norm_fits(record) -> bool:
     if tuple(axes) != tuple(range(n - len(axes), n)) or not record.attrs["centered"]:
         return False
     wholes = [r.inputs[0] if r.op is ITEM else None for r in (mean, var)]
-    made = wholes[0]
-    if made is None or made is not wholes[1] or made.op is not moments:
+    origin = wholes[0]
+    if origin is None or origin is not wholes[1] or origin.op is not moments:
         return False
-    own = made.inputs[0] is x and made.attrs["axes"] == axes and made.attrs["centered"]
+    own = origin.inputs[0] is x and origin.attrs["axes"] == axes and origin.attrs["centered"]
     small = all(r.op is NUMBER or len(r.shape) <= len(axes) for r in (scale, shift))
     return own and small

@@ -63,10 +63,10 @@ def as_truth(x) -> Tensor:
 def stays_open(body) -> bool:
     """Whether the body of a loop computes whether to go on."""
     name = body.output[0].name
-    made = {n: x for x in body.node for n in x.output}
-    while name in made and made[name].op_type in ("Identity", "Cast"):
-        name = made[name].input[0]
-    constant = name in made and made[name].op_type == "Constant"
+    makers = {n: x for x in body.node for n in x.output}
+    while name in makers and makers[name].op_type in ("Identity", "Cast"):
+        name = makers[name].input[0]
+    constant = name in makers and makers[name].op_type == "Constant"
     return name != body.input[1].name and not constant and name not in {
         t.name for t in body.initializer}  # fmt: skip
 

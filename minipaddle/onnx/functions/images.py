@@ -93,8 +93,8 @@ def _(x, /, *, kernel_shape, storage_order=0, node, **attrs):
     if node.results == 1:
         return y
     at = apply("max_pool_index", x, y, windows=over).astype("int64")
-    whole, rows = prod(x.spec.shape[2:]), prod(x.spec.shape[:2])
-    first = apply("arange", size=rows, dtype=INT64) * whole
+    size, rows = prod(x.spec.shape[2:]), prod(x.spec.shape[:2])
+    first = apply("arange", size=rows, dtype=INT64) * size
     shape = (*x.spec.shape[:2], *(1,) * (x.spec.ndim - 2))
     return y, at + movement.reshape(first, shape=shape)
 

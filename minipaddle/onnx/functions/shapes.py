@@ -162,14 +162,14 @@ def _(shape, *, value=None):
 def _(start, limit, delta):
     values = [size(v) if is_whole(v) else number(v) for v in (start, limit, delta)]
     first, last, step = values
-    whole = all(isinstance(v, int | Dim) for v in values)
-    dtype = INT64 if whole else FLOAT
+    integral = all(isinstance(v, int | Dim) for v in values)
+    dtype = INT64 if integral else FLOAT
     for v in (start, limit, delta):
         own = v.spec.dtype if isinstance(v, Tensor) else v.dtype
         dtype = dtype if own.kind == "O" else own
     count = (
         larger(-((first - last) // step), 0)
-        if whole
+        if integral
         else max(0, int(numpy.ceil((last - first) / step)))
     )
     return creation.arange(size=count, dtype=dtype, start=first, step=step)

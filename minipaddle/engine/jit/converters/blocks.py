@@ -74,7 +74,7 @@ def put_first(function: ast.FunctionDef, statements: list) -> None:
 
 
 def options(at, **given) -> list[ast.keyword]:
-    """`live_out=("a", "b"), jumps=True`: sets of names, and flags; what is empty is left out."""
+    """`live_out=("a", "b"), jumps=True`: sets of names, and flags; empty ones are left out."""
 
     def write_item(value):
         if value is True:

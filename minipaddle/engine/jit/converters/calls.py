@@ -12,7 +12,7 @@ from ..walking import TreeRewriter, looks_for
 @slot("jit.calls")
 @looks_for(ast.Call)
 def calls(tree: ast.AST, context) -> ast.AST:
-    """`f(x)` -> `_jst.call(f)(x)`: there is no frame between the caller and what it calls."""
+    """`f(x)` -> `_jst.call(f)(x)`: there is no frame between the caller and the callee."""
     return CallConverter().visit(tree)
 
 

@@ -172,7 +172,7 @@ class Lowering:
         return out, way, flags
 
     def With(self, node):
-        """A context may swallow an exception: what follows a sure jump may be reached."""
+        """A context may swallow an exception: code after a sure jump may be reached."""
         node.body, way, flags = self.block(node.body)
         return [node], (ON if way is ON else EITHER), flags
 
