@@ -92,8 +92,8 @@ def count_rounds(program: Program, rounds: Record, most: int) -> tuple[Program, 
     for record in program.records:
         inputs = [new.get(x, x) for x in record.inputs]
         if may_go_on(record):
-            changed, place = add_count(record, inputs, rounds, most)
-            rounds = item_of(changed, place, 0)
+            changed, position = add_count(record, inputs, rounds, most)
+            rounds = item_of(changed, position, 0)
             records += [changed, rounds]
         elif record.op is ITEM and inputs[0] is not record.inputs[0]:
             changed = item_of(inputs[0], place_of(record, inputs[0]), record.saved)
@@ -113,23 +113,23 @@ def add_count(record: Record, inputs: list, rounds: Record, most: int) -> tuple[
     results. A loop carries it as the last of the carried values.
     """
     loop = record.op is while_loop
-    place = record.attrs["carried"] if loop else len(record.shape)
-    at = place if loop else len(inputs)
+    position = record.attrs["carried"] if loop else len(record.shape)
+    at = position if loop else len(inputs)
     attrs = dict(record.attrs)
     if loop:
-        attrs |= {"carried": place + 1, "test": limit_test(attrs["test"], at, most)}
+        attrs |= {"carried": position + 1, "test": limit_test(attrs["test"], at, most)}
         attrs |= {"body": region_with_count(attrs["body"], at, most, 1)}
     else:
         attrs |= {k: region_with_count(attrs[k], at - 1, most, 0) for k in ("true", "false")}
     stacks = ()
     if loop and attrs["keep"]:
-        length = record.shape[-1].shape[0] if place else create_unknown()
+        length = record.shape[-1].shape[0] if position else create_unknown()
         stacks = (Spec((length,), COUNT.dtype),)
-    shape = (*record.shape[:place], COUNT, *record.shape[place:], *stacks)
+    shape = (*record.shape[:position], COUNT, *record.shape[position:], *stacks)
     counted = record.copy([*inputs[:at], rounds, *inputs[at:]], attrs, shape)
     low = (1 << at) - 1
     counted.saved = (record.saved & low) | (record.saved & ~low) << 1 if record.saved else 0
-    return counted, place
+    return counted, position
 
 
 def place_of(item: Record, whole: Record) -> int:

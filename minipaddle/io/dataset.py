@@ -128,11 +128,11 @@ class ConcatDataset(Dataset):
         self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
 
     def __getitem__(self, idx):
-        place = idx + len(self) if idx < 0 else idx
-        if not 0 <= place < len(self):
+        index = idx + len(self) if idx < 0 else idx
+        if not 0 <= index < len(self):
             raise IndexError(f"index {idx} is out of range for {len(self)} samples")
-        k = bisect_right(self.cumulative_sizes, place)
-        return self.datasets[k][place - (self.cumulative_sizes[k - 1] if k else 0)]
+        k = bisect_right(self.cumulative_sizes, index)
+        return self.datasets[k][index - (self.cumulative_sizes[k - 1] if k else 0)]
 
     def __len__(self):
         return self.cumulative_sizes[-1]

@@ -133,8 +133,8 @@ def allow_connections(most: int) -> int:
 
 def parse_text(text: str) -> tuple[str, str, str]:
     """The argparse type of NAME=FOLDER:MODEL."""
-    name, _, place = text.partition("=")
-    folder, _, model = place.rpartition(":")
+    name, _, path = text.partition("=")
+    folder, _, model = path.rpartition(":")
     if not (name and folder and model):
         raise argparse.ArgumentTypeError(f"{text} is not NAME=FOLDER:MODEL")
     return name, folder, model

@@ -69,8 +69,8 @@ def mask_2d_greedy(matrix, n: int, m: int):
     for top, left in product(*(range(0, k, m) for k in matrix.shape)):
         block = abs(matrix[top : top + m, left : left + m])
         rows, columns = [0] * m, [0] * m
-        for place in (-block).reshape(-1).argsort(kind="stable"):
-            i, j = divmod(int(place), m)
+        for index in (-block).reshape(-1).argsort(kind="stable"):
+            i, j = divmod(int(index), m)
             if rows[i] < n and columns[j] < n:
                 mask[top + i, left + j] = 1
                 rows[i], columns[j] = rows[i] + 1, columns[j] + 1

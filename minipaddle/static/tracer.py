@@ -115,8 +115,8 @@ class StaticTracer(Tracer):
         """An input of the program."""
         if name in self.tensors:
             raise value_error(f"the program has a {name!r} already", hint="another name")
-        place = len(self.root.program.inputs)
-        x = create_input(self, InputSpec(spec.shape, spec.dtype, name).spec(place), name)
+        number = len(self.root.program.inputs)
+        x = create_input(self, InputSpec(spec.shape, spec.dtype, name).spec(number), name)
         x.name = name
         self.tensors[name] = x
         return x

@@ -106,9 +106,9 @@ def draw_bar(axis, bar: Bar) -> None:
     look = {"facecolor": bar.colour, "edgecolor": bar.colour, "linewidth": 0.5} | bar.look
     axis.add_patch(Rectangle((bar.x, bar.y), bar.wide, bar.high, **look))
     part, side = AT[bar.at]
-    place = bar.x + part * bar.wide, bar.y + bar.high / 2
+    point = bar.x + part * bar.wide, bar.y + bar.high / 2
     if bar.text:
-        axis.text(*place, bar.text, ha=side, va="center", fontsize=7.5, color=bar.ink)
+        axis.text(*point, bar.text, ha=side, va="center", fontsize=7.5, color=bar.ink)
 
 
 def chart(

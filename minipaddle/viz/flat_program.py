@@ -73,19 +73,19 @@ class FlatProgram:
         for record in program.records:
             inner = layers_of(record.scope)
             layers = inner[len(common(inner, outer)) :]
-            place = self.frame_layers(path + self.frame_line(record, path, outer), layers)
+            frame = self.frame_layers(path + self.frame_line(record, path, outer), layers)
             if record.op is fused:
                 self.group(record, path)
             elif record.op is ITEM and record.inputs[0].op is fused:
                 region = record.inputs[0].attrs["region"]
                 self.at[record] = self.at[region.outputs[record.attrs["k"]]]
             elif regions(record):
-                self.control(record, place, inner)
+                self.control(record, frame, inner)
             elif record.op is ITEM and record.inputs[0] in self.controls:
                 if record in uses:
                     self.result(record)
             else:
-                self.put(record, place, record)
+                self.put(record, frame, record)
                 for k, edge in enumerate(record.inputs):
                     if edge.op is not NUMBER:
                         self.flow(edge, record, f"{input_name(record.op, k)}: {spec_text(edge)}")

@@ -208,8 +208,8 @@ def join_svgs(left: str, right: str) -> str:
     else:
         at, area = f'x="{wide + GAP:g}" ', (wide + GAP + wide_2, max(high, high_2))
     parts = []
-    for k, (svg, place) in enumerate(((left, ""), (right, at))):
-        head = '<svg {}width="{:g}" height="{:g}"'.format(place, *sizes[k])
+    for k, (svg, corner) in enumerate(((left, ""), (right, at))):
+        head = '<svg {}width="{:g}" height="{:g}"'.format(corner, *sizes[k])
         parts.append(re.sub(SIZE, head, svg, count=1).replace(' id="', f' id="part{k}_'))
     size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*area)
     return f'<svg {size} xmlns="http://www.w3.org/2000/svg">\n{"".join(parts)}</svg>\n'

@@ -116,8 +116,8 @@ def draw_arena(plan: MemoryPlan, colours: Colours, unit: int) -> Iterator[Bar]:
     """Offset by time: a rectangle for each allocation."""
     for allocation in plan.allocations:
         start, end, nbytes = allocation.buffer
-        place = start, allocation.location.offset / unit, end - start, nbytes / unit
-        yield Bar(*place, colours[allocation], look={"edgecolor": "white", "linewidth": 0.3})
+        box = start, allocation.location.offset / unit, end - start, nbytes / unit
+        yield Bar(*box, colours[allocation], look={"edgecolor": "white", "linewidth": 0.3})
 
 
 def draw_live_set(plan: MemoryPlan, time: tuple, unit: int) -> Iterator[PolyLine]:

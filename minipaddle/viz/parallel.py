@@ -44,8 +44,8 @@ def buckets(target) -> Picture:
     bars = [Bar(t, 0, 1.0, 0.9, REST if k is None else colours[k]) for t, k in owner]
     for k, (start, finish, record) in enumerate(trips):
         label = f"bucket {k}, {bytes_text(sum(r.spec.nbytes for r in record.inputs))}  "
-        place = start, 1.05 + 0.5 * k, finish - start, 0.4
-        bars.append(Bar(*place, colours[k], label, "before"))
+        box = start, 1.05 + 0.5 * k, finish - start, 0.4
+        bars.append(Bar(*box, colours[k], label, "before"))
     axes = {"xlim": (0, len(program.records)), "xlabel": "records, in the order they run"}
     title = f"{program.name}: buckets of gradients on their way"
     panel = Panel(bars, title, (), axes=axes)
@@ -111,8 +111,8 @@ def draw_span(span, _) -> Bar:
     """Communication is below the computation at the same time."""
     below, high = (0.28, 0.26) if span.kind == "communication" else (-0.16, 0.56)
     edge = EDGE if span.kind == "idle" else KINDS[span.kind]
-    place = span.device + below, 1e3 * span.start, 1e3 * (span.end - span.start)
-    return Bar.in_row(*place, KINDS[span.kind], high=high, edgecolor=edge)
+    box = span.device + below, 1e3 * span.start, 1e3 * (span.end - span.start)
+    return Bar.in_row(*box, KINDS[span.kind], high=high, edgecolor=edge)
 
 
 def stack_timelines(found, titles, draw_span, describe, colours, xlabel, ylabel) -> Picture:

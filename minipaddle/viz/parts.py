@@ -119,10 +119,10 @@ def nest(nodes) -> dict:
     """Nodes in their frames, oldest first: {frame: {…}} and {key: node}."""
     tree: dict = {}
     for each in nodes:
-        place = tree
+        branch = tree
         for frame in each.frames:
-            place = place.setdefault(frame, {})
-        place[each.key] = each
+            branch = branch.setdefault(frame, {})
+        branch[each.key] = each
     return tree
 
 

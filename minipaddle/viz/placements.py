@@ -54,9 +54,9 @@ def placements(shape, mesh: ProcessMesh, *ways, dtype="float32") -> Picture:
             lines += [f"  {each}" for each in steps]
             title = f"after {', '.join(steps)}: {title}" if steps else title
         lines.append(f"{[*way]}: {describe(shape, way, mesh)}")
-        for n, (rank, place) in enumerate(zip(ranks, product(*map(range, mesh.shape)))):
+        for n, (rank, coordinate) in enumerate(zip(ranks, product(*map(range, mesh.shape)))):
             above = "" if n else f"{title}\n"
-            piece = piece_of(shape, way, mesh.shape, place)
+            piece = piece_of(shape, way, mesh.shape, coordinate)
             panels.append(draw_grid(shape, way, piece, rank)._replace(title=f"{above}rank {rank}"))
     size = 1.5 * len(ranks), 1.5 * len(ways)
     return chart(size, panels, "\n".join(lines), columns=len(ranks), layout="none",
@@ -90,8 +90,8 @@ def collective(before, after) -> str:
 def describe(shape: tuple, way: Placements, mesh: ProcessMesh) -> str:
     """Which rank has what, in words."""
     held: dict[str, list[str]] = {}
-    for rank, place in zip(mesh.process_ids, product(*map(range, mesh.shape))):
-        piece = piece_of(shape, way, mesh.shape, place)
+    for rank, coordinate in zip(mesh.process_ids, product(*map(range, mesh.shape))):
+        piece = piece_of(shape, way, mesh.shape, coordinate)
         text = ", ".join(f"{start}:{start + n}" for start, n in piece)
         held.setdefault(f"[{text}]", []).append(str(rank))
     terms = "terms of " * any(p.is_partial() for p in way)

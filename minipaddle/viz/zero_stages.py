@@ -45,11 +45,11 @@ def stages(steps: dict, ranks: int) -> Picture:
     size = max(1, *(sum(each.values()) for pair in figures.values() for each in pair))
     unit, name = next((u, n) for u, n in UNITS if size >= u)
     bars, lines = [], describe(steps, figures, ranks)
-    for place, pair in enumerate(figures.values()):
+    for row, pair in enumerate(figures.values()):
         for side, each in zip((-0.38, 0.02), pair, strict=True):
             look, bottom = {"hatch": "///", "alpha": 0.6} if side < 0 else {}, 0.0
             for kind, nbytes in each.items():
-                corner = place + side, bottom, 0.36, nbytes / unit
+                corner = row + side, bottom, 0.36, nbytes / unit
                 bars.append(Bar(*corner, COLOURS[kind], look=look | {"edgecolor": "white"}))
                 bottom += nbytes / unit
     axes = {"xticks": range(len(figures)), "xticklabels": [f"stage {k}" for k in figures]}

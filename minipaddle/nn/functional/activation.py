@@ -71,8 +71,8 @@ def gumbel_softmax(x, temperature=1.0, hard=False, axis=-1, name=None):
     soft = softmax((x + noise) / temperature, axis)
     if not hard:
         return soft
-    place = soft.max(axis=axis, keepdim=True)
-    one_hot = (soft.detach() == place.detach()).astype(x.spec.dtype)
+    peak = soft.max(axis=axis, keepdim=True)
+    one_hot = (soft.detach() == peak.detach()).astype(x.spec.dtype)
     return one_hot - soft.detach() + soft
 
 

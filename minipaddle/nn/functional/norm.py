@@ -94,15 +94,15 @@ def batch_norm(
     """
     require_ndim("batch_norm", x, least=2)
     shape, last = x.spec.shape, channels_at_end("batch_norm", data_format)
-    place = x.spec.ndim - 1 if last else 1
-    if not same_shape(running_mean.spec.shape, (shape[place],)):
+    axis = x.spec.ndim - 1 if last else 1
+    if not same_shape(running_mean.spec.shape, (shape[axis],)):
         raise value_error(
             f"batch_norm was given x of {x.spec} and statistics of {running_mean.spec}",
-            f"one for each of the {shape[place]} channels of {data_format}",
+            f"one for each of the {shape[axis]} channels of {data_format}",
         )
     training = training if use_global_stats is None else not use_global_stats
     state = running_mean, running_var, weight, bias
-    return normalize_batch(x, *state, training, momentum, epsilon, place)
+    return normalize_batch(x, *state, training, momentum, epsilon, axis)
 
 
 @slot("nn.batch_norm")

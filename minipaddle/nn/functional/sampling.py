@@ -87,12 +87,12 @@ def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=Tr
     require_one_of("grid_sample", ("zeros", "border", "reflection"), padding_mode=padding_mode)
     size, places = x.spec.shape[2:], []
     for coordinate, m in zip(manipulation.unbind(grid, axis=-1)[::-1], size):
-        place = pixel_places(coordinate, m, align_corners)
+        pixel = pixel_places(coordinate, m, align_corners)
         if padding_mode == "reflection":
-            place = reflect(place, m, align_corners)
+            pixel = reflect(pixel, m, align_corners)
         if padding_mode != "zeros":
-            place = elementwise.minimum(elementwise.maximum(place, 0.0), m - 1.0)
-        places.append(place)
+            pixel = elementwise.minimum(elementwise.maximum(pixel, 0.0), m - 1.0)
+        places.append(pixel)
     corners = [[(rounding.round(p), 1.0) for p in places]]
     if mode == "bilinear":
         corners = product(*(neighbours(p) for p in places))

@@ -154,9 +154,9 @@ class SyncBatchNorm(BatchNormND):
     def forward(self, x):
         if among.now[1] == 1 or not self.training:
             return super().forward(x)
-        place = x.spec.ndim - 1 if format_of(self, x)[-1] == "C" and x.spec.ndim > 2 else 1
+        axis = x.spec.ndim - 1 if format_of(self, x)[-1] == "C" and x.spec.ndim > 2 else 1
         statistics = self._mean, self._variance, self.weight, self.bias
-        return F.norm.normalize_over_ranks(x, *statistics, self._momentum, self._epsilon, place)
+        return F.norm.normalize_over_ranks(x, *statistics, self._momentum, self._epsilon, axis)
 
     @classmethod
     def convert_sync_batchnorm(cls, layer):

@@ -150,10 +150,10 @@ class CyclicLR(LRScheduler):
         super().__init__(base_learning_rate, last_epoch, verbose)
 
     def get_lr(self):
-        cycle, place = divmod(self.last_epoch, self.step_size_up + self.step_size_down)
-        rising = place <= self.step_size_up
-        left = self.step_size_up + self.step_size_down - place
-        height = place / self.step_size_up if rising else left / self.step_size_down
+        cycle, step = divmod(self.last_epoch, self.step_size_up + self.step_size_down)
+        rising = step <= self.step_size_up
+        left = self.step_size_up + self.step_size_down - step
+        height = step / self.step_size_up if rising else left / self.step_size_down
         scale = self.scale_fn(cycle + 1 if self.scale_mode == "cycle" else self.last_epoch)
         return self.base_lr + (self.max_lr - self.base_lr) * height * scale
 

@@ -36,8 +36,8 @@ def plan_map(found: SearchResult, title: str = "") -> Picture:
         part = 1.0 if ratio is None else min(1.0, max(0.0, ratio - 1) / (LONGEST - 1))
         colour, ink = blend(*SHADES, part), "white" if part < 0.45 else "black"
         look = {"high": 0.94, "edgecolor": "#888888"} | (TOO_LARGE if ratio is None else {})
-        place = pipes.index(pipe), models.index(model) - 0.48, 0.96
-        bars.append(Bar.in_row(*place, colour, label(ratio, nbytes), "middle", ink, **look))
+        box = pipes.index(pipe), models.index(model) - 0.48, 0.96
+        bars.append(Bar.in_row(*box, colour, label(ratio, nbytes), "middle", ink, **look))
     axes = {"xticks": range(len(models)), "xticklabels": models, "xlabel": "model"}
     panel = Panel(bars, title or f"{found.best.layout}", pipes, axes=axes | {"ylabel": "pipe"})
     text = "\n".join(lines(cells, pipes, models))
