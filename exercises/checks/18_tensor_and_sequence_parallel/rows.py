@@ -40,8 +40,9 @@ exercise = Exercise(
             "self.move_along_mp(terms, __import__('minipaddle').distributed.Replicate())"
         ),
         "the pieces of x gathered": (
-            "self.apply_linear(self.require_pieces(x), None) → self.apply_linear(self.move_along_mp("
-            "self.require_pieces(x), __import__('minipaddle').distributed.Replicate()), None)"
+            "self.apply_linear(self.require_pieces(x), None) → "
+            "self.apply_linear(self.move_along_mp(self.require_pieces(x), "
+            "__import__('minipaddle').distributed.Replicate()), None)"
         ),
         "whatever this rank was given": "self.require_pieces(x) → x",
     },

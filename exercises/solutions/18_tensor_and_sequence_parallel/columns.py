@@ -14,8 +14,8 @@ of `ColumnParallelLinear`.
 
 `forward(self, x)` returns x @ weight + bias.
 
-- `self.apply_linear(x, bias)` is x @ weight + bias for sharded tensors; bias may be None. An error there
-  names the layer.
+- `self.apply_linear(x, bias)` is x @ weight + bias for sharded tensors; bias may be None. An error
+  there names the layer.
 - `self.require_pieces(x)` is x, but refuses a tensor of this rank alone on a mesh whose ranks may
   have other data: use it for the x that you get.
 - If `self.gather_output`, each rank gets all columns: `self.move_along_mp(y, placement)` is y with

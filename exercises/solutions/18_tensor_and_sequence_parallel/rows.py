@@ -14,8 +14,8 @@ ranks are to be added. Write two methods of `RowParallelLinear`.
 
 `forward(self, x)` returns x @ weight + bias.
 
-- `self.apply_linear(x, bias)` is x @ weight + bias for sharded tensors; bias may be None. Of the product
-  of shards it gives what each rank has: a partial sum. An error there names the layer.
+- `self.apply_linear(x, bias)` is x @ weight + bias for sharded tensors; bias may be None. Of the
+  product of shards it gives what each rank has: a partial sum. An error there names the layer.
 - `self.require_pieces(x)` is x, but refuses a tensor of this rank alone on a mesh whose ranks may
   have other data: use it for the x that you get.
 - `self.move_along_mp(y, placement)` is y with another placement along mp: it adds partial sums.
