@@ -131,7 +131,9 @@ class KernelFrame:
         memory = declare_block(self.rows, self.out, blocks.span[0], most)
         return blocks.head + memory + tiles + self.rows(*blocks.span)
 
-    def tiled_kernel(self, blocks: RowBlocks, tiles: str, pays: bool, helpers=(), finish=None):
+    def write_tiled_kernel(
+        self, blocks: RowBlocks, tiles: str, pays: bool, helpers=(), finish=None
+    ):
         """The kernel of blocks of rows, which threads share if that `pays`. Tiles that `finish`
         their sums need no epilogue.
         """

@@ -92,7 +92,7 @@ def target_processor(name: str):
     """
     known = instructions(name)
     if known is None:
-        raise unknown(name)
+        raise processor_error(name)
     return target_facts(Facts(**known))
 
 
@@ -159,12 +159,12 @@ def find_missing(cc: Compiler, name: str, here: str = "native") -> list[str]:
     """
     asked = macros(cc, name)
     if not asked:
-        raise unknown(name)
+        raise processor_error(name)
     missing = asked - macros(cc, here)
     return sorted(macro.strip("_") for macro in missing if macro.isupper())
 
 
-def unknown(name: str) -> ValueError:
+def processor_error(name: str) -> ValueError:
     hint = "the compiler's manual lists what it knows, e.g. x86-64-v3, sapphirerapids"
     return ValueError(teach(f"no processor is called {name!r}", hint=hint))
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from ..engine.core.errors import value_error
 from ..engine.distributed.process_group import TIMEOUT, ProcessGroup
 from ..engine.eager.device import current_place, set_device
-from .ranks.known_groups import enter, group_numbered, group_of, known, leave
+from .ranks.known_groups import current_groups, enter, group_numbered, group_of, leave
 from .ranks.mpi import MPIGroup, is_started_by_mpi
 from .ranks.nccl import NCCLGroup
 from .ranks.require_same import require_same
@@ -29,16 +29,16 @@ def init_parallel_env(nccl_config=None) -> ProcessGroup:
     >>> paddle.distributed.spawn(work, nprocs=2).results[1]
     <threads group 0: rank 1 of 2, [0, 1]>
     """
-    here = known()
+    here = current_groups()
     if here.alone and is_started_by_mpi():
         enter(MPIGroup.world(seconds_to_wait()))
-    here = known()
+    here = current_groups()
     here.alone = False
     if current_place().kind == "gpu" and here.world.backend != "nccl":
         set_device(f"gpu:{here.world.local_rank % count_gpus()}")
         if count_gpus() >= here.world.size > 1:
             enter(NCCLGroup.of(here.world))
-    return known().world
+    return current_groups().world
 
 
 def seconds_to_wait() -> float:
@@ -77,12 +77,12 @@ class ParallelEnv:
     @property
     def rank(self) -> int:
         """The number of this rank."""
-        return known().world.rank
+        return current_groups().world.rank
 
     @property
     def world_size(self) -> int:
         """How many ranks there are."""
-        return known().world.size
+        return current_groups().world.size
 
     @property
     def device_id(self) -> int:
@@ -125,7 +125,7 @@ def is_initialized() -> bool:
     >>> paddle.distributed.is_initialized()
     False
     """
-    return not known().alone
+    return not current_groups().alone
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
@@ -157,7 +157,7 @@ def new_group(
     >>> paddle.distributed.new_group([0])
     <threads group 1: rank 0 of 1, [0]>
     """
-    world, chosen = known().world, ranks
+    world, chosen = current_groups().world, ranks
     chosen = list(world.ranks) if chosen is None else sorted(chosen)
     wrong = [r for r in chosen if r not in world.ranks]
     if wrong or len(set(chosen)) != len(chosen) or not chosen:
@@ -167,7 +167,9 @@ def new_group(
             f"a group with backend={backend!r} of ranks that talk by {world.backend}",
             expected=f"None or {world.backend!r}",
         )
-    require_same("new_group", None, {f"group number {known().count}": [f"of the ranks {chosen}"]})
+    require_same(
+        "new_group", None, {f"group number {current_groups().count}": [f"of the ranks {chosen}"]}
+    )
     return build_group(chosen, timeout)
 
 
@@ -175,7 +177,7 @@ def build_group(chosen: list[int], timeout=HALF_AN_HOUR, id: int = 0) -> Process
     """Build the group of some ranks, in the order of the list. Every rank calls it; with an `id`
     the ranks of the group alone.
     """
-    here = known()
+    here = current_groups()
     if not id:
         id, here.count = here.count, here.count + 1
     seconds = min(timeout.total_seconds(), here.world.timeout)
@@ -209,7 +211,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
     >>> paddle.distributed.destroy_process_group()
     """
-    here = known()
+    here = current_groups()
     if group is None or group is here.world:
         for one in reversed([g for g in here.groups.values() if g is not None]):
             one.close()

@@ -34,7 +34,7 @@ def attach_derivative(tracer, results: list[Tensor], inputs: list[Tensor], back)
         ]
         builder.program.outputs = [builder.value(tracer.lift(g)) for g in gradients]
         tapes = dict(tracer.tapes)
-    if builder.changed():
+    if builder.find_written():
         what = "a backward of a PyLayer, or a hook, that writes to a tensor outside, in place"
         raise note_refusal(not_supported(what))
     used = list(builder.captured)

@@ -25,7 +25,7 @@ class PermutedView(NamedTuple):
         """Whether the axes are in the order of the base."""
         return self.perm == tuple(range(len(self.perm)))
 
-    def transposed(self, perm) -> PermutedView:
+    def transpose(self, perm) -> PermutedView:
         """The view, transposed."""
         return PermutedView(self.base, tuple(self.perm[d] for d in perm))
 

@@ -53,7 +53,7 @@ class Sinker:
         for r in self.old.results:
             if r in self.views:
                 self.source = r
-                results[r] = self.transposed(*self.views[r])
+                results[r] = self.transpose(*self.views[r])
         return with_records(self.old, self.records, results)
 
     # ---- reading -----------------------------------------------------------------------------
@@ -61,7 +61,7 @@ class Sinker:
     def view(self, record: Record) -> PermutedView:
         return self.views.get(record) or plain(record)
 
-    def transposed(self, base: Record, perm: tuple) -> Record:
+    def transpose(self, base: Record, perm: tuple) -> Record:
         """The value of a view: the transpose of its base, built once."""
         if perm == tuple(range(len(perm))):
             return base
@@ -77,15 +77,15 @@ class Sinker:
         if base.op is full:
             return self.emit(full, [], base.attrs | {"shape": shape})
         if cheap(base) and base.op is broadcast_to:
-            small = self.transposed(self.with_rank(base.inputs[0], len(perm)), perm)
+            small = self.transpose(self.with_rank(base.inputs[0], len(perm)), perm)
             return self.emit(broadcast_to, [small], {"shape": shape})
         if cheap(base) and base.op is slice_:
             index = of_all_axes(base.attrs["index"], len(perm))
-            whole = self.transposed(base.inputs[0], perm)
+            whole = self.transpose(base.inputs[0], perm)
             return self.emit(slice_, [whole], {"index": tuple(index[d] for d in perm)})
         if cheap(base):
             inputs = [
-                self.transposed(self.with_rank(r, len(perm)), perm) if r.shape else r
+                self.transpose(self.with_rank(r, len(perm)), perm) if r.shape else r
                 for r in base.inputs
             ]
             return self.emit(base.op, inputs, base.attrs)
@@ -151,7 +151,7 @@ class Sinker:
                 else:
                     self.whole[record] = found
                 return
-        inputs = [r if v is None else self.transposed(*v) for r, v in zip(record.inputs, views)]
+        inputs = [r if v is None else self.transpose(*v) for r, v in zip(record.inputs, views)]
         self.replace(record, with_inputs(record, inputs, map_regions(record, sinking)))
 
     def is_untouched(self, record: Record) -> bool:
@@ -170,7 +170,7 @@ class Sinker:
     def set_view(self, record: Record, view: PermutedView) -> None:
         """Set the view for an old value. If only axes of size 1 move, it becomes a reshape."""
         if not view.is_identity and keeps_order(view.perm, view.base.shape):
-            view = plain(self.transposed(*view))
+            view = plain(self.transpose(*view))
         if view.base is not record:
             self.views[record] = view
 

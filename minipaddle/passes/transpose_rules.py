@@ -27,7 +27,7 @@ from .permuted_views import PermutedView, perm_for, plain, reshape_view, without
 
 
 def through_transpose(sinker, record, views):
-    return views[0].transposed(record.attrs["perm"])
+    return views[0].transpose(record.attrs["perm"])
 
 
 def through_elementwise(sinker, record, views):
@@ -36,11 +36,11 @@ def through_elementwise(sinker, record, views):
     for k, v in enumerate(views):
         if v is not None and v.perm:
             whole = len(v.perm) == ndim
-            wide[k] = v if whole else plain(sinker.with_rank(sinker.transposed(*v), ndim))
+            wide[k] = v if whole else plain(sinker.with_rank(sinker.transpose(*v), ndim))
     target = sinker.order(record, list(wide.values()))
     inputs = [r if v is None else v.base for r, v in zip(record.inputs, views)]
     for k, v in wide.items():
-        inputs[k] = sinker.transposed(v.base, perm_for(v, target))
+        inputs[k] = sinker.transpose(v.base, perm_for(v, target))
     view = PermutedView(sinker.emit(record.op, inputs, record.attrs), target)
     if len({v.perm for v in wide.values() if v.base.spec.size == record.spec.size}) > 1:
         sinker.choice(record, view)
@@ -126,7 +126,7 @@ ON_BASE = {
 
 def through_concat(sinker, record, views):
     target = sinker.order(record, views)
-    inputs = [sinker.transposed(v.base, perm_for(v, target)) for v in views]
+    inputs = [sinker.transpose(v.base, perm_for(v, target)) for v in views]
     base = sinker.emit(concat, inputs, {"axis": target[record.attrs["axis"]]})
     return sinker.choice(record, PermutedView(base, target))
 
@@ -134,8 +134,8 @@ def through_concat(sinker, record, views):
 def through_product(sinker, record, views):
     x, y = views
     attrs = record.attrs | {
-        "x_perm": x.transposed(record.attrs["x_perm"]).perm,
-        "y_perm": y.transposed(record.attrs["y_perm"]).perm,
+        "x_perm": x.transpose(record.attrs["x_perm"]).perm,
+        "y_perm": y.transpose(record.attrs["y_perm"]).perm,
     }
     target = sinker.preferences.get(record, tuple(range(len(record.shape))))
     attrs["out_perm"] = tuple(attrs["out_perm"][d] for d in inverse(target))

@@ -17,7 +17,7 @@ import minipaddle as paddle
 import minipaddle.distributed as dist
 from minipaddle import nn
 from minipaddle.distributed import fleet
-from minipaddle.distributed.ranks.known_groups import known
+from minipaddle.distributed.ranks.known_groups import current_groups
 from tests.distributed.saying import say
 
 R = dist.Replicate()
@@ -129,7 +129,7 @@ def fail(fault: str) -> None:
 def at_collective(number: float, act) -> list:
     """Let this rank `act` at the collective of a number. A list of those that it begins."""
     begun = []
-    for group in filter(None, known().groups.values()):
+    for group in filter(None, current_groups().groups.values()):
 
         def start(name, array, begin=group.start, **options):
             begun.append(name)
@@ -157,7 +157,7 @@ def work(fault: str, name: str, size: int = 60, part: float = 0.5, timeout: floa
     try:
         for _ in range(2):
             CALLS["all_reduce"](group, x)
-        for each in filter(None, known().groups.values()):
+        for each in filter(None, current_groups().groups.values()):
             each.timeout = timeout
         if group.rank == 1:
             at_collective(number, lambda: fail(fault)) if made else fail(fault)

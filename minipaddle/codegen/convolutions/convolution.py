@@ -200,7 +200,7 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
             text, needed = sweep.text()
             tiles, helpers = tiles + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
-    return frame.tiled_kernel(s.blocks, tiles, is_large(im), [*s.helpers, *helpers], finish)
+    return frame.write_tiled_kernel(s.blocks, tiles, is_large(im), [*s.helpers, *helpers], finish)
 
 
 def write_convolution(frame: FloatKernel, im: Images) -> Kernel:
@@ -281,7 +281,7 @@ def write_columns(frame: FloatKernel, im: Images) -> Kernel:
         f"{wide}, {c}, {im.low[0]}, {im.low[1]});\n"
     )
     helpers = *frame_helpers(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
-    return frame.tiled_kernel(RowBlocks(im.n, h, h, w), tiles, is_large(im), helpers)
+    return frame.write_tiled_kernel(RowBlocks(im.n, h, h, w), tiles, is_large(im), helpers)
 
 
 def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:

@@ -169,7 +169,7 @@ def write_sweeps(frame: FloatKernel, p: Planes) -> Kernel:
         for across, part in zip(p.acrosses, parts, strict=True):
             tiles += write_sums(p, down, across, part, weight.shape[-1])
         tiles += loop("r", f"rows && top + r < {down.count}", write_row(p, down, frame.target))
-    return frame.tiled_kernel(p.blocks, tiles, p.pay(taps), p.helpers)
+    return frame.write_tiled_kernel(p.blocks, tiles, p.pay(taps), p.helpers)
 
 
 def write_sums(p: Planes, down: SweepAxis, across: SweepAxis, part: str, wide: int) -> str:

@@ -71,7 +71,7 @@ def write_depthwise(frame: KernelFrame, im: Images) -> Kernel:
         f"    top * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, kernels, patch, {int(quads)});\n"
     )
     pays = im.n * oh * ow * c * taps > SERIAL
-    return frame.tiled_kernel(RowBlocks(im.n, oh, 1, ow), tiles, pays, (INTEGERS, DEPTHWISE))
+    return frame.write_tiled_kernel(RowBlocks(im.n, oh, 1, ow), tiles, pays, (INTEGERS, DEPTHWISE))
 
 
 def fits_quads(image: Record, channels: int) -> bool:

@@ -172,4 +172,4 @@ def write_winograd(frame: KernelFrame, way: WinogradPlan, helpers) -> Kernel:
         f"k > 0);\n"
         "    }\n"
     )
-    return frame.tiled_kernel(way.blocks, tiles, True, (*helpers, by.text))
+    return frame.write_tiled_kernel(way.blocks, tiles, True, (*helpers, by.text))

@@ -126,11 +126,11 @@ def max_pool_grad(k: KernelTarget) -> None:
 def max_pool_take(k: KernelTarget) -> None:
     """The value of another image at the largest pixel."""
 
-    def taken(w: PoolingWindows) -> str:
+    def take(w: PoolingWindows) -> str:
         step = f"total += {w.where('here', w.load(0, 'at'))};\n"
         return f"V total = NONE;\n{w.find_maximum(1, 2, step)}{w.store('total')}"
 
-    k.windows(k.specs[1]).each(taken)
+    k.windows(k.specs[1]).each(take)
 
 
 @kernel("avg_pool_last")

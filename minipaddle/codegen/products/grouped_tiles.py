@@ -76,7 +76,7 @@ class TileFormat(NamedTuple):
         """The terms of a row, filled up."""
         return -(-terms // self.terms) * self.terms
 
-    def packed(self, columns: int, terms: int) -> int:
+    def count_packed(self, columns: int, terms: int) -> int:
         """The numbers of all panels."""
         return -(-columns // self.panel) * (self.panel * self.row(terms) + self.header)
 
@@ -178,7 +178,7 @@ def write_tiles(
     if not block or not (frame.is_constant(right) or count * m >= form.rows):
         return None
     pack = f"integer_panels_{form.F}({n}, {k}, {{given}}, {steps[0]}, {steps[1]}, {{made}});"
-    frame.pack("panels", right, form.packed(n, k), pack, form.B)
+    frame.pack("panels", right, form.count_packed(n, k), pack, form.B)
     target, narrow = "out0", ""
     if form.G == "bfloat16":
         target = frame.array("sums", count * m * n, "float")
@@ -190,4 +190,4 @@ def write_tiles(
         f"    {target} + at, {n});\n{narrow}"
     )
     blocks, pays = RowBlocks(count, m, block), count * m * n * k > SERIAL
-    return frame.tiled_kernel(blocks, tiles, pays, (*form.panels, *helpers))
+    return frame.write_tiled_kernel(blocks, tiles, pays, (*form.panels, *helpers))

@@ -38,7 +38,7 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
     if not isinstance(layer, Layer):
         raise type_error(f"shard_layer of {layer!r:.80}", "a paddle.nn.Layer")
     require_same("shard_layer", mesh, {})
-    before = {name: values_of(x) for name, x in named_tensors(layer)}
+    before = {name: values_of(x) for name, x in list_tensors(layer)}
     if shard_fn is not None:
         for name, sublayer in layer.named_sublayers(include_self=True):
             shard_fn(name, sublayer, mesh)
@@ -47,7 +47,7 @@ def shard_layer(layer, process_mesh, shard_fn=None, input_fn=None, output_fn=Non
             for name, x in store.items():
                 if x is not None and not x.is_dist():
                     store[name] = cut_tensor(x, mesh, [])
-    facts = {name: describe(x, before.get(name)) for name, x in named_tensors(layer)}
+    facts = {name: describe(x, before.get(name)) for name, x in list_tensors(layer)}
     require_same("shard_layer", mesh, facts)
     if input_fn is not None:
         layer.register_forward_pre_hook(lambda _, inputs: as_arguments(input_fn(inputs, mesh)))
@@ -61,7 +61,7 @@ def as_arguments(inputs):
     return tuple(inputs) if isinstance(inputs, list) else inputs
 
 
-def named_tensors(layer: Layer) -> list[tuple[str, Tensor]]:
+def list_tensors(layer: Layer) -> list[tuple[str, Tensor]]:
     """The parameters and buffers of a layer."""
     return [*layer.named_parameters(), *layer.named_buffers()]
 

@@ -9,7 +9,7 @@ from ...engine.core.rank import per_rank
 from ...engine.distributed.process_group import ProcessGroup
 from ...engine.eager.device import NUMPY
 from ...engine.sharding.placements import ProcessMesh, Shard
-from ..ranks.known_groups import group_numbered, known
+from ..ranks.known_groups import current_groups, group_numbered
 from ..tensors.dist_tensor import view_of
 
 
@@ -39,7 +39,7 @@ class Grid:
 
     def get_submesh_with_dim(self, dim_name: str | int) -> ProcessMesh:
         """This rank and those that differ from it along one dimension only."""
-        rank, axis = known().world.rank, self.axis(dim_name)
+        rank, axis = current_groups().world.rank, self.axis(dim_name)
         if not self.contains(rank):
             raise value_error(f"rank {rank} is not in the mesh {self}")
         return ProcessMesh(self.line(axis, rank), [self.dim_names[axis]])
@@ -125,7 +125,7 @@ def create_mesh(mesh_dims) -> ProcessMesh:
     {shape: [1,2], process_ids: [0,1], dim_names: [dp,mp]}
     """
     names, shape = [name for name, _ in mesh_dims], [n for _, n in mesh_dims]
-    world = known().world.size
+    world = current_groups().world.size
     if prod(shape) != world:
         raise value_error(f"create_mesh({mesh_dims}) of {world} ranks", expected="all of them")
     set_mesh(ProcessMesh(None, names, shape, [*range(world)]))

@@ -18,7 +18,7 @@ from ...engine.sharding.array import sharded
 from ...io.serialization import write as write_tensors
 from ..collectives.tape_or_group import number_in
 from ..failures.restarting import note_step
-from ..ranks.known_groups import group_of, known
+from ..ranks.known_groups import current_groups, group_of
 from .agreeing import decide_together, outcomes, raise_or_return, run_together
 from .boxes import box_of, choose_owners, fills, volume
 from .manifest import FILE, Manifest, SavedTensor, ids, require_natural, size_and_sum
@@ -223,8 +223,8 @@ class Pending:
 
     def start(self, work) -> None:
         """Let a thread do some work; the rank's end waits for it."""
-        if wait_for_save not in known().before_end:
-            known().before_end.append(wait_for_save)
+        if wait_for_save not in current_groups().before_end:
+            current_groups().before_end.append(wait_for_save)
         self.thread = threading.Thread(target=self.run, args=(work,), name="checkpoint")
         self.thread.start()
 

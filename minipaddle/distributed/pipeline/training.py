@@ -146,7 +146,7 @@ def add_gradients(tied: list[tuple]) -> None:
     """
     for weight, group in tied:
         g = weight.array if weight.grad is None else weight.grad.array
-        g = g.placed(weight.array.placements).copy() if sharded(g) else g.copy()
+        g = g.move_to(weight.array.placements).copy() if sharded(g) else g.copy()
         if weight.grad is None:
             local(g)[...] = 0
         group.all_reduce(local(g))

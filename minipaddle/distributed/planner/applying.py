@@ -13,7 +13,7 @@ from ..auto_parallel.in_stages import stage_mesh
 from ..auto_parallel.strategy import Strategy
 from ..fleet.recompute import recompute
 from ..pipeline.splitting import SplitPoint, trace_forward
-from ..ranks.known_groups import known
+from ..ranks.known_groups import current_groups
 from ..tensors.layout import cut_parameter
 from ..tensors.parallelize import parallelize
 from .cost import layers_of
@@ -55,7 +55,7 @@ def apply_plan(result: SearchResult, model, sample, loss, optimizer) -> DistMode
     >>> dist.spawn(work, nprocs=2).results
     [True, True]
     """
-    layout, ranks = result.best.layout, known().world.size
+    layout, ranks = result.best.layout, current_groups().world.size
     if layout.ranks != ranks:
         raise value_error(f"a plan for {layout.ranks} devices", expected=f"{ranks}, all ranks")
     if layout.data > 1 and layout.sharding > 1:

@@ -26,7 +26,7 @@ class KnownGroups:
 _known = per_rank(None)
 
 
-def known() -> KnownGroups:
+def current_groups() -> KnownGroups:
     """The groups of this rank; a process that never joined others is a world of one."""
     if _known.now is None:
         _known.now = KnownGroups(World(1).group(0), alone=True)
@@ -46,11 +46,11 @@ def leave() -> None:
 
 def group_numbered(id: int) -> ProcessGroup:
     """The group with a number; ValueError if this rank is not in it."""
-    group = known().groups.get(id)
+    group = current_groups().groups.get(id)
     if group is None:
         raise value_error(
-            f"group {id}, of which rank {known().world.rank} is not",
-            expected=f"one of {sorted(k for k, g in known().groups.items() if g)}",
+            f"group {id}, of which rank {current_groups().world.rank} is not",
+            expected=f"one of {sorted(k for k, g in current_groups().groups.items() if g)}",
             hint="paddle.distributed.new_group(ranks) makes one; all ranks call it",
         )
     return group
@@ -58,4 +58,4 @@ def group_numbered(id: int) -> ProcessGroup:
 
 def group_of(group) -> ProcessGroup:
     """The group of an argument; None is the group of all ranks."""
-    return known().world if group is None else group
+    return current_groups().world if group is None else group

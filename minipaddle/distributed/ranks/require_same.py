@@ -8,7 +8,7 @@ from ...engine.eager.device import NUMPY
 from ...engine.sharding.array import cause_of_whole
 from ...engine.sharding.placements import Placement, ProcessMesh
 from ..collectives.python_objects import all_gather_object, receive_object, send_object
-from .known_groups import known
+from .known_groups import current_groups
 
 TAG = 23295
 """The tag of messages between the ranks of a mesh that are not all."""
@@ -25,7 +25,7 @@ def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) ->
 
     It needs no group: ranks that call it with different meshes of all ranks get the error, too.
     """
-    world = known().world.size
+    world = current_groups().world.size
     if world == 1 or (mesh is not None and mesh.size == 1):
         return
     ranks = [*range(world)] if mesh is None else sorted(mesh.process_ids)
@@ -49,7 +49,7 @@ def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) ->
 
 def exchange(value, ranks: list[int]) -> list:
     """Send a value to some ranks; return the value of each of them."""
-    world, values = known().world, []
+    world, values = current_groups().world, []
     if len(ranks) == world.size:
         all_gather_object(values, value)
         return [values[rank] for rank in ranks]

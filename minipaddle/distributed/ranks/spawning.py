@@ -44,7 +44,7 @@ class SpawnContext:
             own_settings()
             known_groups.enter(self.world.group(rank))
             self.results[rank] = function(*args)
-            for last in known_groups.known().before_end:
+            for last in known_groups.current_groups().before_end:
                 last()
             self.world.end(rank)
         except BaseException as error:

@@ -16,7 +16,7 @@ from ...engine.sharding.pieces import MeshView
 from ...engine.sharding.placements import REPLICATE, Placement, ProcessMesh
 from ...tensor.methods import own_members
 from ..parallel import build_group
-from ..ranks.known_groups import known
+from ..ranks.known_groups import current_groups
 from ..ranks.require_same import require_same, values_of
 
 
@@ -55,7 +55,7 @@ def view_of(mesh: ProcessMesh) -> MeshView:
     """
     by_mesh = views.now.by_mesh
     if mesh not in by_mesh:
-        rank, world = known().world.rank, known().world.size
+        rank, world = current_groups().world.rank, current_groups().world.size
         if max(mesh.process_ids) >= world:
             raise value_error(f"the mesh {mesh} in a world of {world}", expected="its ranks")
         coordinate = mesh.coordinate(rank)

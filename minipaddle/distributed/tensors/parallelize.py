@@ -11,7 +11,7 @@ from ..auto_parallel.loaders import shard_dataloader
 from ..auto_parallel.stages import shard_along
 from ..fleet.topology import get_hybrid_communicate_group
 from ..pipeline.splitting import Split, read_split_spec
-from ..ranks.known_groups import known
+from ..ranks.known_groups import current_groups
 from ..ranks.require_same import parameters_of, require_same
 from .layer_plans import LayerPlan
 from .layout import put_on_mesh
@@ -113,7 +113,7 @@ def to_distributed(model, optimizer, dataloader, device_num, node_num=1, config=
         raise not_supported(
             "to_distributed with sequence_parallel", hint="parallelize with dist.SequenceParallel…"
         )
-    world = known().world.size
+    world = current_groups().world.size
     if device_num * node_num != world:
         sizes = f"device_num={device_num}, node_num={node_num}"
         raise value_error(f"to_distributed with {sizes} of {world} ranks", expected="all of them")

@@ -45,7 +45,7 @@ def note_loop_aliases(tracer, body, carried, outs, last) -> None:
             builder.invalidate([p, *p.aliases()], record.where)
     for k, (x, memory) in enumerate(zip(outs, sources, strict=True)):
         x.array.may_alias(*memory)
-        if k not in last and not outer_memory[k].isdisjoint(inner.changed()):
+        if k not in last and not outer_memory[k].isdisjoint(inner.find_written()):
             builder.invalid[x.array] = alias_error(builder.value(x.array).where)
 
 

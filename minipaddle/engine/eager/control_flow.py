@@ -80,7 +80,7 @@ def cond(pred: Tensor, true_fn, false_fn) -> list:
     tracer, pred = current.top, as_bool(pred)
     branches = [trace_region(tracer, f, n) for f, n in ((true_fn, "true"), (false_fn, "false"))]
     specs = common_specs(*(b.results for b in branches))
-    written = merge(b.builder.changed() for b in branches)
+    written = merge(b.builder.find_written() for b in branches)
     tapes = {**branches[1].tapes, **branches[0].tapes}
     outputs = [b.outputs(tracer, specs, written, tapes) for b in branches]
     captured = merge(b.builder.captured for b in branches)
@@ -227,9 +227,9 @@ def while_loop(test_fn, body_fn, carried: list, *, stacked: bool = False, last=(
     carried = [x if isinstance(x, Tensor) else as_tensor(x, scalar_spec(x)) for x in carried]
     carried, specs, body = trace_body(tracer, body_fn, carried)
     test = trace_region(tracer, lambda *xs: [as_bool(static(test_fn(*xs)))], "test", carried, specs)
-    if test.builder.changed():
+    if test.builder.find_written():
         raise note_refusal(NotImplementedError(teach("a loop's condition writes to a tensor")))
-    written = body.builder.changed()
+    written = body.builder.find_written()
     tapes = {**test.tapes, **body.tapes}
     outputs = body.outputs(tracer, specs, written, tapes)
     tests = test.outputs(tracer, [BOOL], [], tapes)

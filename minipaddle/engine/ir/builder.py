@@ -246,7 +246,7 @@ class Builder:
             yield builder
             builder = builder.parent
 
-    def changed(self) -> list[SymbolicArray]:
+    def find_written(self) -> list[SymbolicArray]:
         """The outer arrays that this region wrote."""
         return [p for p, record in self.captured.items() if self.values[p] is not record]
 

@@ -79,7 +79,7 @@ class ScheduleInput:
                     found[maker].add(k)
         return found
 
-    def taken(self, k: int, dying: Sequence[int]) -> int:
+    def count_overwritten(self, k: int, dying: Sequence[int]) -> int:
         """The bytes of results that are written over inputs read for the last time."""
         pairs, sizes = self.takes[k], self.sizes
         if not pairs or not dying:
@@ -141,7 +141,7 @@ def priority(work: ScheduleInput, k: int, unread: list[int], waits: list[int]) -
             if n == unread[v]:
                 dying.append(v)
         made = sum([work.sizes[v] for v in work.makes[k]])
-        top = max(top, now + made - work.taken(k, dying) + work.extra[k])
+        top = max(top, now + made - work.count_overwritten(k, dying) + work.extra[k])
         now += made - sum([work.sizes[v] for v in dying])
         if not hill or now < valley:
             hill, valley = top or 1, now

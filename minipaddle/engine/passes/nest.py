@@ -104,7 +104,7 @@ class Nest:
         """The index into the input of a reduction, whose elements the loops go through."""
         if x.spec.size != self.size:
             raise NotOneNest("reductions over different loops")
-        return self.reshaped(self.axes, self.shape, x.shape)
+        return self.reshape_index(self.axes, self.shape, x.shape)
 
     def loops_reduced_by(self, record: Record) -> frozenset:
         """The loops over which a reduction runs."""
@@ -126,7 +126,7 @@ class Nest:
         return tuple(i), tuple(out)
 
     @staticmethod
-    def reshaped(i, old, new) -> list[Polynomial]:
+    def reshape_index(i, old, new) -> list[Polynomial]:
         same = tuple(old) == tuple(new)
         return list(i) if same else list(map(as_polynomial, unravel(ravel(i, old), new)))
 
@@ -142,7 +142,7 @@ class Nest:
         else:
             raise NotOneNest("results of different sizes")
         flat = as_polynomial(ravel(i, shape)) if i else ZERO
-        at = self.reshaped(i, shape, record.shape) if i else [ZERO] * len(record.shape)
+        at = self.reshape_index(i, shape, record.shape) if i else [ZERO] * len(record.shape)
         if any(type(a) is Composite for k in at for a in k.atoms):
             raise NotOneNest("results of different shapes")
         return record, self.at(record, at), flat

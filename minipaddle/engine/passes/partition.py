@@ -40,7 +40,7 @@ class Partitioner(Builder):
                 record.where = *record.where[:2], call_of(self.source)
         return y
 
-    def given(self, record: Record, placements: Placements) -> Record:
+    def local_input(self, record: Record, placements: Placements) -> Record:
         """The input that stands for one of the whole program."""
         spec = record.spec
         local = Spec(
@@ -53,7 +53,7 @@ class Partitioner(Builder):
     def run(self, placements: list[Placements], terms) -> tuple[Program, list[Placements]]:
         """The program, and where its results lie; `placements` are those of what it is given."""
         old = self.old
-        new = [self.given(r, p) for r, p in zip(old.given, placements, strict=True)]
+        new = [self.local_input(r, p) for r, p in zip(old.given, placements, strict=True)]
         for time, record in enumerate(old.given):
             self.pieces[record].time = time - len(old.given)
         self.program.inputs = new[: len(old.inputs)]

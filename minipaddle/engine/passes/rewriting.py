@@ -66,7 +66,7 @@ class ProgramRewriter(Builder):
             self.source = record
             instead = rule(record, *map(self.tensor, inputs))
             if instead is not None:
-                self.put(record, self.checked(record, instead))
+                self.put(record, self.check_results(record, instead))
                 return
         inside = map_regions(record, lambda region: rewritten(region, self.rules))
         new = with_inputs(record, inputs, inside)
@@ -91,7 +91,7 @@ class ProgramRewriter(Builder):
             return record.attrs["value"]
         return wrap(self.symbolic(record, self.place))
 
-    def checked(self, record: Record, instead):
+    def check_results(self, record: Record, instead):
         """The records of what a rule gave; ValueError if it is not what it stands for."""
         several = isinstance(instead, tuple)
         found = [self.value(x.array) for x in (instead if several else (instead,))]

@@ -15,7 +15,7 @@ from ...checkpoint.manifest import ids, prune
 from ...checkpoint.saving import save_state_dict, wait_for_save
 from ...collectives.python_objects import all_gather_object
 from ...failures.restarting import note_step
-from ...ranks.known_groups import known
+from ...ranks.known_groups import current_groups
 
 
 def steps(total: int, every: int, state: dict, folder: str) -> Iterator[int]:
@@ -87,7 +87,7 @@ def dict_of(name: str, x) -> dict:
 
 def resume(total: int, state: dict, folder: str) -> int:
     """Load the newest complete checkpoint; return the number of steps before it."""
-    if not run_together(known().world, lambda: ids(folder))[0]:
+    if not run_together(current_groups().world, lambda: ids(folder))[0]:
         return 0
     loaded = snapshot(state, 0)
     load_state_dict(loaded, folder)

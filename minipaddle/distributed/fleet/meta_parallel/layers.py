@@ -17,7 +17,7 @@ from ....engine.sharding.placements import Replicate
 from ....nn import Embedding, Layer, Linear
 from ....nn import functional as F
 from ....nn.layer.tree import path_of
-from ...ranks.known_groups import known
+from ...ranks.known_groups import current_groups
 from ...tensors.layout import LayerLayout, lay_out, move_on_axis, require_pieces
 from ..topology import get_hybrid_communicate_group
 
@@ -54,7 +54,7 @@ class MeshLayer:
 
     def require_pieces(self, x):
         """Return the input; ValueError if it is this rank's alone and ranks may have other data."""
-        if known().world.size > 1 and set(self.mesh.dim_names) - {"mp"}:
+        if current_groups().world.size > 1 and set(self.mesh.dim_names) - {"mp"}:
             require_pieces(x, self.describe())
         return x
 
