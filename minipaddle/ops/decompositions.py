@@ -99,7 +99,13 @@ slogdet.vjp(lambda g, x: broadcast_rows(broadcast_rows(g[1])) * mT(inverse(x)))
 @opaque(promote=True)
 def solve(m, x, y):
     """The z with x @ z = y, for square x and a matrix y (or stacks of them)."""
-    return m.linalg.solve(x, y)
+    return m.linalg.solve(*in_stacks(m, x, y))
+
+
+def in_stacks(m, *arrays):
+    """The matrices in stacks of one shape: CuPy's `solve` does not broadcast."""
+    lead = broadcast_shapes(*(a.shape[:-2] for a in arrays))
+    return [m.broadcast_to(a, (*lead, *a.shape[-2:])) for a in arrays]
 
 
 @solve.shape
@@ -125,7 +131,7 @@ def solve_triangular(m, x, y, *, lower, transpose, unit):
         x = cut(x, -1 if lower else 1) + m.eye(x.shape[-1], dtype=x.dtype)
     else:
         x = cut(x)
-    return m.linalg.solve(m.swapaxes(x, -1, -2) if transpose else x, y)
+    return m.linalg.solve(*in_stacks(m, m.swapaxes(x, -1, -2) if transpose else x, y))
 
 
 solve_triangular.shape(lambda x, y, lower, transpose, unit: solve.infer(x, y))

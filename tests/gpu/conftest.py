@@ -4,7 +4,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.eager import gpu as gpus
-from tests.gpu.fake_cupy import cupy, special
+from tests.gpu.fake_cupy import cupy, errstate, special
 
 CUDA = [] if isinstance(gpus.gpu(), str) else [pytest.param("cuda", marks=pytest.mark.gpu)]
 
@@ -13,8 +13,8 @@ CUDA = [] if isinstance(gpus.gpu(), str) else [pytest.param("cuda", marks=pytest
 def gpu(request, monkeypatch):
     """`paddle.set_device("gpu")` for the length of a test."""
     if request.param != "cuda":
-        module = gpus.ArrayModule(cupy, "cupyx.scipy")
-        module.special = special
+        module = gpus.CuPy(cupy)
+        module.special, module.errstate = special, errstate
         monkeypatch.setattr(gpus, "gpu", lambda: module)
     before = paddle.get_device()
     paddle.set_device("gpu")

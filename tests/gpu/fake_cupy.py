@@ -8,6 +8,7 @@ nothing of the array module that CuPy could not answer.
 from __future__ import annotations
 
 import operator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from weakref import WeakValueDictionary
@@ -16,7 +17,8 @@ import numpy as np
 import scipy.special
 
 NAMES = set((Path(__file__).parents[1] / "data" / "cupy_names.txt").read_text().split())
-FREE = {"dtype", "shape", "ndim", "size", "itemsize", "strides", "nbytes", "flags"}
+FREE = {"dtype", "shape", "ndim", "size", "itemsize", "strides", "nbytes"}
+FLAGS = ("c_contiguous", "f_contiguous", "owndata", "forc", "fnc")
 
 
 class Array:
@@ -46,6 +48,8 @@ class Array:
         if name.startswith("__") or f"cupy.ndarray.{name}" not in NAMES:
             raise AttributeError(f"cupy.ndarray has no attribute {name!r}")
         value = getattr(self.a, name)
+        if name == "flags":  # CuPy's lack `writeable`
+            return SimpleNamespace(**{k: getattr(value, k) for k in FLAGS})
         if name in FREE:
             return value
         return lift(value) if callable(value) else hide(value)
@@ -193,6 +197,44 @@ cupy.array = lambda a, dtype=None, copy=True, order="K", **_: Array(
     np.array(show(a), dtype=dtype, order=order)
 )
 cupy.linalg = Module("cupy.linalg", np.linalg)
+
+
+@contextmanager
+def errstate(*, linalg: str):
+    """`cupyx.errstate`."""
+    before, CHECKS.linalg = CHECKS.linalg, linalg
+    try:
+        yield
+    finally:
+        CHECKS.linalg = before
+
+
+CHECKS = SimpleNamespace(linalg="ignore")
+
+
+def solve(a, b):
+    """CuPy's does not broadcast."""
+    if b.ndim > 1 and a.shape[:-1] != b.shape[:-1]:
+        raise ValueError("a must have (..., M, M) shape and b must have (..., M, K)")
+    return unchecked(np.linalg.solve)(a, b)
+
+
+def unchecked(function):
+    """What CuPy does where NumPy raises LinAlgError: without a check it returns some numbers."""
+
+    def call(*args, **kwargs):
+        try:
+            return lift(function)(*args, **kwargs)
+        except np.linalg.LinAlgError:
+            if CHECKS.linalg == "raise":
+                raise
+            return hide(np.full(args[-1].shape, np.nan, args[0].dtype))
+
+    return call
+
+
+cupy.linalg.solve = solve
+cupy.linalg.cholesky, cupy.linalg.inv = map(unchecked, (np.linalg.cholesky, np.linalg.inv))
 cupy.lib = SimpleNamespace(stride_tricks=Module("cupy.lib.stride_tricks", np.lib.stride_tricks))
 cupy.cuda = SimpleNamespace(
     Device=Device,

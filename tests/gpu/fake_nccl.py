@@ -45,8 +45,8 @@ lock, numbers, group = threading.Lock(), itertools.count(1), threading.local()
 
 
 class NcclCommunicator:
-    def __init__(self, ndev: int, commId: tuple, rank: int):
-        assert isinstance(commId, tuple)
+    def __init__(self, ndev: int, commId: bytes, rank: int):
+        assert isinstance(commId, bytes)
         assert len(commId) == 128
         with lock:
             self.job = jobs.setdefault(commId, Job(ndev))
@@ -130,8 +130,9 @@ def groupEnd():
         call()
 
 
-def get_unique_id() -> tuple:
-    return tuple(int(d) for d in str(next(numbers)).zfill(128))
+def get_unique_id() -> bytes:
+    """128 bytes, as CuPy 14 gives them: some are no digits."""
+    return b"\x97\x00" + str(next(numbers)).zfill(126).encode()
 
 
 nccl = SimpleNamespace(

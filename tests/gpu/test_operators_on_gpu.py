@@ -51,4 +51,20 @@ def test_operator(name, k):
         case.check([r.numpy() for r in results], case.build(np.random.default_rng(0)))
         return
     for a, b in zip(on_gpu, on_cpu, strict=True):
-        np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=1e-9, atol=1e-9)
+        assert a.dtype == b.dtype
+        close = 8 * np.finfo(a.dtype).eps if a.dtype in ("float16", "float32") else 1e-9
+        np.testing.assert_allclose(a.astype("float64"), b.astype("float64"), rtol=close, atol=close)
+
+
+@pytest.mark.parametrize(
+    "compute",
+    [
+        lambda: paddle.linalg.cholesky(paddle.to_tensor([[1.0, 2.0], [2.0, 1.0]])),
+        lambda: paddle.linalg.inv(paddle.ones([2, 2])),
+        lambda: paddle.linalg.solve(paddle.zeros([2, 2]), paddle.ones([2, 1])),
+    ],
+)
+def test_matrices_without_a_result_are_errors(compute):
+    """CuPy returns nan unless its checks are on."""
+    with pytest.raises(ValueError, match=r"ingular|positive definite|cuSOLVER|cuBLAS"):
+        compute()

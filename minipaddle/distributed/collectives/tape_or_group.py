@@ -7,7 +7,7 @@ from __future__ import annotations
 from ...engine.core.dispatch import Recording, current
 from ...engine.core.errors import value_error
 from ...engine.core.op import OPS
-from ...engine.core.record import mark_written
+from ...engine.core.record import mark_written, writable
 from ...engine.distributed.process_group import Done, MappedWork, Work
 from ...engine.eager.device import module_of
 from ...engine.eager.tensor import Tensor, wrap
@@ -63,8 +63,7 @@ def begin(group, name: str, array, options: dict) -> Work:
 
 def make_dense(array):
     """Return the array if it is writeable, row-major and without gaps, otherwise a copy."""
-    flags = array.flags
-    fine = flags.c_contiguous and getattr(flags, "writeable", True) and 0 not in array.strides
+    fine = array.flags.c_contiguous and writable(array) and 0 not in array.strides
     return array if fine else array.copy()
 
 

@@ -85,9 +85,9 @@ class NCCLGroup(ProcessGroup):
         """Connect the ranks of `base` on their GPUs."""
         letter = NUMPY.zeros(128, "int8")
         if base.rank == 0:
-            letter[:] = nccl().get_unique_id()
+            letter[:] = NUMPY.frombuffer(nccl().get_unique_id(), "int8")
         base.broadcast(letter, 0)
-        communicator = nccl().NcclCommunicator(base.size, tuple(letter.tolist()), base.rank)
+        communicator = nccl().NcclCommunicator(base.size, letter.tobytes(), base.rank)
         return cls(base, communicator)
 
     def start(self, name: str, array, **options) -> Work:

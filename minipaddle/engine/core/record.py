@@ -118,6 +118,11 @@ def owner(array):
     return array
 
 
+def writable(array) -> bool:
+    """Whether the memory of `array` may be written. (CuPy's always may.)"""
+    return getattr(array.flags, "writeable", True)
+
+
 def mark_written(array) -> None:
     """Note that the memory of `array` was just overwritten."""
     key = key_of(array)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.dispatch import current
 from ..core.errors import type_error, value_error
-from ..core.record import mark_written
+from ..core.record import mark_written, writable
 from ..ops import movement
 from ..ops.subscripts import getitem, parse_key, setitem
 from ..ops.var import Var
@@ -54,8 +54,3 @@ def write(x, key, value) -> None:
     except ValueError as error:
         raise value_error(f"assignment to a part of {x.spec}: {error}") from None
     mark_written(x.array)
-
-
-def writable(array) -> bool:
-    """Whether its memory may be written. (CuPy's always may.)"""
-    return getattr(array.flags, "writeable", True)

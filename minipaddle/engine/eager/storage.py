@@ -6,7 +6,7 @@ import threading
 from typing import NamedTuple
 
 from ..core.dispatch import current
-from ..core.record import mark_written
+from ..core.record import mark_written, writable
 from ..ir.builder import SymbolicArray
 from .tensor import Tensor, wrap
 
@@ -38,7 +38,7 @@ class TensorStorage:
         if array is own:  # a compiled program writes where it reads
             mark_written(own)
             return
-        if own.shape == array.shape and own.dtype == array.dtype and own.flags.writeable:
+        if own.shape == array.shape and own.dtype == array.dtype and writable(own):
             own[...] = array
         else:
             self.tensor.array = array

@@ -6,7 +6,7 @@ import numpy
 
 from ..core.dispatch import current
 from ..core.errors import value_error
-from ..core.record import mark_written
+from ..core.record import mark_written, writable
 from .convert import as_array
 from .device import CPU
 
@@ -101,7 +101,7 @@ class Values:
         """
         own = self.array
         repeated = own.base is not None and 0 in own.strides
-        if repeated or not getattr(own.flags, "writeable", True):
+        if repeated or not writable(own):
             self.array = array.copy()
         else:
             own[...] = array
