@@ -284,15 +284,29 @@ class StepWriter:
         kind = C_TYPES[record.attrs["test"].outputs[0].dtype]
         starts = [
             self.store(x, spec, plan.location(x), target)
-            for x, target, spec in zip(record.inputs[:n], now, specs_of(record), strict=True)
+            for x, target, spec in zip(record.inputs[:n], now, specs_of(record))
             if x.op is NUMBER or self.pointer(plan.location(x)) != target
         ]
+        names = "    " + self.array("carried", now), "    " + self.array("rest", rest)
+        trips = record.attrs.get("trip_count")
+        if trips is not None:
+            count, *stacks = [self.at(plan, record, j) for j in range(n, len(record.shape))] or [0]
+            sizes = [spec.nbytes for spec in record.shape[:n]]
+            return [
+                *starts,
+                f"for (int64_t trip = 0; trip < {trips}; trip++) {{",
+                *names,
+                *(f"    memcpy((char *)({y}) + trip * {size}, {x}, {size});"
+                  for x, y, size in zip(now, stacks, sizes)),
+                f"    if ({body}({arena}, rest, carried, 0)) return 1;",
+                "}",
+                *([f"*({count}) = {trips};"] if count else []),
+            ]  # fmt: skip
         return [
             *starts,
             "for (;;) {",
             f"    {kind} go;",
-            "    " + self.array("carried", now),
-            "    " + self.array("rest", rest),
+            *names,
             "    " + self.array("all", [*now, *rest]),
             "    void *const answer[] = {&go};",
             f"    if ({test}({arena}, all, 0, answer)) return 1;",

@@ -210,14 +210,14 @@ def as_tensor(x, spec: Spec) -> Tensor:
 # ---- while ---------------------------------------------------------------------------------------
 
 
-def while_loop(test_fn, body_fn, carried: list, *, stacked: bool = False, last=()) -> list:
+def while_loop(test_fn, body_fn, carried: list, *, stacked=False, last=(), trip_count=None) -> list:
     """The carried values after the loop `while test_fn(*carried): carried = body_fn(*carried)`.
 
-    With `stacked`, in a trace, also the values before each iteration, stacked. No iteration
-    follows one that gives a value of `last` (numbers of carried values). Numbers become tensors.
-    A value that changes its dtype is promoted before the loop. A size that changes is one that
-    only a run knows; a value that changes its number of axes raises CarriedError. Tensors that the
-    body writes in place are carried too.
+    With `stacked`, in a trace, also the values before each iteration, stacked. No iteration follows
+    one that gives a value of `last` (numbers of carried values). `trip_count`: how many iterations
+    there are, if that is known. Numbers become tensors. A value that changes its dtype is promoted
+    before the loop. A size that changes is known to a run alone; another number of axes raises
+    CarriedError. Tensors that the body writes in place are carried too.
     """
     if not any(map(is_static, carried)) and not current.top.tracing:
         while bool(test_fn(*carried)):
@@ -240,11 +240,11 @@ def while_loop(test_fn, body_fn, carried: list, *, stacked: bool = False, last=(
     entering = [*map(tracer.lift, carried), *written, *captured]
     tensors = [*carried, *(tapes.get(p) for p in entering[len(carried) :])]
     edges = get_edges(tracer, zip(entering, tensors, strict=True))
-    attrs = {"test": test.builder.program, "body": body.builder.program}
-    keep = stacked or (any(edges) and not control.changes_sizes(body.builder.program))
-    attrs |= {"carried": len(carried) + len(written), "keep": keep}
+    n, program = len(carried) + len(written), body.builder.program
+    keep = stacked or (any(edges) and not control.changes_sizes(program))
+    attrs = {"test": test.builder.program, "body": program, "carried": n, "keep": keep}
+    attrs |= {"trip_count": trip_count} if trip_count is not None else {}
     outs = emit_with_regions(tracer, control.while_loop, entering, edges, attrs)
-    n = attrs["carried"]
     apply_writes(tracer, written, outs[len(carried) : n], body.moved)
     now = outs[: len(carried)]
     note_loop_aliases(tracer, body, carried, now, last)
@@ -377,8 +377,7 @@ def reverse_iterations(body, rounds, stacks, constants, ends, kept_ends, shared)
     """The cotangents of the values that a loop carries, and of its `shared` constants.
 
     The loop ran `rounds` iterations. `stacks` hold each carried value before every iteration.
-    `ends` are the cotangents of the carried values after the loop, None where a value has none;
-    `kept_ends` the gradients of the stacks.
+    `ends` are the cotangents of the carried values after it, or None; `kept_ends` of the stacks.
     """
     floats = [k for k, g in enumerate(ends) if g is not None]
     wanted = [*floats, *(len(stacks) + k for k in shared)]
@@ -394,7 +393,8 @@ def reverse_iterations(body, rounds, stacks, constants, ends, kept_ends, shared)
         return [i, *(a + b for a, b in zip(gradients, more, strict=True))]
 
     start = [rounds, *(ends[k] for k in floats), *(zeros_like(constants[k]) for k in shared)]
-    return while_loop(lambda i, *_: i > 0, back, start)[1:]
+    n = control.trip_count_of(stacks[0].spec)
+    return while_loop(lambda i, *_: i > 0, back, start, trip_count=n)[1:]
 
 
 control.cond.pull, control.while_loop.pull = pull_cond, pull_loop

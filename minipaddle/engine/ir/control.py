@@ -69,12 +69,13 @@ def _(*inputs, region):
 
 
 @Control
-def while_loop(run, *inputs, test, body, carried, keep):
+def while_loop(run, *inputs, test, body, carried, keep, trip_count=None):
     """`carried` values, sent through `body` while `test` holds; the other inputs stay as they are.
 
     A size that an iteration changes is unknown: the regions and the results have symbols of their
     own for it. Else `keep` adds the number of iterations, and each carried value before every
-    iteration, stacked: the derivative walks back through these.
+    iteration, stacked: the derivative walks back through these. `trip_count` is the number of
+    iterations, if it is known before the loop begins.
     """
     now, rest, kept = inputs[:carried], inputs[carried:], []
     while run(test, (*now, *rest))[0].item():
@@ -94,7 +95,7 @@ def stack_iterations(m, kept, k: int, like):
 
 
 @while_loop.shape
-def _(*inputs, test, body, carried, keep):
+def _(*inputs, test, body, carried, keep, trip_count=None):
     pairs = [(x.shape, r.shape, r.dtype) for x, r in zip(body.inputs, body.outputs)]
     after = lambda a, b: tuple(
         dims.create_unknown() if size_changes(n, k) else k for n, k in zip(a, b)
@@ -102,9 +103,14 @@ def _(*inputs, test, body, carried, keep):
     specs = tuple(Spec(after(a, b), dtype) for a, b, dtype in pairs)
     if not keep:
         return specs
-    rounds = dims.create_unknown()
+    rounds = dims.create_unknown() if trip_count is None else trip_count
     stacks = (Spec((rounds, *s.shape), s.dtype) for s in specs)
     return (*specs, Spec((), int64.numpy), *stacks)
+
+
+def trip_count_of(stack: Spec):
+    """The number of iterations that a loop has stacked; None if only a run knows it."""
+    return None if dims.UNSEEN.match(str(stack.shape[0])) else stack.shape[0]
 
 
 def size_changes(before, after) -> bool:

@@ -183,6 +183,10 @@ def check_regions(record: Record) -> None:
         takes, n = specs, record.attrs["carried"]
         if type(n) is not int or type(record.attrs["keep"]) is not bool:
             raise invalid(record, "carried is a number, keep is True or False")
+        if isinstance(trips := record.attrs.get("trip_count", 0), Dim):
+            trips = 0
+        if type(trips) is not int or trips < 0:
+            raise invalid(record, "trip_count is the number of its iterations")
         body, test = inside["body"].outputs, inside["test"].outputs
         entering = [r.spec for r in inside["body"].inputs[:n]]
         carried = zip(entering, specs, (r.spec for r in body))

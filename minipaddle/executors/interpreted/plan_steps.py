@@ -123,10 +123,13 @@ class PlanSteps:
         return lambda: do(yes if bool(test) else no)
 
     def loop(self, record: Record) -> Callable:
-        """The carried values share the memory of the results."""
-        count = record.attrs["carried"]
-        carried, rest = self.results(record), self.arrays(record.inputs[count:])
-        first = [self.value(x) for x in record.inputs[:count]]
+        """The carried values share the memory of the results. Before each iteration they are
+        copied to their stacks, if the loop keeps them.
+        """
+        n, results = record.attrs["carried"], self.results(record)
+        carried, rest = results[:n], self.arrays(record.inputs[n:])
+        count, stacks = results[n : n + 1], results[n + 1 :]
+        first = [self.value(x) for x in record.inputs[:n]]
         go = self.owner.empty(1, record.attrs["test"].outputs[0].dtype)
         test = self.region(record, "test", [*carried, *rest], [], [go])
         body = self.region(record, "body", rest, carried, [])
@@ -135,8 +138,14 @@ class PlanSteps:
             for target, value in zip(carried, first, strict=True):
                 target[...] = value
             do(test)
+            trips = 0
             while bool(go[0]):
+                for stack, value in zip(stacks, carried):
+                    stack[trips] = value
+                trips += 1
                 do(body)
                 do(test)
+            for target in count:
+                target[...] = trips
 
         return step
