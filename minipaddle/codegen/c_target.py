@@ -101,13 +101,16 @@ class C(KernelTarget):
         if self.out.dtype in dt.HALVES:
             self.loops(LoopLevel("i", self.out.size, "out0[i] = STORE(sum[i]);\n"))
 
-    def scatter(self, slices, value: str, adds: bool) -> None:
-        to, term = (self.sums(), f"LOAD({value})") if adds else ("out0", value)
+    def scatter(self, slices, value: str, adds: bool, onto: bool = False) -> None:
+        term = f"LOAD({value})" if adds else value
+        to = self.sums() if adds and not onto else "out0"
         sign = "" if not adds else "|" if self.out.dtype == dt.bool_.numpy else "+"
         put = f"{to}[{slices.place}] {sign}= {term};\n"
+        if onto and self.out.dtype in dt.HALVES:
+            put = f"E *sum = {to} + {slices.place};\n*sum = STORE(LOAD(*sum) + {term});\n"
         inside = LoopLevel("k", slices.inner, put)
         self.loops(*slices.levels(self.place(1, slices.size), inside), ordered=True)
-        if adds:
+        if adds and not onto:
             self.store_sums()
 
     def windows(self, image) -> VectorWindows:

@@ -93,8 +93,10 @@ class KernelTarget:
     def store_sums(self) -> None:
         """Store the sums in the result."""
 
-    def scatter(self, slices, value: str, adds: bool) -> None:
-        """Put elements (o, i, k) of slices at the indices in1, in order, or add them there."""
+    def scatter(self, slices, value: str, adds: bool, onto: bool = False) -> None:
+        """Put elements (o, i, k) of slices at the indices in1, in order, or add them there: to
+        zeros, or `onto` what the result holds.
+        """
 
     def windows(self, image):
         """The `Windows` of a pooling of an image, a spec."""

@@ -50,6 +50,28 @@ repeated.shape(lambda repeats: Spec((create_unknown(),), int64.numpy))
 
 
 @opaque
+def scatter_add(m, x, index, value, *, axis):
+    """x with the slices of `value` added at the places `index` along `axis`.
+
+    A program has it for x + scatter_sum(value, index): a kernel that may write over x touches these
+    slices alone.
+    """
+    scatter_add.infer(x, index, value, axis=axis)
+    return x + scatter_sum.body(m, value, index, shape=x.shape, axis=axis)
+
+
+@scatter_add.shape
+def _(x, index, value, *, axis):
+    sums = scatter_sum.infer(value, index, shape=x.shape, axis=axis)
+    if sums.dtype != x.dtype:
+        raise ValueError(f"{value} cannot be added to {x}")
+    return x
+
+
+scatter_add.vjp(x=lambda g: g, value=lambda g, index, axis: take(g, index, axis=axis))
+
+
+@opaque
 def scatter_prod(m, x, index, value):
     """The vector x with x[index[k]] multiplied by value[k], for each k.
 

@@ -186,6 +186,24 @@ CASES = {
     ],
     "flatnonzero": Case(booleans(2, 3), numpy=np.flatnonzero, order=0),
     "repeated": Case(fixed(np.array([2, 0, 3])), lambda n: torch.repeat_interleave(n), order=0),
+    "scatter_add": [
+        Case(
+            together(normal(4, 3), fixed(np.array([[0, 3], [-1, 0]])), normal(2, 2, 3)),
+            lambda x, i, v: x.index_put((i,), v, accumulate=True),
+            {"axis": 0},
+        ),
+        Case(
+            together(normal(2, 3, 2), fixed(np.array(1)), normal(2, 2)),
+            lambda x, i, v: x.index_add(1, i.reshape(1), v[:, None]),
+            {"axis": 1},
+        ),
+        Case(
+            together(whole(0, 9, (7, 3)), whole(-7, 7, (5,)), whole(0, 9, (5, 3))),
+            lambda x, i, v: x.index_put((i,), v, accumulate=True),
+            {"axis": 0},
+            order=0,
+        ),
+    ],
     "scatter_prod": [
         Case(WITH_ZEROS, multiplied, order=1, dtypes=("float64", "float32")),
         Case(REPEATED, multiplied, dtypes=("float64", "float32")),

@@ -73,12 +73,14 @@ class Cuda(KernelTarget):
         self.clear()
         return "out0"
 
-    def scatter(self, slices, value: str, adds: bool) -> None:
+    def scatter(self, slices, value: str, adds: bool, onto: bool = False) -> None:
         if adds and self.out.dtype == dt.bool_.numpy:
             raise CannotWrite("sums of booleans")
-        if adds:
+        if adds and not onto:
             self.clear()
-        words = {"COUNT": slices.count, "SIZE": slices.size, "PLACE": slices.place, "VALUE": value}
+        start = self.fill("LOAD(out0[PLACE])", PLACE=slices.place) if onto else "0"
+        words = {"COUNT": slices.count, "SIZE": slices.size, "PLACE": slices.place, "VALUE": value,
+                 "START": start}  # fmt: skip
         place = self.place(1, slices.size)
         chain, body = (self.fill(text, **words) for text in (CHAIN, SUM if adds else PUT))
         self.workspace = 8 * slices.count

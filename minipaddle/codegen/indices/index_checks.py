@@ -50,7 +50,7 @@ class IndexFinder(KernelTarget):
     def clear_slice(self, to, count) -> str:
         return ""
 
-    def scatter(self, slices, value, adds) -> None:
+    def scatter(self, slices, value, adds, onto=False) -> None:
         self.place(1, slices.size)
 
     def windows(self, image):

@@ -69,7 +69,16 @@ def scatter_sum(k: KernelTarget) -> None:
     k.scatter(s, f"in0[(o * {s.count} + i) * {s.inner} + k]", adds=True)
 
 
-IN_PLACE.update(put=[(0, 0)], slice_assign=[(0, 0)])
+IN_PLACE.update(put=[(0, 0)], scatter_add=[(0, 0)], slice_assign=[(0, 0)])
+
+
+@kernel("scatter_add")
+def scatter_add(k: KernelTarget) -> None:
+    """Add slices at their indices to an array, in order."""
+    s = slices(k.out.shape, k.attrs["axis"], k.specs[1].size)
+    k.check(1, s.size)
+    k.begin_with(0)
+    k.scatter(s, f"in2[(o * {s.count} + i) * {s.inner} + k]", adds=True, onto=True)
 
 
 @kernel("put")
