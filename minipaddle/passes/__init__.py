@@ -20,26 +20,32 @@ from . import (
     fusion_switches,
     gathers,
     layout,
+    loop_invariants,
+    loop_residuals,
     narrow_inputs,
     pretranspose,
     quantized_products,
     recompute,
+    scatter_adds,
     sinking,
     slice_creations,
     strip_products,
+    unread_iterations,
 )
 
 PASSES[:] = [
     # what the program's inputs say
-    "specialise", "dead_code",
+    "specialise", "dead_code", "unread_iterations",
     # forms of operators
     "gathers", "slice_creations", "quantized_products", "batch_norm", "decompose",
     "layout", "canonicalize_matmul", "concat_of_slices", "whole_puts",
+    "scatter_adds",
     # less to compute
     "folding", "algebra", "cse", "sinking", "folding", "batch_weight_gradients", "algebra", "cse",
-    "dead_code",
+    "loop_residuals", "dead_code",
     # loop nests
-    "strip_products", "recompute", "pretranspose", "fusion", "epilogue", "back_to_back_gemm",
+    "strip_products", "recompute", "pretranspose", "loop_invariants", "fusion", "epilogue",
+    "back_to_back_gemm",
     # the order of records
     "schedule", "early_checks", "async_collectives",
 ]  # fmt: skip

@@ -3,6 +3,8 @@
 The kernel of a product needs operands whose columns are neighbours in memory, and copies a
 transposed operand to such an order in each call. A weight that a Python loop uses 32 times would be
 copied 32 times. After this pass the program transposes it once, and the products read the result.
+A constant of a loop in the program counts as read by several: `loop_invariants` moves its transpose
+before the loop.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections import Counter
 
 from ..engine.core.dispatch import current
 from ..engine.core.record import Record
-from ..engine.ir.control import fused
+from ..engine.ir.control import fused, while_loop
 from ..engine.ir.program import NUMBER, Program, everywhere
 from ..engine.ops.movement import replace_axis, transpose
 from ..engine.passes.registry import program_pass
@@ -37,8 +39,11 @@ def pretranspose(program: Program) -> Program:
     groups = [r.attrs["region"] for r in everywhere(program) if r.op is fused]
     inside = {r for region in groups for r in everywhere(region)}  # their kernels pack operands
     alone = [r for r in everywhere(program) if r.op is product and r not in inside]
+    loops = [r for r in everywhere(program) if r.op is while_loop]
+    constants = {x for r in loops for x in r.attrs["body"].inputs[r.attrs["carried"] :]}
     found = [across(r) for r in alone]
     reads = Counter(each[1:] for each in found if each is not None)
+    reads.update(each for each in reads.copy() if each[0] in constants)
     if max(reads.values(), default=0) < 2:
         return program
     made: dict[tuple, object] = {}

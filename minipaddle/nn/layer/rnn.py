@@ -4,6 +4,7 @@ import inspect
 
 from ...core.prelude import creation, e, indexing, int64, movement, require_one_of, value_error
 from ...engine.core.dim import Dim, suppose
+from ...engine.core.dispatch import current
 from ...engine.eager.control_flow import while_loop
 from ...engine.jit.tree import flatten, unflatten
 from ...ops import arrangement
@@ -23,6 +24,10 @@ def map_nested(function, *states):
     if isinstance(states[0], list | tuple):
         return tuple(map_nested(function, *parts) for parts in zip(*states, strict=True))
     return function(*states)
+
+
+LONG = 128
+"""A sequence of more steps is a loop in a program: unrolled it would be compiled for minutes."""
 
 
 def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **kwargs):
@@ -48,7 +53,8 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
         return output, map_nested(lambda a, b: e.where(inside, a, b), new, states)
 
     size = inputs.spec.shape[time]
-    if isinstance(size, Dim):
+    long = not isinstance(size, Dim) and size > LONG and isinstance(cell, GatedCell)
+    if isinstance(size, Dim) or (long and current.top.tracing):
         return scan(step, mask_padding, inputs, states, time, reverse)
     steps = movement.unstack(inputs, axis=time)
     outputs = [None] * len(steps)
@@ -58,7 +64,8 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
 
 
 def scan(step, mask_padding, inputs, states, time: int, reverse: bool):
-    """The same as `unroll`, as a loop in a program: the length is known only at run time.
+    """The same as `unroll`, as a loop in a program: for a length that only a run knows, or a long
+    sequence.
 
     The loop carries each output into the next iteration, so their history lacks the last one.
     """
@@ -74,9 +81,14 @@ def scan(step, mask_padding, inputs, states, time: int, reverse: bool):
         return [k + 1, *flatten(mask_padding(at, output, new, states))[0]]
 
     output, _ = step(movement.slice_(inputs, index=(*movement.WHOLE[:time], 0)), states)
-    flattened, form = flatten((map_nested(lambda y: y * 0, output), states))
+    zeros = map_nested(
+        lambda y: creation.full(shape=y.spec.shape, value=0.0, dtype=y.spec.dtype), output
+    )
+    flattened, form = flatten((zeros, states))
     begin = creation.full(shape=(), value=0, dtype=int64.numpy)
-    last, before = while_loop(lambda k, *_: k < size, iteration, [begin, *flattened], stacked=True)
+    last, before = while_loop(
+        lambda k, *_: k < size, iteration, [begin, *flattened], stacked=True, trip_count=size
+    )
     final, states = unflatten(form, last[1:])
     history, _ = unflatten(form, before[1:])
 

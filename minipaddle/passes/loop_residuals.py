@@ -1,0 +1,207 @@
+"""The derivative of a loop does in an iteration only what has to be done there.
+
+It computes each iteration anew, from the values that were carried into it, and adds up the
+gradients of weights, one product for each iteration. After this pass
+
+- the loop carries the products of its body, too, so that they are stacked with the other values;
+  the loop back carries them from the last iteration to the first;
+- the loop back puts the operands of a weight's gradient into an array, and one large product after
+  the loop replaces the small ones: Σₜ xₜᵀ gₜ = [x₁; x₂; …]ᵀ [g₁; g₂; …].
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..engine.core.record import Record
+from ..engine.ir.control import while_loop
+from ..engine.ir.edit import substitute, with_records
+from ..engine.ir.program import NUMBER, Program, item_of, open_sizes
+from ..engine.ops.creation import full
+from ..engine.ops.elementwise import add
+from ..engine.ops.gather import put, take
+from ..engine.ops.movement import reshape
+from ..engine.passes.registry import program_pass
+from ..ops.products import product
+from .batch_weight_gradients import profitable
+from .loop_edit import LoopEdit, is_item, move_item
+
+
+class LoopPair(NamedTuple):
+    """A loop and its derivative. `products` are pairs: a product of the loop, and the same one in
+    the derivative, whose `index` is the number of the iteration.
+    """
+
+    forward: Record
+    backward: Record
+    products: list[tuple[Record, Record]]
+    index: Record
+
+
+@program_pass("loop_residuals", looks_for=[while_loop])
+def loop_residuals(program: Program) -> Program:
+    """The program whose loops keep the products that their derivatives need."""
+    loops = [r for r in program.records if r.op is while_loop]
+    if open_sizes(program):
+        return program
+    read = [(a, b) for b in loops for a in {x.inputs[0]: None for x in b.inputs if is_item(x)}]
+    pairs = [pair for a, b in read if (pair := match(a, b)) is not None]
+    members = {loop for pair in pairs for loop in pair[:2]}
+    if not pairs or len(members) < 2 * len(pairs):
+        return program  # nothing to do; or a derivative of a derivative
+    return LoopRewriter(program, pairs).run()
+
+
+# ---- the same records in both loops --------------------------------------------------------------
+
+
+def match(forward: Record, backward: Record) -> LoopPair | None:
+    """A loop and another one that computes its iterations again; None if it does not."""
+    if "trip_count" not in forward.attrs or not forward.attrs["keep"] or backward.attrs["keep"]:
+        return None
+    n, m = forward.attrs["carried"], backward.attrs["carried"]
+    body, other = forward.attrs["body"], backward.attrs["body"]
+    outer = dict(zip(other.inputs[m:], backward.inputs[m:], strict=True))
+    takes: dict[int, Record] = {}
+    for record in other.records:
+        stack = outer.get(record.inputs[0]) if record.op is take else None
+        ours = stack is not None and is_item(stack) and stack.inputs[0] is forward
+        if ours and record.attrs["axis"] == 0 and stack.attrs["k"] > n:
+            takes[stack.attrs["k"] - n - 1] = record
+    if len({record.inputs[1] for record in takes.values()}) != 1:
+        return None
+    inner = {value: x for x, value in outer.items()}
+    constants = zip(body.inputs[n:], forward.inputs[n:], strict=True)
+    same = {x: inner[value] for x, value in constants if value in inner}
+    same |= {body.inputs[k]: record for k, record in takes.items()}
+    known, products = {key(r, r.inputs): r for r in other.records}, []
+    for record in body.records:
+        twin = known.get(key(record, [same.get(x, x) for x in record.inputs]))
+        if twin is not None:
+            same[record] = twin
+            products += [(record, twin)] if record.op is product else []
+    index = next(iter(takes.values())).inputs[1]
+    return LoopPair(forward, backward, products, index) if products else None
+
+
+def key(record: Record, inputs) -> tuple:
+    """The operator of a record, its attributes and its inputs, numbers by value."""
+    values = [(x.attrs["value"], x.dtype) if x.op is NUMBER else x for x in inputs]
+    return record.op, repr(sorted(record.attrs.items())), *values
+
+
+# ---- both loops anew -----------------------------------------------------------------------------
+
+
+class LoopRewriter:
+    """Writes a program with other loops: `new` maps old records to their replacements."""
+
+    def __init__(self, program: Program, pairs: list[LoopPair]):
+        self.program, self.new, self.records = program, {}, []
+        self.forward = {pair.forward: pair for pair in pairs}
+        self.backward = {pair.backward: pair for pair in pairs}
+        self.kept: dict[Record, list[tuple[Record, Record]]] = {}
+        self.sums: dict[tuple[Record, int], Record] = {}  # (loop, result): what is added to it
+
+    def run(self) -> Program:
+        """The program."""
+        for record in self.program.records:
+            if record in self.forward:
+                self.keep_products(record, self.forward[record])
+            elif record in self.backward:
+                self.read_products(record, self.backward[record])
+            elif is_item(record) and record.inputs[0] in self.new:
+                self.move(record)
+            else:
+                self.records.append(substitute(record, self.new))
+        return with_records(self.program, self.records, self.new)
+
+    def add(self, record: Record) -> Record:
+        """Add a record."""
+        self.records.append(record)
+        return record
+
+    def move(self, item: Record) -> None:
+        """The same result of the new loop, and the sum of its products if that is missing there."""
+        moved = self.add(move_item(item, self.new[item.inputs[0]]))
+        total = self.sums.get((item.inputs[0], item.attrs["k"]))
+        if total is not None:
+            moved = self.add(item.derive(add, [moved, total], {}, item.spec))
+        self.new[item] = moved
+
+    def edit(self, loop: Record) -> LoopEdit:
+        """A loop with the inputs that it has in the new program."""
+        return LoopEdit(loop.copy([*map(self.new.get, loop.inputs, loop.inputs)]))
+
+    def zeros(self, loop: Record, shape, dtype) -> Record:
+        """An array of zeros at the line of a loop."""
+        attrs = {"shape": shape, "value": 0.0, "dtype": dtype}
+        return self.add(loop.derive(full, [], attrs, (shape, dtype)))
+
+    def keep_products(self, loop: Record, pair: LoopPair) -> None:
+        """The loop, which carries its products."""
+        edit, n = self.edit(loop), loop.attrs["carried"]
+        for record, _ in pair.products:
+            edit.carry(self.zeros(loop, record.shape, record.dtype), record)
+        new = self.new[loop] = self.add(edit.close())
+        m = n + len(pair.products)
+        last, stacks = ([self.add(item_of(new, k, 0)) for k in ks]
+                        for ks in (range(n, m), range(m + 1 + n, 2 * m + 1)))  # fmt: skip
+        self.kept[loop] = [*zip(last, stacks, strict=True)]
+
+    def read_products(self, loop: Record, pair: LoopPair) -> None:
+        """The loop back, which carries the products of the iteration before, and puts the operands
+        of sums of products into arrays.
+        """
+        edit, new, body = self.edit(loop), {}, loop.attrs["body"]
+        for (_, twin), (last, _) in zip(pair.products, self.kept[pair.forward], strict=True):
+            new[twin] = edit.carry(last)
+        edit.records = [substitute(r, new) for r in body.records if r not in new]
+        edit.next[: edit.n] = [new.get(r, r) for r in body.outputs]
+        index = new.get(pair.index, pair.index)
+        for (_, twin), (_, stack) in zip(pair.products, self.kept[pair.forward], strict=True):
+            inner = edit.constant(stack)
+            before = twin.derive(take, [inner, index], {"axis": 0}, twin.spec)
+            edit.records.append(before)
+            edit.next[edit.now.index(new[twin])] = before
+        parts = {c: part for c in range(edit.n) if (part := term(edit, c)) is not None}
+        trips = pair.forward.attrs["trip_count"]
+        stacks = {c: [self.stack(edit, x, index, trips) for x in part.inputs]
+                  for c, part in parts.items()}  # fmt: skip
+        for c in parts:
+            edit.next[c] = edit.now[c]
+        self.new[loop] = self.add(edit.close())
+        for c, part in parts.items():
+            operands = [self.joined(loop, x, y) for x, y in zip(part.inputs, stacks[c])]
+            total = part.derive(product, operands, part.attrs, part.spec)
+            self.sums[loop, c] = self.add(total)
+
+    def stack(self, edit: LoopEdit, x: Record, index: Record, trips: int) -> Record | int:
+        """The values of x in all iterations: an array, or the number of the carried value."""
+        taken = x.op is take and x.inputs[1] is index and x.attrs["axis"] == 0
+        if taken and x.inputs[0] in edit.inner:
+            return edit.outer[edit.inner.index(x.inputs[0])]
+        now = edit.carry(self.zeros(edit.loop, (trips, *x.shape), x.dtype))
+        edit.records.append(x.derive(put, [now, index, x], {"axis": 0}, now.spec))
+        edit.next[-1] = edit.records[-1]
+        return len(edit.now) - 1
+
+    def joined(self, loop: Record, x: Record, stack: Record | int) -> Record:
+        """A stack of matrices as one matrix."""
+        whole = self.add(item_of(self.new[loop], stack, 0)) if type(stack) is int else stack
+        shape = (whole.shape[0] * x.shape[0], *x.shape[1:])
+        return self.add(x.derive(reshape, [whole], {"shape": shape}, (shape, x.dtype)))
+
+
+def term(edit: LoopEdit, c: int) -> Record | None:
+    """The product that each iteration adds to carried value c, which nothing else reads."""
+    total, now = edit.next[c], edit.now[c]
+    if total.op is not add or now not in total.inputs:
+        return None
+    part = total.inputs[total.inputs[0] is now]
+    if part.op is not product or not profitable(part):
+        return None
+    read = [x for r in edit.records for x in r.inputs] + edit.next
+    alone = read.count(now) == read.count(part) == read.count(total) == 1
+    rows = part.attrs["x_perm"][1] == part.attrs["y_perm"][0] == 0  # both are summed over these
+    return part if alone and rows else None
