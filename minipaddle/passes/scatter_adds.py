@@ -21,8 +21,8 @@ def scatter_adds(program: Program) -> Program:
     """The program with scatter_add in the place of sums.
 
     >>> from minipaddle.ir.parser import parse
-    >>> program = parse('''program p(x: float32[9, 2], at: int64[], y: float32[2]) {
-    ...   v1 = scatter_sum(y, at, shape=(9, 2), axis=0) : float32[9, 2]
+    >>> program = parse('''program p(x: float32[9, 2], k: int64[], y: float32[2]) {
+    ...   v1 = scatter_sum(y, k, shape=(9, 2,), axis=0) : float32[9, 2]
     ...   v2 = add(x, v1) : float32[9, 2]
     ...   return v2
     ... }''')

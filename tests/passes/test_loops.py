@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
+from minipaddle.codegen.indices.index_checks import find_checked
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
@@ -203,3 +204,48 @@ def test_a_table_is_added_to_where_it_is():
       return k
     }""")
     assert Executable(program, load=False).plan.size < 1000
+
+
+@needs_cc
+def test_what_a_loop_counts_needs_no_check(loops):
+    """So a run need not work on copies of its states."""
+    net = paddle.nn.LSTM(3, 4, direction="bidirect")
+    opt = paddle.optimizer.Adam(parameters=net.parameters())
+
+    def step(x):
+        loss = net(x)[0].sum()
+        loss.backward()
+        opt.step()
+        opt.clear_grad()
+        return loss
+
+    static = paddle.jit.to_static(step, backend="native")
+    static(paddle.randn([2, 5, 3]))
+    (executable,) = static.executables
+    assert executable.source.hosted  # takes: their kernels check all the same
+    assert executable.states_at_risk == []
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "trips", "size", "safe"),
+    [(0, 1, 5, 5, True), (0, 1, 6, 5, False), (4, -1, 5, 5, True), (4, -1, 10, 5, True),
+     (4, -1, 11, 5, False), (0, 2, 3, 5, True)],
+)  # fmt: skip
+def test_an_index_is_safe_if_all_numbers_of_its_loop_are(start, step, trips, size, safe):
+    program = parse(f"""program p(x: float32[{size}]) {{
+      v1 = full(shape=(), value={start}, dtype=int64) : int64[]
+      v2 = full(shape=(), value=0.0, dtype=float32) : float32[]
+      v3 = while_loop(v1, v2, x, test=(k: int64[], y: float32[], x: float32[{size}]) {{
+        v4 = less_than(k, 99) : bool[]
+        return v4
+      }}, body=(k: int64[], y: float32[], x: float32[{size}]) {{
+        v5 = add(k, {step}) : int64[]
+        v6 = take(x, k, axis=0) : float32[]
+        return v5, v6
+      }}, carried=2, keep=False, trip_count={trips}) : (int64[], float32[])
+      v7 = item(v3, k=1) : float32[]
+      return v7
+    }}""")
+    body = program.records[2].attrs["body"]
+    read = [r for r in body.records if r.op.name == "take"]
+    assert [*find_checked(read, program)] == (read if safe else [])

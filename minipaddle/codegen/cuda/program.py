@@ -12,7 +12,8 @@ from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
 from ..convolutions import pooling  # noqa: F401  (each fills KERNELS)
 from ..indices import concat_split, indexing  # noqa: F401  (each fills KERNELS)
-from ..indices.index_checks import CheckedIndices, IndexInput, index_inputs
+from ..indices.index_checks import CheckedIndices, IndexInput, fits, index_inputs
+from ..indices.value_ranges import ValueRanges
 from ..random import generator  # noqa: F401  (each fills KERNELS)
 from ..target import KERNELS
 from . import convolution, product  # noqa: F401  (each fills CUDA_EMITTERS)
@@ -35,7 +36,7 @@ class CudaKernels(KernelTexts):
         self.of: dict[Record, KernelCalls | None] = {}
         self.looks: dict[Record, list[Launch]] = {}
         self.places: list[tuple[Record, IndexInput]] = []
-        self.checked = CheckedIndices()
+        self.checked, self.ranges = CheckedIndices(), ValueRanges(program)
         for record in records_with_kernels(program):
             self.add(record)
 
@@ -50,7 +51,11 @@ class CudaKernels(KernelTexts):
         self.of[record] = work
 
     def look(self, record: Record, base: str, index: IndexInput) -> None:
-        """Check the indices of a record, unless an earlier record has checked them."""
+        """Check the indices of a record, unless an earlier record has checked them, or the program
+        counts them.
+        """
+        if fits(self.ranges.of(record.inputs[index.k]), index):
+            return
         call = look(record, base, index, len(self.places))
         if call is not None and self.checked.add(record.inputs[index.k], index):
             self.looks.setdefault(record, []).append(self.once(record, call))

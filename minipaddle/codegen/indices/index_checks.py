@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 from ...engine.codegen.kernel import C_TYPES
 from ...engine.codegen.scalar import CannotWrite
+from ...engine.ir.program import Program
 from ...engine.ops.marks import after
 from ...engine.ops.movement import reshape
 from ...ops.index_arrays import flat_index
 from ..target import KERNELS, KernelTarget
+from .value_ranges import ValueRanges
 
 
 class IndexInput(NamedTuple):
@@ -92,12 +94,20 @@ def covers(old: IndexInput, new: IndexInput) -> bool:
     return (new.wraps or not old.wraps) and old.ignored in (None, new.ignored)
 
 
-def find_checked(records):
-    """The records whose indices earlier records have checked. (What else may fail, such as a matrix
-    without an inverse, nobody has checked.)
+def find_checked(records, program: Program):
+    """The records of a program whose indices earlier records have checked, or that have only what a
+    loop counts for indices. (What else may fail, such as a matrix without an inverse, nobody has
+    checked.)
     """
-    before = CheckedIndices()
+    before, ranges = CheckedIndices(), ValueRanges(program)
     for record in records:
-        new = [before.add(record.inputs[p.k], p) for p in index_inputs(record)]
-        if new and not any(new):
+        indices = [(record.inputs[p.k], p) for p in index_inputs(record)]
+        new = [before.add(x, p) for x, p in indices if not fits(ranges.of(x), p)]
+        if indices and not any(new):
             yield record
+
+
+def fits(values: tuple[int, int] | None, places: IndexInput) -> bool:
+    """Whether all numbers of a range are indices."""
+    low = -places.size if places.wraps else 0
+    return values is not None and low <= values[0] and values[1] < places.size

@@ -201,7 +201,7 @@ class Executable:
         of these. An index that an earlier record has checked cannot fail.
         """
         hosted, of = self.source.hosted, self.kernels.of
-        safe = {record for each in CHECKED if self.updated for record in each(hosted)}
+        safe = {record for each in CHECKED if self.updated for record in each(hosted, self.program)}
         failing = [record for record in hosted if of[record] is None or record not in safe]
         return find_early_writes(self.plan, failing)
 
