@@ -167,11 +167,11 @@ def called_once_and_no_results(yours):
     merge, asked = GradientMerge(paddle.optimizer.SGD(1.0, [w]), 2, True, 25, 1), []
     with exercise.plugged(yours):
         w.sum().backward()
-        merge.take(w)
-        own = merge.averages
-        merge.averages = lambda: asked.append(1) or own()
+        merge.merge(w)
+        own = merge.average_sums
+        merge.average_sums = lambda: asked.append(1) or own()
         expect(merge.update(), [], given="what update returns")
-    expect(len(asked), 1, given="how often averages() was called")
+    expect(len(asked), 1, given="how often average_sums() was called")
     expect(w.numpy(), np.array([-0.5]), given="one gradient of 1, k_steps = 2")
     expect_that(w.grad is None, "no gradient afterwards", got=w.grad)
 
