@@ -65,8 +65,10 @@ def may_go_on(record: Record) -> bool:
 
 def counts_up(loop: Record) -> bool:
     """Whether a loop counts an int64 that it carries up, from one number to another, or to a size:
-    `while k < 9: …; k = k + 1`.
+    `while k < 9: …; k = k + 1`; or has a known number of iterations.
     """
+    if "trip_count" in loop.attrs:
+        return True
     test, body = loop.attrs["test"], loop.attrs["body"]
     (go,) = test.outputs
     k = test.inputs.index(go.inputs[0]) if go.op is less_than and go.inputs[0].op is INPUT else None

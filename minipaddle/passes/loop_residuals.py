@@ -18,7 +18,7 @@ from ..engine.ir.control import while_loop
 from ..engine.ir.edit import substitute, with_records
 from ..engine.ir.program import NUMBER, Program, item_of, open_sizes
 from ..engine.ops.creation import full
-from ..engine.ops.elementwise import add
+from ..engine.ops.elementwise import add, subtract
 from ..engine.ops.gather import put, take
 from ..engine.ops.movement import reshape
 from ..engine.passes.registry import program_pass
@@ -68,7 +68,8 @@ def match(forward: Record, backward: Record) -> LoopPair | None:
         ours = stack is not None and is_item(stack) and stack.inputs[0] is forward
         if ours and record.attrs["axis"] == 0 and stack.attrs["k"] > n:
             takes[stack.attrs["k"] - n - 1] = record
-    if len({record.inputs[1] for record in takes.values()}) != 1:
+    indices = {record.inputs[1] for record in takes.values()}
+    if len(indices) != 1 or not counts_down(forward, backward, *indices):
         return None
     inner = {value: x for x, value in outer.items()}
     constants = zip(body.inputs[n:], forward.inputs[n:], strict=True)
@@ -76,12 +77,27 @@ def match(forward: Record, backward: Record) -> LoopPair | None:
     same |= {body.inputs[k]: record for k, record in takes.items()}
     known, products = {key(r, r.inputs): r for r in other.records}, []
     for record in body.records:
+        if record.op.kind == "control":
+            continue  # its key does not say what is in its regions
         twin = known.get(key(record, [same.get(x, x) for x in record.inputs]))
         if twin is not None:
             same[record] = twin
             products += [(record, twin)] if record.op is product else []
-    index = next(iter(takes.values())).inputs[1]
-    return LoopPair(forward, backward, products, index) if products else None
+    return LoopPair(forward, backward, products, *indices) if products else None
+
+
+def counts_down(forward: Record, backward: Record, index: Record) -> bool:
+    """Whether a value of the loop back is the number of the last iteration in its first one, and
+    one less in each that follows: it begins with the count of the loop.
+    """
+    body = backward.attrs["body"]
+    if index not in body.outputs[: backward.attrs["carried"]] or index.op is not subtract:
+        return False
+    c, (before, one) = body.outputs.index(index), index.inputs
+    first = backward.inputs[c]
+    count = is_item(first) and first.inputs[0] is forward
+    steps = before is body.inputs[c] and one.op is NUMBER and one.attrs["value"] == 1
+    return count and first.attrs["k"] == forward.attrs["carried"] and steps
 
 
 def key(record: Record, inputs) -> tuple:

@@ -5,6 +5,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.codegen.indices.index_checks import find_checked
+from minipaddle.engine.core.op import OPS
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
@@ -138,6 +139,17 @@ def test_a_loop_that_another_does_not_repeat_stays():
       return v5
     }""")
     assert loop_residuals(program) is program
+
+
+@pytest.mark.parametrize("order", ["backwards", "forwards"])
+def test_only_a_loop_that_walks_back_takes_over_products(order, monkeypatch):
+    """The products are carried from the last iteration to the first: in no other order."""
+    program = program_of_loops(monkeypatch)
+    back = loops_of(program)[1]
+    if order == "forwards":  # the same products at the same slices, counted otherwise
+        index = next(r for r in back.attrs["body"].records if r.op.name == "subtract")
+        index.op = OPS["add"]
+    assert (loop_residuals(program) is program) == (order == "forwards")
 
 
 def test_stacks_that_nothing_reads_are_left_out(monkeypatch):
