@@ -6,7 +6,6 @@ result is verified before it is handed out. Specs and sizes are one token each a
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import cache
 from pathlib import Path
@@ -35,6 +34,7 @@ SIZE_LENGTH = 10_000
 characters of a size."""
 
 BRACKETS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|([{(])|[})]")
+WORDS = {"True": True, "False": False, "None": None}
 SIGN = re.compile(r"(assume|deny) (.+) (==|<=|>=|<|>) (.+)")
 
 
@@ -88,6 +88,13 @@ def tree_of(text: str, start: str):
         inside = 0 < error.line <= len(lines)
         line = lines[error.line - 1].strip() if inside else "the end"
         raise ParseError(f"line {error.line} cannot be read, at {line[:80]!r}") from None
+
+
+def unquote(token) -> str:
+    """The string that `repr` wrote so. `ast.literal_eval` would not do: syntax trees that two
+    threads build raise SystemError (python/cpython#106905), and a server reads models in threads.
+    """
+    return token[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
 
 
 def read(tree) -> Program:
@@ -186,7 +193,7 @@ class Reader:
         each = [self.spec(s) for s in specs.children if s is not None]
         spec = each[0] if specs.data == "specs" else (tuple(each), None)
         record = Record(op, edges, attrs, *spec, flow)
-        record.where = None if where is None else ast.literal_eval(str(where))
+        record.where = None if where is None else unquote(where)
         self.define(str(name), record, values)
         if flow:
             flowing.add(record)
@@ -213,7 +220,7 @@ class Reader:
             *params, block = tree.children
             return self.program("region", params, block)
         if tree.data == "string":
-            return ast.literal_eval(str(tree.children[0]))
+            return unquote(tree.children[0])
         if tree.data == "dtype":
             return dtype_named(str(tree.children[0]))
         if tree.data in ("empty", "several"):
@@ -221,11 +228,11 @@ class Reader:
         text = str(tree.children[0])
         if text[0] == "<":
             return self.size(text[1:-1])
-        if text.strip("-") in ("inf", "nan"):
-            return float(text)
+        if text in WORDS:
+            return WORDS[text]
         if len(text) > DIGITS:
             raise ParseError(f"a number of more than {DIGITS} digits")
-        return ast.literal_eval(text)
+        return int(text) if text.lstrip("-").isdecimal() else float(text)
 
     def spec(self, token) -> Spec:
         text = str(token)

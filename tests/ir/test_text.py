@@ -19,7 +19,7 @@ from minipaddle.engine.ir.verifier import VerifyError, verify
 from minipaddle.engine.jit.transpile import transpile
 from minipaddle.engine.jit.tree import flatten, unflatten
 from minipaddle.engine.ops.linalg import matmul
-from minipaddle.ir.parser import ParseError, parse, parse_all
+from minipaddle.ir.parser import ParseError, parse, parse_all, unquote
 from minipaddle.jit.dy2static.utils import Dygraph2StaticException
 from tests.jit.examples import examples, given
 
@@ -481,3 +481,20 @@ def test_names_are_told_apart():
         + ") {"
     )
     assert len(set(itertools.chain(parse(found).given))) == 6
+
+
+def test_reading_builds_no_syntax_tree(monkeypatch):
+    """A server reads models in threads, and in CPython 3.11 the trees of two threads are at odds:
+    now and then one of them gets a SystemError, and its model is not loaded.
+    """
+    monkeypatch.setattr("ast.parse", lambda *args, **kwargs: pytest.fail("a syntax tree"))
+    line = "v1 = full(shape=(2,), value=1.5, dtype=float32): float32[2] @ 'a.py:3'"
+    assert parse(f"program f() {{\n{line}\nreturn v1 }}").records[0].where == "a.py:3"
+
+
+def test_any_string_is_read_back():
+    rng = np.random.default_rng(7)
+    for _ in range(2000):
+        ceiling = rng.choice([0x80, 0x300, 0x10000, 0x110000])
+        written = "".join(map(chr, rng.integers(0, ceiling, rng.integers(9))))
+        assert unquote(repr(written)) == written
