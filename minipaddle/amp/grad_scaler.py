@@ -18,6 +18,7 @@ from ..core.prelude import (
 )  # fmt: skip
 from ..engine.core.dispatch import setting
 from ..engine.eager.control_flow import is_static
+from ..ops.row_gradient import map_values
 from ..optimizer import Optimizer
 from .scaling import check_and_unscale, update_scale
 
@@ -94,7 +95,13 @@ class GradScaler:
             pairs = [(p, g) for p, g in pairs if g is not None]
             overflowed = Tensor(False)
             if pairs:
-                gradients, overflowed = check_and_unscale([g for _, g in pairs], self._scale)
+
+                def unscale(gradients):
+                    nonlocal overflowed
+                    unscaled, overflowed = check_and_unscale(gradients, self._scale)
+                    return unscaled
+
+                gradients = map_values(unscale, [g for _, g in pairs])
                 for (p, _), g in zip(pairs, gradients, strict=True):
                     p.grad = g
                 self._found_inf.set_value(self._found_inf | overflowed)

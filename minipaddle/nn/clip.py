@@ -2,6 +2,7 @@
 
 from ..core.prelude import Recording, e, slot, value_error
 from ..ops.arithmetic import clip
+from ..ops.row_gradient import map_values
 
 __all__ = ["ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue"]
 
@@ -16,7 +17,7 @@ class ClipGrad:
             k for k, (p, g) in enumerate(pairs) if g is not None and getattr(p, "need_clip", True)
         ]
         with Recording(False):
-            clipped = self.clip([pairs[k][1] for k in places]) if places else []
+            clipped = map_values(self.clip, [pairs[k][1] for k in places]) if places else []
         for k, g in zip(places, clipped, strict=True):
             pairs[k] = (pairs[k][0], g)
         return pairs

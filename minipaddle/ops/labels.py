@@ -109,11 +109,21 @@ def _(g, x, weight_spec, padding_idx):
 
 
 @partial(embedding.shards, linear="weight")
-def _(x, weight, *, padding_idx):
+def shard_embedding(x, weight, *, padding_idx):
     at = names(x.ndim)
     if padding_idx is not None:
         return f"{at},.n->{at}n"
     return f"{at},vn->{at}n", ("v", 0)
+
+
+@opaque
+def sparse_embedding(m, x, weight, *, padding_idx):
+    """`embedding`, whose gradient is given by rows: see `ops/row_gradient.py`."""
+    return embedding.body(m, x, weight, padding_idx=padding_idx)
+
+
+sparse_embedding.shape(embedding.infer)
+sparse_embedding.shards(shard_embedding, linear="weight")
 
 
 @opaque

@@ -72,6 +72,16 @@ scatter_add.vjp(x=lambda g: g, value=lambda g, index, axis: take(g, index, axis=
 
 
 @opaque
+def equal_places(m, index):
+    """For each number of a vector a place at which it stands, the same for all that are equal."""
+    _, place, inverse = m.unique(index, return_index=True, return_inverse=True)
+    return place[inverse].astype("int64", copy=False)
+
+
+equal_places.shape(lambda index: Spec(index.shape, int64.numpy))
+
+
+@opaque
 def scatter_prod(m, x, index, value):
     """The vector x with x[index[k]] multiplied by value[k], for each k.
 

@@ -70,8 +70,9 @@ def moments(o, shape) -> dict:
 class Adam(Optimizer):
     """Running averages m of g and v of g²; p ← p - lr · m̂ / (√v̂ + ε).
 
-    With `amsgrad` the largest v so far is used. `lazy_mode` concerns sparse gradients, which do
-    not exist here, and `use_multi_tensor` a faster kernel: both change no number.
+    With `amsgrad` the largest v so far is used. With `lazy_mode` a step changes the rows alone that
+    were looked up, averages too, in a table of `Embedding(sparse=True)`. `use_multi_tensor` asks
+    for a faster kernel and changes no number.
     `weight_decay` is added to the gradient; for the decoupled kind see `AdamW`.
     Source: Kingma and Ba, "Adam: A Method for Stochastic Optimization", 2015.
 
@@ -91,6 +92,9 @@ class Adam(Optimizer):
         weight_decay=None, grad_clip=None, lazy_mode=False, multi_precision=False,
         use_multi_tensor=False, amsgrad=False, name=None,
     ): ...  # fmt: skip
+
+    def keeps_rows(self, o):
+        return o.lazy_mode
 
     @staticmethod
     def rule(o, p, g, lr, *states):

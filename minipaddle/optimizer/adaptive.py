@@ -29,6 +29,9 @@ class Adagrad(Optimizer):
     def states(o, shape):
         return {"moment": (shape, float(o.initial_accumulator_value))}
 
+    def keeps_rows(self, o):
+        return True
+
     @staticmethod
     def rule(o, p, g, lr, moment):
         total = moment + square(g)

@@ -25,6 +25,7 @@ from ..core.prelude import (
 )  # fmt: skip
 from ..engine.eager.tensor import wrap
 from ..engine.sharding.array import sharded
+from ..ops.row_gradient import AllRows, SomeRows
 from .groups import make_group, make_groups, make_regularizer
 from .lr import LRScheduler
 from .master import upcast
@@ -127,6 +128,10 @@ class Optimizer:
         """The new parameter, then the new states in the order of `states`."""
         raise NotImplementedError("an optimizer defines rule(o, p, g, lr, *states)")
 
+    def keeps_rows(self, o) -> bool:
+        """Whether a step leaves the rows without gradient as they are."""
+        return False
+
     def _set_decay(self, group) -> None:
         """Convert the given `weight_decay` to the form that a step uses."""
         group.weight_decay = make_regularizer(group.weight_decay)
@@ -184,25 +189,25 @@ class Optimizer:
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._states.get(p) or self._create_state(group, p)
-        value, master = self.value_of(p), kept.master
+        rows = SomeRows(g) if g.by_rows and self.keeps_rows(kept.options) else AllRows(g)
+        states, master = kept.states.values(), kept.master
+        value, g = rows.read(self.value_of(p)), rows.gradient
         if kept.half:
-            value, g = upcast(value, master, g, kept.dtype)
+            value, g = upcast(value, None if master is None else rows.read(master), g, kept.dtype)
         lr = self._rate.tensor(kept.dtype)
         scale = group.learning_rate
         if p.is_parameter:  # its own factor, from its `ParamAttr`
             scale *= p.optimize_attr["learning_rate"]
-        if scale != 1.0:
-            lr = lr * scale
-        states = kept.states.values()
-        new = self.rule(kept.options, value, g, lr, *states)
+        lr = lr if scale == 1.0 else lr * scale
+        old = [value, *map(rows.read, states)]
+        new = self.rule(kept.options, value, g, lr, *old[1:])
         if self.unless is not None:
-            olds = zip((value, *states), new, strict=True)
-            new = [where(self.unless, old, changed) for old, changed in olds]
-        p.set_value(new[0])
+            new = [where(self.unless, *pair) for pair in zip(old, new, strict=True)]
+        rows.write(p, new[0])
         if master is not None:
-            master.set_value(new[0])
+            rows.write(master, new[0])
         for state, new_state in zip(states, new[1:]):
-            state.set_value(new_state)
+            rows.write(state, new_state)
 
     def _create_state(self, group, p) -> ParameterState:
         """States are made outside any program: they are tensors from the start. If the traced
@@ -353,7 +358,7 @@ def load(state: Tensor, value, key: str) -> None:
     state.set_value(value if value.shape == state.shape else value.reshape(state.shape))
 
 
-NOT_OPTIONS = {"lazy_mode", "multi_precision", "use_lowprecision_moment", "use_multi_tensor"}
+NOT_OPTIONS = {"multi_precision", "use_lowprecision_moment", "use_multi_tensor"}
 """Arguments that change no formula."""
 LIMITS = {"beta1": 1, "beta2": 1, "epsilon": inf, "momentum_decay": inf, "rho": inf}
 """Options that are at least 0 and less than this."""

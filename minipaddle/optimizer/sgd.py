@@ -61,6 +61,9 @@ class SGD(Optimizer):
     ):  # fmt: skip
         """Only the arguments of all optimizers."""
 
+    def keeps_rows(self, o):
+        return True
+
     @staticmethod
     def rule(o, p, g, lr):
         return (sgd(p, g, lr),)

@@ -47,6 +47,11 @@ def along(shape, axis):
     return oracle
 
 
+def first_places(i):
+    """By the definition, with the first place of each number."""
+    return np.array([i.tolist().index(n) for n in i.tolist()], "int64")
+
+
 def overlapping(size, strides, offset):
     """Zeros with x added where `as_strided` would read it."""
 
@@ -203,6 +208,11 @@ CASES = {
             {"axis": 0},
             order=0,
         ),
+    ],
+    "equal_places": [
+        Case(fixed(np.array([5, 2, 5, 5, -1, 2])), numpy=first_places, order=0),
+        Case(whole(-9, 9, 40), numpy=first_places, order=0),
+        Case(fixed(np.array([], "int64")), numpy=first_places, order=0),
     ],
     "scatter_prod": [
         Case(WITH_ZEROS, multiplied, order=1, dtypes=("float64", "float32")),

@@ -155,3 +155,4 @@ CASES = {
         {"classes": 4, "dtype": np.dtype("float64")},
     ),
 }  # fmt: skip
+CASES["sparse_embedding"] = CASES["embedding"]

@@ -191,6 +191,29 @@ def emit_histogramdd(record, name: str):
     return kernel._replace(source=kernel.source.replace("{\n", "{\n    " + tables, 1))
 
 
+# ---- equal values ----------------------------------------------------------------------------
+
+EQUAL = """\
+int64_t *const table = (int64_t *)work;
+memset(table, 255, SLOTS * sizeof(int64_t));
+for (int64_t i = 0; i < LENGTH; i++) {
+    uint64_t at = ((uint64_t)in0[i] * 11400714819323198485u) >> SHIFT;
+    while (table[at] >= 0 && in0[table[at]] != in0[i]) at = (at + 1) % SLOTS;
+    if (table[at] < 0) table[at] = i;
+    out0[i] = table[at];
+}
+"""
+
+
+@emits("equal_places")
+def emit_equal_places(record, name: str):
+    """A hash table of places, half of it empty (Knuth, volume 3, section 6.4)."""
+    (index,) = record.inputs
+    bits = max(2 * index.spec.size - 1, 1).bit_length()
+    words = {"SLOTS": 1 << bits, "SHIFT": 64 - bits, "LENGTH": index.spec.size}
+    return fill_kernel(record, name, EQUAL, index.dtype, work=8 << bits, **words)
+
+
 # ---- several values in one place -------------------------------------------------------------
 
 JOIN = """\

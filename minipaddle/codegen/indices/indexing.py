@@ -53,6 +53,7 @@ def take(k: KernelTarget) -> None:
     take_slices(k, s, "in0", k.place(1, s.size))
 
 
+@kernel("sparse_embedding")
 @kernel("embedding")
 def embedding(k: KernelTarget) -> None:
     """Rows of the table; zeros for `padding_idx`."""

@@ -49,8 +49,9 @@ class DataParallel(Wrapper):
             broadcast_model(layers, self.group)
             sizes = comm_buffer_size, last_comm_buffer_size
             self.reducer = Reducer(trained, self.group, sizes, find_unused_parameters)
+            how = {"group": self.group.id, "ranks": self.group.size, "bucket_mb": comm_buffer_size}
             for p in trained:  # how a program that is traced averages: see `Tensor.receive`
-                p.averaged = {"group": self.group.id, "bucket_mb": comm_buffer_size}
+                p.averaged = how
 
     @contextmanager
     def no_sync(self):

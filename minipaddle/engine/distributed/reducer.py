@@ -14,16 +14,16 @@ from ..core.dispatch import current
 from ..core.errors import teach
 from ..eager.backward import AVERAGING
 from ..eager.device import module_of
-from ..eager.tensor import Parameter, wrap
+from ..eager.tensor import Parameter, Tensor, wrap
 from ..sharding.buckets import BUCKET_MB, LAST_MB, MB, assign_buckets
 
 
 class ReductionBucket:
-    """Parameters whose gradients travel together."""
+    """Parameters whose gradients travel together; those given by rows follow, one by one."""
 
     def __init__(self, parameters: list[Parameter]):
         self.parameters = parameters
-        self.gradients: dict[int, object] = {}  # number of the parameter -> its gradient
+        self.gradients: dict[int, object] = {}  # number of the parameter -> array, or rows
         self.work = None
 
     def start(self, group) -> None:
@@ -31,14 +31,19 @@ class ReductionBucket:
         m, parts = module_of(self.parameters[0].array), []
         for k, p in enumerate(self.parameters):
             part = self.gradients.get(k, earlier_gradient(p))
-            parts.append(m.zeros_like(p.array) if part is None else part)
-        flat = m.concatenate([part.reshape(-1) for part in parts])
-        self.work = group.all_reduce(flat, "avg", wait=False)
+            if not isinstance(part, Tensor):
+                parts.append(m.zeros_like(p.array) if part is None else part)
+        if parts:
+            flat = m.concatenate([part.reshape(-1) for part in parts])
+            self.work = group.all_reduce(flat, "avg", wait=False)
 
     def finish(self, used) -> None:
         """Give each parameter its average; a parameter that no rank used keeps its gradient."""
-        flat, begin = self.work.wait(), 0
-        for p in self.parameters:
+        flat, begin = self.work and self.work.wait(), 0
+        for k, p in enumerate(self.parameters):
+            if isinstance(rows := self.gradients.get(k), Tensor):
+                p.grad = rows.average_over_ranks(**p.averaged)
+                continue
             end = begin + p.array.size
             if used(p):
                 p.grad = wrap(flat[begin:end].reshape(p.array.shape))
@@ -88,7 +93,10 @@ class Reducer:
                 self.active = True
                 current.top.after_backward.append(self.finish)
             before = earlier_gradient(p)
-            bucket.gradients[k] = g.array if before is None else before + g.array
+            if before is None and g.by_rows and not self.find_unused:
+                bucket.gradients[k] = g
+            else:
+                bucket.gradients[k] = g.array if before is None else before + g.array
             self.start_full()
 
         return note_arrival

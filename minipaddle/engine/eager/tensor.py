@@ -43,6 +43,7 @@ class Tensor(Indexing, Values, Var):
     _grad = None
     averaged: dict | None = None  # `group` of the ranks that average its gradient, `bucket_mb`
     _stale = False  # whether `_grad` was cleared and stands for zeros
+    by_rows = False  # whether it is a gradient that is zero outside of some rows, which it names
     _local = None  # of an averaged gradient: that of this rank alone, to which a backward adds
 
     def __init__(self, data=None, dtype=None, place=None, stop_gradient: bool = True):
@@ -143,13 +144,27 @@ class Tensor(Indexing, Values, Var):
         """Add a gradient to the one of earlier backwards."""
         if self._grad is not None and not self._stale:
             total = (self._grad if self._grad._local is None else self._grad._local) + g
-        else:  # a broadcast view would share memory that belongs to others
-            contiguous = g.array.base is None and g.array.flags.c_contiguous
-            total = g if contiguous else assign(g)
+        else:
+            total = g.unshare()
         self._grad, self._stale = total, False
         if self.averaged is not None and current.top.tracing and AVERAGING.now:
-            self._grad = average_over_ranks(total, **self.averaged)
+            self._grad = total.average_over_ranks(**self.averaged)
             self._grad._local = total
+
+    def unshare(self) -> Tensor:
+        """This tensor, or a copy: a broadcast view shares memory that belongs to others."""
+        contiguous = self.array.base is None and self.array.flags.c_contiguous
+        return self if contiguous else assign(self)
+
+    def average_over_ranks(self, *, group: int, bucket_mb: float, ranks: int = 1) -> Tensor:
+        """The average of a gradient over the ranks, in a program. It may start as soon as it is
+        there: `early` is (when that is, bytes, `bucket_mb`), see `async_collectives`.
+        """
+        builder = current.top.builder
+        record, time = builder.value(self.array), Record.time.__get__
+        at = bisect_left(builder.program.records, time(record), key=time)
+        early = (at,), self.spec.nbytes, bucket_mb
+        return OPS["all_reduce"](self, op="avg", group=group, early=early)
 
     def clear_gradient(self, set_to_zero: bool = True) -> None:
         """Set `.grad` to zeros, or to None.
@@ -267,16 +282,6 @@ def wrap(array) -> Tensor:
     out = new(Tensor)
     out.array = array if type(array) is numpy.ndarray else module_of(array).asarray(array)
     return out
-
-
-def average_over_ranks(g: Tensor, *, group: int, bucket_mb: float) -> Tensor:
-    """The average of a gradient over the ranks, in a program. It may start as soon as `g` is there:
-    `early` is (when that is, bytes, `bucket_mb`), see `async_collectives`.
-    """
-    builder = current.top.builder
-    record, time = builder.value(g.array), Record.time.__get__
-    at = bisect_left(builder.program.records, time(record), key=time)
-    return OPS["all_reduce"](g, op="avg", group=group, early=((at,), g.spec.nbytes, bucket_mb))
 
 
 def same_value(a, b) -> bool:

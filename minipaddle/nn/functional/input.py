@@ -2,6 +2,7 @@
 
 from ...core.prelude import current, dt, refuse_unsupported, type_error, whole
 from ...ops import labels
+from ...ops.row_gradient import takes_rows
 
 __all__ = ["embedding", "one_hot"]
 
@@ -29,8 +30,9 @@ def embedding(
 ):  # fmt: skip
     """Row x of `weight`: ids of shape [...] and a table [rows, size] give [..., size].
 
-    Ids equal to `padding_idx` give zeros and no gradient. `sparse` says how Paddle keeps the
-    gradient in memory and changes nothing here; `max_norm` and `scale_grad_by_freq` are refused.
+    Ids equal to `padding_idx` give zeros and no gradient. With `sparse` the gradient of
+    the table is kept as the rows that were looked up, where it can be (`ops/row_gradient.py`);
+    `max_norm` and `scale_grad_by_freq` are refused.
 
     >>> table = paddle.to_tensor([[1.0], [2.0]])
     >>> paddle.nn.functional.embedding(paddle.to_tensor([1, 0, 1]), table).tolist()
@@ -40,4 +42,5 @@ def embedding(
         refuse_unsupported("embedding", max_norm=max_norm, scale_grad_by_freq=scale_grad_by_freq)
     if padding_idx is not None and padding_idx < 0:
         padding_idx += weight.spec.shape[0]
-    return current.top.apply(labels.embedding, (x, weight), {"padding_idx": padding_idx})
+    op = labels.sparse_embedding if sparse and takes_rows(weight) else labels.embedding
+    return current.top.apply(op, (x, weight), {"padding_idx": padding_idx})

@@ -107,8 +107,8 @@ class Embedding(Layer):
     """A table of `num_embeddings` vectors of size `embedding_dim`, looked up by number.
 
     The row `padding_idx` is zero and gets no gradient; `_weight` gives the first values and
-    `_freeze` keeps them. `sparse` says how Paddle keeps the gradient in memory and changes nothing
-    here; `max_norm` and `scale_grad_by_freq` are refused.
+    `_freeze` keeps them. With `sparse` the gradient is kept as rows, and a step of SGD, Adagrad or
+    Adam with `lazy_mode` changes these rows alone; `max_norm` and `scale_grad_by_freq` are refused.
 
     >>> table = paddle.nn.Embedding(10, 4, padding_idx=0)
     >>> table(paddle.to_tensor([[0, 3]])).shape
@@ -140,7 +140,7 @@ class Embedding(Layer):
         self.to(device)
 
     def forward(self, x):
-        return F.embedding(x, self.weight, self.padding_idx)
+        return F.embedding(x, self.weight, self.padding_idx, sparse=self.sparse)
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"

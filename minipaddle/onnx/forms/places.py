@@ -144,6 +144,7 @@ def _(g, x, label, *, classes, ignore_index):
     return g("Where", valid, y, g.value(0, x.dtype), dtype=x.dtype)
 
 
+@form("sparse_embedding")
 @form("embedding")
 def _(g, x, weight, *, padding_idx):
     y = g("Gather", weight, whole(x), axis=0)
