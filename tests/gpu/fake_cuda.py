@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,6 +48,9 @@ class Stream:
         else:
             self.captured.append(do)
 
+    def synchronize(self):
+        assert self.captured is None
+
     def begin_capture(self, mode=None):
         assert self.ptr > 2, "cannot capture on the default (legacy) stream"
         assert self.captured is None
@@ -68,10 +72,17 @@ class Graph:
             stream.submit(do)
 
 
+class Event:
+    """A moment of the current stream."""
+
+    def record(self, stream=None):
+        self.seconds = time.perf_counter()
+
+
 class Cuda:
     """`cupy.cuda`."""
 
-    Device = Device
+    Device, Event = Device, Event
 
     def __init__(self):
         self.streams = {0: Stream(self, 0)}
@@ -87,6 +98,9 @@ class Cuda:
 
     def get_current_stream(self):
         return self.current.streams[-1]
+
+    def get_elapsed_time(self, first, last):
+        return (last.seconds - first.seconds) * 1e3
 
     def memcpy(self, dst, src, size, kind, stream):
         assert kind == gpu.DEVICE_TO_DEVICE

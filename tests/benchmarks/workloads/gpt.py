@@ -18,9 +18,9 @@ LONG = 2048
 SCALE = 1 / math.sqrt(WIDTH // HEADS)
 
 
-def net(framework, layers=LAYERS, tokens=TOKENS):
+def net(framework, layers=LAYERS, tokens=TOKENS, width=WIDTH, heads=HEADS):
     nn, F = framework.nn, framework.nn.functional
-    torch = is_torch(framework)
+    torch, scale = is_torch(framework), 1 / math.sqrt(width // heads)
 
     def swap(x, a, b):
         order = list(range(x.ndim))
@@ -30,19 +30,19 @@ def net(framework, layers=LAYERS, tokens=TOKENS):
     class Block(module(framework)):
         def __init__(self):
             super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-            self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+            self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+            self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
         def attend(self, x, mask):
             n, t, c = x.shape
-            qkv = self.qkv(x).reshape([n, t, 3, HEADS, c // HEADS])
+            qkv = self.qkv(x).reshape([n, t, 3, heads, c // heads])
             if tokens > TOKENS:
                 q, k, v = (swap(qkv[:, :, i], 1, 2) if torch else qkv[:, :, i] for i in range(3))
                 y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
                 return self.out((swap(y, 1, 2) if torch else y).reshape([n, t, c]))
             q, k, v = (swap(qkv[:, :, i], 1, 2) for i in range(3))
-            scores = q @ swap(k, 2, 3) * SCALE + mask
+            scores = q @ swap(k, 2, 3) * scale + mask
             return self.out(swap(F.softmax(scores, -1) @ v, 1, 2).reshape([n, t, c]))
 
         def forward(self, x, mask):
@@ -52,10 +52,10 @@ def net(framework, layers=LAYERS, tokens=TOKENS):
     class GPT(module(framework)):
         def __init__(self):
             super().__init__()
-            self.word, self.place = nn.Embedding(WORDS, WIDTH), nn.Embedding(tokens, WIDTH)
+            self.word, self.place = nn.Embedding(WORDS, width), nn.Embedding(tokens, width)
             blocks = nn.ModuleList if torch else nn.LayerList
             self.blocks = blocks([Block() for _ in range(layers)])
-            self.norm, self.head = nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS)
+            self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, WORDS)
 
         def forward(self, x, places, mask):
             x = self.word(x) + self.place(places)
@@ -128,10 +128,10 @@ def long_text(tokens: int) -> list[np.ndarray]:
     return [text[:, :-1].copy(), text[:, 1:].copy(), np.arange(tokens), np.zeros(1, "float32")]
 
 
-def texts(count: int) -> list[np.ndarray]:
-    text = np.random.default_rng(SEED).integers(0, WORDS, (count, TOKENS + 1))
-    mask = np.triu(np.full((TOKENS, TOKENS), -1e9, "float32"), 1)
-    return [text[:, :-1].copy(), text[:, 1:].copy(), np.arange(TOKENS), mask]
+def texts(count: int, tokens: int = TOKENS) -> list[np.ndarray]:
+    text = np.random.default_rng(SEED).integers(0, WORDS, (count, tokens + 1))
+    mask = np.triu(np.full((tokens, tokens), -1e9, "float32"), 1)
+    return [text[:, :-1].copy(), text[:, 1:].copy(), np.arange(tokens), mask]
 
 
 def one_text():

@@ -11,12 +11,12 @@ from .workload import Target, Workload, classify, images, is_torch, jax_entropy,
 WIDTHS = (16, 32, 64)
 
 
-def plan():
+def plan(widths=WIDTHS):
     """(width before, width after, stride) of each block."""
-    return [(a, b, 1 if a == b else 2) for a, b in pairwise([WIDTHS[0], *WIDTHS])]
+    return [(a, b, 1 if a == b else 2) for a, b in pairwise([widths[0], *widths])]
 
 
-def net(framework):
+def net(framework, widths=WIDTHS):
     nn, F = framework.nn, framework.nn.functional
     torch = is_torch(framework)
     norm = nn.BatchNorm2d if torch else nn.BatchNorm2D
@@ -42,9 +42,9 @@ def net(framework):
     class ResNet(module(framework)):
         def __init__(self):
             super().__init__()
-            self.stem, self.norm = conv(3, WIDTHS[0], 3, 1), norm(WIDTHS[0])
-            self.body = nn.Sequential(*[Block(*each) for each in plan()])
-            self.head = nn.Linear(WIDTHS[-1], 10)
+            self.stem, self.norm = conv(3, widths[0], 3, 1), norm(widths[0])
+            self.body = nn.Sequential(*[Block(*each) for each in plan(widths)])
+            self.head = nn.Linear(widths[-1], 10)
 
         def forward(self, x):
             x = self.body(F.relu(self.norm(self.stem(x))))

@@ -1,0 +1,29 @@
+"""The calls of a program on a GPU with the bytes that they read and write at least."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from minipaddle.codegen.cuda.calls import Clear, Gemm, Launch
+from minipaddle.codegen.cuda.program import CudaKernels
+from minipaddle.engine.codegen.kernel import buffers, results
+from minipaddle.engine.core.record import Record
+
+
+def calls_of(kernels: CudaKernels) -> Iterator[tuple[Record, object]]:
+    """All calls of a program in their order, each with its record."""
+    for record, work in kernels.of.items():
+        for call in (*kernels.looks.get(record, ()), *(work.calls if work else ())):
+            yield record, call
+
+
+def call_bytes(record: Record, call) -> int:
+    """The bytes of all operands of a call, each once."""
+    if isinstance(call, Clear):
+        return call.nbytes
+    if isinstance(call, Gemm):
+        elements = call.m * call.k + call.k * call.n + call.m * call.n
+        return call.count * elements * call.dtype.itemsize
+    assert isinstance(call, Launch)
+    arrays = {"in": [x.spec for x in buffers(record)], "out": results(record)}
+    return sum(arrays[o.kind][o.k].nbytes for o in call.given if o.kind in arrays)
