@@ -1,17 +1,25 @@
 """CUDA kernels: NVRTC compiles them for three chips, and a CPU that plays the GPU runs them."""
 
+from dataclasses import replace
+from functools import partial
+from math import prod
+
 import numpy as np
 import pytest
 
 import minipaddle as paddle
 from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.codegen.cuda.program import CudaKernels
-from minipaddle.codegen.cuda.teams import Teams, teams_of
+from minipaddle.codegen.cuda.teams import BUSY, Teams, teams_of
+from minipaddle.engine.ir.control import fused
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors.gpu.cuda import CudaExecutable
 from minipaddle.ops.products import product
+from tests.benchmarks.models import step_of
+from tests.benchmarks.workloads import WORKLOADS, gpt
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
+from tests.gpu.launches import call_bytes, calls_of
 from tests.passes.programs import cases, program_of, results
 
 pytestmark = pytest.mark.sweep(one_in=4)
@@ -106,6 +114,76 @@ def test_what_is_split_is_joined_with_the_formula_around_it():
     first, second = launches(made)
     assert first.blocks[1] > 1
     assert "sqrtf" in second.source
+
+
+def normalize(x, axis):
+    """Two reductions of a row, results of its elements after each stage, and one of the row."""
+    y = x - x.mean(axis, keepdim=True)
+    return y, y / (y * y).mean(axis, keepdim=True).sqrt(), (y * y).mean(axis) * 3.0
+
+
+def gate(x, axis):
+    """A result of each element, and what is reduced of it: a gradient and its sum."""
+    y = paddle.where(x > 0, x * 2.0, x * 0.0)
+    return y, y.sum(axis), x.max(axis)
+
+
+@needs_gxx
+@pytest.mark.parametrize("function", [normalize, gate])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((4099, 9), 0), ((7, 5001), 1), ((19, 140, 65), (0, 1))]
+)
+def test_results_of_elements_of_split_rows(function, shape, axis):
+    """Each stage is a kernel on many blocks, and the results of rows are another."""
+    made = on_both(lambda x: function(x, axis), random(*shape), near=1e-4)
+    *walks, rows = launches(made)
+    assert len(walks) == (3 if function is normalize else 1)
+    assert all(prod(walk.blocks) >= BUSY for walk in walks)
+    assert rows.name.endswith("_joined")
+
+
+@needs_gxx
+def test_states_are_updated_where_they_are_after_all_parts_are_read():
+    """The weight of a norm, which a result of elements needs too, and running statistics."""
+    mean, weight = paddle.zeros([6]), paddle.ones([6])
+
+    def step(x):
+        now = x.mean(0)
+        y = (x - now) * weight
+        mean.set_value(mean * 0.9 + now * 0.1)
+        weight.set_value(weight - (y * x).sum(0) * 0.001)
+        return y
+
+    program = program_of(step, [6000, 6])
+    x, executable = random(6000, 6), CudaExecutable(program, device=Cpu())
+    states = [np.full(6, k, "float32") for k in (0.5, 2)]
+    for _ in range(3):
+        wanted = results(program, [x, *map(np.copy, states)])
+        found = executable(program, [x, *states])
+        for a, b in zip(wanted, found, strict=True):
+            np.testing.assert_allclose(b, a, 1e-4, 1e-4)
+    assert max(prod(c.blocks) for c in launches(executable)) >= BUSY
+
+
+STEPS = {"gpt": {"net": partial(gpt.net, layers=1)}, "resnet": {}}
+"""Steps whose reductions are large; of GPT's layers one is enough."""
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_no_kernel_over_a_megabyte_has_few_blocks(name):
+    """Names, blocks, threads and bytes of all kernels of nests of a training step."""
+    statics = []
+    workload = replace(WORKLOADS[name], **STEPS[name])
+    whole = lambda step: statics.append(paddle.jit.to_static(step)) or statics[0]
+    step_of(paddle, workload, whole=whole)()
+    program = statics[0].concrete_program.program
+    kernels = CudaKernels(optimized(program, epilogue=False, strip_products=False).program)
+    nests = lambda record: record.op is fused or record.op.kind == "reduction"
+    calls = [(r, c) for r, c in calls_of(kernels) if isinstance(c, Launch) and nests(r)]
+    rows = [(c.name, prod(c.blocks), c.threads, call_bytes(r, c)) for r, c in calls]
+    assert len(rows) > 40
+    assert any(nbytes > 1 << 20 for *_, nbytes in rows)
+    assert [row for row in rows if row[3] > 1 << 20 and row[1] < BUSY] == []
 
 
 @needs_gxx

@@ -5,13 +5,16 @@
 
         a thread reduces its elements of the row, the team joins the results, all go on with them
 
-If there are few long rows, they are split: one kernel reduces the parts, a second one joins them
-and computes everything else.
+If there are few long rows, they are split. Then each stage is a kernel: it joins what the parts of
+earlier stages have reduced, and walks along the parts of this one. A last kernel computes the
+results of rows.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, nullcontext
+from typing import NamedTuple
 
 from ...engine.codegen.accumulator import Accumulator, join
 from ...engine.codegen.kernel import C_TYPES
@@ -42,8 +45,8 @@ def emit_nest(record, name: str) -> KernelCalls:
     if not writer.nest.reduces:
         return elements(record, name, writer, parameters)
     teams = teams_of(writer.nest)
-    if splittable(writer) and (splits := splits_of(teams, writer.nest)) > 1:
-        return reduce_in_parts(record, name, parameters, teams._replace(splits=splits))
+    if (splits := splits_of(teams, writer.nest)) > 1:
+        return reduce_in_parts(record, name, writer, parameters, teams._replace(splits=splits))
     return TeamRows(writer, teams).work(record, name, parameters)
 
 
@@ -165,29 +168,44 @@ class TeamRows(Rows):
 # ---- few long rows ---------------------------------------------------------------------------
 
 
-def splittable(w: NestWriter) -> bool:
-    """Whether all results belong to rows, and are known after one walk along them."""
-    outputs = w.nest.outputs
-    return w.stages == 2 and all(n.stage == 1 and w.nest.once_a_row(n, at) for _, n, at in outputs)
+class PartialResult(NamedTuple):
+    """What the parts of rows have reduced: an array [parts, rows] in the workspace."""
+
+    node: NestNode
+    name: str
+    at: Operand
+
+    @property
+    def dtype(self):
+        return wide(self.node.dtype)
 
 
-def reduce_in_parts(record, name: str, parameters, teams: Teams) -> KernelCalls:
-    """Two kernels: one reduces parts of rows, the other joins them."""
-    writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
-    parts = PartialRows(writer, teams)
-    first, folds = parts.first(record, name, parameters)
-    offsets, size = [], 0
-    for f in folds:
-        offsets.append(size)
-        size += -(-teams.splits * writer.nest.rows * f.dtype.itemsize // 64) * 64
-    room = tuple(Operand("work", 0, offset) for offset in offsets)
-    arguments = operands(record)
-    writer, _ = nest_writer(record, CUDA_TYPES, TAKEN)
-    rest = JoinRows(writer, choose_joining_teams(teams))
-    second = rest.second(record, f"{name}_joined", parameters, teams.splits)
-    ins = tuple(x for x in arguments if x.kind == "in")
-    first = first._replace(given=(*ins, *room))
-    return KernelCalls((first, second._replace(given=(*arguments, *room))), size)
+def reduce_in_parts(record, name: str, w: NestWriter, parameters, teams: Teams) -> KernelCalls:
+    """A kernel for each stage, and one for the results of rows; `w` has written nothing."""
+    launches: list[Launch] = []
+    partials: list[PartialResult] = []
+    size = 0
+    for stage in range(w.stages):
+        reduced = []
+        for node in w.folds(stage):
+            at = Operand("work", 0, size)
+            reduced.append(PartialResult(node, f"part{len(partials) + len(reduced)}", at))
+            size += -(-teams.splits * w.nest.rows * reduced[-1].dtype.itemsize // 64) * 64
+        if reduced or w.outputs(stage, False):
+            part = PartialRows(begin_again(w), teams, partials)
+            launches.append(part.walk_part(record, f"{name}_{stage}", parameters, stage, reduced))
+        partials += reduced
+    if any(w.outputs(stage, True) for stage in range(w.stages)):
+        rest = PartialRows(begin_again(w), choose_joining_teams(teams), partials, teams.splits)
+        launches.append(rest.finish_rows(record, f"{name}_joined", parameters))
+    return KernelCalls(tuple(launches), size)
+
+
+def begin_again(w: NestWriter) -> NestWriter:
+    """A writer of the same nest."""
+    again = NestWriter(w.nest, w.names, w.outs)
+    again.taken |= w.taken
+    return again
 
 
 def choose_joining_teams(teams: Teams) -> Teams:
@@ -196,40 +214,60 @@ def choose_joining_teams(teams: Teams) -> Teams:
 
 
 class PartialRows(TeamRows):
-    """The first of the two kernels: blockIdx.y is the number of the part of the row."""
+    """A kernel whose teams read the parts of rows that earlier kernels have reduced (`partials`);
+    blockIdx.y is the number of the part that it walks along itself.
+    """
 
-    def first(self, record, name: str, parameters) -> tuple[Launch, list[Accumulator]]:
-        w, splits, length = self.w, self.teams.splits, self.length
+    def __init__(self, writer: NestWriter, teams: Teams, partials, splits: int = 0):
+        super().__init__(writer, teams)
+        self.partials, self.splits = tuple(partials), splits or teams.splits
+        self.index = f" * {self.nest.rows} + {self.number if self.kept else 0}]"
+
+    def begin(self) -> None:
+        """Declare the row, and what is known of it: reductions of earlier stages."""
+        w = self.w
         self.find_row()
-        self.hoist([n.args[0] for n in w.folds(0)])
-        folds = self.accumulators(0)
-        share = -(-length // splits)
-        end = f"{share} * (blockIdx.y + 1)"
-        w.put(f"const {self.T} end = {least(end, length)};")
-        self.team_row(folds, [], {}, f"{share} * blockIdx.y + {self.teams.member}", "end")
-        row = self.number if self.kept else "0"
-        with self.one_thread():
-            w.put(*(f"part{k}[blockIdx.y * {self.nest.rows} + {row}] = {f.name};"
-                    for k, f in enumerate(folds)))  # fmt: skip
-        ins = [p for p in parameters if p.startswith("const ")]
-        partials = [f"{f.type} *part{k}" for k, f in enumerate(folds)]
-        return self.launch(name, [*ins, *partials]), folds
-
-
-class JoinRows(TeamRows):
-    """The second: it joins the parts of each row, and computes everything else."""
-
-    def second(self, record, name: str, parameters, splits: int) -> Launch:
-        w, rows = self.w, self.nest.rows
-        self.find_row()
-        folds = self.accumulators(0)
-        row = self.number if self.kept else "0"
-        for k, f in enumerate(folds):
-            term = f.combine(ScalarText(f"part{k}[split * {rows} + {row}]", (), f.dtype), f.name)
-            self.declare([(f.type, f.name, f.identity)])
-            with w.block(for_head("split", self.teams.member, splits, self.teams.size, "int")):
-                w.assign([(f.name, term, f.dtype)])
+        self.later = w.needed_later(False)
+        folds = [Accumulator(p.node, w.fresh(p.node.of.op.name)) for p in self.partials]
+        self.declare([(f.type, f.name, f.identity) for f in folds])
+        if folds:
+            head = for_head("split", self.teams.member, self.splits, self.teams.size, "int")
+            with w.block(head):
+                for f, p in zip(folds, self.partials, strict=True):
+                    part = ScalarText(f"{p.name}[split{self.index}", (), f.dtype)
+                    w.assign([(f.name, f.combine(part, f.name), f.dtype)])
         self.join(folds)
-        self.row_outputs(1)
-        partials = [f"const {f.type} *part{k}" for k, f in enumerate(folds)]
-        return self.launch(name, [*parameters, *partials])
+
+    def launch_with(self, record, name: str, parameters, results=()) -> Launch:
+        """The kernel; it gets what its lines name."""
+        both = (("const ", self.partials), ("", results))
+        more = [f"{kind}{C_TYPES[p.dtype]} *{p.name}" for kind, ps in both for p in ps]
+        memory = *operands(record), *(p.at for p in (*self.partials, *results))
+        words = set(re.findall(r"\w+", "\n".join(self.w.lines)))
+        pairs = zip([*parameters, *more], memory, strict=True)
+        needed = [(p, m) for p, m in pairs if p.rpartition("*")[2] in words]
+        return self.launch(name, [p for p, _ in needed], [m for _, m in needed])
+
+    def walk_part(self, record, name: str, parameters, stage: int, reduced) -> Launch:
+        """The walk of one stage along a part of the row."""
+        w, length = self.w, self.length
+        self.begin()
+        for earlier in range(stage):
+            self.read_back(w.outputs(earlier, False))
+        folds, outputs = self.accumulators(stage), w.outputs(stage, False)
+        self.hoist([f.node.args[0] for f in folds] + [n for *_, n, _ in outputs])
+        share = -(-length // self.splits)
+        w.put(f"const {self.T} end = {least(f'{share} * (blockIdx.y + 1)', length)};")
+        self.team_row(folds, outputs, {}, f"{share} * blockIdx.y + {self.teams.member}", "end")
+        if folds:
+            with self.one_thread():
+                stores = zip(folds, reduced, strict=True)
+                w.put(*(f"{p.name}[blockIdx.y{self.index} = {f.name};" for f, p in stores))
+        return self.launch_with(record, name, parameters, reduced)
+
+    def finish_rows(self, record, name: str, parameters) -> Launch:
+        """The results of rows, when all reductions are known."""
+        self.begin()
+        for stage in range(self.w.stages):
+            self.row_outputs(stage)
+        return self.launch_with(record, name, parameters)

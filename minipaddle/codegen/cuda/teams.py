@@ -19,10 +19,10 @@ SHORT = 1024
 """Longest row that one warp reduces."""
 
 BUSY = 128
-"""Blocks that keep a GPU busy. With fewer blocks, long rows are split."""
+"""Blocks that keep a GPU busy. With fewer blocks, long rows are split: into twice as many."""
 
-PART = 1024
-"""Fewest elements of a row for which one more block pays."""
+MANY = 32768
+"""Fewest elements of a nest for which another kernel pays, which joins the parts of rows."""
 
 
 class Teams(NamedTuple):
@@ -75,7 +75,9 @@ def splits_of(teams: Teams, nest: Nest) -> int:
     """The number of teams for each row, if there are too few rows."""
     length = prod(a.extent for a in nest.reduction_loops)
     blocks = teams.blocks(nest.rows)
-    return 1 if blocks >= BUSY else max(1, min(length // PART, BUSY // blocks))
+    if blocks >= BUSY or nest.size < MANY:
+        return 1
+    return max(1, min(length // teams.size, -(-2 * BUSY // blocks)))
 
 
 def index_type(nest: Nest) -> str:
