@@ -1,16 +1,20 @@
 """The CUDA executor on a GPU that the CPU plays: graphs, states, decisions, backends."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
+from minipaddle.engine.core.record import Spec
 from minipaddle.engine.executors.executable_cache import backend_named
 from minipaddle.engine.executors.native import CannotCompile
 from minipaddle.executors.gpu import cuda
 from minipaddle.executors.gpu import device as gpu
 from minipaddle.executors.gpu.cublas import Cublas
+from minipaddle.executors.gpu.cuda import CudaExecutable
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
 from tests.passes.programs import cases, program_of, results
 
@@ -106,6 +110,84 @@ def test_states_that_moved_are_found_again(size):
         assert set(doubled) == {20 * k + 2}
     assert set(total) == {3}
     assert executable.device.calls.count("captured") == (2 if size == 2 else 1)
+
+
+class WatchedArray(np.ndarray):
+    """An array that writes down the bytes of what is copied to it or from it."""
+
+    log: ClassVar[list[int]] = []
+
+    def __setitem__(self, key, value):
+        self.log.append(getattr(value, "nbytes", 0))
+        super().__setitem__(key, value)
+
+    def copy(self):
+        self.log.append(self.nbytes)
+        return super().copy()
+
+
+class WatchedCpu(Cpu):
+    """A device whose arrays are watched."""
+
+    def empty(self, size, dtype):
+        return super().empty(size, dtype).view(WatchedArray)
+
+    def to_device(self, array):
+        return np.asarray(array).view(WatchedArray)
+
+
+def watch_copies(executable, program, arrays) -> list[int]:
+    """The bytes of the copies of a call."""
+    WatchedArray.log.clear()
+    executable(program, arrays)
+    return sorted(WatchedArray.log)
+
+
+def test_a_step_copies_inputs_and_outputs_and_no_state():
+    """Statistics of a norm are updated before the loss picks its labels, which are checked first;
+    so are tokens, and positions that the program counts need no check.
+    """
+    words, norm = nn.Embedding(9, 4), nn.BatchNorm1D(4)
+    head = nn.Linear(4, 5)
+    layers = nn.LayerList([words, norm, head])
+    optimizer = paddle.optimizer.Adam(0.01, parameters=layers.parameters())
+
+    def step(tokens, labels):
+        x = words(tokens) + words(paddle.arange(6))
+        loss = F.cross_entropy(head(norm(x)), labels.reshape([-1]))
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    program = program_of(step, Spec((6,), np.dtype("int64")), Spec((6, 1), np.dtype("int64")))
+    executable = CudaExecutable(program, device=WatchedCpu())
+    assert executable.states_at_risk == []
+    states = [np.array(s.storage.read()) for s in program.states]
+    states = [a.view(WatchedArray) for a in states]
+    good, bad = np.arange(6) % 5, np.arange(6)
+    for _ in range(3):
+        copies = watch_copies(executable, program, [good, good[:, None], *states])
+    assert copies == [4, 32, 48, 48]  # the loss, what the checks say, two inputs
+    before = [a.tolist() for a in states]
+    with pytest.raises(IndexError, match="5 is no number from 0 to 4"):
+        executable(program, [good, bad[:, None], *states])
+    assert [a.tolist() for a in states] == before
+
+
+def test_a_small_state_that_lies_still_again_is_not_copied():
+    program, total = counter()
+    executable = CudaExecutable(program, device=WatchedCpu())
+    x, other = np.ones(2, "float32"), np.zeros(2, "float32").view(WatchedArray)
+    total = total.view(WatchedArray)
+    copies = [len(watch_copies(executable, program, [x, total])) for _ in range(3)]
+    assert copies == [2, 2, 2]  # an input and an output
+    copies = [len(watch_copies(executable, program, [x, other])) for _ in range(2 * cuda.STILL)]
+    assert copies == [4] * cuda.STILL + [2] * cuda.STILL
+    assert (total.tolist(), other.tolist()) == ([3, 3], [2 * cuda.STILL] * 2)
+    copies = [len(watch_copies(executable, program, [x, total])) for _ in range(3 * cuda.STILL)]
+    assert copies == [4] * 2 * cuda.STILL + [2] * cuda.STILL
+    assert total.tolist() == [3 + 3 * cuda.STILL] * 2
 
 
 def test_two_runs_at_a_time_have_memory_of_their_own():

@@ -12,6 +12,7 @@ from minipaddle.engine.core.record import Record
 
 def calls_of(kernels: CudaKernels) -> Iterator[tuple[Record, object]]:
     """All calls of a program in their order, each with its record."""
+    yield from kernels.first_looks
     for record, work in kernels.of.items():
         for call in (*kernels.looks.get(record, ()), *(work.calls if work else ())):
             yield record, call

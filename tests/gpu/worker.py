@@ -239,7 +239,13 @@ def profile(executable: cuda.CudaExecutable, runs: int = 5) -> dict:
             device.stream.synchronize()
             for _, _, ends, times in calls:
                 times.append(events.get_elapsed_time(*ends) * 1e-3)
-    return summarize(calls, speed, len(moves))
+    row = summarize(calls, speed, len(moves))
+    outside = {
+        "of inputs": len(context.inputs), "of results": len(context.outputs),
+        "of small states": len(context.own), "in case of an error": len(executable.states_at_risk),
+    }  # fmt: skip
+    copies = ", ".join(f"{count} {of}" for of, count in outside.items())
+    return row | {"says": f"{row['says']}; copies outside the graph: {copies}"}
 
 
 def measure_copy(device) -> float:

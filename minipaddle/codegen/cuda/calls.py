@@ -17,7 +17,7 @@ CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
 
 class Operand(NamedTuple):
     """Memory of a record, from the byte `offset` on: its "in" or "out" number k (numbers do not
-    count as inputs), or its "work"space; or the program's table of "wrong" indices.
+    count as inputs), its "work"space, or its "value"; or the program's table of "wrong" indices.
     """
 
     kind: str

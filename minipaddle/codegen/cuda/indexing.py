@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from ...engine.codegen.kernel import buffers, is_number, read_template
+from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.core import dtype as dt
 from ..rows.argmax import SIGNS
@@ -13,24 +13,22 @@ from .calls import CUDA_TYPES, KernelCalls, Launch, Operand, cuda_emitter, opera
 from .text import each, launch, parameters
 
 LOOK = """
-const int64_t at = GIVEN[i];
+const int64_t at = index[i];
 if ((at < LOW || at >= SIZE) IGNORED) wrong[0] = 1, wrong[1] = at;
 """
 
 
-def look(record, name: str, places, slot: int) -> Launch | None:
-    """A kernel that checks indices: if one is out of range, it writes the pair (1, the index) into
-    a slot. If several are, any of them may be there.
+def look(index, name: str, places, slot: int, at: Operand) -> Launch | None:
+    """A kernel that checks the indices `index`, which lie at `at`: if one is out of range, it
+    writes the pair (1, the index) into a slot. If several are, any of them may be there.
     """
-    index = record.inputs[places.k]
-    if is_number(index) or not index.spec.size:
+    if not index.spec.size:
         return None
-    k = buffers(record).index(index)
     ignored = "" if places.ignored is None else f"&& at != {places.ignored}"
-    words = {"GIVEN": f"in{k}", "SIZE": places.size, "LOW": -places.size if places.wraps else 0}
-    text = fill(LOOK, CUDA_TYPES, index.dtype, words | {"IGNORED": ignored})
-    memory = Operand("in", k), Operand("wrong", 0, slot * WRONG)
-    declared = [parameters(record)[k], "int64_t *wrong"]
+    words = {"SIZE": places.size, "LOW": -places.size if places.wraps else 0, "IGNORED": ignored}
+    text = fill(LOOK, CUDA_TYPES, index.dtype, words)
+    declared = [f"const {CUDA_TYPES[index.dtype]} *index", "int64_t *wrong"]
+    memory = at, Operand("wrong", 0, slot * WRONG)
     return each(f"{name}_places{places.k}", declared, index.spec.size, text, memory)
 
 

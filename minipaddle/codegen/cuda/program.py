@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...engine.codegen.kernel import has_mixed_dtypes, results
+from ...engine.codegen.kernel import buffers, has_mixed_dtypes, is_number, results
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.step import KernelTexts, kernel_name, records_with_kernels
 from ...engine.core.record import Record
@@ -12,12 +12,12 @@ from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
 from ..convolutions import pooling  # noqa: F401  (each fills KERNELS)
 from ..indices import concat_split, indexing  # noqa: F401  (each fills KERNELS)
-from ..indices.index_checks import CheckedIndices, IndexInput, fits, index_inputs
+from ..indices.index_checks import CheckedIndices, IndexInput, find_source, fits, index_inputs
 from ..indices.value_ranges import ValueRanges
 from ..random import generator  # noqa: F401  (each fills KERNELS)
 from ..target import KERNELS
 from . import convolution, product  # noqa: F401  (each fills CUDA_EMITTERS)
-from .calls import CUDA_EMITTERS, Gemm, KernelCalls, Launch
+from .calls import CUDA_EMITTERS, Gemm, KernelCalls, Launch, Operand
 from .indexing import look
 from .nest import emit_nest
 from .prologue import prologue
@@ -28,13 +28,16 @@ CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.i
 
 class CudaKernels(KernelTexts):
     """The kernels of a program's records. A kernel with indices in the data runs after `looks`,
-    which check them; slot k of the checks belongs to `places[k]`.
+    which check them; slot k of the checks belongs to `places[k]`. Indices that the program is given
+    are checked before everything else, by `first_looks`: nothing is updated then.
     """
 
     def __init__(self, program: Program):
         super().__init__()
         self.of: dict[Record, KernelCalls | None] = {}
         self.looks: dict[Record, list[Launch]] = {}
+        self.first_looks: list[tuple[Record, Launch]] = []
+        self.given = {*program.given}
         self.places: list[tuple[Record, IndexInput]] = []
         self.checked, self.ranges = CheckedIndices(), ValueRanges(program)
         for record in records_with_kernels(program):
@@ -54,11 +57,19 @@ class CudaKernels(KernelTexts):
         """Check the indices of a record, unless an earlier record has checked them, or the program
         counts them.
         """
-        if fits(self.ranges.of(record.inputs[index.k]), index):
+        x = record.inputs[index.k]
+        if is_number(x) or fits(self.ranges.of(x), index):
             return
-        call = look(record, base, index, len(self.places))
-        if call is not None and self.checked.add(record.inputs[index.k], index):
-            self.looks.setdefault(record, []).append(self.once(record, call))
+        source = find_source(x)
+        first = source in self.given
+        at = Operand("value") if first else Operand("in", buffers(record).index(x))
+        call = look(source if first else x, base, index, len(self.places), at)
+        if call is not None and self.checked.add(x, index):
+            call = self.once(record, call)
+            if first:
+                self.first_looks.append((source, call))
+            else:
+                self.looks.setdefault(record, []).append(call)
             self.places.append((record, index))
 
     def workspace(self, record: Record) -> int:

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from ...engine.codegen.kernel import C_TYPES
 from ...engine.codegen.scalar import CannotWrite
-from ...engine.ir.program import Program
+from ...engine.ir.control import fused
+from ...engine.ir.program import ITEM, Program
 from ...engine.ops.marks import after
 from ...engine.ops.movement import reshape
 from ...ops.index_arrays import flat_index
@@ -79,14 +80,29 @@ class CheckedIndices:
         """Add an input; return whether it needs a check. Reshaped indices are the same indices, and
         positions in a whole array were checked when they were computed.
         """
-        while index.op in (after, reshape):
-            index = index.inputs[0]
+        index = find_source(index)
         if index.op is flat_index and prod(index.attrs["shape"]) == places.size:
             return False
         before = self.at.setdefault(index, [])
         known = any(old.size == places.size and covers(old, places) for old in before)
         before += [] if known else [places]
         return not known
+
+
+def find_source(index):
+    """The record whose value these indices are, reshaped or not, also by a group."""
+    while True:
+        if index.op in (after, reshape):
+            index = index.inputs[0]
+        elif index.op is ITEM and index.inputs[0].op is fused:
+            group = index.inputs[0]
+            outer = dict(zip(group.attrs["region"].inputs, group.inputs, strict=True))
+            inner = find_source(group.attrs["region"].outputs[index.attrs["k"]])
+            if inner not in outer:
+                return index
+            index = outer[inner]
+        else:
+            return index
 
 
 def covers(old: IndexInput, new: IndexInput) -> bool:

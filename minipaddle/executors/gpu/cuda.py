@@ -6,8 +6,9 @@ as a graph, and each later run is one launch. The host decides `cond` and `while
 records without a kernel, between the kernels.
 
 Indices in the data (tokens, labels) are checked: one that is out of range raises IndexError, as in
-the other executors. The host waits for the checks once in a run, after the last of them; the graph
-is in two parts then.
+the other executors. Those that the program is given are checked before its first update, so that no
+state must be kept. For indices that are computed the host waits once more, after the last check.
+The graph is in parts then.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ from .device import Gpu, gpu_of
 SMALL = 4096
 """Most bytes of a moved state that is copied to memory of the context. For a larger one a
 new graph is captured."""
+
+STILL = 16
+"""The calls after which a copied state that has not moved again is used where it is: then, too, a
+new graph is captured. A state that moves after that has to lie still twice as long."""
 
 
 class CudaExecutable:
@@ -129,6 +134,8 @@ class CudaContext:
         self.wrong.fill(0)
         self.states: list | None = None  # the states to which the steps are bound
         self.own: dict[int, object] = {}  # copies of states that move between calls
+        self.seen: dict[int, tuple[int, int]] = {}  # of these: address, calls at this address
+        self.patience: dict[int, int] = {}  # the calls that they must lie still
         self.steps: list[Callable] = []
         self.captured = False
         self.runs = 0  # complete runs since the steps were bound
@@ -160,10 +167,22 @@ class CudaContext:
         ]
         small = {k: states[k] for k in gone if states[k].nbytes <= SMALL}
         self.own |= {k: empty(a.size, a.dtype).reshape(a.shape) for k, a in small.items()}
-        if gone:
+        self.patience |= {k: 2 * self.patience.get(k, STILL // 2) for k in small}
+        settled = self.find_settled(states)
+        for k in settled:
+            del self.own[k], self.seen[k]
+        if gone or settled:
             self.bind([self.own.get(k, a) for k, a in enumerate(states)])
         for k, array in self.own.items():
             array[...] = states[k]
+
+    def find_settled(self, states) -> list[int]:
+        """The copied states that have lain still for so long that they need no copy."""
+        for k in self.own:
+            place = self.device.address(states[k])
+            before, calls = self.seen.get(k, (None, 0))
+            self.seen[k] = place, calls + 1 if place == before else 0
+        return [k for k in self.own if self.seen[k][1] >= self.patience[k]]
 
     def bind(self, states) -> None:
         """Bind the steps to the current addresses of states."""
@@ -202,6 +221,13 @@ class CudaContext:
 class GpuSteps(PlanSteps):
     """The steps of one plan in the memory of a `CudaContext`: calls of kernels and of cuBLAS."""
 
+    def steps(self) -> list[Callable]:
+        executable, first = self.owner.executable, []
+        if self.plan is executable.plan and executable.kernels.first_looks:
+            first = [self.call(*look) for look in executable.kernels.first_looks]
+            first.append(IndexCheck(executable, self.owner.wrong))
+        return first + super().steps()
+
     def record(self, record: Record) -> list[Callable]:
         executable, kernels = self.owner.executable, self.owner.executable.kernels
         if record.op in (cond, while_loop):
@@ -222,7 +248,9 @@ class GpuSteps(PlanSteps):
     def address(self, record: Record, operand: Operand) -> int:
         """The address of an operand of a call."""
         address, kind, k = self.owner.device.address, operand.kind, operand.k
-        if kind == "work":
+        if kind == "value":
+            start = address(self.value(record))
+        elif kind == "work":
             start = address(self.memory.arena) + self.plan.work[record].offset
         elif kind == "wrong":
             start = address(self.owner.wrong)
