@@ -11,6 +11,7 @@ FLAGS = {
     "FLAGS_cudnn_exhaustive_search": False,
     "FLAGS_eager_delete_tensor_gb": 0.0,
     "FLAGS_eager_kernels": False,
+    "FLAGS_enable_cublas_tensor_op_math": False,
     "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
     "FLAGS_gpu_memory_limit_mb": 0,
     "FLAGS_initial_gpu_memory_in_mb": 0,
@@ -18,8 +19,8 @@ FLAGS = {
     "FLAGS_reallocate_gpu_memory_in_mb": 0,
     "FLAGS_use_stride_kernel": True,
 }
-"""`FLAGS_eager_kernels` is ours: see `executors/hot/__init__.py`. Besides it
-and those of `SETTERS` none does anything.
+"""`FLAGS_eager_kernels` is ours: see `executors/hot/__init__.py`. Besides it,
+`FLAGS_enable_cublas_tensor_op_math` and those of `SETTERS` none does anything.
 """
 
 SETTERS: dict = {}
@@ -33,6 +34,8 @@ def set_flags(flags: dict) -> None:
     walks back, steps of optimizers. It is faster, and after some steps rounds otherwise than NumPy
     (`minipaddle.executors.hot.report()` says which). "FLAGS_check_nan_inf" lets NaN and
     infinity be errors where they begin, as `paddle.amp.debugging.enable_tensor_checker` does.
+    "FLAGS_enable_cublas_tensor_op_math" lets captured programs round factors of float32 products on
+    a GPU to TF32 (10 bits), for its tensor cores.
 
     >>> paddle.set_flags({"FLAGS_cudnn_exhaustive_search": False})
     """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..engine.core.op import names
+from ..engine.core.dtype import HALVES, float32
+from ..engine.core.op import names, opaque
+from ..engine.core.record import Spec
 from ..engine.ops.contraction import contraction
 
 
@@ -28,3 +30,19 @@ def _(m, x, y, *, x_perm, y_perm, out_perm):
 
 
 product.by_rows = True
+
+
+@opaque(promote=True)
+def wide_product(m, x, y, *, x_perm, y_perm, out_perm):
+    """`product`; of half precision it is float32, and is not rounded."""
+    return product.body(m, x, y, x_perm=x_perm, y_perm=y_perm, out_perm=out_perm)
+
+
+@wide_product.shape
+def _(x, y, **perms):
+    dtype = float32.numpy if x.dtype in HALVES else x.dtype
+    return Spec(product.infer(x, y, **perms).shape, dtype)
+
+
+wide_product.letters, wide_product.linear = product.letters, product.linear
+wide_product.by_rows = True

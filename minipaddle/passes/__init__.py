@@ -19,6 +19,7 @@ from . import (
     fusion_forms,
     fusion_switches,
     gathers,
+    half_products,
     layout,
     loop_invariants,
     loop_residuals,
@@ -42,7 +43,7 @@ PASSES[:] = [
     "scatter_adds",
     # less to compute
     "folding", "algebra", "cse", "sinking", "folding", "batch_weight_gradients", "algebra", "cse",
-    "loop_residuals", "dead_code",
+    "loop_residuals", "half_products", "dead_code",
     # loop nests
     "strip_products", "recompute", "pretranspose", "loop_invariants", "fusion", "epilogue",
     "back_to_back_gemm",

@@ -87,9 +87,9 @@ class Cpu:
         assert call.x.pitch >= (call.m if call.x.turned else call.k)
         assert call.y.pitch >= (call.k if call.y.turned else call.n)
         assert call.c.pitch >= call.n
-        a = matrices(call.x, x, call.m, call.k, call)
-        b = matrices(call.y, y, call.k, call.n, call)
-        out = matrices(call.c, c, call.m, call.n, call)
+        a = matrices(call.x, x, call.m, call.k, call.count, call.dtype)
+        b = matrices(call.y, y, call.k, call.n, call.count, call.dtype)
+        out = matrices(call.c, c, call.m, call.n, call.count, call.result)
         out[...] = np.matmul(widened(a), widened(b))
 
     def clear(self, address: int, nbytes: int) -> None:
@@ -105,16 +105,16 @@ class Cpu:
         return lambda: [self.calls.append("graph"), *(step() for step in steps)]
 
 
-def matrices(matrix, address: int, rows: int, columns: int, call):
+def matrices(matrix, address: int, rows: int, columns: int, count: int, dtype):
     """The array of matrices [count, rows, columns] that lies at an address."""
-    size, lines = call.dtype.itemsize, columns if matrix.turned else rows
-    reach = (call.count - 1) * matrix.step + (lines - 1) * matrix.pitch
+    size, lines = dtype.itemsize, columns if matrix.turned else rows
+    reach = (count - 1) * matrix.step + (lines - 1) * matrix.pitch
     reach += rows if matrix.turned else columns
     memory = (ctypes.c_char * (reach * size)).from_address(address)
     steps = (1, matrix.pitch) if matrix.turned else (matrix.pitch, 1)
-    flat = np.frombuffer(memory, call.dtype)
+    flat = np.frombuffer(memory, dtype)
     strides = [s * size for s in (matrix.step, *steps)]
-    return np.lib.stride_tricks.as_strided(flat, (call.count, rows, columns), strides)
+    return np.lib.stride_tricks.as_strided(flat, (count, rows, columns), strides)
 
 
 def widened(a):

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
+import minipaddle.nn.functional as F
 from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.codegen.cuda.teams import BUSY, Teams, teams_of
 from minipaddle.engine.ir.control import fused
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors.gpu.cuda import CudaExecutable
-from minipaddle.ops.products import product
+from minipaddle.ops.products import product, wide_product
 from tests.benchmarks.models import step_of
 from tests.benchmarks.workloads import WORKLOADS, gpt
 from tests.codegen import nvrtc
@@ -303,6 +304,34 @@ def test_products(x, y, x_perm, y_perm, out_perm, dtype):
     calls = [c for w in made.kernels.of.values() for c in w.calls]
     by_cublas = any(isinstance(c, Gemm) for c in calls)
     assert by_cublas == (dtype != "int32" and (x, y, x_perm, y_perm, out_perm) in PERMS)
+
+
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_products_of_halves_are_summed_and_kept_in_float32(dtype):
+    """Of two casts, also before a view; not of one. So in `affine`: its body is of float32."""
+    x, w, b = (
+        paddle.to_tensor(random(*s)).astype(dtype).numpy() for s in [(2, 30, 40), (40, 50), (50,)]
+    )
+
+    def function(x, w, b, z):
+        wide = x.astype("float32").reshape([60, 40]) @ w.astype("float32")
+        y = F.linear(x, w, b)
+        return wide, y, x.astype("float32") @ z, F.linear(y, w.t())
+
+    made = on_both(function, x, w, b, random(40, 3), near=2e-2)
+    calls = [c for work in made.kernels.of.values() for c in work.calls if isinstance(c, Gemm)]
+    assert [(c.dtype.name, c.result.name) for c in calls].count((dtype, "float32")) == 2
+    assert len(calls) == 3  # that of the casts is `linear`'s, too
+
+
+@needs_gxx
+@pytest.mark.parametrize(("x", "y", "x_perm", "y_perm", "out_perm"), PERMS[3:5] + TILED)
+def test_wide_products_of_any_order(x, y, x_perm, y_perm, out_perm):
+    how = {"x_perm": x_perm, "y_perm": y_perm, "out_perm": out_perm}
+    a, b = (paddle.to_tensor(random(*s)).astype("bfloat16").numpy() for s in (x, y))
+    made = on_both(lambda x, y: product(x.astype("float32"), y.astype("float32"), **how), a, b)
+    assert [r.op for r in made.program.records] == [wide_product]
 
 
 @needs_gxx

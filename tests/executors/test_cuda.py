@@ -310,6 +310,18 @@ def test_backends_have_names():
         backend_named("opencl")
 
 
+def test_products_are_rounded_to_tf32_as_long_as_the_flag_is_set():
+    program = program_of(lambda x: x @ x, [4, 4])
+    executable, x, asked = made(program), np.eye(4, dtype="float32"), []
+    executable.device.gemm = lambda call, *addresses: asked.append(call.tf32)
+    for flag in (False, True, False):
+        paddle.set_flags({"FLAGS_enable_cublas_tensor_op_math": flag})
+        for _ in range(3):
+            executable(program, [x])
+    assert asked == [False] * 3 + [True] * 3 + [False] * 3
+    assert [c for c in executable.device.calls if c != "graph"] == ["captured"] * 3
+
+
 class Library:
     """A cuBLAS that writes down how it was called."""
 
@@ -339,6 +351,14 @@ def test_cublas_is_asked_for_the_transposed_product(monkeypatch):
     assert args[7:11] == [200, 0, 4, 20]
     assert args[11:15] == [100, 0, 4, 12]
     assert args[16:] == [300, 0, 5, 15, 2, 68, -1]
+    half = work.calls[0]._replace(dtype=np.dtype("float16"))
+    blas.gemm(half, 100, 200, 300)
+    _, args = library.calls[-1]
+    assert (args[8], args[12], args[17], args[21]) == (2, 2, 0, 68)  # halves, summed in float32
+    blas.gemm(half._replace(tf32=True), 100, 200, 300)
+    assert library.calls[-1][1][21] == 68
+    blas.gemm(work.calls[0]._replace(tf32=True), 100, 200, 300)
+    assert library.calls[-1][1][21] == 77
     library.fails = True
     with pytest.raises(RuntimeError, match="cublasGemmStridedBatchedEx answered 13"):
         blas.gemm(work.calls[0], 100, 200, 300)

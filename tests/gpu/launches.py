@@ -23,8 +23,8 @@ def call_bytes(record: Record, call) -> int:
     if isinstance(call, Clear):
         return call.nbytes
     if isinstance(call, Gemm):
-        elements = call.m * call.k + call.k * call.n + call.m * call.n
-        return call.count * elements * call.dtype.itemsize
+        factors = (call.m * call.k + call.k * call.n) * call.dtype.itemsize
+        return call.count * (factors + call.m * call.n * call.result.itemsize)
     assert isinstance(call, Launch)
     arrays = {"in": [x.spec for x in buffers(record)], "out": results(record)}
     return sum(arrays[o.kind][o.k].nbytes for o in call.given if o.kind in arrays)

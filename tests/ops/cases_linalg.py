@@ -239,3 +239,4 @@ CASES = {
         Case(fixed(np.zeros((0, 0))), torch.linalg.matrix_exp, order=0),
     ],
 }
+CASES["wide_product"] = [case._replace(order=0) for case in CASES["product"]]

@@ -48,7 +48,9 @@ class Matrix(NamedTuple):
 
 
 class Gemm(NamedTuple):
-    """c[b] = x[b] · y[b] for `count` matrices: m rows, n columns, sums of k terms."""
+    """c[b] = x[b] · y[b] for `count` matrices: m rows, n columns, sums of k terms. c has the dtype
+    `result`. With `tf32` a GPU may round factors of float32 to 10 bits.
+    """
 
     x: Matrix
     y: Matrix
@@ -58,6 +60,8 @@ class Gemm(NamedTuple):
     k: int
     count: int
     dtype: object
+    result: object
+    tf32: bool = False
 
 
 class Clear(NamedTuple):

@@ -95,7 +95,7 @@ def emit_convolution(record, name: str) -> KernelCalls:
         sizes = c.width, c.group, c.rows
     if not (c.rows and c.width and c.outs):
         return KernelCalls((Clear(out, record.spec.nbytes),))
-    product = Gemm(*factors, *sizes, c.groups, c.dtype)
+    product = Gemm(*factors, *sizes, c.groups, c.dtype, c.dtype)
     if c.same:
         return KernelCalls((product,))
     if op == "conv_last_input_grad":

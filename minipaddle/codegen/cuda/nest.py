@@ -169,7 +169,7 @@ class TeamRows(Rows):
 
 
 class PartialResult(NamedTuple):
-    """What the parts of rows have reduced: an array [parts, rows] in the workspace."""
+    """The reductions of parts of rows: an array [parts, rows] in the workspace."""
 
     node: NestNode
     name: str

@@ -32,19 +32,19 @@ MOST_CALLS = 16
 """Calls of cuBLAS for one product, beyond which one kernel is better."""
 
 
-@cuda_emitter("product")
+@cuda_emitter("product", "wide_product")
 def emit_product(record, name: str) -> KernelCalls:
-    """The calls for a `product`."""
+    """The calls for a `product`, or for one that widens halves."""
     x, y = (e.spec for e in record.inputs)
     out = record.spec
     p = product_of(x, y, out, **record.attrs)
     if not (x.size and y.size):
         return KernelCalls((Clear(Operand("out"), out.nbytes),))
-    calls = find_gemms(p, out.dtype)
+    calls = find_gemms(p, x.dtype, out.dtype)
     return KernelCalls(calls) if calls else KernelCalls((write_tiles(record, name, p),))
 
 
-def find_gemms(p: Product, dtype) -> tuple[Gemm, ...]:
+def find_gemms(p: Product, dtype, result) -> tuple[Gemm, ...]:
     """The product as calls of cuBLAS; none if it cannot do it."""
     x, y = Operand("in", int(p.exchanged)), Operand("in", 1 - int(p.exchanged))
     xs, ys = lines(p.k, p.m, "x"), lines(p.n, p.k, "y")
@@ -56,7 +56,8 @@ def find_gemms(p: Product, dtype) -> tuple[Gemm, ...]:
     pitch, calls = max(p.m.out, p.n.size), []
     for at in places(*(range(a.size) for a in outer)):
         steps = [
-            sum(i * a[which] for i, a in zip(at, outer)) * dtype.itemsize for which in (1, 2, 3)
+            sum(i * a[which] for i, a in zip(at, outer)) * size
+            for which, size in enumerate((dtype.itemsize, dtype.itemsize, result.itemsize), 1)
         ]
         moved = [o._replace(offset=s) for o, s in zip((x, y, Operand("out")), steps)]
         calls.append(
@@ -64,7 +65,7 @@ def find_gemms(p: Product, dtype) -> tuple[Gemm, ...]:
                 Matrix(moved[0], xs[0], inner.x, xs[1]),
                 Matrix(moved[1], ys[0], inner.y, ys[1]),
                 Matrix(moved[2], pitch, inner.out),
-                p.m.size, p.n.size, p.k.size, inner.size, dtype,
+                p.m.size, p.n.size, p.k.size, inner.size, dtype, result,
             )
         )  # fmt: skip
     return tuple(calls)
@@ -85,7 +86,7 @@ KERNEL = read_template("product.cu", __file__).rstrip("\n")
 
 def write_tiles(record, name: str, p: Product) -> Launch:
     """A kernel for operands with any steps: a block computes a tile of the result."""
-    dtype = record.dtype
+    dtype, result = record.inputs[0].dtype, record.dtype
     if dtype == dt.bool_.numpy:
         raise CannotWrite("products of booleans")
     across, down = -(-p.n.size // TILE), -(-p.m.size // TILE)
@@ -98,8 +99,12 @@ def write_tiles(record, name: str, p: Product) -> Launch:
         "DEPTH": p.k.size, "ROWS": p.m.size, "COLUMNS": p.n.size, "MX": p.m.x, "KX": p.k.x,
         "NY": p.n.y, "KY": p.k.y, "MOUT": p.m.out, "NOUT": p.n.out,
     }  # fmt: skip
+    if result != dtype:
+        words["STORE"] = ""
     body = fill(KERNEL, CUDA_TYPES, dtype, words)
     E = CUDA_TYPES[dtype]
     inputs = f"const {E} *{'y' if p.exchanged else 'x'}, const {E} *{'x' if p.exchanged else 'y'}"
     blocks = across * down * p.count, 1
-    return launch(name, [inputs, f"{E} *out"], [body], blocks, (TILE, TILE), operands(record))
+    return launch(
+        name, [inputs, f"{CUDA_TYPES[result]} *out"], [body], blocks, (TILE, TILE), operands(record)
+    )

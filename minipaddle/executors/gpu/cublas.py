@@ -7,8 +7,8 @@ import importlib
 
 from ...codegen.cuda.calls import Gemm
 
-SINGLE, DOUBLE = 68, 70
-"""CUBLAS_COMPUTE_32F and _64F: the precision of sums. TF32 is not used."""
+SINGLE, DOUBLE, TF32 = 68, 70, 77
+"""CUBLAS_COMPUTE_32F, _64F and _32F_FAST_TF32: the precision of sums, and of factors."""
 
 TYPES = {
     "float32": (0, SINGLE, ctypes.c_float),
@@ -57,13 +57,15 @@ class Cublas:
         xᵀ.
         """
         kind, compute, Factor = TYPES[call.dtype.name]
+        result, _, _ = TYPES[call.result.name]
+        compute = TF32 if call.tf32 and call.dtype.name == "float32" else compute
         one, zero = Factor(1), Factor(0)
 
-        def matrix(m, address):
+        def matrix(m, address, kind=kind):
             return (ctypes.c_void_p(address), kind, m.pitch, ctypes.c_longlong(m.step))
 
         self.check(
             "cublasGemmStridedBatchedEx", self.handle, int(call.y.turned), int(call.x.turned),
             call.n, call.m, call.k, ctypes.byref(one), *matrix(call.y, y), *matrix(call.x, x),
-            ctypes.byref(zero), *matrix(call.c, c), call.count, compute, DEFAULT_ALGORITHM,
+            ctypes.byref(zero), *matrix(call.c, c, result), call.count, compute, DEFAULT_ALGORITHM,
         )  # fmt: skip

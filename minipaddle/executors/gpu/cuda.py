@@ -22,6 +22,7 @@ from typing import NamedTuple, NoReturn
 from ...codegen.cuda.calls import Clear, Gemm, Launch, Operand
 from ...codegen.cuda.program import CudaKernels
 from ...codegen.indices.index_checks import IndexInput
+from ...core.flags import FLAGS
 from ...engine.core.record import Record
 from ...engine.eager.device import NUMPY, current_place
 from ...engine.executors.native import CannotCompile, find_early_writes, find_in_place, fix_sizes
@@ -49,6 +50,7 @@ class CudaExecutable:
     def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
         program = fix_sizes(program, sizes)
         own = {"epilogue": False, "strip_products": False}  # cuBLAS runs nothing of ours inside
+        own["keep_halves"] = True  # its tensor cores multiply them
         done = optimized(program, strategy, **own)
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program
@@ -67,15 +69,19 @@ class CudaExecutable:
         self.states_at_risk = find_early_writes(self.plan, [*looks, *hosted])
         self.last_look = None if self.hosted else next(reversed(looks), None)
         self.contexts: list[CudaContext] = []
+        self.tf32 = False
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
+        if self.tf32 != (now := bool(FLAGS["FLAGS_enable_cublas_tensor_op_math"])):
+            self.tf32, self.contexts = now, []  # graphs keep how a product is computed
         with self.device.working():
             context = self.contexts.pop() if self.contexts else CudaContext(self)
             try:
                 return context.run([*arrays, *self.constants])
             finally:
-                self.contexts.append(context)
+                if context.tf32 == self.tf32:
+                    self.contexts.append(context)
 
 
 def usable() -> Gpu:
@@ -126,6 +132,7 @@ class CudaContext:
 
     def __init__(self, executable: CudaExecutable):
         self.executable, self.device = executable, executable.device
+        self.tf32 = executable.tf32
         self.module, self.empty = self.device.module, (empty := self.device.empty)
         self.arena = empty(executable.plan.size, "uint8")
         self.inputs = [empty(r.spec.size, r.dtype) for r in executable.program.inputs]
@@ -267,6 +274,6 @@ class GpuSteps(PlanSteps):
             return partial(device.launch, function, call.blocks, call.threads, addresses)
         if isinstance(call, Gemm):
             addresses = [self.address(record, matrix.at) for matrix in (call.x, call.y, call.c)]
-            return partial(device.gemm, call, *addresses)
+            return partial(device.gemm, call._replace(tf32=self.owner.tf32), *addresses)
         assert isinstance(call, Clear)
         return partial(device.clear, self.address(record, call.at), call.nbytes)

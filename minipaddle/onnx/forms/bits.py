@@ -104,6 +104,13 @@ def exact(name: str, terms):
     return rule
 
 
+@form("wide_product")
+def _(g, x, y, **perms):
+    if x.dtype in dt.HALVES:
+        x, y = (OnnxValue(g, v.astype(FLOAT).name, FLOAT, v.shape) for v in (x, y))
+    return FORMS["product"](g, x, y, **perms)
+
+
 FORMS["matmul_integer"] = lambda g, x, y: g("MatMulInteger", x, y, dtype=numpy.dtype("int32"))
 FORMS["product_integer"] = exact("product", lambda w, y_perm, **_: w.shape[y_perm[-2]])
 FORMS["conv_integer"] = exact("conv", lambda w, **_: prod(w.shape[1:]))
