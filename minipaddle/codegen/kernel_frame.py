@@ -103,8 +103,9 @@ class KernelFrame:
 
     def pack_panels(self, k: int, t: microkernel.Tile, columns, terms, column, step) -> None:
         """Declare `panels`: an input in panels, the columns of a tile."""
-        call = microkernel.call_panels(self.T, t, columns, terms, "{given}", column, step, "{made}")
-        self.pack("panels", k, microkernel.panels_size(columns, terms, t), call.rstrip())
+        T = C_TYPES[self.record.inputs[k].dtype] if self.is_constant(k) else self.T
+        call = microkernel.call_panels(T, t, columns, terms, "{given}", column, step, "{made}")
+        self.pack("panels", k, microkernel.panels_size(columns, terms, t), call.rstrip(), T)
 
     @property
     def empty(self) -> bool:
@@ -173,10 +174,15 @@ class FloatKernel(KernelFrame):
         self.T = C_TYPES[self.dtype]
         for k, edge in enumerate(self.record.inputs if self.half else ()):
             if edge.dtype in dt.FLOATS:
-                self.names[k] = self.array(f"wide{k}", edge.spec.size)
-                self.text += self.convert_array(f"wide{k}", "widen", f"in{k}", edge.spec)
+                self.widen(k)
         if self.half:
             self.target = self.array("result", self.out.size)
+
+    def widen(self, k: int) -> None:
+        """Copy an input of half precision to floats, which the loops read instead."""
+        spec = self.record.inputs[k].spec
+        self.names[k] = self.array(f"wide{k}", spec.size)
+        self.text += self.convert_array(f"wide{k}", "widen", f"in{k}", spec)
 
     @staticmethod
     def convert_array(to: str, function: str, source: str, spec) -> str:

@@ -10,17 +10,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..engine.core.dtype import HALVES, float32
 from ..engine.core.record import Record
 from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import TensorStorage
 from ..engine.ir.edit import map_records, with_inputs
 from ..engine.ir.program import INPUT, Program, State
+from ..engine.ops.elementwise import cast
 from ..engine.passes.folding import FOLDERS, ConstantFolder, ConstantStorage, value_of
 from ..ops.products import product
 
 FEWEST, MOST = 8, 256
 """Rows of products whose weights are borrowed: fewer read a weight as it lies, as fast as it comes
 from memory; for more, packing it in each run takes a small part of the time."""
+
+FEWEST_HALVES = 3
+"""The same for half precision, which tiles read from panels alone."""
 
 BLAS, TALL = 1 << 20, 32
 """Elements of a matrix and rows from which on OpenBLAS, which packs by itself, is faster."""
@@ -71,27 +76,44 @@ class BorrowedWeight(Prepared):
             self.array[...] = self.sources[0].read()
 
 
-def borrows(record: Record) -> bool:
+def borrows(record: Record, weight: Record) -> bool:
     """Whether a record is a product of not many rows and a large matrix."""
-    if record.op is not product or record.inputs[1].spec.ndim != 2:
-        return False
-    x, y = (each.spec for each in record.inputs)
+    x, y = record.inputs[0].spec, weight.spec
     rows = x.size // max(y.shape[record.attrs["y_perm"][0]], 1)
-    return FEWEST <= rows < (MOST if y.size < BLAS else TALL) and y.nbytes >= LARGE
+    half = y.dtype in HALVES
+    most = MOST if y.size < BLAS or half else TALL
+    return (FEWEST_HALVES if half else FEWEST) <= rows < most and y.nbytes >= LARGE
+
+
+def weight_of(record: Record, weights: dict) -> Record | None:
+    """The matrix that a product reads, if it is one of these weights. Half precision is read as it
+    is stored: a product of float32 widens it.
+    """
+    if record.op is not product or record.inputs[1].spec.ndim != 2:
+        return None
+    x, y = record.inputs
+    if y.op is cast and y.dtype == x.dtype == float32.numpy and y.inputs[0].dtype in HALVES:
+        (y,) = y.inputs
+    return y if y in weights else None
 
 
 def with_borrowed_weights(program: Program) -> Program:
-    """The program whose products of not many rows read weights through states of its own."""
+    """The program whose products read half-precision weights as they are stored, and, if they have
+    not many rows, through states of its own.
+    """
     weights, states = {s.record: s for s in program.states if is_weight(s)}, []
 
     def each(record, inputs):
-        state = weights.get(record.inputs[1]) if borrows(record) else None
-        if state is not None:
+        weight = weight_of(record, weights)
+        if weight is not None and borrows(record, weight):
+            state = weights[weight]
             given = Record(INPUT, (), {"name": f"{state.name}_borrowed"}, *state.record.spec)
             states.append(
                 State(state.name, given, None, BorrowedWeight(state.storage, state.record))
             )
             inputs = [inputs[0], given]
+        elif weight is not None:
+            inputs = [inputs[0], weight]
         return with_inputs(record, inputs)
 
     new = map_records(program, each)
@@ -109,8 +131,9 @@ class FrozenFolder(ConstantFolder):
     prepared = Prepared
 
     def run(self) -> Program:
-        program = super().run()
-        return program if self.inside else with_borrowed_weights(program)
+        if not self.inside:  # first: a known value is folded, a widened weight too
+            self.program = with_borrowed_weights(self.program)
+        return super().run()
 
     def is_known(self, state: State) -> bool:
         return is_weight(state) or super().is_known(state)

@@ -141,6 +141,25 @@ def products(name: str) -> list:
 
 
 @in_all_ways
+def test_rows_of_floats_by_stored_halves(flags, monkeypatch):
+    """Either side is stored in bfloat16, the other one holds its numbers in float32."""
+    monkeypatch.setattr(grouped_tiles, "multiplies_halves", lambda record: True)
+    some = []
+    for one in products("sapphirerapids"):
+        for k in (0, 1):
+            arrays = [a.astype("float32") if j == k else a for j, a in enumerate(one.inputs)]
+            constant = [1] if one.kernel.prepack else []
+            with target_processor("sapphirerapids"):
+                some.append(call("product", arrays, one.record.attrs, constant=constant))
+    assert all("bfloat16 wide" in one.kernel.source for one in some)
+    for one, (got,) in zip(some, run_all(some, flags=flags), strict=True):
+        x, y = (a.astype("float64") for a in one.inputs)
+        y = y.T if one.record.attrs == product.TURNED else y
+        assert got.dtype == np.float32
+        assert np.all(abs(got - x @ y) <= x.shape[1] * 2.0**-24 * (abs(x) @ abs(y)))
+
+
+@in_all_ways
 def test_pairs_of_halves(flags):
     """Within the bound of a float32 sum, and of one rounding of the result to bfloat16."""
     some = products("sapphirerapids")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from minipaddle.codegen.machine import Facts, facts, target_facts
+from minipaddle.codegen.machine import Facts, facts, target_facts, target_processor
 from minipaddle.codegen.products import blas as library
 from minipaddle.codegen.products import product_plan
 from minipaddle.codegen.products.matmul import TOGETHER
@@ -16,7 +16,14 @@ from minipaddle.codegen.products.microkernel import blocks, heights
 from minipaddle.codegen.products.product import STREAMED, choose_algorithm, product_of
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
-from tests.codegen.compiling import call, needs_gcc, run, run_all
+from tests.codegen.compiling import (
+    call,
+    flags_for,
+    needs_gcc,
+    on_each_processor,
+    run,
+    run_all,
+)
 
 pytestmark = [pytest.mark.sweep(one_in=4), needs_gcc]
 SIZES = st.one_of(st.integers(1, 20), st.sampled_from([31, 32, 33, 48, 64, 65, 72, 100, 130]))
@@ -351,3 +358,25 @@ def blas():
     if function is None:
         pytest.skip("this NumPy has no OpenBLAS of its own")
     return ctypes.cast(function, ctypes.c_void_p)
+
+
+@on_each_processor
+@pytest.mark.parametrize("half", ["bfloat16", "float16"])
+def test_floats_by_a_matrix_of_half_precision(processor, half):
+    """It is widened as it is read, as it is packed, or before; if constant, packed as it is."""
+    calls, sizes = (
+        [],
+        [(1, 70, 67), (2, 600, 130), (7, 65, 70), (40, 33, 9), (5, 300, 1), (9, 1, 50)],
+    )
+    with target_processor(processor):
+        for (m, k, n), attrs, side, constant in itertools.product(sizes, ORDERS, (0, 1), (0, 1)):
+            shapes = [(m, k), (k, n)]
+            perms = attrs["x_perm"], attrs["y_perm"]
+            shapes = [s[::-1] if perm == (1, 0) else s for s, perm in zip(shapes, perms)]
+            given = arrays(*shapes, "float32")
+            given[side] = given[side].astype(half)
+            calls.append(call("product", given, attrs, constant=[side] * constant))
+    texts = [one.kernel.source for one in calls if one.kernel.prepack]
+    assert sum("const float *panels" in text for text in texts) < len(texts)
+    for one, (got,) in zip(calls, run_all(calls, flags=flags_for(processor)), strict=True):
+        check(got, expected(*one.inputs, **one.record.attrs), "float32", 600)

@@ -145,6 +145,33 @@ def test_products_of_few_rows_share_packed_weights():
                 same(f, net, x)
 
 
+@pytest.mark.parametrize("half", ["bfloat16", "float16"])
+def test_weights_of_half_precision_stay_so(half):
+    """Few rows read a weight as it lies, more rows panels of 16 bits; no product reads floats."""
+    paddle.seed(4)
+    net = nn.Sequential(nn.Linear(300, 260), nn.ReLU(), nn.Linear(260, 300))
+    net.eval()
+    net.to(dtype=half)
+    fs, xs = (
+        [native(net) for _ in range(5)],
+        [rows_of(n, 300).astype(half) for n in (1, 2, 3, 8, 40)],
+    )
+    for change in (lambda layer: None, *CHANGES[:2]):
+        with paddle.no_grad():
+            change(net[0])
+            for f, x in zip(fs, xs, strict=True):
+                want = net(x).astype("float32").numpy()
+                got = f(x).astype("float32").numpy()
+                np.testing.assert_allclose(got, want, rtol=2e-2, atol=1e-2 * abs(want).max())
+    sizes = [sum(x.nbytes for x in forms_of(f) if x.dtype == half) for f in fs]
+    assert sizes[:2] == [0, 0]
+    assert sizes[2] == sizes[3] == sizes[4] < 1.2 * sum(net[k].weight.array.nbytes for k in (0, 2))
+    for f in fs:
+        program = f.executables[0].program
+        assert all(s.record.dtype == half or s.record.spec.ndim < 2 for s in program.states)
+        assert f.executables[0].plan.size < net[0].weight.array.nbytes
+
+
 def test_a_borrowed_weight_that_no_kernel_packs_is_copied():
     weight = nn.Linear(256, 512).weight
     f, x = native(lambda x: (x @ weight).t()), rows_of(8)

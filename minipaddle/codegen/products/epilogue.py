@@ -10,9 +10,11 @@ from ...engine.codegen.kernel import (
     Kernel,
     buffers,
     c_function,
+    has_mixed_dtypes,
     stack_array,
 )
 from ...engine.codegen.nest_kernel import body_of, rebase_loads, signature
+from ...engine.codegen.scalar import CannotWrite
 from ...engine.passes.nest import Nest
 from ...passes.back_to_back_gemm import is_chain
 from ...passes.epilogue import begins_with_product, in_place, room_of
@@ -58,6 +60,8 @@ def emit_epilogue(record, name: str) -> Kernel:
     """
     region = record.attrs["region"]
     first, outputs = region.records[0], region.outputs
+    if has_mixed_dtypes(first) and not getattr(EMITTERS[first.op.name], "mixes", False):
+        raise CannotWrite("operands of several floating dtypes")
     shared, _ = room_of(region)
     nest = Nest(region.records[1:], outputs).merged()
     inputs, outs, takes = signature(record, outputs, {"first_row", "last_row", "row"})
@@ -99,6 +103,9 @@ def emit_epilogue(record, name: str) -> Kernel:
     begins = tuple(starts.get(x, 0) for x in region.inputs)
     helpers = *inner.helpers, *(HELPERS if usual else ())
     return Kernel(name, text, workspace, helpers, inner.prepack, begins)
+
+
+emit_epilogue.mixes = True  # where the product's kernel does
 
 
 def is_epilogue(record) -> bool:

@@ -120,7 +120,9 @@ HALVES = TileFormat(  # given as float32
 )  # fmt: skip
 
 
-STORED = HALVES._replace(F="stored_halves", G="bfloat16", number="widen", take="", one="%s")
+WEIGHTS = HALVES._replace(F="half_weights", G="bfloat16", number="widen", take="")
+ROWS = HALVES._replace(F="half_rows", one="%s")
+STORED = WEIGHTS._replace(F="stored_halves", one="%s")
 
 
 def choose_format(left: Record, rows: int) -> TileFormat:
@@ -140,7 +142,8 @@ def find_format(record: Record, p: Product) -> TileFormat | None:
     if x.dtype == y.dtype == int8.numpy and record.dtype == int32.numpy:
         return choose_format(y if p.exchanged else x, p.m.size)
     if facts().bf16 and multiplies_halves(record):
-        return STORED if record.dtype == bfloat16.numpy else HALVES
+        left, right = (e.dtype == bfloat16.numpy for e in (x, y)[:: -1 if p.exchanged else 1])
+        return STORED if left and right else WEIGHTS if right else ROWS if left else HALVES
     return None
 
 
@@ -180,7 +183,7 @@ def write_tiles(
     pack = f"integer_panels_{form.F}({n}, {k}, {{given}}, {steps[0]}, {steps[1]}, {{made}});"
     frame.pack("panels", right, form.count_packed(n, k), pack, form.B)
     target, narrow = "out0", ""
-    if form.G == "bfloat16":
+    if frame.out.dtype == bfloat16.numpy:
         target = frame.array("sums", count * m * n, "float")
         narrow = f"for (int64_t j = at; j < at + rows * {n}; j++) out0[j] = narrow(sums[j]);\n"
     tiles = (

@@ -47,9 +47,11 @@ def declare_inputs(pairs):
 
 def multiplies_halves(record: Record) -> bool:
     """Whether both inputs of the product that is being written hold only numbers of bfloat16."""
-    kinds = {edge.dtype for edge in record.inputs}
-    known = kinds == {float32.numpy} and _known.get().halves.issuperset(record.inputs)
-    return known or kinds == {bfloat16.numpy}
+    known = _known.get().halves
+    return all(
+        edge.dtype == bfloat16.numpy or (edge.dtype == float32.numpy and edge in known)
+        for edge in record.inputs
+    )
 
 
 def is_known_unsigned(edge: Record) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...engine.codegen.kernel import Kernel, stack_array
+from ...engine.codegen.kernel import C_TYPES, EMITTERS, Kernel, has_mixed_dtypes, stack_array
 from ...engine.codegen.kernel_schedule import following
 from ...engine.codegen.plain_products import write_loops
+from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.writer import for_head, least
 from ...engine.core import dtype as dt
 from ...engine.core.polynomial import loop as variable
@@ -20,6 +21,10 @@ from .product_plan import Alone, ProductPlan
 
 ON_STACK = 1 << 16
 """Most bytes of panels on the stack of a thread."""
+
+FEW_HALVES = 2
+"""Rows for which a matrix of half precision is widened as it is read in its order: for more of them
+panels of it, if they are packed before the run, are faster."""
 
 TOGETHER = 4
 """Rows that a batch reads in turn: as many streams as a processor follows at a time."""
@@ -35,10 +40,15 @@ def multiply(frame: KernelFrame) -> Kernel:
         return kernel
     if out.dtype not in dt.FLOATS:
         return write_plain(frame)
+    if has_mixed_dtypes(frame.record) and out.dtype != dt.float32.numpy:
+        raise CannotWrite("operands of several floating dtypes")
     frame = FloatKernel(*frame.how)
     if frame.adds and frame.half:
         frame.text += frame.convert_array("result", "widen", "out0", out)
     return product_kernel(frame, p)
+
+
+EMITTERS["product"].mixes = True  # of half precision and float32
 
 
 def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
@@ -49,11 +59,11 @@ def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
         out = frame.array("rows", p.count * p.m.size * p.n.size)
         before = copy_result(p, inner, out, frame.target) if frame.adds else ""
         after, p = copy_result(p, inner, frame.target, out), inner
-    how = pick_algorithm(p, frame.dtype)
+    how, stored = read_halves(frame, p, pick_algorithm(p, frame.dtype))
     inline = fits_rows(p, frame.out) and not after and how != "blas"
     names = *(frame.names[::-1] if p.exchanged else frame.names), out
     rows, last = frame.inline if inline else None, frame.out.shape[-1]
-    plan = Alone(p, frame.T, how, names, frame.adds, rows, last, frame.room)
+    plan = Alone(p, frame.T, how, names, frame.adds, rows, last, frame.room, stored=stored)
     plan = pack_constant(frame, plan)
     if rows and frame.finish and (plan.how == "rows" or plan.packed):
         plan = plan._replace(rows=None, finish=frame.finish)
@@ -62,10 +72,28 @@ def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
     return frame.kernel(before + loops + after, helpers, done=inline)
 
 
+def read_halves(frame: FloatKernel, p: Product, how: str) -> tuple[str, str]:
+    """The algorithm, and the type of y in memory if y is half precision that it widens in
+    registers, or packs as it is. Other inputs of half precision are widened before the loops.
+    """
+    right, stored, few = int(not p.exchanged), "", how in ("dots", "stream")
+    for k, edge in enumerate(frame.record.inputs):
+        if frame.half or edge.dtype not in dt.HALVES:
+            continue
+        constant = frame.is_constant(k) and p.m.size > FEW_HALVES
+        few, packs = few and not constant, constant or p.n.y == 1
+        if k == right and p.count == 1 and p.n.size > 1 and (few or packs):
+            stored, how = C_TYPES[edge.dtype], how if few else "panels"
+        else:
+            frame.widen(k)
+    return how, stored
+
+
 def pack_constant(frame: FloatKernel, plan: ProductPlan) -> ProductPlan:
     """The plan of a product whose y, if it is constant, is packed into panels before the run."""
     p, (x, _, out) = plan.p, plan.names
-    right, tall = int(not p.exchanged), p.count == 1 and p.m.size >= microkernel.ROWS
+    fewest = FEW_HALVES + 1 if plan.stored else microkernel.ROWS
+    right, tall = int(not p.exchanged), p.count == 1 and p.m.size >= fewest
     if not (plan.how in ("rows", "panels") and tall and p.n.size > 1 and frame.is_constant(right)):
         return plan
     plan = plan._replace(how="panels", names=(x, "panels", out), packed=True)
@@ -181,9 +209,12 @@ def write_matrix(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[
     """The text of one product of matrices, and its helpers besides block functions."""
     p, T = plan.p, plan.T
     if plan.how in ("dots", "stream"):
-        helpers = microkernel.dots(T) if plan.how == "dots" else microkernel.few(T, p.m.size)
+        helpers = (
+            microkernel.dots(plan.E) if plan.how == "dots" else microkernel.few(plan.E, p.m.size)
+        )
         return write_blocks(plan, a, b, c), helpers
-    helpers = microkernel.panels(T, plan.tile) if plan.how == "panels" else ()
+    source = plan.stored or T
+    helpers = microkernel.panels(plan.E, plan.tile, source) if plan.how == "panels" else ()
     slices = plan.how == "panels" and p.count == 1 and not plan.packed
     write = write_slices if slices else write_blocks
     return write(plan, a, b, c), helpers
@@ -199,7 +230,7 @@ def write_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     add, start = str(int(plan.add)) + " || k > 0" * (not unsliced), plus(b, at, p.k.y)
     n, first = (str(p.n.size), c) if span == p.n.size else ("wide", plus(c, "at", p.n.out))
     start = start if n != "wide" else plus(start, "at", p.n.y)
-    pack = partial(microkernel.call_panels, T, t)
+    pack = partial(microkernel.call_panels, T, t, source=plan.stored)
     if plan.threads:
         many, here = least(f"{n} - n", panel), f"{start} + n * {p.n.y}"
         turn = pack(many, terms, here, p.n.y, p.k.y, f"panels + n * {terms}")
@@ -288,7 +319,7 @@ def block(
     if plan.how == "dots":
         name, step, last, x_step = "dots", p.n.y, f", {p.n.out}", f"{p.m.x}"
     return (
-        f"{name}_{plan.T}({many}{columns or p.n.size}, {p.k.size}, {x}, {x_step}, {b}, {step},\n"
+        f"{name}_{plan.E}({many}{columns or p.n.size}, {p.k.size}, {x}, {x_step}, {b}, {step},\n"
         f"           {to}, {p.m.out}{last}, {add or int(plan.add)}, {int(plan.far)});\n"
     )
 
@@ -306,7 +337,7 @@ def call_tiles(
     terms, fetches = terms or str(k), plan.sliced and k > most
     ahead = f"(k + {most} < {terms} ? {most} * {step} : 0)" if fetches else "0"
     return microkernel.sum_terms(
-        T, rows, columns or p.n.size, k, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
+        plan.E, rows, columns or p.n.size, k, 1, (plus(a, first, p.m.x), p.m.x, p.k.x, 0),
         (b, step, 0, panel, ahead), (plus(c, first, p.m.out), p.m.out), str(int(plan.add)), most,
         plan.finish, t, terms,
     )  # fmt: skip

@@ -48,6 +48,31 @@ LANES = 16
 """Most elements of a vector."""
 
 
+class HalfType(NamedTuple):
+    """How half precision in memory becomes vectors of floats: the holes of `halves.c`."""
+
+    E: str  # the type in memory
+    needs: str  # the macro of a compiler whose processor has the instruction
+    widen: str
+    finish: str
+    one: str  # a single number
+    none: str
+
+
+HALF_TYPES = {
+    "bfloat16": HalfType(
+        "bfloat16", "__AVX2__", "vpmovzxwd", "(vector_float)((bits_bfloat16)v << 16)", "widen",
+        "(bfloat16){0}",
+    ),
+    "_Float16": HalfType("_Float16", "__F16C__", "vcvtph2ps", "v", "(float)", "0"),
+}  # fmt: skip
+
+
+def widen_type(E: str) -> str:
+    """The type in which numbers of type E are multiplied."""
+    return "float" if E in HALF_TYPES else E
+
+
 class Tile(NamedTuple):
     """The part of C that stays in registers, and how far the loop over k is unrolled."""
 
@@ -62,6 +87,7 @@ class Tile(NamedTuple):
 
     def panel(self, T: str) -> str:
         """C text: the number of columns of a tile."""
+        T = widen_type(T)
         return f"({self.across} * LANES_{T})" if self.across else f"PANEL_{T}"
 
     def suffix(self, T: str) -> str:
@@ -117,11 +143,15 @@ BLOCK = Template(read_template("rows.c", __file__))
 
 TURN = Template(read_template("panels.c", __file__))
 
+HALVES, HALF_TURN = (
+    Template(read_template(name, __file__)) for name in ("halves.c", "half_panels.c")
+)
+
 DOTS = Template(read_template("dots.c", __file__))
 
 FEW_ROWS, FEW = (Template(read_template(name, __file__)) for name in ("few_rows.c", "few.c"))
 
-CALLED = re.compile(r"\brows(\d+)_((float|double)(?:_(\d+)_(\d+)_(\d+))?)\(")
+CALLED = re.compile(r"\brows(\d+)_((float|double|bfloat16|_Float16)(?:_(\d+)_(\d+)_(\d+))?)\(")
 """A call of a block function: its rows, the end of its name, and in this the type and a tile."""
 
 SHUFFLE = read_template("shuffle.c", __file__)
@@ -135,6 +165,13 @@ def vectors(T: str) -> tuple[str, ...]:
     else:
         names = {"ps": "pd", "I": "int64_t", "lanes": "{0, 1, 2, 3}"}
     return PROCESSOR, VECTORS.substitute(T=T, **names)
+
+
+@cache
+def elements(E: str) -> tuple[str, ...]:
+    """Helpers: vectors of the type in which numbers of type E are multiplied, loaded from E."""
+    loads = (HALVES.substitute(HALF_TYPES[E]._asdict()),) if E in HALF_TYPES else ()
+    return *vectors(widen_type(E)), *loads
 
 
 def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
@@ -160,22 +197,38 @@ def blocks(text: str) -> tuple[str, ...]:
 def define_block(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
     """The text of a tile, and that of the function of blocks of `rows` rows; F ends their names."""
     unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
-    names = {"F": F, "T": T, "panel": t.panel(T), "across": t.across or "ACROSS"}
+    names = {"F": F, "E": T, "T": widen_type(T)}
+    names |= {"panel": t.panel(T), "across": t.across or "ACROSS"}
     tile_text = TILE.substitute(names, unroll=unroll)
-    return share(BLOCK.substitute(names, rows=rows, tall=t.tall), *vectors(T), tile_text)
+    return share(BLOCK.substitute(names, rows=rows, tall=t.tall), *elements(T), tile_text)
 
 
-def panels(T: str, t: Tile | None = None) -> tuple[str, ...]:
-    """Helpers: `panels_T`, which packs B into panels."""
-    t, I = t or tile(), "int32_t" if T == "float" else "int64_t"
+def panels(T: str, t: Tile | None = None, source: str = "") -> tuple[str, ...]:
+    """Helpers: `panels_T`, which packs B into panels; `source` is its type if that is another."""
+    t, source = t or tile(), source or T
+    if source in HALF_TYPES:
+        half, names = HALF_TYPES[source], {"D": T, "F": suffix_of(T, t, source)}
+        copy, one, none = f"memcpy(panel + i, p + i, LANES_{T} * sizeof *p)", "", half.none
+        if source != T:
+            copy, one, none = f"store_{T}(panel + i, load_{source}(p + i))", half.one, "0"
+        names |= {"E": source, "panel": t.panel(T), "copy": copy, "one": one, "none": none}
+        return share(HALF_TURN.substitute(names), *elements(source))
+    I = "int32_t" if T == "float" else "int64_t"
     text = TURN.substitute(T=T, F=t.suffix(T), I=I, panel=t.panel(T))
     return share(text, *vectors(T), SHUFFLE)
 
 
-def call_panels(T: str, t: Tile, columns, terms, source: str, column, step, to: str) -> str:
+def suffix_of(T: str, t: Tile, source: str) -> str:
+    """The end of the name of the function that packs numbers of type `source` into panels of T."""
+    return t.suffix(T) + f"_of_{source}" * (source != T)
+
+
+def call_panels(
+    T: str, t: Tile, columns, terms, b: str, column, step, to: str, source: str = ""
+) -> str:
     """The call that packs B into panels; its columns are `column` and its terms `step` apart."""
-    sizes = f"{columns}, {terms}, {source}, {column}, {step}"
-    return f"panels_{t.suffix(T)}({sizes}, {to});\n"
+    sizes = f"{columns}, {terms}, {b}, {column}, {step}"
+    return f"panels_{suffix_of(T, t, source or T)}({sizes}, {to});\n"
 
 
 def panels_size(N: int, K: int, t: Tile | None = None) -> int:
@@ -184,16 +237,20 @@ def panels_size(N: int, K: int, t: Tile | None = None) -> int:
 
 
 @cache
-def dots(T: str) -> tuple[str, ...]:
-    """Helpers: `dots_T`, products of few rows or columns with k along both operands."""
-    return share(DOTS.substitute(T=T), *vectors(T))
+def dots(E: str) -> tuple[str, ...]:
+    """Helpers: `dots_E`, products of few rows or columns with k along both operands."""
+    names = {"load": f"load_part_{E}", "rest": "K - k"}
+    if E not in HALF_TYPES:
+        names = {"load": f"load_lanes_{E}", "rest": "there"}
+    return share(DOTS.substitute(names, E=E, T=widen_type(E)), *elements(E))
 
 
 @cache
-def few(T: str, rows: int) -> tuple[str, ...]:
-    """Helpers: `fewR_T`, products of R rows that read B once, row by row."""
-    helpers = *vectors(T), FEW_ROWS.substitute(T=T)
-    return share(FEW.substitute(T=T, rows=rows, sum=TERMS, columns=CHUNK), *helpers)
+def few(E: str, rows: int) -> tuple[str, ...]:
+    """Helpers: `fewR_E`, products of R rows that read B once, row by row."""
+    names = {"E": E, "T": widen_type(E)}
+    helpers = *elements(E), FEW_ROWS.substitute(names)
+    return share(FEW.substitute(names, rows=rows, sum=TERMS, columns=CHUNK), *helpers)
 
 
 def call_blocks(
@@ -232,7 +289,7 @@ def sum_terms(
     """
     most, terms = most or TERMS, terms or str(k)
     if k * segments <= most:
-        end = finish.text(T) if finish else NOTHING
+        end = finish.text(widen_type(T)) if finish else NOTHING
         return call_blocks(T, rows, columns, terms, segments, a, b, c, add, t, end)
     many, deep = max(most // k, 1), min(k, most)
     one = segments == 1
@@ -242,7 +299,7 @@ def sum_terms(
     a, b = (part(a[0], a[3], a[2]), *a[1:]), (part(b[0], b[2], b[1]), *b[1:])
     count, spans = least(f"{terms} - k", deep), least(f"{segments} - s", many)
     last = f"k + {deep} >= {terms}" if one else f"s + {many} >= {segments} && k + {deep} >= {terms}"
-    end = finish.text(T, last) if finish else NOTHING
+    end = finish.text(widen_type(T), last) if finish else NOTHING
     add, spans = (f"{add} || k > 0", 1) if one else (f"{add} || s + k > 0", f"({spans})")
     text = call_blocks(T, rows, columns, f"({count})", spans, a, b, c, add, t, end)
     text = loop("k", terms, text, step=deep)

@@ -44,6 +44,7 @@ class ProductPlan(NamedTuple):
     room: Workspace
     packed: bool = False  # whether y was packed into panels before the run
     finish: BiasAndBounds | None = None  # what becomes of the sums in registers
+    stored: str = ""  # the type of y in memory, where it is half precision
 
     parallel = PARALLEL  # how threads share blocks of rows
 
@@ -51,6 +52,12 @@ class ProductPlan(NamedTuple):
     def tile(self) -> microkernel.Tile:
         """The part of the result in registers."""
         return microkernel.tile()
+
+    @property
+    def E(self) -> str:
+        """The type of the numbers of y that are multiplied."""
+        as_it_lies = self.packed or self.how in ("dots", "stream")
+        return self.stored if self.stored and as_it_lies else self.T
 
     @property
     def threads(self) -> str:
@@ -122,7 +129,7 @@ class ProductPlan(NamedTuple):
         """Whether y, all of its matrices, exceeds the second-level cache."""
         p = self.p
         many = prod(a.size for a in p.batch if a.y)
-        return many * p.n.size * p.k.size * SIZES[self.T] > facts().second // 2
+        return many * p.n.size * p.k.size * SIZES[self.E] > facts().second // 2
 
     @property
     def sliced(self) -> bool:

@@ -1,5 +1,5 @@
 /* The sum of all lanes: one half is added to the other, in registers. */
-INLINE $T total_$T(vector_$T v)
+INLINE $T total_$E(vector_$T v)
 {
     enum { FEW = REGISTER / 4 > sizeof($T) ? REGISTER / 4 : sizeof($T) };
     typedef $T half __attribute__((vector_size(REGISTER / 2), may_alias));
@@ -14,9 +14,9 @@ INLINE $T total_$T(vector_$T v)
 
 /* A tile of C by vectors along k, which is the unit axis of A and of B; the columns `ahead` are
    fetched into the second cache. */
-INLINE void dot_tile_$T(const int rows, const int columns, int64_t ahead, int64_t K,
+INLINE void dot_tile_$E(const int rows, const int columns, int64_t ahead, int64_t K,
                         const $T *A, int64_t a_row,
-                        const $T *B, int64_t b_column, $T *C, int64_t c_row, int64_t c_column,
+                        const $E *B, int64_t b_column, $T *C, int64_t c_row, int64_t c_column,
                         int add)
 {
     vector_$T c[4][4];
@@ -26,7 +26,7 @@ INLINE void dot_tile_$T(const int rows, const int columns, int64_t ahead, int64_
         const lanes_$T there = first_$T(K - k);
         vector_$T b[4];
         UNROLL for (int j = 0; j < columns; j++) {
-            b[j] = load_lanes_$T(B + j * b_column + k, there);
+            b[j] = $load(B + j * b_column + k, $rest);
             if (ahead) __builtin_prefetch(B + ahead + j * b_column + k + LANES_$T - 1, 0, 2);
         }
         UNROLL for (int i = 0; i < rows; i++) {
@@ -37,18 +37,18 @@ INLINE void dot_tile_$T(const int rows, const int columns, int64_t ahead, int64_
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < columns; j++) {
             $T *p = C + i * c_row + j * c_column;
-            const $T total = total_$T(c[i][j]);
+            const $T total = total_$E(c[i][j]);
             *p = add ? *p + total : total;
         }
 }
 
 /* C (+)= A B where both are read along k: for few rows or columns. With `far` columns of B are
    fetched long before they are read. */
-ONCE void dots_$T(
-    int64_t M, int64_t N, int64_t K, const $T *A, int64_t a_row, const $T *B, int64_t b_column,
+ONCE void dots_$E(
+    int64_t M, int64_t N, int64_t K, const $T *A, int64_t a_row, const $E *B, int64_t b_column,
     $T *C, int64_t c_row, int64_t c_column, int add, int far)
 {
-#define DOTS(rows, columns) dot_tile_$T(rows, columns, ahead, K, A + m * a_row, a_row, \
+#define DOTS(rows, columns) dot_tile_$E(rows, columns, ahead, K, A + m * a_row, a_row, \
         B + n * b_column, b_column, C + m * c_row + n * c_column, c_row, c_column, add)
 #define HIGH(columns) do { \
         if (high == 4) DOTS(4, columns); \

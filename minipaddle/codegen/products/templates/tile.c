@@ -5,7 +5,7 @@
 INLINE void tile_$F(const int rows, const int vectors, const int full, const int fetch, int64_t n,
                     int64_t K, int64_t segments,
                     const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
-                    const $T *B, int64_t b_step, int64_t b_segment, int64_t b_panel, int64_t ahead,
+                    const $E *B, int64_t b_step, int64_t b_segment, int64_t b_panel, int64_t ahead,
                     $T *C, int64_t c_row, int add, const $T *bias, const $T *bounds)
 {
     vector_$T c[8][4], b[4];
@@ -14,7 +14,8 @@ INLINE void tile_$F(const int rows, const int vectors, const int full, const int
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < vectors; j++) c[i][j] = (vector_$T){0};
     for (int64_t s = 0; s < segments; s++, A += a_segment, B += b_segment) {
-        const $T *p = A, *q = B;
+        const $T *p = A;
+        const $E *q = B;
 ${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
             KEEP(p);
             if (fetch)
@@ -23,8 +24,8 @@ ${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
                     __builtin_prefetch(q + ahead + j * LANES_$T - 1, 0, 2);
                 }
             UNROLL for (int j = 0; j < vectors; j++) {
-                b[j] = full ? load_$T(q + j * LANES_$T)
-                            : load_lanes_$T(q + j * LANES_$T, there[j]);
+                b[j] = full ? load_$E(q + j * LANES_$T)
+                            : load_lanes_$E(q + j * LANES_$T, there[j]);
                 HOLD(b[j]);
             }
             UNROLL for (int i = 0; i < rows; i++)
