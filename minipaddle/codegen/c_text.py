@@ -14,7 +14,7 @@ ON_STACK = 1 << 17
 BLOCK = 64
 """Rows that are computed before their epilogue."""
 
-SIZES = {"float": 4, "double": 8, "bfloat16": 2, "_Float16": 2, "int16_t": 2, "int8_t": 1}
+SIZES = {"float": 4, "double": 8, "bfloat16": 2, "float16": 2, "int16_t": 2, "int8_t": 1}
 """The bytes of an element."""
 
 

@@ -187,7 +187,8 @@ class FloatKernel(KernelFrame):
     @staticmethod
     def convert_array(to: str, function: str, source: str, spec) -> str:
         """C text that copies an array between half precision and floats."""
-        value = f"{function}({source}[i])" if spec.dtype == dt.bfloat16.numpy else f"{source}[i]"
+        function += "_half" if spec.dtype == dt.float16.numpy else ""
+        value = f"{function}({source}[i])"
         return f"    for (int64_t i = 0; i < {spec.size}; i++) {to}[i] = {value};\n"
 
     def convert_result(self) -> str:

@@ -19,8 +19,7 @@ from textwrap import indent
 from typing import NamedTuple
 
 from ..engine.codegen.kernel import entries, results
-from ..engine.codegen.scalar import wide
-from ..engine.core import dtype as dt
+from ..engine.codegen.scalar import NARROWED, WIDENED, wide
 
 
 class LoopLevel(NamedTuple):
@@ -111,11 +110,12 @@ def skip(index: str, ignored: int | None, instead: str = "") -> str:
 def fill(text: str, types: dict, dtype, words: dict) -> str:
     """Replace words in a template: see `KernelTarget.fill`."""
     E, T = types[dtype], types[wide(dtype)]
-    special = dtype == dt.bfloat16.numpy
+    load, store, zero = f"({T})", f"({E})", f"({E})0"
+    if dtype in WIDENED:
+        load, store = (table[dtype].partition("(")[0] for table in (WIDENED, NARROWED))
+        zero = f"{store}(0)"
     words = {
-        "E": E, "T": T, "LOAD": "widen" if special else f"({T})",
-        "STORE": "narrow" if special else f"({E})", "ZERO": "narrow(0)" if special else f"({E})0",
-        **words,
+        "E": E, "T": T, "LOAD": load, "STORE": store, "ZERO": zero, **words,
     }  # fmt: skip
     return re.sub(r"\b[A-Z]+\b", lambda m: str(words.get(m[0], m[0])), text)
 

@@ -23,3 +23,22 @@ def test_every_value_is_rounded(how):
         assert np.array_equal(found.numpy(), (y.float() - 2.0).numpy(), equal_nan=True)
     y = (paddle.jit.to_static(f, **how) if how else f)(paddle.full([4], 3e4))
     assert y[2].item() == np.inf
+
+
+def test_all_numbers_of_float16_and_what_becomes_of_floats():
+    """In C as in NumPy: denormal numbers, ties, infinities, NaN."""
+    halves = np.arange(1 << 16, dtype="uint16").view("float16")
+    bits = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, dtype="uint32")
+    near = np.repeat(halves[:0x7C00].astype("float32"), 2)
+    near[1::2] = (near[1::2] + np.append(near[3::2], 65536)) / 2  # halfway to the next one
+    floats = np.concatenate([bits.view("float32"), near, -near])
+    back = lambda x: (x.astype("float16"), x.astype("float16").astype("float32") * 1.0)
+    f = paddle.jit.to_static(back, backend="native")
+    wide = paddle.jit.to_static(lambda x: x.astype("float32"), backend="native")
+    with np.errstate(over="ignore", invalid="ignore"):
+        want = floats.astype("float16")
+    for got in f(paddle.to_tensor(floats)):
+        assert np.array_equal(got.numpy(), want.astype(got.numpy().dtype), equal_nan=True)
+        assert np.array_equal(np.signbit(got.numpy()), np.signbit(want))
+    got = wide(paddle.to_tensor(halves)).numpy()
+    assert np.array_equal(got, halves.astype("float32"), equal_nan=True)

@@ -115,7 +115,7 @@ def errors(cases, owners, wanted, found, arrays) -> list[tuple[str, float, float
     return pairs
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
 @pytest.mark.parametrize("part", range(8))
 def test_operators(dtype, part):
     cases = [c for j, chunk in enumerate(chunks(dtype)) if j % 8 == part for c in chunk]

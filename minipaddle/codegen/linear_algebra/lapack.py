@@ -74,7 +74,7 @@ def emit_batch(
     E, suffix = C_TYPES[dtype], "" if double else "f"
     types = {"BYCOLUMNS": f"columns_{E}", "BYROWS": f"rows_{E}", "T": real}
     types |= {f: f"{c}{suffix}" for f, c in (("LOG", "log"), ("EXP", "exp"), ("ABS", "fabs"))}
-    if dtype != dt.bfloat16.numpy:
+    if dtype not in dt.HALVES:
         types["LOAD"] = f"({real})"
     helpers = [lapack_pointer(f"d{f}") for f in called]
     helpers += [fill(MATRICES, C_TYPES, dtype, types)] if called else []

@@ -64,7 +64,7 @@ HALF_TYPES = {
         "bfloat16", "__AVX2__", "vpmovzxwd", "(vector_float)((bits_bfloat16)v << 16)", "widen",
         "(bfloat16){0}",
     ),
-    "_Float16": HalfType("_Float16", "__F16C__", "vcvtph2ps", "v", "(float)", "0"),
+    "float16": HalfType("float16", "__F16C__", "vcvtph2ps", "v", "widen_half", "(float16){0}"),
 }  # fmt: skip
 
 
@@ -151,7 +151,7 @@ DOTS = Template(read_template("dots.c", __file__))
 
 FEW_ROWS, FEW = (Template(read_template(name, __file__)) for name in ("few_rows.c", "few.c"))
 
-CALLED = re.compile(r"\brows(\d+)_((float|double|bfloat16|_Float16)(?:_(\d+)_(\d+)_(\d+))?)\(")
+CALLED = re.compile(r"\brows(\d+)_((float|double|bfloat16|float16)(?:_(\d+)_(\d+)_(\d+))?)\(")
 """A call of a block function: its rows, the end of its name, and in this the type and a tile."""
 
 SHUFFLE = read_template("shuffle.c", __file__)

@@ -30,7 +30,7 @@ C_TYPES = {
     dt.int16.numpy: "int16_t",
     dt.int32.numpy: "int32_t",
     dt.int64.numpy: "int64_t",
-    dt.float16.numpy: "_Float16",
+    dt.float16.numpy: "float16",
     dt.bfloat16.numpy: "bfloat16",
     dt.float32.numpy: "float",
     dt.float64.numpy: "double",

@@ -270,9 +270,10 @@ def wide(dtype):
     return dt.float32.numpy if dtype in dt.HALVES else dtype
 
 
-WIDENED = {dt.float16.numpy: "(float){}", dt.bfloat16.numpy: "widen({})"}
-ROUNDED = {dt.float16.numpy: "(float)(_Float16){0}", dt.bfloat16.numpy: "widen(narrow({0}))"}
-"""How half precision is read from memory, and what it is after it was written there."""
+WIDENED = {dt.float16.numpy: "widen_half({})", dt.bfloat16.numpy: "widen({})"}
+NARROWED = {dt.float16.numpy: "narrow_half({})", dt.bfloat16.numpy: "narrow({})"}
+ROUNDED = {dt.float16.numpy: "round_half({0})", dt.bfloat16.numpy: "widen(narrow({0}))"}
+"""How half precision is read from memory and written there, and what it is after that."""
 
 
 def read(text: str, dtype) -> ScalarText:

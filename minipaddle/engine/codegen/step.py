@@ -35,7 +35,7 @@ from .kernel import (
 )
 from .kernel_schedule import KernelSchedule, following
 from .nest_kernel import emit_nest
-from .scalar import CannotWrite, literal
+from .scalar import NARROWED, CannotWrite, literal, wide
 from .translation_unit import SourceFile
 
 
@@ -209,7 +209,8 @@ class StepWriter:
     def store(self, value: Record, spec, source: Location, target: str) -> str:
         """A statement that stores a value, or a number, at a pointer."""
         if value.op is NUMBER:
-            number = literal(value.attrs["value"], spec.dtype).template
+            number = literal(value.attrs["value"], wide(spec.dtype)).template
+            number = NARROWED.get(spec.dtype, "{}").format(number)
             return f"*({C_TYPES[spec.dtype]} *)({target}) = {number};"
         return f"memcpy({target}, {self.pointer(source)}, {spec.nbytes});"
 

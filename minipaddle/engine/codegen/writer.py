@@ -19,6 +19,7 @@ from ..core.symbols import Loop
 from ..passes.nest import Nest, NestNode, reach
 from .kernel_schedule import pick
 from .scalar import (
+    NARROWED,
     PAIRED,
     PLAIN,
     C,
@@ -180,8 +181,7 @@ class NestWriter:
         lines, values = statements(roots, lambda: self.fresh("t"), apart=len(targets) > 1)
         self.put(*lines)
         for (target, _, dtype), value in zip(targets, map(bare, values), strict=True):
-            value = f"narrow({value})" if dtype == dt.bfloat16.numpy else value
-            self.put(f"{target} = {value};")
+            self.put(f"{target} = {NARROWED.get(dtype, '{}').format(value)};")
 
     def stores(self, outputs, memo) -> list[tuple]:
         """Targets of outputs: [(name in C, record, node, place)]."""
