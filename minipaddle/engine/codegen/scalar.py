@@ -272,7 +272,7 @@ def wide(dtype):
 
 WIDENED = {dt.float16.numpy: "widen_half({})", dt.bfloat16.numpy: "widen({})"}
 NARROWED = {dt.float16.numpy: "narrow_half({})", dt.bfloat16.numpy: "narrow({})"}
-ROUNDED = {dt.float16.numpy: "round_half({0})", dt.bfloat16.numpy: "widen(narrow({0}))"}
+ROUNDED = {dt.float16.numpy: "round_half({0})", dt.bfloat16.numpy: "round_bfloat16({0})"}
 """How half precision is read from memory and written there, and what it is after that."""
 
 

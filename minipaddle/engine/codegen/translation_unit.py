@@ -103,7 +103,10 @@ def sections() -> list[tuple]:
     file that uses one of the names needs the text.
     """
     texts = [({"expf"}, EXPONENTIAL), ({"erff"}, ERROR_FUNCTION), ({"exp"}, LONG_EXPONENTIAL)]
-    texts += [({"float16", "round_half"}, FLOAT16), ({"bfloat16", "widen", "narrow"}, BFLOAT16)]
+    texts += [
+        ({"float16", "round_half"}, FLOAT16),
+        ({"bfloat16", "widen", "narrow", "round_bfloat16"}, BFLOAT16),
+    ]
     table = [(names, text, str) for names, text in texts]
     for text, complete in [(helpers(), str), *FURTHER]:
         for each in text.split("\n\n"):

@@ -15,3 +15,13 @@ static inline bfloat16 narrow(float x)  /* to nearest, ties to even; NaN stays N
     if (x != x) return (bfloat16){(uint16_t)(bits >> 16 | 0x40)};
     return (bfloat16){(uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
+
+/* the same, not stored: loops over it need no vectors of 16 bits */
+static inline float round_bfloat16(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    bits = (x != x ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    memcpy(&x, &bits, 4);
+    return x;
+}
