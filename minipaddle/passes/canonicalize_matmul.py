@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
+from ..engine.core.dtype import HALVES, float32
 from ..engine.core.op import OPS
 from ..engine.core.spec import promote
 from ..engine.ir.program import Program
@@ -29,6 +30,14 @@ def as_product(record, x, y):
     return contract(VARS, x.astype(wide), y.astype(wide), letters, multiply)
 
 
+def as_wide_product(record, x, y):
+    """The same; half precision, which is only stored, is multiplied as float32 and rounded once."""
+    if record.dtype not in HALVES:
+        return as_product(record, x, y)
+    x, y = x.astype(float32.numpy), y.astype(float32.numpy)
+    return as_product(record, x, y).astype(record.dtype)
+
+
 def as_packed(record, x, y):
     """The same, where the matrix y is transposed twice: if it is a weight, `folding` transposes it
     once, and a kernel may pack what comes out.
@@ -40,9 +49,15 @@ def as_packed(record, x, y):
     return reshape(product_integer(rows, y, **ACROSS), shape=record.shape)
 
 
-@program_pass("canonicalize_matmul", looks_for=["contractions", matmul_integer], frozen=(False,))
-def canonicalize_matmul(program: Program, *, frozen: bool) -> Program:
-    """The program with a `product` instead of each contraction."""
+@program_pass(
+    "canonicalize_matmul", looks_for=["contractions", matmul_integer], frozen=(False,),
+    widen_products=(True,),
+)  # fmt: skip
+def canonicalize_matmul(program: Program, *, frozen: bool, widen_products: bool) -> Program:
+    """The program with a `product` instead of each contraction. Those of half precision
+    `widen_products`, where kernels multiply floats.
+    """
     others = {op for op in OPS.values() if op.kind == "contraction"} - {product}
-    rules = dict.fromkeys([*others, matmul_integer], as_product)
+    multiply = as_wide_product if widen_products else as_product
+    rules = {**dict.fromkeys(others, multiply), matmul_integer: as_product}
     return rewritten(program, rules | ({matmul_integer: as_packed} if frozen else {}))

@@ -166,6 +166,15 @@ def test_weights_of_half_precision_stay_so(half):
     sizes = [sum(x.nbytes for x in forms_of(f) if x.dtype == half) for f in fs]
     assert sizes[:2] == [0, 0]
     assert sizes[2] == sizes[3] == sizes[4] < 1.2 * sum(net[k].weight.array.nbytes for k in (0, 2))
+    weight = net[0].weight
+    f = native(lambda x: (x @ weight) * 2)  # a product of half precision, and no layer
+    with paddle.no_grad():
+        got, want = (
+            f(xs[3]).astype("float32").numpy(),
+            (xs[3] @ weight * 2).astype("float32").numpy(),
+        )
+    np.testing.assert_allclose(got, want, rtol=2e-2, atol=1e-2 * abs(want).max())
+    assert [x.dtype for x in forms_of(f)] == [half]
     for f in fs:
         program = f.executables[0].program
         assert all(s.record.dtype == half or s.record.spec.ndim < 2 for s in program.states)

@@ -50,7 +50,7 @@ class CudaExecutable:
     def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
         program = fix_sizes(program, sizes)
         own = {"epilogue": False, "strip_products": False}  # cuBLAS runs nothing of ours inside
-        own["keep_halves"] = True  # its tensor cores multiply them
+        own |= {"keep_halves": True, "widen_products": False}  # its tensor cores multiply them
         done = optimized(program, strategy, **own)
         self.sizes, self.device = sizes or {}, device or usable()
         self.snapshots, self.program = done.snapshots, done.program

@@ -18,7 +18,7 @@ from .cache_blocking import LEAST, BlockedRun, flatten
 
 PASSES = {
     "layout": False, "recompute": False, "strip_products": False, "epilogue": False,
-    "schedule": False, "decompose_from": 4 * LEAST,
+    "schedule": False, "decompose_from": 4 * LEAST, "widen_products": False,
 }  # fmt: skip
 """The switches of passes that differ from those for a compiler."""
 
