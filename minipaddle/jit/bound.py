@@ -70,9 +70,10 @@ def only_c(made: Executable) -> bool:
     return not made.states_at_risk and None not in kernels
 
 
-def create_stub(captured, args) -> list:
+def create_stub(captured, args, kwargs) -> list:
     """A stub for calls of a captured function with arguments like these, in a list; nothing if
-    they must take the slow path. Its calls count as hits of the cache.
+    they must take the slow path. Keywords are compared by name and order. Its calls count as hits
+    of the cache.
     """
     executable = captured.executables.compiled.get((captured.program, CPU.name, None))
     if type(executable) is not Executable or not only_c(executable) or slots.PLUGGED:
@@ -81,7 +82,7 @@ def create_stub(captured, args) -> list:
     if unusual or captured.given or depends(captured) or current_place() is not CPU:
         return []
     try:
-        stub = CallStub(captured, executable, args)
+        stub = CallStub(captured, executable, args, kwargs)
     except NoStub:
         return []
     return [(ctypes.addressof(stub.plan), stub)] if fast_calls() else []
@@ -90,7 +91,7 @@ def create_stub(captured, args) -> list:
 class CallStub:
     """Owns a plan and all that it points to, and checks what C found to be another object."""
 
-    def __init__(self, captured, made: Executable, args):
+    def __init__(self, captured, made: Executable, args, kwargs):
         self.captured, self.context = captured, made.context()
         self.now, self.clock = settings(), [0, 0]
         self.held: list = []  # objects that C has addresses of
@@ -104,8 +105,9 @@ class CallStub:
         self.users = {id(record.owner(a)): {k} for k, a in enumerate(weights, first)}
         self.roots: dict[int, int] = {}
         self.updated = {made.inputs + k for k in made.updated}
-        self.plan = StubPlan(thread=-1, count=len(args))
-        for x in args:
+        self.plan = StubPlan(thread=-1, count=len(args) + len(kwargs))
+        self.names = tuple(kwargs)
+        for x in (*args, *kwargs.values()):
             self.argument(x)
         self.surroundings()
         if made.weights.sources:
@@ -323,6 +325,7 @@ class CallStub:
             "new": self.result, "finish": self.finish,
             "written": record._written, "hits": captured.hits, "clock": self.clock,
             "tick": record.tick, "array_name": "array", "stop_name": "stop_gradient",
+            "names": self.names,
         }  # fmt: skip
         if captured.outer:
             tables["outer"] = captured.outer

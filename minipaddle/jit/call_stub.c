@@ -20,6 +20,7 @@ extern int PyTuple_SetItem(Object *, int64_t, Object *), PyList_SetItem(Object *
 extern int PyObject_GenericSetAttr(Object *, Object *, Object *);
 extern int PyDict_Next(Object *, int64_t *, Object **, Object **);
 extern int PyDict_Contains(Object *, Object *), PyObject_IsTrue(Object *);
+extern int PyUnicode_Compare(Object *, Object *);
 extern void *PyLong_AsVoidPtr(Object *), *PyThreadState_Get(void), *PyEval_SaveThread(void);
 extern long long PyLong_AsLongLong(Object *);
 extern uint64_t PyThreadState_GetID(void *);
@@ -42,7 +43,7 @@ typedef struct {
     int (*run)(void *const *);
     void *const *table;
     Object *settle, *again, *bind, *new, *finish, *outer, *written, *hits, *clock, *tick, *tensor;
-    Object *array_name, *stop_name;
+    Object *array_name, *stop_name, *names; /* names: of the last arguments, a tuple */
 } Plan;
 
 static Object miss; /* of a call that a plan cannot make */
@@ -221,14 +222,26 @@ static Object *attempt(Plan *p, Object *const *args)
     return results;
 }
 
+/* Whether the keywords of a call, `names` or 0, are those of the plan, in its order */
+static int same_names(const Plan *p, Object *names, int64_t count)
+{
+    int64_t k = PyTuple_Size(p->names) == count ? 0 : count + 1;
+    for (; k < count; k++) {
+        Object *a = PyTuple_GetItem(p->names, k), *b = PyTuple_GetItem(names, k);
+        if (a != b && PyUnicode_Compare(a, b)) return 0;
+    }
+    return k == count;
+}
+
 /* `__call__` of a StaticFunction; its stubs are tuples (address of a Plan, its owner) */
 static Object *call(Object *self, Object *const *args, int64_t n, Object *names)
 {
-    Object *results = &miss, *stubs = names ? 0 : PyObject_GenericGetAttr(self, stubs_name);
+    const int64_t named = names ? PyTuple_Size(names) : 0, all = n + named;
+    Object *results = &miss, *stubs = PyObject_GenericGetAttr(self, stubs_name);
     for (int64_t k = 0; stubs && results == &miss && k < PyList_Size(stubs); k++) {
         Object *stub = PyList_GetItem(stubs, k);
         Plan *p = PyLong_AsVoidPtr(PyTuple_GetItem(stub, 0));
-        if (p->busy || p->count != n) continue;
+        if (p->busy || p->count != all || !same_names(p, names, named)) continue;
         Py_IncRef(stub);
         p->busy = 1;
         results = attempt(p, args);
@@ -237,7 +250,6 @@ static Object *call(Object *self, Object *const *args, int64_t n, Object *names)
     }
     Py_DecRef(stubs);
     if (results != &miss) return results;
-    const int64_t all = n + (names ? PyTuple_Size(names) : 0);
     Object *given[all + 1];
     given[0] = self;
     for (int64_t k = 0; k < all; k++) given[k + 1] = args[k];

@@ -37,7 +37,8 @@ class StubPlan(ctypes.Structure):
     _fields_ = words(
         "busy thread count updates setting_count cell_count input_count output_count "
         "settings cells nodes inputs outputs output_keys run table "
-        "settle again bind new finish outer written hits clock tick tensor array_name stop_name"
+        "settle again bind new finish outer written hits clock tick tensor array_name stop_name "
+        "names"
     )
 
 

@@ -45,10 +45,10 @@ class Roads:
 
         function.run = counted
 
-    def __call__(self, *args):
+    def __call__(self, *args, **kwargs):
         """(result, did it take the ordinary road?)"""
         before = self.ordinary
-        return self.function(*args), self.ordinary > before
+        return self.function(*args, **kwargs), self.ordinary > before
 
 
 def trained(convert=lambda step: step):
@@ -427,16 +427,80 @@ def test_other_default_settings_are_noticed():
             paddle.set_default_dtype("float32")
 
 
-def test_keywords_and_errors_take_the_ordinary_road():
+def test_errors_take_the_ordinary_road():
     f, x = native(lambda x, k=2: x * k), paddle.ones([2])
     often(f, x)
-    assert f(x=x).tolist() == [2.0, 2.0]
-    assert f(x, k=3).tolist() == [3.0, 3.0]
     with pytest.raises(TypeError):
         f(x, 2, 3)
     with pytest.raises(TypeError):
         f()
     assert f(x).tolist() == [2.0, 2.0]
+
+
+def test_a_call_with_keywords_is_written_out_for_each_order_of_them():
+    def f(x, *more, scale=2, shift=None, **others):
+        for k, each in enumerate([*more, shift, *others.values()]):
+            x = x * scale + each * (k + 1)
+        return x
+
+    roads, (x, y, z) = Roads(native(f)), (paddle.to_tensor(numbers(3, seed=k)) for k in range(3))
+    calls = [
+        lambda x: roads(x, y, shift=z),
+        lambda x: roads(x, shift=z, scale=3),
+        lambda x: roads(scale=3, shift=z, x=x),
+        lambda x: roads(x, **{"".join(["shi", "ft"]): z, "a": y, "b": x}),
+    ]
+    expected = [f(x, y, shift=z), f(x, shift=z, scale=3), f(x, shift=z, scale=3)]
+    expected.append(f(x, shift=z, a=y, b=x))
+    for call in calls:
+        for _ in range(OFTEN):
+            call(paddle.ones([3]))
+    for call, result in zip(calls, expected, strict=True):
+        again, ordinary = call(x)
+        assert not ordinary
+        np.testing.assert_allclose(again, result, rtol=1e-6)
+    for arguments in ({"shift": z, "b": y, "a": x}, {"shift": z, "scale": 4}, {"shift": x, "c": y}):
+        again, ordinary = roads(x, **arguments)  # other names, another order, another constant
+        assert ordinary
+        np.testing.assert_allclose(again, f(x, **arguments), rtol=1e-6)
+
+
+def test_layers_and_methods_are_called_with_keywords():
+    class Scaled(paddle.nn.Layer):
+        def forward(self, x, mask=None, *, scale=1.0):
+            return x * scale if mask is None else x * mask * scale
+
+    class Plain:
+        @native
+        def times(self, x, k=2):
+            return x * k
+
+    net, x, mask = paddle.jit.to_static(Scaled(), backend="native"), paddle.ones([2]), numbers(2)
+    mask, plain = paddle.to_tensor(mask), Plain()
+    calls = [lambda: net(x, mask=mask, scale=3.0), lambda: net(x, scale=3.0)]
+    for call in (*calls, lambda: plain.times(x, k=3), lambda: plain.times(x=x)):
+        for _ in range(OFTEN):
+            call()
+    roads = net.forward = Roads(net.forward)
+    for _ in range(2):
+        assert net(x, scale=3.0)[0].tolist() == [3.0, 3.0]
+        np.testing.assert_allclose(net(x, mask=mask, scale=3.0)[0], mask * 3.0)
+        assert plain.times(x, k=3).tolist() == [3.0, 3.0]
+        assert plain.times(x=x).tolist() == [2.0, 2.0]
+    assert roads.ordinary == 0
+    assert len(plain.times.stubs) == 2
+
+
+def test_a_wrong_keyword_is_told_as_python_tells_it():
+    f, x = native(lambda x, *, k=2: x * k), paddle.ones([2])
+    often(f, x)
+    for _ in range(OFTEN):
+        f(x, k=2)
+    for arguments, message in (({"c": 1}, "unexpected keyword argument 'c'"), ({"x": x}, "'x'")):
+        with pytest.raises(TypeError, match=message) as caught:
+            f(x, **arguments)
+        assert caught.traceback[0].path.name == "test_bound.py"
+    assert f(x, k=2).tolist() == [2.0, 2.0]
 
 
 def test_a_stub_and_what_it_holds_are_freed():

@@ -26,8 +26,8 @@ from .tree import containers, create_restore, flatten, flatten_call, paths, unfl
 from .user_lines import in_user_lines
 
 CALL_STUBS: list = []
-"""Each makes stubs for calls like one that was repeated, `create(captured, args)`: a list. It also
-replaces `StaticFunction.__call__` by a method that tries them first."""
+"""Each makes stubs for calls like one that was repeated, `create(captured, args, kwargs)`: a list.
+It also replaces `StaticFunction.__call__` by a method that tries them first."""
 
 STUBS, MANY = 4, 10
 """How many call stubs are kept, and the programs of one function before a warning is due."""
@@ -95,11 +95,10 @@ class StaticFunction:
         own = dict(zip(map(id, captured.given), owners))  # by the id of the traced ones
         aliasing.rule.check_given(captured, own)
         results, sizes = captured(tensors)
-        repeated = captured.hits[0] and not kwargs
-        if repeated and captured.executables.compiled and not captured.has_stub:
+        if captured.hits[0] and captured.executables.compiled and not captured.has_stub:
             captured.has_stub = True
             for create in CALL_STUBS:
-                self.stubs[:0] = create(captured, args)
+                self.stubs[:0] = create(captured, args, kwargs)
             del self.stubs[STUBS:]
         left = aliasing.rule.restore_arrays(captured, tensors, (args, kwargs), results)
         return captured.deliver(results, sizes, own, left)
