@@ -364,3 +364,29 @@ def test_run_check_finds_what_is_wrong():
     x = paddle.ones([2])
     with pytest.raises(RuntimeError, match="compiled, MiniPaddle computes what is 1 away"):
         utils.require_equal(x + 1, x, "compiled")
+
+
+LIBGOMP_SPINS = """
+import os
+from minipaddle.engine.executors.compiler import compiler
+libraries = compiler().libraries
+print("-lgomp" in libraries, "GOMP_SPINCOUNT" in os.environ)
+"""
+
+
+@pytest.mark.parametrize(("own", "spins"), [
+    ({}, compilers.BRIEFLY),
+    ({"GOMP_SPINCOUNT": "77"}, None),
+    ({"OMP_WAIT_POLICY": "active"}, None),
+])  # fmt: skip
+def test_threads_of_openmp_spin_briefly_unless_the_user_says_how_they_wait(own, spins):
+    waiting = {compilers.SPINS, "OMP_WAIT_POLICY"}
+    rest = {name: value for name, value in os.environ.items() if name not in waiting}
+    environment = {**rest, "OMP_DISPLAY_ENV": "VERBOSE", **own}
+    command = [sys.executable, "-c", LIBGOMP_SPINS]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    libgomp, left = done.stdout.split()
+    if libgomp != "True":
+        pytest.skip("another compiler, or another library of C")
+    assert left == str(compilers.SPINS in own)  # other processes do not inherit ours
+    assert (f"GOMP_SPINCOUNT = '{spins}'" in done.stderr) is (spins is not None)
