@@ -8,6 +8,7 @@ from . import (
     methods,
     number_operators,
     numbers,
+    numpy_functions,
     placed,
     printing,
     sizes,
@@ -15,5 +16,5 @@ from . import (
 
 __all__ = [
     "custom", "gpu", "hosting", "layer_changes", "methods", "number_operators", "numbers",
-    "placed", "printing", "sizes",
+    "numpy_functions", "placed", "printing", "sizes",
 ]  # fmt: skip

@@ -63,6 +63,7 @@ NUMPY_ALLOWED = {
     "jit/reading.py": "`x.numpy()` computes in NumPy's dtypes",
     "jit/snapshot.py": "they are put back as they were",
     "jit/once.py": "its generators are seeded and drawn from",
+    "eager/numpy_functions.py": "it replaces functions of NumPy's that are slow",
     "eager/sizes.py": "arrays of sizes that are no numbers yet have no dtype but object",
     "engine/codegen/accumulator.py": "C's dtypes are NumPy's; no array is touched",
     "codegen/random/generator.py": "likewise",
