@@ -77,7 +77,12 @@ def with_a_row(function):
     """A function of two arrays, where a number is a row that is as long as the last axis."""
 
     def compute(x, y, *out, **options):
-        return function(spread(x, y), spread(y, x), *out, **options)
+        if type(y) is not ndarray:
+            if type(x) is ndarray and x.size >= LARGE:
+                y = spread(y, x)
+        elif type(x) is not ndarray and y.size >= LARGE:
+            x = spread(x, y)
+        return function(x, y, *out, **options)
 
     compute.at, compute.reduce, compute.accumulate = (
         getattr(function, name) for name in ("at", "reduce", "accumulate")
@@ -87,9 +92,7 @@ def with_a_row(function):
 
 def spread(a, like):
     """A number as a row of the large array `like`; else `a` itself."""
-    if type(a) not in NUMBERS or type(like) is not ndarray or like.size < LARGE:
-        return a
-    if like.dtype not in INTEGERS or like.shape[-1] < 64:
+    if type(a) not in NUMBERS or like.dtype not in INTEGERS or like.shape[-1] < 64:
         return a
     return np.full(like.shape[-1], a, like.dtype)
 
