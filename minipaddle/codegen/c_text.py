@@ -11,6 +11,9 @@ UNEVEN = PARALLEL.replace("\n", " schedule(dynamic)\n")
 ON_STACK = 1 << 17
 """Most bytes of a strip or a block on the stack of a thread."""
 
+FEW, ROOM = 4, 16 << 20
+"""Threads that get a workspace each, whatever it takes; but these bytes at most for all of them."""
+
 BLOCK = 64
 """Rows that are computed before their epilogue."""
 
@@ -44,6 +47,22 @@ def loop(name: str, end, inside: str, *, pragma: str = "", step: int = 1) -> str
 def share_loop(name: str, end: int, inside: str, pays: bool, step: int = 1) -> str:
     """The same loop, whose iterations threads share if there are several and it `pays`."""
     return loop(name, end, inside, pragma=PARALLEL if end > step and pays else "", step=step)
+
+
+def count_parts(items: int, each: int, result: int) -> int:
+    """The threads that may share `items` with `each` bytes of workspace for one: all of them take
+    no more than the `result` does, or there are few. (The number of threads is not known yet.)
+    """
+    return min(items, max(min(FEW, ROOM // each), result // each, 1))
+
+
+def share_parts(items: int, parts: int, inside: str, pays: bool) -> str:
+    """A loop over i from 0 to `items` that at most `parts` threads share. Thread p has part p of
+    the workspace.
+    """
+    text = f"for (int64_t i = p; i < {items}; i += parts) {{\n{indent(inside, 4)}}}\n"
+    count = f"const int64_t parts = {least('threads', parts) if pays else 1};\n"
+    return count + loop("p", "parts", text, pragma=PARALLEL if pays and parts > 1 else "")
 
 
 def loop_over_epilogue(rows, out) -> str:

@@ -12,7 +12,7 @@ from ..engine.codegen.kernel import C_TYPES, Kernel, emits, function
 from ..engine.codegen.scalar import CannotWrite
 from ..engine.codegen.writer import least
 from ..engine.core import dtype as dt
-from .c_text import SIZES, Workspace, indent, loop_over_epilogue, share_loop
+from .c_text import SIZES, Workspace, indent, loop_over_epilogue, share_loop, share_parts
 from .products import microkernel
 from .products.bias_and_bounds import BiasAndBounds
 from .products.epilogue import declare_block
@@ -133,15 +133,17 @@ class KernelFrame:
         return blocks.head + memory + tiles + self.rows(*blocks.span)
 
     def write_tiled_kernel(
-        self, blocks: RowBlocks, tiles: str, pays: bool, helpers=(), finish=None
+        self, blocks: RowBlocks, tiles: str, pays: bool, helpers=(), finish=None, parts: int = 0
     ):
         """The kernel of blocks of rows, which threads share if that `pays`. Tiles that `finish`
-        their sums need no epilogue.
+        their sums need no epilogue. Those of thread p use part p of a workspace in `parts`.
         """
         block = blocks.head + tiles if finish else self.write_block(blocks, tiles)
-        return self.kernel(
-            indent(share_loop("i", blocks.total, block, pays), 4), helpers, done=True
-        )
+        if parts:
+            text = share_parts(blocks.total, parts, block, pays)
+        else:
+            text = share_loop("i", blocks.total, block, pays)
+        return self.kernel(indent(text, 4), helpers, done=True)
 
     def kernel(self, text: str, helpers=(), done: bool = False) -> Kernel:
         """The kernel with these loops. `done`: they contain the epilogue. The `helpers` are others

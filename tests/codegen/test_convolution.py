@@ -170,6 +170,20 @@ def test_sizes_that_are_shared_out(threads):
     check(list(calls_of(LARGE, "float32")), threads)
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        ((32, 32), (3, 3), ONE, EVEN, ONE, 1, 32, 16, 16),  # Winograd's tiles
+        ((40, 150), (3, 3), (2, 2), EVEN, ONE, 1, 12, 80, 8),  # rows beyond the stack
+    ],
+)
+def test_the_workspace_is_that_of_a_few_threads(setting):
+    (high, wide), channels = setting[0], setting[-2]
+    few = 4 * 4 * (high + 2) * (wide + 2) * channels
+    for one in calls_of(three(*setting), "float32"):
+        assert one.kernel.workspace <= few + one.record.spec.nbytes, one.kernel.source
+
+
 def test_a_weight_s_gradient_does_not_depend_on_the_threads():
     calls = list(
         calls_of(three((12, 12), (3, 3), ONE, EVEN, ONE, batch=9, channels=9)[2:], "float32")

@@ -51,9 +51,9 @@ LOW = {
     rows: {"ALONG": 8, "ROW_BUFFER": 64},
     column_nest: {"BLOCK": 8, "DOWN": 4},
     vector_row_nest: {"WIDENED": 4},
-    image_strips: {"ON_STACK": 2048, "PARTS": 2},
+    image_strips: {"ON_STACK": 2048, "IN_CACHE": 4096, "PARTS": 2},
     winograd: {"WORTH": 1, "TILES": 1},
-    c_text: {"BLOCK": 8},
+    c_text: {"BLOCK": 8, "FEW": 2},
 }  # fmt: skip
 """What counts as large or worth while, by module."""
 

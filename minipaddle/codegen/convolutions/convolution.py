@@ -192,7 +192,7 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     source, target = frame.names[0], frame.target
     s = s.read_in_place() if im.depthwise else s
     finish = frame.finish if is_finished(im, downs, acrosses, how) else None
-    tiles, at = "" if im.depthwise else s.load(source, frame.room), 0
+    tiles, at = "" if im.depthwise else s.load(source, frame.room, s.parts), 0
     for down in downs:
         for across in acrosses:
             b = scale_and_shift(kernels, 1, at)
@@ -200,7 +200,8 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
             text, needed = sweep.text()
             tiles, helpers = tiles + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
-    return frame.write_tiled_kernel(s.blocks, tiles, is_large(im), [*s.helpers, *helpers], finish)
+    helpers = [*s.helpers, *helpers]
+    return frame.write_tiled_kernel(s.blocks, tiles, is_large(im), helpers, finish, s.parts)
 
 
 def write_convolution(frame: FloatKernel, im: Images) -> Kernel:
@@ -306,7 +307,7 @@ def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     items = s.blocks.total
     rule = min(PARTS, items) if is_large(im) else 1
     parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
-    inside = s.blocks.head + s.load(frame.names[0], frame.room)
+    inside = s.blocks.head + s.load(frame.names[0], frame.room, parts)
     text, helpers = weight_terms(s, down, across, frame.names[1])
     more = f"{frame.room.array(T, size * (parts - 1))}" if parts > 1 else ""
     part = f"p ? {more} + (p - 1) * {size} : {frame.target}" if parts > 1 else frame.target

@@ -13,13 +13,16 @@ from typing import NamedTuple
 from ...engine.codegen.kernel import read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.scalar import CannotWrite
-from ..c_text import ON_STACK, SIZES, Workspace
+from ..c_text import ON_STACK, SIZES, Workspace, count_parts
 from ..kernel_frame import RowBlocks
 from ..products import microkernel
 from ..products.product_plan import SERIAL
 from .window_lines import SweepAxis, Window, find_window
 
 FRAME = Template(read_template("frame.c", __file__))
+
+IN_CACHE = 1 << 19
+"""Most bytes of a strip in the workspace, if a row does not fit the stack."""
 
 RESULTS = 1 << 15
 """About how many bytes of results of a strip of an image that is read in place."""
@@ -105,19 +108,32 @@ class ImageStrips(NamedTuple):
         block = max(1, min(most, RESULTS // row))
         return self._replace(blocks=blocks._replace(block=block), framed=False)
 
-    def load(self, source: str, room: Workspace) -> str:
+    @property
+    def elements(self) -> int:
+        """The elements of a strip with its frame."""
+        return self.height.size(self.blocks.block) * self.pitch
+
+    @property
+    def parts(self) -> int:
+        """The parts of the workspace that hold strips; 0 if these are on the stack, or in place."""
+        if self.on_stack or not self.framed:
+            return 0
+        im, size = self.im, SIZES[self.T]
+        result = im.n * im.target[0] * im.target[1] * im.outs * size
+        return count_parts(self.blocks.total, self.elements * size, result)
+
+    def load(self, source: str, room: Workspace, parts: int) -> str:
         """C text: `image`, which points to the first pixel of a block's strip."""
         im, T, down, across = self.im, self.T, self.height, self.width
         c, (h, w), first = im.channels, im.source, f"top * {down.step} + {down.first}"
         if not self.framed:
             at = f"((n * {h} + {first}) * {w} + {across.first}) * {c}"
             return f"const {T} *image = {source} + {at};\n"
-        wide = across.size(self.pixels)
-        size = down.size(self.blocks.block) * wide * c
+        wide, size = across.size(self.pixels), self.elements
         if self.on_stack:
             text = f"{stack_array(T, 'image', size)}\n"
         else:
-            text = f"{T} *image = {room.array(T, size * im.n)} + n * {size};\n"
+            text = f"{T} *image = {room.array(T, size * parts)} + p * {size};\n"
         high = f"(rows - 1) * {down.step} + {down.reach + 1}"
         return text + (
             f"frame_{T}(image, {high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
@@ -133,9 +149,11 @@ def strips_of(im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str
     framed = any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
     row = width.size(pixels) * im.channels * SIZES[T]
     rows = total if im.n >= PARTS else -(-total // PARTS)
-    fit = (ON_STACK // max(row, 1) - height.reach - 1) // height.step + 1
-    on_stack = fit >= 1
-    rows = (min(rows, fit) if on_stack else total) if framed else rows
+    stack, cache = (
+        (most // max(row, 1) - height.reach - 1) // height.step + 1 for most in (ON_STACK, IN_CACHE)
+    )
+    on_stack = stack >= 1
+    rows = min(rows, stack if on_stack else max(cache, 1)) if framed else rows
     rows = pick("strip", rows, [n for n in (1, 2, 4, 8, 16, 32) if n < rows])
     (high, wide), stride = im.target, down[0].stride
     blocks = RowBlocks(im.n, total, rows, wide, stride, high)

@@ -13,9 +13,8 @@ from string import Template
 
 from ...engine.codegen.kernel import Kernel, read_template
 from ...engine.codegen.kernel_schedule import pick
-from ...engine.codegen.writer import least
 from ...engine.core.slots import slot
-from ..c_text import PARALLEL, indent, loop
+from ..c_text import FEW, PARALLEL, ROOM, SIZES, count_parts, loop
 from ..compile_units import share
 from ..kernel_frame import FloatKernel, RowBlocks
 from ..products import microkernel
@@ -30,12 +29,6 @@ TERMS = 64
 
 TILES = 48
 """About how many tiles are computed together: each reads all kernels, which seldom fit a cache."""
-
-ROOM = 16 << 20
-"""Most bytes of the workspace of all threads."""
-
-FEW = 4
-"""Strips of tiles below which threads share the 16 products of each, instead of the strips."""
 
 WINOGRAD = Template(read_template("winograd.c", __file__))
 
@@ -93,23 +86,20 @@ def write_winograd(
         T, tiles, o, c, 1, (f"V + q * {tiles * c}", c, 1, 0),
         (f"U + q * {apart}", panel, 0, f"{panel} * {c}"), (f"M + q * {tiles * o}", o), most=TERMS,
     )  # fmt: skip
-    parts = min(items, ROOM // (4 * sum(sizes.values()))) if items >= FEW else 1
-    pragma = PARALLEL if is_large(im) else ""
-    inside = (
-        f"frame_{T}(image, {rows + 2}, {2 * wide + 2}, {source}, {im.source[0]}, {im.source[1]}, "
-        f"{c}, top + {down.first}, {across.first});\n"
-        f"winograd_input_{T}(V, image, {row}, {c}, {high}, {wide});\n"
-        f"{loop('q', 16, products, pragma=pragma if parts == 1 else '')}"
-        f"winograd_output_{T}(M, {frame.target} + (n * {h} + top) * {w * o}, {w * o}, {o}, {high}, "
-        f"{wide}, rows, {w});\n"
-    )
-    arrays = "".join(
+    each, pays = SIZES[T] * sum(sizes.values()), is_large(im)
+    parts = count_parts(items, each, frame.out.nbytes) if items >= FEW and pays else 1
+    inside = "".join(
         f"{T} *{name} = {frame.room.array(T, parts * size)} + p * {size};\n"
         for name, size in sizes.items()
     )
-    block = indent(frame.write_block(blocks, inside), 4)
-    text = f"{arrays}for (int64_t i = p; i < {items}; i += parts) {{\n{block}}}\n"
-    text = loop("p", "parts", text, pragma=pragma if parts > 1 else "")
-    text = f"const int64_t parts = {least('threads', parts)};\n{text}"
+    inside += (
+        f"frame_{T}(image, {rows + 2}, {2 * wide + 2}, {source}, {im.source[0]}, {im.source[1]}, "
+        f"{c}, top + {down.first}, {across.first});\n"
+        f"winograd_input_{T}(V, image, {row}, {c}, {high}, {wide});\n"
+        f"{loop('q', 16, products, pragma=PARALLEL if pays and parts == 1 else '')}"
+        f"winograd_output_{T}(M, {frame.target} + (n * {h} + top) * {w * o}, {w * o}, {o}, {high}, "
+        f"{wide}, rows, {w});\n"
+    )
     helpers = share(WINOGRAD.substitute(T=T), *microkernel.vectors(T))
-    return frame.kernel(indent(text, 4), (*frame_helpers(T), *helpers), done=True)
+    helpers = *frame_helpers(T), *helpers
+    return frame.write_tiled_kernel(blocks, inside, pays, helpers, parts=parts)

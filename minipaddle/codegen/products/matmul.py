@@ -189,20 +189,23 @@ def pack_panels(
     """Two texts that pack y into panels: one before the loop over the batch, and one inside it,
     where `b` is the matrix. `private`: each iteration needs its own memory.
     """
-    p, T, room = plan.p, plan.T, plan.room
+    p, T = plan.p, plan.T
     if plan.how != "panels":
         return "", ""
     turn = microkernel.call_panels(T, plan.tile, p.n.size, p.k.size, "%s", p.n.y, p.k.y, panels)
     size = microkernel.panels_size(p.n.size, p.k.size, plan.tile)
     shared = not any(a.y for a in p.batch)
     if shared or not private:
-        before = f"    {T} *{panels} = {room.array(T, size)};\n"
+        before = f"    {declare_panels(plan, panels, size)}"
         return (before + "    " + turn % y, "") if shared else (before, turn % b)
-    if size * SIZES[T] <= ON_STACK:
-        text = f"{stack_array(T, panels, size)}\n"
-    else:
-        text = f"{T} *{panels} = {room.array(T, size * p.count)} + i * {size};\n"
-    return "", text + turn % b
+    return "", declare_panels(plan, panels, size, p.count, f" + i * {size}") + turn % b
+
+
+def declare_panels(plan: ProductPlan, name: str, size: int, count: int = 1, at: str = "") -> str:
+    """C text of an array of panels: on the stack, or one of `count` in the workspace."""
+    if size * SIZES[plan.T] <= ON_STACK:
+        return f"{stack_array(plan.T, name, size)}\n"
+    return f"{plan.T} *{name} = {plan.room.array(plan.T, size * count)}{at};\n"
 
 
 def write_matrix(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[str, ...]]:
@@ -255,7 +258,7 @@ def write_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
         wide = f"const int64_t wide = {least(f'{p.n.size} - at', span)};\n"
         text = loop("at", p.n.size, wide + text, step=span)
     size = microkernel.panels_size(span, min(most, p.k.size), t)
-    return f"{T} *panels = {plan.room.array(T, size)};\n{text}"
+    return declare_panels(plan, "panels", size) + text
 
 
 def write_epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
