@@ -6,6 +6,7 @@
         [--full]                                  and the lines that differ
 
 A text is what the passes leave of a program, its C and CUDA, its memory plan, its first results.
+A table of arenas follows, with each that grew by more than 2 %.
 The commit's own replay writes its texts (this one's, if it has none), so that names may change.
 """
 
@@ -41,6 +42,8 @@ FIXED = {
 MARK = "######## "
 """Begins the line before each text of a file."""
 FAILED = "cannot be replayed"
+GROWTH = 1.02
+"""A program whose arena grows by more than this is named."""
 
 
 # ---- one tree --------------------------------------------------------------------------------
@@ -165,6 +168,20 @@ def report(found: list[tuple], full: bool) -> Iterator[str]:
     yield f"{len(titles)} programs differ" if titles else "no difference"
 
 
+def arenas(before: Path, now: Path) -> Iterator[str]:
+    """The bytes of all arenas in both trees, and each that grew."""
+    old, new = (
+        {name: int(t["arena"].split()[0]) for name, t in read(folder).items() if "arena" in t}
+        for folder in (before, now)
+    )
+    both = old.keys() & new.keys()
+    total = sum(old[name] for name in both), sum(new[name] for name in both)
+    yield f"arenas of {len(both)} programs: {total[0]:,} bytes before, {total[1]:,} now"
+    for name in sorted(both, key=lambda name: old[name] - new[name]):
+        if new[name] > GROWTH * old[name]:
+            yield f"{name}: its arena grew from {old[name]:,} to {new[name]:,} bytes"
+
+
 def compare(commit: str, groups, full: bool) -> None:
     """Replay a commit and this tree, and print what differs."""
     with tempfile.TemporaryDirectory(prefix="minipaddle-replay-") as name:
@@ -172,7 +189,7 @@ def compare(commit: str, groups, full: bool) -> None:
         with checkout(commit, Path(name)) as tree:
             replay(tree, there, groups)
         replay(ROOT, here, groups)
-        print("\n".join(report([*differences(there, here)], full)))
+        print("\n".join([*report([*differences(there, here)], full), *arenas(there, here)]))
 
 
 def main(arguments: list[str]) -> None:

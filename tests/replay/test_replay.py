@@ -2,7 +2,7 @@
 
 from minipaddle.engine.passes import manager
 from tests.replay import texts
-from tests.replay.__main__ import differences, main, report
+from tests.replay.__main__ import MARK, arenas, differences, main, report
 from tests.replay.programs import models
 
 
@@ -21,3 +21,17 @@ def test_a_change_is_shown(monkeypatch):
     )
     now = texts.texts_of(case)
     assert next(t for t in before if before[t] != now[t]) == "program"
+
+
+def test_an_arena_that_grows_is_named(tmp_path):
+    for folder, sizes in {"before": (100, 1000, 0), "now": (102, 1021, 64)}.items():
+        (tmp_path / folder).mkdir()
+        for name, size in zip(("near", "larger", "new"), sizes):
+            path = tmp_path / folder / f"{name}.txt"
+            path.write_text(f"{MARK}arena\n{size} bytes\n", encoding="utf-8")
+    (tmp_path / "now/other.txt").write_text(f"{MARK}C\nrefused\n", encoding="utf-8")
+    assert [*arenas(tmp_path / "before", tmp_path / "now")] == [
+        "arenas of 3 programs: 1,100 bytes before, 1,187 now",
+        "new: its arena grew from 0 to 64 bytes",
+        "larger: its arena grew from 1,000 to 1,021 bytes",
+    ]

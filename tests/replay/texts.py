@@ -47,6 +47,7 @@ def texts_of(case: Case) -> dict[str, str]:
     try:
         native = Executable(program, frozen=frozen, load=False)
         texts |= {"C": native.source.text, "plan": "\n".join(plan_lines(native.plan))}
+        texts["arena"] = f"{native.plan.size} bytes"
         texts["CUDA"] = cuda.CudaExecutable(program, device=Writer()).kernels.body
     except CannotCompile as why:
         texts["C"] = f"refused: {why}"
