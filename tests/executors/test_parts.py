@@ -264,3 +264,19 @@ def test_one_thread_compiles_shared_functions_with_their_callers(given, monkeypa
     np.testing.assert_allclose(found[0].numpy(), products(x).numpy(), rtol=1e-5)
     assert made.source.parts[-1].names == [*one.kernels.texts]
     assert not any(f"{BLOCK}(" in text for text in given[:1])
+
+
+def test_calls_take_a_compiler_time_too():
+    """A deep program has few kernels, and one function with many calls of them."""
+
+    def repeat(depth):
+        def run(x):
+            for _ in range(depth):
+                x = paddle.tanh(paddle.matmul(x, x))
+            return x
+
+        return compiled(run, paddle.eye(8))[1].source
+
+    few, many = repeat(3), repeat(30)
+    assert many.kernels.texts.keys() == few.kernels.texts.keys()
+    assert objects.size_of(many) > objects.size_of(few) + 27 * 60 // objects.CALL

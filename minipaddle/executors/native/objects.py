@@ -26,8 +26,12 @@ LEAST, PART = 25_000, 10_000
 """Characters of kernels from which on a program is compiled in parts, and for which one more pays.
 """
 
-SECTIONS, CALLS = "-ffunction-sections", "-O1"
-"""The linker leaves out functions that a program does not call. Its own ones are mostly calls."""
+SECTIONS, CALLS, PACKS = "-ffunction-sections", "-O0", "-O1"
+"""The linker leaves out functions that a program does not call. Its own ones are calls, and one may
+bring weights into their form. An optimizer's time grows faster than the number of calls."""
+
+CALL = 4
+"""Characters of calls that take a compiler as long as one of a kernel."""
 
 
 class ObjectFile(NamedTuple):
@@ -53,11 +57,11 @@ def objects_of(source: SourceFile, cc: Compiler) -> list[Path]:
     objects = {sums[label]: path_of(label) for label in units if sums[label]}  # each once
     missing = {label: unit for label, unit in units.items() if not sums[label]}
     files = {file_of([*share.values()]): share for share in shares(missing)}
-    rest = rest_of(source, units, apart)
+    rest, effort = rest_of(source, units, apart), PACKS if source.kernels.functions else CALLS
 
     def compile_text(text: str) -> ObjectFile:
         began, path = perf_counter(), path_of(text)
-        build(cc, text, path, (), SECTIONS, *([CALLS] if text is rest else []))
+        build(cc, text, path, (), SECTIONS, *([effort] if text is rest else []))
         for label in files.get(text, ()):
             link(path, path_of(label))
         names = [unit.name for unit in files.get(text, {}).values()]
@@ -94,7 +98,8 @@ def run_at_once(function: Callable, items: list) -> list:
 def size_of(source: SourceFile) -> int:
     """How long a file takes to compile, in characters of kernels."""
     shared = sum(len(SHARED_HEAD.findall(text)) for text in source.helpers)
-    return ONCE_SIZE * shared + sum(map(len, source.kernels.texts.values()))
+    calls = sum(map(len, source.functions)) // CALL
+    return ONCE_SIZE * shared + sum(map(len, source.kernels.texts.values())) + calls
 
 
 def shares(missing: dict[str, Unit]) -> list[dict[str, Unit]]:
