@@ -162,6 +162,8 @@ LARGE = [
     *three((9, 700), (3, 3), ONE, EVEN, ONE, batch=1, channels=30, outs=5),
     *three((9, 900), (7, 3), ONE, EVEN, ONE, batch=2, channels=64, outs=2),  # beyond the stack
     *three((30, 30), (3, 3), ONE, EVEN, ONE, batch=4, groups=40, channels=1, outs=1),
+    *three((90, 1), (5, 1), (2, 1), ((3, 1), (0, 0)), (2, 1), channels=20, outs=30),  # a column
+    *three((90, 1), (5, 1), (2, 1), ((3, 1), (0, 0)), (2, 1), groups=2, channels=5, outs=3),
 ]
 
 
@@ -182,6 +184,15 @@ def test_the_workspace_is_that_of_a_few_threads(setting):
     few = 4 * 4 * (high + 2) * (wide + 2) * channels
     for one in calls_of(three(*setting), "float32"):
         assert one.kernel.workspace <= few + one.record.spec.nbytes, one.kernel.source
+
+
+def test_a_column_is_convolved_as_a_row():
+    """Kernels go along rows: a column would be swept pixel by pixel."""
+    column = three((90, 1), (5, 1), (2, 1), ((3, 1), (0, 0)), (2, 1), channels=20, outs=30)
+    row = three((1, 90), (1, 5), (1, 2), ((0, 0), (3, 1)), (1, 2), channels=20, outs=30)
+    for one, other in zip(calls_of(column, "float32"), calls_of(row, "float32"), strict=True):
+        name = other.kernel.name
+        assert one.kernel.source.replace(one.kernel.name, name) == other.kernel.source
 
 
 def test_a_weight_s_gradient_does_not_depend_on_the_threads():

@@ -62,17 +62,21 @@ class Images(NamedTuple):
 
 
 def images_of(record, target, kernel) -> Images:
-    """The sizes of a record; an image with one axis gets a second one of size 1."""
+    """The sizes of a record. An image with one axis is one row: it gets a first axis of size 1, or
+    changes its axes if the last one has size 1, since the kernels go along rows.
+    """
     attrs, x = record.attrs, record.inputs[0].spec
     if x.ndim not in (3, 4):
         raise CannotWrite("a convolution in three dimensions")
-    flat = x.ndim == 3
-    two = lambda sizes, one: (one, *sizes) if flat else tuple(sizes)
-    return Images(
-        x.shape[0], two(x.shape[1:-1], 1), two(target.shape[1:-1], 1), two(kernel, 1),
-        x.shape[-1], target.shape[-1], attrs["groups"], two(attrs["stride"], 1),
-        two([low for low, _ in attrs["padding"]], 0), two(attrs["dilation"], 1),
-    )  # fmt: skip
+    low = [low for low, _ in attrs["padding"]]
+    sizes = x.shape[1:-1], target.shape[1:-1], kernel, attrs["stride"], low, attrs["dilation"]
+    column = x.ndim == 4 and {each[1] for each in sizes[:3]} == {1} and low[1] == 0
+    row = [(1 if each is not low else 0, *each) for each in sizes] if x.ndim == 3 else sizes
+    pairs = [tuple(reversed(each)) if column else tuple(each) for each in row]
+    source, shape, taps, stride, low, dilation = pairs
+    channels, outs = x.shape[-1], target.shape[-1]
+    at = source, shape, taps, channels, outs, attrs["groups"], stride, low, dilation
+    return Images(x.shape[0], *at)
 
 
 # ---- the strip of an image that some rows of the result meet ---------------------------------
