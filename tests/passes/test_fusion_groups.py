@@ -10,8 +10,9 @@ from minipaddle.engine.core import slots
 from minipaddle.engine.core.dim import symbol
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
+from minipaddle.engine.core.symbols import Composite
 from minipaddle.engine.passes.fusion import fuse
-from minipaddle.engine.passes.nest import Nest
+from minipaddle.engine.passes.nest import Nest, refine
 from minipaddle.ir.parser import parse
 from minipaddle.passes.fusion_forms import Forms, answers_since
 from tests.executors.programs_fuzzed import A_PLACE_IN_NOTHING
@@ -103,3 +104,23 @@ def test_no_place_lies_in_an_empty_part():
     program = parse(A_PLACE_IN_NOTHING)
     ((_, node, _),) = Nest(program.records[1:], program.outputs).outputs
     assert (node.kind, node.of) == ("number", 0)
+
+
+def test_reshapes_of_one_another_need_no_division():
+    """The loops are the axes of which all shapes are products: no load divides its index."""
+
+    def f(x, bias):
+        y = (x + bias).tanh().reshape([6, 8])
+        return y - y.sum(0)
+
+    program = program_of(f, (12, 4), (4,))
+    nest = Nest(program.records, program.outputs)
+    assert [a.extent for a in nest.loops] == [6, 2, 4]
+    assert not any(type(t) is Composite for i in nest.indices() for t in i.atoms)
+
+
+def test_shapes_without_common_axes_keep_their_own():
+    assert refine([(6, 4), (3, 8)]) == (3, 2, 4)
+    assert refine([(6, 4), (4, 6)]) is None
+    assert refine([(2, 1, 3), (6,)]) == (2, 3)
+    assert refine([(symbol("n", 4), 2)]) is None

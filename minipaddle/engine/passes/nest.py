@@ -13,6 +13,7 @@ The *stage* of a value says how many reductions of the row must be finished befo
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from math import prod
 from operator import attrgetter
 
@@ -61,6 +62,19 @@ def reach(roots, within: Callable[[NestNode], bool] = lambda node: True) -> dict
     return found
 
 
+def refine(shapes) -> tuple | None:
+    """The least axes of which the axes of all these shapes are products; None if there are none.
+
+    >>> refine([(6, 4), (3, 8)])
+    (3, 2, 4)
+    """
+    if not all(type(n) is int and n for shape in shapes for n in shape):
+        return None
+    ends = {prod(shape[d:]) for shape in shapes for d in range(len(shape))} | {1}
+    pairs = [*pairwise(sorted(ends))]
+    return None if any(b % a for a, b in pairs) else tuple(b // a for a, b in reversed(pairs))
+
+
 class Nest:
     """The loop nest of `records`; `outputs` are the records that others need."""
 
@@ -71,21 +85,21 @@ class Nest:
         self.index_of: dict[Record, tuple] = {}  # the one index at which a value is computed
         self.reduction_indices: dict[Record, tuple] = {}
         self.reductions = [r for r in records if r.op.kind == "reduction"]
-        self.choose_loops(outputs)
+        self.choose_loops(records, outputs)
         self.outputs = [self.output(r) for r in outputs]
 
     # ---- the loops ---------------------------------------------------------------------------
 
-    def choose_loops(self, outputs) -> None:
+    def choose_loops(self, records, outputs) -> None:
         """Set the loops: one for each axis of what is reduced, or of the largest output. Of several
-        shapes of that size the one with most axes is taken; the others are reshapes of it.
+        shapes of that size the one with most axes is taken, or one of which all are reshapes.
         """
         whole = [r.inputs[0] for r in self.reductions] or outputs
         if not whole:
             raise NotOneNest("no result is needed")
         self.size = max(r.spec.size for r in whole)
-        shapes = [r.shape for r in [*whole, *outputs] if r.spec.size == self.size]
-        self.shape = max(shapes, key=len)
+        shapes = [r.shape for r in [*whole, *outputs, *records] if r.spec.size == self.size]
+        self.shape = refine(shapes) or max(shapes, key=len)
         names = "ijklmnpqrs"
         if len(self.shape) > len(names):
             raise NotOneNest("too many axes")
