@@ -66,9 +66,6 @@ class RowGradient(Tensor):
             return False
         return not current.top.tracing or type(self.values.array) is SymbolicArray
 
-    def unshare(self) -> Tensor:
-        return self
-
     def __add__(self, other):
         both = self.by_rows and isinstance(other, Tensor) and other.by_rows
         if not both or self.values.spec.dtype != other.values.spec.dtype:
@@ -148,6 +145,14 @@ def _(g, x, weight_spec, padding_idx):
     return RowGradient(index, values, weight_spec.shape[0])
 
 
+def pull(record, g, useful):
+    """The pair (weight, cotangent). Its shape is not looked at: that of an array would make one."""
+    _, weight = record.inputs
+    if weight in useful:
+        yield weight, labels.sparse_embedding.rule(1)(record, g, 1)
+
+
+labels.sparse_embedding.pull = pull
 RULES[labels.sparse_embedding] = lambda record, x, weight: labels.embedding(
     x, weight, **record.attrs
 )

@@ -251,9 +251,11 @@ def test_epilogues_see_each_pixel_once_and_complete(threads, dtype):
         wide = plain.record.shape[-1]
 
         def rows(first, last, wide=wide):
+            at = f"out0[r * {wide} + j]"
+            doubled = f"2 * {at}" if dtype == "float32" else f"narrow_half(2 * widen_half({at}))"
             return (
                 f"for (int64_t r = {first}; r < {last}; r++) {{\n    seen[r]++;\n"
-                f"    for (int64_t j = 0; j < {wide}; j++) out0[r * {wide} + j] *= 2;\n}}\n"
+                f"    for (int64_t j = 0; j < {wide}; j++) {at} = {doubled};\n}}\n"
             )
 
         seen = np.zeros(plain.record.spec.size // wide, "int32")

@@ -234,8 +234,8 @@ class Functions:
         original = getattr(self.module, name)
         if isinstance(original, ModuleType):
             return Functions(self.run, original)
-        if isinstance(original, np.ufunc | type) or not callable(original):
-            return original  # ufuncs ask the arrays
+        if isinstance(original, type) or hasattr(original, "reduce") or not callable(original):
+            return original  # ufuncs, and what stands for one, ask the arrays
 
         def function(*arguments, **options):
             def size():

@@ -78,7 +78,6 @@ def learned(q, k, v):
 APART = {
     "the matrix is a result": (used_again, [HEADS] * 3),
     "the backward reads it": (learned, [HEADS] * 3),
-    "halves": (attention, [Spec(HEADS, np.dtype("float16"))] * 3),
     "it stands on the right": (lambda x, y, z: z @ F.relu(x @ y), [(8, 8)] * 3),
     "it is turned": (lambda x, y, z: F.relu(x @ y).T @ z, [(8, 8)] * 3),
     "both sides": (lambda x, y, z: (lambda h: h @ h)(F.relu(x @ y)), [(8, 8)] * 3),

@@ -144,7 +144,7 @@ def fit(gx, edge: Record, record: Record, k: int):
 
     Broadcasting repeats values, so its adjoint sums. Elementwise rules need not handle it.
     """
-    shape, dtype = gx.spec
+    shape, dtype = gx.array.shape, gx.array.dtype
     if shape != edge.shape:
         if record.op.kind != "elementwise" and not same_shape(shape, edge.shape):
             raise value_error(

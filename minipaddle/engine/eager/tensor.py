@@ -144,17 +144,13 @@ class Tensor(Indexing, Values, Var):
         """Add a gradient to the one of earlier backwards."""
         if self._grad is not None and not self._stale:
             total = (self._grad if self._grad._local is None else self._grad._local) + g
-        else:
-            total = g.unshare()
+        else:  # a broadcast view would share memory that belongs to others
+            alone = g.by_rows or (g.array.base is None and g.array.flags.c_contiguous)
+            total = g if alone else assign(g)
         self._grad, self._stale = total, False
         if self.averaged is not None and current.top.tracing and AVERAGING.now:
             self._grad = total.average_over_ranks(**self.averaged)
             self._grad._local = total
-
-    def unshare(self) -> Tensor:
-        """This tensor, or a copy: a broadcast view shares memory that belongs to others."""
-        contiguous = self.array.base is None and self.array.flags.c_contiguous
-        return self if contiguous else assign(self)
 
     def average_over_ranks(self, *, group: int, bucket_mb: float, ranks: int = 1) -> Tensor:
         """The average of a gradient over the ranks, in a program. It may start as soon as it is
