@@ -119,6 +119,16 @@ def test_reshapes_of_one_another_need_no_division():
     assert not any(type(t) is Composite for i in nest.indices() for t in i.atoms)
 
 
+def test_loops_are_those_of_the_results_where_there_are_no_common_axes():
+    """So that what is stored needs no division, and all is one nest."""
+
+    def f(x):
+        return x.reshape([4, 2, 3]).transpose([0, 2, 1]).reshape([12, 2]) + 1.0
+
+    program = fuse(program_of(f, (4, 6)))
+    assert sum(r.op.name == "fused" for r in program.records) == 1
+
+
 def test_shapes_without_common_axes_keep_their_own():
     assert refine([(6, 4), (3, 8)]) == (3, 2, 4)
     assert refine([(6, 4), (4, 6)]) is None

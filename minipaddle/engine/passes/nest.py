@@ -98,8 +98,9 @@ class Nest:
         if not whole:
             raise NotOneNest("no result is needed")
         self.size = max(r.spec.size for r in whole)
-        shapes = [r.shape for r in [*whole, *outputs, *records] if r.spec.size == self.size]
-        self.shape = refine(shapes) or max(shapes, key=len)
+        shapes = [r.shape for r in [*whole, *outputs] if r.spec.size == self.size]
+        inside = [r.shape for r in records if r.spec.size == self.size]
+        self.shape = refine([*shapes, *inside]) or max(shapes, key=len)
         names = "ijklmnpqrs"
         if len(self.shape) > len(names):
             raise NotOneNest("too many axes")
