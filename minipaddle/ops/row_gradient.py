@@ -60,20 +60,20 @@ class RowGradient(Tensor):
         self.dense, self.index = array, None
 
     @property
-    def by_rows(self) -> bool:
+    def row_sparse(self) -> bool:
         """Whether its rows are known here: a program cannot use those of another run."""
         if self.index is None:
             return False
         return not current.top.tracing or type(self.values.array) is SymbolicArray
 
     def __add__(self, other):
-        both = self.by_rows and isinstance(other, Tensor) and other.by_rows
+        both = self.row_sparse and isinstance(other, Tensor) and other.row_sparse
         if not both or self.values.spec.dtype != other.values.spec.dtype:
             return super().__add__(other)
         index = concat(self.index.astype("int64"), other.index.astype("int64"), axis=0)
         return RowGradient(index, concat(self.values, other.values, axis=0), self.rows)
 
-    def average_over_ranks(self, *, group: int, bucket_mb: float, ranks: int) -> RowGradient:
+    def average_over_ranks(self, *, group: int, bucket_mb: float, ranks: int = 1) -> RowGradient:
         """The average over the ranks: the rows of all of them. All name equally many."""
         parts = self.index, self.values / ranks
         index, values = (OPS["all_gather"](x, nranks=ranks, group=group) for x in parts)
@@ -96,9 +96,9 @@ def map_values(function, grads: list) -> list:
     """The results of a function of gradients that treats all elements alike, and zeros as nothing:
     of one given by rows it gets each row once.
     """
-    merged = [g.merge() if g.by_rows else g for g in grads]
-    results = function([g.values if g.by_rows else g for g in merged])
-    return [g.replace(y) if g.by_rows else y for g, y in zip(merged, results, strict=True)]
+    merged = [g.merge() if g.row_sparse else g for g in grads]
+    results = function([g.values if g.row_sparse else g for g in merged])
+    return [g.replace(y) if g.row_sparse else y for g, y in zip(merged, results, strict=True)]
 
 
 class AllRows:

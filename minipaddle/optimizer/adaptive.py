@@ -30,7 +30,7 @@ class Adagrad(Optimizer):
         return {"moment": (shape, float(o.initial_accumulator_value))}
 
     def keeps_rows(self, o):
-        return True
+        return self.rule is Adagrad.rule
 
     @staticmethod
     def rule(o, p, g, lr, moment):

@@ -189,7 +189,7 @@ class Optimizer:
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._states.get(p) or self._create_state(group, p)
-        rows = SomeRows(g) if g.by_rows and self.keeps_rows(kept.options) else AllRows(g)
+        rows = SomeRows(g) if g.row_sparse and self.keeps_rows(kept.options) else AllRows(g)
         states, master = kept.states.values(), kept.master
         value, g = rows.read(self.value_of(p)), rows.gradient
         if kept.half:

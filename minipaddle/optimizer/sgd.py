@@ -62,7 +62,7 @@ class SGD(Optimizer):
         """Only the arguments of all optimizers."""
 
     def keeps_rows(self, o):
-        return True
+        return self.rule is SGD.rule
 
     @staticmethod
     def rule(o, p, g, lr):

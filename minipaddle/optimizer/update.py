@@ -34,7 +34,7 @@ def update_in_c(optimizer, group, pairs) -> bool:
     """Make the step for pairs (parameter, gradient) in C. False if NumPy must make it."""
     if not (pairs and eager_is_compiled() and optimizer.rule.__module__.startswith(__package__)):
         return False
-    if True in [g.by_rows for _, g in pairs]:
+    if True in [g.row_sparse for _, g in pairs]:
         return False
     if ShardedArray.used and ShardedArray in {type(x.array) for pair in pairs for x in pair}:
         return False

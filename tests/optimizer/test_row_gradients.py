@@ -287,3 +287,15 @@ def test_half_precision_with_masters():
         tables.append(next(iter(masters.values())).numpy())
     np.testing.assert_allclose(tables[1], tables[0], rtol=2e-2, atol=1e-3)
     np.testing.assert_allclose(tables[2], tables[1], rtol=2e-2, atol=1e-3)
+
+
+def test_the_rule_of_a_subclass_may_move_every_row():
+    class Decays(optimizer.SGD):
+        @staticmethod
+        def rule(o, p, g, lr):
+            return (0.5 * p - lr * g,)
+
+    weights = [gradient(sparse) for sparse in (True, False)]
+    for weight in weights:
+        Decays(0.1, parameters=[weight]).step()
+    assert weights[0].tolist() == weights[1].tolist()

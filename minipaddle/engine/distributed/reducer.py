@@ -93,7 +93,7 @@ class Reducer:
                 self.active = True
                 current.top.after_backward.append(self.finish)
             before = earlier_gradient(p)
-            if before is None and g.by_rows and not self.find_unused:
+            if before is None and g.row_sparse and not self.find_unused:
                 bucket.gradients[k] = g
             else:
                 bucket.gradients[k] = g.array if before is None else before + g.array

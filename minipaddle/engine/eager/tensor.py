@@ -43,7 +43,7 @@ class Tensor(Indexing, Values, Var):
     _grad = None
     averaged: dict | None = None  # `group` of the ranks that average its gradient, `bucket_mb`
     _stale = False  # whether `_grad` was cleared and stands for zeros
-    by_rows = False  # whether it is a gradient that is zero outside of some rows, which it names
+    row_sparse = False  # whether it is a gradient that is zero outside of some rows, which it names
     _local = None  # of an averaged gradient: that of this rank alone, to which a backward adds
 
     def __init__(self, data=None, dtype=None, place=None, stop_gradient: bool = True):
@@ -145,7 +145,7 @@ class Tensor(Indexing, Values, Var):
         if self._grad is not None and not self._stale:
             total = (self._grad if self._grad._local is None else self._grad._local) + g
         else:  # a broadcast view would share memory that belongs to others
-            alone = g.by_rows or (g.array.base is None and g.array.flags.c_contiguous)
+            alone = g.row_sparse or (g.array.base is None and g.array.flags.c_contiguous)
             total = g if alone else assign(g)
         self._grad, self._stale = total, False
         if self.averaged is not None and current.top.tracing and AVERAGING.now:
