@@ -83,14 +83,12 @@ class Cpu:
 
     def gemm(self, call, x: int, y: int, c: int) -> None:
         self.calls.append("gemm")
-        assert min(call.m, call.n, call.k, call.count) > 0
-        assert call.x.pitch >= (call.m if call.x.turned else call.k)
-        assert call.y.pitch >= (call.k if call.y.turned else call.n)
-        assert call.c.pitch >= call.n
-        a = matrices(call.x, x, call.m, call.k, call.count, call.dtype)
-        b = matrices(call.y, y, call.k, call.n, call.count, call.dtype)
-        out = matrices(call.c, c, call.m, call.n, call.count, call.result)
-        out[...] = np.matmul(widened(a), widened(b))
+        if call.starts:
+            tables = [(ctypes.c_int64 * call.count).from_address(table) for table in (x, y, c)]
+            for at in zip(*tables, strict=True):
+                multiply(call._replace(count=1), *at)
+        else:
+            multiply(call, x, y, c)
 
     def clear(self, address: int, nbytes: int) -> None:
         ctypes.memset(address, 0, nbytes)
@@ -103,6 +101,18 @@ class Cpu:
         self.calls.append("captured")
         steps = tuple(steps)
         return lambda: [self.calls.append("graph"), *(step() for step in steps)]
+
+
+def multiply(call, x: int, y: int, c: int) -> None:
+    """Compute a `Gemm` on matrices at these addresses."""
+    assert min(call.m, call.n, call.k, call.count) > 0
+    assert call.x.pitch >= (call.m if call.x.turned else call.k)
+    assert call.y.pitch >= (call.k if call.y.turned else call.n)
+    assert call.c.pitch >= call.n
+    a = matrices(call.x, x, call.m, call.k, call.count, call.dtype)
+    b = matrices(call.y, y, call.k, call.n, call.count, call.dtype)
+    out = matrices(call.c, c, call.m, call.n, call.count, call.result)
+    out[...] = np.matmul(widened(a), widened(b))
 
 
 def matrices(matrix, address: int, rows: int, columns: int, count: int, dtype):

@@ -351,6 +351,11 @@ def test_cublas_is_asked_for_the_transposed_product(monkeypatch):
     assert args[7:11] == [200, 0, 4, 20]
     assert args[11:15] == [100, 0, 4, 12]
     assert args[16:] == [300, 0, 5, 15, 2, 68, -1]
+    blas.gemm(work.calls[0]._replace(starts=((0, 0, 0), (40, 90, 60))), 100, 200, 300)
+    name, args = library.calls[-1]
+    assert name == "cublasGemmBatchedEx"  # of arrays of addresses: no steps
+    assert args[7:13] == [200, 0, 4, 100, 0, 4]
+    assert args[14:] == [300, 0, 5, 2, 68, -1]
     half = work.calls[0]._replace(dtype=np.dtype("float16"))
     blas.gemm(half, 100, 200, 300)
     _, args = library.calls[-1]

@@ -26,5 +26,5 @@ def call_bytes(record: Record, call) -> int:
         factors = (call.m * call.k + call.k * call.n) * call.dtype.itemsize
         return call.count * (factors + call.m * call.n * call.result.itemsize)
     assert isinstance(call, Launch)
-    arrays = {"in": [x.spec for x in buffers(record)], "out": results(record)}
-    return sum(arrays[o.kind][o.k].nbytes for o in call.given if o.kind in arrays)
+    arrays = {"in": lambda r: [x.spec for x in buffers(r)], "out": results}
+    return sum(arrays[o.kind](o.of or record)[o.k].nbytes for o in call.given if o.kind in arrays)

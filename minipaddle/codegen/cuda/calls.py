@@ -18,15 +18,19 @@ CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
 class Operand(NamedTuple):
     """Memory of a record, from the byte `offset` on: its "in" or "out" number k (numbers do not
     count as inputs), its "work"space, or its "value"; or the program's table of "wrong" indices.
+    The record is `of`, or that of the call.
     """
 
     kind: str
     k: int = 0
     offset: int = 0
+    of: object = None
 
 
 class Launch(NamedTuple):
-    """A kernel, run by (x, y) blocks of (x, y) threads."""
+    """A kernel, run by (x, y) blocks of (x, y) threads. It gets the addresses of operands, or the
+    address of a `table` of them.
+    """
 
     name: str
     source: str
@@ -34,6 +38,7 @@ class Launch(NamedTuple):
     threads: tuple[int, int]
     given: tuple[Operand, ...]
     helpers: tuple[str, ...] = ()
+    table: bool = False
 
 
 class Matrix(NamedTuple):
@@ -49,7 +54,8 @@ class Matrix(NamedTuple):
 
 class Gemm(NamedTuple):
     """c[b] = x[b] · y[b] for `count` matrices: m rows, n columns, sums of k terms. c has the dtype
-    `result`. With `tf32` a GPU may round factors of float32 to 10 bits.
+    `result`. With `tf32` a GPU may round factors of float32 to 10 bits. If no equal steps lead from
+    one matrix to the next, `starts` has the bytes from the operands to each x[b], y[b] and c[b].
     """
 
     x: Matrix
@@ -62,6 +68,7 @@ class Gemm(NamedTuple):
     dtype: object
     result: object
     tf32: bool = False
+    starts: tuple[tuple[int, int, int], ...] = ()
 
 
 class Clear(NamedTuple):

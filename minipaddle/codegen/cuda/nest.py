@@ -30,7 +30,7 @@ from .text import each, launch
 
 WORDS = """
 and asm at class delete half live namespace new not operator or part private public row template
-this using xor
+this using xor table
 """
 TAKEN = tuple(WORDS.split())
 """Words of C++ and of the kernels, which cannot be names of inputs."""

@@ -5,7 +5,6 @@ kernel of tiles for all others.
 from __future__ import annotations
 
 from itertools import product as places
-from math import prod
 
 from ...engine.codegen.kernel import read_template
 from ...engine.codegen.scalar import CannotWrite
@@ -28,9 +27,6 @@ from .text import launch
 TILE = 16
 """Rows and columns of a tile of our own kernel."""
 
-MOST_CALLS = 16
-"""Calls of cuBLAS for one product, beyond which one kernel is better."""
-
 
 @cuda_emitter("product", "wide_product")
 def emit_product(record, name: str) -> KernelCalls:
@@ -40,35 +36,31 @@ def emit_product(record, name: str) -> KernelCalls:
     p = product_of(x, y, out, **record.attrs)
     if not (x.size and y.size):
         return KernelCalls((Clear(Operand("out"), out.nbytes),))
-    calls = find_gemms(p, x.dtype, out.dtype)
-    return KernelCalls(calls) if calls else KernelCalls((write_tiles(record, name, p),))
+    return KernelCalls((find_gemm(p, x.dtype, out.dtype) or write_tiles(record, name, p),))
 
 
-def find_gemms(p: Product, dtype, result) -> tuple[Gemm, ...]:
-    """The product as calls of cuBLAS; none if it cannot do it."""
+def find_gemm(p: Product, dtype, result) -> Gemm | None:
+    """The product as one call of cuBLAS; None if it cannot do it."""
     x, y = Operand("in", int(p.exchanged)), Operand("in", 1 - int(p.exchanged))
     xs, ys = lines(p.k, p.m, "x"), lines(p.n, p.k, "y")
     if dtype not in dt.FLOATS or None in (xs, ys) or (p.n.out != 1 and p.n.size > 1):
-        return ()
-    *outer, inner = sorted(p.batch) or (StridedAxis(1, 0, 0, 0),)
-    if prod(a.size for a in outer) > MOST_CALLS:
-        return ()
-    pitch, calls = max(p.m.out, p.n.size), []
-    for at in places(*(range(a.size) for a in outer)):
-        steps = [
-            sum(i * a[which] for i, a in zip(at, outer)) * size
-            for which, size in enumerate((dtype.itemsize, dtype.itemsize, result.itemsize), 1)
-        ]
-        moved = [o._replace(offset=s) for o, s in zip((x, y, Operand("out")), steps)]
-        calls.append(
-            Gemm(
-                Matrix(moved[0], xs[0], inner.x, xs[1]),
-                Matrix(moved[1], ys[0], inner.y, ys[1]),
-                Matrix(moved[2], pitch, inner.out),
-                p.m.size, p.n.size, p.k.size, inner.size, dtype, result,
-            )
-        )  # fmt: skip
-    return tuple(calls)
+        return None
+    batch = p.batch or (StridedAxis(1, 0, 0, 0),)
+    _, *steps = batch[0] if len(batch) == 1 else (0, 0, 0, 0)
+    factors = Matrix(x, xs[0], steps[0], xs[1]), Matrix(y, ys[0], steps[1], ys[1])
+    out = Matrix(Operand("out"), max(p.m.out, p.n.size), steps[2])
+    starts = list_starts(batch, dtype.itemsize, result.itemsize) if len(batch) > 1 else ()
+    sizes = p.m.size, p.n.size, p.k.size, p.count
+    return Gemm(*factors, out, *sizes, dtype, result, starts=starts)
+
+
+def list_starts(batch, factor: int, result: int) -> tuple[tuple[int, int, int], ...]:
+    """Where each matrix of a batch of several axes begins: bytes in x, in y and in the result."""
+    starts = []
+    for at in places(*(range(a.size) for a in batch)):
+        x, y, out = (sum(i * a[k] for i, a in zip(at, batch)) for k in (1, 2, 3))
+        starts.append((x * factor, y * factor, out * result))
+    return tuple(starts)
 
 
 def lines(across: StridedAxis, down: StridedAxis, of: str) -> tuple[int, bool] | None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...engine.codegen.kernel import buffers, has_mixed_dtypes, is_number, results
+from ...engine.codegen.kernel import (
+    buffers,
+    has_mixed_dtypes,
+    is_number,
+    normalize_names,
+    results,
+)
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.step import KernelTexts, kernel_name, records_with_kernels
 from ...engine.core.record import Record
@@ -21,6 +27,7 @@ from .calls import CUDA_EMITTERS, Gemm, KernelCalls, Launch, Operand
 from .indexing import look
 from .nest import emit_nest
 from .prologue import prologue
+from .tables import find_number_updates, join_launches, move_last
 from .target import emit
 
 CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
@@ -29,7 +36,8 @@ CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.i
 class CudaKernels(KernelTexts):
     """The kernels of a program's records. A kernel with indices in the data runs after `looks`,
     which check them; slot k of the checks belongs to `places[k]`. Indices that the program is given
-    are checked before everything else, by `first_looks`: nothing is updated then.
+    are checked before everything else, by `first_looks`: nothing is updated then. `program` has
+    updates of numbers last: those of equal kernels are one launch.
     """
 
     def __init__(self, program: Program):
@@ -40,8 +48,13 @@ class CudaKernels(KernelTexts):
         self.given = {*program.given}
         self.places: list[tuple[Record, IndexInput]] = []
         self.checked, self.ranges = CheckedIndices(), ValueRanges(program)
+        self.updates = {*find_number_updates(program)}
+        self.program = program = move_last(program, self.updates)
+        self.equal: dict[str, list[Record]] = {}  # of the updates, by the text of their kernels
         for record in records_with_kernels(program):
             self.add(record)
+        for group in self.equal.values():
+            self.join(group)
 
     def add(self, record: Record) -> None:
         base = f"k{len(self.texts)}_{kernel_name(record)}"
@@ -49,9 +62,20 @@ class CudaKernels(KernelTexts):
             self.look(record, base, index)
         work = work_of(record, base)
         if work is not None:
-            calls = [self.once(record, c) if isinstance(c, Launch) else c for c in work.calls]
-            work = work._replace(calls=tuple(calls))
+            if record in self.updates:
+                source = normalize_names(work.calls[0].source, base)
+                self.equal.setdefault(source, []).append(record)
+            else:
+                calls = [self.once(record, c) if isinstance(c, Launch) else c for c in work.calls]
+                work = work._replace(calls=tuple(calls))
         self.of[record] = work
+
+    def join(self, records: list[Record]) -> None:
+        """Let the last of these records launch their kernel for all of them."""
+        name = f"k{len(self.texts)}_{kernel_name(records[0])}"
+        call = join_launches(name, self.of[records[0]].calls[0], records)
+        self.of |= dict.fromkeys(records, KernelCalls(()))
+        self.of[records[-1]] = KernelCalls((self.once(records[0], call),))
 
     def look(self, record: Record, base: str, index: IndexInput) -> None:
         """Check the indices of a record, unless an earlier record has checked them, or the program

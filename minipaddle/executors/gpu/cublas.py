@@ -51,7 +51,8 @@ class Cublas:
             raise RuntimeError(f"{name} answered {status}")
 
     def gemm(self, call: Gemm, x: int, y: int, c: int) -> None:
-        """Compute one `Gemm` on matrices at these addresses.
+        """Compute one `Gemm` on matrices at these addresses; with `starts`, there is the address of
+        each matrix.
 
         cuBLAS is column-major: for it a row-major matrix is transposed. So it computes cᵀ = yᵀ ·
         xᵀ.
@@ -62,10 +63,12 @@ class Cublas:
         one, zero = Factor(1), Factor(0)
 
         def matrix(m, address, kind=kind):
-            return (ctypes.c_void_p(address), kind, m.pitch, ctypes.c_longlong(m.step))
+            step = () if call.starts else (ctypes.c_longlong(m.step),)
+            return (ctypes.c_void_p(address), kind, m.pitch, *step)
 
         self.check(
-            "cublasGemmStridedBatchedEx", self.handle, int(call.y.turned), int(call.x.turned),
-            call.n, call.m, call.k, ctypes.byref(one), *matrix(call.y, y), *matrix(call.x, x),
-            ctypes.byref(zero), *matrix(call.c, c, result), call.count, compute, DEFAULT_ALGORITHM,
+            f"cublasGemm{'' if call.starts else 'Strided'}BatchedEx", self.handle,
+            int(call.y.turned), int(call.x.turned), call.n, call.m, call.k, ctypes.byref(one),
+            *matrix(call.y, y), *matrix(call.x, x), ctypes.byref(zero), *matrix(call.c, c, result),
+            call.count, compute, DEFAULT_ALGORITHM,
         )  # fmt: skip

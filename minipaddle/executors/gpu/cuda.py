@@ -53,9 +53,10 @@ class CudaExecutable:
         own |= {"keep_halves": True, "widen_products": False}  # its tensor cores multiply them
         done = optimized(program, strategy, **own)
         self.sizes, self.device = sizes or {}, device or usable()
-        self.snapshots, self.program = done.snapshots, done.program
-        added = done.program.states[len(program.states) :]
-        self.kernels = CudaKernels(self.program)
+        self.kernels = CudaKernels(done.program)
+        self.snapshots, self.program = done.snapshots, self.kernels.program
+        added = self.program.states[len(program.states) :]
+        done = done._replace(program=self.program)
         self.plan = done.planned(self.kernels.workspace, find_in_place)
         names = list(self.kernels.written.values())
         with self.device.working():
@@ -144,6 +145,7 @@ class CudaContext:
         self.seen: dict[int, tuple[int, int]] = {}  # of these: address, calls at this address
         self.patience: dict[int, int] = {}  # the calls that they must lie still
         self.steps: list[Callable] = []
+        self.tables: list = []  # of addresses, which the steps read
         self.captured = False
         self.runs = 0  # complete runs since the steps were bound
 
@@ -193,10 +195,15 @@ class CudaContext:
 
     def bind(self, states) -> None:
         """Bind the steps to the current addresses of states."""
-        self.states, self.captured, self.runs = states, False, 0
+        self.states, self.captured, self.runs, self.tables = states, False, 0, []
         flat = [a.reshape(-1) for a in states]
         memory = PlanMemory(self.arena, self.inputs, flat, self.outputs)
         self.steps = GpuSteps(self, self.executable.plan, memory).steps()
+
+    def put_on_device(self, addresses) -> int:
+        """Where a table of addresses lies on the device, as long as the steps are bound to them."""
+        self.tables.append(self.device.to_device(NUMPY.asarray(addresses)))
+        return self.device.address(self.tables[-1])
 
     def compute(self) -> None:
         """Do all steps; a run that fails restores the states."""
@@ -254,6 +261,7 @@ class GpuSteps(PlanSteps):
 
     def address(self, record: Record, operand: Operand) -> int:
         """The address of an operand of a call."""
+        record = operand.of or record
         address, kind, k = self.owner.device.address, operand.kind, operand.k
         if kind == "value":
             start = address(self.value(record))
@@ -270,10 +278,15 @@ class GpuSteps(PlanSteps):
         device = self.owner.device
         if isinstance(call, Launch):
             addresses = [self.address(record, o) for o in call.given]
+            addresses = [self.owner.put_on_device(addresses)] if call.table else addresses
             function = self.owner.executable.functions[call.name]
             return partial(device.launch, function, call.blocks, call.threads, addresses)
         if isinstance(call, Gemm):
             addresses = [self.address(record, matrix.at) for matrix in (call.x, call.y, call.c)]
+            if call.starts:
+                table = NUMPY.ascontiguousarray((NUMPY.array(call.starts) + addresses).T)
+                first = self.owner.put_on_device(table)
+                addresses = [first + k * table[0].nbytes for k in range(len(table))]
             return partial(device.gemm, call._replace(tf32=self.owner.tf32), *addresses)
         assert isinstance(call, Clear)
         return partial(device.clear, self.address(record, call.at), call.nbytes)
