@@ -62,6 +62,9 @@ class Cpu:
             return array
         return np.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
 
+    def write(self, array, values) -> None:
+        array[...] = values
+
     @staticmethod
     def address(array) -> int:
         return array.ctypes.data

@@ -20,7 +20,7 @@ from tests.benchmarks.models import step_of
 from tests.benchmarks.workloads import WORKLOADS, gpt
 from tests.codegen import nvrtc
 from tests.codegen.cuda_on_cpu import Cpu, needs_gxx
-from tests.gpu.launches import call_bytes, calls_of
+from tests.gpu.launches import call_bytes
 from tests.passes.programs import cases, program_of, results
 
 pytestmark = pytest.mark.sweep(one_in=4)
@@ -186,7 +186,7 @@ def test_no_kernel_over_a_megabyte_has_few_blocks(name):
     """Names, blocks, threads and bytes of all kernels of nests of a training step."""
     kernels = kernels_of_step(name)
     nests = lambda record: record.op is fused or record.op.kind == "reduction"
-    calls = [(r, c) for r, c in calls_of(kernels) if isinstance(c, Launch) and nests(r)]
+    calls = [(r, c) for r, c in kernels.calls() if isinstance(c, Launch) and nests(r)]
     rows = [(c.name, prod(c.blocks), c.threads, call_bytes(r, c)) for r, c in calls]
     assert len(rows) > 40
     assert any(nbytes > 1 << 20 for *_, nbytes in rows)
@@ -195,7 +195,7 @@ def test_no_kernel_over_a_megabyte_has_few_blocks(name):
 
 def test_products_of_attention_are_one_call_each():
     """Of views of [batch, length, 3, heads, size], batch and heads do not join."""
-    products = [c for _, c in calls_of(kernels_of_step("gpt")) if isinstance(c, Gemm)]
+    products = [c for _, c in kernels_of_step("gpt").calls() if isinstance(c, Gemm)]
     counts = [c.count for c in products if c.starts]
     assert counts == [len(c.starts) for c in products if c.starts]
     assert (counts, len(products)) == ([32] * 6, 22)
@@ -400,7 +400,7 @@ def test_powers_of_beta_are_one_launch_each():
     were one multiplication.
     """
     kernels = kernels_of_step("gpt")
-    launches = [c for _, c in calls_of(kernels) if isinstance(c, Launch)]
+    launches = [c for _, c in kernels.calls() if isinstance(c, Launch)]
     together = [c for c in launches if c.table]
     powers = [s for s in kernels.program.states if "_pow_" in s.record.attrs["name"]]
     assert [c.blocks for c in together] == [(1, 18), (1, 14)]

@@ -17,11 +17,14 @@ from minipaddle.executors.gpu import device as gpu
 
 
 class Array(np.ndarray):
-    """An array with an address, as CuPy's have one."""
+    """An array with an address, as CuPy's have one; it keeps what was written, and by whom."""
 
     @property
     def data(self):
         return SimpleNamespace(ptr=self.ctypes.data)
+
+    def set(self, values, stream):
+        self.written = values, stream
 
 
 class Stream:
@@ -136,6 +139,8 @@ def test_memory(made):
     assert log == [("memcpy", address, b.data.ptr, 24, 3, 77), ("memset", address, 0, 24, 77)]
     device.copy(a[:0], b[:0])
     assert len(log) == 2  # nothing to copy
+    device.write(a, "values")
+    assert a.written == ("values", device.stream)  # it does not wait
 
 
 def test_states_are_given_as_kernels_read_them(made):
@@ -264,6 +269,7 @@ def test_cupy_has_what_is_asked_of_it():
     assert "(self, grid, block, args," in head(cupy.RawKernel.__call__)
     assert "(intptr_t dst, intptr_t src, size_t size, int kind, int" in head(runtime.memcpyAsync)
     assert "(intptr_t ptr, int value, size_t size, int" in head(runtime.memsetAsync)
+    assert "set(self, arr, stream=None)" in head(cupy.ndarray.set)
     assert runtime.memcpyDeviceToDevice == gpu.DEVICE_TO_DEVICE
     assert cuda.Stream.null.ptr in gpu.LEGACY
     assert cuda.Stream.ptds.ptr not in gpu.LEGACY

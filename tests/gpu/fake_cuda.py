@@ -161,6 +161,6 @@ def install(module, monkeypatch) -> gpu.Gpu:
     place = property(lambda array: SimpleNamespace(ptr=array.a.ctypes.data))
     monkeypatch.setattr(Array, "data", place, raising=False)
     monkeypatch.setattr(Array, "fill", lambda array, value: cuda.fill(array, value), raising=False)
-    for name in ("get", "__bool__", "__int__", "__setitem__"):
+    for name in ("get", "set", "__bool__", "__int__", "__setitem__"):
         monkeypatch.setattr(Array, name, cuda.waiting(getattr(Array, name)))
     return gpu.Gpu(module, 0)

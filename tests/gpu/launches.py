@@ -2,20 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from minipaddle.codegen.cuda.calls import Clear, Gemm, Launch
-from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.engine.codegen.kernel import buffers, results
 from minipaddle.engine.core.record import Record
-
-
-def calls_of(kernels: CudaKernels) -> Iterator[tuple[Record, object]]:
-    """All calls of a program in their order, each with its record."""
-    yield from kernels.first_looks
-    for record, work in kernels.of.items():
-        for call in (*kernels.looks.get(record, ()), *(work.calls if work else ())):
-            yield record, call
 
 
 def call_bytes(record: Record, call) -> int:

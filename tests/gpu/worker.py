@@ -239,6 +239,10 @@ def profile(executable: cuda.CudaExecutable, runs: int = 5) -> dict:
 
     moves = [*executable.plan.before, *executable.plan.copies]
     with device.working():
+        inputs = [device.empty(r.spec.size, r.dtype) for r in executable.program.inputs]
+        for array in inputs:
+            array.fill(0)
+        context.place(inputs)  # it holds them, and what is written
         states = [a.reshape(-1) for a in context.states]
         memory = PlanMemory(context.arena, context.inputs, states, context.outputs)
         steps = TimedSteps(context, executable.plan, memory).steps()
@@ -250,7 +254,8 @@ def profile(executable: cuda.CudaExecutable, runs: int = 5) -> dict:
                 times.append(events.get_elapsed_time(*ends) * 1e-3)
     row = summarize(calls, speed, len(moves))
     outside = {
-        "of inputs": len(context.inputs), "of results": len(context.outputs),
+        "of inputs": sum(own is not None for own in context.inputs),
+        "of results": sum(own is not None for own in context.outputs),
         "of small states": len(context.own), "in case of an error": len(executable.states_at_risk),
     }  # fmt: skip
     copies = ", ".join(f"{count} {of}" for of, count in outside.items())

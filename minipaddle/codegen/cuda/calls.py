@@ -17,8 +17,8 @@ CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
 
 class Operand(NamedTuple):
     """Memory of a record, from the byte `offset` on: its "in" or "out" number k (numbers do not
-    count as inputs), its "work"space, or its "value"; or the program's table of "wrong" indices.
-    The record is `of`, or that of the call.
+    count as inputs), its "work"space, or its "value"; or the program's table of "wrong" indices;
+    or the "slot" k, which has an address. The record is `of`, or that of the call.
     """
 
     kind: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from ...engine.codegen.kernel import (
@@ -27,7 +28,7 @@ from .calls import CUDA_EMITTERS, Gemm, KernelCalls, Launch, Operand
 from .indexing import look
 from .nest import emit_nest
 from .prologue import prologue
-from .tables import find_number_updates, join_launches, move_last
+from .tables import find_number_updates, join_launches, move_last, read_slots
 from .target import emit
 
 CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
@@ -95,6 +96,33 @@ class CudaKernels(KernelTexts):
             else:
                 self.looks.setdefault(record, []).append(call)
             self.places.append((record, index))
+
+    def read_slots(self, slot_of: Callable[[Record, Operand], Operand | None]) -> None:
+        """Let kernels read the addresses of the operands that have a slot from there."""
+
+        def change(record: Record, call):
+            slots = [slot_of(record, o) for o in call.given] if isinstance(call, Launch) else []
+            if not any(slots) or call.table:
+                return call
+            name = f"k{len(self.texts)}_{call.name.partition('_')[2]}"
+            return self.once(record, read_slots(name, call, slots))
+
+        for record in self.program.records:
+            if work := self.of.get(record):
+                calls = tuple([change(record, call) for call in work.calls])
+                self.of[record] = work._replace(calls=calls)
+            if looks := self.looks.get(record):
+                self.looks[record] = [change(record, call) for call in looks]
+        self.first_looks = [(record, change(record, call)) for record, call in self.first_looks]
+        used = {call.name for _, call in self.calls() if isinstance(call, Launch)}
+        self.texts = {name: text for name, text in self.texts.items() if name in used}
+
+    def calls(self) -> Iterator[tuple[Record, object]]:
+        """All calls in their order, each with its record."""
+        yield from self.first_looks
+        for record, work in self.of.items():
+            for call in (*self.looks.get(record, ()), *(work.calls if work else ())):
+                yield record, call
 
     def workspace(self, record: Record) -> int:
         """The bytes of workspace that a record needs."""

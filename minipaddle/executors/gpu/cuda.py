@@ -1,9 +1,13 @@
 """A program on a GPU: passes, groups, a memory plan, CUDA kernels; all of it one CUDA graph.
 
-All steps are bound to memory once: to the arena, inputs and outputs of a `CudaContext`, and to
-states where the caller has them. If no step needs a value on the host, the second run is captured
-as a graph, and each later run is one launch. The host decides `cond` and `while_loop`, and computes
-records without a kernel, between the kernels.
+All steps are bound to memory once: to the arena of a `CudaContext`, and to states where the caller
+has them. Kernels find inputs where the caller has them, and outputs in new arrays: their addresses
+are in slots of the context. Those that a call of cuBLAS, a copy or the host reads or writes lie in
+the context instead, and are copied.
+
+If no step needs a value on the host, the second run is captured as a graph, and each later run is
+one launch. The host decides `cond` and `while_loop`, and computes records without a kernel, between
+the kernels.
 
 Indices in the data (tokens, labels) are checked: one that is out of range raises IndexError, as in
 the other executors. Those that the program is given are checked before its first update, so that no
@@ -19,10 +23,11 @@ from functools import partial
 from itertools import groupby
 from typing import NamedTuple, NoReturn
 
-from ...codegen.cuda.calls import Clear, Gemm, Launch, Operand
+from ...codegen.cuda.calls import Clear, Gemm, KernelCalls, Launch, Operand
 from ...codegen.cuda.program import CudaKernels
 from ...codegen.indices.index_checks import IndexInput
 from ...core.flags import FLAGS
+from ...engine.codegen.kernel import buffers, results
 from ...engine.core.record import Record
 from ...engine.eager.device import NUMPY, current_place
 from ...engine.executors.native import CannotCompile, find_early_writes, find_in_place, fix_sizes
@@ -56,12 +61,15 @@ class CudaExecutable:
         self.kernels = CudaKernels(done.program)
         self.snapshots, self.program = done.snapshots, self.kernels.program
         added = self.program.states[len(program.states) :]
+        program = self.program
+        self.ends = {"input": [*enumerate(program.inputs)], "output": [*enumerate(program.outputs)]}
         done = done._replace(program=self.program)
         self.plan = done.planned(self.kernels.workspace, find_in_place)
-        names = list(self.kernels.written.values())
+        self.slots = self.find_slots()
+        self.kernels.read_slots(lambda record, o: self.slots.get(self.locate(record, o)))
         with self.device.working():
             self.constants = [self.device.to_device(s.storage.read()) for s in added]
-            self.functions = self.device.compile(self.kernels.text, names)
+            self.functions = self.device.compile(self.kernels.text, [*self.kernels.texts])
         hosted = [*self.kernels.hosted, *decisions(self.program)]
         self.hosted = bool(hosted)
         self.captures = not self.hosted and done.chosen.get("allow_cuda_graph_capture") is not False
@@ -71,6 +79,32 @@ class CudaExecutable:
         self.last_look = None if self.hosted else next(reversed(looks), None)
         self.contexts: list[CudaContext] = []
         self.tf32 = False
+
+    def find_slots(self) -> dict[tuple[str, int], Operand]:
+        """The slot of each input and output that only kernels read and write, by its place."""
+        places = [(kind, k) for kind, ends in self.ends.items() for k, _ in ends]
+        copies = [*self.plan.before, *self.plan.copies]
+        others = [location[:2] for copy in copies for location in (copy.source, copy.target)]
+        for record in self.program.records:
+            work = self.kernels.of.get(record, KernelCalls(()))  # a view needs no call
+            for call in work.calls if work else ():
+                if not isinstance(call, Launch):
+                    product = isinstance(call, Gemm)
+                    memory = (call.x.at, call.y.at, call.c.at) if product else (call.at,)
+                    others += [self.locate(record, operand) for operand in memory]
+            if work is None or record.op in (cond, while_loop):
+                others += [self.plan.location(x)[:2] for x in buffers(record)]
+                others += [self.plan.location(record, k)[:2] for k in range(len(results(record)))]
+        slots = [place for place in places if place not in {*others}]
+        return {place: Operand("slot", k) for k, place in enumerate(slots)}
+
+    def locate(self, record: Record, operand: Operand) -> tuple[str, int]:
+        """The place of an operand: ("input", 2), ("arena", 0)."""
+        kind, k = operand.kind, operand.k
+        if kind not in ("in", "out", "value"):
+            return kind, k
+        record, k = (buffers(record)[k], 0) if kind == "in" else (record, k)
+        return self.plan.location(record, k)[:2]
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
@@ -136,8 +170,15 @@ class CudaContext:
         self.tf32 = executable.tf32
         self.module, self.empty = self.device.module, (empty := self.device.empty)
         self.arena = empty(executable.plan.size, "uint8")
-        self.inputs = [empty(r.spec.size, r.dtype) for r in executable.program.inputs]
-        self.outputs = [empty(r.spec.size, r.dtype) for r in executable.program.outputs]
+        self.inputs, self.outputs = (
+            [
+                None if (kind, k) in executable.slots else empty(r.spec.size, r.dtype)
+                for k, r in ends
+            ]
+            for kind, ends in executable.ends.items()
+        )
+        self.slots, self.addresses = empty(len(executable.slots), "int64"), []
+        self.held: list = []  # what the slots lead to, during a call
         self.wrong = empty(2 * len(executable.kernels.places), "int64")
         self.wrong.fill(0)
         self.states: list | None = None  # the states to which the steps are bound
@@ -151,17 +192,43 @@ class CudaContext:
 
     def run(self, arrays) -> list:
         executable, count = self.executable, len(self.inputs)
-        for array, own in zip(arrays[:count], self.inputs, strict=True):
-            own[...] = self.device.to_device(array).reshape(-1)
         states = zip(arrays[count:], executable.program.states, strict=True)
         states = [self.device.as_input(a, s.record.spec) for a, s in states]
         self.rebind(states)
+        results = self.place(arrays[:count])
         self.compute()
+        self.held = []
         for k in self.own.keys() & set(executable.updated):
             states[k][...] = self.own[k]
-        outputs = zip(self.outputs, executable.program.outputs, strict=True)
-        results = [own.reshape(r.shape).copy() for own, r in outputs]
+        outputs = zip(results, self.outputs, executable.program.outputs, strict=True)
+        results = [(own.copy() if y is None else y).reshape(r.shape) for y, own, r in outputs]
         return results + [states[k] for k in executable.updated]
+
+    def place(self, arrays) -> list:
+        """Copy inputs to the context, or note where they lie; new arrays for outputs, in slots."""
+        device, ends, there = self.device, self.executable.ends, []
+        for array, own, (_, record) in zip(arrays, self.inputs, ends["input"], strict=True):
+            array = device.to_device(array).reshape(record.shape)
+            if own is None:
+                there.append(self.apart(device.as_input(array, record.spec)))
+            else:
+                own[...] = array.reshape(-1)
+        outputs = [
+            device.empty(record.spec.size, record.dtype) if own is None else None
+            for own, (_, record) in zip(self.outputs, ends["output"], strict=True)
+        ]
+        self.held = [*there, *(array for array in outputs if array is not None)]
+        if (addresses := [*map(device.address, self.held)]) != self.addresses:
+            device.write(self.slots, NUMPY.array(addresses, "int64"))
+            self.addresses = addresses
+        return outputs
+
+    def apart(self, array):
+        """An input, or its copy if this call updates a state in the same memory."""
+        first = self.device.address(array)
+        starts, ends = self.written
+        shared = (starts < first + array.nbytes) & (first < ends)
+        return array.copy() if shared.any() else array
 
     def rebind(self, states) -> None:
         """Bind the steps again if states have moved, or copy small states."""
@@ -197,6 +264,9 @@ class CudaContext:
         """Bind the steps to the current addresses of states."""
         self.states, self.captured, self.runs, self.tables = states, False, 0, []
         flat = [a.reshape(-1) for a in states]
+        updated = [states[k] for k in self.executable.updated]
+        starts = NUMPY.array([*map(self.device.address, updated)], "int64")
+        self.written = starts, starts + NUMPY.array([a.nbytes for a in updated], "int64")
         memory = PlanMemory(self.arena, self.inputs, flat, self.outputs)
         self.steps = GpuSteps(self, self.executable.plan, memory).steps()
 
@@ -263,15 +333,17 @@ class GpuSteps(PlanSteps):
         """The address of an operand of a call."""
         record = operand.of or record
         address, kind, k = self.owner.device.address, operand.kind, operand.k
-        if kind == "value":
+        if kind == "slot":
+            start = address(self.owner.slots) + 8 * k
+        elif kind == "value":
             start = address(self.value(record))
         elif kind == "work":
             start = address(self.memory.arena) + self.plan.work[record].offset
         elif kind == "wrong":
             start = address(self.owner.wrong)
         else:
-            arrays = self.arrays(record.inputs) if kind == "in" else self.results(record)
-            start = address(arrays[k])
+            record, k = (buffers(record)[k], 0) if kind == "in" else (record, k)
+            start = address(self.at(self.plan.location(record, k), results(record)[k]))
         return start + operand.offset
 
     def call(self, record: Record, call) -> Callable:

@@ -83,6 +83,10 @@ class Gpu:
             return array
         return self.module.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
 
+    def write(self, array, values) -> None:
+        """Write values of the host, a few of them, into an array."""
+        array.set(values, self.stream)
+
     @staticmethod
     def address(array) -> int:
         return array.data.ptr
