@@ -2,9 +2,9 @@
 
 A step is some operators on each parameter and its states; for small parameters, to call them takes
 longer than to compute. Every step does the same as long as the same parameters have gradients. So
-with FLAGS_eager_kernels a step is hot code (`executors.hot`): `Optimizer.advance` is traced on
-twins of them all, and the program writes parameters and states in place. Clipping and decay come
-before, operator by operator.
+with FLAGS_eager_kernels, and on a GPU, a step is hot code (`executors.hot`): `Optimizer.advance` is
+traced on twins of them all, and the program writes parameters and states in place. Clipping and
+decay come before, operator by operator.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import trace
 from ..engine.executors.native import CannotCompile, Executable
 from ..engine.sharding.array import ShardedArray
+from ..executors.gpu.gpu_program import device_of
 from ..executors.hot import EagerKernel, HotCache, eager_is_compiled
 from ..executors.hot.eager_kernels import build_executable
 from ..executors.hot.tapes import CALL
@@ -32,7 +33,9 @@ UPDATES: WeakKeyDictionary = WeakKeyDictionary()
 
 def update_in_c(optimizer, group, pairs) -> bool:
     """Make the step for pairs (parameter, gradient) in C. False if NumPy must make it."""
-    if not (pairs and eager_is_compiled() and optimizer.rule.__module__.startswith(__package__)):
+    if not (pairs and optimizer.rule.__module__.startswith(__package__)):
+        return False
+    if not eager_is_compiled(pairs[0][0].array):
         return False
     if True in [g.row_sparse for _, g in pairs]:
         return False
@@ -41,7 +44,10 @@ def update_in_c(optimizer, group, pairs) -> bool:
     key = tuple([(id(p), factor(group, p), g.array.shape, g.array.dtype) for p, g in pairs])
     if optimizer not in UPDATES:
         UPDATES[optimizer] = HotCache(most=8)
-    update = UPDATES[optimizer].find(key, partial(create_update, optimizer, group, pairs, key))
+    device = device_of(pairs[0][0].array)
+    update = UPDATES[optimizer].find(
+        (key, device), partial(create_update, optimizer, group, pairs, key)
+    )
     return update is not None and update.step(optimizer, [g.array for _, g in pairs])
 
 
@@ -72,7 +78,8 @@ class Update(EagerKernel):
         self.owners: set[int] = set()  # the ids of these arrays
         self.elements = CALL + sum(p.array.size for p in parameters) // len(parameters)
         about = f"step of {self.kind.__name__} for {len(parameters)} parameters"
-        super().__init__(self.compile, about)
+        self.device, self.array = device_of(parameters[0].array), type(parameters[0].array)
+        super().__init__(self.compile, about, self.device)
 
     # ---- the program -------------------------------------------------------------------------
 
@@ -103,7 +110,7 @@ class Update(EagerKernel):
         if None in tensors:
             raise CannotCompile("it uses a tensor that is neither its state nor a parameter")
         self.tensors, self.arrays = tensors, [None] * len(tensors)
-        return build_executable(program)
+        return build_executable(program, self.device)
 
     def like(self, kept, twin):
         """The optimizer state of a parameter's twin."""
@@ -146,13 +153,15 @@ class Update(EagerKernel):
         for k, x in enumerate(self.tensors):
             if x.array is not self.arrays[k] and not self.bind():
                 return False
-        return all(type(g) is ndarray and id(owner(g)) not in self.owners for g in gradients)
+        return all(type(g) is self.array and id(owner(g)) not in self.owners for g in gradients)
 
     def bind(self) -> bool:
         """Whether each tensor holds an array of its own that C can write."""
         arrays = [x.array for x in self.tensors]
         self.owners = {id(a) for a in arrays}
-        own = all(type(a) is ndarray and a.base is None and a.flags.carray for a in arrays)
+        whole = "carray" if self.array is ndarray else "c_contiguous"
+        own = all(type(a) is self.array and a.base is None for a in arrays)
+        own = own and all(getattr(a.flags, whole) for a in arrays)
         fits = own and len(self.owners) == len(arrays)
         self.arrays = arrays if fits else [None] * len(arrays)
         return fits

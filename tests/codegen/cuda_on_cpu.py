@@ -96,8 +96,8 @@ class Cpu:
     def clear(self, address: int, nbytes: int) -> None:
         ctypes.memset(address, 0, nbytes)
 
-    def copy(self, target, source) -> None:
-        target[...] = source
+    def copy(self, to: int, source: int, nbytes: int) -> None:
+        ctypes.memmove(to, source, nbytes)
 
     def record_graph(self, steps):
         """As on a GPU nothing is done while it is captured, and no new step comes in later."""

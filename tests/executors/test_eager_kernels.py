@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
+from minipaddle.core.prelude import OPS
 from minipaddle.engine.eager import execution, tracer
 from minipaddle.executors import hot
 from minipaddle.executors.hot import eager_kernels
@@ -92,6 +93,14 @@ def test_kernels_compute_what_numpy_does(name, at_once):
         assert a.dtype == b.dtype
         scale = np.abs(b).max()
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=3e-6 * max(scale, 1))
+
+
+def test_several_results_are_a_tuple_also_in_blocks():
+    """They were one array of both, whose rows happened to be these."""
+    x = paddle.to_tensor(normal(1200, 1024))
+    both = OPS["moments"](x, axes=(1,), centered=True)
+    assert type(both) is tuple
+    np.testing.assert_allclose(both[1].numpy(), x.numpy().var(1, keepdims=True), rtol=1e-4)
 
 
 @compiles

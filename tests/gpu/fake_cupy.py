@@ -8,6 +8,7 @@ nothing of the array module that CuPy could not answer.
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +18,8 @@ import numpy as np
 import scipy.special
 
 NAMES = set((Path(__file__).parents[1] / "data" / "cupy_names.txt").read_text().split())
+KERNELS: Counter[str] = Counter()
+"""The kernels of a GPU: "cupy" for results of array operations, "ours" for launches."""
 FREE = {"dtype", "shape", "ndim", "size", "itemsize", "strides", "nbytes"}
 FLAGS = ("c_contiguous", "f_contiguous", "owndata", "forc", "fnc")
 
@@ -108,6 +111,7 @@ def show(x):
 def hide(x):
     """What CuPy would return: device arrays, also where NumPy gives scalars."""
     if isinstance(x, np.ndarray | np.generic):
+        KERNELS["cupy"] += getattr(x, "base", None) is None  # a view needs none
         return Array(x)
     if isinstance(x, tuple | list):
         parts = [hide(v) for v in x]

@@ -9,7 +9,7 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.engine.eager.device import current_place
-from minipaddle.executors.gpu import cuda
+from minipaddle.executors.gpu import cuda, gpu_program
 from tests.codegen.cuda_on_cpu import can_emulate_gpu
 from tests.gpu import fake_cuda
 
@@ -18,11 +18,11 @@ from tests.gpu import fake_cuda
 def device(gpu, monkeypatch):
     """The device of compiled programs."""
     if gpu == "cuda":
-        return cuda.gpu_of(0)
+        return gpu_program.gpu_of(0)
     if not can_emulate_gpu():
         pytest.skip("needs g++ on x86-64")
     emulated = fake_cuda.install(current_place().module, monkeypatch)
-    monkeypatch.setattr(cuda, "gpu_of", lambda index: emulated)
+    monkeypatch.setattr(gpu_program, "gpu_of", lambda index: emulated)
     return emulated
 
 

@@ -22,7 +22,7 @@ import pytest
 
 from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.eager import gpu as gpus
-from minipaddle.executors.gpu import cuda
+from minipaddle.executors.gpu import cuda, gpu_program
 from minipaddle.executors.interpreted.plan_steps import PlanMemory, do
 from tests.benchmarks.models import step_of, weights_of
 from tests.benchmarks.workloads import WORKLOADS, gpt, resnet
@@ -81,7 +81,7 @@ def gpu_or_stand_in() -> Iterator[bool]:
             module.special, module.errstate = fake_cupy.special, fake_cupy.errstate
             patch.setattr(gpus, "gpu", lambda: module)
             emulated = fake_cuda.install(module, patch)
-            patch.setattr(cuda, "gpu_of", lambda index: emulated)
+            patch.setattr(gpu_program, "gpu_of", lambda index: emulated)
         before, flags = paddle.get_device(), paddle.get_flags([TF32])
         paddle.set_device("gpu")
         try:
@@ -270,7 +270,7 @@ def measure_copy(device) -> float:
     first, last = (device.module.cuda.Event() for _ in range(2))
     for _ in range(2):
         first.record()
-        device.copy(one, two)
+        device.copy(device.address(one), device.address(two), size)
         last.record()
         device.stream.synchronize()
     return 2 * size / max(device.module.cuda.get_elapsed_time(first, last) * 1e-3, 1e-9)

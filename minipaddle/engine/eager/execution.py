@@ -21,7 +21,7 @@ from .tape import attach, get_leaf
 from .tensor import Tensor, new, wrap
 
 LARGE = 1 << 13
-"""Fewest elements of the first input for which `op.large` is asked."""
+"""Fewest elements of the first input, if NumPy has it, for which `op.large` is asked."""
 
 
 class Packed(NamedTuple):
@@ -63,7 +63,7 @@ class Eager(Interpreter):
             bit += bit
         m = NUMPY if type(a) is ndarray else common_module(op, arrays)
         try:
-            large = op.large and type(first := arrays[0]) is ndarray and first.size >= LARGE
+            large = op.large and (type(first := arrays[0]) is not ndarray or first.size >= LARGE)
             if large and (y := op.large(arrays, attrs)) is not None:
                 pass
             elif op.direct and (dtype is FLOAT32 or dtype is FLOAT64):

@@ -21,22 +21,17 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple, NoReturn
 
 from ...codegen.cuda.calls import Clear, Gemm, KernelCalls, Launch, Operand
-from ...codegen.cuda.program import CudaKernels
-from ...codegen.indices.index_checks import IndexInput
 from ...core.flags import FLAGS
 from ...engine.codegen.kernel import buffers, results
 from ...engine.core.record import Record
-from ...engine.eager.device import NUMPY, current_place
-from ...engine.executors.native import CannotCompile, find_early_writes, find_in_place, fix_sizes
+from ...engine.eager.device import NUMPY
+from ...engine.executors.native import find_early_writes
 from ...engine.ir.control import cond, while_loop
-from ...engine.ir.interpreter import fail
-from ...engine.ir.program import NUMBER, Program
-from ...engine.passes.manager import optimized
+from ...engine.ir.program import Program
 from ..interpreted.plan_steps import PlanMemory, PlanSteps, do
-from .device import Gpu, gpu_of
+from .gpu_program import GpuProgram, IndexCheck, list_addresses
 
 SMALL = 4096
 """Most bytes of a moved state that is copied to memory of the context. For a larger one a
@@ -47,36 +42,21 @@ STILL = 16
 new graph is captured. A state that moves after that has to lie still twice as long."""
 
 
-class CudaExecutable:
+class CudaExecutable(GpuProgram):
     """A program with fixed sizes, compiled for `device`. A call runs it like the interpreter's
     `Run`, and updates states in place, in the arrays of the call.
     """
 
     def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
-        program = fix_sizes(program, sizes)
-        own = {"epilogue": False, "strip_products": False}  # cuBLAS runs nothing of ours inside
-        own |= {"keep_halves": True, "widen_products": False}  # its tensor cores multiply them
-        done = optimized(program, strategy, **own)
-        self.sizes, self.device = sizes or {}, device or usable()
-        self.kernels = CudaKernels(done.program)
-        self.snapshots, self.program = done.snapshots, self.kernels.program
-        added = self.program.states[len(program.states) :]
-        program = self.program
+        super().__init__(program, strategy, sizes, device=device)
+        program, hosted, looks = self.program, self.hosted, self.kernels.looks
         self.ends = {"input": [*enumerate(program.inputs)], "output": [*enumerate(program.outputs)]}
-        done = done._replace(program=self.program)
-        self.plan = done.planned(self.kernels.workspace, find_in_place)
         self.slots = self.find_slots()
-        self.kernels.read_slots(lambda record, o: self.slots.get(self.locate(record, o)))
-        with self.device.working():
-            self.constants = [self.device.to_device(s.storage.read()) for s in added]
-            self.functions = self.device.compile(self.kernels.text, [*self.kernels.texts])
-        hosted = [*self.kernels.hosted, *decisions(self.program)]
-        self.hosted = bool(hosted)
-        self.captures = not self.hosted and done.chosen.get("allow_cuda_graph_capture") is not False
-        self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
-        looks = self.kernels.looks
+        self.kernels.read_slots(lambda r, o: self.slots.get(self.locate(r, o)[:2]))
+        self.compile()
+        self.captures = not hosted and self.chosen.get("allow_cuda_graph_capture") is not False
         self.states_at_risk = find_early_writes(self.plan, [*looks, *hosted])
-        self.last_look = None if self.hosted else next(reversed(looks), None)
+        self.last_look = None if hosted else next(reversed(looks), None)
         self.contexts: list[CudaContext] = []
         self.tf32 = False
 
@@ -91,20 +71,12 @@ class CudaExecutable:
                 if not isinstance(call, Launch):
                     product = isinstance(call, Gemm)
                     memory = (call.x.at, call.y.at, call.c.at) if product else (call.at,)
-                    others += [self.locate(record, operand) for operand in memory]
+                    others += [self.locate(record, operand)[:2] for operand in memory]
             if work is None or record.op in (cond, while_loop):
                 others += [self.plan.location(x)[:2] for x in buffers(record)]
                 others += [self.plan.location(record, k)[:2] for k in range(len(results(record)))]
         slots = [place for place in places if place not in {*others}]
         return {place: Operand("slot", k) for k, place in enumerate(slots)}
-
-    def locate(self, record: Record, operand: Operand) -> tuple[str, int]:
-        """The place of an operand: ("input", 2), ("arena", 0)."""
-        kind, k = operand.kind, operand.k
-        if kind not in ("in", "out", "value"):
-            return kind, k
-        record, k = (buffers(record)[k], 0) if kind == "in" else (record, k)
-        return self.plan.location(record, k)[:2]
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
@@ -117,49 +89,6 @@ class CudaExecutable:
             finally:
                 if context.tf32 == self.tf32:
                     self.contexts.append(context)
-
-
-def usable() -> Gpu:
-    """The GPU; raises CannotCompile with the reason if none can be used."""
-    gpu = gpu_of(current_place().index)
-    if isinstance(gpu, str):
-        raise CannotCompile(gpu)
-    return gpu
-
-
-def decisions(program: Program) -> list[Record]:
-    """The records that need a value on the host."""
-    return [r for r in program.records if r.op in (cond, while_loop)]
-
-
-class IndexCheck(NamedTuple):
-    """The step that waits for the checks of indices, and raises IndexError."""
-
-    executable: CudaExecutable
-    wrong: object
-
-    def __call__(self) -> None:
-        checks = self.executable.device.to_host(self.wrong).reshape(-1, 2).tolist()
-        for place, (is_wrong, value) in zip(self.executable.kernels.places, checks, strict=True):
-            if is_wrong:
-                self.wrong.fill(0)
-                raise_index_error(*place, value)
-
-
-def raise_index_error(record: Record, places: IndexInput, value: int) -> NoReturn:
-    """Raise NumPy's error for an array full of this index."""
-    inputs = [x.attrs["value"] if x.op is NUMBER else zeros(x.spec) for x in record.inputs]
-    inputs[places.k] = NUMPY.full_like(inputs[places.k], value)
-    try:
-        record.op.evaluate(NUMPY, inputs, record.attrs)
-    except Exception as error:
-        fail(record, error)
-    raise AssertionError(f"{record.op.name}: the index {value} is in range after all")
-
-
-def zeros(spec):
-    """Zeros that take no memory."""
-    return NUMPY.broadcast_to(NUMPY.zeros((), spec.dtype), spec.shape)
 
 
 class CudaContext:
@@ -327,7 +256,8 @@ class GpuSteps(PlanSteps):
         return steps + [self.call(record, c) for c in work.calls]
 
     def move(self, target, source) -> None:
-        self.owner.device.copy(target, source)
+        device = self.owner.device
+        device.copy(device.address(target), device.address(source), target.nbytes)
 
     def address(self, record: Record, operand: Operand) -> int:
         """The address of an operand of a call."""
@@ -356,9 +286,8 @@ class GpuSteps(PlanSteps):
         if isinstance(call, Gemm):
             addresses = [self.address(record, matrix.at) for matrix in (call.x, call.y, call.c)]
             if call.starts:
-                table = NUMPY.ascontiguousarray((NUMPY.array(call.starts) + addresses).T)
-                first = self.owner.put_on_device(table)
-                addresses = [first + k * table[0].nbytes for k in range(len(table))]
+                first = self.owner.put_on_device(list_addresses(call, addresses))
+                addresses = [first + 8 * call.count * k for k in range(len(addresses))]
             return partial(device.gemm, call._replace(tf32=self.owner.tf32), *addresses)
         assert isinstance(call, Clear)
         return partial(device.clear, self.address(record, call.at), call.nbytes)

@@ -114,11 +114,10 @@ class Gpu:
     def clear(self, address: int, nbytes: int) -> None:
         self.module.cuda.runtime.memsetAsync(address, 0, nbytes, self.now)
 
-    def copy(self, target, source) -> None:
-        if target.nbytes:
-            self.module.cuda.runtime.memcpyAsync(
-                target.data.ptr, source.data.ptr, target.nbytes, DEVICE_TO_DEVICE, self.now
-            )
+    def copy(self, to: int, source: int, nbytes: int) -> None:
+        if nbytes:
+            copy = self.module.cuda.runtime.memcpyAsync
+            copy(to, source, nbytes, DEVICE_TO_DEVICE, self.now)
 
     def record_graph(self, steps):
         """Capture steps, which have run before, as a graph; return a function that launches it."""

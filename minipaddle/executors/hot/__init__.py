@@ -6,9 +6,10 @@ operators on large arrays (`eager_kernels`), walks back (`tapes`), steps of opti
 work of a use; and `make`, which builds the executable. One thread builds, one after the other, what
 is hot. Without enough work nothing is built; `report` says for each key who computes, and why.
 
-Eager mode is compiled only if FLAGS_eager_kernels is set, as C and NumPy differ by rounding. A
-count of work, not the clock, decides at which use C begins to serve there: a program gives the same
-numbers, to the last bit, each time it runs.
+Eager mode is compiled only if FLAGS_eager_kernels is set, as C and NumPy differ by rounding; on a
+GPU, where each array operation is a kernel that the host launches, always. A count of work, not the
+clock, decides at which use C begins to serve there: a program gives the same numbers, to the last
+bit, each time it runs. On a GPU it is the third.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ from ...core.flags import FLAGS
 from ...core.prelude import current
 from ...engine.core import slots
 from ...engine.core.rank import SETTINGS, among
+from ...engine.eager.device import NUMPY
 from ...engine.eager.execution import Eager
 from ...engine.eager.tracer import LOCK
 from ...engine.executors.compiler import compiler, unusable
+from ..gpu.device import Gpu
+from ..gpu.direct import DirectExecutable
+from ..gpu.gpu_program import device_of
 from ..native.compilers import children, kill
 
 
@@ -39,7 +44,7 @@ class Hot:
 
     start, serve = 2, None
     """The least work after which it is built, and may serve (None: once it is built)."""
-    other, unit = "interpreter", "runs"
+    other, unit, by = "interpreter", "runs", "C"
 
     def __init__(self, make: Callable, about: str = ""):
         self.make, self.about = make, about
@@ -51,7 +56,8 @@ class Hot:
     def __str__(self) -> str:
         """Who computes, and why."""
         if self.executable is not None:
-            return f"C, waited {self.waited:.1f} s for it" if self.waited > 0.05 else "C"
+            waited = f", waited {self.waited:.1f} s for it" if self.waited > 0.05 else ""
+            return self.by + waited
         if self.serve is None:
             return self.other + ", while it is compiled" * (self.asked and not self.done)
         why = f": {self.error}" if self.error else f", {self.work} {self.unit} so far"
@@ -85,7 +91,7 @@ class Hot:
 
 
 class EagerKernel(Hot):
-    """Hot code of eager mode: arrays go in, and come out.
+    """Hot code of eager mode: arrays go in, and come out. `device` is their GPU.
 
     To compile takes a quarter of a second, in which NumPy computes some 10⁸ elements.
     """
@@ -93,12 +99,23 @@ class EagerKernel(Hot):
     start, serve = 1 << 24, 1 << 27
     other, unit = "NumPy", "elements"
 
+    def __init__(self, make: Callable, about: str = "", device: Gpu | None = None):
+        super().__init__(make, about)
+        if device is not None:
+            self.start = self.serve = 0
+            self.by, self.other = "CUDA", "CuPy"
+
     def __call__(self, arrays, elements: int) -> list | None:
         """The results in C; None if NumPy computes this call, of `elements` elements."""
         if self.executable is None:
             if self.error is None:
                 self.count(elements)
             return None
+        if isinstance(self.executable, DirectExecutable):
+            try:
+                return self.executable(arrays)
+            except IndexError:
+                return None
         context = self.executable.context()
         try:
             return context.run(arrays)
@@ -136,11 +153,15 @@ class HotCache:
         return (code for code in [*self.codes.values()] if code is not None)
 
 
-def eager_is_compiled() -> bool:
-    """Whether C may serve what eager mode computes here."""
+def eager_is_compiled(array=None) -> bool:
+    """Whether C, or for an array on a GPU CUDA, may serve what eager mode computes here."""
+    on_host = array is None or type(array) is NUMPY.ndarray
+    if on_host and not FLAGS["FLAGS_eager_kernels"]:
+        return False
     eager = isinstance(current.top, Eager) and not current.top.tracing
-    usual = FLAGS["FLAGS_eager_kernels"] and eager and not slots.PLUGGED
-    return usual and among.now[1] == 1 and has_compiler()
+    if not eager or slots.PLUGGED or among.now[1] > 1:
+        return False
+    return has_compiler() if on_host else device_of(array) is not None
 
 
 def has_compiler() -> bool:

@@ -26,6 +26,8 @@ from ...engine.eager.tensor import wrap
 from ...engine.eager.tracer import LOCK, trace
 from ...engine.executors.native import CannotCompile, Executable
 from ...engine.ir.program import Program
+from ..gpu.direct import DirectExecutable
+from ..gpu.gpu_program import device_of
 from . import EagerKernel, HotCache, has_compiler
 
 BLOCKED, BLOCK = 1 << 22, 1 << 19
@@ -43,15 +45,17 @@ RULES = """
 """
 BY_ROWS = {"softmax", "log_softmax", "moments", "standardize", "standardize_grad"}
 """Operators that compute each row by itself, unless they reduce the first axis."""
+ON_GPU = {*OPERATORS.split()} - {"sum", "mean", "max", "min", "relu"}
+"""Operators that are compiled for a GPU. CuPy has a kernel for the others."""
 FLOATS = float32.numpy, float64.numpy
 
 
 # ---- kernels -----------------------------------------------------------------------------------
 
 
-def compile_function(name: str, function, args, attrs) -> Executable:
+def compile_function(name: str, function, args, attrs, device=None) -> Executable:
     """The executable of a function of tensors; `args` are its arguments, a spec for a tensor."""
-    return build_executable(trace_function(name, function, args, attrs))
+    return build_executable(trace_function(name, function, args, attrs), device)
 
 
 def trace_function(name: str, function, args, attrs) -> Program:
@@ -69,8 +73,12 @@ def trace_function(name: str, function, args, attrs) -> Program:
     return program
 
 
-def build_executable(program: Program) -> Executable:
-    """The executable of a program; raises CannotCompile if it would call Python."""
+def build_executable(program: Program, device=None) -> Executable | DirectExecutable:
+    """The executable of a program, on a GPU if one is given; raises CannotCompile if it would call
+    Python.
+    """
+    if device is not None:
+        return DirectExecutable(program, device)
     for strategy in ({"layout": False}, {}):  # a kernel for images as they lie, if there is one
         with LOCK:
             executable = Executable(program, strategy, load=False)
@@ -93,16 +101,21 @@ class Large:
         """The results, given arrays and other arguments; None if NumPy computes them at once."""
         if slots.PLUGGED or among.now[1] > 1:
             return None
-        if not FLAGS["FLAGS_eager_kernels"] or not has_compiler():
-            return self.run_in_blocks(args, attrs)
-        key = *[(x.shape, x.dtype) if type(x) is ndarray else repr(x) for x in args], repr(attrs)
-        kernel = self.kernels.find(key, partial(self.kernel, args, attrs))
-        return kernel and kernel([x for x in args if type(x) is ndarray], args[0].size)
+        kind, device = type(args[0]), device_of(args[0]) if self.name in ON_GPU else None
+        if device is None:
+            if kind is not ndarray:
+                return None
+            if not FLAGS["FLAGS_eager_kernels"] or not has_compiler():
+                return self.run_in_blocks(args, attrs)
+        key = [(x.shape, x.dtype) if type(x) is kind else repr(x) for x in args]
+        key = *key, repr(attrs), device
+        kernel = self.kernels.find(key, partial(self.kernel, args, attrs, kind, device))
+        return kernel and kernel([x for x in args if type(x) is kind], args[0].size)
 
-    def kernel(self, args, attrs) -> EagerKernel:
-        specs = [Spec(x.shape, x.dtype) if type(x) is ndarray else x for x in args]
-        make = partial(compile_function, self.name, self.function, specs, attrs)
-        return EagerKernel(make, f"{self.name} of {specs[0]}")
+    def kernel(self, args, attrs, kind, device) -> EagerKernel:
+        specs = [Spec(x.shape, x.dtype) if type(x) is kind else x for x in args]
+        make = partial(compile_function, self.name, self.function, specs, attrs, device)
+        return EagerKernel(make, f"{self.name} of {specs[0]}", device)
 
     def run_in_blocks(self, args, attrs) -> list | None:
         """The results of NumPy on blocks of rows; None if no blocks are possible, or worth it."""
@@ -149,8 +162,8 @@ def operator(op):
     large = Large(op.name, op, lambda arrays, attrs: op.evaluate(NUMPY, arrays, attrs), by_rows(op))
 
     def compute(arrays, attrs):
-        y = large(arrays, attrs) if arrays[0].dtype in FLOATS else None
-        return y if y is None or len(y) > 1 else y[0]
+        y = large(arrays, attrs) if getattr(arrays[0], "dtype", None) in FLOATS else None
+        return y and (tuple(y) if len(y) > 1 else y[0])
 
     return compute
 

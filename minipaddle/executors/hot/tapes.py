@@ -2,23 +2,22 @@
 
 The backward of a small network is a few dozen operators on small arrays, and to call them takes
 longer than to compute. But a loop that trains records the same tape again and again: the same
-operators, attributes, shapes and dtypes. With FLAGS_eager_kernels
-a tape that is walked again is hot code (`hot`): the walk itself is traced, `pull_back` with the
-derivatives of the operators on symbolic arrays. Its program takes the arrays that the records
-saved, and returns the gradients. The work of a walk depends on the tape alone (`Tape.mean`).
+operators, attributes, shapes and dtypes. With FLAGS_eager_kernels, and on a GPU, a tape that is
+walked again is hot code (`hot`): the walk itself is traced, `pull_back` with the derivatives of the
+operators on symbolic arrays. Its program takes the arrays that the records saved, and returns the
+gradients. The work of a walk depends on the tape alone (`Tape.mean`).
 
 The walk remains for what a program cannot do, or must not hide: hooks, derivatives that will be
 differentiated, a PyLayer, parts that are computed again, saved tensors that are packed, overwritten
-or freed, GPUs, several ranks, code of a reader.
+or freed, several ranks, code of a reader.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from numpy import dtype, ndarray
+from numpy import dtype
 
-from ...core.flags import SETTERS
 from ...core.prelude import Spec, current
 from ...engine.core.dtype import DEFAULT
 from ...engine.core.grad import pull_back
@@ -27,6 +26,7 @@ from ...engine.eager import execution
 from ...engine.eager.backward import WALKS
 from ...engine.eager.tensor import wrap
 from ...engine.executors.native import CannotCompile, Executable
+from ..gpu.gpu_program import device_of
 from . import EagerKernel, HotCache, eager_is_compiled
 from .eager_kernels import build_executable, trace_function
 
@@ -38,7 +38,8 @@ TAPES = HotCache()
 
 def walk(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
     """The result of `pull_back`, computed in C if there is a program for the tape."""
-    if not (current.top.recording or blocked) and eager_is_compiled():
+    some = seeds[0][1].array if seeds else None
+    if not (current.top.recording or blocked) and eager_is_compiled(some):
         gradients = compute(seeds, wanted, release)
         if gradients is not None:
             return gradients
@@ -51,7 +52,7 @@ def compute(seeds, wanted, release: bool) -> dict | None:
         reading = TapeReading(seeds, wanted)
     except UnreadableTape:
         return None
-    key, order = tuple(reading.key), reading.order
+    key, order = (*reading.key, device_of(reading.arrays[0])), reading.order
     tape = TAPES.find(key, partial(Tape, reading, wanted))
     results = tape and tape(reading.arrays, tape.mean)
     if results is None:
@@ -73,11 +74,12 @@ class TapeReading:
     it; `arrays` are the seeds, then what records saved. `key` is all that decides the program.
     """
 
-    __slots__ = ("arrays", "key", "number", "order", "places", "seeds")
+    __slots__ = ("arrays", "key", "kind", "number", "order", "places", "seeds")
 
     def __init__(self, seeds, wanted):
         self.key, self.order, self.arrays, self.seeds = key, order, _, met = [], [], [], []
         self.number, self.places = number, _ = {}, {}
+        self.kind = type(seeds[0][1].array)
         for record, g in seeds:
             if record not in number:
                 number[record] = len(order)
@@ -112,7 +114,7 @@ class TapeReading:
     def take(self, value, time: float = float("inf")) -> None:
         """Note an array that goes into the program, once, or what else a record saved then."""
         kind, key = type(value), self.key
-        if kind is ndarray:
+        if kind is self.kind:
             place = self.places.get(id(value))
             if place is None:
                 place = self.places[id(value)] = len(self.arrays)
@@ -157,10 +159,11 @@ class Tape(EagerKernel):
             (number[r], r.op, edges(r, number), r.attrs, r.shape, r.dtype, take_out(r, places))
             for r in sorted(order, key=Record.time.__get__)
         ]
+        self.device = device_of(reading.arrays[0])
         self.mean = CALL + sum(map(elements, order)) // len(order)  # to compile takes longer, too
         specs = [Spec(a.shape, a.dtype) for a in reading.arrays]
         about = f"derivative of {len(order)} records before {order[0]}"
-        super().__init__(partial(self.compile, specs), about)
+        super().__init__(partial(self.compile, specs), about, self.device)
 
     def compile(self, specs) -> Executable:
         """The walk in C. Raises CannotCompile if NumPy shows a few numbers as large gradients: C
@@ -170,7 +173,7 @@ class Tape(EagerKernel):
         computed = sum(elements(record) for record in program.records if not record.op.view)
         if computed < execution.LARGE <= sum(map(elements, program.outputs)):
             raise CannotCompile("its gradients are views of a few numbers")
-        return build_executable(program)
+        return build_executable(program, self.device)
 
     def walk(self, *tensors) -> tuple:
         """The gradients that a walk finds through a twin of the tape, which saved these tensors."""
@@ -193,7 +196,7 @@ class ArrayNumber(int):
 
 def take_out(record: Record, places: dict):
     """The saved values of a record, with places instead of arrays."""
-    put = lambda x: ArrayNumber(places[id(x)]) if type(x) is ndarray else x
+    put = lambda x: ArrayNumber(places[id(x)]) if id(x) in places else x
     return record.saved and {
         name: tuple(map(put, x)) if type(x) is tuple else put(x) for name, x in record.saved.items()
     }
@@ -216,9 +219,4 @@ def elements(record: Record) -> int:
     return sum(spec.size for spec in (record.shape if record.dtype is None else [record.spec]))
 
 
-def plug(on: bool) -> None:
-    """Let `walk` walk, or not."""
-    (WALKS.append if on else WALKS.remove)(walk)
-
-
-SETTERS["FLAGS_eager_kernels"] = plug
+WALKS.append(walk)
