@@ -1,5 +1,6 @@
 """CUDA kernels: NVRTC compiles them for three chips, and a CPU that plays the GPU runs them."""
 
+import re
 from dataclasses import replace
 from functools import cache, partial
 from math import prod
@@ -12,6 +13,8 @@ import minipaddle.nn.functional as F
 from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.codegen.cuda.teams import BUSY, Teams, teams_of
+from minipaddle.engine.core.op import OPS
+from minipaddle.engine.core.record import Spec
 from minipaddle.engine.ir.control import fused
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors.gpu.cuda import CudaExecutable
@@ -59,6 +62,61 @@ def launches(executable) -> list[Launch]:
 @pytest.mark.parametrize("shape", [(1,), (300,), (3, 5, 7), (3, 1, 2)])
 def test_elements(shape):
     on_both(lambda x: (x * 2.0).exp().transpose([*range(len(shape))][::-1]), random(*shape))
+
+
+PACKED = {
+    "all of one shape": (lambda x, y, b: x.tanh() * y + x, True),
+    "a row for all": (lambda x, y, b: (x + b).exp() * 0.5, True),
+    "two dtypes": (lambda x, y, b: ((x > 0), x.astype("float64") + y), True),
+    "halves": (lambda x, y, b: x.astype("bfloat16") * 2.0, True),
+    "from a whole pack on": (lambda x, y, b: x[:, 4:] * y[:, :-4], True),
+    "from within a pack": (lambda x, y, b: x[:, 2:-2] * y[:, 4:], True),
+    "padded": (lambda x, y, b: F.pad(x, [0, 0, 2, 2], value=1.0) * 2.0, True),
+    "counted": (lambda x, y, b: paddle.arange(600, dtype="float32") * x, True),
+    "transposed": (lambda x, y, b: x.t() + 1.0, False),
+    "rows of 6 bytes": (lambda x, y, b: x[:, :-1] * 2.0, False),
+}
+
+
+@needs_gxx
+@pytest.mark.parametrize("name", PACKED)
+def test_neighbours_are_loaded_in_packs(name):
+    function, packed = PACKED[name]
+    arrays = random(500, 600), random(500, 600)[::-1], random(600)
+    made = on_both(function, *arrays, near=2e-2 if name == "halves" else 1e-5)
+    assert any("Pack<" in call.source for call in launches(made)) == packed
+
+
+ROWS_OF_PACKS = {
+    "softmax": lambda x, w: F.softmax(x, -1),
+    "layer_norm": lambda x, w: F.layer_norm(x, [x.shape[-1]], w, w),
+    "sum": lambda x, w: ((x * w).sum(-1), x.max(-1)),
+    "several stages": lambda x, w: normalize(x, 1),
+}
+
+
+@needs_gxx
+@pytest.mark.parametrize("name", ROWS_OF_PACKS)
+@pytest.mark.parametrize("shape", [(520, 1024), (600, 516), (128, 2100)])
+def test_teams_load_packs_of_rows(name, shape):
+    """Of whole ones, and of rows that end within the last turn of the team."""
+    made = on_both(ROWS_OF_PACKS[name], random(*shape), random(shape[1]), near=1e-4)
+    assert all("Pack<" in call.source for call in launches(made))
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_packs_are_one_instruction(dtype):
+    """16 bytes: four floats, two doubles, four pairs of halves."""
+    word = "v2" if dtype == "float64" else "v4"
+    function = lambda x, y: (x * y + x).tanh()
+    specs = [Spec((1024, 1024), paddle.empty([0], dtype).spec.dtype)] * 2
+    kernels = CudaKernels(optimized(program_of(function, *specs)).program)
+    for chip in CHIPS[1:]:
+        text = nvrtc.ptx(kernels.text, chip)
+        found = re.findall(r"(ld|st)\.global\.(v\d)", text)
+        assert found == [("ld", word), ("ld", word), ("st", word)]
+        assert "local" not in text  # registers hold them
 
 
 ROWS = [(3, 2), (130, 4), (5, 9), (6, 1000), (3, 2000), (2, 9000), (1, 7)]
@@ -286,6 +344,29 @@ def test_a_race_shows():
         (race,) = device.compile(text.replace("WAIT", wait), ["race"]).values()
         device.launch(race, (2, 1), (64, 1), [x.ctypes.data, y.ctypes.data])
         assert (y == np.arange(64) ^ 1).all() == right
+
+
+@needs_gxx
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(
+    ("channels", "groups", "packed"), [(8, 1, True), (16, 2, True), (3, 1, False)]
+)
+def test_columns_of_images_are_packs_of_channels(channels, groups, packed, dtype):
+    """A convolution and both of its adjoints."""
+    how = {"stride": (2, 1), "padding": ((1, 1), (2, 1)), "dilation": (1, 2), "groups": groups}
+    x, w = random(2, 7, 9, channels), random(3, 3, channels // groups, 16)
+    x, w = (paddle.to_tensor(a).astype(dtype).numpy() for a in (x, w))
+
+    def function(x, w):
+        y = OPS["conv_last"](x, w, **how)
+        image = OPS["conv_last_input_grad"](y, w, size=(7, 9), **how)
+        return y, image, OPS["conv_last_weight_grad"](x, y, kernel=(3, 3), **how)
+
+    made = on_both(function, x, w, near=5e-2 if dtype == "float16" else 1e-4)
+    texts = [call.source for call in launches(made) if "Pack<" in call.source]
+    assert len(texts) == 3
+    assert all("int64_t" not in text for text in texts)
+    assert all((",1>" not in text) == packed for text in texts)
 
 
 # ---- products --------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ from .calls import (
     cuda_emitter,
     operands,
 )
+from .packs import NBYTES
+from .teams import narrow_type
 from .text import each
 
 COLUMNS = read_template("columns.cu", __file__)
@@ -49,8 +51,7 @@ class ConvolutionColumns:
         self.rows, self.width = self.n * self.positions, self.taps * self.channels
         padding = [low for low, _ in attrs["padding"]]
         self.words = {
-            "CHANNELS": self.channels, "TAPS": self.taps, "POSITIONS": self.positions,
-            "IMAGES": self.n, "GROUPS": self.groups,
+            "TAPS": self.taps, "POSITIONS": self.positions, "IMAGES": self.n, "GROUPS": self.groups,
         }  # fmt: skip
         sizes = image.shape[1:-1], small.shape[1:-1], kernel, attrs["stride"], attrs["dilation"]
         for letter, n in zip("IOKSG", sizes, strict=True):
@@ -71,9 +72,17 @@ class ConvolutionColumns:
         return Matrix(at, self.outs, self.group, turned)
 
     def kernel(self, name: str, template: str, size: int, source: str, to: str, memory) -> Launch:
-        """A kernel that computes each of the `size` elements of the array `to`."""
-        E, text = CUDA_TYPES[self.dtype], fill(template, CUDA_TYPES, self.dtype, self.words)
-        return each(name, [f"const {E} *{source}", f"{E} *{to}"], size, text, memory)
+        """A kernel that computes each of the `size` elements of the array `to`: a thread computes
+        a pack of channels.
+        """
+        lanes = NBYTES // self.dtype.itemsize
+        lanes = 1 if self.channels % lanes else lanes
+        T = narrow_type(max(size, self.groups * self.rows * self.width))
+        E = f"Pack<{CUDA_TYPES[self.dtype]},{lanes}>"
+        words = {"CHANNELS": self.channels // lanes, "PACK": E, "LANES": lanes, "INDEX": T}
+        text = fill(template, CUDA_TYPES, self.dtype, self.words | words)
+        declared = [f"const {E} *{source}", f"{E} *{to}"]
+        return each(name, declared, size // lanes, text, memory, T=T)
 
 
 @cuda_emitter("conv_last", "conv_last_input_grad", "conv_last_weight_grad")

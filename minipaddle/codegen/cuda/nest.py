@@ -1,6 +1,6 @@
 """A loop nest as CUDA kernels, from the same `Nest` and the same formulas as in C.
 
-    without reductions: n threads share the elements, and each takes every n-th
+    without reductions: n threads share the elements, and each takes every n-th (or n-th pack)
     rows and columns: a team of threads takes a row. In each stage
 
         a thread reduces its elements of the row, the team joins the results, all go on with them
@@ -22,9 +22,11 @@ from ...engine.codegen.nest_kernel import nest_writer
 from ...engine.codegen.rows import Rows
 from ...engine.codegen.scalar import ScalarText, wide
 from ...engine.codegen.writer import NestWriter, for_head, least
-from ...engine.passes.nest import NestNode
+from ...engine.core.symbols import Loop
+from ...engine.passes.nest import NestNode, reach
 from ..rows.collapsed_loops import declare_loops, flat_name
 from .calls import CUDA_TYPES, KernelCalls, Launch, Operand, operands
+from .packs import PackWriter, lanes_of
 from .teams import Teams, index_type, splits_of, teams_of
 from .text import each, launch
 
@@ -47,21 +49,32 @@ def emit_nest(record, name: str) -> KernelCalls:
     teams = teams_of(writer.nest)
     if (splits := splits_of(teams, writer.nest)) > 1:
         return reduce_in_parts(record, name, writer, parameters, teams._replace(splits=splits))
-    return TeamRows(writer, teams).work(record, name, parameters)
+    lanes = 1 if teams.down else lanes_of(writer.nest)
+    rows = TeamRows(writer, teams)
+    if lanes > 1 and len(rows.along) == 1 and rows.length >= lanes * teams.size:
+        rows = TeamRows(PackWriter(writer, lanes), teams)
+        rows.lanes = lanes
+    return rows.work(record, name, parameters)
 
 
 def elements(record, name: str, w: NestWriter, parameters) -> KernelCalls:
     """No reductions: every element once."""
-    T, at = index_type(w.nest), flat_name(w.nest.loops, "at")
-    w.depth = 0
-    w.put(*declare_loops(T, at, w.nest.loops))
-    w.assign(w.stores(w.outputs(), {}))
-    body = "\n".join(w.lines)
-    return KernelCalls((each(name, parameters, w.nest.size, body, operands(record), at, T),))
+    T, loops, lanes = index_type(w.nest), w.nest.loops, lanes_of(w.nest)
+    if lanes > 1:
+        w = PackWriter(w, lanes)
+        loops = [*loops[:-1], Loop(w.first, loops[-1].extent // lanes)]
+    at, w.depth = flat_name(loops, w.fresh("at")), 0
+    w.put(*declare_loops(T, at, loops))
+    with w.pack(w.nest.nodes(), w.outputs()) if lanes > 1 else nullcontext():
+        w.assign(w.stores(w.outputs(), {}))
+    body, count = "\n".join(w.lines), w.nest.size // lanes
+    return KernelCalls((each(name, parameters, count, body, operands(record), at, T),))
 
 
 class TeamRows(Rows):
     """A nest with reductions: `Rows` as in C, each row by a team."""
+
+    lanes = 1  # elements that a thread takes at once
 
     def __init__(self, writer: NestWriter, teams: Teams):
         super().__init__(writer)
@@ -132,17 +145,24 @@ class TeamRows(Rows):
         return f"{name}[{team}{self.at if self.along else 0}]"
 
     def along_row(self, folds, outputs, buffers) -> None:
-        self.team_row(folds, outputs, buffers, self.teams.member, str(self.length))
+        count = str(self.length // self.lanes)
+        self.team_row(folds, outputs, buffers, self.teams.member, count)
 
     def team_row(self, folds, outputs, buffers, first: str, last: str) -> None:
         """The loop of a thread along its part of the row; then the team joins its results."""
-        w, at = self.w, self.at
+        w = self.w
         self.declare([(f.type, f.name, f.identity) for f in folds])
         if self.checked:
             first = f"live ? {first} : {self.length}"
-        with w.block(for_head(at, first, last, self.teams.size, self.T)):
-            w.put(*declare_loops(self.T, at, self.along))
-            self.body(folds, outputs, buffers)
+        counter = self.at if self.lanes == 1 else w.first
+        with w.block(for_head(counter, first, last, self.teams.size, self.T)):
+            if self.lanes == 1:
+                w.put(*declare_loops(self.T, counter, self.along))
+                self.body(folds, outputs, buffers)
+            else:
+                roots = [*(f.node.args[0] for f in folds), *(n for *_, n, _ in outputs), *buffers]
+                with w.pack(reach(roots, lambda n: n not in w.known), outputs):
+                    self.body(folds, outputs, buffers)
         self.join(folds)
 
     def join(self, folds) -> None:

@@ -17,6 +17,7 @@ from ..convolutions.pooling import PoolingWindows
 from ..rows.collapsed_loops import declare_loops, flat_name
 from ..target import KernelTarget, LoopLevel, insert
 from .calls import CUDA_TYPES, Clear, KernelCalls, Operand, operands
+from .teams import narrow_type
 from .text import each as kernel_of_each
 from .text import parameters
 
@@ -42,13 +43,14 @@ class Cuda(KernelTarget):
         size, flat = prod(a.extent for a in levels), flat_name(levels, "thread")
         if not size:
             return
-        lines = [f"{line}\n" for line in declare_loops("int64_t", flat, levels)]
+        T = narrow_type(max(size, *(x.size for x in (*self.specs, *self.outs))))
+        lines = [f"{line}\n" for line in declare_loops(T, flat, levels)]
         body = self.fill("".join([*lines, *(a.text for a in levels)]))
         declared, memory = parameters(self.record), operands(self.record)
         if room:
             declared, memory = [*declared, room], (*memory, Operand("work"))
         name = f"{self.name}_{len(self.calls)}" if self.calls else self.name
-        launch = kernel_of_each(name, declared, size, body, memory, flat)
+        launch = kernel_of_each(name, declared, size, body, memory, flat, T)
         self.calls.append(launch._replace(helpers=self.helpers))
 
     def copy(self, to: str, source: str, count: int) -> LoopLevel:
@@ -117,6 +119,7 @@ class ThreadWindows(PoolingWindows):
         super().__init__(target, image)
         self.dtype = wide(target.out.dtype)
         self.words |= {"V": CUDA_TYPES[self.dtype], "MASK": "bool", "NONE": 0}
+        self.words["INDEX"] = narrow_type(max(image.size, target.out.size))
 
     def load(self, k: int, at: str) -> str:
         return f"LOAD(in{k}[{at}])"

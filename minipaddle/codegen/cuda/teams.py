@@ -83,4 +83,9 @@ def splits_of(teams: Teams, nest: Nest) -> int:
 def index_type(nest: Nest) -> str:
     """The type of indices."""
     highest = max([nest.size, *(i.high for i in nest.indices())])
+    return narrow_type(highest)
+
+
+def narrow_type(highest: int) -> str:
+    """The type of whole numbers up to this one: 64 bits take four times as long to divide."""
     return "int" if highest < 2**30 else "int64_t"

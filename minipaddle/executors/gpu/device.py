@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from ...codegen.cuda.calls import Gemm
+from ...codegen.cuda.packs import NBYTES
 from ...eager.gpu import gpu
 from ...engine.eager.device import ArrayModule
 from .cublas import Cublas
@@ -73,14 +74,16 @@ class Gpu:
         return self.module.asarray(array)
 
     def as_input(self, array, spec):
-        """An array as kernels read it: on this GPU, row-major, with the program's dtype."""
+        """An array as kernels read it: on this GPU, row-major, with the program's dtype, from an
+        address on that packs of 16 bytes can begin.
+        """
         if array.shape != spec.shape:
             raise ValueError(
                 f"an array of shape {list(array.shape)} where {list(spec.shape)} is needed"
             )
         array = self.to_device(array)
         if array.dtype == spec.dtype and array.flags.c_contiguous:
-            return array
+            return array.copy() if self.address(array) % NBYTES else array
         return self.module.ascontiguousarray(array, spec.dtype).reshape(spec.shape)
 
     def write(self, array, values) -> None:

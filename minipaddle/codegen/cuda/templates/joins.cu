@@ -35,3 +35,6 @@ template <class T, T join(T, T), int SIZE> static inline T over_column(T x)
     __syncthreads();
     return found[0][threadIdx.x];
 }
+
+/* Neighbouring elements that are loaded and stored at once. */
+template <class T, int N> struct alignas(sizeof(T) * N) Pack { T of[N]; };
