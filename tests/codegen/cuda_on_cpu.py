@@ -115,7 +115,7 @@ def multiply(call, x: int, y: int, c: int) -> None:
     a = matrices(call.x, x, call.m, call.k, call.count, call.dtype)
     b = matrices(call.y, y, call.k, call.n, call.count, call.dtype)
     out = matrices(call.c, c, call.m, call.n, call.count, call.result)
-    out[...] = np.matmul(widened(a), widened(b))
+    out[...] = np.matmul(widened(a), widened(b)) + (out if call.adds else 0)
 
 
 def matrices(matrix, address: int, rows: int, columns: int, count: int, dtype):

@@ -6,6 +6,8 @@ A row of a matrix (`columns`) holds the pixels of one window, for each group:
 
 A convolution is columns · w, and its adjoint in w is columnsᵀ · g. Its adjoint in the image spreads
 g · wᵀ: each pixel adds up the elements of all windows that contain it.
+
+Columns are several times as large as the image, so large batches are computed in parts.
 """
 
 from __future__ import annotations
@@ -37,14 +39,23 @@ COLUMNS = read_template("columns.cu", __file__)
 SPREAD = read_template("spread.cu", __file__)
 
 
-class ConvolutionColumns:
-    """The sizes of a convolution: `image` is the large spec, `small` the one with the outputs."""
+MOST = 64 * 2**20
+"""Most bytes of columns at a time, unless those of one image are more."""
 
-    def __init__(self, record, image, small, kernel):
+
+class ConvolutionColumns:
+    """The sizes of a convolution of `n` images from number `first` on. `image` is the large spec,
+    `small` the one with the outputs.
+    """
+
+    def __init__(self, record, image, small, kernel, first: int = 0, n: int | None = None):
         attrs = record.attrs
         if image.dtype not in dt.FLOATS or image.ndim > 5:
             raise CannotWrite(f"{record.op.name} of {image}")
-        self.n, self.groups = image.shape[0], attrs["groups"]
+        self.n, self.groups = image.shape[0] if n is None else n, attrs["groups"]
+        self.starts = [
+            first * prod(spec.shape[1:]) * image.dtype.itemsize for spec in (image, small)
+        ]
         self.channels, self.outs = image.shape[-1] // self.groups, small.shape[-1]
         self.group = self.outs // self.groups  # outputs of a group
         self.positions, self.taps = prod(small.shape[1:-1]), prod(kernel)
@@ -61,6 +72,13 @@ class ConvolutionColumns:
         self.same = still and self.taps == 1 and self.groups == 1
         self.dtype = image.dtype
         self.nbytes = self.groups * self.rows * self.width * image.dtype.itemsize
+        self.pixels = prod(image.shape[1:]) * self.n
+
+    def most_images(self) -> int:
+        """The images of a part. Sums in parts would round halves each time."""
+        if self.same or self.dtype in dt.HALVES or self.nbytes <= MOST:
+            return self.n
+        return max(1, MOST * self.n // self.nbytes)
 
     def columns(self, at: Operand, turned: bool = False) -> Matrix:
         """The matrix of columns: that at `at` if it is the image itself, else in the workspace."""
@@ -88,28 +106,44 @@ class ConvolutionColumns:
 @cuda_emitter("conv_last", "conv_last_input_grad", "conv_last_weight_grad")
 def emit_convolution(record, name: str) -> KernelCalls:
     """The calls of a convolution, or of one of its adjoints."""
-    (x, y), op, work = record.inputs, record.op.name, Operand("work")
+    x, y = (x.spec for x in record.inputs)
+    image, small, kernel = {
+        "conv_last": (x, record.spec, y.shape[:-2]),
+        "conv_last_input_grad": (record.spec, x, y.shape[:-2]),
+        "conv_last_weight_grad": (x, y, record.attrs.get("kernel")),
+    }[record.op.name]
+    whole = ConvolutionColumns(record, image, small, kernel)
+    if not (whole.rows and whole.width and whole.outs):
+        return KernelCalls((Clear(Operand("out"), record.spec.nbytes),))
+    calls, step = [], whole.most_images()
+    for first in range(0, whole.n, step):
+        n = min(step, whole.n - first)
+        part = ConvolutionColumns(record, image, small, kernel, first, n)
+        calls += convolve_part(record, name if n == step else f"{name}_rest", part)
+    return KernelCalls(tuple(calls), 0 if whole.same else whole.nbytes // whole.n * step)
+
+
+def convolve_part(record, name: str, c: ConvolutionColumns) -> list:
+    """The calls for some images."""
+    op, work, (image, small) = record.op.name, Operand("work"), c.starts
     first, second, out = operands(record)
     if op == "conv_last":
-        c = ConvolutionColumns(record, x.spec, record.spec, y.shape[:-2])
+        first, out = first._replace(offset=image), out._replace(offset=small)
         factors = c.columns(first), c.outputs(second), c.outputs(out)
         sizes = c.rows, c.group, c.width
     elif op == "conv_last_input_grad":
-        c = ConvolutionColumns(record, record.spec, x.spec, y.shape[:-2])
+        first, out = first._replace(offset=small), out._replace(offset=image)
         factors = c.outputs(first), c.outputs(second, True), c.columns(out)
         sizes = c.rows, c.width, c.group
     else:
-        c = ConvolutionColumns(record, x.spec, y.spec, record.attrs["kernel"])
+        first, second = first._replace(offset=image), second._replace(offset=small)
         factors = c.columns(first, True), c.outputs(second), c.outputs(out)
         sizes = c.width, c.group, c.rows
-    if not (c.rows and c.width and c.outs):
-        return KernelCalls((Clear(out, record.spec.nbytes),))
     product = Gemm(*factors, *sizes, c.groups, c.dtype, c.dtype)
     if c.same:
-        return KernelCalls((product,))
+        return [product]
     if op == "conv_last_input_grad":
-        last = c.kernel(name, SPREAD, record.spec.size, "columns", "image", (work, out))
-        return KernelCalls((product, last), c.nbytes)
+        return [product, c.kernel(name, SPREAD, c.pixels, "columns", "image", (work, out))]
+    product = product._replace(adds=op == "conv_last_weight_grad" and image > 0)
     size = c.groups * c.rows * c.width
-    lay = c.kernel(f"{name}_columns", COLUMNS, size, "x", "columns", (first, work))
-    return KernelCalls((lay, product), c.nbytes)
+    return [c.kernel(f"{name}_columns", COLUMNS, size, "x", "columns", (first, work)), product]

@@ -68,7 +68,9 @@ class CudaExecutable(GpuProgram):
         for record in self.program.records:
             work = self.kernels.of.get(record, KernelCalls(()))  # a view needs no call
             for call in work.calls if work else ():
-                if not isinstance(call, Launch):
+                if isinstance(call, Launch):  # a slot has the address of a whole array
+                    others += [self.locate(record, o)[:2] for o in call.given if o.offset]
+                else:
                     product = isinstance(call, Gemm)
                     memory = (call.x.at, call.y.at, call.c.at) if product else (call.at,)
                     others += [self.locate(record, operand)[:2] for operand in memory]
