@@ -75,10 +75,10 @@ class ConvolutionColumns:
         self.pixels = prod(image.shape[1:]) * self.n
 
     def most_images(self) -> int:
-        """The images of a part. Sums in parts would round halves each time."""
-        if self.same or self.dtype in dt.HALVES or self.nbytes <= MOST:
+        """The images of a part; parts are about equal. Sums in parts would round halves."""
+        if self.same or self.dtype in dt.HALVES:
             return self.n
-        return max(1, MOST * self.n // self.nbytes)
+        return -(-self.n // min(self.n, -(-self.nbytes // MOST)))
 
     def columns(self, at: Operand, turned: bool = False) -> Matrix:
         """The matrix of columns: that at `at` if it is the image itself, else in the workspace."""

@@ -1,4 +1,4 @@
-"""What is prepared of a program for a GPU, however it is called: passes, kernels, a memory plan."""
+"""A program prepared for a GPU, however it is called: passes, kernels, a memory plan."""
 
 from __future__ import annotations
 
