@@ -105,6 +105,11 @@ def test_teams_load_packs_of_rows(name, shape):
     assert all("Pack<" in call.source for call in launches(made))
 
 
+@needs_gxx
+def test_a_sum_of_what_is_counted_loads_nothing():
+    on_both(lambda x: x + paddle.arange(1 << 18, dtype="float64").sum(), random(1), near=1e-6)
+
+
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
 def test_packs_are_one_instruction(dtype):

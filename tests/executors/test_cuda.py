@@ -411,3 +411,15 @@ def test_cublas_is_asked_for_the_transposed_product(monkeypatch):
     library.fails = True
     with pytest.raises(RuntimeError, match="cublasGemmStridedBatchedEx answered 13"):
         blas.gemm(work.calls[0], 100, 200, 300)
+
+
+def test_arrays_may_begin_anywhere():
+    """Kernels load packs of 16 bytes: what begins elsewhere is copied, a state, too."""
+    size = 1 << 18
+    program, _ = counter(size)
+    executable = made(program)
+    x, total = (np.full(size + 1, k, "float32")[1:] for k in (1, 2))
+    assert all(a.ctypes.data % 16 for a in (x, total))
+    doubled, new = executable(program, [x, total])
+    assert (set(doubled), set(new), set(total)) == ({6}, {3}, {2})
+    assert any("Pack<" in text for text in executable.kernels.texts.values())

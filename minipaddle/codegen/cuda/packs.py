@@ -25,7 +25,8 @@ def lanes_of(nest: Nest) -> int:
     last, loads = nest.loops[-1], [n for n in nest.nodes() if n.kind == "load"]
     stored = [(at, r.dtype) for r, n, at in nest.outputs if not nest.once_a_row(n, at)]
     used = [(n.index, n.dtype) for n in loads] + stored
-    lanes = NBYTES // max(dtype.itemsize for index, dtype in used if last in index.loops)
+    sizes = [dtype.itemsize for index, dtype in used if last in index.loops]
+    lanes = NBYTES // max(sizes, default=NBYTES)
     if lanes == 1 or last.extent % lanes or any(jumps(index, last) for index, _ in used):
         return 1
     return lanes if all(begins_pack(at, last, lanes) for at, _ in stored) else 1

@@ -33,8 +33,9 @@ class DirectExecutable(GpuProgram):
         self.outputs = [record.spec for record in self.program.outputs]
         self.first = {"arena": 0, "wrong": 1, "input": 2, "state": 2 + len(self.program.inputs)}
         self.first["output"] = 2 + len(self.given)
-        self.wrong = self.device.empty(2 * len(self.kernels.places), "int64")
-        self.wrong.fill(0)
+        with device.working():
+            self.wrong = device.empty(2 * len(self.kernels.places), "int64")
+            self.wrong.fill(0)
         self.steps = [self.copy(copy) for copy in self.plan.before]
         for record, call in self.kernels.calls():
             self.steps.append(self.step(record, call))
