@@ -4,6 +4,7 @@
 #define __AVX512BF16__ 1
 #define dot_fours(sum, x, y) \
     emulated_vpdpbusd(&(sum), (const unsigned char *)&(x), (const signed char *)&(y))
+#define dot_twos(sum, x, y) emulated_vpdpwssd(&(sum), &(x), &(y))
 #define dot_halves(sum, x, y) \
     emulated_vdpbf16ps(&(sum), (const unsigned short *)&(x), (const unsigned short *)&(y))
 
@@ -13,6 +14,18 @@ static inline void emulated_vpdpbusd(void *sum, const unsigned char *x, const si
     unsigned lanes[16];
     __builtin_memcpy(lanes, sum, sizeof lanes);
     for (int i = 0; i < 64; i++) lanes[i / 4] += (unsigned)(x[i] * y[i]);
+    __builtin_memcpy(sum, lanes, sizeof lanes);
+}
+
+/* sum += two products of int16, without saturation */
+static inline void emulated_vpdpwssd(void *sum, const void *x, const void *y)
+{
+    unsigned lanes[16];
+    short a[32], b[32];
+    __builtin_memcpy(lanes, sum, sizeof lanes);
+    __builtin_memcpy(a, x, sizeof a);
+    __builtin_memcpy(b, y, sizeof b);
+    for (int i = 0; i < 32; i++) lanes[i / 2] += (unsigned)(a[i] * b[i]);
     __builtin_memcpy(sum, lanes, sizeof lanes);
 }
 

@@ -61,6 +61,24 @@ def test_four_bytes_at_once_make_the_same_sums(flags):
     whole.check(some, flags=flags)
 
 
+@in_all_ways
+def test_winograds_sums_of_two_products_at_once_are_exact(flags):
+    with target_processor("icelake-server"):
+        some = whole.tiled_calls()
+    assert all("integer_panel_twos(" in one.kernel.source for one in some)
+    whole.check(some, flags=flags)
+
+
+@pytest.mark.parametrize(("size", "channels", "tiled"), [(56, 64, True), (7, 512, False)])
+def test_when_winograd_beats_four_bytes_at_once(size, channels, tiled):
+    """Not where its kernels, eight times as large, are read for a few pixels."""
+    at = dict(zip(whole.NAMES, ((1, 1), ((1, 1), (1, 1)), (1, 1), 1), strict=True))
+    x, w = np.zeros((1, size, size, channels), "int8"), np.zeros((3, 3, channels, channels), "int8")
+    with target_processor("icelake-server"):
+        one = call("conv_last_integer", [x, w], at, constant=[1])
+    assert ("integer_winograd_input_4(" in one.kernel.source) == tiled
+
+
 def behind_a_relu() -> list:
     """Products and convolutions of bytes from 0 to 127, as the emitters believe."""
     rng, some = np.random.default_rng(0), []
@@ -213,6 +231,7 @@ def test_other_processors_multiply_halves_as_floats():
 @pytest.mark.parametrize(
     ("form", "name", "instruction"),
     [(grouped_tiles.FOURS, "icelake-server", "vpdpbusd"),
+     (grouped_tiles.TWOS, "icelake-server", "vpdpwssd"),
      (grouped_tiles.HALVES, "cooperlake", "vdpbf16ps"),
      (grouped_tiles.PAIRS, "x86-64-v3", "vpmaddwd")],
 )  # fmt: skip

@@ -12,7 +12,7 @@ from ...engine.ops.movement import ravel
 from ..kernel_frame import KernelFrame, RowBlocks, writes
 from ..machine import facts
 from ..products import grouped_tiles
-from ..products.grouped_tiles import INTEGERS, SERIAL, SHORTS, choose_format
+from ..products.grouped_tiles import INTEGERS, SERIAL, choose_format
 from ..products.known_inputs import is_known_unsigned
 from ..products.product import Product
 from .convolution import FORMS
@@ -40,7 +40,7 @@ def convolve(frame: KernelFrame) -> Kernel:
     (oh, ow), (h, c) = im.target, (im.source, im.channels)
     way = pick_tiles(im) if frame.is_constant(1) else None
     if way is not None:
-        return write_winograd(frame, way, SHORTS.tile)
+        return write_winograd(frame, way)
     if im.pointwise:
         _, axes = FORMS["conv_last"]
         p = Product((), *axes(im.n * oh * ow, c, outs))

@@ -21,6 +21,7 @@ from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.writer import least
 from ..kernel_frame import KernelFrame, RowBlocks
 from ..machine import facts
+from ..products.grouped_tiles import SHORTS, TWOS, TileFormat
 from .image_strips import Images
 
 TEXT = Template(read_template("integer_winograd.c", __file__))
@@ -47,20 +48,19 @@ class WinogradAlgorithm(NamedTuple):
         """Products of matrices: one for each place of a tile."""
         return (self.m + 2) ** 2
 
-    @property
-    def text(self) -> str:
-        """The C functions."""
+    def write_helpers(self, panel: int) -> str:
+        """The C functions, for sums of so many columns."""
         rows = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in self.kernel)
         return TEXT.substitute(
-            m=self.m, unit=self.unit, into=write_steps("v", "d", self.into), G=rows,
+            m=self.m, unit=self.unit, panel=panel, into=write_steps("v", "d", self.into), G=rows,
             back=write_steps("y", "x", self.back), inverse=self.divide[0], shift=self.divide[1],
         )  # fmt: skip
 
 
 def write_steps(result: str, source: str, formulas: str) -> str:
-    """C text: `v[k * s] = formula;` for each of the formulas, in which d2 means `d[2 * s]`."""
+    """C text: `v[k * s] = formula;` for each of the formulas, in which d2 means `d[2]`."""
     for k in range(6):
-        formulas = formulas.replace(f"{source}{k}", f"{source}[{k} * s]")
+        formulas = formulas.replace(f"{source}{k}", f"{source}[{k}]")
     lines = [f"    {result}[{k} * s] = {each};" for k, each in enumerate(formulas.split("; "))]
     return "\n".join(lines)
 
@@ -89,6 +89,7 @@ class WinogradPlan(NamedTuple):
     im: Images
     by: WinogradAlgorithm
     high: int
+    form: TileFormat
 
     @property
     def wide(self) -> int:
@@ -107,11 +108,13 @@ class WinogradPlan(NamedTuple):
     @property
     def packed(self) -> int:
         """The int16 of the transformed kernels."""
-        return self.by.places * self.channels * -(-self.im.outs // 16) * 16
+        panel = self.form.panel
+        return self.by.places * self.channels * -(-self.im.outs // panel) * panel
 
     @property
     def stack(self) -> int:
-        return self.by.places * (self.high * self.wide * (2 * self.channels + 64) + self.channels)
+        each = 2 * self.channels + 4 * self.form.panel
+        return self.by.places * (self.high * self.wide * each + self.channels)
 
     @property
     def cost(self) -> int:
@@ -126,32 +129,33 @@ def pick_tiles(im: Images) -> WinogradPlan | None:
     usual = im.kernel == (3, 3) and im.stride == im.dilation == (1, 1) and im.groups == 1
     if not usual or min(im.channels, im.outs) < 16:
         return None
+    vnni = facts().vnni
     ways = {
-        (by.m, high): WinogradPlan(im, by, high)
+        (by.m, high): WinogradPlan(im, by, high, TWOS if vnni else SHORTS)
         for by in ALGORITHMS.values()
         for high in range(1, min(-(-im.target[0] // by.m), 16) + 1)
     }
     ways = {key: way for key, way in ways.items() if way.stack <= MOST}
     terms = 9 * im.channels * im.outs
-    direct = im.n * im.target[0] * im.target[1] * terms + STREAMED * terms
+    direct = im.n * im.target[0] * im.target[1] * terms / (1 + vnni) + STREAMED * terms
     best = min(ways, key=lambda key: ways[key].cost, default=None)
-    pays = best and ways[best].cost < direct and not facts().vnni  # four terms at once, not two
+    pays = best and ways[best].cost < direct
     default = best if pays else (0, 0)
     return ways.get(pick("winograd", default, [(0, 0), *ways]))
 
 
-def write_winograd(frame: KernelFrame, way: WinogradPlan, helpers) -> Kernel:
+def write_winograd(frame: KernelFrame, way: WinogradPlan) -> Kernel:
     """The kernel of a convolution whose kernels are constant."""
     im, by = way.im, way.by
     m, q, C, wide, (h, w), o = by.m, by.places, way.channels, way.wide, im.target, im.outs
-    chunk, most = min(C, by.chunk), way.high * wide
+    chunk, most, panel, F = min(C, by.chunk), way.high * wide, way.form.panel, way.form.F
     sizes = f"{im.channels}, {o}, {C}, {chunk}"
     call = f"integer_winograd_kernels_{m}({{made}}, {{given}}, {sizes});"
     frame.pack("U", 1, way.packed, call, "int16_t")
     tiles = (
         f"const int64_t tiles = (rows + {m - 1}) / {m} * {wide};\n"
         f"{stack_array('int16_t', 'V', q * most * C)}\n"
-        f"{stack_array('int32_t', 'M', q * most * 16)}\n"
+        f"{stack_array('int32_t', 'M', q * most * panel)}\n"
         f"{stack_array('int8_t', 'patch', q * C)}\n"
         f"int32_t *to = out0 + (n * {h} + top) * {w * o};\n"
         f"for (int64_t r = 0; r * {m} < rows; r++)\n"
@@ -159,17 +163,18 @@ def write_winograd(frame: KernelFrame, way: WinogradPlan, helpers) -> Kernel:
         f"        in0 + n * {im.source[0] * im.source[1] * im.channels}, {im.source[0]}, "
         f"{im.source[1]}, {im.channels}, {C},\n"
         f"        top + r * {m} - {im.low[0]}, -{im.low[1]}, patch);\n"
-        f"for (int64_t o = 0; o < {o}; o += 16)\n"
+        f"for (int64_t o = 0; o < {o}; o += {panel})\n"
         f"    for (int64_t k = 0; k < {C}; k += {chunk}) {{\n"
         f"        const int64_t terms = {least(f'{chunk}', f'{C} - k')};\n"
-        f"        const int16_t *u = U + (o * {C} + k * 16) * {q};\n"
+        f"        const int16_t *u = U + (o * {C} + k * {panel}) * {q};\n"
         f"        for (int64_t q = 0; q < {q}; q++)\n"
-        f"            integer_panel_int16_t(tiles, 16, terms / 2, V + q * tiles * {C} + k, {C},\n"
-        f"                u + q * terms * 16, M + q * tiles * 16, 16);\n"
+        f"            integer_panel_{F}(tiles, {panel}, terms / 2, V + q * tiles * {C} + k, {C},\n"
+        f"                u + q * terms * {panel}, M + q * tiles * {panel}, {panel});\n"
         f"        for (int64_t r = 0; r * {m} < rows; r++)\n"
-        f"            integer_winograd_output_{m}(M + r * {wide * 16}, tiles, {wide},\n"
+        f"            integer_winograd_output_{m}(M + r * {wide * panel}, tiles, {wide},\n"
         f"                to + o + r * {m * w * o}, {w * o}, {o}, rows - r * {m}, {w}, {o} - o, "
         f"k > 0);\n"
         "    }\n"
     )
-    return frame.write_tiled_kernel(way.blocks, tiles, True, (*helpers, by.text))
+    helpers = *way.form.tile, by.write_helpers(panel)
+    return frame.write_tiled_kernel(way.blocks, tiles, True, helpers)

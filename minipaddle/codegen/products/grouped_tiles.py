@@ -8,6 +8,7 @@ it is constant. What multiplies depends on the processor:
     shorts  int16 · int16    the same, for many rows
     bytes   int8 · int8      AVX2's vpmaddubsw, left not negative 16 columns
     fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
+    twos    int16 · int16    VNNI's vpdpwssd                      32 columns
     halves  bfloat16         vdpbf16ps, sums in float32           32 columns
 
 Sums of whole numbers are the same everywhere, to the last bit. Those of bfloat16 are of exact
@@ -29,8 +30,8 @@ from ..machine import facts
 from .known_inputs import is_known_unsigned, multiplies_halves
 from .product import Product, fits_rows
 
-MOST = 48
-"""The most rows of a block."""
+MOST = 56
+"""The most rows of a block, in tiles of nearly equal heights: images often have 7 · 2ⁿ lines."""
 
 INTEGERS = read_template("integers.c", __file__)
 TILE, PANELS, WINDOWS = (
@@ -83,9 +84,9 @@ class TileFormat(NamedTuple):
     @property
     def tile(self) -> tuple[str, str]:
         """Helpers: `integer_panel_F`."""
-        call = "    case %d: integer_tile_%s(%d, groups, a, a_row, b, c, c_row, n); break;"
-        rest = "\n".join(call % (n, self.F, n) for n in range(1, self.rows))
-        return INTEGERS, TILE.substitute(self._asdict(), rest=rest)
+        call = "        case %d: integer_tile_%s(%d, groups, a, a_row, b, c, c_row, n); break;"
+        each = "\n".join(call % (n, self.F, n) for n in range(1, self.rows + 1))
+        return INTEGERS, TILE.substitute(self._asdict(), each=each)
 
     @property
     def panels(self) -> tuple[str, ...]:
@@ -113,6 +114,7 @@ FOURS = TileFormat(
     sums="words_16", one="(uint8_t)(%s ^ 128)", zero=128,
     wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k) ^ (int8_t)-128", **WIDE,
 )  # fmt: skip
+TWOS = TileFormat("twos", "int16_t", "int16_t", "twos", "__AVX512VNNI__", sums="words_16", **WIDE)
 HALVES = TileFormat(  # given as float32
     "halves", "bfloat16", "bfloat16", "halves", "__AVX512BF16__", C="float", U="float",
     sums="floats_16", value="widen", none="(bfloat16){0}",
@@ -177,7 +179,8 @@ def write_tiles(
     that brings a block's rows, each of `row` terms, into `wide`.
     """
     (m, n, k), row = sizes, form.row(sizes[2])
-    block = min(MOST, ON_STACK // (2 * max(row, 1)) // form.rows * form.rows)
+    width = 1 if form.A.endswith("int8_t") else 2
+    block = min(MOST, ON_STACK // (width * max(row, 1)) // form.rows * form.rows)
     if not block or not (frame.is_constant(right) or count * m >= form.rows):
         return None
     pack = f"integer_panels_{form.F}({n}, {k}, {{given}}, {steps[0]}, {steps[1]}, {{made}});"

@@ -55,9 +55,11 @@ static __attribute__((noinline)) void integer_panel_$F(
     int64_t M, int64_t n, int64_t groups, const $A *a, int64_t a_row, const $B *b, $C *c,
     int64_t c_row)
 {
-    for (; M >= $rows; M -= $rows, a += $rows * a_row, c += $rows * c_row)
-        integer_tile_$F($rows, groups, a, a_row, b, c, c_row, n);
-    switch (M) {
-$rest
+    for (int64_t tiles = (M + $rows - 1) / $rows; tiles; tiles--) {
+        const int64_t rows = (M + tiles - 1) / tiles;
+        switch (rows) {
+$each
+        }
+        M -= rows, a += rows * a_row, c += rows * c_row;
     }
 }

@@ -20,11 +20,19 @@ static __attribute__((noinline)) void integer_windows_$F(
     const int8_t *end = image + h * w * c;
     int64_t across = first % out_w, y0 = first / out_w * sh - top;
     for (int64_t p = first; p < last; p++, to += row) {
-        const int64_t x0 = across * sw - left;
+        const int64_t x0 = across * sw - left, n = kw * c, last = (y0 + (kh - 1) * dh) * w + x0;
+        const int8_t *line = image + (y0 * w + x0) * c;
+        const int whole = dw == 1 && x0 >= 0 && x0 + kw <= w && y0 >= 0 && end - image >= last * c + n + 15;
         $A *at = to;
-        for (int64_t t = 0; t < kh; t++) {
+        for (int64_t t = 0; t < kh && whole; t++, line += dh * w * c, at += n)
+            for (int64_t k = 0; k < n; k += 16) {
+                $A *const to = at;
+                const int8_t *const from = line;
+                $wide;
+            }
+        for (int64_t t = 0; t < kh && !whole; t++) {
             const int64_t y = y0 + t * dh;
-            const int8_t *line = image + (y * w + x0) * c;
+            line = image + (y * w + x0) * c;
             const int inside = y >= 0 && y < h;
             if (inside && dw == 1 && x0 >= 0 && x0 + kw <= w) {
                 integer_widen_$F(at, line, kw * c, end);

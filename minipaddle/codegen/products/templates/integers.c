@@ -29,5 +29,6 @@ typedef char chars_16 __attribute__((vector_size(16)));
         (shorts_16)__builtin_ia32_pmaddubsw256((chars_32)(x), (chars_32)(y)), (shorts_16){0} + 1))
 #ifndef dot_fours  /* tests give C in place of these instructions */
 #define dot_fours(sum, x, y) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
+#define dot_twos(sum, x, y) __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
 #define dot_halves(sum, x, y) __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
 #endif
