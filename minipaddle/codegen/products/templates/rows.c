@@ -17,9 +17,7 @@ ONCE void rows${rows}_$F(
     } while (0)
     for (int64_t n = 0; n < N && M; n += $panel, B += b_panel)
         if (N - n >= $panel) {
-            int64_t m = 0;
-            for (; m < ($rows == $tall ? M - $rows : M); m += $rows) TILES($across, 1, 0);
-            if ($rows == $tall) TILES($across, 1, 1);
+            for (int64_t m = 0; m < M; m += $rows) TILES($across, 1, $rows == $tall && m + $rows == M);
         } else if ($across > 2 && N - n > 2 * LANES_$T) {
             for (int64_t m = 0; m < M; m += $rows) TILES($across, 0, 1);
         } else if (N - n > LANES_$T) {

@@ -16,21 +16,27 @@ INLINE void tile_$F(const int rows, const int vectors, const int full, const int
     for (int64_t s = 0; s < segments; s++, A += a_segment, B += b_segment) {
         const $T *p = A;
         const $E *q = B;
-${unroll}        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) {
-            KEEP(p);
-            if (fetch)
-                UNROLL for (int j = 1; j <= vectors; j++) {
-                    __builtin_prefetch(q + b_panel + j * LANES_$T - 1, 0, 2);
-                    __builtin_prefetch(q + ahead + j * LANES_$T - 1, 0, 2);
-                }
-            UNROLL for (int j = 0; j < vectors; j++) {
-                b[j] = full ? load_$E(q + j * LANES_$T)
-                            : load_lanes_$E(q + j * LANES_$T, there[j]);
-                HOLD(b[j]);
-            }
-            UNROLL for (int i = 0; i < rows; i++)
-                UNROLL for (int j = 0; j < vectors; j++) c[i][j] += p[i * a_row] * b[j];
+#define TERMS(more) \
+        for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) { \
+            KEEP(p); \
+            more \
+            UNROLL for (int j = 0; j < vectors; j++) { \
+                b[j] = full ? load_$E(q + j * LANES_$T) \
+                            : load_lanes_$E(q + j * LANES_$T, there[j]); \
+                HOLD(b[j]); \
+            } \
+            UNROLL for (int i = 0; i < rows; i++) \
+                UNROLL for (int j = 0; j < vectors; j++) c[i][j] += p[i * a_row] * b[j]; \
         }
+        if (fetch) {
+${unroll}            TERMS(UNROLL for (int j = 1; j <= vectors; j++) {
+                __builtin_prefetch(q + b_panel + j * LANES_$T - 1, 0, 2);
+                __builtin_prefetch(q + ahead + j * LANES_$T - 1, 0, 2);
+            })
+        } else {
+${unroll}            TERMS()
+        }
+#undef TERMS
     }
     KEEP(C);
     if (add)
