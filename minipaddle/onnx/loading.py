@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from functools import partial
+from math import prod
 
 import numpy
 
@@ -79,7 +81,7 @@ def layer_of(model, folder: str) -> TranslatedLayer:
 
     def forward(*given):
         reading = GraphReader(opset, folder, functions)
-        reading.values |= weights
+        reading.values |= {name: w() if callable(w) else w for name, w in weights.items()}
         reading.values |= {v.name: x for v, x in zip(inputs, given, strict=True)}
         reading.run(graph.node)
         return [as_result(reading.get(v.name)) for v in graph.output]
@@ -137,10 +139,23 @@ def weights_of(graph, folder: str, properties: dict) -> tuple[Layer, dict]:
             continue
         if array.dtype.name not in dt.NAMES:
             raise DamagedFile(f"the tensor {t.name[:80]!r} has the dtype {array.dtype}")
+        if t.name not in places and counts_up(array):
+            weights[t.name] = partial(count_up, array.shape, array.dtype)
+            continue
         kind, path = places.get(t.name, ("parameter", t.name))
         trains = array.dtype in FLOATS and t.name not in frozen and kind == "parameter"
         weights[t.name] = keep_weight(owner, array, path_of(path, taken), trains)
     return owner, weights
+
+
+def counts_up(array) -> bool:
+    """Whether an array holds 0, 1, 2, …: then a program counts, and its passes know the numbers."""
+    return array.dtype.kind in "iu" and bool((array.ravel() == numpy.arange(array.size)).all())
+
+
+def count_up(shape: tuple, dtype) -> Tensor:
+    """0, 1, 2, … in this shape."""
+    return creation.arange(size=prod(shape), dtype=dtype).reshape(shape)
 
 
 KINDS = ("parameter", "buffer", "transient", "constant")

@@ -18,12 +18,16 @@ from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from ..ops.products import product
 from ..ops.quantization import matmul_integer, product_integer
+from .one_hot_rows import look_up
 
 ACROSS = {"x_perm": (0, 1), "y_perm": (1, 0), "out_perm": (0, 1)}
 
 
 def as_product(record, x, y):
-    """A contraction as a product."""
+    """A contraction as a product, or as rows that are looked up."""
+    rows = look_up(record, x, y)
+    if rows is not None:
+        return rows
     wide = promote(record.op.name, [x.spec, y.spec])
     letters = record.op.letters(x.spec, y.spec, **record.attrs)
     multiply = product if record.op.kind == "contraction" else product_integer

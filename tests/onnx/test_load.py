@@ -106,6 +106,26 @@ def test_what_is_loaded_can_be_saved(tmp_path):
     assert bool((again(tokens) == loaded(tokens)).all())
 
 
+def test_rows_that_one_hot_rows_pick_out(tmp_path):
+    """An initializer that counts is no weight, so a program knows what is compared with it."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["x", "last"], ["places"]),
+        helper.make_node("Equal", ["places", "counted"], ["same"]),
+        helper.make_node("Cast", ["same"], ["ones"], to=TensorProto.FLOAT),
+        helper.make_node("MatMul", ["ones", "table"], ["y"]),
+    ]
+    counted, table = np.arange(90, dtype="int32").reshape(1, 90), W.reshape(6, 4).repeat(15, 0)
+    initializers = {"last": np.array([-1]), "counted": counted, "table": table}
+    inputs = [("x", [3], TensorProto.INT32)]
+    loaded = load(model_of(nodes, inputs, [("y", [3, 4])], initializers), tmp_path)
+    assert [*loaded.state_dict()] == ["table"]
+    x = np.array([88, 0, 90], "int32")
+    for run in (loaded, paddle.jit.to_static(lambda x: loaded(x), backend="native")):
+        got = run(paddle.to_tensor(x)).numpy()
+        np.testing.assert_array_equal(got, [table[88], table[0], np.zeros(4)])
+    assert "take" in str(run.executables[0].program)
+
+
 # ---- single nodes ------------------------------------------------------------------------------
 
 
