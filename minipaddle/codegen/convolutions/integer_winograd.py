@@ -49,7 +49,7 @@ class WinogradAlgorithm(NamedTuple):
         return (self.m + 2) ** 2
 
     def write_helpers(self, panel: int) -> str:
-        """The C functions, for sums of so many columns."""
+        """The C functions, for sums of `panel` columns."""
         rows = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in self.kernel)
         return TEXT.substitute(
             m=self.m, unit=self.unit, panel=panel, into=write_steps("v", "d", self.into), G=rows,
