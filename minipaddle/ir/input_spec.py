@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from ..engine.core import dtype as dt
 from ..engine.core.dim import HINT, Dim, rename, symbol
 from ..engine.core.errors import value_error
@@ -45,6 +47,16 @@ def fitting_shape(spec: Spec, x, name: str, sizes: dict) -> tuple:
     return tuple(n if size else 0 for n, size in zip(spec.shape, x.array.shape, strict=True))
 
 
+@lru_cache(maxsize=1024)  # a call asks for it
+def spec_of(shape: tuple, dtype, name: str) -> Spec:
+    """The spec of an input of this name: open sizes become symbols."""
+    names = [BATCH, *(f"{name}_{axis}" for axis in range(1, len(shape)))]
+    sizes = [x if n == -1 else n for n, x in zip(shape, names)]
+    return Spec(
+        tuple(symbol(n, HINT) if isinstance(n, str) else n for n in sizes), dt.resolve(dtype)
+    )
+
+
 class InputSpec:
     """Shape and dtype of an input; None or -1 in `shape` is a size that varies from call to call.
 
@@ -69,15 +81,7 @@ class InputSpec:
 
     def spec(self, place: int) -> Spec:
         """The spec of input number `place` in a program: open sizes become symbols."""
-        return Spec(
-            tuple(self.size(n, axis, place) for axis, n in enumerate(self.shape)),
-            dt.resolve(self.dtype),
-        )
-
-    def size(self, n, axis: int, place: int):
-        if n == -1:
-            n = BATCH if axis == 0 else f"{self.name or f'x{place}'}_{axis}"
-        return symbol(n, HINT) if isinstance(n, str) else n
+        return spec_of(self.shape, self.dtype, self.name or f"x{place}")
 
     def open_shape(self, x, place: int, sizes: dict) -> tuple:
         """(shape, dtype) with which a program takes the tensor `x` as input number `place`, open

@@ -28,7 +28,7 @@ from ..engine.executors.native import ALIGNMENT, Executable
 from ..engine.jit.cache import settings
 from ..engine.jit.capture import HOLDS, holds
 from ..engine.jit.to_static import CALL_STUBS, Switch
-from ..engine.jit.tree import alone
+from ..engine.jit.tree import alone, flatten_call
 from .call_stub import (
     ATTRIBUTE,
     CALL,
@@ -75,7 +75,9 @@ def create_stub(captured, args, kwargs) -> list:
     they must take the slow path. Keywords are compared by name and order. Its calls count as hits
     of the cache.
     """
-    executable = captured.executables.compiled.get((captured.program, CPU.name, None))
+    tensors = [x for x in flatten_call(args, kwargs)[0] if isinstance(x, Tensor)]
+    arrays = [*(x.array for x in tensors), *(cell.read() for cell in captured.states)]
+    executable = captured.executables.executable(captured.program, arrays)
     if type(executable) is not Executable or not only_c(executable) or slots.PLUGGED:
         return []
     unusual = captured.rewrites or captured.copied or captured.computed or captured.hooks
@@ -92,7 +94,7 @@ class CallStub:
     """Owns a plan and all that it points to, and checks what C found to be another object."""
 
     def __init__(self, captured, made: Executable, args, kwargs):
-        self.captured, self.context = captured, made.context()
+        self.captured, self.context, self.sizes = captured, made.context(), made.sizes
         self.now, self.clock = settings(), [0, 0]
         self.held: list = []  # objects that C has addresses of
         self.nodes: list[tuple] = []
@@ -303,8 +305,8 @@ class CallStub:
             each.leave(inputs, *(outputs[k] for k in each.outputs))
         results = captured.wrap_results(inputs, outputs)
         if self.recorded:
-            captured.put_on_tape(inputs, results, [*outputs[captured.residuals :]], {})
-        return captured.deliver(results, {}, {}, results)
+            captured.put_on_tape(inputs, results, [*outputs[captured.residuals :]], self.sizes)
+        return captured.deliver(results, self.sizes, {}, results)
 
     # ---- the plan ------------------------------------------------------------------------------
 

@@ -52,7 +52,7 @@ class TuningTarget(NamedTuple):
                 key = program, place, shapes
                 self.executables.compiled[key] = self.executables.compile(key)
         self.function.stubs.clear()  # they hold what was compiled before
-        self.captured.has_stub = False
+        self.captured.stub_sizes = None
 
 
 def targets_of(function, inputs) -> list[TuningTarget]:

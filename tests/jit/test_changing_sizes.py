@@ -235,3 +235,26 @@ def test_a_size_that_one_branch_knows_is_not_asked_of_the_other():
     for x, y in itertools.product(([1.0, 2.0], [-1.0, 0.0, 0.0, 0.5]), (1.0, -0.5, -2.0)):
         given = paddle.to_tensor(x), paddle.to_tensor(y)
         assert g(*given).tolist() == f(*given).tolist()
+
+
+def test_a_call_like_the_last_one_takes_the_fast_path():
+    """A stub knows the sizes it is for: results, gradients and numbers are of this call."""
+
+    def scaled(x, w):
+        return (x @ w) * x.shape[0], x.shape[0]
+
+    specs = [paddle.static.InputSpec([None, 3]), paddle.static.InputSpec([3, 2])]
+    static = paddle.jit.to_static(scaled, input_spec=specs, backend="native")
+    w = paddle.rand([3, 2])
+    w.stop_gradient = False
+    for n in (4, 4, 4, 6, 6, 6, 4, 6, 4, 4):
+        x = paddle.rand([n, 3])
+        y, rows = static(x, w)
+        (gradient,) = paddle.grad(y.sum(), w)
+        wanted, _ = scaled(x, w)
+        assert rows == n
+        np.testing.assert_allclose(y.numpy(), wanted.numpy(), rtol=1e-5)
+        np.testing.assert_allclose(
+            gradient.numpy(), n * x.sum(0).numpy()[:, None] + 0 * w.numpy(), rtol=1e-5
+        )
+    assert len(static.stubs) == 2 or not static.stubs  # none where C cannot be called

@@ -53,7 +53,8 @@ class Captured:
         self.guards: list = []  # its assumptions about Python's objects
         self.left: list = []  # values that a run leaves in Python's objects
         self.given: list = []  # the containers of the arguments, if it leaves or returns any
-        self.hits, self.has_stub = [0, 0], False  # hits in the cache, and the time of the last one
+        self.stub_sizes = self.last_sizes = None  # those of the newest stub, and of the last call
+        self.hits = [0, 0]  # hits in the cache, and the time of the last one
         self.backward: Program | None = None
         if self.walk is not None:
             self.split(len(specs))

@@ -95,8 +95,9 @@ class StaticFunction:
         own = dict(zip(map(id, captured.given), owners))  # by the id of the traced ones
         aliasing.rule.check_given(captured, own)
         results, sizes = captured(tensors)
-        if captured.hits[0] and captured.executables.compiled and not captured.has_stub:
-            captured.has_stub = True
+        again, captured.last_sizes = captured.last_sizes == sizes, sizes
+        if again and captured.executables.compiled and captured.stub_sizes != sizes:
+            captured.stub_sizes = sizes
             for create in CALL_STUBS:
                 self.stubs[:0] = create(captured, args, kwargs)
             del self.stubs[STUBS:]
