@@ -13,6 +13,7 @@ from functools import partial
 
 from ..engine.codegen.kernel import EMITTERS
 from ..engine.executors.native import CHECKED
+from . import open_sizes
 from .c_target import emit
 from .convolutions import (
     convolution,

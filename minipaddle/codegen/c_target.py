@@ -6,8 +6,9 @@ from math import prod
 
 from ..engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function
 from ..engine.codegen.scalar import CannotWrite
+from ..engine.codegen.writer import worth_sharing
 from ..engine.core import dtype as dt
-from .c_text import PARALLEL, Workspace, indent, loop, loop_over_epilogue
+from .c_text import Workspace, indent, loop, loop_over_epilogue, share_where
 from .convolutions.vector_pooling import VectorWindows
 from .kernel_frame import FloatKernel
 from .target import KernelTarget, LoopLevel
@@ -46,13 +47,14 @@ class C(KernelTarget):
 
     def loops(self, *levels: LoopLevel, each: int = 1, ordered: bool = False) -> None:
         size, shared = prod(a.extent for a in levels) * each, None
+        pays = "" if ordered else worth_sharing(size, SERIAL + 1)
         if not size:  # nothing is copied, but indices are checked
             levels = [a for a in levels if "bad_index" in a.text]
-        if size > SERIAL and not ordered:
+        if pays:
             shared = max(levels, key=lambda a: min(a.extent, SHARED))
         text = ""
         for a in reversed(levels):
-            pragma = PARALLEL if a is shared else ""
+            pragma = share_where(pays) if a is shared else ""
             text = loop(a.name, a.extent, a.text + text, pragma=pragma)
             text = f"{a.whole}\n" if a.whole else text
         self.text += self.fill(text)
@@ -72,7 +74,7 @@ class C(KernelTarget):
         low, span = (size, 2 * size) if wraps else (0, size)
         self.text += (
             f"int outside{k} = 0;\nfor (int64_t i = 0; i < {self.specs[k].size}; i++) "
-            f"outside{k} |= (uint64_t)in{k}[i] + {low}u >= {span}u;\n"
+            f"outside{k} |= (uint64_t)in{k}[i] + (uint64_t){low} >= (uint64_t){span};\n"
             f"if (outside{k}) {{ bad_index++; return; }}\n"
         )
         self.checked.add(k)

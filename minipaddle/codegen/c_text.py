@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..engine.codegen.writer import for_head, least
+from ..engine.codegen.writer import ALWAYS, for_head, least
 
 PARALLEL = "#pragma omp parallel for if (parallel: threads > 1) num_threads(threads)\n"
 UNEVEN = PARALLEL.replace("\n", " schedule(dynamic)\n")
@@ -44,9 +44,14 @@ def loop(name: str, end, inside: str, *, pragma: str = "", step: int = 1) -> str
     return f"{pragma}{for_head(name, 0, end, step)} {{\n{indent(inside, 4)}}}\n"
 
 
-def share_loop(name: str, end: int, inside: str, pays: bool, step: int = 1) -> str:
+def share_where(pays: str, pragma: str = PARALLEL) -> str:
+    """The pragma with which threads share a loop where that `pays` (see `worth_sharing`)."""
+    return pragma.replace(ALWAYS, pays) if pays else ""
+
+
+def share_loop(name: str, end: int, inside: str, pays: str, step: int = 1) -> str:
     """The same loop, whose iterations threads share if there are several and it `pays`."""
-    return loop(name, end, inside, pragma=PARALLEL if end > step and pays else "", step=step)
+    return loop(name, end, inside, pragma=share_where(pays) if end > step else "", step=step)
 
 
 def count_parts(items: int, each: int, result: int) -> int:
@@ -56,13 +61,18 @@ def count_parts(items: int, each: int, result: int) -> int:
     return min(items, max(min(FEW, ROOM // each), result // each, 1))
 
 
-def share_parts(items: int, parts: int, inside: str, pays: bool) -> str:
+def share_parts(items: int, parts: int, inside: str, pays: str) -> str:
     """A loop over i from 0 to `items` that at most `parts` threads share. Thread p has part p of
     the workspace.
     """
     text = f"for (int64_t i = p; i < {items}; i += parts) {{\n{indent(inside, 4)}}}\n"
-    count = f"const int64_t parts = {least('threads', parts) if pays else 1};\n"
-    return count + loop("p", "parts", text, pragma=PARALLEL if pays and parts > 1 else "")
+    most = (
+        least("threads", parts)
+        if pays in ("", ALWAYS)
+        else f"{pays} ? {least('threads', parts)} : 1"
+    )
+    count = f"const int64_t parts = {most if pays else 1};\n"
+    return count + loop("p", "parts", text, pragma=share_where(pays) if parts > 1 else "")
 
 
 def loop_over_epilogue(rows, out) -> str:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 
 from ..engine.codegen.kernel import BAD_INDEX, POINTERS
 from ..engine.codegen.translation_unit import SHARED, SourceFile, setters, with_prologue
+from .open_sizes import OPEN_SIZES
 
-VARIABLES = (SHARED, BAD_INDEX)
+VARIABLES = (SHARED, BAD_INDEX, OPEN_SIZES)
 """The helpers that declare variables, beside `POINTERS`."""
 
 ONCE_SIZE = 5000

@@ -13,6 +13,7 @@ from ..engine.codegen.scalar import CannotWrite
 from ..engine.codegen.writer import least
 from ..engine.core import dtype as dt
 from .c_text import SIZES, Workspace, indent, loop_over_epilogue, share_loop, share_parts
+from .open_sizes import is_open
 from .products import microkernel
 from .products.bias_and_bounds import BiasAndBounds
 from .products.epilogue import declare_block
@@ -44,9 +45,9 @@ class RowBlocks(NamedTuple):
     @property
     def head(self) -> str:
         """C text of block i: the number `n` of its image, its first row `top`, and its `rows`."""
-        if self.each == 1:
+        if self.each == 1 and not is_open(self.each):
             return f"const int64_t n = i, top = 0, rows = {self.rows};\n"
-        uneven = self.rows % self.block
+        uneven = is_open(self.rows) or self.rows % self.block
         rows = least(f"{self.rows} - top", self.block) if uneven else self.block
         return (
             f"const int64_t n = i / {self.each}, top = i % {self.each} * {self.block};\n"
@@ -58,7 +59,7 @@ class RowBlocks(NamedTuple):
         """C texts: the first pixel of the result that a block computes, and the end."""
         high, w, s = self.high or self.rows, self.width, self.stride
         end = f"(top + rows) * {s}" if s > 1 else "top + rows"
-        end = f"({least(end, high)})" if high % s else end
+        end = f"({least(end, high)})" if (is_open(high) and s > 1) or high % s else end
         return f"(n * {high} + top{f' * {s}' * (s > 1)}) * {w}", f"(n * {high} + {end}) * {w}"
 
 
@@ -133,7 +134,7 @@ class KernelFrame:
         return blocks.head + memory + tiles + self.rows(*blocks.span)
 
     def write_tiled_kernel(
-        self, blocks: RowBlocks, tiles: str, pays: bool, helpers=(), finish=None, parts: int = 0
+        self, blocks: RowBlocks, tiles: str, pays: str, helpers=(), finish=None, parts: int = 0
     ):
         """The kernel of blocks of rows, which threads share if that `pays`. Tiles that `finish`
         their sums need no epilogue. Those of thread p use part p of a workspace in `parts`.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from ..engine.codegen.kernel import read_template
-from ..engine.codegen.step import KernelTable, StepWriter
+from ..engine.codegen.step import KernelTable
 from ..engine.codegen.translation_unit import SourceFile
 from ..engine.core.record import Record
 from ..engine.passes.buffer_assignment import MemoryPlan
+from .open_sizes import SizedStep, write_sized_source
 
 NOW = read_template("now.c", __file__)
 
 
-class TimedStep(StepWriter):
+class TimedStep(SizedStep):
     """A file with the array `PREFIX_seconds`, which holds the seconds of the records in `timed`."""
 
     def __init__(self, kernels: KernelTable, plan: MemoryPlan):
@@ -33,6 +34,6 @@ class TimedStep(StepWriter):
 def write_timed_source(kernels: KernelTable, plan: MemoryPlan) -> SourceFile:
     """The C file of a program, and in `timed` the records whose seconds it adds up."""
     step = TimedStep(kernels, plan)
-    source = SourceFile(kernels, step.functions)
+    source = write_sized_source(kernels, step)
     source.timed = step.timed
     return source

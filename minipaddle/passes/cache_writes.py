@@ -82,7 +82,7 @@ def whole_puts(program: Program) -> Program:
 
 def find_places(k, n) -> range | None:
     """The places among n that an entry of an index takes; None if a size is open."""
-    if type(k) is int and type(n) is int:
+    if isinstance(k, int) and isinstance(n, int):
         return range(k % n, k % n + 1)
     found = places_of(k, n)
     return None if found is None else range(*found)

@@ -17,6 +17,7 @@ from ..engine.ir.program import Program, everywhere
 from ..engine.ops.creation import full
 from ..engine.ops.elementwise import add
 from ..engine.ops.movement import concat, replace_axis, reshape, unslice
+from ..engine.ops.slices import find_places
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import rewritten
 from .transpose_rules import of_all_axes
@@ -24,9 +25,9 @@ from .transpose_rules import of_all_axes
 
 def places_of(k, n) -> tuple[int, int, int] | None:
     """(start, stop, step) of a slice of n places; None where they are not known."""
-    if type(k) is not tuple or type(n) is not int or any(isinstance(v, Dim) for v in k):
+    if type(k) is not tuple or not isinstance(n, int) or any(isinstance(v, Dim) for v in k):
         return None
-    return slice(*k).indices(n)
+    return find_places(k, n)
 
 
 @program_pass("concat_of_slices", looks_for=[unslice])
@@ -90,7 +91,7 @@ def extent(k, n) -> tuple[int, int] | None:
     """The first of n elements that an index takes, and the one after the last; None if it has a
     step, or if that is not known.
     """
-    if type(k) is int and type(n) is int:
+    if isinstance(k, int) and isinstance(n, int):
         return k % n, k % n + 1
     start, stop, step = places_of(k, n) or (0, 0, 0)
     return (start, stop) if step == 1 and start < stop else None

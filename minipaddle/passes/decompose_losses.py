@@ -55,7 +55,7 @@ def cross_entropy(record, x, label):
     if mean is None:
         return loss
     if mean == "all":
-        return sum_all(loss) / float(max(label.spec.size, 1))
+        return sum_all(loss) / max(label.spec.size, 1)
     return sum_all(loss * shares(label, ignore, x.spec.dtype, mean))
 
 

@@ -18,7 +18,7 @@ def mean(record, x):
     axis, shape = record.attrs["axis"], record.inputs[0].shape
     count = prod(shape[d] for d in axis)
     total = reduction.sum(x.astype(int64.numpy), axis=axis, keepdim=record.attrs["keepdim"])
-    return (total.astype(float64.numpy) / float(count)).astype(record.dtype)
+    return (total.astype(float64.numpy) / count).astype(record.dtype)
 
 
 RULES[reduction.mean] = mean

@@ -95,7 +95,7 @@ def by_planes(rule):
 
     def apply(record, x, y):
         attrs, shapes = record.attrs, (x.spec.shape, y.spec.shape, record.shape)
-        known = all(type(n) is int and n for shape in shapes for n in shape)
+        known = all(isinstance(n, int) and n for shape in shapes for n in shape)
         if len(record.shape) != 5 or not known or min(attrs["padding"][0]) < 0:
             return None
         half = record.dtype in HALVES

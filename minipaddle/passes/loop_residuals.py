@@ -204,7 +204,7 @@ class LoopRewriter:
 
     def joined(self, loop: Record, x: Record, stack: Record | int) -> Record:
         """A stack of matrices as one matrix."""
-        whole = self.add(item_of(self.new[loop], stack, 0)) if type(stack) is int else stack
+        whole = self.add(item_of(self.new[loop], stack, 0)) if isinstance(stack, int) else stack
         shape = (whole.shape[0] * x.shape[0], *x.shape[1:])
         return self.add(x.derive(reshape, [whole], {"shape": shape}, (shape, x.dtype)))
 

@@ -13,6 +13,7 @@ from ..engine.core.record import Record
 from ..engine.ir.program import NUMBER, Program
 from ..engine.ops.creation import arange, full
 from ..engine.ops.movement import broadcast_to, reshape, slice_
+from ..engine.ops.slices import find_places
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import made_by, rewritten
 
@@ -24,10 +25,10 @@ def bounds_of(shape: tuple, index: tuple) -> Bounds | None:
     """The rows that a slice keeps of each axis; None if they are no range."""
     found = [(0, n) for n in shape]
     for d, k in enumerate(index):
-        if type(k) is not tuple or k[2] not in (None, 1) or type(shape[d]) is not int:
+        if type(k) is not tuple or k[2] not in (None, 1) or not isinstance(shape[d], int):
             return None
-        found[d] = slice(*k).indices(shape[d])[:2]
-    return found if all(type(n) is int and a < b for n, (a, b) in zip(shape, found)) else None
+        found[d] = find_places(k, shape[d])[:2]
+    return found if all(isinstance(n, int) and a < b for n, (a, b) in zip(shape, found)) else None
 
 
 def bounds_of_input(record: Record, x: Record, bounds: Bounds) -> Bounds | None:
@@ -53,7 +54,7 @@ def depends_on_place(record: Record, bounds: Bounds | None) -> bool:
     if current.top.builder.uses(record) > 1:
         return False
     if record.op is arange:
-        return all(type(record.attrs[key]) is int for key in ("start", "step"))
+        return all(isinstance(record.attrs[key], int) for key in ("start", "step"))
     through = record.op.kind == "elementwise" or record.op in (reshape, broadcast_to)
     return record.op is full or (
         through

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
-from ...engine.codegen.writer import for_head, least
+from ...engine.codegen.writer import ALWAYS, for_head, least
 from ...engine.core.slots import slot
 from ..c_text import ON_STACK, SIZES, indent, loop, share_loop
 from ..kernel_frame import FloatKernel, RowBlocks, writes
+from ..open_sizes import is_open
 from ..products import microkernel
 from ..products.bias_and_bounds import NOTHING, BiasAndBounds
 from ..products.matmul import product_kernel
@@ -27,8 +28,8 @@ from .image_strips import (
     ImageStrips,
     frame_helpers,
     images_of,
-    is_large,
     strips_of,
+    worth_threads,
 )
 from .window_lines import SweepAxis, sweep_backward, sweep_forward
 
@@ -66,7 +67,7 @@ class ImageSweep(NamedTuple):
         """(C text, helpers) of the rows of a strip."""
         im, down, (h, w) = self.s.im, self.down, self.s.im.target
         row, limit = scale_and_shift("r", down.stride, down.start), "top + rows"
-        limit += f" && r < {down.count}" if self.s.blocks.rows != down.count else ""
+        limit += f" && r < {down.count}" if f"{self.s.blocks.rows}" != f"{down.count}" else ""
         at = f"((n * {h} + {row}) * {w} + {self.across.start}) * {im.outs}"
         text = f"{self.s.T} *c = {self.out} + {at};\n"
         if not all((*self.taps, im.channels // im.groups)):
@@ -201,7 +202,7 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
             tiles, helpers = tiles + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
     helpers = [*s.helpers, *helpers]
-    return frame.write_tiled_kernel(s.blocks, tiles, is_large(im), helpers, finish, s.parts)
+    return frame.write_tiled_kernel(s.blocks, tiles, worth_threads(im), helpers, finish, s.parts)
 
 
 def write_convolution(frame: FloatKernel, im: Images) -> Kernel:
@@ -282,7 +283,7 @@ def write_columns(frame: FloatKernel, im: Images) -> Kernel:
         f"{wide}, {c}, {im.low[0]}, {im.low[1]});\n"
     )
     helpers = *frame_helpers(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
-    return frame.write_tiled_kernel(RowBlocks(im.n, h, h, w), tiles, is_large(im), helpers)
+    return frame.write_tiled_kernel(RowBlocks(im.n, h, h, w), tiles, worth_threads(im), helpers)
 
 
 def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:
@@ -305,7 +306,7 @@ def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     down, across = im.lines(sweep_forward)
     s = strips_of(im, [down], [across], T)
     items = s.blocks.total
-    rule = min(PARTS, items) if is_large(im) else 1
+    rule = min(PARTS, items) if worth_threads(im) else 1
     parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
     inside = s.blocks.head + s.load(frame.names[0], frame.room, parts)
     text, helpers = weight_terms(s, down, across, frame.names[1])
@@ -318,7 +319,7 @@ def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
         f"for (int64_t i = {first}; i < (p + 1) * {items} / {parts}; i++) {{\n"
         f"{indent(inside + text, 4)}}}\n"
     )
-    loops = indent(share_loop("p", parts, body, True), 4)
+    loops = indent(share_loop("p", parts, body, ALWAYS), 4)
     if parts > 1:
         terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
         loops += f"    const {T} *more = {more};\n"
@@ -333,7 +334,8 @@ def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> 
     inner, outer, (high, wide) = c // groups, o // groups, im.kernel
     g = f"{g} + (n * {im.target[0]} + top + r) * {im.target[1] * o}"
     steps = across.step * c, down.step * row
-    few = max(microkernel.TERMS // across.count, 1)
+    few = microkernel.TERMS // across.count
+    few = few + 1 if is_open(few) else max(few, 1)
     begin = (
         f"for (int64_t r = 0; r < rows; r += {few}) {{\n"
         f"    const int64_t few = rows - r < {few} ? rows - r : {few};\n"

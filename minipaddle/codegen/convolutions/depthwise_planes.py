@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.scalar import CannotWrite
-from ...engine.codegen.writer import least
+from ...engine.codegen.writer import least, worth_sharing
 from ..c_text import ON_STACK, SIZES, indent, loop, share_loop
 from ..kernel_frame import FloatKernel, RowBlocks, writes
 from ..machine import facts
@@ -92,9 +92,9 @@ class Planes(NamedTuple):
         """The strips of all planes."""
         return RowBlocks(self.count, self.positions[0], self.rows)
 
-    def pay(self, taps: int) -> bool:
-        """Whether a second thread pays: each pixel of the result meets each tap."""
-        return self.count * prod(self.target) * taps > SERIAL
+    def pay(self, taps: int) -> str:
+        """When threads pay (see `worth_sharing`): each pixel of the result meets each tap."""
+        return worth_sharing(self.count * prod(self.target) * taps, SERIAL + 1)
 
     def offset(self, down: SweepAxis, across: SweepAxis, t: int, u: int) -> int:
         """Where tap (t, u) of a sweep finds the pixel of position 0 in the strip."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ...engine.codegen.kernel import read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.scalar import CannotWrite
+from ...engine.codegen.writer import worth_sharing
 from ..c_text import ON_STACK, SIZES, Workspace, count_parts
 from ..kernel_frame import RowBlocks
 from ..products import microkernel
@@ -169,8 +170,8 @@ def frame_helpers(T: str) -> tuple[str, ...]:
     return (*microkernel.vectors(T), FRAME.substitute(T=T))
 
 
-def is_large(im: Images) -> bool:
-    """Whether a second thread pays: each pixel of the smaller image meets each tap."""
+def worth_threads(im: Images) -> str:
+    """When threads pay (see `worth_sharing`): each pixel of the smaller image meets each tap."""
     pixels = min(im.source[0] * im.source[1], im.target[0] * im.target[1])
     taps = im.kernel[0] * im.kernel[1]
-    return im.n * pixels * taps * im.channels * im.outs // im.groups > SERIAL
+    return worth_sharing(im.n * pixels * taps * im.channels * im.outs // im.groups, SERIAL + 1)

@@ -6,6 +6,7 @@ from math import prod
 
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.plain_products import loops_over, write_loops
+from ...engine.codegen.writer import worth_sharing
 from ...engine.core.polynomial import loop as variable
 from ...engine.core.record import Record
 from ...engine.ops.movement import ravel
@@ -70,7 +71,7 @@ def write_depthwise(frame: KernelFrame, im: Images) -> Kernel:
         f"    {h}, {w}, {c}, {', '.join(map(str, sizes))},\n"
         f"    top * {im.stride[0]} - {im.low[0]}, -{im.low[1]}, kernels, patch, {int(quads)});\n"
     )
-    pays = im.n * oh * ow * c * taps > SERIAL
+    pays = worth_sharing(im.n * oh * ow * c * taps, SERIAL + 1)
     return frame.write_tiled_kernel(RowBlocks(im.n, oh, 1, ow), tiles, pays, (INTEGERS, DEPTHWISE))
 
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
-from ...engine.codegen.writer import least
+from ...engine.codegen.writer import ALWAYS, least
 from ..kernel_frame import KernelFrame, RowBlocks
 from ..machine import facts
 from ..products.grouped_tiles import SHORTS, TWOS, TileFormat
@@ -177,4 +177,4 @@ def write_winograd(frame: KernelFrame, way: WinogradPlan) -> Kernel:
         "    }\n"
     )
     helpers = *way.form.tile, by.write_helpers(panel)
-    return frame.write_tiled_kernel(way.blocks, tiles, True, helpers)
+    return frame.write_tiled_kernel(way.blocks, tiles, ALWAYS, helpers)

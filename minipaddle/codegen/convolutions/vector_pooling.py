@@ -8,7 +8,8 @@ from math import prod
 from string import Template
 
 from ...engine.codegen.kernel import read_template
-from ..c_text import PARALLEL, indent
+from ...engine.codegen.writer import worth_sharing
+from ..c_text import indent, share_where
 from ..products import microkernel
 from ..target import insert
 from .pooling import PoolingWindows
@@ -69,7 +70,7 @@ class VectorWindows(PoolingWindows):
             texts[word] = define(self)
         w, text = self.words, insert(LOOPS, CLEAR=clear, BEFORE=before, **texts)
         met = self.images * prod(w[a] for a in ("OD", "OH", "OW", "KD", "KH", "KW", "CHANNELS"))
-        pragma = PARALLEL if met > ENOUGH and self.images > 1 else ""
+        pragma = share_where(worth_sharing(met, ENOUGH + 1)) if self.images > 1 else ""
         self.target.text += indent(pragma + self.target.fill(text, **w), 4)
         self.target.helpers += [*microkernel.vectors(self.T), LARGER.substitute(T=self.T)]
 

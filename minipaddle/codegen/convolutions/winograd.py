@@ -14,11 +14,12 @@ from string import Template
 from ...engine.codegen.kernel import Kernel, read_template
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.core.slots import slot
-from ..c_text import FEW, PARALLEL, ROOM, SIZES, count_parts, loop
+from ..c_text import FEW, ROOM, SIZES, count_parts, loop, share_where
 from ..compile_units import share
 from ..kernel_frame import FloatKernel, RowBlocks
+from ..open_sizes import is_open
 from ..products import microkernel
-from .image_strips import Images, frame_helpers, is_large
+from .image_strips import Images, frame_helpers, worth_threads
 from .window_lines import SweepAxis
 
 WORTH = 16
@@ -58,8 +59,9 @@ def tile_sizes(im: Images, across: SweepAxis) -> dict[int, dict[str, int]]:
     """The elements of the arrays for each number of rows that may be computed together: a part of
     the image with its frame, and its tiles before and after the products.
     """
-    wide, choices = -(-across.count // 2), {}
-    for rows in range(2, min(im.target[0] + 1 & ~1, 32) + 1, 2):
+    wide, choices, most = -(-across.count // 2), {}, min(im.target[0] + 1 & ~1, 32)
+    few = [2, 4, 8, 16, 32] if is_open(wide) else range(2, most + 1, 2)  # of a few texts
+    for rows in few:
         frame, tiles = (rows + 2) * (2 * wide + 2), rows // 2 * wide
         sizes = {"image": frame * im.channels, "V": 16 * tiles * im.channels}
         sizes["M"] = 16 * tiles * im.outs
@@ -86,7 +88,7 @@ def write_winograd(
         T, tiles, o, c, 1, (f"V + q * {tiles * c}", c, 1, 0),
         (f"U + q * {apart}", panel, 0, f"{panel} * {c}"), (f"M + q * {tiles * o}", o), most=TERMS,
     )  # fmt: skip
-    each, pays = SIZES[T] * sum(sizes.values()), is_large(im)
+    each, pays = SIZES[T] * sum(sizes.values()), worth_threads(im)
     parts = count_parts(items, each, frame.out.nbytes) if items >= FEW and pays else 1
     inside = "".join(
         f"{T} *{name} = {frame.room.array(T, parts * size)} + p * {size};\n"
@@ -96,7 +98,7 @@ def write_winograd(
         f"frame_{T}(image, {rows + 2}, {2 * wide + 2}, {source}, {im.source[0]}, {im.source[1]}, "
         f"{c}, top + {down.first}, {across.first});\n"
         f"winograd_input_{T}(V, image, {row}, {c}, {high}, {wide});\n"
-        f"{loop('q', 16, products, pragma=PARALLEL if pays and parts == 1 else '')}"
+        f"{loop('q', 16, products, pragma=share_where(pays) if parts == 1 else '')}"
         f"winograd_output_{T}(M, {frame.target} + (n * {h} + top) * {w * o}, {w * o}, {o}, {high}, "
         f"{wide}, rows, {w});\n"
     )

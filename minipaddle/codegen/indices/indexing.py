@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ...engine.codegen.kernel import IN_PLACE, is_number
 from ...engine.codegen.scalar import CannotWrite, literal, wide
 from ...engine.ops.movement import WHOLE
+from ...engine.ops.slices import count_places, find_places
 from ...ops.strided import strides_of
 from ..rows.collapsed_loops import digits
 from ..target import KernelTarget, LoopLevel, kernel, skip
@@ -183,12 +184,12 @@ def assign_slice(k: KernelTarget, shape, index, source: str, number: str | None 
             sizes.append(1)
             continue
         n, step = next(axes)
-        at = range(n)[slice(*key) if type(key) is tuple else key]
         if type(key) is tuple:
-            to.append(f"{at.start * step} + i{len(sizes)} * {at.step * step}")
-            sizes.append(len(at))
+            first, end, by = find_places(key, n)
+            to.append(f"{first * step} + i{len(sizes)} * {by * step}")
+            sizes.append(count_places(first, end, by))
         else:
-            to.append(f"{at * step}")
+            to.append(f"{key % n * step}")
     term = number or f"{source}[{element(shape, len(sizes))}]"
     each_element(k, sizes, f"out0[{' + '.join(to) or 0}] = {term};\n")
 

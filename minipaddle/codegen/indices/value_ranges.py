@@ -57,22 +57,22 @@ class ValueRanges:
         self.put_all(body.inputs[n:], map(self.of, loop.inputs[n:]))
         for x, first, last in zip(body.inputs, loop.inputs[:n], body.outputs):
             start, step = self.of(first), find_step(last, x)
-            if type(trips) is int and start is not None and step is not None:
+            if isinstance(trips, int) and start is not None and step is not None:
                 way = step * max(trips - 1, 0)
                 self.known[x] = start[0] + min(way, 0), start[1] + max(way, 0)
 
     def of(self, x: Record) -> Range | None:
         """The range of a value, None if it is not known."""
-        if x.op is NUMBER and type(x.attrs["value"]) is int:
+        if x.op is NUMBER and isinstance(x.attrs["value"], int):
             return (x.attrs["value"],) * 2
         return self.known.get(x)
 
     def find_range(self, record: Record) -> Range | None:
         """The range of a result by those of the inputs."""
         op, inputs = record.op, record.inputs
-        if op is full and type(record.attrs["value"]) is int:
+        if op is full and isinstance(record.attrs["value"], int):
             return (record.attrs["value"],) * 2
-        if op is arange and all(type(v) is int for v in map(record.attrs.get, COUNTED)):
+        if op is arange and all(isinstance(v, int) for v in map(record.attrs.get, COUNTED)):
             size, first, step = map(record.attrs.get, COUNTED)
             last = first + step * max(size - 1, 0)
             return min(first, last), max(first, last)
@@ -92,7 +92,7 @@ class ValueRanges:
         if record.op is fused:
             return [*map(self.of, record.attrs["region"].outputs)]
         n, trips = record.attrs["carried"], record.attrs.get("trip_count")
-        count = (trips, trips) if type(trips) is int else None
+        count = (trips, trips) if isinstance(trips, int) else None
         return [*[None] * n, count, *map(self.known.get, record.attrs["body"].inputs[:n])]
 
 

@@ -22,6 +22,7 @@ from string import Template
 from typing import NamedTuple
 
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
+from ...engine.codegen.writer import worth_sharing
 from ...engine.core.dtype import bfloat16, int8, int32
 from ...engine.core.record import Record
 from ..c_text import ON_STACK
@@ -195,5 +196,5 @@ def write_tiles(
         f"integer_rows_{form.F}(rows, {n}, {row // form.terms}, wide, panels,\n"
         f"    {target} + at, {n});\n{narrow}"
     )
-    blocks, pays = RowBlocks(count, m, block), count * m * n * k > SERIAL
+    blocks, pays = RowBlocks(count, m, block), worth_sharing(count * m * n * k, SERIAL + 1)
     return frame.write_tiled_kernel(blocks, tiles, pays, (*form.panels, *helpers))

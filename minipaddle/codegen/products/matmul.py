@@ -11,8 +11,9 @@ from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.writer import for_head, least
 from ...engine.core import dtype as dt
 from ...engine.core.polynomial import loop as variable
-from ..c_text import PARALLEL, SIZES, indent, loop, share_loop
+from ..c_text import SIZES, indent, loop, share_loop
 from ..kernel_frame import FloatKernel, KernelFrame, writes
+from ..open_sizes import count_of, is_open
 from ..rows.collapsed_loops import digits
 from . import grouped_tiles, microkernel
 from .blas import BLAS
@@ -134,7 +135,7 @@ def write_product(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
     before, inside = pack_panels(plan, y, "b", plan.threads == "batch")
     text, helpers = write_matrix(plan, "a", "b", "c")
     inside = declare_matrices(plan) + inside
-    loops = share_loop("i", p.count, inside + text, plan.threads == "batch")
+    loops = share_loop("i", p.count, inside + text, plan.pays * (plan.threads == "batch"))
     return before + indent(loops, 4), helpers
 
 
@@ -166,9 +167,8 @@ def read_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]
     pointers = (plus(x, "at", step) for x, step in zip("abc", row[1:]))
     add = f"{int(plan.add)} || at > 0" if name == "k" else ""
     fetch = f"__builtin_prefetch(b + (at + {TOGETHER} + row) * {row.y} + line, 0, 2);\n"
-    fetch = loop(
-        "line", part.p.k.size if name == "n" else p.n.size, fetch, step=64 // SIZES[plan.T]
-    )
+    wide = part.p.k.size if name == "n" else p.n.size
+    fetch = loop("line", wide, fetch, step=64 // SIZES[plan.T])
     text = declare_matrices(plan) + loop("row", TOGETHER, fetch)
     text += block(part, *pointers, "0", p.m.size, add=add)
     within = for_head("i", "first", "last")
@@ -176,7 +176,7 @@ def read_shared_rows(plan: ProductPlan, name: str) -> tuple[str, tuple[str, ...]
     if plan.rows:
         after = declare_matrices(plan) + write_epilogue(plan, "c", "0", str(p.m.size))
         text += f"{within} {{\n{indent(after, 4)}}}\n"
-    end, pragma = ("threads", PARALLEL) if plan.threads == "batch" else ("1", "")
+    end, pragma = ("threads", plan.pragma) if plan.threads == "batch" else ("1", "")
     first, last = (f"{k} * {p.count} / {end}" for k in ("part", "(part + 1)"))
     text = f"const int64_t first = {first}, last = {last};\n{text}"
     _, helpers = write_matrix(part, "a", "b", "c")
@@ -212,9 +212,8 @@ def write_matrix(plan: ProductPlan, a: str, b: str, c: str) -> tuple[str, tuple[
     """The text of one product of matrices, and its helpers besides block functions."""
     p, T = plan.p, plan.T
     if plan.how in ("dots", "stream"):
-        helpers = (
-            microkernel.dots(plan.E) if plan.how == "dots" else microkernel.few(plan.E, p.m.size)
-        )
+        dots, few = microkernel.dots, microkernel.few
+        helpers = dots(plan.E) if plan.how == "dots" else few(plan.E, p.m.size)
         return write_blocks(plan, a, b, c), helpers
     source = plan.stored or T
     helpers = microkernel.panels(plan.E, plan.tile, source) if plan.how == "panels" else ()
@@ -237,7 +236,7 @@ def write_slices(plan: ProductPlan, a: str, b: str, c: str) -> str:
     if plan.threads:
         many, here = least(f"{n} - n", panel), f"{start} + n * {p.n.y}"
         turn = pack(many, terms, here, p.n.y, p.k.y, f"panels + n * {terms}")
-        text = loop("n", n, turn, pragma=PARALLEL, step=panel)
+        text = loop("n", n, turn, pragma=plan.pragma, step=panel)
     else:
         text = pack(n, terms, start, p.n.y, p.k.y, "panels")
 
@@ -274,9 +273,12 @@ def write_epilogue(plan: ProductPlan, c: str, first: str, last: str) -> str:
 def loop_over_rows(plan: ProductPlan, inside, c: str) -> str:
     """A loop over blocks of rows; `inside(first, rows)` is the text of one."""
     rows, block = plan.p.m.size, plan.block
-    if rows <= block:
+    if is_open(rows):
+        text = f"const int64_t here = {least(f'{rows} - m', block)};\n"
+        text += inside("m", count_of("here", block)) + write_epilogue(plan, c, "m", "m + here")
+    elif rows <= block:
         return inside("0", rows) + write_epilogue(plan, c, "0", str(rows))
-    if rows % block == 0:
+    elif rows % block == 0:
         text = inside("m", block) + write_epilogue(plan, c, "m", f"m + {block}")
     else:
         text = (
@@ -284,7 +286,7 @@ def loop_over_rows(plan: ProductPlan, inside, c: str) -> str:
             f"if (end < {rows}) {{\n{indent(inside('m', block), 4)}}} else {{\n"
             f"{indent(inside('m', rows % block), 4)}}}\n" + write_epilogue(plan, c, "m", "end")
         )
-    pragma = plan.parallel if plan.threads == "rows" else ""
+    pragma = plan.pragma if plan.threads == "rows" else ""
     return loop("m", rows, text, pragma=pragma, step=block)
 
 
@@ -304,7 +306,7 @@ def write_blocks(plan: ProductPlan, a: str, b: str, c: str) -> str:
     if plan.finish:
         inside = plan._replace(finish=plan.finish.of("n"))
     text += block(inside, a, plus(b, "n", column), plus(c, "n", p.n.out), "0", p.m.size, "wide")
-    pragma = PARALLEL if plan.threads == "columns" else ""
+    pragma = plan.pragma if plan.threads == "columns" else ""
     text = loop("n", p.n.size, text, pragma=pragma, step="chunk")
     return f"const int64_t chunk = {chunk};\n" + text + write_epilogue(plan, c, "0", str(p.m.size))
 
@@ -317,8 +319,7 @@ def block(
         return call_tiles(plan, a, b, c, first, rows, columns)
     p, many = plan.p, f"{rows}, " if plan.how == "dots" else ""
     x, to = plus(a, first, p.m.x), plus(c, first, p.m.out)
-    name, step, last = f"few{rows}", p.k.y, ""
-    x_step = f"{p.m.x}, {p.k.x}"
+    name, step, last, x_step = f"few{rows}", p.k.y, "", f"{p.m.x}, {p.k.x}"
     if plan.how == "dots":
         name, step, last, x_step = "dots", p.n.y, f", {p.n.out}", f"{p.m.x}"
     return (
@@ -356,8 +357,7 @@ def call_blas(plan: ProductPlan) -> str:
         f"for (int64_t i = 0; i < {p.count}; i++)\n"
         f"    blas_sgemm({row_major}, {x_how[0]}{y_how[0]}{p.m.size}, {p.n.size}, {p.k.size}, 1,\n"
         f"               {x}{offset(p.batch, 'x')}, {x_how[1]}, {y}{offset(p.batch, 'y')}, "
-        f"{y_how[1]}, "
-        f"{int(plan.add)}, {out}{offset(p.batch, 'out')}, {p.m.out});\n"
+        f"{y_how[1]}, {int(plan.add)}, {out}{offset(p.batch, 'out')}, {p.m.out});\n"
     )
 
 

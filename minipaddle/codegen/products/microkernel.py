@@ -25,6 +25,7 @@ from ...engine.codegen.writer import least
 from ..c_text import SIZES, loop
 from ..compile_units import share
 from ..machine import facts
+from ..open_sizes import is_open
 from .bias_and_bounds import NOTHING, BiasAndBounds
 
 ROWS = 8
@@ -119,7 +120,10 @@ def fit_tile(rows: int, columns: int, T: str) -> Tile:
     more, and two more for the loop. Masked vectors, if there are two or more at the end of a row,
     are charged as a whole tile.
     """
-    machine, tall = facts(), min(rows, usual_height())
+    machine, usual = facts(), usual_height()
+    if is_open(columns):
+        return tile(usual)
+    tall = usual if is_open(rows) else min(rows, usual)
     lanes, high = machine.vector // SIZES[T], min(tall, machine.registers // 4)
     widest = max(min((machine.registers - 2) // (high + 1), 4), 2)
 
@@ -139,7 +143,7 @@ VECTORS = Template(read_template("vectors.c", __file__))
 
 TILE = Template(read_template("tile.c", __file__))
 
-BLOCK = Template(read_template("rows.c", __file__))
+BLOCK, ANY = (Template(read_template(f"{x}.c", __file__)) for x in ("rows", "any_rows"))
 
 TURN = Template(read_template("panels.c", __file__))
 
@@ -189,7 +193,8 @@ def blocks(text: str) -> tuple[str, ...]:
     helpers = {}
     for rows, F, T, *sizes in dict.fromkeys(CALLED.findall(text)):
         t = Tile(*map(int, sizes)) if sizes[0] else Tile(usual_height())
-        helpers |= dict.fromkeys(define_block(int(rows), F, T, t))
+        define = define_block if int(rows) else define_any
+        helpers |= dict.fromkeys(define(int(rows), F, T, t))
     return tuple(helpers)
 
 
@@ -201,6 +206,15 @@ def define_block(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
     names |= {"panel": t.panel(T), "across": t.across or "ACROSS"}
     tile_text = TILE.substitute(names, unroll=unroll)
     return share(BLOCK.substitute(names, rows=rows, tall=t.tall), *elements(T), tile_text)
+
+
+@cache
+def define_any(_: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
+    """The function of blocks of a number of rows that only a run knows, and those that it calls."""
+    names, highest = {"F": F, "E": T, "T": widen_type(T), "tall": t.tall}, range(1, t.tall + 1)
+    needs = dict.fromkeys(x for rows in highest for x in define_block(rows, F, T, t))
+    cases = "".join(f"        ROWS({rows})\n" for rows in highest)
+    return share(ANY.substitute(names, cases=cases), *needs)
 
 
 def panels(T: str, t: Tile | None = None, source: str = "") -> tuple[str, ...]:
@@ -260,6 +274,8 @@ def call_blocks(
     b (pointer, step, segment, the distance of panels, and of what is fetched beside the next panel)
     of B, c (pointer, row) of C; `end` is what becomes of the sums."""
     text, at, t = "", 0, t or tile()
+    if is_open(rows):
+        return call_block(T, 0, rows, columns, k, segments, a, b, c, add, t, end)
     for height, count in heights(rows, t.tall):
         x, y = (f"{p} + {at * step}" if at else p for p, step in ((a[0], a[1]), c))
         sides = (x, *a[1:]), b, (y, c[1])
@@ -288,10 +304,10 @@ def sum_terms(
     there may be fewer: `terms`.
     """
     most, terms = most or TERMS, terms or str(k)
-    if k * segments <= most:
+    if k * segments <= most and not is_open(k):
         end = finish.text(widen_type(T)) if finish else NOTHING
         return call_blocks(T, rows, columns, terms, segments, a, b, c, add, t, end)
-    many, deep = max(most // k, 1), min(k, most)
+    many, deep = max(most // k, 1), most if is_open(k) else min(k, most)
     one = segments == 1
     part = lambda pointer, segment, step: (
         f"{pointer}{'' if one else f' + s * {segment}'} + k * {step}"

@@ -14,6 +14,7 @@ from ...engine.codegen.step import KernelTable
 from ...engine.core.record import Record
 from ...engine.ir.control import fused
 from ...engine.ir.program import Program
+from ..open_sizes import as_literals, wants_literals, with_sizes
 from .known_inputs import declare_inputs, is_small
 
 
@@ -62,6 +63,10 @@ class PackingKernels(KernelTable):
         constants, known = self.constant_inputs_of(record), self.narrow_inputs_of(record)
         with constant_inputs(constants), declare_inputs(known):
             kernel = super().kernel(record, name)
+            if kernel is not None and wants_literals(kernel):
+                with as_literals():
+                    kernel = super().kernel(record, name)
+        kernel = kernel and with_sizes(kernel)
         if kernel is not None and kernel.prepack is not None:
             self.prepacked[constants[kernel.prepack.edge]] = kernel.prepack
         return kernel

@@ -15,6 +15,7 @@ from ...engine.core.slots import slot
 from ...engine.ops.movement import inverse
 from ...ops.strided import strides_of
 from ..machine import facts
+from ..open_sizes import is_open
 from .blas import is_wide
 
 FEW = 24
@@ -141,12 +142,17 @@ def choose_algorithm(p: Product, dtype) -> str:
         return "blas"
     if along_k and p.k.size > 1 and (p.n.size == 1 or (p.m.size < FEW and not straight)):
         return "dots"
-    if straight and p.m.size <= STREAMED and p.n.size >= WIDE:
+    if straight and is_streamed(p) and p.n.size >= WIDE:
         return "stream"
     tall = p.m.size >= TALL * facts().vector // 16
     if straight and p.count == 1 and tall and not stays_in_cache(p, dtype):
         return "panels"
     return "rows" if straight or p.n.size == 1 else "panels"
+
+
+def is_streamed(p: Product) -> bool:
+    """Whether the result of its rows may stay in the cache; their number is in the text."""
+    return not is_open(p.m.size) and p.m.size <= STREAMED
 
 
 def stays_in_cache(p: Product, dtype) -> bool:
@@ -163,7 +169,7 @@ def pick_algorithm(p: Product, dtype) -> str:
     """The algorithm of a product: the default, or the choice of the schedule."""
     along_k = p.k.x <= 1 and p.k.y <= 1 and p.k.size > 1
     can = {"rows": p.n.y == 1 or p.n.size == 1, "panels": p.n.size > 1, "dots": along_k}
-    can["stream"] = p.n.y == 1 and p.m.size <= STREAMED
+    can["stream"] = p.n.y == 1 and is_streamed(p)
     can["blas"] = dtype.name == "float32" and blas_can(p)
     return pick(
         "way", choose_algorithm(p, dtype), [how for how, possible in can.items() if possible]

@@ -6,9 +6,10 @@ from math import prod
 from typing import NamedTuple
 
 from ...engine.codegen.kernel_schedule import pick
-from ...engine.codegen.writer import least
-from ..c_text import BLOCK, PARALLEL, SIZES, Workspace
+from ...engine.codegen.writer import least, worth_sharing
+from ..c_text import BLOCK, PARALLEL, SIZES, Workspace, share_where
 from ..machine import facts
+from ..open_sizes import is_open
 from . import microkernel
 from .bias_and_bounds import BiasAndBounds
 from .microkernel import CHUNK
@@ -60,10 +61,19 @@ class ProductPlan(NamedTuple):
         return self.stored if self.stored and as_it_lies else self.T
 
     @property
+    def pays(self) -> str:
+        """When threads pay (see `worth_sharing`)."""
+        return worth_sharing(self.p.work, SERIAL * (facts().vector // SIZES[self.T]))
+
+    @property
+    def pragma(self) -> str:
+        """The pragma of the loop that threads share."""
+        return share_where(self.pays, self.parallel)
+
+    @property
     def threads(self) -> str:
         """The axis that threads share: "batch", "rows", "columns" or none."""
-        lanes = facts().vector // SIZES[self.T]
-        if self.p.work < SERIAL * lanes or self.how == "blas":
+        if not self.pays or self.how == "blas":
             return ""
         can = {"batch": self.p.count > 1, "rows": self.p.m.size >= 16, "columns": self.wide}
         return pick("threads", self.rule, ["", *(axis for axis, there in can.items() if there)])
@@ -99,7 +109,7 @@ class ProductPlan(NamedTuple):
     @property
     def block(self) -> int:
         m, rule = self.p.m.size, self.rows_of_block
-        rule = min(rule, -(-m // 32) * 8) if self.threads == "rows" else rule
+        rule = share_rows(m, rule) if self.threads == "rows" else rule
         return pick("block", rule, [b for b in (16, 32, 64, 128, 256) if b < m])
 
     @property
@@ -156,6 +166,11 @@ class ProductPlan(NamedTuple):
         return -(-k // -(-k // most) // 8) * 8
 
 
+def share_rows(m: int, most: int) -> int:
+    """Rows of a block: `most`, or fewer, so that several threads have some of a few rows."""
+    return most if is_open(m) else min(most, -(-m // 32) * 8)
+
+
 class Alone(ProductPlan):
     """The choices for a product in a kernel of its own: sizes follow from the processor's."""
 
@@ -164,7 +179,7 @@ class Alone(ProductPlan):
     @property
     def tile(self) -> microkernel.Tile:
         p = self.p
-        if p.work < LARGE:
+        if p.work < LARGE and not is_open(p.work):
             return microkernel.tile()
         return microkernel.fit_tile(p.m.size, p.n.size, self.T)
 

@@ -23,6 +23,7 @@ from ...engine.codegen.kernel import (
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.nest_kernel import body_of, signature
 from ...engine.codegen.scalar import statements
+from ...engine.codegen.writer import worth_sharing
 from ...engine.core import dtype as dt
 from ...engine.core.polynomial import as_polynomial
 from ...engine.core.record import Record
@@ -35,11 +36,12 @@ from ...passes.epilogue import in_place, room_of
 from ...passes.masks import masks
 from ...passes.strip_products import is_strips, sums_rows
 from ..c_text import SIZES, UNEVEN, Workspace, indent, loop, share_loop
+from ..open_sizes import is_open
 from ..rows.partial_nest import RowsWriter
 from . import microkernel
 from .matmul import call_tiles, declare_matrices, loop_over_rows, pack_panels, plus
 from .product import product_of
-from .product_plan import SERIAL, ProductPlan
+from .product_plan import SERIAL, ProductPlan, share_rows
 
 STRIP = 1 << 18
 """Most bytes of a strip on the stack."""
@@ -74,7 +76,7 @@ class StripPlan(ProductPlan):
     def block(self) -> int:
         """Rows of a strip: at least eight; enough strips for all threads."""
         most = max(min(self.most, self.size // (self.p.n.size * SIZES[self.T]) // 8 * 8), 8)
-        rule = min(most, -(-self.p.m.size // 32) * 8) if self.threads == "rows" else most
+        rule = share_rows(self.p.m.size, most) if self.threads == "rows" else most
         return pick("strip", rule, [n for n in (8, 16, 32) if n < most])
 
 
@@ -94,8 +96,12 @@ class SummingPlan(StripPlan):
     size = STRIP
 
     @property
+    def pays(self) -> str:
+        return worth_sharing(self.p.work, SERIAL)
+
+    @property
     def threads(self) -> str:
-        return "batch" if self.p.count > 1 and self.p.work >= SERIAL else ""
+        return "batch" if self.p.count > 1 and self.pays else ""
 
 
 def split_region(region: Program) -> tuple[list[Record], ...]:
@@ -200,12 +206,13 @@ class StripProducts:
             first, lambda at, rows: self.strip(leads, readers, at, rows), "c_1"
         )
         if first.p.count > 1:
-            inside = share_loop("i", first.p.count, inside, private)
+            inside = share_loop("i", first.p.count, inside, first.pays * private)
         return text + indent(inside, 4)
 
     def declare_strips(self, plan: ProductPlan) -> str:
         """C text of the strips: on the stack, or in the workspace if no threads share the rows."""
-        size = min(plan.block, plan.p.m.size) * self.length
+        rows = plan.p.m.size
+        size = (plan.block if is_open(rows) else min(plan.block, rows)) * self.length
         names = dict.fromkeys(self.strips.values())
         if size * SIZES[self.T] <= STRIP or plan.threads == "rows":
             return "".join(f"{stack_array(self.T, name, size)}\n" for name in names)

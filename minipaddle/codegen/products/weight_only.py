@@ -10,7 +10,7 @@ from string import Template
 
 from ...engine.codegen.kernel import C_TYPES, Kernel, read_template
 from ...engine.codegen.scalar import CannotWrite
-from ...engine.codegen.writer import least
+from ...engine.codegen.writer import least, worth_sharing
 from ..c_text import indent, share_loop
 from ..kernel_frame import FloatKernel, writes
 
@@ -57,5 +57,5 @@ def multiply(frame: FloatKernel) -> Kernel:
         if end > start:
             inside += f"for (int64_t m = {start}; m < {end}; m += {count})\n"
             inside += f"    for (int64_t o = chunk; o < last; o += 2) {{\n{outputs(count)}    }}\n"
-    loops = share_loop("chunk", N, inside, M * K * N > SERIAL, 2 * CHUNK)
+    loops = share_loop("chunk", N, inside, worth_sharing(M * K * N, SERIAL + 1), 2 * CHUNK)
     return frame.kernel(indent(loops, 4), (EIGHT, helper))

@@ -9,8 +9,9 @@ from math import prod
 from typing import NamedTuple
 
 from ...engine.codegen.kernel import BAD_INDEX, C_TYPES, Kernel, function
+from ...engine.codegen.writer import worth_sharing
 from ..c_target import SERIAL
-from ..products.matmul import PARALLEL, indent
+from ..c_text import indent, share_where
 from ..target import fill
 
 
@@ -31,7 +32,7 @@ class Lines(NamedTuple):
     @property
     def words(self) -> dict:
         """The sizes as words of a template, and a pragma where threads pay."""
-        pragma = PARALLEL.strip() if self.count * self.length > SERIAL else ""
+        pragma = share_where(worth_sharing(self.count * self.length, SERIAL + 1)).strip()
         sizes = {"OUTER": self.outer, "LENGTH": self.length, "INNER": self.inner}
         return sizes | {"LINES": self.count, "PARALLEL": pragma}
 

@@ -10,6 +10,7 @@ from ...engine.codegen.kernel import C_TYPES, stack_array
 from ...engine.codegen.scalar import ScalarText, cast, literal
 from ...engine.core import dtype as dt
 from ...engine.passes.nest import NestNode
+from ..open_sizes import is_open
 
 WIDENED = 4096
 """Longest row of flags that is read in advance."""
@@ -55,7 +56,7 @@ class VectorRows(rows.Rows):
 
     def accumulators(self, stage: int) -> list[Accumulator]:
         accumulators, n = super().accumulators(stage), self.length
-        if n <= 2 * LANES and n % LANES:
+        if not is_open(n) and n <= 2 * LANES and n % LANES:
             return accumulators
         return [
             Extreme(f.node, f.name, self.w.fresh("nan"))
@@ -79,7 +80,7 @@ class VectorRows(rows.Rows):
         if not flags or len(along) > 1 or self.length > WIDENED:
             return
         read = [(w.fresh("flags"), w.text(n, {}).template) for n in flags]
-        w.put(*(stack_array("int32_t", name, self.length) for name, _ in read))
+        w.put(*(stack_array("int32_t", name, self.length, WIDENED) for name, _ in read))
         with w.loop(self.along, w.simd):
             w.put(*(f"{name}[{self.flat()}] = {text};" for name, text in read))
         for node, (name, _) in zip(flags, read, strict=True):

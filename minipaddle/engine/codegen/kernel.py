@@ -38,7 +38,9 @@ C_TYPES = {
 
 
 def number(value, dtype) -> str:
-    """A number of any dtype, as C writes it."""
+    """A number of any dtype, as C writes it: as a formula if it knows one."""
+    if hasattr(value, "formula"):
+        return f"({C_TYPES[dtype]}){value}"
     if dtype.kind == "f":
         return real(float(value), dtype)
     if dtype == np.bool_:
@@ -71,13 +73,15 @@ def real(value: float, dtype) -> str:
     return f"({text}{suffix})" if text[0] == "-" else f"{text}{suffix}"
 
 
-def stack_array(T: str, name: str, count: int) -> str:
-    """C text that declares an array on the stack. It is aligned, because gcc 12 may assume more
-    alignment than it gave the array, when one of several loops over it does not start at 0.
+def stack_array(T: str, name: str, count: int, most: int = 0) -> str:
+    """C text that declares an array on the stack: of its `most` elements where the count is no
+    number in C. It is aligned, because gcc 12 may assume more alignment than it gave the array,
+    when one of several loops over it does not start at 0.
 
     >>> stack_array("float", "row", 3)
     'float row[3] __attribute__((aligned(64)));'
     """
+    count = most if most and not f"{count}".isdigit() else count
     return f"{T} {name}[{count}] __attribute__((aligned(64)));"
 
 

@@ -132,7 +132,7 @@ class Rows:
 
     def buffer(self, node: NestNode) -> str:
         name = self.w.fresh("row")
-        self.w.put(stack_array(C_TYPES[wide(node.dtype)], name, self.length))
+        self.w.put(stack_array(C_TYPES[wide(node.dtype)], name, self.length, ROW_BUFFER // 8))
         return f"{name}[{self.flat()}]"
 
     def flat(self) -> Polynomial:

@@ -191,8 +191,12 @@ class StepWriter:
 
     def pointer(self, location: Location) -> str:
         if location.kind == "arena":
-            return f"arena + {location.offset}"
+            return f"arena + {self.offset(location.offset)}"
         return {"input": "in", "state": "state", "output": "out"}[location.kind] + f"[{location.k}]"
+
+    def offset(self, number: int) -> str:
+        """C text of an offset in the arena."""
+        return str(number)
 
     def at(self, plan: MemoryPlan, record: Record, k: int = 0, const: bool = False) -> str:
         """The address of a value, as a pointer of its type."""

@@ -152,7 +152,11 @@ def setters(prefix: str, helpers) -> str:
 
 
 class SourceFile:
-    """A C file. Its exported functions begin with `prefix`, which is made of the file's content."""
+    """A C file. Its exported functions begin with `prefix`, which is made of the file's content.
+    `arguments` are numbers that a copy of its library is for.
+    """
+
+    arguments: tuple[int, ...] = ()
 
     def __init__(self, kernels, functions):
         self.kernels, self.helpers = kernels, [*kernels.helpers]

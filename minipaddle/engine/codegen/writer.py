@@ -39,6 +39,8 @@ FUNCTIONS = {*PLAIN.values(), *PAIRED.values(), "pow", "rint", "fabs"}
 PARALLEL = 32768
 """Fewest elements for several threads to pay."""
 
+ALWAYS = "threads > 1"
+
 
 class NestWriter:
     """Writes the body of one nest; `names` are those of its inputs and outputs in C."""
@@ -131,8 +133,9 @@ class NestWriter:
 
     def threads(self, size: int) -> tuple[str, ...]:
         """The OpenMP words that share a loop among threads, if there is enough work."""
-        if pick("parallel", size >= PARALLEL, (False, True)):
-            return "parallel for", "if (parallel: threads > 1) num_threads(threads)"
+        when = worth_sharing(size, PARALLEL)
+        if pick("parallel", bool(when), (False, True)):
+            return "parallel for", f"if (parallel: {when or ALWAYS}) num_threads(threads)"
         return ()
 
     @property
@@ -263,6 +266,15 @@ def for_head(name: str, start, end, step=1, T: str = "int64_t") -> str:
     """The head of a loop in C."""
     more = f"{name}++" if step == 1 else f"{name} += {step}"
     return f"for ({T} {name} = {start}; {name} < {end}; {more})"
+
+
+def worth_sharing(size: int, least: int) -> str:
+    """The condition under which several threads pay for work of this size; "" if they never do. A
+    size that is no number in C is compared when the program runs.
+    """
+    if f"{size}".isdigit():
+        return ALWAYS if size >= least else ""
+    return f"{ALWAYS} && {size} >= {least}"
 
 
 def least(x, y) -> str:

@@ -166,7 +166,7 @@ def as_polynomial(x) -> Polynomial:
     """A number or a symbol as a plain polynomial; a polynomial as it is."""
     if isinstance(x, Polynomial):
         return x
-    return Polynomial({(x,): 1} if isinstance(x, Symbol) else {(): int(x)})
+    return Polynomial({(x,): 1} if isinstance(x, Symbol) else {(): +x})
 
 
 ZERO = as_polynomial(0)
@@ -188,7 +188,7 @@ def plus(a: dict, b: dict) -> dict:
         terms[monomial] = terms.get(monomial, 0) + c
     for monomial, c in terms.items():
         atom = monomial[0] if len(monomial) == 1 else None
-        if type(atom) is Composite and atom.sign == "%" and type(atom.under) is int:
+        if type(atom) is Composite and atom.sign == "%" and isinstance(atom.under, int):
             quotient = (composite_text("//", atom.over, atom.under),)
             if c and terms.get(quotient) == c * atom.under:
                 rest = {k: d for k, d in terms.items() if k not in (monomial, quotient)}

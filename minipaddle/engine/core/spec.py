@@ -55,7 +55,7 @@ def fits(shape, whole) -> bool:
 
 def scalar_dtype(value):
     """The dtype of a Python scalar without a tensor beside it."""
-    if type(value) is dims.Dim:
+    if isinstance(value, int | dims.Dim) and type(value) is not bool:
         return dt.int64.numpy
     return dt.default() if type(value) is float else dt.resolve(type(value))
 

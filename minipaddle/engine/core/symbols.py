@@ -122,7 +122,7 @@ APPLY = {"//": operator.floordiv, "%": operator.mod, "max": max, "min": min}
 
 def terms_of(x) -> dict:
     """{monomial: coefficient} of a polynomial or a number; () is the monomial of a number."""
-    return ({(): int(x)} if x else {}) if isinstance(x, int) else x.terms
+    return ({(): +x} if x else {}) if isinstance(x, int) else x.terms
 
 
 def at(x, sizes: dict) -> int:

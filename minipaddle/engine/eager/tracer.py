@@ -297,7 +297,7 @@ class Tracer(Eager):
             each.undo()
 
 
-NUMBERS = (bool, int, float, dims.Dim)
+NUMBERS = {bool, int, float, dims.Dim}
 FEW = 8
 
 

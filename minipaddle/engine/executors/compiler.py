@@ -14,6 +14,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 import tempfile
 import warnings
@@ -194,6 +195,12 @@ def load(text: str, parts=None) -> ctypes.CDLL:
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise cache_error(error) from error
+
+
+def load_copy(library: ctypes.CDLL) -> ctypes.CDLL:
+    """A loaded library once more, with variables of its own."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        return ctypes.CDLL(shutil.copy(library._name, folder))
 
 
 def sum_of(path: Path) -> bytes | None:

@@ -26,7 +26,7 @@ from ..passes.manager import optimized, switches_of
 from ..passes.nest import Nest, NotOneNest
 from ..passes.specialise import specialise
 from .arrays import address, array_at, as_c
-from .compiler import cache_folder, load
+from .compiler import cache_folder, load, load_copy
 
 ALIGNMENT = 64
 
@@ -44,6 +44,11 @@ objects; none for a file that is better compiled as a whole."""
 
 CHECKED: list = []
 """Functions that filter records with checked indices: those that an earlier record checked."""
+
+
+OPEN: list = [dict]
+"""The last one says how C knows the open sizes of a program: as numbers. `minipaddle.codegen` has
+one for which they are arguments, so that the C files for several lengths are the same."""
 
 
 class Constants:
@@ -70,7 +75,7 @@ class CannotCompile(Exception):
 
 def fix_sizes(program: Program, sizes) -> Program:
     """The program for the given sizes; raises CannotCompile if others stay open."""
-    program = specialise(program, sizes=sizes) if sizes else program
+    program = specialise(program, sizes=OPEN[-1](sizes)) if sizes else program
     if unknown := open_sizes(program):
         raise CannotCompile(f"sizes that depend on values: {', '.join(sorted(unknown))}")
     return program
@@ -144,6 +149,9 @@ class Executable:
         """Compile the C file."""
         parts = partial(SPLIT[0], self.source) if SPLIT else None
         self.library = self.clock("compilation", load, self.source.text, parts)
+        if arguments := self.source.arguments:
+            self.library = load_copy(self.library)
+            self.function("arguments")((ctypes.c_int64 * len(arguments))(*arguments))
         self.clock("load", self.connect)
 
     def connect(self) -> None:

@@ -101,7 +101,7 @@ def format_record(record: Record) -> str:
 def check_item(record: Record) -> None:
     """Raise VerifyError unless there is such a result, and it is what the record says."""
     whole, k = record.inputs[0], record.attrs["k"]
-    several = whole.dtype is None and type(k) is int and 0 <= k < len(whole.shape)
+    several = whole.dtype is None and isinstance(k, int) and 0 <= k < len(whole.shape)
     if not several or record.spec != whole.shape[k]:
         raise invalid(record, f"no result number {k} of {format_record(whole)}")
 
@@ -176,16 +176,16 @@ def check_regions(record: Record) -> None:
         takes = specs
     elif record.op is control.custom:
         n, ends = record.attrs["results"], inside["backward"].outputs
-        if type(n) is not int or not 0 <= n <= len(specs) - len(ends):
+        if not isinstance(n, int) or not 0 <= n <= len(specs) - len(ends):
             raise invalid(record, "results is a number of inputs")
         takes = [*specs[:n], *specs[:n], *specs[n + len(ends) :]]
     else:
         takes, n = specs, record.attrs["carried"]
-        if type(n) is not int or type(record.attrs["keep"]) is not bool:
+        if not isinstance(n, int) or type(record.attrs["keep"]) is not bool:
             raise invalid(record, "carried is a number, keep is True or False")
         if isinstance(trips := record.attrs.get("trip_count", 0), Dim):
             trips = 0
-        if type(trips) is not int or trips < 0:
+        if not isinstance(trips, int) or trips < 0:
             raise invalid(record, "trip_count is the number of its iterations")
         body, test = inside["body"].outputs, inside["test"].outputs
         entering = [r.spec for r in inside["body"].inputs[:n]]

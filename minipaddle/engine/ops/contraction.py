@@ -112,7 +112,7 @@ def parse(text: str) -> tuple[str, str, str]:
 
 def drop_repeated(letters: str, shape, others: str, other_shape) -> str:
     """The letters of an array but for axes of size 1 that another array repeats."""
-    if all(type(n) is int and n != 1 for n in shape):
+    if all(isinstance(n, int) and n != 1 for n in shape):
         return letters
     sizes = dict(zip(others, other_shape, strict=True))
     pairs = zip(letters, shape, strict=True)
@@ -123,9 +123,9 @@ def repeats(n, m) -> bool:
     """Whether an axis of size n is repeated along one of size m; 1 is along any open size."""
     if n is m:
         return False
-    if type(n) is int:
+    if isinstance(n, int):
         return n == 1
-    if type(m) is int:
+    if isinstance(m, int):
         return m != 1 and is_one(n)
     return not prove(n - m, "==") and is_one(n) and not is_one(m)
 

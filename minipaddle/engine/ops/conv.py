@@ -228,7 +228,7 @@ def out_size(size, kernel, stride, padding, dilation) -> tuple:
         (n + low + high - (k - 1) * d - 1) // s + 1
         for n, k, s, (low, high), d in zip(size, kernel, stride, padding, dilation)
     )
-    if any(type(n) is int and n < 1 for n in out):  # an open one shows when it runs
+    if any(isinstance(n, int) and n < 1 for n in out):  # an open one shows when it runs
         raise ValueError(
             f"the kernel {list(kernel)} with dilation {list(dilation)} does not fit into the image "
             f"{list(size)} with padding {list(map(list, padding))}"

@@ -12,7 +12,7 @@ from ..core.op import movement, names
 from ..core.polynomial import ravel, unravel
 from ..core.record import Spec
 from ..core.spec import fits
-from .slices import as_key, slice_shape
+from .slices import as_key, find_places, slice_shape
 
 # ---- positions and shapes --------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ def _(i, x, *, index):
         if j is None:
             out.append(k % n)
         else:
-            start, _, step = slice(*k).indices(n)
+            start, _, step = find_places(k, n)
             out.append(start + j * step)
     return [*out, *i]
 
@@ -144,7 +144,7 @@ def _(i, x, *, shape, index):
         return None
     ranges, j = [], []
     for k, n, at in zip(key, shape, i, strict=True):
-        start, stop, _ = slice(*k).indices(n) if type(k) is tuple else (k % n, k % n + 1, 1)
+        start, stop, _ = find_places(k, n) if type(k) is tuple else (k % n, k % n + 1, 1)
         ranges.append((at, start, max(stop, start)))
         j += [at - start] if type(k) is tuple else []
     return 0, [(0, j, ranges)]

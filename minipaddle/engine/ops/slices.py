@@ -27,18 +27,34 @@ def slice_shape(x, index) -> tuple:
         if type(k) is tuple:
             if k[2] == 0:
                 raise ValueError("the step of a slice cannot be 0")
-            known = type(n) is int and Dim not in map(type, k)
-            out.append(len(range(*slice(*k).indices(n))) if known else slice_size(n, *k))
+            known = isinstance(n, int) and Dim not in map(type, k)
+            out.append(count_places(*find_places(k, n)) if known else slice_size(n, *k))
         elif not -n <= k < n:
             raise IndexError(f"index {k} is out of range for an axis of size {n} of {x}")
     return (*out, *sizes)
+
+
+def find_places(k: tuple, n: int) -> tuple[int, int, int]:
+    """The first place among n that a slice names, where it ends, and the step: `slice.indices`,
+    for any kind of number.
+    """
+    step = 1 if k[2] is None else k[2]
+    low, high = (0, n) if step > 0 else (-1, n - 1)
+    ends = (n + v if v is not None and v < 0 else v for v in k[:2])
+    first, end = (v if v is None else low if v < low else high if v > high else v for v in ends)
+    whole = (low, high)[:: 1 if step > 0 else -1]
+    return whole[0] if first is None else first, whole[1] if end is None else end, step
+
+
+def count_places(first: int, end: int, step: int) -> int:
+    return max(-((first - end) // step), 0)
 
 
 def slice_size(n, start, stop, step):
     """The number of places among n that a slice names, for sizes that only a run knows."""
     step = 1 if step is None else step
     first, end = (v if v is None else count_from_front(n, v, step > 0) for v in (start, stop))
-    known = isinstance(first, Dim) and end is not None and type(end - first) is int
+    known = isinstance(first, Dim) and end is not None and isinstance(end - first, int)
     if known and depends_on_values(first):
         suppose(end, "<=", n)  # `x[i : i + 1]`, with a value for i: no part of it is outside
         return max(-((first - end) // abs(step)), 0)

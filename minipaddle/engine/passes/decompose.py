@@ -146,7 +146,7 @@ def decompose(program: Program, *, decompose_from: int) -> Program:
 
     def large_enough(record, *inputs):
         specs = [s for r in (record, *record.inputs) if r.op is not NUMBER for s in specs_of(r)]
-        if any(type(n) is int and n == 0 for s in specs for n in s.shape):
+        if any(isinstance(n, int) and n == 0 for s in specs for n in s.shape):
             return None  # an empty array has no maximum
         if decompose_from and max(s.nbytes for s in specs) < decompose_from:
             return None

@@ -8,6 +8,7 @@ start is when it is made, and end is one more than when it is read last.
 
 from __future__ import annotations
 
+from ..core.dim import Dim
 from ..core.errors import value_error
 from ..core.record import Record, Spec
 from ..core.slots import slot
@@ -104,7 +105,7 @@ def specs_of(record: Record) -> tuple[Spec, ...]:
 
 def bytes_of(spec: Spec) -> int:
     """The bytes of a value; ValueError while a size is open."""
-    if not {int}.issuperset(map(type, spec.shape)):
+    if Dim in map(type, spec.shape):
         raise value_error(
             f"the memory of {spec} cannot be planned: it has an open size",
             expected="a program whose sizes are numbers",

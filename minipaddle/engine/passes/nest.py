@@ -68,11 +68,13 @@ def refine(shapes) -> tuple | None:
     >>> refine([(6, 4), (3, 8)])
     (3, 2, 4)
     """
-    if not all(type(n) is int and n for shape in shapes for n in shape):
+    if not all(isinstance(n, int) and n for shape in shapes for n in shape):
         return None
     ends = {prod(shape[d:]) for shape in shapes for d in range(len(shape))} | {1}
     pairs = [*pairwise(sorted(ends))]
-    return None if any(b % a for a, b in pairs) else tuple(b // a for a, b in reversed(pairs))
+    if any(f"{b % a}" != "0" for a, b in pairs):  # where C has a formula, too
+        return None
+    return tuple(b // a for a, b in reversed(pairs))
 
 
 class Nest:
