@@ -79,8 +79,8 @@ class OpenSize(int):
     formula: Dim
 
     def __new__(cls, number: int, formula):
-        if not isinstance(formula, Dim):
-            return number
+        if not isinstance(formula, Dim) or abs(number) <= 1:
+            return number  # an axis of size 1 is another kind of axis
         size = super().__new__(cls, number)
         size.formula = formula
         return size
