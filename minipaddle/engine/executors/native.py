@@ -75,7 +75,7 @@ class CannotCompile(Exception):
 
 def fix_sizes(program: Program, sizes) -> Program:
     """The program for the given sizes; raises CannotCompile if others stay open."""
-    program = specialise(program, sizes=OPEN[-1](sizes)) if sizes else program
+    program = specialise(program, sizes=sizes) if sizes else program
     if unknown := open_sizes(program):
         raise CannotCompile(f"sizes that depend on values: {', '.join(sorted(unknown))}")
     return program
@@ -112,7 +112,7 @@ class Executable:
     def __init__(
         self, program, strategy=None, sizes=None, *, tuned=None, frozen=False, load=True
     ):  # fmt: skip
-        program = fix_sizes(program, sizes)
+        program = fix_sizes(program, sizes and OPEN[-1](sizes))
         self.sizes, self.seconds = sizes or {}, {}
         changing = {**switches_of(strategy), "frozen": False}
         self.again = partial(Executable, program, changing, sizes, tuned=tuned)
