@@ -19,3 +19,13 @@ def test_channels_of_an_image(channels):
     np.testing.assert_array_equal(run(x).numpy(), last(x).numpy())
     source = run.executables[0].source.own
     assert ("#pragma GCC unroll 4\n" in source) is (channels < 5)
+
+
+def test_conditions_in_short_rows():
+    """GCC 12 lost elements that were loaded under a condition, in rows that it unrolled."""
+    x = paddle.arange(1, 16, dtype="float32").reshape([5, 3])
+    z = paddle.zeros([7, 3])
+    z.stop_gradient = False
+    slope = lambda z, x: paddle.grad((z[:5] * x + z[1:6] * (100 * x)).sum(), [z])[0]
+    run = paddle.jit.to_static(slope, backend="native")
+    np.testing.assert_array_equal(run(z, x).numpy(), slope(z, x).numpy())
