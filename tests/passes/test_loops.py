@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minipaddle as paddle
+import minipaddle.nn.functional as F
 from minipaddle.codegen.indices.index_checks import find_checked
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.eager.device import NUMPY
@@ -68,6 +69,25 @@ def test_a_loop_gives_what_unrolled_steps_give(name, second, backend, loops):
         np.testing.assert_allclose(found.numpy(), value.numpy(), rtol=2e-4, atol=1e-5)
     records = everywhere(static.main_program)
     assert {r.attrs["trip_count"] for r in records if r.op.name == "while_loop"} <= {2, 5}
+
+
+@pytest.mark.parametrize("steps", [1, 2, 5])
+@pytest.mark.parametrize("backend", ["interpreter", pytest.param("native", marks=needs_cc)])
+def test_ctc_is_a_loop_over_the_steps(steps, backend):
+    labels, letters = paddle.to_tensor([[1, 1], [2, 3], [1, 0]]), paddle.to_tensor([1, 2, 0])
+    lengths = paddle.to_tensor([steps, max(steps - 1, 1), steps])
+
+    def step(x):
+        loss = F.ctc_loss(x, labels, lengths, letters, reduction="none", zero_infinity=True)
+        return [loss, *paddle.grad(loss.sum(), [x])]
+
+    x = paddle.randn([steps, 3, 4])
+    x.stop_gradient = False
+    static = paddle.jit.to_static(step, backend=backend)
+    for found, value in zip(static(x), step(x), strict=True):
+        np.testing.assert_allclose(found.numpy(), value.numpy(), rtol=2e-4, atol=1e-5)
+    trips = [r.attrs["trip_count"] for r in loops_of(static.main_program)]
+    assert {*trips} == {steps - 1}
 
 
 @needs_cc

@@ -3,6 +3,8 @@
 import math
 
 from ...core.prelude import dt, e, movement, refuse_unsupported, same_shape, value_error, whole
+from ...engine.eager.control_flow import while_loop
+from ...engine.ops.gather import take
 from ...ops import arrangement
 from ...ops.arithmetic import logaddexp
 from ...ops.labels import pick
@@ -78,7 +80,8 @@ def ctc_loss(
     spelled, can_skip = insert_blanks(labels.astype("int64"), blank)
     log_p = log_softmax(log_probs)
     places = spelled.unsqueeze(0).expand([log_p.spec.shape[0], *spelled.spec.shape])
-    alpha = forward_scores(choose(log_p, places), can_skip, input_lengths.astype("int64"))
+    emitted = choose(log_p, places).transpose([0, 2, 1])
+    alpha = forward_scores(emitted, can_skip.transpose([1, 0]), input_lengths.astype("int64"))
     loss = -total_score(alpha, label_lengths.astype("int64"))
     loss = e.where(loss > -0.1 * IMPOSSIBLE, 0.0 if zero_infinity else math.inf, loss)
     if reduction == "mean":
@@ -92,31 +95,37 @@ def insert_blanks(labels, blank: int):
     between = creation.full_like(labels, blank)
     spelled = movement.stack(labels, between, axis=2).reshape([rows, 2 * length])
     spelled = arrangement.pad(spelled, widths=((0, 0), (1, 0)), value=blank)
-    return spelled, (spelled != blank) & (spelled != shift(spelled, 2, blank))
+    _, before_blank = shift(spelled, 1, blank)
+    return spelled, (spelled != blank) & (spelled != before_blank)
 
 
-def shift(x, by: int, fill):
-    """x [batch, n] moved `by` places to the right, `fill` coming in."""
-    kept = max(x.spec.shape[1] - by, 0)
-    head = movement.slice_(x, index=((None, None, None), (0, kept, 1)))
-    return arrangement.pad(head, widths=((0, 0), (x.spec.shape[1] - kept, 0)), value=fill)
+def shift(x, axis: int, fill):
+    """x moved one place and two places along `axis`, `fill` coming in."""
+    rest, n = movement.WHOLE[:axis], x.spec.shape[axis]
+    widths = [(0, 0)] * axis + [(2, 0)] + [(0, 0)] * (x.spec.ndim - axis - 1)
+    wide = arrangement.pad(x, widths=tuple(widths), value=fill)
+    return [movement.slice_(wide, index=(*rest, (2 - by, 2 - by + n, 1))) for by in (1, 2)]
 
 
 def forward_scores(emitted, can_skip, input_lengths):
-    """log of the probability of reaching each place [batch, 2L + 1] by the end of the input."""
-    steps = movement.unstack(emitted, axis=0)
-    states = creation.arange(0, can_skip.spec.shape[1], dtype=dt.int64)
-    alpha = e.where(states < 2, steps[0], IMPOSSIBLE)
-    lengths = input_lengths.unsqueeze(1)
-    for time, emit in enumerate(steps[1:], 1):
-        skipped = e.where(can_skip, shift(alpha, 2, IMPOSSIBLE), IMPOSSIBLE)
-        arrived = logaddexp(logaddexp(alpha, shift(alpha, 1, IMPOSSIBLE)), skipped)
-        alpha = e.where(lengths > time, arrived + emit, alpha)
-    return alpha
+    """log of the probability of reaching each place [2L + 1, batch] by the end of the input."""
+    states = creation.arange(0, can_skip.spec.shape[0], dtype=dt.int64).unsqueeze(1)
+    alpha = e.where(states < 2, movement.slice_(emitted, index=(0,)), IMPOSSIBLE)
+    lengths, steps = input_lengths.expand(alpha.spec.shape), emitted.spec.shape[0]
+
+    def step(time, alpha):
+        moved, skipped = shift(alpha, 0, IMPOSSIBLE)
+        skipped = e.where(can_skip, skipped, IMPOSSIBLE)
+        arrived = logaddexp(logaddexp(alpha, moved), skipped) + take(emitted, time, axis=0)
+        return time + 1, e.where(lengths > time, arrived, alpha)
+
+    begin, going_on = creation.full([], 1, dt.int64), lambda time, _: time < steps
+    return while_loop(going_on, step, [begin, alpha], trip_count=steps - 1)[1]
 
 
 def total_score(alpha, label_lengths):
     """The last label or the blank after it must be reached."""
+    alpha = alpha.transpose([1, 0])
     at_blank = pick(alpha, 2 * label_lengths, ignore_index=-1)
     at_label = pick(alpha, (2 * label_lengths - 1).clip(0), ignore_index=-1)
     return logaddexp(at_blank, e.where(label_lengths > 0, at_label, IMPOSSIBLE))

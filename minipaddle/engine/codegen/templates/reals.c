@@ -17,8 +17,8 @@ static inline $T floor_divide_$T($T x, $T y)
 
 static inline $T logaddexp_$T($T x, $T y)
 {
-    $T high = x >= y || x != x ? x : y, apart = fabs$f(x - y);
-    return x == y ? x + ($T)0.693147180559945309 : high + log1p$f(exp$f(-apart));
+    $T high = x >= y || x != x ? x : y, apart = x == y ? 0 : fabs$f(x - y);  /* inf - inf is nan */
+    return high + log1p$f(exp$f(-apart));
 }
 
 static inline $I exponent_$T($T x)  /* of a fraction in [1/2, 1) */
