@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ..engine.core.record import Record, Spec
 from ..engine.ir.control import while_loop
+from ..engine.ir.cut import needed
+from ..engine.ir.edit import count_uses
 from ..engine.ir.program import INPUT, ITEM, Program, item_of
 
 
@@ -46,16 +48,22 @@ class LoopEdit:
         return self.inner[self.outer.index(outer)]
 
     def close(self) -> Record:
-        """The loop."""
+        """The loop, without the constants that it does not read."""
         old, n, m = self.loop, self.n, len(self.first)
-        test, name = old.attrs["test"], self.body.name
-        more = [region_input(x.spec) for x in self.first[n:]]
-        rest = [region_input(x.spec) for x in self.outer[len(test.inputs) - n :]]
-        given = [*test.inputs[:n], *more, *test.inputs[n:], *rest]
-        inputs = [*self.now, *self.inner]
+        test, name, count = old.attrs["test"], self.body.name, len(old.inputs)
+        body = Program(name, [], [], self.records, self.next, self.body.guards)
+        records, unread = needed(body), [region_input(x.spec) for x in self.outer[count - n :]]
+        tested = [*test.inputs[n:], *unread]
+        body = Program(name, [], [], records, self.next, self.body.guards)
+        used = count_uses(body) + count_uses(test)
+        constants = zip(self.outer, self.inner, tested, range(n, n + len(tested)), strict=True)
+        rest = [each for each in constants if used[each[1]] or used[each[2]]]
+        outer, body.inputs = [x for x, *_ in rest], [*self.now, *(x for _, x, *_ in rest)]
+        given = [*test.inputs[:n], *(region_input(x.spec) for x in self.first[n:])]
+        given += [x for *_, x, _ in rest]
         attrs = old.attrs | {
             "carried": m,
-            "body": Program(name, inputs, [], self.records, self.next, self.body.guards),
+            "body": body,
             "test": Program(test.name, given, [], test.records, test.outputs, test.guards),
         }
         specs = [*old.shape[:n], *(x.spec for x in self.first[n:])]
@@ -63,9 +71,10 @@ class LoopEdit:
             (length, *_), stacks = old.shape[n + 1].shape, old.shape[n + 1 :]
             more = [Spec((length, *x.spec.shape), x.dtype) for x in self.first[n:]]
             specs += [old.shape[n], *stacks, *more]
-        loop = old.copy([*self.first, *self.outer], attrs, tuple(specs))
-        low = (1 << n) - 1
-        loop.saved = old.saved and (old.saved & low) | (old.saved & ~low) << (m - n)
+        loop = old.copy([*self.first, *outer], attrs, tuple(specs))
+        saved = [old.saved >> k & 1 for k in range(n)] + [0] * (m - n)
+        saved += [old.saved >> k & 1 for *_, k in rest]
+        loop.saved = sum(bit << k for k, bit in enumerate(saved))
         return loop
 
 

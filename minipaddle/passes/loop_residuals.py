@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..engine.core.record import Record
 from ..engine.ir.control import while_loop
-from ..engine.ir.edit import substitute, with_records
+from ..engine.ir.edit import count_uses, substitute, users_of, with_records
 from ..engine.ir.program import NUMBER, Program, item_of, open_sizes
 from ..engine.ops.creation import full
 from ..engine.ops.elementwise import add, subtract
@@ -82,8 +82,22 @@ def match(forward: Record, backward: Record) -> LoopPair | None:
         twin = known.get(key(record, [same.get(x, x) for x in record.inputs]))
         if twin is not None:
             same[record] = twin
-            products += [(record, twin)] if record.op is product else []
-    return LoopPair(forward, backward, products, *indices) if products else None
+            products += [record] if record.op is product else []
+    used, users = count_uses(body), users_of(body)
+    pairs = [(r, same[r]) for r in {following(r, used, users, same): 0 for r in products}]
+    return LoopPair(forward, backward, pairs, *indices) if pairs else None
+
+
+def following(record: Record, used, users, same) -> Record:
+    """The sum that alone reads a product, of the same size, in both loops: what is added need not
+    be read again then. Else the product itself.
+    """
+    while used[record] == 1 and record in users:
+        (after,) = users[record]
+        if after.op is not add or after.spec != record.spec or after not in same:
+            break
+        record = after
+    return record
 
 
 def counts_down(forward: Record, backward: Record, index: Record) -> bool:

@@ -93,8 +93,11 @@ def put(k: KernelTarget) -> None:
     elif value.dtype != x.dtype:
         raise CannotWrite("values of another dtype")
     else:
-        axes = digits("o", x.shape[:axis]) + digits("i", index.shape)
-        term = f"in2[{element(value.shape, axes + digits('k', x.shape[axis + 1 :]))}]"
+        s, axes = slices(x.shape, axis, index.spec.size), digits("o", x.shape[:axis])
+        axes += digits("i", index.shape) + digits("k", x.shape[axis + 1 :])
+        whole = value.spec.size == s.outer * s.count * s.inner
+        at = f"(o * {s.count} + i) * {s.inner} + k" if whole else element(value.shape, axes)
+        term = f"in2[{at}]"
     k.check(1, x.shape[axis])
     k.begin_with(0)
     k.scatter(slices(x.shape, axis, index.spec.size), term, adds=False)
