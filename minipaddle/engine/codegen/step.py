@@ -283,42 +283,39 @@ class StepWriter:
 
     def loop(self, plan: MemoryPlan, record: Record) -> list[str]:
         test, body, arena = self.region_functions(plan, record, "test", "body")
-        n = record.attrs["carried"]
+        n, trips = record.attrs["carried"], record.attrs.get("trip_count")
         now = [self.pointer(plan.location(record, j)) for j in range(n)]
         rest = self.pointers(plan, record.inputs[n:])
         kind = C_TYPES[record.attrs["test"].outputs[0].dtype]
-        starts = [
+        stacks = [self.pointer(plan.location(record, j)) for j in range(n + 1, len(record.shape))]
+        stacked = bool(stacks and trips)
+        entering = list(zip(record.inputs[:n], stacks if stacked else now, specs_of(record)))
+        if stacked:  # an iteration reads one place of a stack and writes the next one
+            slots = [f"(char *)({y}) + trip * {x.nbytes}" for _, y, x in entering]
+            ends = [f"trip + 1 < {trips} ? {slot} + {x.nbytes} : (char *)({y})"
+                    for slot, y, (*_, x) in zip(slots, now, entering)]  # fmt: skip
+            call = f"{body}({arena}, given, 0, following)"
+            names = [self.array("given", [*slots, *rest]), self.array("following", ends)]
+        else:
+            call = f"{body}({arena}, rest, carried, 0)"
+            names = [self.array("carried", now), self.array("rest", rest)]
+        lines = [
             self.store(x, spec, plan.location(x), target)
-            for x, target, spec in zip(record.inputs[:n], now, specs_of(record))
+            for x, target, spec in entering
             if x.op is NUMBER or self.pointer(plan.location(x)) != target
         ]
-        names = "    " + self.array("carried", now), "    " + self.array("rest", rest)
-        trips = record.attrs.get("trip_count")
-        if trips is not None:
-            count, *stacks = [self.at(plan, record, j) for j in range(n, len(record.shape))] or [0]
-            sizes = [spec.nbytes for spec in record.shape[:n]]
-            return [
-                *starts,
-                f"for (int64_t trip = 0; trip < {trips}; trip++) {{",
-                *names,
-                *(f"    memcpy((char *)({y}) + trip * {size}, {x}, {size});"
-                  for x, y, size in zip(now, stacks, sizes)),
-                f"    if ({body}({arena}, rest, carried, 0)) return 1;",
-                "}",
-                *([f"*({count}) = {trips};"] if count else []),
-            ]  # fmt: skip
-        return [
-            *starts,
-            "for (;;) {",
-            f"    {kind} go;",
-            *names,
-            "    " + self.array("all", [*now, *rest]),
-            "    void *const answer[] = {&go};",
-            f"    if ({test}({arena}, all, 0, answer)) return 1;",
-            "    if (!go) break;",
-            f"    if ({body}({arena}, rest, carried, 0)) return 1;",
-            "}",
+        count = [f"*({self.at(plan, record, n)}) = {trips};"] if len(record.shape) > n else []
+        asks = [
+            f"{kind} go;",
+            self.array("all", [*now, *rest]),
+            "void *const answer[] = {&go};",
+            f"if ({test}({arena}, all, 0, answer)) return 1;",
+            "if (!go) break;",
         ]
+        known = trips is not None
+        head = f"for (int64_t trip = 0; trip < {trips}; trip++) {{" if known else "for (;;) {"
+        inside = [*names, *([] if known else asks), f"if ({call}) return 1;"]
+        return [*lines, head, *(f"    {line}" for line in inside), "}", *count]
 
 
 RUN = """\

@@ -311,9 +311,9 @@ class Planner:
             return {k: Planner(r, r.inputs, [], *how).plan() for k, r in branches}
         if record.op is while_loop:
             test, body = record.attrs["test"], record.attrs["body"]
-            carried = record.attrs["carried"]
-            states = [*zip(body.inputs[:carried], body.outputs, strict=True)]
-            own = self.workspace, self.kernels, [], self.shares
+            carried = 0 if record.attrs["keep"] else record.attrs["carried"]
+            states = [*zip(body.inputs[:carried], body.outputs)]  # what is stacked has places
+            own = self.workspace, self.kernels, [] if carried else None, self.shares
             around = Planner(body, body.inputs[carried:], states, *own)
             return {"test": Planner(test, test.inputs, [], *how).plan(), "body": around.plan()}
         return {}

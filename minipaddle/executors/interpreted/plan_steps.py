@@ -123,8 +123,8 @@ class PlanSteps:
         return lambda: do(yes if bool(test) else no)
 
     def loop(self, record: Record) -> Callable:
-        """The carried values share the memory of the results. Before each iteration they are
-        copied to their stacks, if the loop keeps them.
+        """The carried values share the memory of the results. If the loop stacks them, an iteration
+        gives the next ones in other memory.
         """
         n, results = record.attrs["carried"], self.results(record)
         carried, rest = results[:n], self.arrays(record.inputs[n:])
@@ -132,7 +132,9 @@ class PlanSteps:
         first = [self.value(x) for x in record.inputs[:n]]
         go = self.owner.empty(1, record.attrs["test"].outputs[0].dtype)
         test = self.region(record, "test", [*carried, *rest], [], [go])
-        body = self.region(record, "body", rest, carried, [])
+        after = [self.owner.empty(x.size, x.dtype).reshape(x.shape) for x in carried[: len(stacks)]]
+        given = ([*carried, *rest], [], after) if stacks else (rest, carried, [])
+        body = self.region(record, "body", *given)
 
         def step():
             for target, value in zip(carried, first, strict=True):
@@ -144,6 +146,8 @@ class PlanSteps:
                     stack[trips] = value
                 trips += 1
                 do(body)
+                for target, value in zip(carried, after):
+                    target[...] = value
                 do(test)
             for target in count:
                 target[...] = trips

@@ -26,8 +26,8 @@ def map_nested(function, *states):
     return function(*states)
 
 
-LONG = 128
-"""A sequence of more steps is a loop in a program: unrolled it would be compiled for minutes."""
+LONG = 32
+"""A sequence of more steps is a loop in a program: unrolled it would be compiled for seconds."""
 
 
 def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **kwargs):
@@ -38,6 +38,10 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
     time = 0 if time_major else 1
     if states is None:
         states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
+    size = inputs.spec.shape[time]
+    long = not isinstance(size, Dim) and size > LONG and isinstance(cell, GatedCell)
+    loop = isinstance(size, Dim) or (long and current.top.tracing)
+    inputs = transpose_first(inputs) if loop and time else inputs
     if isinstance(cell, GatedCell):
         step, inputs = cell.stepper(), cell.project(inputs)
     else:
@@ -52,10 +56,9 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
         output = map_nested(lambda y: e.where(inside, y, 0.0), output)
         return output, map_nested(lambda a, b: e.where(inside, a, b), new, states)
 
-    size = inputs.spec.shape[time]
-    long = not isinstance(size, Dim) and size > LONG and isinstance(cell, GatedCell)
-    if isinstance(size, Dim) or (long and current.top.tracing):
-        return scan(step, mask_padding, inputs, states, time, reverse)
+    if loop:
+        outputs, states = scan(step, mask_padding, inputs, states, reverse)
+        return map_nested(transpose_first, outputs) if time else outputs, states
     steps = movement.unstack(inputs, axis=time)
     outputs = [None] * len(steps)
     for k in reversed(range(len(steps))) if reverse else range(len(steps)):
@@ -63,46 +66,47 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
     return map_nested(lambda *ys: movement.stack(*ys, axis=time), *outputs), states
 
 
-def scan(step, mask_padding, inputs, states, time: int, reverse: bool):
-    """The same as `unroll`, as a loop in a program: for a length that only a run knows, or a long
-    sequence.
+def scan(step, mask_padding, inputs, states, reverse: bool):
+    """The same as `unroll` for inputs [time, …], as a loop in a program: for a length that only a
+    run knows, or a long sequence.
 
-    The loop carries each output into the next iteration, so their history lacks the last one.
+    The loop carries each output into the next iteration, so their history lacks the last one. What
+    is an output and a state is carried once.
     """
-    size = inputs.spec.shape[time]
+    size = inputs.spec.shape[0]
 
-    def place(k):
-        return size - 1 - k if reverse else k
+    def advance(k, states):
+        at = size - 1 - k if reverse else k
+        output, new = mask_padding(at, *step(indexing.take(inputs, at, axis=0), states), states)
+        new, (outputs, form) = flatten(new)[0], flatten(output)
+        own = {*map(id, new)}
+        return [*new, *(y for y in outputs if id(y) not in own)], outputs, form
 
     def iteration(k, *carried):
-        _, states = unflatten(form, carried)
-        at = place(k)
-        output, new = step(indexing.take(inputs, at, axis=time), states)
-        return [k + 1, *flatten(mask_padding(at, output, new, states))[0]]
+        return [k + 1, *advance(k, unflatten(form, carried[: len(first)]))[0]]
 
-    output, _ = step(movement.slice_(inputs, index=(*movement.WHOLE[:time], 0)), states)
-    zeros = map_nested(
-        lambda y: creation.full(shape=y.spec.shape, value=0.0, dtype=y.spec.dtype), output
-    )
-    flattened, form = flatten((zeros, states))
     begin = creation.full(shape=(), value=0, dtype=int64.numpy)
+    first, form = flatten(states)
+    following, outputs, form_of_outputs = advance(begin, states)
+    zeros = [
+        creation.full(shape=x.spec.shape, value=0.0, dtype=x.spec.dtype)
+        for x in following[len(first) :]
+    ]
     last, before = while_loop(
-        lambda k, *_: k < size, iteration, [begin, *flattened], stacked=True, trip_count=size
+        lambda k, *_: k < size, iteration, [begin, *first, *zeros], stacked=True, trip_count=size
     )
-    final, states = unflatten(form, last[1:])
-    history, _ = unflatten(form, before[1:])
 
-    def join(history, final):
-        suppose(history.spec.shape[0], "==", size)
-        shape = final.spec.shape
-        history = movement.reshape(history, shape=(size, *shape))
+    def join(x):
+        k = 1 + [*map(id, following)].index(id(x))
+        suppose(before[k].spec.shape[0], "==", size)
+        history = movement.reshape(before[k], shape=(size, *x.spec.shape))
         history = movement.slice_(history, index=((1, None, None),))
-        final = movement.reshape(final, shape=(1, *shape))
+        final = movement.reshape(last[k], shape=(1, *x.spec.shape))
         steps = movement.concat(history, final, axis=0)
-        steps = arrangement.flip(steps, axis=(0,)) if reverse else steps
-        return steps if time == 0 else transpose_first(steps)
+        return arrangement.flip(steps, axis=(0,)) if reverse else steps
 
-    return map_nested(join, history, final), states
+    states = unflatten(form, last[1 : 1 + len(first)])
+    return unflatten(form_of_outputs, [*map(join, outputs)]), states
 
 
 def transpose_first(x):
