@@ -52,6 +52,7 @@ class Decoder:
         """
         tokens, scores = np.asarray(tokens, "int64").ravel(), []
         self.require_room(start + len(tokens))
+        slots = 1 if (self.slots, slot) == (1, 0) else np.array([slot])
         while len(tokens):
             n = power_of_two(len(tokens))
             if start + n > self.context:  # no room to fill up with tokens that do not count
@@ -59,7 +60,7 @@ class Decoder:
             now, tokens = tokens[:n], tokens[n:]
             filled = np.zeros((1, n), "int64")
             filled[0, : len(now)] = now
-            scores.append(self.scores(filled, np.array([slot]), np.array([start]))[0, : len(now)])
+            scores.append(self.scores(filled, slots, np.array([start]))[0, : len(now)])
             start += n
         return np.concatenate(scores)
 

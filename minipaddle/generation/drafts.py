@@ -9,9 +9,12 @@ Source: Leviathan et al., "Fast Inference from Transformers via Speculative Deco
 
 from __future__ import annotations
 
+import warnings
+from time import perf_counter
+
 import numpy as np
 
-from ..engine.core.errors import value_error
+from ..engine.core.errors import teach, value_error
 from ..engine.core.slots import slot
 from .decoder import Decoder
 from .sampling import Sampler
@@ -30,11 +33,36 @@ def accept_or_replace(drafts: list[int], q, p, sampler: Sampler) -> list[int]:
     return [*drafts, sampler.draw_from(p[len(drafts)])]
 
 
+DRAFTS, RUNS = 3, 4
+"""Unless the caller says how many drafts a run has: so many, if they pay in so many runs."""
+
+
+def drafts_pay(runs: list[tuple[float, int]]) -> bool:
+    """Whether a token takes less time with drafts: `runs` are seconds and tokens of RUNS runs with
+    drafts, then of RUNS without. The first one reads the prompt; one that compiles takes longer.
+    """
+    drafted, (plain, _) = runs[1:RUNS], min(runs[RUNS : 2 * RUNS])
+    tokens = float(np.mean([n for _, n in drafted]))
+    each = min(drafted)[0] / tokens
+    if each < plain:
+        return True
+    what = (
+        f"drafts are turned off: {1e3 * each:.3g} ms a token with them, {1e3 * plain:.3g} without"
+    )
+    more = f"{tokens:.2g} tokens a run with {DRAFTS} drafts"
+    warnings.warn(teach(f"{what} ({more})", hint="ahead=0 or ahead=3 decides"), stacklevel=3)
+    return False
+
+
 def write_with_draft(
-    large: Decoder, small: Decoder, prompt, n: int, sampler: Sampler | None = None, ahead: int = 3,
-    end=None,
+    large: Decoder, small: Decoder, prompt, n: int, sampler: Sampler | None = None,
+    ahead: int | None = None, end=None,
 ) -> list[int]:  # fmt: skip
     """The n tokens that follow a prompt, or those before the token `end`; `ahead` drafts a run.
+
+    Without `ahead` the clock decides, once for each text, whether there are drafts after the first
+    runs, and a warning says so if there are none. (Then a seed alone does not fix the text, if its
+    tokens are drawn.)
 
     >>> from minipaddle.generation import Decoder, Sampler, write_with_draft
     >>> large = Decoder(paddle.text.GPT(5, width=8, layers=2, heads=2, context=8))
@@ -48,9 +76,13 @@ def write_with_draft(
     large.require_room(first + n)
     small.require_room(first + n)
     held = read = 0  # of the text, tokens in the caches of the large and of the small model
+    runs: list[tuple[float, int]] = []
+    most = DRAFTS if ahead is None else ahead
     while len(text) < first + n:
-        drafts, q = [], []
-        while len(drafts) < min(ahead, first + n - len(text) - 1):
+        if ahead is None and len(runs) in (RUNS, 2 * RUNS):
+            most = DRAFTS if len(runs) > RUNS and drafts_pay(runs) else 0
+        drafts, q, start = [], [], perf_counter()
+        while len(drafts) < min(most, first + n - len(text) - 1):
             q.append(sampler.probabilities(small.read([*text, *drafts][read:], start=read)[-1]))
             read = len(text) + len(drafts)
             drafts.append(sampler.draw_from(q[-1]))
@@ -60,4 +92,5 @@ def write_with_draft(
             return [*text, *new[: new.index(end)]][first:]
         text += new
         held, read = len(text) - 1, min(read, len(text) - 1)
+        runs.append((perf_counter() - start, len(new)))
     return text[first:]

@@ -49,8 +49,10 @@ class Sampler:
         scores that say nothing, see `as_scores`.
         """
         scores = as_scores(scores)
+        probabilities = np.zeros(len(scores))
         if self.temperature == 0:
-            return np.eye(len(scores))[scores.argmax()]
+            probabilities[scores.argmax()] = 1
+            return probabilities
         order = np.argsort(-scores, kind="stable")  # of equal scores the first comes first
         if self.top_k is not None:
             order = order[: self.top_k]
@@ -61,7 +63,6 @@ class Sampler:
         if self.top_p is not None:
             n = 1 + np.searchsorted(np.cumsum(p)[:-1], self.top_p)
             order, p = order[:n], p[:n] / p[:n].sum()
-        probabilities = np.zeros(len(scores))
         probabilities[order] = p
         return probabilities
 

@@ -6,8 +6,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from minipaddle.generation import Decoder, Sampler, write_with_draft
-from minipaddle.generation.drafts import accept_or_replace
+from minipaddle.generation import Decoder, Sampler, drafts, write_with_draft
+from minipaddle.generation.drafts import accept_or_replace, drafts_pay
 
 from .test_decoder import gpt, tokens, whole
 
@@ -81,3 +81,38 @@ def test_at_temperature_0_it_is_the_greedy_text(ahead):
     assert found == greedy[: greedy.index(end)]
     with pytest.raises(ValueError, match="17 tokens"):
         write_with_draft(*pair, tokens(9), 8, Sampler(0))
+
+
+FIRST = (9.0, 1)
+"""A run that reads the prompt."""
+
+
+def test_drafts_that_pay_stay():
+    runs = [
+        FIRST,
+        (2.0, 4),
+        (5.0, 4),
+        (2.0, 2),
+        *[(1.0, 1)] * 4,
+    ]  # 2 s for 10 / 3 tokens; 1 s for 1
+    assert drafts_pay(runs)
+
+
+def test_drafts_that_do_not_pay_are_turned_off():
+    runs = [FIRST, (2.0, 1), (5.0, 1), (2.0, 2), *[(1.0, 1)] * 3, (7.0, 1)]
+    with pytest.warns(UserWarning, match="1.5e\\+03 ms a token with them, 1e\\+03 without"):
+        assert not drafts_pay(runs)
+
+
+@pytest.mark.parametrize("pay", [True, False])
+def test_the_text_is_the_same_with_drafts_and_without(pay, monkeypatch):
+    monkeypatch.setattr(drafts, "drafts_pay", lambda runs: pay)
+    monkeypatch.setattr(drafts, "RUNS", 1)
+    pair = Decoder(gpt(seed=2)), Decoder(gpt(seed=6, width=8, layers=1))
+    read, lengths = pair[1].read, []
+    monkeypatch.setattr(
+        pair[1], "read", lambda x, start: lengths.append(start) or read(x, start=start)
+    )
+    fixed = write_with_draft(*pair, [3, 1], 14, Sampler(0), ahead=0)
+    assert write_with_draft(*pair, [3, 1], 14, Sampler(0)) == fixed
+    assert (max(lengths) > 8) is pay
