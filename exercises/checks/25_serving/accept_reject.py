@@ -183,6 +183,6 @@ def a_model_writes(yours):
     prompt = tuple(large.letters.index(c) for c in "The value of")
     with exercise.plugged(yours):
         pair = Decoder(large, context=32), Decoder(small, context=32)
-        found = write_with_draft(*pair, list(prompt), 12, Sampler(0))
+        found = write_with_draft(*pair, list(prompt), 12, Sampler(0), ahead=3)
     say = lambda tokens: "".join(large.letters[k] for k in tokens)
     expect(say(found), say(likeliest(prompt, 12)), given="The value of", why="the text")
