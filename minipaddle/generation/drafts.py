@@ -34,7 +34,7 @@ def accept_or_replace(drafts: list[int], q, p, sampler: Sampler) -> list[int]:
 
 
 DRAFTS, RUNS = 3, 4
-"""Unless the caller says how many drafts a run has: so many, if they pay in so many runs."""
+"""The drafts of a run, and the first runs with drafts and without, by which the clock decides."""
 
 
 def drafts_pay(runs: list[tuple[float, int]]) -> bool:

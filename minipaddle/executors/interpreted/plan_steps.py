@@ -133,8 +133,8 @@ class PlanSteps:
         go = self.owner.empty(1, record.attrs["test"].outputs[0].dtype)
         test = self.region(record, "test", [*carried, *rest], [], [go])
         after = [self.owner.empty(x.size, x.dtype).reshape(x.shape) for x in carried[: len(stacks)]]
-        given = ([*carried, *rest], [], after) if stacks else (rest, carried, [])
-        body = self.region(record, "body", *given)
+        places = ([*carried, *rest], [], after) if stacks else (rest, carried, [])
+        body = self.region(record, "body", *places)
 
         def step():
             for target, value in zip(carried, first, strict=True):
