@@ -60,9 +60,8 @@ def write_with_draft(
 ) -> list[int]:  # fmt: skip
     """The n tokens that follow a prompt, or those before the token `end`; `ahead` drafts a run.
 
-    Without `ahead` the clock decides, once for each text, whether there are drafts after the first
-    runs, and a warning says so if there are none. (Then a seed alone does not fix the text, if its
-    tokens are drawn.)
+    Without `ahead` there are three. Where no token is drawn (temperature 0), the clock decides once
+    for each text whether there are more after the first runs; a warning says if there are none.
 
     >>> from minipaddle.generation import Decoder, Sampler, write_with_draft
     >>> large = Decoder(paddle.text.GPT(5, width=8, layers=2, heads=2, context=8))
@@ -77,9 +76,9 @@ def write_with_draft(
     small.require_room(first + n)
     held = read = 0  # of the text, tokens in the caches of the large and of the small model
     runs: list[tuple[float, int]] = []
-    most = DRAFTS if ahead is None else ahead
+    most, timed = DRAFTS if ahead is None else ahead, ahead is None and not sampler.temperature
     while len(text) < first + n:
-        if ahead is None and len(runs) in (RUNS, 2 * RUNS):
+        if timed and len(runs) in (RUNS, 2 * RUNS):
             most = DRAFTS if len(runs) > RUNS and drafts_pay(runs) else 0
         drafts, q, start = [], [], perf_counter()
         while len(drafts) < min(most, first + n - len(text) - 1):
