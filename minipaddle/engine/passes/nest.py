@@ -72,7 +72,7 @@ def refine(shapes) -> tuple | None:
         return None
     ends = {prod(shape[d:]) for shape in shapes for d in range(len(shape))} | {1}
     pairs = [*pairwise(sorted(ends))]
-    if any(f"{b % a}" != "0" for a, b in pairs):  # where C has a formula, too
+    if any(f"{b // a * a}" != f"{b}" for a, b in pairs):  # where C has a formula, too
         return None
     return tuple(b // a for a, b in reversed(pairs))
 
