@@ -334,8 +334,8 @@ def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> 
     inner, outer, (high, wide) = c // groups, o // groups, im.kernel
     g = f"{g} + (n * {im.target[0]} + top + r) * {im.target[1] * o}"
     steps = across.step * c, down.step * row
-    few = microkernel.TERMS // across.count
-    few = few + 1 if is_open(few) else max(few, 1)
+    few = max(microkernel.TERMS // across.count, 1)
+    few = f"({microkernel.TERMS} / {across.count} + 1)" if is_open(across.count) else few
     begin = (
         f"for (int64_t r = 0; r < rows; r += {few}) {{\n"
         f"    const int64_t few = rows - r < {few} ? rows - r : {few};\n"
