@@ -1,8 +1,8 @@
 """Benchmarks: `./run bench` runs all, `./run bench eager` one, `--threads 2` with two threads.
 
 Each is a module beside this file with a function `run(threads, arguments)`; the first line of its
-docstring says what it measures. `steps`, `collectives`, `products`, `memory`, `sharding`, `planner`
-and `inference` have options of their own:
+docstring says what it measures. `steps`, `collectives`, `products`, `memory`, `sharding`,
+`planner`, `inference` and `eager_operators` have options of their own:
 `./run bench steps --help`.
 """
 
@@ -34,6 +34,7 @@ def main() -> None:
         ["sharding"],
         ["inference"],
         ["planner"],
+        ["eager_operators"],
     ):  # with options of their own
         parser.print_help()
         sys.exit(0 if rest[0] in ("-h", "--help") else f"what is {' '.join(rest)}?")
