@@ -10,6 +10,7 @@ from ..engine.ops.elementwise import log, maximum, where
 from ..engine.ops.gather import scatter_sum
 from ..engine.ops.movement import reshape
 from ..engine.ops.nn import cross_entropy, label_positions, label_weights, rows, share
+from .arithmetic import clip
 
 
 @elementwise(result="float")
@@ -21,6 +22,20 @@ def bernoulli_nll(m, x, y):
 bernoulli_nll.vjp(
     x=lambda g, x, y: g * ((x - y) / maximum(x * (1 - x), 1e-12)),
     y=lambda g, x: g * (maximum(log(1 - x), -100.0) - maximum(log(x), -100.0)),
+)
+
+
+@elementwise(result="float")
+def huber(m, x, y, *, delta):
+    """½ (x - y)² where |x - y| < delta, delta (|x - y| - ½ delta) beyond."""
+    far = m.abs(x - y)
+    near = m.minimum(far, delta)
+    return near * (far - 0.5 * near)
+
+
+huber.vjp(
+    x=lambda g, x, y, delta: g * clip(x - y, min=-delta, max=delta),
+    y=lambda g, x, y, delta: g * clip(y - x, min=-delta, max=delta),
 )
 
 

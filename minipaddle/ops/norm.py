@@ -11,12 +11,17 @@ Source: Ioffe and Szegedy, "Batch Normalization", 2015, section 3.
 
 from __future__ import annotations
 
+import math
 from math import prod
 
+from ..engine.core.dim import same_shape
+from ..engine.core.dtype import float64
 from ..engine.core.op import opaque, spec_of_reduction
 from ..engine.core.record import Spec
-from ..engine.core.spec import fits
+from ..engine.core.spec import broadcast_shapes, fits
 from ..engine.ops.elementwise import abs, sign, where
+from ..engine.ops.linalg import matmul
+from ..engine.ops.linalg import matrix_transpose as mT
 from ..engine.ops.reduction import spread, sum
 from .arithmetic import rsqrt
 
@@ -207,3 +212,55 @@ def _(g, out, x, p, axis):
     scale = where(none, 0.0, g / where(none, 1.0, out) ** (p - 1))
     direction = x if p == 2 else sign(x) * abs(x) ** (p - 1)
     return spread(scale, x.spec, axis) * direction
+
+
+# ---- distances -------------------------------------------------------------------------------
+
+WAYS = {"float32": (("float32", 2**-3), ("float64", 1e-6)), "float64": (("float64", math.inf),)}
+"""By dtype: the dtypes of products, each with the part of their squares by which rows must differ.
+"""
+PIECE = 1 << 16
+"""Elements of rows that are compared one by one at a time."""
+
+
+@opaque(promote=True)
+def distances(m, x, y):
+    """√Σ (x[i] - y[j])² for each row of x and each row of y.
+
+    |x|² + |y|² - 2x·y is exact enough unless rows are close, or infinite: then the sum is computed
+    as it is written. Where that are many, products in double serve first.
+    """
+    for dtype, least in WAYS[x.dtype.name]:
+        a, b = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
+        squares = m.sum(a * a, -1)[..., None] + m.sum(b * b, -1)[..., None, :]
+        result = m.matmul(-2 * a, m.swapaxes(b, -1, -2))
+        result += squares
+        squares *= least
+        at = m.nonzero(~(result > squares))
+        if at[0].size * 64 <= result.size:
+            break
+    pairs = (*result.shape, a.shape[-1])
+    a, b = m.broadcast_to(a[..., None, :], pairs), m.broadcast_to(b[..., None, :, :], pairs)
+    step = max(1, PIECE // max(1, pairs[-1]))
+    for k in range(0, at[0].size, step):
+        piece = tuple(places[k : k + step] for places in at)
+        result[piece] = m.sum((a[piece] - b[piece]) ** 2, -1)
+    return m.sqrt(result).astype(x.dtype, copy=False)
+
+
+@distances.shape
+def _(x, y):
+    if x.ndim < 2 or y.ndim < 2 or not same_shape(x.shape[-1:], y.shape[-1:]):
+        raise ValueError(f"distances of rows of {x} and of {y}: rows have equal sizes")
+    return Spec((*broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype)
+
+
+def pull_back_to_rows(g, out, x, y):
+    """Σ_j g[i, j] (x[i] - y[j]) / out[i, j], in double, as close rows differ by little."""
+    none, wide = out == 0, float64.numpy
+    share = where(none, 0.0, g / where(none, 1.0, out)).astype(wide)
+    rows = sum(share, axis=(share.spec.ndim - 1,), keepdim=True) * x.astype(wide)
+    return (rows - matmul(share, y.astype(wide))).sum_to(x.spec.shape).astype(x.spec.dtype)
+
+
+distances.vjp(x=pull_back_to_rows, y=lambda g, out, x, y: pull_back_to_rows(mT(g), mT(out), y, x))

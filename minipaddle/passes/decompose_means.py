@@ -1,5 +1,5 @@
-"""Means in small operators: functions that bodies of norms call, and the mean of whole numbers with
-the rules of NumPy, whose sum is exact, and whose quotient is rounded to 0.
+"""Means and norms in small operators: functions that bodies of norms call, the mean of whole
+numbers with the rules of NumPy, whose sum is exact, and whose quotient is rounded to 0; distances.
 """
 
 from __future__ import annotations
@@ -7,8 +7,11 @@ from __future__ import annotations
 from math import prod
 
 from ..engine.core.dtype import FLOATS, float64, int64
-from ..engine.ops import reduction
+from ..engine.ops import movement, reduction
+from ..engine.ops.elementwise import sqrt, square
 from ..engine.passes.decompose import FUNCTIONS, RULES, CannotDecompose, by_body
+from ..engine.passes.registry import LOOKS_FOR
+from ..ops import norm
 
 
 def mean(record, x):
@@ -21,7 +24,15 @@ def mean(record, x):
     return (total.astype(float64.numpy) / count).astype(record.dtype)
 
 
-RULES[reduction.mean] = mean
+def distances(record, x, y):
+    """The norm of each difference of rows."""
+    (*a, m, n), (*b, k, _) = x.spec.shape, y.spec.shape
+    apart = movement.reshape(x, shape=(*a, m, 1, n)) - movement.reshape(y, shape=(*b, 1, k, n))
+    return sqrt(reduction.sum(square(apart), axis=(apart.spec.ndim - 1,), keepdim=False))
+
+
+RULES[reduction.mean], RULES[norm.distances] = mean, distances
+LOOKS_FOR["decompose"].append(norm.distances)
 
 
 def expand_dims(x, axes):

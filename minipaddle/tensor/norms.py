@@ -8,7 +8,7 @@ from ..core.prelude import abs, as_operator, current, normalize_axes, reduction,
 from ..engine.ops.gather import take
 from ..engine.ops.movement import reshape, transpose
 from ..ops import decompositions
-from ..ops.norm import p_norm
+from ..ops.norm import distances, p_norm
 
 __all__ = ["cdist", "cond", "dist", "matrix_norm", "norm", "pdist", "vector_norm"]
 
@@ -121,6 +121,9 @@ def cdist(x, y, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary", name=
     >>> paddle.cdist(paddle.zeros([1, 2]), paddle.to_tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[5.0, 1.0]]
     """
+    require_floats("cdist", x)
+    if p == 2:
+        return distances(x, y)
     (*a, m, n), (*b, k, _) = x.spec.shape, y.spec.shape
     rows = reshape(x, shape=(*a, m, 1, n)) - reshape(y, shape=(*b, 1, k, n))
     return vector_norm(rows, p, axis=-1)

@@ -224,6 +224,9 @@ ACTIVATION = {
     "bernoulli_nll": many(
         lambda x, y: -(y * torch.log(x) + (1 - y) * torch.log(1 - x)), SHARE, SHARE
     ),
+    "huber": many(
+        lambda *xs: F.huber_loss(*torch.broadcast_tensors(*xs), "none", 0.7), REAL, REAL, delta=0.7
+    ),
     "relu6": many(F.relu6, (-3.0, 9.0)),
     "leaky_relu": many(F.leaky_relu, REAL)
     + many(lambda x: F.leaky_relu(x, 2.0), REAL, negative_slope=2.0),

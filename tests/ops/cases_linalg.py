@@ -113,6 +113,11 @@ CASES = {
         norm_case(normal(2, 3), 2.5, (0,)),
         norm_case(normal(2, 3), -1.0, (1,)),
     ],
+    "distances": [
+        Case(normal((3, 4), (5, 4)), torch.cdist),
+        Case(normal((2, 1, 3, 4), (3, 5, 4)), torch.cdist),
+        Case(normal((2, 3), (0, 3)), torch.cdist, order=0),
+    ],
     "matmul": [
         Case(normal((2, 3), (3, 4)), torch.matmul),
         Case(normal((3,), (3,)), torch.matmul),

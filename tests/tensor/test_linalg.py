@@ -215,6 +215,22 @@ def test_norms_that_are_none(call, error, message):
         call(paddle.ones([2, 2]))
 
 
+@pytest.mark.parametrize(("spread", "away"), [(1, 0), (1e-3, 0), (1, 1e3), (1e-6, 1), (1e25, 0)])
+def test_distances_of_rows_that_are_close(spread, away):
+    """By products they would cancel; equal rows have the distance 0 and no slope."""
+    x, y = (away + spread * rng.standard_normal((2, 30, 8))).astype("float32")
+    y[:3], y[3, 0], y[4, 1] = x[:3], np.inf, np.nan
+    a, b = (paddle.to_tensor(v, stop_gradient=False) for v in (x, y[:3]))
+    apart = (x[:, None] - y).astype("float64")
+    near = lambda found, right: np.testing.assert_allclose(found.numpy(), right, rtol=3e-6)
+    near(paddle.cdist(paddle.to_tensor(x), paddle.to_tensor(y)), np.sqrt((apart**2).sum(-1)))
+    paddle.cdist(a, b).sum().backward()
+    apart, far = apart[:, :3], np.sqrt((apart[:, :3] ** 2).sum(-1, keepdims=True))
+    slopes = np.where(far > 0, apart / np.where(far > 0, far, 1), 0)
+    for found, right in ((a.grad, slopes.sum(1)), (b.grad, -slopes.sum(0))):
+        np.testing.assert_allclose(found.numpy(), right, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("p", [1, 2, 3, INF])
 def test_distances(p):
     x, y = rng.standard_normal((2, 4, 3)), rng.standard_normal((2, 5, 3))

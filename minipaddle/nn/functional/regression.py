@@ -2,15 +2,18 @@
 
 import math
 import warnings
+from functools import partial
+from operator import sub
 
 from ...core.prelude import as_operator, e
+from ...ops.labels import huber
 from .classification import check_reduction, reduce
 from .distance import cosine_similarity, pairwise_distance
 
 
-def difference(name: str, input, label):
-    """input - label; warns where both are repeated: [n, 1] and [n] make n · n losses."""
-    d = input - label
+def difference(name: str, input, label, compare=sub):
+    """`compare` of the two; warns where both are repeated: [n, 1] and [n] make n · n losses."""
+    d = compare(input, label)
     size = d.spec.size
     if size != input.spec.size and size != getattr(label, "spec", d.spec).size:
         warnings.warn(
@@ -58,9 +61,7 @@ def smooth_l1_loss(input, label, reduction="mean", delta=1.0, is_huber=True, nam
     >>> paddle.nn.functional.smooth_l1_loss(x, y, reduction="none").tolist()
     [0.125, 2.5]
     """
-    d = e.abs(difference("smooth_l1_loss", input, label))
-    near = e.minimum(d, delta)
-    loss = near * (d - 0.5 * near)
+    loss = difference("smooth_l1_loss", input, label, partial(huber, delta=float(delta)))
     return reduce("smooth_l1_loss", loss if is_huber else loss / delta, reduction)
 
 
