@@ -29,6 +29,11 @@ INTEGERS = {float32.numpy: np.dtype("i4"), float64.numpy: np.dtype("i8")}
 
 NUMBERS = (float, int, bool)
 
+np.empty(31 << 20, "i1")
+"""The C library of Linux gives large arrays back to the system one by one, which clears new ones
+page by page, until one as large as this was freed; from then on it keeps some memory for the next.
+"""
+
 
 def compute_in_blocks(compute, dtype, *arrays) -> ndarray:
     """The result of `compute(out, *blocks)`; arrays are contiguous and of one shape, or numbers."""
