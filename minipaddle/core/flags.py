@@ -1,5 +1,7 @@
 """Paddle's flags: hints about speed and memory, which change no result beyond rounding; checks."""
 
+import os
+
 from ..engine.core.errors import value_error
 
 FLAGS = {
@@ -10,7 +12,8 @@ FLAGS = {
     "FLAGS_cudnn_deterministic": True,
     "FLAGS_cudnn_exhaustive_search": False,
     "FLAGS_eager_delete_tensor_gb": 0.0,
-    "FLAGS_eager_kernels": False,
+    "FLAGS_eager_kernels": os.environ.get("MINIPADDLE_BACKEND") in (None, "", "auto"),
+    "FLAGS_eager_programs": False,
     "FLAGS_enable_cublas_tensor_op_math": False,
     "FLAGS_fraction_of_gpu_memory_to_use": 0.92,
     "FLAGS_gpu_memory_limit_mb": 0,
@@ -19,7 +22,7 @@ FLAGS = {
     "FLAGS_reallocate_gpu_memory_in_mb": 0,
     "FLAGS_use_stride_kernel": True,
 }
-"""`FLAGS_eager_kernels` is ours: see `executors/hot/__init__.py`. Besides it,
+"""`FLAGS_eager_kernels` and `_programs` are ours: see `executors/hot/__init__.py`. Besides them,
 `FLAGS_enable_cublas_tensor_op_math` and those of `SETTERS` none does anything.
 """
 
@@ -30,9 +33,11 @@ SETTERS: dict = {}
 def set_flags(flags: dict) -> None:
     """Set flags by name; raises ValueError for one that MiniPaddle does not have.
 
-    "FLAGS_eager_kernels" lets C compute what eager mode computes often: operators on large arrays,
-    walks back, steps of optimizers. It is faster, and after some steps rounds otherwise than NumPy
-    (`minipaddle.executors.hot.report()` says which). "FLAGS_check_nan_inf" lets NaN and
+    "FLAGS_eager_kernels" lets C compute the operators on large arrays that eager mode has computed
+    often, which is faster, and rounds otherwise than NumPy from then on, always at the same call
+    (`minipaddle.executors.hot.report()` says which). It is on, unless MINIPADDLE_BACKEND names a
+    backend. "FLAGS_eager_programs" (off) does the same to whole walks back and to steps of
+    optimizers. "FLAGS_check_nan_inf" lets NaN and
     infinity be errors where they begin, as `paddle.amp.debugging.enable_tensor_checker` does.
     "FLAGS_enable_cublas_tensor_op_math" lets captured programs round factors of float32 products on
     a GPU to TF32 (10 bits), for its tensor cores.

@@ -2,8 +2,8 @@
 
 A step is some operators on each parameter and its states; for small parameters, to call them takes
 longer than to compute. Every step does the same as long as the same parameters have gradients. So
-with FLAGS_eager_kernels, and on a GPU, a step is hot code (`executors.hot`): `Optimizer.advance` is
-traced on twins of them all, and the program writes parameters and states in place. Clipping and
+with FLAGS_eager_programs, and on a GPU, a step is hot code (`executors.hot`): `Optimizer.advance`
+is traced on twins of them all, and the program writes parameters and states in place. Clipping and
 decay come before, operator by operator.
 """
 

@@ -131,14 +131,16 @@ def large(frameworks) -> dict[str, dict[str, float]]:
 
 
 def by_numpy(call):
-    """The call as eager mode makes it by default."""
+    """The call where NumPy computes all."""
+    names = ["FLAGS_eager_kernels", "FLAGS_eager_programs"]
 
     def without():
-        minipaddle.set_flags({"FLAGS_eager_kernels": False})
+        before = minipaddle.get_flags(names)
+        minipaddle.set_flags(dict.fromkeys(names, False))
         try:
             return call()
         finally:
-            minipaddle.set_flags({"FLAGS_eager_kernels": True})
+            minipaddle.set_flags(before)
 
     return without
 

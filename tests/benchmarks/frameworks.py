@@ -45,12 +45,14 @@ class Step:
 # ---- MiniPaddle ------------------------------------------------------------------------------
 
 
-def wait_for_kernels(call) -> None:
-    """Let eager mode be compiled from now on, and call until all is that the call uses."""
+def wait_for_kernels(call, programs: bool = True) -> None:
+    """Let eager mode be compiled from now on, and call until all is that the call uses; of walks
+    back and steps of optimizers their operators, or `programs`.
+    """
     import minipaddle as paddle
     from minipaddle.executors.hot import EagerKernel
 
-    paddle.set_flags({"FLAGS_eager_kernels": True})
+    paddle.set_flags({"FLAGS_eager_kernels": True, "FLAGS_eager_programs": programs})
     with mock.patch.multiple(EagerKernel, start=1, serve=1):
         for _ in range(6):  # the operators in a derivative are compiled before it
             call()

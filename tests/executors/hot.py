@@ -17,8 +17,9 @@ compiles = pytest.mark.skipif(not hot.has_compiler(), reason="no C compiler")
 @contextmanager
 def flag(on: bool) -> Iterator[None]:
     """In the block eager mode is compiled where it is hot, or not."""
-    before = paddle.get_flags("FLAGS_eager_kernels")
-    paddle.set_flags({"FLAGS_eager_kernels": on})
+    names = ["FLAGS_eager_kernels", "FLAGS_eager_programs"]
+    before = paddle.get_flags(names)
+    paddle.set_flags(dict.fromkeys(names, on))
     try:
         yield
     finally:
@@ -37,7 +38,8 @@ def at_once() -> Iterator[None]:
         stack.enter_context(flag(True))
         stack.enter_context(mock.patch.multiple(hot.EagerKernel, start=1, serve=1))
         for cache in [*hot.CACHES]:
-            stack.enter_context(mock.patch.dict(cache.codes, clear=True))
+            for known in (cache.codes, cache.noted):
+                stack.enter_context(mock.patch.dict(known, clear=True))
         yield
 
 

@@ -1,6 +1,9 @@
 """Kernels in eager mode: the numbers of NumPy, who computes when, what is kept, what is printed."""
 
 import gc
+import os
+import subprocess
+import sys
 import weakref
 
 import numpy as np
@@ -73,6 +76,20 @@ CASES = {
     "silu, transposed": (lambda x: F.silu(x.T), [normal(3, 37)]),
     "sigmoid, every second": (lambda x: F.sigmoid(x[:, ::2]), [normal(3, 37)]),
     "sum": (lambda x: x.sum() * x.max(), [normal(1001)]),
+    "row": (
+        lambda x, row: (x + row) * x.sum(1, keepdim=True) / (row * row + 1.0),
+        [normal(5, 7), normal(7)],
+    ),
+    "smooth_l1": (F.smooth_l1_loss, [normal(3, 37), 3 * normal(3, 37)[::-1]]),
+    "clip, erf, pow": (
+        lambda x: paddle.erf(x.clip(-1, 0.5)) * (x.abs() + 1.0).pow(1.5),
+        [normal(3, 37)],
+    ),
+    "cumsum, cumprod": (lambda x: x.cumsum(1) + x.cumprod(0).tril(), [normal(5, 7)]),
+    "windows": (
+        lambda x: F.avg_pool2d(x, 2) + F.max_pool2d(x, 3, 2, 1)[:, :, :4, :3],
+        [normal(2, 3, 8, 6)],
+    ),
     "depthwise": (
         lambda x, w: F.conv2d(x, w, padding=1, stride=2, groups=3),
         [normal(2, 3, 9, 7), normal(3, 1, 3, 3)],
@@ -232,7 +249,7 @@ def test_what_cannot_be_compiled_stays(at_once):
 
 BLOCKS = {
     "softmax": lambda x: F.softmax(x),
-    "softmax, first axis": lambda x: F.softmax(x, 0),
+    "softmax, first axis": lambda x: F.softmax(x, 0) * F.silu(x),
     "layer_norm": lambda x: F.layer_norm(x, 33, x[0], x[1]),
     "scale for each row": lambda x: F.layer_norm(x, 33) * F.silu(x[:, :1] * x),
     "gelu": F.gelu,
@@ -251,4 +268,38 @@ def test_blocks_of_rows(name, monkeypatch):
     monkeypatch.setattr(Large, "run_in_blocks", count)
     for a, b in zip(call(), whole, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert any(block is not None for block in blocks) == (name != "softmax, first axis")
+    assert any(block is not None for block in blocks)
+
+
+@compiles
+def test_attributes_that_change_do_not_displace_hot_code(at_once):
+    x = paddle.to_tensor(normal(5, 7))
+    served(lambda: F.leaky_relu(x))
+    (kernel,) = codes("leaky_relu")
+    for k in range(100):
+        F.leaky_relu(x, 1 / (k + 2))
+    assert codes("leaky_relu") == [kernel]
+
+
+@compiles
+def test_much_working_memory_is_given_back(at_once, monkeypatch):
+    image, weight = (paddle.to_tensor(normal(*s)) for s in ((2, 4, 9, 7), (4, 4, 3, 3)))
+    served(lambda: F.conv2d(image, weight))
+    (kernel,) = codes("conv")
+    assert len(kernel.executable.contexts) == 1
+    monkeypatch.setattr(kernel, "room", kernel.executable.plan.size - 1)
+    F.conv2d(image, weight)
+    assert not kernel.executable.contexts
+    assert kernel.executable.last is None
+
+
+@compiles
+@pytest.mark.parametrize(("backend", "on"), [("auto", True), ("interpreter", False)])
+def test_kernels_serve_where_programs_are_compiled(backend, on):
+    """By default, as the backend "auto" compiles programs meanwhile, too."""
+    code = "import minipaddle; print(minipaddle.get_flags('FLAGS_eager_kernels'))"
+    run = [sys.executable, "-c", code]
+    found = subprocess.run(
+        run, env=os.environ | {"MINIPADDLE_BACKEND": backend}, text=True, check=True, stdout=-1
+    )
+    assert found.stdout.strip() == str({"FLAGS_eager_kernels": on})

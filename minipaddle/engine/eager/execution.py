@@ -20,7 +20,7 @@ from .device import NUMPY, QUIET, current_place, module_of
 from .tape import attach, get_leaf
 from .tensor import Tensor, new, wrap
 
-LARGE = 1 << 13
+LARGE = 1 << 14
 """Fewest elements of the first input, if NumPy has it, for which `op.large` is asked."""
 
 

@@ -6,10 +6,12 @@ operators on large arrays (`eager_kernels`), walks back (`tapes`), steps of opti
 work of a use; and `make`, which builds the executable. One thread builds, one after the other, what
 is hot. Without enough work nothing is built; `report` says for each key who computes, and why.
 
-Eager mode is compiled only if FLAGS_eager_kernels is set, as C and NumPy differ by rounding; on a
-GPU, where each array operation is a kernel that the host launches, always. A count of work, not the
-clock, decides at which use C begins to serve there: a program gives the same numbers, to the last
-bit, each time it runs. On a GPU it is the third.
+In eager mode C computes what is hot as programs of the backend "auto" do: unless another backend
+or FLAGS_eager_kernels says otherwise; walks and steps only with FLAGS_eager_programs, as to read a
+tape takes longer; on a GPU, where each array operation is a kernel that the host launches, always.
+C and NumPy differ by rounding. A count of work, not the clock, decides at which use C begins to
+serve: a program gives the same numbers, to the last bit, each time it runs. On a GPU it is the
+third.
 """
 
 from __future__ import annotations
@@ -93,10 +95,13 @@ class Hot:
 class EagerKernel(Hot):
     """Hot code of eager mode: arrays go in, and come out. `device` is their GPU.
 
-    To compile takes a quarter of a second, in which NumPy computes some 10⁸ elements.
+    To compile takes a quarter of a second, in which NumPy computes some 10⁸ elements. It serves so
+    much later that hardly anybody waits for it.
     """
 
-    start, serve = 1 << 24, 1 << 27
+    start, serve = 1 << 26, 1 << 29
+    room = 1 << 20
+    """Most bytes of working memory that stay between two calls, as there are many kernels."""
     other, unit = "NumPy", "elements"
 
     def __init__(self, make: Callable, about: str = "", device: Gpu | None = None):
@@ -124,7 +129,9 @@ class EagerKernel(Hot):
         finally:  # it must not keep what goes in alive; states of a program are
             none = [None] * self.executable.inputs
             context.held[: len(none)] = context.used[: len(none)] = none
-            self.executable.contexts.append(context)
+            self.executable.last = None
+            if self.executable.plan.size <= self.room:
+                self.executable.contexts.append(context)
 
 
 CACHES: WeakSet = WeakSet()
@@ -136,27 +143,29 @@ class HotCache:
     """
 
     def __init__(self, most: int = 64):
-        self.most, self.codes = most, {}
+        self.most, self.codes, self.noted = most, {}, {}
         CACHES.add(self)
 
     def find(self, key, create: Callable) -> Hot | None:
         """The hot code for a key, which `create` makes at the second use; None at the first."""
         code = self.codes.get(key)
         if code is None:
-            if key not in self.codes and len(self.codes) == self.most:
-                del self.codes[next(iter(self.codes))]
-            code = self.codes[key] = create() if key in self.codes else None
+            code = create() if key in self.noted else None
+            known = self.noted if code is None else self.codes
+            if key not in known and len(known) == self.most:
+                del known[next(iter(known))]
+            known[key] = code
         return code
 
     def __iter__(self):
         """The codes that were used more than once."""
-        return (code for code in [*self.codes.values()] if code is not None)
+        return iter([*self.codes.values()])
 
 
 def eager_is_compiled(array=None) -> bool:
-    """Whether C, or for an array on a GPU CUDA, may serve what eager mode computes here."""
+    """Whether programs in C, or for an array on a GPU in CUDA, may serve walks and steps here."""
     on_host = array is None or type(array) is NUMPY.ndarray
-    if on_host and not FLAGS["FLAGS_eager_kernels"]:
+    if on_host and not FLAGS["FLAGS_eager_programs"]:
         return False
     eager = isinstance(current.top, Eager) and not current.top.tracing
     if not eager or slots.PLUGGED or among.now[1] > 1:
@@ -173,10 +182,11 @@ def report() -> str:
     """A line for each thing that eager mode computes in C here, or would once it is hot.
 
     >>> from minipaddle.executors import hot
+    >>> paddle.set_flags({"FLAGS_eager_kernels": False})
     >>> print(hot.report())
     eager mode: NumPy; paddle.set_flags({"FLAGS_eager_kernels": True}) compiles what is hot
     """
-    if not FLAGS["FLAGS_eager_kernels"]:
+    if not (FLAGS["FLAGS_eager_kernels"] or FLAGS["FLAGS_eager_programs"]):
         hint = 'paddle.set_flags({"FLAGS_eager_kernels": True}) compiles what is hot'
         return f"eager mode: NumPy; {hint}"
     if not has_compiler():

@@ -2,7 +2,7 @@
 
 The backward of a small network is a few dozen operators on small arrays, and to call them takes
 longer than to compute. But a loop that trains records the same tape again and again: the same
-operators, attributes, shapes and dtypes. With FLAGS_eager_kernels, and on a GPU, a tape that is
+operators, attributes, shapes and dtypes. With FLAGS_eager_programs, and on a GPU, a tape that is
 walked again is hot code (`hot`): the walk itself is traced, `pull_back` with the derivatives of the
 operators on symbolic arrays. Its program takes the arrays that the records saved, and returns the
 gradients. The work of a walk depends on the tape alone (`Tape.mean`).
@@ -15,6 +15,7 @@ or freed, several ranks, code of a reader.
 from __future__ import annotations
 
 from functools import partial
+from math import inf
 
 from numpy import dtype
 
@@ -38,8 +39,8 @@ TAPES = HotCache()
 
 def walk(seeds, wanted=None, *, blocked=frozenset(), release: bool = False) -> dict:
     """The result of `pull_back`, computed in C if there is a program for the tape."""
-    some = seeds[0][1].array if seeds else None
-    if not (current.top.recording or blocked) and eager_is_compiled(some):
+    recording = current.top.recording
+    if seeds and not (recording or blocked) and eager_is_compiled(seeds[0][1].array):
         gradients = compute(seeds, wanted, release)
         if gradients is not None:
             return gradients
@@ -150,6 +151,8 @@ EXACT = {int, bool, str, type(None)}
 
 class Tape(EagerKernel):
     """The derivative of tapes that are alike: the walk, later C."""
+
+    room = inf
 
     def __init__(self, reading: TapeReading, wanted):
         order, number, places = reading.order, reading.number, reading.places
