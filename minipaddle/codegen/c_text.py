@@ -17,7 +17,8 @@ FEW, ROOM = 4, 16 << 20
 BLOCK = 64
 """Rows that are computed before their epilogue."""
 
-SIZES = {"float": 4, "double": 8, "bfloat16": 2, "float16": 2, "int16_t": 2, "int8_t": 1}
+SIZES = {"double": 8, "float": 4, "pairs": 4, "bfloat16": 2, "float16": 2}
+SIZES |= {"int16_t": 2, "int8_t": 1}
 """The bytes of an element."""
 
 

@@ -102,10 +102,14 @@ class KernelFrame:
         self.prepack = Prepack(edge, size, call.format(given="given", made=made))
         self.text += f"    const {T} *{name} = {source};  /* packed before the run */\n"
 
-    def pack_panels(self, k: int, t: microkernel.Tile, columns, terms, column, step) -> None:
-        """Declare `panels`: an input in panels, the columns of a tile."""
-        T = C_TYPES[self.record.inputs[k].dtype] if self.is_constant(k) else self.T
-        call = microkernel.call_panels(T, t, columns, terms, "{given}", column, step, "{made}")
+    def pack_panels(
+        self, k: int, t: microkernel.Tile, columns, terms, column, step, T: str
+    ) -> None:
+        """Declare `panels`: an input in panels, the columns of a tile, to multiply it as T."""
+        stored = C_TYPES[self.record.inputs[k].dtype] if self.is_constant(k) else self.T
+        T, source = (T, "bfloat16") if T == microkernel.PAIRS else (stored, "")
+        sizes = columns, terms, "{given}", column, step, "{made}"
+        call = microkernel.call_panels(T, t, *sizes, source)
         self.pack("panels", k, microkernel.panels_size(columns, terms, t), call.rstrip(), T)
 
     @property
@@ -139,6 +143,7 @@ class KernelFrame:
         """The kernel of blocks of rows, which threads share if that `pays`. Tiles that `finish`
         their sums need no epilogue. Those of thread p use part p of a workspace in `parts`.
         """
+        tiles += self.convert_block(blocks)
         block = blocks.head + tiles if finish else self.write_block(blocks, tiles)
         if parts:
             text = share_parts(blocks.total, parts, block, pays)
@@ -160,22 +165,29 @@ class KernelFrame:
         source = function(self.record, self.name, text, work=space > 0, parameters=self.parameters)
         return Kernel(self.name, source, space, (*microkernel.blocks(text), *helpers), prepack)
 
+    def convert_block(self, blocks: RowBlocks) -> str:
+        """C text after the tiles of a block."""
+        return ""
+
     def convert_result(self) -> str:
         """C text after the loops."""
         return ""
 
 
 class FloatKernel(KernelFrame):
-    """A kernel that computes in floats: half precision is converted around its loops."""
+    """A kernel that computes in floats: half precision is converted around its loops, only its
+    results if inputs are `paired`. E is the type in which inputs are read.
+    """
 
-    def __init__(self, *how, **options):
+    def __init__(self, *how, paired: bool = False, **options):
         super().__init__(*how, **options)
         if self.out.dtype not in dt.FLOATS:
             raise CannotWrite(f"{self.record.op.name} of {self.out.dtype}")
         self.half = self.out.dtype in dt.HALVES
         self.dtype = dt.float32.numpy if self.half else self.out.dtype
         self.T = C_TYPES[self.dtype]
-        for k, edge in enumerate(self.record.inputs if self.half else ()):
+        self.E = microkernel.PAIRS if paired else self.T
+        for k, edge in enumerate(self.record.inputs if self.half and not paired else ()):
             if edge.dtype in dt.FLOATS:
                 self.widen(k)
         if self.half:
@@ -188,14 +200,22 @@ class FloatKernel(KernelFrame):
         self.text += self.convert_array(f"wide{k}", "widen", f"in{k}", spec)
 
     @staticmethod
-    def convert_array(to: str, function: str, source: str, spec) -> str:
-        """C text that copies an array between half precision and floats."""
+    def convert_array(to: str, function: str, source: str, spec, span=()) -> str:
+        """C text that copies an array, or a span of it, between half precision and floats."""
         function += "_half" if spec.dtype == dt.float16.numpy else ""
-        value = f"{function}({source}[i])"
-        return f"    for (int64_t i = 0; i < {spec.size}; i++) {to}[i] = {value};\n"
+        value, (first, end) = f"{function}({source}[i])", span or (0, spec.size)
+        return f"    for (int64_t i = {first}; i < {end}; i++) {to}[i] = {value};\n"
+
+    def convert_block(self, blocks: RowBlocks) -> str:
+        if not self.half:
+            return ""
+        span, self.target = [f"{pixel} * {self.out.shape[-1]}" for pixel in blocks.span], "out0"
+        return self.convert_array("out0", "narrow", "result", self.out, span).lstrip()
 
     def convert_result(self) -> str:
-        return self.convert_array("out0", "narrow", "result", self.out) if self.half else ""
+        if self.target == "out0":
+            return ""
+        return self.convert_array("out0", "narrow", "result", self.out)
 
 
 def writes(*names: str, frame: type[KernelFrame] = FloatKernel):

@@ -17,8 +17,10 @@ from ..engine.eager.storage import TensorStorage
 from ..engine.ir.edit import map_records, with_inputs
 from ..engine.ir.program import INPUT, Program, State
 from ..engine.ops.elementwise import cast
+from ..engine.ops.movement import reshape, transpose
 from ..engine.passes.folding import FOLDERS, ConstantFolder, ConstantStorage, value_of
 from ..ops.products import product
+from .half_products import multiplies_halves
 
 FEWEST, MOST = 8, 256
 """Rows of products whose weights are borrowed: fewer read a weight as it lies, as fast as it comes
@@ -101,11 +103,12 @@ def with_borrowed_weights(program: Program) -> Program:
     """The program whose products read half-precision weights as they are stored, and, if they have
     not many rows, through states of its own.
     """
-    weights, states = {s.record: s for s in program.states if is_weight(s)}, []
+    known = [s for s in program.states if is_weight(s) or isinstance(s.storage, Prepared)]
+    weights, states = {s.record: s for s in known}, []
 
     def each(record, inputs):
         weight = weight_of(record, weights)
-        if weight is not None and borrows(record, weight):
+        if weight is not None and is_weight(weights[weight]) and borrows(record, weight):
             state = weights[weight]
             given = Record(INPUT, (), {"name": f"{state.name}_borrowed"}, *state.record.spec)
             states.append(
@@ -125,6 +128,14 @@ def is_weight(state: State) -> bool:
     return state.update is None and isinstance(state.storage, TensorStorage)
 
 
+def widening_of(x: Record) -> list[Record]:
+    """The records from x to the cast of half precision that it is a view of; [] if none is."""
+    if x.op in (reshape, transpose):
+        rest = widening_of(x.inputs[0])
+        return rest and [x, *rest]
+    return [x] if x.op is cast and x.inputs[0].dtype in HALVES else []
+
+
 class FrozenFolder(ConstantFolder):
     """Folds what depends on constants and on states that the program does not update."""
 
@@ -133,7 +144,16 @@ class FrozenFolder(ConstantFolder):
     def run(self) -> Program:
         if not self.inside:  # first: a known value is folded, a widened weight too
             self.program = with_borrowed_weights(self.program)
+        self.kept: set[Record] = set()  # weights that a product reads in half precision
+        for record in self.program.records:
+            x, y = map(widening_of, record.inputs) if record.op is product else ((), ())
+            halves = [chain[-1].inputs[0] for chain in (x, y) if chain]
+            if len(halves) == 2 and multiplies_halves(record, *halves, packed=True):
+                self.kept.update(y)
         return super().run()
+
+    def constant(self, record: Record) -> Record | None:
+        return None if record in self.kept else super().constant(record)
 
     def is_known(self, state: State) -> bool:
         return is_weight(state) or super().is_known(state)

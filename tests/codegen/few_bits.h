@@ -5,8 +5,12 @@
 #define dot_fours(sum, x, y) \
     emulated_vpdpbusd(&(sum), (const unsigned char *)&(x), (const signed char *)&(y))
 #define dot_twos(sum, x, y) emulated_vpdpwssd(&(sum), &(x), &(y))
-#define dot_halves(sum, x, y) \
-    emulated_vdpbf16ps(&(sum), (const unsigned short *)&(x), (const unsigned short *)&(y))
+#define dot_halves(sum, x, y) do { \
+        const __typeof__(x) left = (x); \
+        const __typeof__(y) right = (y); \
+        emulated_vdpbf16ps(&(sum), (const unsigned short *)&left, (const unsigned short *)&right, \
+                           sizeof left / 4); \
+    } while (0)
 
 /* sum += four products of an unsigned and a signed byte, without saturation */
 static inline void emulated_vpdpbusd(void *sum, const unsigned char *x, const signed char *y)
@@ -45,16 +49,17 @@ static inline float emulated_half(const unsigned short *p)
 }
 
 /* sum += the product of odd numbers, then of even ones; denormal numbers are 0 */
-static inline void emulated_vdpbf16ps(void *sum, const unsigned short *x, const unsigned short *y)
+static inline void emulated_vdpbf16ps(
+    void *sum, const unsigned short *x, const unsigned short *y, int count)
 {
     float lanes[16];
-    __builtin_memcpy(lanes, sum, sizeof lanes);
-    for (int i = 0; i < 16; i++) {
+    __builtin_memcpy(lanes, sum, 4 * count);
+    for (int i = 0; i < count; i++) {
         float lane = emulated_flush(lanes[i]);
         for (int t = 1; t >= 0; t--)
             lane = emulated_flush(__builtin_fmaf(
                 emulated_half(x + 2 * i + t), emulated_half(y + 2 * i + t), lane));
         lanes[i] = lane;
     }
-    __builtin_memcpy(sum, lanes, sizeof lanes);
+    __builtin_memcpy(sum, lanes, 4 * count);
 }

@@ -1,5 +1,6 @@
 """Kernels for VNNI and BF16: their instructions emulated, and found in the compiler's assembly."""
 
+import itertools
 import platform
 import re
 import subprocess
@@ -14,7 +15,7 @@ from minipaddle import nn
 from minipaddle.codegen import machine
 from minipaddle.codegen.convolutions import integer_convolution
 from minipaddle.codegen.machine import facts, target_processor
-from minipaddle.codegen.products import grouped_tiles
+from minipaddle.codegen.products import grouped_tiles, microkernel
 from minipaddle.engine.codegen.translation_unit import with_prologue
 from tests.codegen import test_integer_products as whole
 from tests.codegen import test_product as product
@@ -28,6 +29,7 @@ from tests.codegen.compiling import (
     on_each_processor,
     run_all,
 )
+from tests.codegen.test_convolution import calls_of, oracle, three
 from tests.processors import processors
 
 pytestmark = [
@@ -146,55 +148,96 @@ def test_four_taps_behind_a_relu(processor, monkeypatch):
     whole.check(some, flags=flags_for(processor))
 
 
-def products(name: str) -> list:
-    """Products of bfloat16 in rows, turned, and with a constant right side, for a processor."""
-    rng, found = np.random.default_rng(0), []
-    for m, k, n in SIZES:
-        for order, right in ((product.PLAIN, (k, n)), (product.TURNED, (n, k))):
-            arrays = [rng.normal(size=s).astype(ml_dtypes.bfloat16) for s in ((m, k), right)]
-            for constant in ([], [1]):
-                with target_processor(name):
-                    found.append(call("product", arrays, order, constant=constant))
-    return found
+def halves(*shapes) -> list:
+    """Random arrays of bfloat16."""
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=s).astype(ml_dtypes.bfloat16) for s in shapes]
 
 
-@in_all_ways
-def test_rows_of_floats_by_stored_halves(flags, monkeypatch):
-    """Either side is stored in bfloat16, the other one holds its numbers in float32."""
-    monkeypatch.setattr(grouped_tiles, "multiplies_halves", lambda record: True)
+PAIRED = [(8, 2, 3), (50, 130, 70), (98, 1026, 65)]
+
+
+def products(name: str, op: str = "wide_product", sizes=PAIRED) -> list:
+    """Products of bfloat16 in each order of axes, and with a constant right side, for a
+    processor."""
     some = []
-    for one in products("sapphirerapids"):
-        for k in (0, 1):
-            arrays = [a.astype("float32") if j == k else a for j, a in enumerate(one.inputs)]
-            constant = [1] if one.kernel.prepack else []
-            with target_processor("sapphirerapids"):
-                some.append(call("product", arrays, one.record.attrs, constant=constant))
-    assert all("bfloat16 wide" in one.kernel.source for one in some)
+    for (m, k, n), order, constant in itertools.product(sizes, product.ORDERS, ([], [1])):
+        perms = order["x_perm"], order["y_perm"]
+        shapes = [s[::-1] if perm == (1, 0) else s for s, perm in zip(((m, k), (k, n)), perms)]
+        with target_processor(name):
+            some.append(call(op, halves(*shapes), order, constant=constant))
+    return some
+
+
+def check_products(some, flags, rounding=0.0) -> None:
+    """Within the bound of a float32 sum, and of one rounding of the result."""
     for one, (got,) in zip(some, run_all(some, flags=flags), strict=True):
-        x, y = (a.astype("float64") for a in one.inputs)
-        y = y.T if one.record.attrs == product.TURNED else y
-        assert got.dtype == np.float32
-        assert np.all(abs(got - x @ y) <= x.shape[1] * 2.0**-24 * (abs(x) @ abs(y)))
+        at = one.record.attrs
+        x, y = (a.astype("float64").transpose(at[f"{k}_perm"]) for a, k in zip(one.inputs, "xy"))
+        sums, sizes = ((f(x) @ f(y)).transpose(at["out_perm"]) for f in (np.asarray, abs))
+        bound = x.shape[1] * 2.0**-24 * sizes + rounding * abs(sums)
+        assert np.all(abs(got.astype("float64") - sums) <= bound)
 
 
 @in_all_ways
 def test_pairs_of_halves(flags):
-    """Within the bound of a float32 sum, and of one rounding of the result to bfloat16."""
     some = products("sapphirerapids")
-    assert all("bfloat16 wide" in one.kernel.source for one in some)
-    for one, (got,) in zip(some, run_all(some, flags=flags), strict=True):
-        x, y = (a.astype("float64") for a in one.inputs)
-        y = y.T if one.record.attrs == product.TURNED else y
-        bound = x.shape[1] * 2.0**-24 * (abs(x) @ abs(y)) + 2.0**-8 * abs(x @ y)
-        assert np.all(abs(got.astype("float64") - x @ y) <= bound)
+    assert sum("_pairs(" in one.kernel.source for one in some) > len(some) / 2
+    assert all(one.record.dtype == np.float32 for one in some)
+    check_products(some, flags)
+
+
+@in_all_ways
+def test_pairs_whose_sums_are_rounded(flags):
+    some = products("sapphirerapids", "product", PAIRED[1:2])
+    assert any("_pairs(" in one.kernel.source for one in some)
+    check_products(some, flags, rounding=2.0**-8)
+
+
+def test_halves_without_pairs():
+    """An odd number of terms, rows that begin in the middle of a pair, few rows."""
+    some = products("sapphirerapids", sizes=[(9, 33, 70), (2, 34, 70), (9, 34, 1)])
+    check_products(some, EMULATED)
+
+
+ONE, EVEN, NONE = (1, 1), ((1, 1), (1, 1)), ((0, 0), (0, 0))
+CONVOLUTIONS = [
+    *three((7, 8), (3, 3), ONE, EVEN, ONE, channels=6, outs=10),
+    *three((17, 16), (3, 3), (2, 2), EVEN, ONE, batch=3, channels=16, outs=32),
+    *three((16, 16), (3, 2), (2, 2), EVEN, ONE, batch=5, channels=12, outs=34),
+    *three((16, 16), (1, 1), ONE, NONE, ONE, batch=5, channels=24, outs=34),
+    *three((16, 16), (1, 1), (2, 2), NONE, ONE, batch=5, channels=24, outs=34),
+    *three((90, 1), (5, 1), (2, 1), ((3, 1), (0, 0)), (2, 1), channels=20, outs=30),  # a column
+    *three((9, 900), (7, 3), ONE, EVEN, ONE, batch=2, channels=64, outs=2),  # beyond the stack
+    *three((11, 10), (5, 4), (3, 2), ((2, 1), (0, 3)), ONE, channels=8, outs=66),
+    *three((8, 9), (3, 3), ONE, EVEN, ONE, channels=5, outs=7),  # no pairs
+]
+
+
+@in_all_ways
+def test_convolutions_of_pairs(flags):
+    """Of channels, or of pixels for a weight's gradient; kernels may be packed before the run."""
+    with target_processor("sapphirerapids"):
+        some = list(calls_of(CONVOLUTIONS, np.dtype(ml_dtypes.bfloat16)))
+        forward = [one for one in some if one.record.op.name == "conv_last"]
+        some += [call("conv_last", one.inputs, one.record.attrs, constant=[1]) for one in forward]
+    assert sum("_pairs(" in one.kernel.source for one in some) > len(some) / 2
+    for threads in (1, 2):
+        for one, (got,) in zip(some, run_all(some, threads, flags=flags), strict=True):
+            name, inputs = one.record.op.name, [a.astype("float64") for a in one.inputs]
+            sums, sizes = (
+                oracle(name, *map(f, inputs), one.record.attrs) for f in (np.asarray, abs)
+            )
+            bound = 2.0**-8 * abs(sums) + 2.0**-16 * sizes
+            assert np.all(abs(got.astype("float64") - sums) <= bound)
 
 
 def test_mixed_precision_multiplies_halves(monkeypatch):
-    """A step computes its products, forward and backward, from the upper halves of floats; what it
-    returns is the interpreter's up to the order of float32 sums.
+    """A step multiplies what is stored in bfloat16, forward and backward; what it returns is the
+    interpreter's up to the order of float32 sums.
     """
     paddle.seed(0)
-    net, x = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 33)), paddle.randn([50, 40])
+    net, x = nn.Sequential(nn.Linear(40, 70), nn.ReLU(), nn.Linear(70, 34)), paddle.randn([50, 40])
     with target_processor("sapphirerapids"):
         known = facts()
     monkeypatch.setattr(machine, "facts_here", lambda: known)
@@ -209,7 +252,7 @@ def test_mixed_precision_multiplies_halves(monkeypatch):
         run = paddle.jit.to_static(step, backend=backend)
         found.append([y.numpy() for y in run(x)])
         if backend == "native":
-            assert run.executables[0].source.own.count("integer_rows_halves(") == 5
+            assert run.executables[0].source.own.count("from bfloat16") == 5
     for got, want in zip(*found, strict=True):
         np.testing.assert_allclose(got, want, rtol=2e-2, atol=1e-3 * abs(want).max())
 
@@ -218,34 +261,46 @@ def test_mixed_precision_multiplies_halves(monkeypatch):
 def test_kernels_compile_for_processors_that_are_not_here(name, tmp_path):
     """Without a warning; nothing of it is run."""
     with target_processor(name):
-        some = [*whole.calls()[4::3], *products(name)[4:8]]
+        some = [*whole.calls()[4::3], *products(name)[4:12]]
     (tmp_path / "k.c").write_text(file_of([one.kernel for one in some]))
     command = ["gcc", *flags_for(name), *STRICT, "-c", "k.c"]
     subprocess.run(command, cwd=tmp_path, check=True)
 
 
 def test_other_processors_multiply_halves_as_floats():
-    assert not any("bfloat16 wide" in one.kernel.source for one in products("x86-64-v3"))
+    assert not any("pairs" in one.kernel.source for one in products("x86-64-v3"))
 
 
 @pytest.mark.parametrize(
     ("form", "name", "instruction"),
     [(grouped_tiles.FOURS, "icelake-server", "vpdpbusd"),
      (grouped_tiles.TWOS, "icelake-server", "vpdpwssd"),
-     (grouped_tiles.HALVES, "cooperlake", "vdpbf16ps"),
      (grouped_tiles.PAIRS, "x86-64-v3", "vpmaddwd")],
 )  # fmt: skip
 def test_the_inner_loop_of_a_tile(form, name, instruction, tmp_path):
     """It has a multiplication for each of the tile's vectors, and no access to the stack."""
-    text = with_prologue(["#include <stdint.h>\n#include <string.h>", *form.tile])
-    use = f"void use(const {form.A} *a, const {form.B} *b, {form.C} *c, long k)\n"
+    use = f"void use(const {form.A} *a, const {form.B} *b, int32_t *c, long k)\n"
     use += f"{{ integer_panel_{form.F}({form.rows}, {form.panel}, k, a, 4 * k, b, c, 64); }}\n"
-    (tmp_path / "tile.c").write_text(text + use)
+    check_loop(form.tile, use, name, instruction, 2 * form.rows, tmp_path)
+
+
+def test_the_inner_loop_of_pairs(tmp_path):
+    use = "void use(const pairs *a, const pairs *b, float *c, long k)\n"
+    use += "{ rows8_pairs(8, 32, k, 1, a, k, 1, 0, b, 32, 0, 32 * k, c, 32, 0, 0, 0, 0); }\n"
+    with target_processor("cooperlake"):
+        helpers = microkernel.blocks(use)
+    check_loop(helpers, use, "cooperlake", "vdpbf16ps", 16, tmp_path)
+
+
+def check_loop(helpers, use: str, name: str, instruction: str, count: int, folder) -> None:
+    """A loop of what `use` calls has so many of these instructions, and does not use the stack."""
+    text = with_prologue(["#include <stdint.h>\n#include <string.h>", *helpers])
+    (folder / "tile.c").write_text(text + use)
     done = subprocess.run(
-        ["gcc", *flags_for(name), "-S", "-o", "-", str(tmp_path / "tile.c")],
+        ["gcc", *flags_for(name), "-S", "-o", "-", str(folder / "tile.c")],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     loops = re.findall(r"^(\.L\d+):\n((?:(?!^\.L).*\n)*?)\tj\w+\t\1\n", done.stdout, re.MULTILINE)
     counts = {body.count(instruction): body for _, body in loops}
-    assert 2 * form.rows in counts
-    assert "rsp" not in counts[2 * form.rows]
+    assert count in counts
+    assert "rsp" not in counts[count]

@@ -14,15 +14,16 @@ from typing import NamedTuple
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
 from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.writer import ALWAYS, for_head, least
-from ...engine.core.slots import slot
 from ..c_text import ON_STACK, SIZES, indent, loop, share_loop
-from ..kernel_frame import FloatKernel, RowBlocks, writes
+from ..kernel_frame import FloatKernel, KernelFrame, writes
 from ..open_sizes import is_open
 from ..products import microkernel
 from ..products.bias_and_bounds import NOTHING, BiasAndBounds
 from ..products.matmul import product_kernel
+from ..products.pairs import are_halves, is_paired, zip_rows
 from ..products.product import Product, axis
 from . import winograd
+from .columns import TURNED, columns_fit, columns_pay, write_columns
 from .image_strips import (
     Images,
     ImageStrips,
@@ -31,11 +32,12 @@ from .image_strips import (
     strips_of,
     worth_threads,
 )
+from .pair_strips import count_packed, pack_taps, zip_pixels
 from .window_lines import SweepAxis, sweep_backward, sweep_forward
 
-DEPTHWISE, DEPTHWISE_WEIGHT, SPREAD, TURNED, WINDOWS = (
+DEPTHWISE, DEPTHWISE_WEIGHT, WINDOWS = (
     Template(read_template(f"{name}.c", __file__))
-    for name in ("depthwise", "depthwise_weight", "spread", "turned", "windows")
+    for name in ("depthwise", "depthwise_weight", "windows")
 )
 
 PARTS = 4
@@ -69,7 +71,7 @@ class ImageSweep(NamedTuple):
         row, limit = scale_and_shift("r", down.stride, down.start), "top + rows"
         limit += f" && r < {down.count}" if f"{self.s.blocks.rows}" != f"{down.count}" else ""
         at = f"((n * {h} + {row}) * {w} + {self.across.start}) * {im.outs}"
-        text = f"{self.s.T} *c = {self.out} + {at};\n"
+        text = f"{microkernel.widen_type(self.s.T)} *c = {self.out} + {at};\n"
         if not all((*self.taps, im.channels // im.groups)):
             body, helpers = self.clear(), ()
         else:
@@ -172,7 +174,7 @@ def pick_algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -
         "direct": True,
         "winograd": winograd.is_possible(im, *first, T),
         "im2col": plain and most * width <= ON_STACK,
-        "columns": adjoint and columns_fit(im, width),
+        "columns": adjoint and T != microkernel.PAIRS and columns_fit(im, width),
     }
     rule = winograd.choose_algorithm(im, *first, T)
     rule = "columns" if can["columns"] and columns_pay(im, width) else rule
@@ -181,14 +183,18 @@ def pick_algorithm(im: Images, downs, acrosses, T: str, adjoint: bool = False) -
 
 def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, how: str) -> Kernel:
     """The kernel that sweeps over an image, once for each pair of phases of the stride."""
-    T = frame.T
+    T, each = frame.E, im.outs
     if how == "winograd":
         return winograd.write_winograd(frame, im, downs[0], acrosses[0], kernels)
     packed = kernels == frame.names[1] and frame.is_constant(1) and is_plain(im, acrosses[0])
     s, helpers = strips_of(im, downs, acrosses, T), []
-    if packed:
+    if T == microkernel.PAIRS:
+        sweeps = [combine_taps(im, down, across) for down in downs for across in acrosses]
+        helpers = [*pack_taps(frame, im, sweeps, turned=kernels == "turned")]
+        packed, kernels, each = True, "panels", count_packed(im, 1) // im.channels
+    elif packed:
         k, t = im.kernel[0] * im.kernel[1] * im.channels, microkernel.tile()
-        frame.pack_panels(1, t, im.outs, k, 1, im.outs)
+        frame.pack_panels(1, t, im.outs, k, 1, im.outs, T)
         kernels, helpers = "panels", [*microkernel.panels(T, t)]
     source, target = frame.names[0], frame.target
     s = s.read_in_place() if im.depthwise else s
@@ -200,7 +206,7 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
             sweep = ImageSweep(s, down, across, how, b, packed, source, target, finish)
             text, needed = sweep.text()
             tiles, helpers = tiles + text, [*helpers, *needed]
-            at += len(down.taps) * len(across.taps) * im.channels // im.groups * im.outs
+            at += len(down.taps) * len(across.taps) * im.channels // im.groups * each
     helpers = [*s.helpers, *helpers]
     return frame.write_tiled_kernel(s.blocks, tiles, worth_threads(im), helpers, finish, s.parts)
 
@@ -208,82 +214,27 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
 def write_convolution(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last`."""
     down, across = ([line] for line in im.lines(sweep_forward))
-    how = pick_algorithm(im, down, across, frame.T)
+    how = pick_algorithm(im, down, across, frame.E)
     return sweep_kernel(frame, im, down, across, frame.names[1], how)
 
 
 def write_input_grad(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last_input_grad`."""
     downs, acrosses = im.lines(sweep_backward)
-    how = pick_algorithm(im, downs, acrosses, frame.T, adjoint=True)
+    how = pick_algorithm(im, downs, acrosses, frame.E, adjoint=True)
     if how == "columns":
         return write_columns(frame, im)
-    taps = [
-        t * im.kernel[1] + u
-        for down in downs
-        for across in acrosses
-        for t in down.taps
-        for u in across.taps
-    ]
+    if frame.E == microkernel.PAIRS:
+        return sweep_kernel(frame, im, downs, acrosses, "turned", how)
+    taps = [t for down in downs for across in acrosses for t in combine_taps(im, down, across)]
     frame.text += transpose_kernels(frame, im, taps)
     result = sweep_kernel(frame, im, downs, acrosses, "turned", how)
     return result._replace(helpers=(TURNED.substitute(T=frame.T), *result.helpers))
 
 
-@slot("codegen.columns")
-def columns_pay(im: Images, itemsize: int) -> bool:
-    """Whether it is faster to multiply each pixel of the gradient by the whole kernel, and to add
-    the windows where they overlap. This holds for few channels, which would leave most lanes empty.
-    """
-    lanes, (kh, kw), (sh, sw) = 64 // itemsize, im.kernel, im.stride
-    vectors = lambda n: -(-n // lanes)
-    taps = -(-kh // sh) * -(-kw // sw)
-    direct = im.target[0] * im.target[1] * taps * im.channels * vectors(im.outs)
-    window = im.channels * vectors(kh * kw * im.outs) + 3 * kh * vectors(kw * im.outs)
-    return im.source[0] * im.source[1] * window < direct
-
-
-def columns_fit(im: Images, itemsize: int) -> bool:
-    """Whether the algorithm "columns" applies, and fits the stack of a thread."""
-    return (
-        im.groups == 1 and im.dilation == (1, 1) and sum(columns_sizes(im)) * itemsize <= ON_STACK
-    )
-
-
-def columns_sizes(im: Images) -> tuple[int, int]:
-    """Elements of (an image with everything its windows reach, a row of windows)."""
-    (gh, gw), (kh, kw), (sh, sw) = im.source, im.kernel, im.stride
-    high = max((gh - 1) * sh + kh, im.target[0] + max(im.low[0], 0))
-    wide = max((gw - 1) * sw + kw, im.target[1] + max(im.low[1], 0))
-    return high * wide * im.outs, gw * kh * kw * im.outs
-
-
-def write_columns(frame: FloatKernel, im: Images) -> Kernel:
-    """The kernel of an adjoint in the image: windows are added where they overlap."""
-    T, o, c = frame.T, im.channels, im.outs
-    (gh, gw), (kh, kw), (sh, sw), (h, w) = im.source, im.kernel, im.stride, im.target
-    padded, columns = columns_sizes(im)
-    wide = max((gw - 1) * sw + kw, w + max(im.low[1], 0))
-    window = kh * kw * c
-    frame.text += (
-        f"    {T} *turned = {frame.room.array(T, o * window)};\n"
-        f"    turned_{T}(turned, {frame.names[1]}, {window}, {o}, 1);\n"
-    )
-    calls = microkernel.sum_terms(
-        T, gw, window, o, 1, (f"{frame.names[0]} + (n * {gh} + r) * {gw * o}", o, 1, 0),
-        ("turned", window, 0), ("columns", window),
-    )  # fmt: skip
-    tiles = (
-        f"{stack_array(T, 'image', padded)}\n{stack_array(T, 'columns', columns)}\n"
-        f"memset(image, 0, sizeof image);\nfor (int64_t r = 0; r < {gh}; r++) {{\n"
-        f"{indent(calls, 4)}"
-        f"    spread_{T}(image + r * {sh * wide * c}, {wide * c}, {sw * c}, columns, {gw}, {kh}, "
-        f"{kw * c});\n}}\n"
-        f"frame_{T}({frame.target} + n * {h * w * c}, {h}, {w}, image, {padded // (wide * c)}, "
-        f"{wide}, {c}, {im.low[0]}, {im.low[1]});\n"
-    )
-    helpers = *frame_helpers(T), SPREAD.substitute(T=T), TURNED.substitute(T=T)
-    return frame.write_tiled_kernel(RowBlocks(im.n, h, h, w), tiles, worth_threads(im), helpers)
+def combine_taps(im: Images, down: SweepAxis, across: SweepAxis) -> list[int]:
+    """The taps of a sweep, in its order."""
+    return [t * im.kernel[1] + u for t in down.taps for u in across.taps]
 
 
 def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:
@@ -302,14 +253,20 @@ def transpose_kernels(frame: FloatKernel, im: Images, taps) -> str:
 
 def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     """The kernel of `conv_last_weight_grad`: sums over pixels, in parts of the batch."""
-    T, size = frame.T, frame.out.size
+    T, size, paired = frame.T, frame.out.size, frame.E == microkernel.PAIRS
     down, across = im.lines(sweep_forward)
-    s = strips_of(im, [down], [across], T)
+    s = strips_of(im, [down], [across], frame.E, copied=paired)
     items = s.blocks.total
     rule = min(PARTS, items) if worth_threads(im) else 1
     parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
-    inside = s.blocks.head + s.load(frame.names[0], frame.room, parts)
-    text, helpers = weight_terms(s, down, across, frame.names[1])
+    source, g = frame.names
+    if paired:
+        image = zip_pixels(s, across, source, frame.room, parts)
+        g = zip_rows(frame, g, frame.record.inputs[1].spec.size // (2 * im.outs), im.outs, im.outs)
+    else:
+        image = s.load(source, frame.room, parts)
+    inside = s.blocks.head + image
+    text, helpers = weight_terms(s, down, across, g)
     more = f"{frame.room.array(T, size * (parts - 1))}" if parts > 1 else ""
     part = f"p ? {more} + (p - 1) * {size} : {frame.target}" if parts > 1 else frame.target
     first = f"p * {items} / {parts}"
@@ -324,7 +281,8 @@ def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
         terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
         loops += f"    const {T} *more = {more};\n"
         loops += f"    for (int64_t i = 0; i < {size}; i++) {frame.target}[i] += {terms};\n"
-    return frame.kernel(loops, [*(frame_helpers(T) if s.framed else ()), *helpers])
+    framed = frame_helpers("bfloat16" if paired else T) if s.framed else ()
+    return frame.kernel(loops, [*framed, *helpers])
 
 
 def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> tuple:
@@ -332,7 +290,9 @@ def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> 
     im, T, row = s.im, s.T, s.pitch
     c, o, groups = im.channels, im.outs, im.groups
     inner, outer, (high, wide) = c // groups, o // groups, im.kernel
-    g = f"{g} + (n * {im.target[0]} + top + r) * {im.target[1] * o}"
+    each = 2 if T == microkernel.PAIRS else 1  # pixels that are multiplied at once
+    pixels, width = across.count // each, im.target[1] // each * o
+    g = f"{g} + (n * {im.target[0]} + top + r) * {width}"
     steps = across.step * c, down.step * row
     few = max(microkernel.TERMS // across.count, 1)
     few = f"({microkernel.TERMS} / {across.count} + 1)" if is_open(across.count) else few
@@ -355,8 +315,8 @@ def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> 
         b += f" + g * {outer}"
         target += f" + u * {inner * o} + g * {outer}"
     text = microkernel.call_blocks(
-        T, count, outer, across.count, "few",
-        (a, 1, *steps), (b, o, im.target[1] * o), (target, o), "1",
+        T, count, outer, pixels, "few",
+        (a, 1, each * steps[0], steps[1]), (b, o, width), (target, o), "1",
     )  # fmt: skip
     text = loop("t", high, text)
     if not plain:
@@ -379,14 +339,37 @@ FORMS = {
 from one pixel, for p pixels, c and o channels of the input and of the output."""
 
 
-@writes(*FORMS)
-def convolve(frame: FloatKernel) -> Kernel:
+@writes(*FORMS, frame=KernelFrame)
+def convolve(frame: KernelFrame) -> Kernel:
     """The kernel of a convolution, or of one of its adjoints."""
     record, (_, other) = frame.record, frame.record.inputs
     kernel = record.attrs.get("kernel")
     target, kernel = (other, kernel) if kernel else (record, other.shape[:-2])
     im, (write, axes) = images_of(record, target, kernel), FORMS[record.op.name]
     if im.pointwise:
-        sizes = target.spec.size // im.outs, im.channels, im.outs
-        return product_kernel(frame, Product((), *axes(*sizes)))
+        p = Product((), *axes(target.spec.size // im.outs, im.channels, im.outs))
+        return product_kernel(FloatKernel(*frame.how, paired=is_paired(frame, p)), p)
+    paired = are_halves(*record.inputs) and has_pairs(im, write)
+    frame = FloatKernel(*frame.how, paired=paired)
+    if paired and write is not write_weight_grad:
+        im = im._replace(channels=im.channels // 2)
+        frame.names[0] = f"((const {frame.E} *)in0)"
     return write(frame, im)
+
+
+def has_pairs(im: Images, write) -> bool:
+    """Whether the kernel multiplies pairs: of pixels, or of channels. (Winograd's algorithm, which
+    multiplies fewer floats, takes as long or longer.)
+    """
+    if im.groups > 1 or is_open(im.source[1]) or is_open(im.target[1]):
+        return False
+    if write is write_weight_grad:
+        _, across = im.lines(sweep_forward)
+        return is_plain(im, across) and across.count % 2 == 0
+    if write is write_convolution:
+        acrosses = [im.lines(sweep_forward)[1]]
+    else:
+        _, acrosses = im.lines(sweep_backward)
+        if columns_fit(im, 4) and columns_pay(im, 4, faster=2):
+            return False
+    return im.channels % 2 == 0 and all(is_plain(im, across) for across in acrosses)

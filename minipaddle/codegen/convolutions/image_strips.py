@@ -103,7 +103,7 @@ class ImageStrips(NamedTuple):
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        return frame_helpers(self.T) if self.framed else microkernel.vectors(self.T)
+        return frame_helpers(self.T) if self.framed else microkernel.elements(self.T)
 
     def read_in_place(self) -> ImageStrips:
         """Strips of an image that is read where it is; their results stay in a cache."""
@@ -127,31 +127,40 @@ class ImageStrips(NamedTuple):
         result = im.n * im.target[0] * im.target[1] * im.outs * size
         return count_parts(self.blocks.total, self.elements * size, result)
 
-    def load(self, source: str, room: Workspace, parts: int) -> str:
-        """C text: `image`, which points to the first pixel of a block's strip."""
+    def load(self, source: str, room: Workspace, parts: int, name: str = "image") -> str:
+        """C text: `name` points to the first pixel of a block's strip."""
         im, T, down, across = self.im, self.T, self.height, self.width
         c, (h, w), first = im.channels, im.source, f"top * {down.step} + {down.first}"
         if not self.framed:
             at = f"((n * {h} + {first}) * {w} + {across.first}) * {c}"
-            return f"const {T} *image = {source} + {at};\n"
-        wide, size = across.size(self.pixels), self.elements
-        if self.on_stack:
-            text = f"{stack_array(T, 'image', size)}\n"
-        else:
-            text = f"{T} *image = {room.array(T, size * parts)} + p * {size};\n"
-        high = f"(rows - 1) * {down.step} + {down.reach + 1}"
-        return text + (
-            f"frame_{T}(image, {high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
+            return f"const {T} *{name} = {source} + {at};\n"
+        wide = across.size(self.pixels)
+        return self.declare(T, name, room, parts) + (
+            f"frame_{T}({name}, {self.high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
             f"{first}, {across.first});\n"
         )
 
+    @property
+    def high(self) -> str:
+        """C text: the rows of a block's strip."""
+        return f"(rows - 1) * {self.height.step} + {self.height.reach + 1}"
 
-def strips_of(im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str) -> ImageStrips:
+    def declare(self, T: str, name: str, room: Workspace, parts: int) -> str:
+        """C text: memory for a strip."""
+        size = self.elements
+        if self.on_stack:
+            return f"{stack_array(T, name, size)}\n"
+        return f"{T} *{name} = {room.array(T, size * parts)} + p * {size};\n"
+
+
+def strips_of(
+    im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str, copied: bool = False
+) -> ImageStrips:
     """Strips that fit the stack; enough of them for several threads."""
     height, width = find_window(down), find_window(across)
     total, pixels = max(line.count for line in down), max(line.count for line in across)
     ends = ((height, total, im.source[0]), (width, pixels, im.source[1]))
-    framed = any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
+    framed = copied or any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
     row = width.size(pixels) * im.channels * SIZES[T]
     rows = total if im.n >= PARTS else -(-total // PARTS)
     stack, cache = (
@@ -167,7 +176,7 @@ def strips_of(im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str
 
 def frame_helpers(T: str) -> tuple[str, ...]:
     """Helpers: `frame_T`."""
-    return (*microkernel.vectors(T), FRAME.substitute(T=T))
+    return (*microkernel.elements(T), FRAME.substitute(T=T))
 
 
 def worth_threads(im: Images) -> str:

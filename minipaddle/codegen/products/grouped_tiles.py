@@ -9,11 +9,8 @@ it is constant. What multiplies depends on the processor:
     bytes   int8 · int8      AVX2's vpmaddubsw, left not negative 16 columns
     fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
     twos    int16 · int16    VNNI's vpdpwssd                      32 columns
-    halves  bfloat16         vdpbf16ps, sums in float32           32 columns
 
-Sums of whole numbers are the same everywhere, to the last bit. Those of bfloat16 are of exact
-products, rounded to float32 after each of K additions: their error is at most K · 2^-24 · Σ |a b|.
-The instruction takes numbers below 2^-126 as 0, which a sum can miss K times.
+Sums of whole numbers are the same everywhere, to the last bit.
 """
 
 from __future__ import annotations
@@ -22,14 +19,16 @@ from string import Template
 from typing import NamedTuple
 
 from ...engine.codegen.kernel import Kernel, read_template, stack_array
+from ...engine.codegen.plain_products import write_loops
 from ...engine.codegen.writer import worth_sharing
-from ...engine.core.dtype import bfloat16, int8, int32
+from ...engine.core.dtype import int8, int32
+from ...engine.core.polynomial import loop as variable
 from ...engine.core.record import Record
 from ..c_text import ON_STACK
 from ..kernel_frame import KernelFrame, RowBlocks
 from ..machine import facts
-from .known_inputs import is_known_unsigned, multiplies_halves
-from .product import Product, fits_rows
+from .known_inputs import is_known_unsigned
+from .product import Product, fits_rows, product_of
 
 MOST = 56
 """The most rows of a block, in tiles of nearly equal heights: images often have 7 · 2ⁿ lines."""
@@ -58,17 +57,10 @@ class TileFormat(NamedTuple):
     panel: int = 16  # columns: two vectors of sums
     terms: int = 2  # that are summed at once
     header: int = 0  # numbers at the beginning of a panel
-    C: str = "int32_t"
-    U: str = "uint32_t"
     sums: str = "counts_8"
     words: str = "words_8"
     loose: str = "loose_words"
     load: str = "as_it_lies"
-    G: str = "int8_t"  # a number of the right side as it is given
-    number: str = "(int)"  # what makes a number in C of it
-    take: str = ""  # what makes one of the panels' of it
-    value: str = ""  # of a term, in plain C
-    none: str = "0"  # a term that is not there
     one: str = "%s"  # a number as a term
     wide: str = ""  # 16 numbers, likewise
     zero: int = 0  # the bytes of 0
@@ -116,16 +108,6 @@ FOURS = TileFormat(
     wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k) ^ (int8_t)-128", **WIDE,
 )  # fmt: skip
 TWOS = TileFormat("twos", "int16_t", "int16_t", "twos", "__AVX512VNNI__", sums="words_16", **WIDE)
-HALVES = TileFormat(  # given as float32
-    "halves", "bfloat16", "bfloat16", "halves", "__AVX512BF16__", C="float", U="float",
-    sums="floats_16", value="widen", none="(bfloat16){0}",
-    G="float", take="upper_half", one="upper_half(%s)", **WIDE,
-)  # fmt: skip
-
-
-WEIGHTS = HALVES._replace(F="half_weights", G="bfloat16", number="widen", take="")
-ROWS = HALVES._replace(F="half_rows", one="%s")
-STORED = WEIGHTS._replace(F="stored_halves", one="%s")
 
 
 def choose_format(left: Record, rows: int) -> TileFormat:
@@ -144,9 +126,6 @@ def find_format(record: Record, p: Product) -> TileFormat | None:
     x, y = record.inputs
     if x.dtype == y.dtype == int8.numpy and record.dtype == int32.numpy:
         return choose_format(y if p.exchanged else x, p.m.size)
-    if facts().bf16 and multiplies_halves(record):
-        left, right = (e.dtype == bfloat16.numpy for e in (x, y)[:: -1 if p.exchanged else 1])
-        return STORED if left and right else WEIGHTS if right else ROWS if left else HALVES
     return None
 
 
@@ -164,7 +143,7 @@ def write_product(frame: KernelFrame, p: Product) -> Kernel | None:
             f"for (int64_t m = top; m < top + rows; m++) {{\n"
             f"    {form.A} *to = wide + (m - top) * {row};\n"
             f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {form.one % one};\n"
-            + "".join(f"    to[{k}] = {form.none};\n" for k in range(p.k.size, row))
+            + "".join(f"    to[{k}] = 0;\n" for k in range(p.k.size, row))
             + "}\n"
         )
 
@@ -186,15 +165,26 @@ def write_tiles(
         return None
     pack = f"integer_panels_{form.F}({n}, {k}, {{given}}, {steps[0]}, {steps[1]}, {{made}});"
     frame.pack("panels", right, form.count_packed(n, k), pack, form.B)
-    target, narrow = "out0", ""
-    if frame.out.dtype == bfloat16.numpy:
-        target = frame.array("sums", count * m * n, "float")
-        narrow = f"for (int64_t j = at; j < at + rows * {n}; j++) out0[j] = narrow(sums[j]);\n"
     tiles = (
         f"{stack_array(form.A, 'wide', block * row + 15)}\n{load(row)}"
         f"const int64_t at = (n * {m} + top) * {n};\n"
         f"integer_rows_{form.F}(rows, {n}, {row // form.terms}, wide, panels,\n"
-        f"    {target} + at, {n});\n{narrow}"
+        f"    out0 + at, {n});\n"
     )
     blocks, pays = RowBlocks(count, m, block), worth_sharing(count * m * n * k, SERIAL + 1)
     return frame.write_tiled_kernel(blocks, tiles, pays, (*form.panels, *helpers))
+
+
+def write_plain(frame: KernelFrame) -> Kernel:
+    """The kernel in plain loops, for integers and booleans. The innermost one runs through the
+    result's columns, so the compiler makes vectors of it. Sums wrap around, as in NumPy.
+    """
+    record = frame.record
+    p = product_of(*(e.spec for e in record.inputs), record.spec, **record.attrs, keep_order=True)
+    letters = [*(f"b{k}" for k in range(len(p.batch))), "m", "k", "n"]
+    axes = [(variable(c, a.size), a) for c, a in zip(letters, (*p.batch, p.m, p.k, p.n))]
+    places = [sum(i * getattr(a, step) for i, a in axes) for step in ("out", "x", "y")]
+    if p.exchanged:
+        places[1:] = places[:0:-1]
+    term = "{} |= {} & {}" if record.dtype.kind == "b" else "{} += {} * {}"
+    return frame.kernel(write_loops(record, [i for i, _ in axes], places, (), term, frame.adds))

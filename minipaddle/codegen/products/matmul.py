@@ -6,17 +6,16 @@ from functools import partial
 
 from ...engine.codegen.kernel import C_TYPES, EMITTERS, Kernel, has_mixed_dtypes, stack_array
 from ...engine.codegen.kernel_schedule import following
-from ...engine.codegen.plain_products import write_loops
 from ...engine.codegen.scalar import CannotWrite
 from ...engine.codegen.writer import for_head, least
 from ...engine.core import dtype as dt
-from ...engine.core.polynomial import loop as variable
 from ..c_text import SIZES, indent, loop, share_loop
 from ..kernel_frame import FloatKernel, KernelFrame, writes
 from ..open_sizes import count_of, is_open
 from ..rows.collapsed_loops import digits
 from . import grouped_tiles, microkernel
 from .blas import BLAS
+from .pairs import is_paired, pair_terms
 from .product import Product, fits_rows, pick_algorithm, product_of
 from .product_plan import Alone, ProductPlan
 
@@ -31,7 +30,7 @@ TOGETHER = 4
 """Rows that a batch reads in turn: as many streams as a processor follows at a time."""
 
 
-@writes("product", "product_integer", frame=KernelFrame)
+@writes("product", "product_integer", "wide_product", frame=KernelFrame)
 def multiply(frame: KernelFrame) -> Kernel:
     """The kernel of a product."""
     specs, out = [*(e.spec for e in frame.record.inputs), frame.out], frame.out
@@ -40,16 +39,16 @@ def multiply(frame: KernelFrame) -> Kernel:
     if kernel is not None:
         return kernel
     if out.dtype not in dt.FLOATS:
-        return write_plain(frame)
+        return grouped_tiles.write_plain(frame)
     if has_mixed_dtypes(frame.record) and out.dtype != dt.float32.numpy:
         raise CannotWrite("operands of several floating dtypes")
-    frame = FloatKernel(*frame.how)
+    frame = FloatKernel(*frame.how, paired=is_paired(frame, p))
     if frame.adds and frame.half:
         frame.text += frame.convert_array("result", "widen", "out0", out)
     return product_kernel(frame, p)
 
 
-EMITTERS["product"].mixes = True  # of half precision and float32
+EMITTERS["product"].mixes = True  # of half precision and float32; `wide_product`, too
 
 
 def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
@@ -60,11 +59,14 @@ def product_kernel(frame: FloatKernel, p: Product) -> Kernel:
         out = frame.array("rows", p.count * p.m.size * p.n.size)
         before = copy_result(p, inner, out, frame.target) if frame.adds else ""
         after, p = copy_result(p, inner, frame.target, out), inner
-    how, stored = read_halves(frame, p, pick_algorithm(p, frame.dtype))
+    if frame.E == microkernel.PAIRS:
+        how, stored, p = "panels", "bfloat16", pair_terms(frame, p)
+    else:
+        how, stored = read_halves(frame, p, pick_algorithm(p, frame.dtype))
     inline = fits_rows(p, frame.out) and not after and how != "blas"
     names = *(frame.names[::-1] if p.exchanged else frame.names), out
     rows, last = frame.inline if inline else None, frame.out.shape[-1]
-    plan = Alone(p, frame.T, how, names, frame.adds, rows, last, frame.room, stored=stored)
+    plan = Alone(p, frame.E, how, names, frame.adds, rows, last, frame.room, stored=stored)
     plan = pack_constant(frame, plan)
     if rows and frame.finish and (plan.how == "rows" or plan.packed):
         plan = plan._replace(rows=None, finish=frame.finish)
@@ -94,11 +96,12 @@ def pack_constant(frame: FloatKernel, plan: ProductPlan) -> ProductPlan:
     """The plan of a product whose y, if it is constant, is packed into panels before the run."""
     p, (x, _, out) = plan.p, plan.names
     fewest = FEW_HALVES + 1 if plan.stored else microkernel.ROWS
+    fewest = 1 if plan.T == microkernel.PAIRS else fewest
     right, tall = int(not p.exchanged), p.count == 1 and p.m.size >= fewest
     if not (plan.how in ("rows", "panels") and tall and p.n.size > 1 and frame.is_constant(right)):
         return plan
     plan = plan._replace(how="panels", names=(x, "panels", out), packed=True)
-    frame.pack_panels(right, plan.tile, p.n.size, p.k.size, p.n.y, p.k.y)
+    frame.pack_panels(right, plan.tile, p.n.size, p.k.size, p.n.y, p.k.y, plan.T)
     return plan
 
 
@@ -383,18 +386,3 @@ def copy_result(p: Product, inner: Product, to: str, source: str) -> str:
         f"        for (int64_t m = 0; m < {p.m.size}; m++)\n"
         f"            for (int64_t n = 0; n < {p.n.size}; n++) {to} = {source};\n"
     )
-
-
-def write_plain(frame: KernelFrame) -> Kernel:
-    """The kernel in plain loops, for integers and booleans. The innermost one runs through the
-    result's columns, so the compiler makes vectors of it. Sums wrap around, as in NumPy.
-    """
-    record = frame.record
-    p = product_of(*(e.spec for e in record.inputs), record.spec, **record.attrs, keep_order=True)
-    letters = [*(f"b{k}" for k in range(len(p.batch))), "m", "k", "n"]
-    axes = [(variable(c, a.size), a) for c, a in zip(letters, (*p.batch, p.m, p.k, p.n))]
-    places = [sum(i * getattr(a, step) for i, a in axes) for step in ("out", "x", "y")]
-    if p.exchanged:
-        places[1:] = places[:0:-1]
-    term = "{} |= {} & {}" if record.dtype.kind == "b" else "{} += {} * {}"
-    return frame.kernel(write_loops(record, [i for i, _ in axes], places, (), term, frame.adds))

@@ -69,9 +69,14 @@ HALF_TYPES = {
 }  # fmt: skip
 
 
+PAIRS = "pairs"
+"""The type of two neighbouring terms in bfloat16: both sides are multiplied as they are, where the
+processor has an instruction for it. A product of pairs has half as many terms."""
+
+
 def widen_type(E: str) -> str:
-    """The type in which numbers of type E are multiplied."""
-    return "float" if E in HALF_TYPES else E
+    """The type in which numbers of type E are summed."""
+    return "float" if E in HALF_TYPES or E == PAIRS else E
 
 
 class Tile(NamedTuple):
@@ -151,11 +156,15 @@ HALVES, HALF_TURN = (
     Template(read_template(name, __file__)) for name in ("halves.c", "half_panels.c")
 )
 
+PAIR = read_template("pairs.c", __file__)
+
+PAIR_TURN = Template(read_template("pair_panels.c", __file__))
+
 DOTS = Template(read_template("dots.c", __file__))
 
 FEW_ROWS, FEW = (Template(read_template(name, __file__)) for name in ("few_rows.c", "few.c"))
 
-CALLED = re.compile(r"\brows(\d+)_((float|double|bfloat16|float16)(?:_(\d+)_(\d+)_(\d+))?)\(")
+CALLED = re.compile(r"\brows(\d+)_((float|double|bfloat16|float16|pairs)(?:_(\d+)_(\d+)_(\d+))?)\(")
 """A call of a block function: its rows, the end of its name, and in this the type and a tile."""
 
 SHUFFLE = read_template("shuffle.c", __file__)
@@ -175,6 +184,7 @@ def vectors(T: str) -> tuple[str, ...]:
 def elements(E: str) -> tuple[str, ...]:
     """Helpers: vectors of the type in which numbers of type E are multiplied, loaded from E."""
     loads = (HALVES.substitute(HALF_TYPES[E]._asdict()),) if E in HALF_TYPES else ()
+    loads = (PAIR,) if E == PAIRS else loads
     return *vectors(widen_type(E)), *loads
 
 
@@ -204,6 +214,10 @@ def define_block(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
     unroll = f'        _Pragma("GCC unroll {t.unroll}")\n' if t.unroll > 1 else ""
     names = {"F": F, "E": T, "T": widen_type(T)}
     names |= {"panel": t.panel(T), "across": t.across or "ACROSS"}
+    names |= {"A": names["T"], "multiply": "c[i][j] += p[i * a_row] * b[j]"}
+    if T == PAIRS:
+        multiply = "dot_halves(c[i][j], (bits_pairs){0} + p[i * a_row], b[j])"
+        names |= {"A": T, "multiply": multiply}
     tile_text = TILE.substitute(names, unroll=unroll)
     return share(BLOCK.substitute(names, rows=rows, tall=t.tall), *elements(T), tile_text)
 
@@ -212,6 +226,7 @@ def define_block(rows: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
 def define_any(_: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
     """The function of blocks of a number of rows that only a run knows, and those that it calls."""
     names, highest = {"F": F, "E": T, "T": widen_type(T), "tall": t.tall}, range(1, t.tall + 1)
+    names["A"] = T if T == PAIRS else names["T"]
     needs = dict.fromkeys(x for rows in highest for x in define_block(rows, F, T, t))
     cases = "".join(f"        ROWS({rows})\n" for rows in highest)
     return share(ANY.substitute(names, cases=cases), *needs)
@@ -220,6 +235,9 @@ def define_any(_: int, F: str, T: str, t: Tile) -> tuple[str, ...]:
 def panels(T: str, t: Tile | None = None, source: str = "") -> tuple[str, ...]:
     """Helpers: `panels_T`, which packs B into panels; `source` is its type if that is another."""
     t, source = t or tile(), source or T
+    if T == PAIRS:
+        text = PAIR_TURN.substitute(F=suffix_of(T, t, source), panel=t.panel(T))
+        return share(text, *elements(T), SHUFFLE)
     if source in HALF_TYPES:
         half, names = HALF_TYPES[source], {"D": T, "F": suffix_of(T, t, source)}
         copy, one, none = f"memcpy(panel + i, p + i, LANES_{T} * sizeof *p)", "", half.none

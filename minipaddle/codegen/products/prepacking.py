@@ -15,7 +15,7 @@ from ...engine.core.record import Record
 from ...engine.ir.control import fused
 from ...engine.ir.program import Program
 from ..open_sizes import as_literals, wants_literals, with_sizes
-from .known_inputs import declare_inputs, is_small
+from .known_inputs import declare_unsigned, is_unsigned
 
 
 class Prepack(NamedTuple):
@@ -60,8 +60,8 @@ class PackingKernels(KernelTable):
         super().__init__(program, tuned)
 
     def kernel(self, record: Record, name: str) -> Kernel | None:
-        constants, known = self.constant_inputs_of(record), self.narrow_inputs_of(record)
-        with constant_inputs(constants), declare_inputs(known):
+        constants, unsigned = self.constant_inputs_of(record), self.find_unsigned_inputs(record)
+        with constant_inputs(constants), declare_unsigned(unsigned):
             kernel = super().kernel(record, name)
             if kernel is not None and wants_literals(kernel):
                 with as_literals():
@@ -75,10 +75,9 @@ class PackingKernels(KernelTable):
         """The constant inputs of a record, by the inputs of its region if it is a group."""
         return {x: y for x, y in inner_inputs(record) if self.constants and y in self.constants}
 
-    def narrow_inputs_of(self, record: Record) -> list[tuple[Record, Record]]:
-        """The inputs of a record with numbers of few bits, and the records that made them."""
-        pairs = ((x, self.made.get(y, y)) for x, y in inner_inputs(record))
-        return [(x, source) for x, source in pairs if is_small(source)]
+    def find_unsigned_inputs(self, record: Record) -> list[Record]:
+        """The inputs of a record whose bytes are not negative."""
+        return [x for x, y in inner_inputs(record) if is_unsigned(self.made.get(y, y))]
 
     @property
     def functions(self) -> list[str]:

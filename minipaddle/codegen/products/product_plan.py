@@ -57,7 +57,7 @@ class ProductPlan(NamedTuple):
     @property
     def E(self) -> str:
         """The type of the numbers of y that are multiplied."""
-        as_it_lies = self.packed or self.how in ("dots", "stream")
+        as_it_lies = (self.packed or self.how in ("dots", "stream")) and self.T != microkernel.PAIRS
         return self.stored if self.stored and as_it_lies else self.T
 
     @property

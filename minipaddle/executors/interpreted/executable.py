@@ -19,6 +19,7 @@ from .cache_blocking import LEAST, BlockedRun, flatten
 PASSES = {
     "layout": False, "recompute": False, "strip_products": False, "epilogue": False,
     "schedule": False, "decompose_from": 4 * LEAST, "widen_products": False,
+    "keep_halves": False,
 }  # fmt: skip
 """The switches of passes that differ from those for a compiler."""
 

@@ -1,25 +1,25 @@
-/* Products of $A with $B in $C, at most $rows rows by two vectors of columns at a time. $terms terms
+/* Products of $A with $B in int32_t, at most $rows rows by two vectors of columns at a time. $terms terms
    are summed at once, and nothing saturates; sums of whole numbers wrap around. b is in panels, the
    columns of a tile, in groups of terms, after $header numbers: what sums begin with. */
 #if !defined $needs || $guarded
 static __attribute__((noinline)) void integer_plain_$F(
-    const int64_t rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, $C *c,
+    const int64_t rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, int32_t *c,
     int64_t c_row, int64_t n)
 {
     for (int64_t i = 0; i < rows; i++, a += a_row, c += c_row) {
-        $U sum[$panel] = {0};
+        uint32_t sum[$panel] = {0};
         if ($header) memcpy(sum, b, sizeof sum);
         for (int64_t k = 0; k < $terms * groups; k += $terms)
             for (int j = 0; j < $panel; j++)
                 for (int t = 0; t < $terms; t++)
-                    sum[j] += ($U)($value(a[k + t]) * $value(b[$header + k * $panel + $terms * j + t]));
-        for (int j = 0; j < n && j < $panel; j++) c[j] = ($C)sum[j];
+                    sum[j] += (uint32_t)((a[k + t]) * (b[$header + k * $panel + $terms * j + t]));
+        for (int j = 0; j < n && j < $panel; j++) c[j] = (int32_t)sum[j];
     }
 }
 #endif
 #ifdef $needs
 static inline __attribute__((always_inline)) void integer_tile_$F(
-    const int rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, $C *c,
+    const int rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, int32_t *c,
     int64_t c_row, int64_t n)
 {
     enum { LANES = $panel / 2 };
@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) void integer_tile_$F(
             for (int j = 0; j < 2; j++) *($loose *)(c + i * c_row + LANES * j) = ($words)sum[i][j];
         return;
     }
-    $C some[$rows][$panel];
+    int32_t some[$rows][$panel];
     _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)
         for (int j = 0; j < 2; j++) *($loose *)(some[i] + LANES * j) = ($words)sum[i][j];
     for (int i = 0; i < rows; i++)
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) void integer_tile_$F(
 
 /* c = a · b for M rows of a and one panel of b, of which n columns count. */
 static __attribute__((noinline)) void integer_panel_$F(
-    int64_t M, int64_t n, int64_t groups, const $A *a, int64_t a_row, const $B *b, $C *c,
+    int64_t M, int64_t n, int64_t groups, const $A *a, int64_t a_row, const $B *b, int32_t *c,
     int64_t c_row)
 {
     for (int64_t tiles = (M + $rows - 1) / $rows; tiles; tiles--) {

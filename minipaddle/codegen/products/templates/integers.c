@@ -10,7 +10,6 @@ typedef int32_t words_16 __attribute__((vector_size(64)));
 typedef words_16 loose_words_16 __attribute__((aligned(1), may_alias));
 typedef int32_t loose_word __attribute__((aligned(1), may_alias));
 typedef char chars_32 __attribute__((vector_size(32)));
-typedef float floats_16 __attribute__((vector_size(64)));
 #if defined __AVX2__ && !defined __clang__  /* GCC makes five instructions of the conversion */
 typedef char chars_16 __attribute__((vector_size(16)));
 #define wide_bytes(v) ((shorts_16)__builtin_ia32_pmovsxbw256((chars_16)(v)))
@@ -20,7 +19,6 @@ typedef char chars_16 __attribute__((vector_size(16)));
 #define wide_int8_t(p) wide_bytes(*(const loose_bytes *)(p))
 #define wide_int16_t(p) (*(const loose_shorts *)(p))
 #define as_it_lies(p) (*(const loose_words_16 *)(p))
-#define upper_half(x) ((bfloat16){(uint16_t)((union { float f; uint32_t u; }){x}.u >> 16)})
 #define dot_pairs(sum, x, y) \
     ((sum) += (counts_8)__builtin_ia32_pmaddwd256((shorts_16)(x), (shorts_16)(y)))
 #define bytes_32(p) (*(const loose_words *)(p))
@@ -30,5 +28,4 @@ typedef char chars_16 __attribute__((vector_size(16)));
 #ifndef dot_fours  /* tests give C in place of these instructions */
 #define dot_fours(sum, x, y) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
 #define dot_twos(sum, x, y) __asm__("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
-#define dot_halves(sum, x, y) __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(x), "v"(y))
 #endif

@@ -2,7 +2,7 @@
    fetch the panel `ahead`. */
 ONCE void rows${rows}_$F(
     int64_t M, int64_t N, int64_t K, int64_t segments,
-    const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
+    const $A *A, int64_t a_row, int64_t a_step, int64_t a_segment,
     const $E *B, int64_t b_step, int64_t b_segment, int64_t b_panel,
     $T *C, int64_t c_row, int add, int64_t ahead, const $T *bias,
     const $T *bounds)

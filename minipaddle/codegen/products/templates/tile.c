@@ -4,7 +4,7 @@
    is a `bias`. */
 INLINE void tile_$F(const int rows, const int vectors, const int full, const int fetch, int64_t n,
                     int64_t K, int64_t segments,
-                    const $T *A, int64_t a_row, int64_t a_step, int64_t a_segment,
+                    const $A *A, int64_t a_row, int64_t a_step, int64_t a_segment,
                     const $E *B, int64_t b_step, int64_t b_segment, int64_t b_panel, int64_t ahead,
                     $T *C, int64_t c_row, int add, const $T *bias, const $T *bounds)
 {
@@ -14,7 +14,7 @@ INLINE void tile_$F(const int rows, const int vectors, const int full, const int
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < vectors; j++) c[i][j] = (vector_$T){0};
     for (int64_t s = 0; s < segments; s++, A += a_segment, B += b_segment) {
-        const $T *p = A;
+        const $A *p = A;
         const $E *q = B;
 #define TERMS(more) \
         for (int64_t k = K; k > 0; k--, p += a_step, q += b_step) { \
@@ -26,7 +26,7 @@ INLINE void tile_$F(const int rows, const int vectors, const int full, const int
                 HOLD(b[j]); \
             } \
             UNROLL for (int i = 0; i < rows; i++) \
-                UNROLL for (int j = 0; j < vectors; j++) c[i][j] += p[i * a_row] * b[j]; \
+                UNROLL for (int j = 0; j < vectors; j++) $multiply; \
         }
         if (fetch) {
 ${unroll}            TERMS(UNROLL for (int j = 1; j <= vectors; j++) {
