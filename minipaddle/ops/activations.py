@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from ..engine.core.dtype import HALVES, float32
 from ..engine.core.op import elementwise
 from ..engine.ops.elementwise import exp, gate, minimum, square, where
 from ..engine.ops.special import sigmoid, tanh
@@ -29,6 +30,14 @@ def gelu(m, x, *, approximate=False):
 
 @gelu.vjp
 def _(g, x, approximate):
+    if x.spec.dtype in HALVES:  # the steps of the formula are not rounded
+        wide = multiply_by_slope(g.astype(float32.numpy), x.astype(float32.numpy), approximate)
+        return wide.astype(x.spec.dtype)
+    return multiply_by_slope(g, x, approximate)
+
+
+def multiply_by_slope(g, x, approximate):
+    """g times the derivative of gelu."""
     if approximate in (True, "tanh"):
         c = math.sqrt(2 / math.pi)
         x2 = square(x)

@@ -189,3 +189,17 @@ def test_a_subclass_may_have_its_own_constructor():
             super().__init__(negative_slope=0.5)
 
     assert Steep()(paddle.to_tensor([-2.0])).tolist() == [-1.0]
+
+
+@pytest.mark.parametrize(("dtype", "rounding"), [("float16", 2.0**-11), ("bfloat16", 2.0**-8)])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_the_derivative_of_gelu_is_rounded_once(dtype, rounding, approximate):
+    x = np.linspace(-6, 6, 2001).astype("float32")
+    ours = paddle.to_tensor(x).astype(dtype)
+    ours.stop_gradient = False
+    (got,) = paddle.grad(F.gelu(ours, approximate == "tanh").sum(), [ours])
+    theirs = torch.tensor(x).to(getattr(torch, dtype)).double().requires_grad_()
+    T.gelu(theirs, approximate=approximate).sum().backward()
+    want = theirs.grad.numpy()
+    assert str(got.dtype) == f"paddle.{dtype}"
+    assert np.all(abs(got.astype("float64").numpy() - want) <= rounding * abs(want) + 2e-5)
