@@ -37,7 +37,7 @@ PREFIX = "size_"
 """The names of sizes begin so."""
 
 USED = re.compile(rf"\b{PREFIX}\d+\b")
-NAMED = re.compile(rf"\w{PREFIX}\d|{PREFIX}\d+[a-zA-Z_]|enum [^;]*\b{PREFIX}\d")
+NAMED = re.compile(rf"\w{PREFIX}\d|{PREFIX}\d+[a-zA-Z_]|(enum|static const) [^;]*\b{PREFIX}\d")
 """Where a size is a part of a name, or of a constant."""
 
 BODY = re.compile(r"^(\S.*\b(?:void|int) .*?\(.*\)\n{\n)((?:(?!^}).*\n)*)", re.MULTILINE)

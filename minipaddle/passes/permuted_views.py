@@ -60,7 +60,7 @@ def without(perm, gone) -> tuple:
 
 def blocks(old, new) -> list[tuple[list[int], list[int]]]:
     """The axes of two shapes (without sizes 1) in groups with equally many elements."""
-    ends = [{size: d for d, size in enumerate(accumulate(s, mul), 1)} for s in (old, new)]
+    ends = [{int(size): d for d, size in enumerate(accumulate(s, mul), 1)} for s in (old, new)]
     found, start = [], (0, 0)
     for size in sorted(ends[0].keys() & ends[1].keys()):
         stop = ends[0][size], ends[1][size]

@@ -103,7 +103,9 @@ def search(first: int, arguments, report: Report) -> Iterator[Difference]:
     last, start = first + arguments.graphs, time.process_time()
     for k in range(first, last, GRAPHS):
         effort = None if (k // GRAPHS) % 5 < 2 else QUICK  # most of them quickly
-        options = {name: getattr(arguments, name) for name in ("passes", "cuda", "parallel")}
+        options = {
+            name: getattr(arguments, name) for name in ("passes", "cuda", "opened", "parallel")
+        }
         yield from batch(range(k, min(k + GRAPHS, last)), report, effort=effort, **options)
         seconds = time.process_time() - start
         if (k - first) // GRAPHS % LINES == LINES - 1:
@@ -117,6 +119,7 @@ def main() -> int:
     parser.add_argument("--graph", type=int, help="the number of one graph, to replay it")
     parser.add_argument("--passes", type=float, default=0.3, help="the share run after each pass")
     parser.add_argument("--cuda", type=float, default=0.0, help="the share the emulated GPU runs")
+    parser.add_argument("--opened", type=float, default=0.0, help="the share with open sizes")
     parser.add_argument("--parallel", action="store_true", help="two threads in every loop")
     parser.add_argument("--out", type=Path, help="a folder for failures")
     arguments = parser.parse_args()

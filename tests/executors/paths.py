@@ -34,6 +34,7 @@ from minipaddle.passes import frozen_states
 from tests.codegen.cuda_on_cpu import Cpu, can_emulate_gpu
 from tests.executors.batch import QUICK, Unbuilt, build
 from tests.executors.comparing import difference_of, outcome
+from tests.executors.opened import compile_opened
 from tests.executors.schedules import Drawn, low_thresholds
 
 FORCED = {"budget": 0.0, "price": 1e9, "least": 0}
@@ -207,6 +208,7 @@ def strategies(random: Random, count: int) -> list[ExecutionPath]:
     return [compiled("native", {}), scheduled(random.random()), *random.sample(others, count)]
 
 
+OPEN = ExecutionPath("native, open sizes", compile_opened)
 CUDA = ExecutionPath("cuda", lambda program: CudaExecutable(program, device=Cpu()))
 
 
@@ -232,20 +234,22 @@ class Tally:
 
 
 def differences(
-    cases: list[Case], seed: int = 0, *, passes: float = 1.0, cuda: float = 0.0, natives: int = 2,
-    effort=QUICK, parallel=False, tally=None,
+    cases: list[Case], seed: int = 0, *, passes: float = 1.0, cuda: float = 0.0,
+    opened: float = 0.0, natives: int = 2, effort=QUICK, parallel=False, tally=None,
 ) -> Iterator[Difference]:  # fmt: skip
     """Every path of every case that gives something other than the interpreter.
 
     `passes` is the share of cases that are interpreted after each pass, `cuda` that of the cases
-    which the emulated GPU runs, `natives` how many strategies beside the default C is made with.
+    which the emulated GPU runs, `opened` that of those whose sizes are open in C, `natives` how
+    many strategies beside the default C is made with.
     """
     random, runs, unbuilt = Random(seed), [], []
     for case in cases:
         built: list[tuple[ExecutionPath, Callable]] = []
         chosen = INTERPRETED if random.random() < passes else INTERPRETED[-2:]
         gpu = [CUDA] if random.random() < cuda and can_emulate_gpu() else []
-        for path in [*chosen, *strategies(random, natives), *gpu]:
+        open_too = [OPEN] if opened and random.random() < opened else []
+        for path in [*chosen, *strategies(random, natives), *gpu, *open_too]:
             try:
                 run = path.make(case.program)
             except Exception as error:

@@ -82,6 +82,15 @@ def test_random_graphs_do_the_same():
     assert len(report.tally.paths) > 20
 
 
+def test_random_graphs_with_open_sizes_do_the_same():
+    report = fuzz.Report()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrong = list(fuzz.batch(range(100, 108), report, passes=0.0, opened=1.0, natives=0))
+    assert not wrong, listing(wrong)
+    assert report.tally.paths["native, open sizes"] >= 5
+
+
 # ---- the fuzzer itself ------------------------------------------------------------------------
 
 
