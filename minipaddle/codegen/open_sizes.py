@@ -71,6 +71,8 @@ def quotient(a, b):
 class OpenSize(int):
     """A whole number that knows its formula, a polynomial of open sizes.
 
+    >>> from minipaddle.codegen.open_sizes import OpenSize
+    >>> from minipaddle.engine.core.dim import symbol
     >>> n = OpenSize(50, symbol("size_0", 50))
     >>> n * 64 + 1, f"{n * 64 + 1}", f"{-(-n // 8)}"
     (3201, '(64*size_0 + 1)', '((size_0 + 7) / 8)')

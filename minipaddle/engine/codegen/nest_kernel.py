@@ -8,7 +8,7 @@ from ..core.record import Record
 from ..ir.control import fused
 from ..ir.program import INPUT, ITEM, NUMBER
 from ..passes.nest import Nest, NotOneNest
-from .kernel import C_TYPES, Kernel, buffers, c_function, function, results
+from .kernel import C_TYPES, Kernel, buffers, c_function, parameters_of, results
 from .rows import collapse, row_nest
 from .writer import FUNCTIONS, NestWriter
 
@@ -21,7 +21,7 @@ def emit_nest(record, name: str) -> Kernel:
     `Nest.in_place` allows it.
     """
     if not any(spec.size for spec in results(record)):
-        return Kernel(name, function(record, name, ""))
+        return Kernel(name, c_function(name, parameters_of(record, pointer="*"), ""))
     writer, parameters = nest_writer(record)
     starts = rebase_loads(writer.nest, inputs_of(record))
     body = body_of(writer)
