@@ -62,7 +62,8 @@ class InputSpec:
 
     Open first sizes are called batch, and are one where they are equal in a call, or where a saved
     program needs it. Other open sizes are each their own; a name ("length") instead of None says
-    which are equal.
+    which are equal. Compiled code takes open sizes as arguments: a further size seldom needs the C
+    compiler.
 
     >>> paddle.static.InputSpec([None, 784], "float32", "x")
     InputSpec(shape=(-1, 784), dtype=paddle.float32, name=x, stop_gradient=False)
