@@ -82,7 +82,7 @@ def test_operators(name, k):
         n = symbol("n", hint=old)
         specs = [Spec(tuple(n if s == old else s for s in x.shape), x.dtype) for x in arrays]
         program = trace(lambda *xs: computed(op, attrs, arranged(xs, inputs), order), specs).program
-        for new in (old, old + 2, old + 37):
+        for new in (old, old + 37):
             if not allowed(program.guards, {"n": new}):
                 continue
             now = [resized(x, old, new) for x in arrays]
