@@ -6,23 +6,7 @@ import pytest
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.engine.eager.device import current_place
-from minipaddle.executors.gpu import gpu_program
-from tests.codegen.cuda_on_cpu import can_emulate_gpu
-from tests.gpu import fake_cuda
 from tests.gpu.fake_cupy import KERNELS
-
-
-@pytest.fixture
-def device(gpu, monkeypatch):
-    """The device of compiled programs."""
-    if gpu == "cuda":
-        return gpu_program.gpu_of(0)
-    if not can_emulate_gpu():
-        pytest.skip("needs g++ on x86-64")
-    emulated = fake_cuda.install(current_place().module, monkeypatch)
-    monkeypatch.setattr(gpu_program, "gpu_of", lambda index: emulated)
-    return emulated
 
 
 class Block(nn.Layer):
