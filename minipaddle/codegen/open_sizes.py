@@ -265,6 +265,7 @@ def write_sized_source(kernels: KernelTable, step: SizedStep) -> SourceFile:
     kernels.helpers[OPEN_SIZES] = None
     table = ARGUMENTS.replace("COUNT", str(max(len(step.offsets), 1))).replace("MOST", str(MOST))
     source = SourceFile(kernels, [table, *map(declare_sizes, step.functions)])
+    assert all(step.sizes[int(x[len(PREFIX) :])] for x in {*USED.findall(source.own)})
     source.arguments = (*step.sizes, *step.offsets)
     return source
 

@@ -10,15 +10,12 @@ from hypothesis import strategies as st
 
 import minipaddle as paddle
 from minipaddle import nn
-from minipaddle.codegen.open_sizes import OpenSize, as_arguments
+from minipaddle.codegen.open_sizes import OpenSize, as_arguments, as_literals, wants_literals
+from minipaddle.engine.codegen.kernel import Kernel
 from minipaddle.engine.core.dim import symbol
-from minipaddle.engine.core.op import OPS
-from minipaddle.engine.core.record import Spec
-from minipaddle.engine.eager.tracer import trace
 from minipaddle.engine.executors.native import CannotCompile, Executable
-from minipaddle.engine.jit.cache import allowed
-from tests.ops.test_operators import CASES, select
-from tests.static.test_open_operators import FIXED, arranged, computed, resized
+from tests.ops.test_operators import select
+from tests.static.test_open_operators import FIXED, open_programs
 
 F = nn.functional
 
@@ -73,29 +70,19 @@ REPEATED = {"qr", "searchsorted"}
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @select(lambda op, case: op.name not in {*FIXED, *REPEATED})
 def test_operators(name, k):
-    op, case = OPS[name], CASES[name][k]
-    inputs = case.build(np.random.default_rng(0))
-    arrays = [x for x in inputs if isinstance(x, np.ndarray)]
-    order = case.order if case.check is None and case.wrt is None else 0
-    attrs = op.defaults | case.attrs
-    for old in sorted({n for x in arrays for n in x.shape} - {0})[-1:]:
-        n = symbol("n", hint=old)
-        specs = [Spec(tuple(n if s == old else s for s in x.shape), x.dtype) for x in arrays]
-        program = trace(lambda *xs: computed(op, attrs, arranged(xs, inputs), order), specs).program
-        for new in (old, old + 37):
-            if not allowed(program.guards, {"n": new}):
-                continue
-            now = [resized(x, old, new) for x in arrays]
-            try:
-                wanted = computed(op, attrs, arranged(map(paddle.to_tensor, now), inputs), order)
-                executable = Executable(program, sizes={"n": new})
-            except (ValueError, IndexError, TypeError, RuntimeError, CannotCompile):
-                continue  # eager mode cannot either, or only a run knows a size
-            got = executable(program, [*now, *(s.storage.read() for s in program.states)])
-            for a, b in zip(got, wanted, strict=False):
-                b = b.numpy()
-                close = 1e-5 if b.dtype == np.float32 else 1e-9
-                np.testing.assert_allclose(a, b, rtol=close, atol=close * 10)
+    *_, (program, old, at) = [*open_programs(name, k)] or [(None, 0, lambda n: None)]
+    for new in (old, old + 37):
+        if (case := at(new)) is None:
+            continue
+        arrays, wanted = case
+        try:
+            executable = Executable(program, sizes={"n": new})
+        except CannotCompile:  # only a run knows a size
+            return
+        for a, b in zip(executable(program, arrays), wanted, strict=False):
+            b = b.numpy()
+            close = 1e-5 if b.dtype == np.float32 else 1e-9
+            np.testing.assert_allclose(a, b, rtol=close, atol=close * 10)
 
 
 # ---- lengths and pictures ------------------------------------------------------------------------
@@ -172,8 +159,8 @@ def test_one_library_serves_many_sizes(make, shape, sizes):
     assert len({e.source.text for e in executables}) == 2  # forward and backward
 
 
-def test_a_size_in_a_name_is_written_as_its_number():
-    """A product of few rows is a function for this number of rows."""
+def test_products_of_few_rows():
+    """Some products have a function for their number of rows; an open one has none."""
     x = paddle.rand([8, 64])
     double = paddle.jit.to_static(
         lambda x, y: x @ y, backend="native",
@@ -182,3 +169,12 @@ def test_a_size_in_a_name_is_written_as_its_number():
     for n in (1, 2, 3, 30):
         y = paddle.rand([n, 8])
         np.testing.assert_allclose(double(y, x).numpy(), y.numpy() @ x.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("text", ["fewsize_0_float(x);", "enum { N = size_0 };", "row[size_0u];"])
+def test_a_size_that_must_be_a_literal(text):
+    n = as_arguments({"n": 5})["n"]
+    assert wants_literals(Kernel("k", text))
+    assert not wants_literals(Kernel("k", f"for (i = 0; i < {n}; i++)"))
+    with as_literals():
+        assert f"few{n}_float" == "few5_float"

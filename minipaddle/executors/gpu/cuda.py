@@ -126,7 +126,7 @@ class CudaContext:
         states = zip(arrays[count:], executable.program.states, strict=True)
         states = [self.device.as_input(a, s.record.spec) for a, s in states]
         self.rebind(states)
-        results = self.place(arrays[:count])
+        results = self.place_arrays(arrays[:count])
         self.compute()
         self.held = []
         for k in self.own.keys() & set(executable.updated):
@@ -135,7 +135,7 @@ class CudaContext:
         results = [(own.copy() if y is None else y).reshape(r.shape) for y, own, r in outputs]
         return results + [states[k] for k in executable.updated]
 
-    def place(self, arrays) -> list:
+    def place_arrays(self, arrays) -> list:
         """Copy inputs to the context, or note where they lie; new arrays for outputs, in slots."""
         device, ends, there = self.device, self.executable.ends, []
         for array, own, (_, record) in zip(arrays, self.inputs, ends["input"], strict=True):

@@ -46,7 +46,7 @@ class DirectExecutable(GpuProgram):
 
     def step(self, record: Record, call) -> tuple[Callable, list]:
         """A function of addresses, and which these are."""
-        device, at = self.device, partial(self.place, record)
+        device, at = self.device, partial(self.find_base, record)
         if isinstance(call, Launch):
             return partial(self.launch, call), [at(o) for o in call.given]
         if isinstance(call, Gemm):
@@ -54,7 +54,7 @@ class DirectExecutable(GpuProgram):
         assert isinstance(call, Clear)
         return lambda addresses: device.clear(*addresses, call.nbytes), [at(call.at)]
 
-    def place(self, record: Record, operand: Operand) -> tuple[int, int]:
+    def find_base(self, record: Record, operand: Operand) -> tuple[int, int]:
         """The number of a base address, and an offset."""
         kind, k, offset = self.locate(record, operand)
         return self.first[kind] + k, offset
