@@ -242,7 +242,7 @@ def profile(executable: cuda.CudaExecutable, runs: int = 5) -> dict:
         inputs = [device.empty(r.spec.size, r.dtype) for r in executable.program.inputs]
         for array in inputs:
             array.fill(0)
-        context.place(inputs)  # it holds them, and what is written
+        context.place_arrays(inputs)  # it holds them, and what is written
         states = [a.reshape(-1) for a in context.states]
         memory = PlanMemory(context.arena, context.inputs, states, context.outputs)
         steps = TimedSteps(context, executable.plan, memory).steps()
