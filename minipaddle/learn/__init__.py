@@ -8,13 +8,13 @@ from .stub import stub_of
 
 _LATER = {
     "mine": "report", "engine": "report", "judge_file": "process", "scoreboard": "scores",
-    "write_stubs": "sync",
+    "write_stubs": "sync", "GpuReport": "gpu_report",
 }  # fmt: skip
 """Modules imported when first asked for, as checks do not need them and should start quickly."""
 
 __all__ = [
-    "Disagreement", "Exercise", "engine", "expect", "expect_gradients", "expect_that", "judge_file",
-    "load_ipython_extension", "mine", "scoreboard", "stub_of", "write_stubs",
+    "Disagreement", "Exercise", "GpuReport", "engine", "expect", "expect_gradients", "expect_that",
+    "judge_file", "load_ipython_extension", "mine", "scoreboard", "stub_of", "write_stubs",
 ]  # fmt: skip
 
 

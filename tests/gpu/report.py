@@ -79,8 +79,8 @@ class Report:
 
 
 def describe_machine() -> str:
-    """The head of the report: the card and the versions; or that there is no GPU."""
-    versions = [f"Python {platform.python_version()}"]
+    """The head of the report: card, versions, date and commit; or that there is no GPU."""
+    versions = [f"{time.strftime('%Y-%m-%d')}{commit()}", f"Python {platform.python_version()}"]
     for name in ("numpy", "cupy-cuda12x", "cupy-cuda13x", "torch"):
         with suppress(PackageNotFoundError):
             versions.append(f"{name} {version(name)}")
@@ -92,6 +92,15 @@ def describe_machine() -> str:
     name, count = card["name"].decode(), card["multiProcessorCount"]
     driver = f"driver {runtime.driverGetVersion()}, runtime {runtime.runtimeGetVersion()}"
     return f"# MiniPaddle on a GPU\n\n{name}, {count} SMs, {driver}, {', '.join(versions)}."
+
+
+def commit() -> str:
+    """ ", commit 12ab34cd"; nothing where this is no clone."""
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
+    with suppress(OSError, subprocess.CalledProcessError):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return f", commit {done.stdout.strip()}"
+    return ""
 
 
 # ---- processes that end in time --------------------------------------------------------------

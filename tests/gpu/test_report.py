@@ -27,7 +27,9 @@ def test_a_report_runs_to_its_end(tmp_path):
 
 def test_without_a_gpu_the_head_says_so(monkeypatch):
     monkeypatch.setattr(report.gpus, "gpu", lambda: "no CuPy")
-    assert "**NO FIGURE IS OF A GPU: no CuPy" in report.describe_machine()
+    head = report.describe_machine()
+    assert "**NO FIGURE IS OF A GPU: no CuPy" in head
+    assert f"{time.strftime('%Y-%m-%d')}{report.commit()}, Python" in head
 
 
 def test_a_section_that_fails_says_so_and_the_next_one_follows(tmp_path, monkeypatch):
@@ -77,6 +79,16 @@ def test_steps_are_measured(stand_in):
     assert " gives " not in text  # the columns agree
     table[next(iter(table))]["ours captured"]["value"] = 0.0
     assert "ours captured gives 0, ours eager 2.28" in report.show_steps(table, report.COLUMNS, [])
+
+
+def test_programs_are_measured(stand_in):
+    """The single programs, which the report measures where there is a GPU, on fewer numbers."""
+    end = time.monotonic() + 60
+    square = worker.programs(64)
+    for framework, mode in (("minipaddle", "eager"), ("minipaddle", "captured")):
+        rows = [*worker.measure_steps(square, framework, mode, end=end)]
+        assert len(rows) == len(square) * len(worker.PRECISIONS)
+        assert [row["why"] for row in rows if "why" in row] == []
 
 
 def test_kernels_are_measured(stand_in):

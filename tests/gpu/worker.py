@@ -59,10 +59,40 @@ BUSY, LARGE_BYTES = 128, 1 << 20
 """A kernel over so many bytes should have so many blocks."""
 
 
+PROGRAMS = {
+    "chain of {}: tanh(2x + 1) · x": lambda f, x: f.tanh(2 * x + 1) * x,
+    "softmax of rows of {}": lambda f, x: f.nn.functional.softmax(x, -1),
+    "layer norm of rows of {}": lambda f, x: f.nn.functional.layer_norm(x, list(x.shape[1:])),
+    "sum of columns of {}": lambda f, x: x.sum(0),
+    "sum of rows of {}": lambda f, x: x.sum(1),
+    "transpose of {}, plus 1": lambda f, x: x.T + 1,
+    "product of {}": lambda f, x: x @ x,
+}
+"""Title → function of a framework and a square matrix: one kernel, or one product."""
+
+
+def programs(n: int) -> list[Workload]:
+    """`PROGRAMS` as workloads on n × n numbers."""
+    square = np.random.default_rng(0).normal(size=(n, n)).astype("float32")
+    return [
+        Workload(
+            title=title.format(f"{n}×{n}"),
+            target=None,
+            batch=lambda: [square],
+            net=lambda framework: None,
+            apply=lambda framework, f=f: lambda net, x: f(framework, x),
+            jax=None,
+            kind="predict",
+        )
+        for title, f in PROGRAMS.items()
+    ]
+
+
 def main(order: str, *arguments: str) -> None:
     end = time.monotonic() + float(arguments[-1])
     with gpu_or_stand_in() as real:
-        chosen = [WORKLOADS[name] for name in STEPS] + [*LARGE.values()] * real
+        chosen = [WORKLOADS[name] for name in STEPS]
+        chosen += [*LARGE.values(), *programs(4096)] * real
         rows = {"steps": measure_steps, "kernels": profile_kernels}[order]
         for row in rows(chosen, *arguments[:-1], end=end):
             print(json.dumps(row), flush=True)
