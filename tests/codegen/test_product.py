@@ -12,7 +12,7 @@ from minipaddle.codegen.machine import Facts, facts, target_facts, target_proces
 from minipaddle.codegen.products import blas as library
 from minipaddle.codegen.products import product_plan
 from minipaddle.codegen.products.matmul import TOGETHER
-from minipaddle.codegen.products.microkernel import blocks, heights
+from minipaddle.codegen.products.microkernel import blocks, call_blocks, heights
 from minipaddle.codegen.products.product import STREAMED, choose_algorithm, product_of
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.core.slots import plugged
@@ -166,6 +166,19 @@ def test_a_kernel_has_the_blocks_that_it_calls_on_each_processor():
         heads = [line for text in found for line in text.splitlines() if "ONCE void rows" in line]
         assert heads == ["ONCE void rows2_double(", f"ONCE void {name}("]
         assert len(found) == len({*found})
+
+
+@pytest.mark.parametrize(
+    ("columns", "T"), [(8, "float"), (4, "double"), (9, "float"), (5, "double")]
+)
+def test_few_columns_have_vectors_of_32_bytes(columns, T):
+    """Half a register of 64; a register of 32 is as fast half empty."""
+    for processor, narrow in ((Facts(64, 32), columns in (4, 8)), (Facts(32, 16), False)):
+        with target_facts(processor):
+            text = call_blocks(T, 8, columns, 3, 1, ("a", 3, 1, 0), ("b", 9, 0), ("c", 9), "0")
+            head = "".join(blocks(text))
+        assert (f"rows8_narrow_{T}(" in text) == narrow
+        assert (f"typedef {T} narrow_{T};" in head) == narrow
 
 
 def test_heights_differ_by_one():

@@ -74,6 +74,11 @@ PAIRS = "pairs"
 processor has an instruction for it. A product of pairs has half as many terms."""
 
 
+NARROW = "narrow_"
+"""Begins the name of a type whose vectors have 32 bytes where a register has 64. A processor that
+computes registers in halves (Zen 4) multiplies two of them in the time of one register."""
+
+
 def widen_type(E: str) -> str:
     """The type in which numbers of type E are summed."""
     return "float" if E in HALF_TYPES or E == PAIRS else E
@@ -164,7 +169,9 @@ DOTS = Template(read_template("dots.c", __file__))
 
 FEW_ROWS, FEW = (Template(read_template(name, __file__)) for name in ("few_rows.c", "few.c"))
 
-CALLED = re.compile(r"\brows(\d+)_((float|double|bfloat16|float16|pairs)(?:_(\d+)_(\d+)_(\d+))?)\(")
+CALLED = re.compile(
+    r"\brows(\d+)_(((?:narrow_)?(?:float|double)|bfloat16|float16|pairs)(?:_(\d+)_(\d+)_(\d+))?)\("
+)
 """A call of a block function: its rows, the end of its name, and in this the type and a tile."""
 
 SHUFFLE = read_template("shuffle.c", __file__)
@@ -173,11 +180,15 @@ SHUFFLE = read_template("shuffle.c", __file__)
 @cache
 def vectors(T: str) -> tuple[str, ...]:
     """Helpers: vectors of `float` or `double`, whole and partial loads and stores."""
-    if T == "float":
+    of = T.removeprefix(NARROW)
+    if of == "float":
         names = {"ps": "ps", "I": "int32_t", "lanes": "{0, 1, 2, 3, 4, 5, 6, 7}"}
     else:
         names = {"ps": "pd", "I": "int64_t", "lanes": "{0, 1, 2, 3}"}
-    return PROCESSOR, VECTORS.substitute(T=T, **names)
+    if of == T:
+        return PROCESSOR, VECTORS.substitute(names, T=T, register="REGISTER", alias="")
+    alias = f"typedef {of} {T};\n"
+    return *vectors(of), VECTORS.substitute(names, T=T, register=32, alias=alias)
 
 
 @cache
@@ -307,6 +318,8 @@ def call_block(
 ) -> str:
     """The same for `count` rows, a multiple of the height of the block function."""
     b = (*b, *(t.panel(T), "0")[len(b) - 3 :])
+    if T in ("float", "double") and facts().vector == 64 and type(columns) is int:
+        T = NARROW * (columns * SIZES[T] <= 32) + T
     return (
         f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, "
         f"{', '.join(map(str, a))},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {c[0]}, {c[1]}, {add}, "

@@ -1,6 +1,6 @@
-typedef $T vector_$T __attribute__((vector_size(REGISTER)));
-typedef $T loose_$T __attribute__((vector_size(REGISTER), aligned(sizeof($T)), may_alias));
-enum { LANES_$T = REGISTER / sizeof($T), PANEL_$T = ACROSS * LANES_$T };
+${alias}typedef $T vector_$T __attribute__((vector_size($register)));
+typedef $T loose_$T __attribute__((vector_size($register), aligned(sizeof($T)), may_alias));
+enum { LANES_$T = $register / sizeof($T), PANEL_$T = ACROSS * LANES_$T };
 
 INLINE vector_$T load_$T(const $T *p) { return *(const loose_$T *)p; }
 INLINE void store_$T($T *p, vector_$T v) { *(loose_$T *)p = v; }
@@ -24,7 +24,7 @@ INLINE void store_lanes_$T($T *p, lanes_$T there, vector_$T v)
     __asm__("vmovu$ps %1, %0%{%2%}" : "+m"(PART($T, p)) : "v"(v), "Yk"(there));
 }
 #elif defined __AVX__
-typedef $I lanes_$T __attribute__((vector_size(REGISTER)));
+typedef $I lanes_$T __attribute__((vector_size($register)));
 INLINE lanes_$T first_$T(int64_t n)
 {
     return (lanes_$T)$lanes < ($I)(n < LANES_$T ? n : LANES_$T);
