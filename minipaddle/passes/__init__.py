@@ -24,6 +24,7 @@ from . import (
     loop_invariants,
     loop_residuals,
     narrow_inputs,
+    pooling_gradients,
     pretranspose,
     quantized_products,
     recompute,
