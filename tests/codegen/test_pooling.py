@@ -31,21 +31,32 @@ def test_the_suite_s_cases(name, threads):
 
 
 WINDOWS = ((3, 2, 1, 10), (2, 2, 0, 10))
-SHAPE, SMALL = (9, 20, 20, 37), (9, 10, 10, 37)
+SHAPE = (9, 20, 20, 37)
 
 
-def arrays_of(name, dtype, rng):
-    x = rng.integers(-9, 9, SHAPE).astype(dtype)  # many are equal: the first is chosen
-    y = OPS["max_pool_last"].body(NUMPY, x, windows=WINDOWS)
-    g, u = rng.standard_normal(SMALL).astype(dtype), rng.standard_normal(SHAPE).astype(dtype)
-    mean = {"windows": WINDOWS, "exclusive": True, "divisor": None}
+def arrays_of(name, dtype, rng, shape=SHAPE, windows=WINDOWS):
+    x = rng.integers(-9, 9, shape).astype(dtype)  # many are equal: the first is chosen
+    y = OPS["max_pool_last"].body(NUMPY, x, windows=windows)
+    g, u = rng.standard_normal(y.shape).astype(dtype), rng.standard_normal(shape).astype(dtype)
+    mean = {"windows": windows, "exclusive": True, "divisor": None}
     return {
-        "max_pool_last": ([x], {"windows": WINDOWS}),
-        "max_pool_last_grad": ([g, x, y], {"windows": WINDOWS}),
-        "max_pool_last_take": ([u, x, y], {"windows": WINDOWS}),
+        "max_pool_last": ([x], {"windows": windows}),
+        "max_pool_last_grad": ([g, x, y], {"windows": windows}),
+        "max_pool_last_take": ([u, x, y], {"windows": windows}),
         "avg_pool_last": ([u], mean),
-        "avg_pool_last_grad": ([g], mean | {"size": SHAPE[1:-1]}),
+        "avg_pool_last_grad": ([g], mean | {"size": shape[1:-1]}),
     }[name]
+
+
+@pytest.mark.parametrize("channels", [6, 16, 21])
+def test_windows_that_cover_the_image_lie_apart_or_reach_beyond_it(channels):
+    """Windows of 8 x 9 pixels: (kernel, step, padding, positions) of both axes."""
+    rng, calls = np.random.default_rng(0), []
+    for rows in ((2, 2, 0, 4), (2, 3, 0, 3), (3, 1, 0, 6), (2, 2, 1, 5), (2, 4, 0, 2)):
+        for columns in ((3, 3, 0, 3), (2, 2, 0, 4), (3, 3, 1, 4)):
+            at = (2, 8, 9, channels), (rows, columns)
+            calls += [call(name, *arrays_of(name, "float32", rng, *at)) for name in NAMES]
+    check(calls)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

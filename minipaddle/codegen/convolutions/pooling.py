@@ -28,15 +28,26 @@ index.
 """
 
 
+CHECK = """if (d < 0 || d >= ID || h < 0 || h >= IH || w < 0 || w >= IW) {
+    OUTSIDE
+    continue;
+}"""
+
+
 class PoolingWindows:
     """The windows of the pooling of an image (a spec). A definition is a function of this object,
-    and gives the text for window `to` and its pixels `at`.
+    and gives the text for window `to` and its pixels `at`. The windows may all be `inside` the
+    image, `apart` (no pixel is in two), and `cover` it (each pixel is in one).
     """
 
     def __init__(self, target: KernelTarget, image):
         if image.ndim > 5 or target.out.dtype not in dt.FLOATS:
             raise CannotWrite(f"{target.record.op.name} of {image}")
         self.target, self.attrs = target, target.attrs
+        axes = [*zip(image.shape[1:-1], self.attrs["windows"])]
+        self.inside = all(p == 0 and (o - 1) * s + k <= n for n, (k, s, p, o) in axes)
+        self.apart = all(k <= s for _, (k, s, _, _) in axes)
+        self.cover = self.inside and all(k == s and o * s == n for n, (k, s, _, o) in axes)
         windows = three(self.attrs["windows"], (1, 1, 0, 1))
         self.words = per_axis("I", three(image.shape[1:-1], 1))
         for letter, sizes in zip("KSPO", zip(*windows)):
@@ -74,7 +85,8 @@ class PoolingWindows:
 
     def taps(self, inside: str, outside: str = "") -> str:
         """A loop over the pixels of the window, and over its positions outside the image."""
-        return insert(TAP, OUTSIDE=outside, INSIDE=inside)
+        check = "" if self.inside else insert(CHECK, OUTSIDE=outside)
+        return insert(TAP, CHECK=check, INSIDE=inside)
 
     def find_maximum(self, x: int, y: int, inside: str) -> str:
         """A loop over the pixels of the window; `here` is true at the maximum, or at the first of

@@ -51,7 +51,7 @@ class VectorWindows(PoolingWindows):
 
     def add(self, value: str) -> str:
         pixel = f"{self.frame.target} + at"
-        return self.write(pixel, f"{self.read(pixel)} + {value}")
+        return self.write(pixel, value if self.apart else f"{self.read(pixel)} + {value}")
 
     def add_all(self, value: str) -> str:
         return self.taps(self.add(value))
@@ -75,6 +75,7 @@ class VectorWindows(PoolingWindows):
         self.target.helpers += [*microkernel.vectors(self.T), LARGER.substitute(T=self.T)]
 
     def spread(self, define, before: str = "") -> None:
-        """For each window the text of a definition, after the image is filled with zeros."""
+        """For each window the text of a definition, after other pixels are filled with zeros."""
         to, size = self.frame.target, self.size
-        self.each(define, before, f"memset({to} + n * {size}, 0, {size} * sizeof(T));")
+        clear = f"memset({to} + n * {size}, 0, {size} * sizeof(T));"
+        self.each(define, before, "" if self.cover else clear)

@@ -1,9 +1,6 @@
 for (int t = 0; t < KD * KH * KW; t++) {
     const int64_t d = first_d + t / (KH * KW), h = first_h + t / KW % KH, w = first_w + t % KW;
-    if (d < 0 || d >= ID || h < 0 || h >= IH || w < 0 || w >= IW) {
-        OUTSIDE
-        continue;
-    }
+    CHECK
     const int64_t at = (((n * ID + d) * IH + h) * IW + w) * CHANNELS + c;
     INSIDE
 }
