@@ -39,8 +39,8 @@ def set_flags(flags: dict) -> None:
     backend. "FLAGS_eager_programs" (off) does the same to whole walks back and to steps of
     optimizers. "FLAGS_check_nan_inf" lets NaN and
     infinity be errors where they begin, as `paddle.amp.debugging.enable_tensor_checker` does.
-    "FLAGS_enable_cublas_tensor_op_math" lets captured programs round factors of float32 products on
-    a GPU to TF32 (10 bits), for its tensor cores.
+    "FLAGS_enable_cublas_tensor_op_math" lets products and convolutions of float32 on a GPU round
+    their factors to TF32 (10 bits), for its tensor cores.
 
     >>> paddle.set_flags({"FLAGS_cudnn_exhaustive_search": False})
     """

@@ -16,6 +16,20 @@
 struct Three { unsigned x, y, z; };
 static Three threadIdx, blockIdx, blockDim, gridDim;
 
+static inline uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline float of_bits(uint32_t bits)
+{
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 #ifdef __F16C__
 /* F16C by GCC's builtins: to parse immintrin.h takes four times as long as all the rest */
 typedef float floats4 __attribute__((vector_size(16)));
@@ -31,20 +45,6 @@ static inline float float_of_half(uint16_t bits)
     return __builtin_ia32_vcvtph2ps(shorts8{(short)bits})[0];
 }
 #else
-static inline uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline float of_bits(uint32_t bits)
-{
-    float x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 static inline uint16_t half_of_float(float x)
 {
     const uint32_t sign = bits_of(x) >> 16 & 0x8000, a = bits_of(x) & 0x7fffffff;
@@ -86,6 +86,39 @@ template <class T> static T __shfl_xor_sync(unsigned, T x, int apart)
     __syncthreads();
     return got;
 }
+
+#define TENSOR_CORES 1
+static inline uint32_t tf32_of_float(float x) { return bits_of(x) + 0x1000 & 0xffffe000; }
+
+/* The elements of a word are of 32 or 16 bits; see tensor_cores.cu. */
+template <int PER, float element(uint32_t)>
+static void multiply_words(float *s, const uint32_t *x, const uint32_t *y)
+{
+    static uint32_t put_x[MOST][4], put_y[MOST][2];
+    const int first = now / 32 * 32, g = now % 32 / 4, t = now % 4;
+    memcpy(put_x[now], x, sizeof put_x[now]), memcpy(put_y[now], y, sizeof put_y[now]);
+    __syncthreads();
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 8; k++) {
+            const uint32_t a = put_x[first + g * 4 + k % 4][k / 4 * 2 + i / 2];
+            const uint32_t b = put_y[first + (t * 2 + i % 2) * 4 + k % 4][k / 4];
+            for (int e = 0; e < PER; e++)
+                s[i] += element(a >> 16 * e) * element(b >> 16 * e);
+        }
+    __syncthreads();
+}
+
+static float of_half(uint32_t bits) { return float_of_half(bits); }
+static float of_bfloat16(uint32_t bits) { return of_bits(bits << 16); }
+#define MULTIPLY(NAME, PER, ELEMENT) \
+static void NAME(float *s, const uint32_t *x, const uint32_t *y) \
+{ \
+    multiply_words<PER, ELEMENT>(s, x, y); \
+}
+
+MULTIPLY(multiply_half, 2, of_half)
+MULTIPLY(multiply_bfloat16, 2, of_bfloat16)
+MULTIPLY(multiply_tf32, 1, of_bits)
 
 static void begin()
 {

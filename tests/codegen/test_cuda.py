@@ -10,11 +10,9 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
-from minipaddle.codegen.cuda import convolution
 from minipaddle.codegen.cuda.calls import Gemm, Launch
 from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.codegen.cuda.teams import BUSY, Teams, teams_of
-from minipaddle.engine.core.op import OPS
 from minipaddle.engine.core.record import Spec
 from minipaddle.engine.ir.control import fused
 from minipaddle.engine.passes.manager import optimized
@@ -321,7 +319,7 @@ def test_equal_kernels_are_written_once():
 
     made = on_both(function, random(8, 8), random(8, 8), near=1e-4)
     assert len(launches(made)) == 2
-    assert len(made.functions) == 1
+    assert len(made.compile()) == 1
 
 
 @needs_gxx
@@ -350,50 +348,6 @@ def test_a_race_shows():
         (race,) = device.compile(text.replace("WAIT", wait), ["race"]).values()
         device.launch(race, (2, 1), (64, 1), [x.ctypes.data, y.ctypes.data])
         assert (y == np.arange(64) ^ 1).all() == right
-
-
-@needs_gxx
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-@pytest.mark.parametrize(
-    ("channels", "groups", "packed"), [(8, 1, True), (16, 2, True), (3, 1, False)]
-)
-def test_columns_of_images_are_packs_of_channels(channels, groups, packed, dtype):
-    """A convolution and both of its adjoints."""
-    how = {"stride": (2, 1), "padding": ((1, 1), (2, 1)), "dilation": (1, 2), "groups": groups}
-    x, w = random(2, 7, 9, channels), random(3, 3, channels // groups, 16)
-    x, w = (paddle.to_tensor(a).astype(dtype).numpy() for a in (x, w))
-
-    def function(x, w):
-        y = OPS["conv_last"](x, w, **how)
-        image = OPS["conv_last_input_grad"](y, w, size=(7, 9), **how)
-        return y, image, OPS["conv_last_weight_grad"](x, y, kernel=(3, 3), **how)
-
-    made = on_both(function, x, w, near=5e-2 if dtype == "float16" else 1e-4)
-    texts = [call.source for call in launches(made) if "Pack<" in call.source]
-    assert len(texts) == 3
-    assert all("int64_t" not in text for text in texts)
-    assert all((",1>" not in text) == packed for text in texts)
-
-
-@needs_gxx
-@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-def test_large_batches_are_convolved_in_parts(dtype, monkeypatch):
-    """Two images at a time, and one that is left; halves are not added up in parts."""
-    how = {"stride": (1, 2), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 2}
-    x, w = random(5, 6, 7, 8), random(3, 3, 4, 6)
-    x, w = (paddle.to_tensor(a).astype(dtype).numpy() for a in (x, w))
-    monkeypatch.setattr(convolution, "MOST", 2 * 6 * 4 * 9 * 8 * x.itemsize + 1)
-
-    def function(x, w):
-        y = OPS["conv_last"](x, w, **how)
-        image = OPS["conv_last_input_grad"](y, w, size=(6, 7), **how)
-        return y, image, OPS["conv_last_weight_grad"](x, y, kernel=(3, 3), **how)
-
-    made = on_both(function, x, w, near=5e-2 if dtype == "float16" else 1e-4)
-    works = [work for work in made.kernels.of.values() if work.workspace]
-    parts, images = (1, 5) if dtype == "float16" else (3, 2)
-    assert [len(work.calls) for work in works] == [2 * parts] * 3
-    assert {work.workspace for work in works} == {images * 6 * 4 * 9 * 8 * x.itemsize}
 
 
 # ---- products --------------------------------------------------------------------------------

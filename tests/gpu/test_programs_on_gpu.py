@@ -69,6 +69,45 @@ def test_a_step_trains_as_on_the_cpu_in_one_graph(gpu, device):
     assert all(context.captured for context in last.contexts)
 
 
+TF32 = "FLAGS_enable_cublas_tensor_op_math"
+FACTORS = {
+    "float32": 1e-4, "TF32": 5e-3, "float64": 1e-11, "float16": 5e-3, "bfloat16": 4e-2,
+}  # fmt: skip
+
+
+@pytest.mark.sweep(one_in=3)
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("factors", FACTORS)
+def test_convolutions(gpu, device, factors, stride):
+    """And their adjoints, on tensor cores if halves or TF32 are multiplied."""
+    images, size = (64, 64) if gpu == "cuda" else (2, 9)
+    dtype = "float32" if factors == "TF32" else factors
+    rng = np.random.default_rng(0)
+    shapes = (images, 64, size, size), (64, 64, 3, 3)
+    x, w = (paddle.to_tensor(rng.normal(size=shape)).astype(dtype) for shape in shapes)
+
+    def convolve(x, w):
+        x.stop_gradient = w.stop_gradient = False
+        y = F.conv2d(x, w, stride=stride, padding=1)
+        return [y, *paddle.grad([y], [x, w], [y])]
+
+    compiled = paddle.jit.to_static(convolve, backend="cuda")
+    paddle.set_flags({TF32: factors == "TF32"})
+    try:
+        results = [[y.astype("float64").cpu().numpy() for y in compiled(x, w)] for _ in range(3)]
+    finally:
+        paddle.set_flags({TF32: False})
+    with paddle.device.device_guard("cpu"):
+        wide = [paddle.to_tensor(a.astype("float64").cpu().numpy()) for a in (x, w)]
+        expected = [y.numpy() for y in convolve(*wide)]
+    for k, y in enumerate(expected):
+        far = FACTORS[factors] * np.abs(y).max()
+        for arrays in results:
+            np.testing.assert_allclose(arrays[k], y, 0, far)
+    (executable,) = executables(compiled)
+    assert executable.kernels.body.count("convolve<") == 3
+
+
 def test_branches_on_values(gpu, device):
     @paddle.jit.to_static(backend="cuda")
     def halved_until_small(x):

@@ -56,7 +56,6 @@ class Gemm(NamedTuple):
     """c[b] = x[b] · y[b] for `count` matrices: m rows, n columns, sums of k terms. c has the dtype
     `result`. With `tf32` a GPU may round factors of float32 to 10 bits. If no equal steps lead from
     one matrix to the next, `starts` has the bytes from the operands to each x[b], y[b] and c[b].
-    With `adds` the products are added to what c holds.
     """
 
     x: Matrix
@@ -70,7 +69,6 @@ class Gemm(NamedTuple):
     result: object
     tf32: bool = False
     starts: tuple[tuple[int, int, int], ...] = ()
-    adds: bool = False
 
 
 class Clear(NamedTuple):

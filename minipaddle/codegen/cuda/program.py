@@ -142,7 +142,11 @@ class CudaKernels(KernelTexts):
     @property
     def text(self) -> str:
         """The CUDA file."""
-        return f"{prologue()}\n{self.body}"
+        return self.file()
+
+    def file(self, tf32: bool = False) -> str:
+        """The CUDA file; with `tf32` its products may round factors of float32 to 10 bits."""
+        return "\n".join([prologue(), *["#define TF32"] * tf32, self.body])
 
 
 def work_of(record: Record, name: str) -> KernelCalls | None:

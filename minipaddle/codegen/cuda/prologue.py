@@ -13,6 +13,8 @@ from ...engine.codegen.translation_unit import FURTHER, helpers
 TYPES = read_template("types.cu", __file__)
 """The types and functions that a C compiler finds in its headers."""
 
+TENSOR_CORES = read_template("tensor_cores.cu", __file__)
+
 HALF = read_template("half.cu", __file__)
 
 JOINS = read_template("joins.cu", __file__)
@@ -29,4 +31,4 @@ def portable() -> str:
 @cache
 def prologue() -> str:
     """The text before the kernels of a file."""
-    return f"{TYPES}\n{portable()}"
+    return f"{TYPES}\n{TENSOR_CORES}\n{portable()}"

@@ -60,7 +60,7 @@ class Cublas:
         kind, compute, Factor = TYPES[call.dtype.name]
         result, _, _ = TYPES[call.result.name]
         compute = TF32 if call.tf32 and call.dtype.name == "float32" else compute
-        one, before = Factor(1), Factor(call.adds)
+        one, zero = Factor(1), Factor(0)
 
         def matrix(m, address, kind=kind):
             step = () if call.starts else (ctypes.c_longlong(m.step),)
@@ -69,6 +69,6 @@ class Cublas:
         self.check(
             f"cublasGemm{'' if call.starts else 'Strided'}BatchedEx", self.handle,
             int(call.y.turned), int(call.x.turned), call.n, call.m, call.k, ctypes.byref(one),
-            *matrix(call.y, y), *matrix(call.x, x), ctypes.byref(before),
+            *matrix(call.y, y), *matrix(call.x, x), ctypes.byref(zero),
             *matrix(call.c, c, result), call.count, compute, DEFAULT_ALGORITHM,
         )  # fmt: skip

@@ -23,7 +23,6 @@ from functools import partial
 from itertools import groupby
 
 from ...codegen.cuda.calls import Clear, Gemm, KernelCalls, Launch, Operand
-from ...core.flags import FLAGS
 from ...engine.codegen.kernel import buffers, results
 from ...engine.core.record import Record
 from ...engine.eager.device import NUMPY
@@ -31,7 +30,7 @@ from ...engine.executors.native import find_early_writes
 from ...engine.ir.control import cond, while_loop
 from ...engine.ir.program import Program
 from ..interpreted.plan_steps import PlanMemory, PlanSteps, do
-from .gpu_program import GpuProgram, IndexCheck, list_addresses
+from .gpu_program import GpuProgram, IndexCheck, list_addresses, uses_tf32
 
 SMALL = 4096
 """Most bytes of a moved state that is copied to memory of the context. For a larger one a
@@ -82,7 +81,7 @@ class CudaExecutable(GpuProgram):
 
     def __call__(self, program: Program, arrays) -> list:
         """The outputs, then the updated states, for inputs and states."""
-        if self.tf32 != (now := bool(FLAGS["FLAGS_enable_cublas_tensor_op_math"])):
+        if self.tf32 != (now := uses_tf32()):
             self.tf32, self.contexts = now, []  # graphs keep how a product is computed
         with self.device.working():
             context = self.contexts.pop() if self.contexts else CudaContext(self)
@@ -283,7 +282,7 @@ class GpuSteps(PlanSteps):
         if isinstance(call, Launch):
             addresses = [self.address(record, o) for o in call.given]
             addresses = [self.owner.put_on_device(addresses)] if call.table else addresses
-            function = self.owner.executable.functions[call.name]
+            function = self.owner.executable.compile()[call.name]
             return partial(device.launch, function, call.blocks, call.threads, addresses)
         if isinstance(call, Gemm):
             addresses = [self.address(record, matrix.at) for matrix in (call.x, call.y, call.c)]

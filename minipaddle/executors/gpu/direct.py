@@ -9,13 +9,12 @@ from collections.abc import Callable
 from functools import partial
 
 from ...codegen.cuda.calls import Clear, Gemm, Launch, Operand
-from ...core.flags import FLAGS
 from ...engine.core.record import Record
 from ...engine.eager.device import NUMPY
 from ...engine.executors.native import CannotCompile
 from ...engine.ir.program import NUMBER, Program
 from .device import Gpu
-from .gpu_program import GpuProgram, IndexCheck, list_addresses
+from .gpu_program import GpuProgram, IndexCheck, list_addresses, uses_tf32
 
 
 class DirectExecutable(GpuProgram):
@@ -67,14 +66,13 @@ class DirectExecutable(GpuProgram):
         if call.table:
             table = self.device.to_device(NUMPY.array(addresses))
             addresses = [self.device.address(table)]
-        self.device.launch(self.functions[call.name], call.blocks, call.threads, addresses)
+        self.device.launch(self.compile()[call.name], call.blocks, call.threads, addresses)
 
     def multiply(self, call: Gemm, addresses: list[int]) -> None:
         if call.starts:
             table = self.device.to_device(list_addresses(call, addresses))
             addresses = [self.device.address(row) for row in table]
-        tf32 = bool(FLAGS["FLAGS_enable_cublas_tensor_op_math"])
-        self.device.gemm(call._replace(tf32=tf32), *addresses)
+        self.device.gemm(call._replace(tf32=uses_tf32()), *addresses)
 
     def check(self, addresses) -> None:
         IndexCheck(self, self.wrong)()

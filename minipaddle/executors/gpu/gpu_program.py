@@ -7,6 +7,7 @@ from typing import NamedTuple, NoReturn
 from ...codegen.cuda.calls import Gemm, Operand
 from ...codegen.cuda.program import CudaKernels
 from ...codegen.indices.index_checks import IndexInput
+from ...core.flags import FLAGS
 from ...engine.codegen.kernel import buffers
 from ...engine.core.record import Record
 from ...engine.eager.device import NUMPY, current_place
@@ -30,6 +31,7 @@ class GpuProgram:
         done = optimized(program, strategy, **own)
         self.sizes, self.device, self.chosen = sizes or {}, device or usable(), done.chosen
         self.kernels = CudaKernels(done.program)
+        self.compiled: dict[bool, dict] = {}
         self.snapshots, self.program = done.snapshots, self.kernels.program
         self.plan = done._replace(program=self.program).planned(
             self.kernels.workspace, find_in_place
@@ -39,10 +41,14 @@ class GpuProgram:
         with self.device.working():
             self.constants = [self.device.to_device(s.storage.read()) for s in added]
 
-    def compile(self) -> None:
-        """Compile the kernels."""
-        with self.device.working():
-            self.functions = self.device.compile(self.kernels.text, [*self.kernels.texts])
+    def compile(self) -> dict:
+        """The compiled kernels by name: others as long as a flag asks for TF32."""
+        tf32 = uses_tf32()
+        if tf32 not in self.compiled:
+            with self.device.working():
+                text, names = self.kernels.file(tf32), [*self.kernels.texts]
+                self.compiled[tf32] = self.device.compile(text, names)
+        return self.compiled[tf32]
 
     def locate(self, record: Record, operand: Operand) -> tuple[str, int, int]:
         """The kind, the number and the offset of the place of an operand."""
@@ -60,6 +66,11 @@ class GpuProgram:
     def hosted(self) -> list[Record]:
         """The records that the host computes or decides."""
         return [*self.kernels.hosted, *decisions(self.program)]
+
+
+def uses_tf32() -> bool:
+    """Whether products may round factors of float32 to 10 bits: Paddle's flag."""
+    return bool(FLAGS["FLAGS_enable_cublas_tensor_op_math"])
 
 
 def usable() -> Gpu:
