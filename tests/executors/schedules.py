@@ -50,7 +50,7 @@ LOW = {
     online_softmax.BlockPlan: {"most": 8},
     rows: {"ALONG": 8, "ROW_BUFFER": 64},
     column_nest: {"BLOCK": 8, "DOWN": 4},
-    vector_row_nest: {"WIDENED": 4},
+    vector_row_nest: {"WIDENED": 4, "CHAINS": 2},
     image_strips: {"ON_STACK": 2048, "IN_CACHE": 4096, "PARTS": 2},
     winograd: {"WORTH": 1, "TILES": 1},
     c_text: {"BLOCK": 8, "FEW": 2},

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import nan as NAN
 
 from ...engine.codegen import rows
-from ...engine.codegen.accumulator import EXTREMES, Accumulator
+from ...engine.codegen.accumulator import EXTREMES, Accumulator, reduction_clauses
 from ...engine.codegen.kernel import C_TYPES, stack_array
 from ...engine.codegen.scalar import ScalarText, cast, literal
+from ...engine.codegen.writer import expensive, for_head
 from ...engine.core import dtype as dt
 from ...engine.passes.nest import NestNode
 from ..open_sizes import is_open
@@ -18,6 +19,11 @@ WIDENED = 4096
 LANES = 16
 """Floats in the longest vector. In a short row what is left beside whole vectors takes longest."""
 
+
+CHAINS = 4 * LANES
+"""Sums that a long row is added to in turn: an addition waits for the one before it, so one vector
+of sums takes longer than the memory.
+"""
 
 FLAGS = {dt.float32.numpy: dt.int32.numpy, dt.float64.numpy: dt.int64.numpy}
 """Integers as wide as floats: vectors of both have equally many lanes."""
@@ -64,6 +70,41 @@ class VectorRows(rows.Rows):
             else f
             for f in accumulators
         ]
+
+    def accumulate(self, folds, outputs, buffers, limit: int, share: tuple) -> None:
+        if outputs or buffers or not self.has_chains(folds, limit):
+            return super().accumulate(folds, outputs, buffers, limit, share)
+        w, a, totals = self.w, self.along[-1], {f: self.w.fresh("total") for f in folds}
+        types = {f: "double" if f.is_rounded else f.type for f in folds}
+        self.declare([(types[f], total, f.identity) for f, total in totals.items()])
+        chained, first, k = reduction_clauses(folds, totals), w.fresh("first"), w.fresh("lane")
+        with w.blocks(self.along, limit, *share, *chained * bool(share)) as along:
+            w.put(*(stack_array(f.type, f.name, CHAINS) for f in folds))
+            with w.block(for_head(k, 0, CHAINS)):
+                w.put(*(f"{f.name}[{k}] = {f.identity};" for f in folds))
+            chains = for_head(first, w.starts.get(a, 0), w.end(a), CHAINS)
+            with w.loop(along[:-1]), w.block(chains):
+                w.put("#pragma GCC unroll 16")
+                with w.block(for_head(k, 0, CHAINS)):
+                    w.put(f"const int64_t {a.name} = {first} + {k};")
+                    self.element = f"[{k}]"
+                    self.body(folds, [], {})
+            w.put(" ".join(["#pragma omp simd", *chained]))
+            with w.block(for_head(k, 0, CHAINS)):
+                w.put(*(f"{t} {f.clause}= {f.name}[{k}];" for f, t in totals.items()))
+        self.element = ""
+        w.known.update({f.node: f.result(total) for f, total in totals.items()})
+
+    def has_chains(self, folds, limit: int) -> bool:
+        """Whether a row is long, its terms are sooner there than their sum, and each of its blocks
+        is a whole number of chains.
+        """
+        if is_open(self.length) or not 4 * CHAINS <= limit < self.length:
+            return False
+        if self.along[-1].extent % CHAINS or limit % CHAINS:
+            return False
+        plain = all(f.clause in ("+", "*") and f.dtype.kind == "f" for f in folds)
+        return plain and not any(expensive(f.node.args[0]) for f in folds)
 
     def row_outputs(self, stage: int) -> None:
         if stage == 0:
