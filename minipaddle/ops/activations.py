@@ -48,6 +48,15 @@ def multiply_by_slope(g, x, approximate):
 
 
 @elementwise(result="float")
+def gated(m, x, y):
+    """x · σ(y): Dauphin et al., "Language Modeling with Gated Convolutional Networks"."""
+    return x / (1 + m.exp(-y))
+
+
+gated.vjp(x=lambda g, y: g * sigmoid(y), y=lambda g, out, y: g * out * sigmoid(-y))
+
+
+@elementwise(result="float")
 def softplus(m, x, *, beta=1, threshold=20):
     """log(1 + e^(beta·x)) / beta; x itself where beta · x > threshold.
 

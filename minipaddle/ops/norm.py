@@ -22,7 +22,7 @@ from ..engine.core.spec import broadcast_shapes, fits
 from ..engine.ops.elementwise import abs, sign, where
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
-from ..engine.ops.reduction import spread, sum
+from ..engine.ops.reduction import mean, spread, sum
 from .arithmetic import rsqrt
 
 # ---- helpers of the bodies -------------------------------------------------------------------
@@ -212,6 +212,34 @@ def _(g, out, x, p, axis):
     scale = where(none, 0.0, g / where(none, 1.0, out) ** (p - 1))
     direction = x if p == 2 else sign(x) * abs(x) ** (p - 1)
     return spread(scale, x.spec, axis) * direction
+
+
+# ---- the standard deviation ---------------------------------------------------------------------
+
+
+@opaque
+def deviation(m, x, *, axis, keepdim, correction):
+    """√(Σ (x - mean)² / (n - correction)) over `axis`, in double, as squares of 1e30 do not fit in
+    float32. Its derivative is 0 where all elements are equal.
+    """
+    n, wide = count(x.shape, axis), x.astype(float64.numpy, copy=False)
+    away = wide - m.sum(wide, axis=axis, keepdims=True) / n
+    total = m.sum(away * away, axis=axis, keepdims=keepdim)
+    return m.sqrt(total / max(n - correction, 0)).astype(x.dtype, copy=False)
+
+
+deviation.composite = True
+deviation.shape(
+    lambda x, axis, keepdim, correction: spec_of_reduction(x, axis=axis, keepdim=keepdim)
+)
+
+
+@deviation.vjp
+def _(g, out, x, axis, correction):
+    n, wide, none = count(x.spec.shape, axis), x.astype(float64.numpy), out == 0
+    away = wide - mean(wide, axis=axis, keepdim=True)
+    scale = where(none, 0.0, g.astype(float64.numpy) / (where(none, 1.0, out) * (n - correction)))
+    return (spread(scale, x.spec, axis) * away).astype(x.spec.dtype)
 
 
 # ---- distances -------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from ..core.prelude import Var, larger, normalize_axes, type_error, value_error,
 from ..engine.core.dtype import FLOATS, float32
 from ..engine.ops import creation, elementwise, movement, reduction
 from ..ops import counting, reductions, rounding, sorting
+from ..ops.norm import deviation
 from ..ops.scatter import take_along
 from .math import floating
 from .reduce import reduce_over
@@ -59,10 +60,8 @@ def std(x, axis=None, unbiased=True, keepdim=False, name=None):
     1.0
     """
     x = floating(x)
-    v = var(x.astype("float64"), axis, unbiased, keepdim)  # squares of 1e30 do not fit in float32
-    none = v == 0  # where √ has no derivative
-    root = elementwise.where(none, 0.0, elementwise.sqrt(elementwise.where(none, 1.0, v)))
-    return root.astype(x.spec.dtype)
+    axes = normalize_axes(axis, x.spec.ndim)
+    return deviation(x, axis=axes, keepdim=bool(keepdim), correction=int(unbiased))
 
 
 # ---- by order --------------------------------------------------------------------------------

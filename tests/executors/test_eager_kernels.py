@@ -11,7 +11,8 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.core.prelude import OPS
-from minipaddle.engine.eager import execution, tracer
+from minipaddle.engine.core.op import Op
+from minipaddle.engine.eager import tracer
 from minipaddle.executors import hot
 from minipaddle.executors.hot import eager_kernels
 from minipaddle.executors.hot.eager_kernels import Large
@@ -23,7 +24,7 @@ from tests.executors.hot import by_numpy, compiles
 @pytest.fixture
 def at_once(monkeypatch):
     """Arrays of any size count as large."""
-    monkeypatch.setattr(execution, "LARGE", 1)
+    monkeypatch.setattr(Op, "least", 1)
     with hot_at_once():
         yield
 
@@ -80,6 +81,15 @@ CASES = {
         lambda x, row: (x + row) * x.sum(1, keepdim=True) / (row * row + 1.0),
         [normal(5, 7), normal(7)],
     ),
+    "a column and a row": (
+        lambda column, row: (
+            (row - column) / (row * row + 1.0) + column * row + paddle.outer(row, row)
+        ),
+        [normal(7, 1), normal(7)],
+    ),
+    "glu": (F.glu, [normal(5, 14)]),
+    "std": (lambda x: x.std() * x.std(1, unbiased=False, keepdim=True), [normal(5, 64)]),
+    "cdist": (paddle.cdist, [normal(5, 7), normal(6, 7)]),
     "smooth_l1": (F.smooth_l1_loss, [normal(3, 37), 3 * normal(3, 37)[::-1]]),
     "clip, erf, pow": (
         lambda x: paddle.erf(x.clip(-1, 0.5)) * (x.abs() + 1.0).pow(1.5),
@@ -195,7 +205,7 @@ def test_a_kernel_keeps_no_array_alive(at_once):
 
 @compiles
 def test_counts_decide_who_computes(at_once, monkeypatch):
-    monkeypatch.setattr(execution, "LARGE", 35)
+    monkeypatch.setattr(Op, "least", 35)
     monkeypatch.setattr(hot.EagerKernel, "start", 35)
     monkeypatch.setattr(hot.EagerKernel, "serve", 140)
     small, x, how = paddle.to_tensor(normal(34)), paddle.to_tensor(normal(5, 7)), []
@@ -262,7 +272,7 @@ def test_blocks_of_rows(name, monkeypatch):
     call = lambda: gradients(BLOCKS[name], [normal(7, 33)])
     whole, blocks, run_in_blocks = call(), [], Large.run_in_blocks
     count = lambda *args: blocks.append(run_in_blocks(*args)) or blocks[-1]
-    monkeypatch.setattr(execution, "LARGE", 1)
+    monkeypatch.setattr(Op, "least", 1)
     monkeypatch.setattr(eager_kernels, "BLOCKED", 1)
     monkeypatch.setattr(eager_kernels, "BLOCK", 300)
     monkeypatch.setattr(Large, "run_in_blocks", count)

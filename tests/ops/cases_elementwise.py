@@ -224,6 +224,7 @@ ACTIVATION = {
     "bernoulli_nll": many(
         lambda x, y: -(y * torch.log(x) + (1 - y) * torch.log(1 - x)), SHARE, SHARE
     ),
+    "gated": many(lambda x, y: x * torch.sigmoid(y), REAL, REAL),
     "huber": many(
         lambda *xs: F.huber_loss(*torch.broadcast_tensors(*xs), "none", 0.7), REAL, REAL, delta=0.7
     ),

@@ -94,6 +94,12 @@ def norm_case(build, p, axis, keepdim=False):
     return Case(build, lambda x: torch.linalg.vector_norm(x, p, axis, keepdim), attrs)
 
 
+def deviation_case(build, axis, correction, keepdim=False):
+    attrs = {"axis": axis, "correction": correction, "keepdim": keepdim}
+    call = lambda x: torch.std(x, axis, correction=correction, keepdim=keepdim)
+    return Case(build, call, attrs)
+
+
 def triangular_case(x, y, lower, transpose=False, unit=False) -> Case:
     """Equations with a triangular matrix."""
 
@@ -112,6 +118,11 @@ CASES = {
         norm_case(normal(2, 3, 2), 3.0, (0, 2)),
         norm_case(normal(2, 3), 2.5, (0,)),
         norm_case(normal(2, 3), -1.0, (1,)),
+    ],
+    "deviation": [
+        deviation_case(normal(2, 3), (0, 1), 1),
+        deviation_case(normal(2, 3, 4), (0, 2), 0, True),
+        deviation_case(normal(2, 3), (1,), 2),
     ],
     "distances": [
         Case(normal((3, 4), (5, 4)), torch.cdist),

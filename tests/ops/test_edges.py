@@ -28,7 +28,7 @@ DATA = Path(__file__).parent.parent / "data"
 NEAR = {"float64": (1e-9, 1e-15), "float32": (3e-4, 1e-7)}
 """Of other implementations; what cancels is noise."""
 
-OWN = {"gate", "winner", "averaged", "averaged_square", "pushed", "bernoulli_nll", "huber"}
+OWN = {"gate", "winner", "averaged", "averaged_square", "pushed", "bernoulli_nll", "gated", "huber"}
 """Operators that no library has: their oracles are formulas of the tests."""
 
 

@@ -151,13 +151,13 @@ class Op:
     exact = False  # whether each value of the result is a value of an input, not rounded
     compares = False  # whether the result depends on two inputs holding the same bits
     large = None  # in eager mode: arrays, attributes -> the result, or None: the body computes it
+    least = 1 << 14  # fewest elements of the first input, if NumPy has it, to ask `large`
     letters = None  # the sharding rule `(*specs, **attrs)`, see `sharding/letters.py`
     linear = ()  # sets of inputs (names) in which it is linear together
     on_sizes = None  # the body on arrays of symbolic sizes, if there is one
 
     def __init__(self, body, *, promote=(), result=None):
-        self.name = body.__name__.rstrip("_")
-        self.body = body
+        self.name, self.body = body.__name__.rstrip("_"), body
         self.doc = inspect.getdoc(body) or ""
         parameters = list(inspect.signature(body).parameters.values())[1:]
         self.inputs = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
@@ -168,8 +168,7 @@ class Op:
         self.result = result
         self.rules: dict[int, Rule] = {}
         self.saves = Saves(self)
-        self.__doc__ = self.doc
-        self.__name__ = self.name
+        self.__doc__, self.__name__ = self.doc, self.name
         OPS[self.name] = self
 
     def __call__(self, *inputs, **attrs):

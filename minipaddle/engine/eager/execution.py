@@ -20,9 +20,6 @@ from .device import NUMPY, QUIET, current_place, module_of
 from .tape import attach, get_leaf
 from .tensor import Tensor, new, wrap
 
-LARGE = 1 << 14
-"""Fewest elements of the first input, if NumPy has it, for which `op.large` is asked."""
-
 
 class Packed(NamedTuple):
     """A saved array as a hook packed it, and the hook that unpacks it into a tensor."""
@@ -63,7 +60,7 @@ class Eager(Interpreter):
             bit += bit
         m = NUMPY if type(a) is ndarray else common_module(op, arrays)
         try:
-            large = op.large and (type(first := arrays[0]) is not ndarray or first.size >= LARGE)
+            large = op.large and (type(first := arrays[0]) is not ndarray or first.size >= op.least)
             if large and (y := op.large(arrays, attrs)) is not None:
                 pass
             elif op.direct and (dtype is FLOAT32 or dtype is FLOAT64):

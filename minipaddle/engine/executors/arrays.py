@@ -21,9 +21,9 @@ C interface (`PyArray_DATA`) fixes this layout for all compiled extension module
 """
 
 
-def address(array) -> int:
+def address(array, at=ctypes.c_size_t.from_address) -> int:
     """The address of an array's memory, in a sixth of the time of `__array_interface__`."""
-    return ctypes.c_size_t.from_address(id(array) + HEAD).value
+    return at(id(array) + HEAD).value
 
 
 def plain_address(array) -> int:
@@ -39,6 +39,6 @@ def as_c(array, shape, dtype):
     array = np.asarray(array)
     if array.shape != shape:
         raise ValueError(f"an array of shape {list(array.shape)} where {list(shape)} is needed")
-    if array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned:
+    if array.dtype == dtype and (flags := array.flags).c_contiguous and flags.aligned:
         return array
     return np.array(array, dtype, order="C")

@@ -33,7 +33,6 @@ from ...engine.eager.execution import Eager
 from ...engine.eager.tracer import LOCK
 from ...engine.executors.compiler import compiler, unusable
 from ..gpu.device import Gpu
-from ..gpu.direct import DirectExecutable
 from ..gpu.gpu_program import device_of
 from ..native.compilers import children, kill
 
@@ -112,26 +111,27 @@ class EagerKernel(Hot):
 
     def __call__(self, arrays, elements: int) -> list | None:
         """The results in C; None if NumPy computes this call, of `elements` elements."""
-        if self.executable is None:
+        executable = self.executable
+        if executable is None:
             if self.error is None:
                 self.count(elements)
             return None
-        if isinstance(self.executable, DirectExecutable):
-            try:
-                return self.executable(arrays)
-            except IndexError:
-                return None
-        context = self.executable.context()
         try:
-            return context.run(arrays)
+            return executable(arrays) if self.by != "C" else self.run(executable, arrays)
         except IndexError:  # of a label: NumPy's body names it
             return None
-        finally:  # it must not keep what goes in alive; states of a program are
-            none = [None] * self.executable.inputs
-            context.held[: len(none)] = context.used[: len(none)] = none
-            self.executable.last = None
-            if self.executable.plan.size <= self.room:
-                self.executable.contexts.append(context)
+
+    def run(self, executable, arrays) -> list:
+        """The results of a function of C. It does not keep alive what goes in, but its states."""
+        context = executable.context()
+        try:
+            return context.run(arrays)
+        finally:
+            for k in range(len(arrays)):
+                context.held[k] = context.used[k] = None
+            executable.last = None
+            if executable.plan.size <= self.room:
+                executable.contexts.append(context)
 
 
 CACHES: WeakSet = WeakSet()

@@ -3,7 +3,7 @@
 A softmax in NumPy walks its input five times, the derivative of GELU sixteen times. NumPy computes
 arrays of `BLOCKED` bytes and more in blocks of rows, which stay in the cache, if a function
 computes each row by itself. With FLAGS_eager_kernels the operators and derivatives below are hot
-code (`hot`) for arrays of at least `LARGE` elements: their function is traced once for each
+code (`hot`) for arrays of at least `Op.least` elements: their function is traced once for each
 combination of shapes, dtypes and attributes, and the passes, the emitters, the compiler and its
 cache on disk do the rest. The elements of the largest argument are the work of a call. A call that
 is not hot yet takes 2 µs longer, a tenth of a ReLU of 256 × 256.
@@ -12,8 +12,9 @@ is not hot yet takes 2 µs longer, a tenth of a ReLU of 256 × 256.
 from __future__ import annotations
 
 from functools import partial
+from math import isqrt
 
-from numpy import empty, ndarray
+from numpy import broadcast, empty, ndarray
 
 from ... import ops  # noqa: F401  (its operators are registered)
 from ...core.flags import FLAGS
@@ -21,8 +22,8 @@ from ...core.prelude import OPS, Recording, Spec, Tensor, current
 from ...engine.core import slots
 from ...engine.core.dispatch import OUT
 from ...engine.core.dtype import float32, float64
+from ...engine.core.op import Op
 from ...engine.core.rank import among
-from ...engine.eager import execution
 from ...engine.eager.device import NUMPY
 from ...engine.eager.tensor import wrap
 from ...engine.eager.tracer import LOCK, trace
@@ -45,13 +46,16 @@ repeats rows or columns of an array (`REPEATING`).
 REPEATING = "add subtract multiply divide"
 OPERATORS = """
     softmax log_softmax cross_entropy softmax_minus_label logsumexp sum mean max min prod p_norm
-    moments standardize standardize_grad scale_grad cumsum cumprod recurrence tril triu
+    deviation moments standardize standardize_grad scale_grad cumsum cumprod recurrence tril triu
     conv conv_input_grad conv_weight_grad max_pool max_pool_grad
 """
 """Further operators with kernels."""
 GATED = "relu relu6 thresholded_relu hardtanh clip"
 """Elementwise operators whose derivative is a single one, which has a kernel."""
-RULES = "square sqrt abs divide softmax log_softmax cross_entropy logsumexp max min p_norm"
+RULES = """
+    square sqrt abs divide softmax log_softmax cross_entropy logsumexp max min p_norm deviation
+    distances
+"""
 BY_ROWS = {"softmax", "log_softmax", "moments", "standardize", "standardize_grad"}
 """Operators that compute each row by itself, unless they reduce the first axis."""
 ON_GPU = """
@@ -112,8 +116,10 @@ class Large:
         self.by_rows = by_rows  # attributes -> whether it computes each row by itself
         self.kernels = HotCache()  # by the kinds of the arguments
 
-    def __call__(self, args, attrs) -> list | None:
-        """The results, given arrays and other arguments; None if NumPy computes them at once."""
+    def __call__(self, args, attrs, size: int = 0) -> list | None:
+        """The results, given arrays and other arguments; None if NumPy computes them at once. The
+        result has `size` elements, where arguments may have fewer.
+        """
         if slots.PLUGGED or among.now[1] > 1:
             return None
         kind, device = type(args[0]), device_of(args[0]) if self.on_gpu else None
@@ -122,7 +128,7 @@ class Large:
                 return None
             if not FLAGS["FLAGS_eager_kernels"] or not has_compiler():
                 return self.run_in_blocks(args, attrs)
-        key, arrays, size = [device, repr(attrs) if attrs else ""], [], 0
+        key, arrays = [device, repr(attrs) if attrs else ""], []
         for x in args:
             if type(x) is kind:
                 arrays.append(x)
@@ -182,18 +188,22 @@ def by_rows(op):
 def operator(op):
     """The function that computes large arrays of an operator: see `Op.large`."""
     large = Large(op.name, op, lambda arrays, attrs: op.evaluate(NUMPY, arrays, attrs), by_rows(op))
-    repeating = op.name in REPEATING.split()
 
-    def compute(arrays, attrs):
+    def compute(arrays, attrs, size=0):
         first = arrays[0]
         if not hasattr(first, "dtype") or first.dtype not in FLOATS:
             return None
-        if repeating and getattr(arrays[1], "shape", ()) in ((), first.shape):
-            return None
-        y = large(arrays, attrs)
+        y = large(arrays, attrs, size)
         return y and (tuple(y) if len(y) > 1 else y[0])
 
-    return compute
+    def repeat(arrays, attrs):
+        first, second = arrays
+        if not type(first) is type(second) is ndarray or first.shape == second.shape:
+            return None
+        size = broadcast(first, second).size if second.ndim else 0
+        return compute(arrays, attrs, size) if size >= Op.least else None
+
+    return repeat if op.name in REPEATING.split() else compute
 
 
 def derivative(op, rule):
@@ -210,7 +220,7 @@ def derivative(op, rule):
 
     def compute(g, *args, **attrs):
         x = (g if place is None else args[place]).array
-        if type(x) is not ndarray or x.size < execution.LARGE or x.dtype not in FLOATS:
+        if type(x) is not ndarray or x.size < Op.least or x.dtype not in FLOATS:
             return rule.fn(g, *args, **attrs)
         if current.top.recording:  # the derivative will be differentiated
             return rule.fn(g, *args, **attrs)
@@ -236,4 +246,6 @@ def give_kernels_to_derivatives(*operators) -> None:
 LONG = {n for n, op in OPS.items() if op.kind == "elementwise"}.difference(ENOUGH.split())
 """Elementwise operators that are several walks in NumPy, or slow ones."""
 give_kernels(*map(OPS.get, [*LONG, *(OPERATORS + REPEATING).split()]))
+for name in REPEATING.split():  # a column and a row may be short
+    OPS[name].least = isqrt(Op.least)
 give_kernels_to_derivatives(*map(OPS.get, [*LONG.difference(GATED.split()), *RULES.split()]))

@@ -22,8 +22,8 @@ from numpy import dtype
 from ...core.prelude import Spec, current
 from ...engine.core.dtype import DEFAULT
 from ...engine.core.grad import pull_back
+from ...engine.core.op import Op
 from ...engine.core.record import FREED, Record, last_write
-from ...engine.eager import execution
 from ...engine.eager.backward import WALKS
 from ...engine.eager.tensor import wrap
 from ...engine.executors.native import CannotCompile, Executable
@@ -174,7 +174,7 @@ class Tape(EagerKernel):
         """
         program = trace_function("derivative", self.walk, specs, {})
         computed = sum(elements(record) for record in program.records if not record.op.view)
-        if computed < execution.LARGE <= sum(map(elements, program.outputs)):
+        if computed < Op.least <= sum(map(elements, program.outputs)):
             raise CannotCompile("its gradients are views of a few numbers")
         return build_executable(program, self.device)
 

@@ -1,6 +1,6 @@
 """Activations: the elementwise ones are operators' faces; the others look along an axis."""
 
-from ...core.prelude import OPS, current, require_floats, same, sigmoid, value_error
+from ...core.prelude import OPS, current, require_floats, same, value_error
 from ...engine.core.spec import normalize_axis
 from ...engine.ops import activation, elementwise
 from ...engine.ops import nn as ops
@@ -10,7 +10,7 @@ from ...tensor.face import face
 from ...tensor.inplace import make_in_place
 
 OWN = {activation.__name__, activations.__name__}
-WRAPPED, FROM_ELSEWHERE = {"silu"}, {"sigmoid", "tanh"}
+WRAPPED, FROM_ELSEWHERE = {"gated", "silu"}, {"sigmoid", "tanh"}
 
 
 def is_whole(op) -> bool:
@@ -88,7 +88,7 @@ def glu(x, axis=-1, name=None):
     if x.spec.shape[axis] % 2:
         raise value_error(f"glu of {x.spec} along axis {axis}", "an even size, to be halved")
     a, b = x.split(2, axis)
-    return a * sigmoid(b)
+    return activations.gated(a, b)
 
 
 def maxout(x, groups, axis=1, name=None):
