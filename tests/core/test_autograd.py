@@ -10,6 +10,7 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle.autograd import PyLayer
+from minipaddle.engine.core.op import OPS, opaque
 
 
 def leaf(data, dtype="float64"):
@@ -454,6 +455,20 @@ def test_pylayer_with_a_gradient_of_the_wrong_shape():
     layer = wrong((paddle.ones([3]), None))
     with pytest.raises(ValueError, match=r"derivative of Wrong for input 0 has shape \[3\]"):
         layer.apply(leaf([1.0]), leaf([1.0])).backward()
+
+
+def test_a_rule_that_returns_a_tuple_is_named():
+    @opaque
+    def doubled_twice(m, x, y):
+        return 2 * x + 2 * y
+
+    doubled_twice.shape(lambda x, y: x)
+    doubled_twice.vjp(x=lambda g: 2 * g, y=lambda g: (2 * g, 2 * g))
+    try:
+        with pytest.raises(TypeError, match="rule of doubled_twice for input 1 gives a tuple"):
+            doubled_twice(leaf([1.0]), leaf([1.0])).backward()
+    finally:
+        del OPS["doubled_twice"]
 
 
 def test_pylayer_that_returns_its_input():

@@ -733,3 +733,18 @@ def test_the_passing_record_is_put_back_after_an_error():
     with pytest.raises(ZeroDivisionError):
         y.backward()
     assert current.top.passing is None
+
+
+def test_memory_of_another_library_is_tracked():
+    """The base of such an array is no array: that of PyTorch has a dtype, but no base."""
+
+    class Foreign:
+        dtype = F32
+        memory = np.arange(6.0, dtype="float32").reshape(2, 3)
+        __array_interface__ = memory.__array_interface__
+
+    array = np.asarray(Foreign())
+    assert type(array.base) is Foreign
+    assert last_write(array) == 0
+    mark_written(array[0])
+    assert last_write(array[:, 1]) > 0

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from .dim import same_shape
 from .dispatch import current
-from .errors import runtime_error, value_error
+from .errors import runtime_error, type_error, value_error
 from .record import FREED, Record
 from .slots import slot
 
@@ -144,6 +144,8 @@ def fit(gx, edge: Record, record: Record, k: int):
 
     Broadcasting repeats values, so its adjoint sums. Elementwise rules need not handle it.
     """
+    if type(gx) is tuple:
+        raise type_error(f"the rule of {record.op.name} for input {k} gives a tuple", "one tensor")
     shape, dtype = gx.array.shape, gx.array.dtype
     if shape != edge.shape:
         if record.op.kind != "elementwise" and not same_shape(shape, edge.shape):

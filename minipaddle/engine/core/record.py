@@ -113,7 +113,7 @@ _written: dict[int, tuple[int, int, tuple]] = {}
 def owner(array):
     """The array that owns the memory `array` looks into."""
     base = getattr(array, "base", None)
-    while base is not None and hasattr(base, "dtype"):
+    while hasattr(base, "base"):  # an array of another library may have none
         array, base = base, base.base
     return array
 
