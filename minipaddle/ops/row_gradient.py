@@ -7,6 +7,8 @@ alone. Source: Paddle's SelectedRows; Abadi et al., "TensorFlow", 2016, section 
 
 from __future__ import annotations
 
+from functools import partial
+
 from ..engine.core.dispatch import current, interpreter
 from ..engine.core.op import OPS
 from ..engine.core.record import Spec
@@ -74,10 +76,24 @@ class RowGradient(Tensor):
         return RowGradient(index, concat(self.values, other.values, axis=0), self.rows)
 
     def average_over_ranks(self, *, group: int, bucket_mb: float, ranks: int = 1) -> RowGradient:
-        """The average over the ranks: the rows of all of them. All name equally many."""
-        parts = self.index, self.values / ranks
-        index, values = (OPS["all_gather"](x, nranks=ranks, group=group) for x in parts)
-        return RowGradient(index, values, self.rows)
+        """The average over the ranks: the rows of all of them. In a program, where the sizes of
+        other ranks are not known, all name equally many.
+        """
+        gather_all = partial(OPS["all_gather"], nranks=ranks, group=group)
+        parts, n = (self.index.astype("int64"), self.values / ranks), self.index.spec.shape[0]
+        if current.top.tracing:
+            return RowGradient(*map(gather_all, parts), self.rows)
+        counts = gather_all(current.top.constant([n], "int64")).tolist()
+        most = max(counts)
+        rows = current.top.constant(  # of these there are `most` from each rank
+            [most * rank + k for rank, count in enumerate(counts) for k in range(count)], "int64"
+        )
+
+        def gather_rows(x):
+            filled = current.top.full(Spec((most - n, *x.spec.shape[1:]), x.spec.dtype), 0, x)
+            return gather.take(gather_all(concat(x, filled, axis=0)), rows, axis=0)
+
+        return RowGradient(*map(gather_rows, parts), self.rows)
 
     def merge(self) -> RowGradient:
         """The same gradient, in which each row has its sum in one place."""

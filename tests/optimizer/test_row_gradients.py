@@ -244,6 +244,30 @@ def test_ranks_average_rows(capture):
     np.testing.assert_allclose(tables[0], train(1), rtol=1e-4, atol=1e-6)
 
 
+def test_ranks_may_name_unequally_many_rows():
+    """Rank 0 has one text, rank 1 the others; a rank's loss is the mean of its own."""
+
+    def train(ranks):
+        paddle.seed(1)
+        net = Net(True, None)
+        if ranks > 1:
+            paddle.DataParallel(net)
+        adam = optimizer.Adam(0.3, lazy_mode=True, parameters=net.parameters())
+        for ids in IDS:
+            parts = [paddle.to_tensor(part) for part in (ids[:1], ids[1:])]
+            if ranks > 1:
+                net(parts[paddle.distributed.get_rank()]).backward()
+            else:
+                ((net(parts[0]) + net(parts[1])) / 2).backward()
+            adam.step()
+            adam.clear_grad()
+        return net.table.weight.numpy()
+
+    tables = paddle.distributed.spawn(lambda: train(2), nprocs=2).results
+    assert (tables[0] == tables[1]).all()
+    np.testing.assert_allclose(tables[0], train(1), rtol=1e-4, atol=1e-6)
+
+
 def test_ranks_send_rows_alone():
     """The table is in no collective of a program."""
 
