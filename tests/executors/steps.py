@@ -12,7 +12,7 @@ STEPS = {
     "unary": 6, "binary": 8, "chosen": 2, "fold": 8, "along": 4, "arrange": 12, "join": 4,
     "times": 5, "image": 3, "look_up": 4, "scatter": 3, "lottery": 2, "rows": 4, "write": 4,
     "branch": 2, "rounds": 1.5, "by_case": 8, "convert": 2, "attend": 2, "unroll": 1.5, "apart": 2,
-    "normed": 1.5, "lines": 6, "decode": 1.5,
+    "normed": 1.5, "lines": 6, "decode": 1.5, "recur": 1, "align": 0.7,
 }  # fmt: skip
 
 
@@ -110,7 +110,11 @@ class Steps(Layers):
             index = self.whole(0, x.shape[-1], (*x.shape[:-1], random.choice((1, 2, 5))))
             return [paddle.take_along_axis(x, index, -1)]
         if kind == 3:
-            return [F.embedding(self.whole(*self.wild(n)), self.fitted(x, (n, 4)))]
+            tables = [w for w in self.parameters if w.ndim == 2 and w.shape[0]]
+            table = random.choice([self.fitted(x, (n, 4)), *tables])
+            index = self.whole(*self.wild(table.shape[0]))
+            padding = random.choice((None, None, 0, -1))
+            return [F.embedding(index, table, padding, sparse=random.random() < 0.6)]
         if kind == 4:
             index = self.whole(*self.wild(n), (random.choice((1, 4)), 1))
             return [paddle.gather_nd(x, index)]

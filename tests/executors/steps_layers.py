@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from math import inf
+from unittest import mock
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
+from minipaddle import nn
+from minipaddle.nn.layer import rnn
 from tests.executors.steps_arranging import Arranging
 
 
@@ -66,6 +69,41 @@ class Layers(Arranging):
             h = F.tanh(mixed) if turned else F.sigmoid(mixed) * h
             states.append(h)
         return [paddle.stack(states, axis)] if random.random() < 0.5 else [h]
+
+    def recur(self):
+        """A recurrent layer along texts of several lengths, its weights made of those of the graph:
+        it stays a loop.
+        """
+        random, dtype = self.random, self.floating().dtype
+        make = random.choice((nn.LSTM, nn.GRU, nn.SimpleRNN))
+        sizes = (1, 2, 5), (1, 3), (1, 4), (2, 3)
+        steps, count, wide, high = map(random.choice, sizes)
+        direction, layers = random.choice(("forward", "bidirect")), random.choice((1, 1, 2))
+        with paddle.utils.unique_name.guard():
+            layer = make(wide, high, layers, direction, random.random() < 0.5)
+        for name, weight in [*layer.named_parameters()]:
+            owner = layer
+            *path, last = name.split(".")
+            for part in path:
+                owner = getattr(owner, part)
+            del owner._parameters[last]
+            object.__setattr__(owner, last, self.given(weight.shape, dtype) * 0.5)
+        lead = (steps, count) if layer.time_major else (count, steps)
+        lengths = self.whole(1, steps + 1, (count,)) if random.random() < 0.6 else None
+        x = self.given((*lead, wide), dtype)
+        with mock.patch.object(rnn, "LONG", random.choice((1, 1, 32))):
+            y, last = layer(x, sequence_length=lengths)
+        return [y, *(last if type(last) is tuple else (last,))]
+
+    def align(self):
+        """The loss of all alignments of labels with steps of a text."""
+        random = self.random
+        steps, count, classes, most = random.choice((3, 5)), random.choice((1, 3)), 4, 2
+        x = self.given((steps, count, classes), random.choice(("float32", "float64")))
+        labels = self.whole(1, classes, (count, most)).astype("int32")
+        lengths = self.whole(2, steps + 1, (count,)), self.whole(0, most + 1, (count,))
+        how = random.choice(("none", "mean", "sum"))
+        return [F.ctc_loss(F.log_softmax(x), labels, *lengths, reduction=how)]
 
     def apart(self):
         """Pieces of a value, each with something of its own done to it, and all together again."""

@@ -11,7 +11,7 @@ from minipaddle.engine.executors.compiler import compiler
 from minipaddle.engine.executors.native import Executable
 from minipaddle.ir.parser import parse
 from tests.codegen.cuda_on_cpu import can_emulate_gpu
-from tests.executors import fuzz, programs_fuzzed
+from tests.executors import fuzz, fuzz_training, programs_fuzzed
 from tests.executors.batch import Unbuilt, build
 from tests.executors.paths import INTERPRETED, Case, ExecutionPath, compared, differences, differs
 from tests.executors.shrink import shrink
@@ -205,3 +205,10 @@ def test_what_is_open_is_open_beside_a_dead_error():
         case = Case("beside", program, [[np.float32([x]), np.zeros((0, 3), "float32")]])
         run = lambda program, arrays, y=~known: [y]
         assert bool([*compared(case, [(ExecutionPath("other", lambda _: None), run)])]) != open_
+
+
+def test_random_trainings_do_the_same():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrong = [(seed, fuzz_training.Training(seed).differences()) for seed in range(4)]
+    assert [each for each in wrong if each[1]] == []
