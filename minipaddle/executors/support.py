@@ -32,7 +32,7 @@ OF_FLOATS = """
     avg_pool avg_pool_grad avg_pool_last avg_pool_last_grad check_finite_and_unscale cholesky
     choose_distinct conv
     conv_input_grad conv_last conv_last_input_grad conv_last_weight_grad conv_weight_grad
-    cross_entropy det eig eigh inverse logsumexp matrix_exp max_pool max_pool_grad
+    cross_entropy det deviation eig eigh inverse logsumexp matrix_exp max_pool max_pool_grad
     max_pool_last max_pool_last_grad max_pool_last_take max_pool_take mean_of_valid moments p_norm
     pinv qr scale_grad slogdet softmax softmax_minus_label solve solve_triangular standardize
     svd weight_only_matmul
