@@ -16,6 +16,8 @@ Sources: Dao and others, "FlashAttention", 2022, section 3.1 (recomputation); Da
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from ..engine.core import dtype as dt
@@ -54,23 +56,40 @@ def profitable(scores: Record) -> bool:
     return scores.spec.size >= LARGER * operands and scores.spec.nbytes >= FROM
 
 
-@program_pass("strip_products", looks_for=[product], fused_attention=(True,))
-def strip_products(program: Program, *, fused_attention: bool) -> Program:
-    """The program in which large matrices between products are computed in strips."""
-    return in_strips(program) if fused_attention else program
+def is_larger(scores: Record) -> bool:
+    """Whether a product of batches has a larger result than each operand."""
+    if scores.op not in (product, matmul) or scores.spec.ndim == 2:
+        return False
+    return scores.spec.size > max(x.spec.size for x in scores.inputs)
 
 
-def in_strips(program: Program) -> Program:
+@program_pass("strip_products", looks_for=[product], fused_attention=(True,), strip_kernel=(None,))
+def strip_products(program: Program, *, fused_attention: bool, strip_kernel) -> Program:
+    """The program in which large matrices between products are computed in strips: those for which
+    it pays on a CPU, or those of groups for which there is a `strip_kernel` (region -> bool).
+    """
+    target = StripTarget(is_larger, strip_kernel) if strip_kernel else StripTarget(profitable)
+    return in_strips(program, target) if fused_attention else program
+
+
+class StripTarget(NamedTuple):
+    """Which products have large results, and which groups a kernel computes."""
+
+    is_large: Callable[[Record], bool]
+    fits: Callable[[Program], bool] = bool
+
+
+def in_strips(program: Program, target: StripTarget) -> Program:
     """The program, its branches and loops too, with groups for large matrices."""
-    program = in_branches(program, in_strips)
-    large = [r for r in program.records if profitable(r)]
+    program = in_branches(program, partial(in_strips, target=target))
+    large = [r for r in program.records if target.is_large(r)]
     while large:
         changed, own = with_own_counters(program, large)
         copies = {}
         for scores in reversed(large):  # a copy changes later records alone
             changed, copy, new = with_copies(changed, own.get(scores, scores))
             copies = {r: new.get(x, x) for r, x in copies.items()} | {scores: copy}
-        changed = with_strips(changed)
+        changed = with_strips(changed, target)
         outside = {*changed.records}
         if outside.isdisjoint(copies.values()):
             return changed
@@ -206,7 +225,7 @@ class ProductStrips(NamedTuple):
     at: int
 
 
-def with_strips(program: Program) -> Program:
+def with_strips(program: Program, target: StripTarget) -> Program:
     """The program in which nests between products, and these products, are groups."""
     fusion = Fusion(program)
     fusion.join_all()
@@ -214,7 +233,7 @@ def with_strips(program: Program) -> Program:
     gone, new = set(), {}
     groups: dict[int, list[ProductStrips]] = {}
     for group in dict.fromkeys(fusion.of.values()):
-        found = strips_of(group, fusion)
+        found = strips_of(group, fusion, target)
         if found is not None and gone.isdisjoint(found.gone):
             gone |= found.gone
             groups.setdefault(found.at, []).append(found)
@@ -229,10 +248,10 @@ def with_strips(program: Program) -> Program:
     return with_records(program, records, new)
 
 
-def strips_of(group: Group, fusion: Fusion) -> ProductStrips | None:
+def strips_of(group: Group, fusion: Fusion, target: StripTarget) -> ProductStrips | None:
     """The group around a nest; None if its rows are needed elsewhere."""
     sources = sources_of(group.records, fusion).values() if group.open else ()
-    if not any(map(profitable, sources)):
+    if not any(map(target.is_large, sources)):
         return None
     records = with_counters(group, fusion)
     inside, outputs = {*records}, fusion.outputs(records)
@@ -253,7 +272,7 @@ def strips_of(group: Group, fusion: Fusion) -> ProductStrips | None:
     leads = {x: first for x, first in sources_of(records, fusion).items()
              if first.spec == rows and is_plain(first)
              and reads_rows(Nest(records, outputs), x, rows.shape[-1])}  # fmt: skip
-    if not any(map(profitable, leads.values())):
+    if not any(map(target.is_large, leads.values())):
         return None
     gone = {*leads, *leads.values(), *records, *readers}
     ordered = sorted(gone - {*readers}, key=fusion.order.get)
@@ -261,10 +280,11 @@ def strips_of(group: Group, fusion: Fusion) -> ProductStrips | None:
     inputs, region = outline([*ordered, *readers], readers)
     at = max(fusion.order.get(x, -1) for x in inputs)
     outside = (u for r in readers for u in fusion.users.get(r, ()))
-    if any(fusion.order[u] <= at for u in outside):
+    region = cse(region)
+    if any(fusion.order[u] <= at for u in outside) or not target.fits(region):
         return None
     specs = tuple(r.spec for r in readers)
-    whole = records[-1].derive(fused, inputs, {"region": cse(region)}, specs, 0)
+    whole = records[-1].derive(fused, inputs, {"region": region}, specs, 0)
     return ProductStrips(whole, readers, gone, at)
 
 

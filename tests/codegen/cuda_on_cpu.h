@@ -76,6 +76,17 @@ static void __syncthreads()
     if (!_setjmp(all[now].at)) _longjmp(scheduler, 1);
 }
 
+static int __syncthreads_or(int x)
+{
+    static bool put[MOST];
+    put[now] = x;
+    __syncthreads();
+    bool any = false;
+    for (int k = 0; k < count; k++) any |= put[k];
+    __syncthreads();
+    return any;
+}
+
 /* Two waits: all lanes put, then all get. */
 template <class T> static T __shfl_xor_sync(unsigned, T x, int apart)
 {

@@ -17,6 +17,7 @@ from minipaddle.engine.core.record import Spec
 from minipaddle.engine.ir.control import fused
 from minipaddle.engine.passes.manager import optimized
 from minipaddle.executors.gpu.cuda import CudaExecutable
+from minipaddle.executors.gpu.gpu_program import GPU_PASSES
 from minipaddle.ops.products import product, wide_product
 from tests.benchmarks.models import step_of
 from tests.benchmarks.workloads import WORKLOADS, gpt
@@ -233,14 +234,14 @@ STEPS = {"gpt": {"net": partial(gpt.net, layers=1)}, "resnet": {}}
 
 
 @cache
-def kernels_of_step(name: str) -> CudaKernels:
-    """The kernels of a training step."""
+def kernels_of_step(name: str, **options) -> CudaKernels:
+    """The kernels of a training step; `options` are of passes."""
     statics = []
     workload = replace(WORKLOADS[name], **STEPS[name])
     whole = lambda step: statics.append(paddle.jit.to_static(step)) or statics[0]
     step_of(paddle, workload, whole=whole)()
     program = statics[0].concrete_program.program
-    return CudaKernels(optimized(program, epilogue=False, strip_products=False).program)
+    return CudaKernels(optimized(program, **GPU_PASSES | options).program)
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -257,7 +258,8 @@ def test_no_kernel_over_a_megabyte_has_few_blocks(name):
 
 def test_products_of_attention_are_one_call_each():
     """Of views of [batch, length, 3, heads, size], batch and heads do not join."""
-    products = [c for _, c in kernels_of_step("gpt").calls() if isinstance(c, Gemm)]
+    kernels = kernels_of_step("gpt", strip_products=False)
+    products = [c for _, c in kernels.calls() if isinstance(c, Gemm)]
     counts = [c.count for c in products if c.starts]
     assert counts == [len(c.starts) for c in products if c.starts]
     assert (counts, len(products)) == ([32] * 6, 22)
@@ -430,7 +432,7 @@ MODELS = [
 @pytest.mark.parametrize("name", MODELS)
 def test_kernels_compile(name):
     for case in cases(name)[-1:]:
-        kernels = CudaKernels(optimized(case.program, epilogue=False).program)
+        kernels = CudaKernels(optimized(case.program, **GPU_PASSES).program)
         assert kernels.written
         for chip in CHIPS:
             assert not nvrtc.compile_error(kernels.text, chip)
@@ -448,7 +450,7 @@ def test_what_32_bits_can_not_count_is_counted_otherwise():
     """cuBLAS takes ints: such a product is the host's. Numbers of blocks are unsigned ints."""
 
     def kernels(function, *shapes):
-        return CudaKernels(optimized(program_of(function, *shapes), epilogue=False).program)
+        return CudaKernels(optimized(program_of(function, *shapes), **GPU_PASSES).program)
 
     for n, hosted in ((2**31 - 1, []), (2**31, ["product"])):
         found = kernels(lambda x, y: x @ y, [n, 4], [4, 4])
@@ -467,4 +469,4 @@ def test_powers_of_beta_are_one_launch_each():
     powers = [s for s in kernels.program.states if "_pow_" in s.record.attrs["name"]]
     assert [c.blocks for c in together] == [(1, 18), (1, 14)]
     assert (len(powers), len(kernels.updates)) == (36, 32)
-    assert len(launches) == 77
+    assert len(launches) == 78

@@ -12,7 +12,6 @@ results of rows.
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager, nullcontext
 from typing import NamedTuple
 
@@ -28,7 +27,7 @@ from ..rows.collapsed_loops import declare_loops, flat_name
 from .calls import CUDA_TYPES, KernelCalls, Launch, Operand, operands
 from .packs import PackWriter, lanes_of
 from .teams import Teams, index_type, splits_of, teams_of
-from .text import each, launch
+from .text import each, find_used, launch
 
 WORDS = """
 and asm at class delete half live namespace new not operator or part private public row template
@@ -263,10 +262,7 @@ class PartialRows(TeamRows):
         both = (("const ", self.partials), ("", results))
         more = [f"{kind}{C_TYPES[p.dtype]} *{p.name}" for kind, ps in both for p in ps]
         memory = *operands(record), *(p.at for p in (*self.partials, *results))
-        words = set(re.findall(r"\w+", "\n".join(self.w.lines)))
-        pairs = zip([*parameters, *more], memory, strict=True)
-        needed = [(p, m) for p, m in pairs if p.rpartition("*")[2] in words]
-        return self.launch(name, [p for p, _ in needed], [m for _, m in needed])
+        return self.launch(name, *find_used([*parameters, *more], memory, self.w.lines))
 
     def walk_part(self, record, name: str, parameters, stage: int, reduced) -> Launch:
         """The walk of one stage along a part of the row."""

@@ -17,6 +17,7 @@ from ...engine.codegen.step import KernelTexts, kernel_name, records_with_kernel
 from ...engine.core.record import Record
 from ...engine.ir.program import Program
 from ...engine.passes.nest import NotOneNest
+from ...passes.epilogue import begins_with_product
 from ..convolutions import pooling  # noqa: F401  (each fills KERNELS)
 from ..indices import concat_split, indexing  # noqa: F401  (each fills KERNELS)
 from ..indices.index_checks import CheckedIndices, IndexInput, find_source, fits, index_inputs
@@ -24,6 +25,7 @@ from ..indices.value_ranges import ValueRanges
 from ..random import generator  # noqa: F401  (each fills KERNELS)
 from ..target import KERNELS
 from . import convolution, product  # noqa: F401  (each fills CUDA_EMITTERS)
+from .attention import emit_attention
 from .calls import CUDA_EMITTERS, Gemm, KernelCalls, Launch, Operand
 from .indexing import look
 from .nest import emit_nest
@@ -156,7 +158,9 @@ def work_of(record: Record, name: str) -> KernelCalls | None:
     if not any(spec.size for spec in results(record)):
         return KernelCalls(())
     emit = CUDA_EMITTERS.get(record.op.name, emit_nest)
-    if emit is not emit_nest and has_mixed_dtypes(record):
+    if begins_with_product(record):
+        emit = emit_attention
+    elif emit is not emit_nest and has_mixed_dtypes(record):
         return None
     try:
         work = emit(record, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from math import prod
 
@@ -22,6 +23,14 @@ def launch(name: str, parameters, lines, blocks, threads, operands, helpers=()) 
     head = f'extern "C" __global__ void {bound} {name}({", ".join(parameters)})'
     text = "\n".join([head, "{", *lines, "}\n"])
     return Launch(name, text, blocks, threads, tuple(operands), tuple(helpers))
+
+
+def find_used(parameters, memory, lines) -> tuple[list, list]:
+    """Those parameters that the lines name, and their operands."""
+    words = set(re.findall(r"\w+", "\n".join(lines)))
+    pairs = zip(parameters, memory, strict=True)
+    needed = [(p, m) for p, m in pairs if p.rpartition("*")[2] in words]
+    return [p for p, _ in needed], [m for _, m in needed]
 
 
 parameters = partial(parameters_of, types=CUDA_TYPES, pointer="*")

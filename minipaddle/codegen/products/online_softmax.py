@@ -49,21 +49,20 @@ WIDTH, WIDTHS = 768, (192, 384)
 
 
 class SoftmaxNodes(NamedTuple):
-    """The values of a softmax in a nest: `out` is `quotient` times what does not depend on it."""
+    """The values of a softmax in a nest."""
 
     maximum: NestNode
     power: NestNode
     total: NestNode
     quotient: NestNode
-    out: NestNode
 
 
-def softmax_of(nest: Nest) -> SoftmaxNodes | None:
-    """The softmax that a nest computes of its rows; None if it computes something else."""
-    folds = sorted((n for n in nest.nodes() if n.kind == "reduce"), key=lambda n: n.stage)
-    if [n.of.op for n in folds] != [reduction.max, reduction.sum] or len(nest.outputs) > 1:
+def find_softmax(nest: Nest) -> SoftmaxNodes | None:
+    """The softmax of a nest's rows, with which its reductions begin; None if there is none."""
+    folds = folds_of(nest)
+    if [n.of.op for n in folds[:2]] != [reduction.max, reduction.sum]:
         return None
-    (maximum, total), (_, out, _) = folds, nest.outputs[0]
+    maximum, total = folds[:2]
     (power,) = total.args
     if not (applies(power, elementwise.exp) and applies(power.args[0], elementwise.subtract)):
         return None
@@ -72,8 +71,19 @@ def softmax_of(nest: Nest) -> SoftmaxNodes | None:
                      and n.args[0] is power and n.args[1] is total), None)  # fmt: skip
     if x is not maximum.args[0] or shift is not maximum or quotient is None:
         return None
-    softmax = SoftmaxNodes(maximum, power, total, quotient, out)
-    return softmax if is_multiple(out, quotient) else None
+    return SoftmaxNodes(maximum, power, total, quotient)
+
+
+def softmax_of(nest: Nest) -> SoftmaxNodes | None:
+    """The softmax of which a nest computes a multiple, and nothing else."""
+    softmax, ((_, out, _), *more) = find_softmax(nest), nest.outputs
+    plain = softmax is not None and not more and len(folds_of(nest)) == 2
+    return softmax if plain and is_multiple(out, softmax.quotient) else None
+
+
+def folds_of(nest: Nest) -> list[NestNode]:
+    """The reductions of a nest, in the order of their stages."""
+    return sorted((n for n in nest.nodes() if n.kind == "reduce"), key=lambda n: n.stage)
 
 
 def applies(node: NestNode, op) -> bool:
@@ -172,6 +182,7 @@ class OnlineSoftmax(StripProducts):
     def block(self, p: Product) -> str:
         """The statements on a block of scores: powers in their place, and sums before it shrink."""
         softmax, rows = softmax_of(self.nest), self.nest.parallel_loops
+        ((_, out, _),) = self.nest.outputs
         w = self.writer(self.nest, ["strip_0"], self.length)
         w.taken |= dict.fromkeys(self.reserved, 0)
         (along,), r = self.nest.reduction_loops, f"({flat_name(rows, 'row')} - first_row)"
@@ -184,7 +195,7 @@ class OnlineSoftmax(StripProducts):
         def walk(reduction: NestNode, term: NestNode) -> ScalarText:
             """A loop along the block: `term` is added to a reduction, `stored` into the strip."""
             folded = Accumulator(reduction, w.fresh(reduction.of.op.name))
-            stored, memo = term if reduction is softmax.maximum else softmax.out, {}
+            stored, memo = term if reduction is softmax.maximum else out, {}
             w.put(f"{T} {folded.name} = {folded.identity};")
             with w.loop([along], w.simd, *reduction_clauses([folded])):
                 value = folded.combine(w.text(term, memo), folded.name)

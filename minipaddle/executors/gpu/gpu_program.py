@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, NoReturn
 
+from ...codegen.cuda.attention_parts import fits_tiles
 from ...codegen.cuda.calls import Gemm, Operand
 from ...codegen.cuda.program import CudaKernels
 from ...codegen.indices.index_checks import IndexInput
@@ -18,6 +19,14 @@ from ...engine.ir.program import NUMBER, Program
 from ...engine.passes.manager import optimized
 from .device import Gpu, gpu_of
 
+GPU_PASSES = {
+    "epilogue": False,  # cuBLAS runs nothing of ours inside
+    "strip_kernel": fits_tiles,
+    "keep_halves": True,  # its tensor cores multiply them
+    "widen_products": False,
+}
+"""The passes that a GPU needs otherwise."""
+
 
 class GpuProgram:
     """A program with fixed sizes and the calls that compute it on `device`. `constants` are the
@@ -26,9 +35,7 @@ class GpuProgram:
 
     def __init__(self, program: Program, strategy=None, sizes=None, *, device=None):
         program = fix_sizes(program, sizes)
-        own = {"epilogue": False, "strip_products": False}  # cuBLAS runs nothing of ours inside
-        own |= {"keep_halves": True, "widen_products": False}  # its tensor cores multiply them
-        done = optimized(program, strategy, **own)
+        done = optimized(program, strategy, **GPU_PASSES)
         self.sizes, self.device, self.chosen = sizes or {}, device or usable(), done.chosen
         self.kernels = CudaKernels(done.program)
         self.compiled: dict[bool, dict] = {}

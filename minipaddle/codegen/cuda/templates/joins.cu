@@ -1,7 +1,8 @@
-/* Joins the values of all lanes of a warp; every lane gets the result. */
-template <class T, T join(T, T)> static inline T over_warp(T x)
+/* Joins the values of all lanes of a warp, or of each LANES of them; every lane gets the result. */
+template <class T, T join(T, T), int LANES = 32> static inline T over_warp(T x)
 {
-    for (int apart = 16; apart > 0; apart /= 2)
+#pragma unroll
+    for (int apart = LANES / 2; apart > 0; apart /= 2)
         x = join(x, (T)__shfl_xor_sync(0xffffffff, x, apart));
     return x;
 }
