@@ -68,15 +68,17 @@ def strip_products(program: Program, *, fused_attention: bool, strip_kernel) -> 
     """The program in which large matrices between products are computed in strips: those for which
     it pays on a CPU, or those of groups for which there is a `strip_kernel` (region -> bool).
     """
-    target = StripTarget(is_larger, strip_kernel) if strip_kernel else StripTarget(profitable)
+    kernel = strip_kernel and StripTarget(is_larger, strip_kernel, dt.FLOATS)
+    target = kernel or StripTarget(profitable)
     return in_strips(program, target) if fused_attention else program
 
 
 class StripTarget(NamedTuple):
-    """Which products have large results, and which groups a kernel computes."""
+    """Which products have large results, which groups a kernel computes, and of which dtypes."""
 
     is_large: Callable[[Record], bool]
     fits: Callable[[Program], bool] = bool
+    dtypes: tuple = (dt.float32.numpy, dt.float64.numpy)
 
 
 def in_strips(program: Program, target: StripTarget) -> Program:
@@ -263,7 +265,7 @@ def strips_of(group: Group, fusion: Fusion, target: StripTarget) -> ProductStrip
     if (
         not fusion.needed.isdisjoint(outputs)
         or len({*readers}) < len(readers)
-        or rows.dtype not in (dt.float32.numpy, dt.float64.numpy)
+        or rows.dtype not in target.dtypes
         or any(x.spec != rows for x in outputs)
         or not all(can_follow(*pair) for pair in pairs)
         or (len(readers) == 1 and sums_rows(*pairs[0]))

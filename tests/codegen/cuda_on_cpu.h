@@ -131,6 +131,11 @@ MULTIPLY(multiply_half, 2, of_half)
 MULTIPLY(multiply_bfloat16, 2, of_bfloat16)
 MULTIPLY(multiply_tf32, 1, of_bits)
 
+template <class T> static T __shfl_sync(unsigned, T x, int lane)
+{
+    return __shfl_xor_sync(0, x, lane ^ now % 32);
+}
+
 static void begin()
 {
     body();

@@ -143,7 +143,7 @@ def built(text: str) -> ctypes.CDLL:
         args = ", ".join(f"({t})given[{k}]" for k, t in enumerate(types))
         start = text.index(f" {name}(")
         own = text[start : text.find('extern "C"', start)]
-        waits = "true" if re.search("over_|multiply_tile|convolve<|__syncthreads|__shfl", own) else "false"
+        waits = "true" if re.search("over_|Tiles::multiply|convolve<|__syncthreads|__shfl", own) else "false"
         runs.append(
             f'extern "C" void run_{name}(unsigned x, unsigned y, unsigned tx, unsigned ty, '
             f"void **p)\n{{\n    given = p;\n    run_grid([] {{ {name}({args}); }}, {waits}, "

@@ -66,7 +66,7 @@ def in_tiles(executable) -> int:
     """The groups that are computed in tiles; all of their products are in them."""
     kernels = executable.kernels
     assert not kernels.hosted
-    groups = {r for r, c in kernels.calls() if r.op is fused and "multiply_tile" in c.source}
+    groups = {r for r, c in kernels.calls() if r.op is fused and "Tiles::multiply" in c.source}
     products = [c for _, c in kernels.calls() if isinstance(c, Gemm)]
     assert not (groups and products)
     return len(groups)
@@ -137,6 +137,40 @@ def test_attention_and_its_gradients(name, height, monkeypatch):
         np.testing.assert_allclose(b, a, 1e-4, 1e-5 * np.abs(a).max())
 
 
+HALF_CASES = [
+    ("bfloat16", (1, 80, 100, 2, 24), 16, {"causal": True}),
+    ("float16", (2, 70, 80, 1, 13), 32, {}),
+    ("bfloat16", (1, 70, 130, 1, 64), 64, {"mask": hidden(70, 130)}),
+]
+
+
+@needs_gxx
+@pytest.mark.parametrize(("dtype", "sizes", "height", "how"), HALF_CASES)
+def test_halves_are_multiplied_by_tensor_cores(dtype, sizes, height, how, monkeypatch):
+    """With float32 sums; the weights are halves, as they are elsewhere."""
+    monkeypatch.setattr(attention, "HEIGHTS", (height,))
+    batch, rows, columns, heads, size = sizes
+    lengths = rows, columns, columns, rows
+    arrays = [random(batch, n, heads, size + k)[..., k:] for k, n in enumerate(lengths)]
+    q, k, v, g = (paddle.to_tensor(a).astype(dtype).numpy() for a in arrays)
+    how = dict(how)
+    mask = [paddle.to_tensor(how["mask"]).astype(dtype).numpy()] if "mask" in how else []
+    wanted = in_float64(q, k, v, g, **how)
+    how.pop("mask", None)
+
+    def run(q, k, v, *mask):
+        with paddle.amp.auto_cast(level="O1", dtype=dtype):
+            return attend(q, k, v, *mask, **how)
+
+    made = compiled(lambda *a: gradients(run, *a), [q, k, v, g, *mask])
+    assert in_tiles(made) == 1
+    assert "HalfTiles<" in made.kernels.body
+    near = 2e-2 if dtype == "bfloat16" else 3e-3
+    for a, b in zip(wanted, made(made.program, [q, k, v, g, *mask]), strict=True):
+        assert b.dtype == q.dtype
+        np.testing.assert_allclose(b.astype("float64"), a, near, near * np.abs(a).max())
+
+
 @needs_gxx
 def test_a_row_that_a_mask_hides_is_nan_as_elsewhere():
     """Also where all other rows of its tile are hidden, so that the tile could be left out."""
@@ -186,14 +220,17 @@ def test_other_attention_is_not_in_tiles(dtype, size):
 
 
 @needs_nvrtc
-@pytest.mark.parametrize("size", [64, 128])
-def test_registers_hold_scores_and_results(size):
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("float32", 64), ("float32", 128), ("float16", 64), ("bfloat16", 128)]
+)
+def test_registers_hold_scores_and_results(dtype, size):
     """In the PTX no array is in local memory. No block needs more than 48 KB of shared memory."""
-    x = np.broadcast_to(np.float32(0), (8, 256, 6, size))
+    x = paddle.zeros([8, 256, 6, size], dtype).numpy()
     made = compiled(lambda *a: gradients(lambda *b: attend(*b, causal=True), *a), [x, x, x, x])
     assert in_tiles(made) == 1
-    for chip in (80, 90):
-        text = ptx(made.kernels.text, chip)
-        assert "local" not in text
-        for kernel in text.split(".entry")[1:]:
-            assert sum(map(int, re.findall(r"\.shared .*\[(\d+)\]", kernel))) <= 48 << 10
+    assert not nvrtc.compile_error(made.kernels.text, 75)
+    text = ptx(made.kernels.text, 80 if size == 64 else 90)
+    assert "local" not in text
+    assert ("mma.sync" in text) == (dtype != "float32")
+    sizes = [re.findall(r"\.shared .*\[(\d+)\]", kernel) for kernel in text.split(".entry")]
+    assert 0 < max(sum(map(int, kernel)) for kernel in sizes) <= 48 << 10

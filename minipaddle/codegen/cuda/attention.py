@@ -32,16 +32,13 @@ from ...engine.passes.nest import NestNode, reach
 from ..products.online_softmax import add, fold
 from ..products.product import Product
 from ..rows.collapsed_loops import declare_loops, digits, flat_name
-from .attention_parts import FLOAT, TILE, TileAttention, TileProduct, fits_tiles
+from .attention_parts import FLOAT, TILE, TileAttention, TileProduct, choose_tiling, fits_tiles
 from .calls import CUDA_TYPES, KernelCalls, Operand, operands
 from .nest import TAKEN
 from .teams import BUSY, index_type
 from .text import find_used, launch
 
 TILES = read_template("tiles.cu", __file__)
-
-SLICE, ACROSS = 16, 16
-"""Terms of a slice, and threads across a tile: as in the template."""
 
 HEIGHTS = 64, 32, 16
 """Rows of a tile: the first height is taken that keeps a GPU busy, or the last one."""
@@ -69,16 +66,13 @@ class TileKernel:
         count = whole.leads[0].p.count
         busy = (h for h in HEIGHTS if -(-self.size // h) * count >= BUSY)
         self.height = next(busy, HEIGHTS[-1])
-        narrow = all(r.wide == 4 for r in self.readers)
-        self.tall = 8 if narrow and self.height == TILE else 4  # what registers hold
         self.tiles = -(-self.size // self.height)
         self.blocks = self.tiles * count
+        widest = max((r.p.n.size for r in self.readers), default=0)
+        self.tiling = choose_tiling(whole.dtype, self.height, widest)
+        self.scores = TILE // self.tiling.across
+        self.threads = self.tiling.across, self.height // self.tiling.tall
         w.known = {n: number(f"scores_{k}[a][b]") for n, k in whole.loads.items()}
-
-    @property
-    def pitch(self) -> int:
-        """Numbers between two columns of a strip."""
-        return self.height + 4
 
     # ---- loops -------------------------------------------------------------------------------
 
@@ -92,15 +86,15 @@ class TileKernel:
     @contextmanager
     def each_own(self) -> Iterator[None]:
         """The loop over this thread's rows of the tile."""
-        with self.unroll("a", self.tall):
-            self.declare(self.by_rows, f"first + threadIdx.y * {self.tall} + a")
+        with self.unroll("a", self.tiling.tall):
+            self.declare(self.by_rows, "first + Tiles::row(a)")
             yield
 
     @contextmanager
     def each_other(self) -> Iterator[None]:
         """The loop over this thread's columns of the tile."""
-        with self.unroll("b", 4):
-            self.declare(not self.by_rows, "start + threadIdx.x * 4 + b")
+        with self.unroll("b", self.scores):
+            self.declare(not self.by_rows, "start + Tiles::column(b)")
             if self.checked:
                 self.w.put(f"const bool live = {self.inside()};")
             yield
@@ -169,21 +163,26 @@ class TileKernel:
     def multiply(self, k: int, lead: TileProduct) -> None:
         """The tile of scores number k."""
         (_, m, n, terms, _), w = lead.p, self.w
-        x = f"x_{k}", m.x, terms.x, self.whole.rows
-        y = f"y_{k}", n.y, terms.y, self.whole.columns
-        sides = []
-        for (name, step, following, size), at in zip((x, y)[:: 1 if self.by_rows else -1],
-                                                     ("first", "start"), strict=True):  # fmt: skip
-            sides.append(f"{name} + {at} * (int64_t){step}, {step}, {following}, {size} - {at}")
-        w.put(f"float scores_{k}[{self.tall}][4] = {{}};")
-        w.put(f"multiply_tile<{self.height}>(scores_{k}, room, {', '.join(sides)}, {terms.size});")
+        x = f"x_{k}", "x", m, self.whole.rows
+        y = f"y_{k}", "y", n, self.whole.columns
+        sides, lanes = [], []
+        for (name, of, lines, size), at in zip((x, y) if self.by_rows else (y, x),
+                                               ("first", "start"), strict=True):  # fmt: skip
+            step = getattr(lines, of)
+            start = f"{name} + {at} * (int64_t){step}"
+            sides.append(f"{start}, {step}, {getattr(terms, of)}, {size} - {at}")
+            lanes.append(lead.lanes(of, self.whole.dtype))
+        call = "Tiles::multiply<{}, {}>".format(*lanes)
+        w.put(f"float scores_{k}[{self.tiling.tall}][{self.scores}] = {{}};")
+        w.put(f"{call}(scores_{k}, room, {', '.join(sides)}, {terms.size});")
 
     # ---- the kernel --------------------------------------------------------------------------
 
     def begin(self) -> None:
         """Find the block's place, and the operands there."""
         w = self.w
-        w.put(f"const int first = blockIdx.x % {self.tiles} * {self.height};",
+        w.put(f"using Tiles = {self.tiling.name};",
+              f"const int first = blockIdx.x % {self.tiles} * {self.height};",
               f"const int64_t batch = blockIdx.x / {self.tiles};")  # fmt: skip
         for k, lead in enumerate(self.whole.leads):
             w.put(f"const auto *x_{k} = {lead.x}{offset(lead.p, 'x')};")
@@ -191,12 +190,10 @@ class TileKernel:
         for k, reader in enumerate(self.readers):
             w.put(f"const auto *z_{k} = {reader.y}{offset(reader.p, 'y')};")
             w.put(f"auto *out_{k} = {reader.out}{offset(reader.p, 'out')};")
-            w.put(f"float sums_{k}[{self.tall}][{reader.wide}] = {{}};")
-        most = max([self.height + 4 + TILE + 4, *(ACROSS * r.wide + 4 for r in self.readers)])
-        w.put(f"alignas(16) __shared__ float room[{SLICE * most}];")
+            w.put(f"float sums_{k}[{self.tiling.tall}][{self.tiling.columns(reader)}] = {{}};")
+        w.put("__shared__ Tiles::Room room;")
         if self.readers:
-            count = len(self.whole.read)
-            w.put(f"alignas(16) __shared__ float strips[{count}][{TILE * self.pitch}];")
+            w.put(f"__shared__ Tiles::Strip strips[{len(self.whole.read)}];")
 
     def lines(self) -> list[str]:
         """The statements of the kernel."""
@@ -213,7 +210,7 @@ class TileKernel:
                 self.multiply_strips()
         for k, reader in enumerate(self.readers):
             step = reader.p.m.out
-            self.w.put(f"store_rows(out_{k} + first * (int64_t){step}, {step}, sums_{k}, "
+            self.w.put(f"store_rows<Tiles>(out_{k} + first * (int64_t){step}, {step}, sums_{k}, "
                        f"{self.size} - first, {reader.p.n.size});")  # fmt: skip
         return self.w.lines
 
@@ -224,21 +221,20 @@ class TileKernel:
         return [node for k, (_, node, _) in outputs if f"strips[{k}]" in needed]
 
     def fill_strips(self) -> None:
-        """Store the elements of strips, where the products read them: turned."""
-        own = f"threadIdx.y * {self.tall} + a"
-        needed, memo = self.outputs(), {}
-        self.w.assign([
-            (f"strips[{k}][(threadIdx.x * 4 + b) * {self.pitch} + {own}]",
-             self.where_live(self.w.text(node, memo), 0.0), FLOAT)
-            for k, (_, node, _) in enumerate(self.nest.outputs) if node in needed
-        ])  # fmt: skip
+        """Store the elements of strips, where the products read them."""
+        w, needed, memo = self.w, self.outputs(), {}
+        stored = [k for k, (_, node, _) in enumerate(self.nest.outputs) if node in needed]
+        weights = [self.where_live(w.text(self.nest.outputs[k][1], memo), 0.0) for k in stored]
+        lines, values = statements([scalar.cast(x, FLOAT) for x in weights], lambda: w.fresh("t"))
+        w.put(*lines)
+        w.put(*(f"Tiles::put(strips[{k}], a, b, {x});" for k, x in zip(stored, values)))
 
     def multiply_strips(self) -> None:
         for k, reader in enumerate(self.readers):
-            terms = reader.p.k
-            self.w.put(f"multiply_strip<{self.height}>(sums_{k}, room, {reader.x}, z_{k} + start * "
-                       f"(int64_t){terms.y}, {terms.y}, {reader.p.n.size}, "
-                       f"{terms.size} - start);")  # fmt: skip
+            step, terms = reader.p.k.y, reader.p.k.size
+            call = f"Tiles::multiply_strip<{reader.lanes('y', self.whole.dtype)}>"
+            y = f"z_{k} + start * (int64_t){step}, {step}, {reader.p.n.size}, {terms} - start"
+            self.w.put(f"{call}(sums_{k}, room, {reader.x}, {y});")
 
     # ---- reductions of rows ------------------------------------------------------------------
 
@@ -256,15 +252,15 @@ class TileKernel:
     def declare_array(self, name: str, value: str) -> str:
         """The name of an array of a number for each of this thread's rows."""
         name = self.w.fresh(name)
-        self.w.put(f"float {name}[{self.tall}];")
-        with self.unroll("a", self.tall):
+        self.w.put(f"float {name}[{self.tiling.tall}];")
+        with self.unroll("a", self.tiling.tall):
             self.w.put(f"{name}[a] = {value};")
         return f"{name}[a]"
 
     def join_lanes(self, f: Accumulator) -> None:
         """Join the accumulators of the threads that share a row; each gets the joined one."""
         self.helpers[join(f.op, f.dtype)] = None
-        call = f"over_warp<{f.type}, join_{f.op.name}_{f.type}, {ACROSS}>"
+        call = f"over_warp<{f.type}, join_{f.op.name}_{f.type}, {self.tiling.across}>"
         self.w.put(f"{f.name} = {call}({f.name});")
 
     def reduce_stage(self, nodes: list[NestNode]) -> None:
@@ -278,7 +274,7 @@ class TileKernel:
             with self.if_live():
                 w.assign([(f.name, f.combine(w.text(f.node.args[0], memo), f.name), f.dtype)
                           for f in folds])  # fmt: skip
-        with self.unroll("a", self.tall):
+        with self.unroll("a", self.tiling.tall):
             for f in folds:
                 self.join_lanes(f)
         w.known |= {f.node: number(f.name) for f in folds}
@@ -296,7 +292,7 @@ class TileKernel:
         with self.walk(roots):
             with self.each_own():
                 block = Accumulator(maximum, "block")
-                w.put(f"float score[4], block = {block.identity};")
+                w.put(f"float score[{self.scores}], block = {block.identity};")
                 with self.each_other():
                     x = self.where_live(w.text(maximum.args[0], {}), -inf)
                     w.assign([("score[b]", x, FLOAT)])
@@ -320,20 +316,20 @@ class TileKernel:
                     if writes:
                         self.fill_strips()
                 for k, reader in enumerate(writes):
-                    with self.unroll("n", reader.wide):
+                    with self.unroll("n", self.tiling.columns(reader)):
                         sum_ = f"sums_{k}[a][n]"
                         w.assign([(sum_, add(number(sum_), factor, 0.0), FLOAT)])
             if writes:
                 self.multiply_strips()
         w.known = before | {maximum: number(top)} | {n: number(x) for n, x in totals.items()}
-        with self.unroll("a", self.tall):
+        with self.unroll("a", self.tiling.tall):
             for n, name in totals.items():
                 self.join_lanes(Accumulator(n, name))
             for n, name in totals.items():
                 if n is not total:
                     w.put(f"{name} /= {totals[total]};")
             for k, reader in enumerate(writes):
-                with self.unroll("n", reader.wide):
+                with self.unroll("n", self.tiling.columns(reader)):
                     w.put(f"sums_{k}[a][n] /= {totals[total]};")
 
 
@@ -368,7 +364,10 @@ def emit_attention(record, name: str) -> KernelCalls:
         kind = "" if by_rows else "const "
         declared = [*parameters, *(f"{kind}float *{name_}" for name_ in sums)]
         declared, memory = find_used(declared, [*operands(record), *places], lines)
-        blocks, threads = (kernel.blocks, 1), (ACROSS, kernel.height // kernel.tall)
+        blocks, threads = (
+            (kernel.blocks, 1),
+            (kernel.tiling.across, kernel.height // kernel.tiling.tall),
+        )
         suffix = "" if by_rows else "_columns"
         calls.append(
             launch(name + suffix, declared, lines, blocks, threads, memory, kernel.helpers)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...engine.codegen.scalar import wide
 from ...engine.core import dtype as dt
 from ...engine.ir.program import Program
 from ...engine.passes.nest import Nest, NestNode
@@ -12,12 +13,17 @@ from ...passes.strip_products import sums_rows
 from ..products.online_softmax import find_softmax, folds_of, is_multiple
 from ..products.product import Product, product_of
 from ..products.strip_products import split_region
+from .calls import CUDA_TYPES
+from .packs import NBYTES
 
 TILE = 64
 """Columns of a tile, as in the template."""
 
 WIDEST = 128
 """Most columns of a result: threads keep its rows in registers."""
+
+MOST_STRIPS = 2
+"""Most matrices that products read: 48 KB of shared memory hold as many strips."""
 
 FEWEST = 32
 """Fewest rows and columns of scores."""
@@ -36,10 +42,38 @@ class TileProduct(NamedTuple):
     out: str
     sums: bool = False
 
-    @property
-    def wide(self) -> int:
-        """Columns of a thread."""
-        return 4 * -(-self.p.n.size // TILE)
+    def lanes(self, of: str, dtype) -> int:
+        """How many neighbours in a line of operand `of` are loaded at once."""
+        p, lanes = self.p, NBYTES // dtype.itemsize
+        lines = [(getattr(a, of), a.size) for a in (p.m if of == "x" else p.n, p.k)]
+        steps = [getattr(a, of) for a in p.batch] + [step for step, _ in lines if step != 1]
+        sizes = [size for step, size in lines if step == 1]
+        return lanes if len(sizes) == 1 and not any(n % lanes for n in steps + sizes) else 1
+
+
+class Tiling(NamedTuple):
+    """How the threads of a block share a tile, in the template: `across` threads, of which each has
+    `tall` rows, and the same number of columns of each `unit`.
+    """
+
+    name: str
+    across: int
+    tall: int
+    unit: int
+
+    def columns(self, reader: TileProduct) -> int:
+        """Columns of a result that a thread has."""
+        return self.unit // self.across * -(-reader.p.n.size // self.unit)
+
+
+def choose_tiling(dtype, height: int, widest: int) -> Tiling:
+    """The tiles for operands of a dtype and results of `widest` columns: halves are for tensor
+    cores; of floats a thread has what its registers can hold.
+    """
+    if dtype in dt.HALVES:
+        return Tiling(f"HalfTiles<{CUDA_TYPES[dtype]}, {height}>", 4, 2, 8)
+    tall = 8 if height == TILE and widest <= TILE else 4
+    return Tiling(f"FloatTiles<{height}, {tall}>", 16, tall, TILE)
 
 
 class TileAttention:
@@ -62,7 +96,7 @@ class TileAttention:
                       if n.kind == "load" and nest.loaded_input(n) in leads}  # fmt: skip
         self.softmax = find_softmax(nest)
         self.masks = masks(nest, leads)
-        self.folds = folds_of(nest)
+        self.folds, self.dtype = folds_of(nest), leads[0].dtype
         self.rows, self.columns = self.leads[0].p.m.size, self.leads[0].p.n.size
 
     def product(self, record, pointers) -> TileProduct:
@@ -89,13 +123,15 @@ class TileAttention:
 
 def fits_tiles(region: Program) -> bool:
     """Whether there is a kernel for a group."""
-    leads, _, _, after = split_region(region)
+    leads, _, readers, after = split_region(region)
     whole = TileAttention(region, region.inputs, region.outputs)
     return (
         not after
         and whole.softmax is not None
         and len(whole.nest.reduction_loops) == 1
-        and all(r.dtype == FLOAT for r in (*leads, *whole.folds))
+        and all(wide(r.dtype) == FLOAT for r in (*leads, *whole.folds))
+        and {x.dtype for r in (*leads, *readers) for x in r.inputs} == {whole.dtype}
         and min(whole.rows, whole.columns) >= FEWEST
         and all(reader.p.n.size <= WIDEST for reader in whole.readers)
+        and len(whole.read) <= MOST_STRIPS
     )

@@ -94,6 +94,8 @@ def is_multiple(node: NestNode, x: NestNode) -> bool:
     """Whether a value is x times what is known before all reductions, or 0."""
     if node is x or (node.kind == "number" and node.of == 0):
         return True
+    if applies(node, elementwise.cast):
+        return node.dtype.kind == "f" and is_multiple(node.args[0], x)
     if applies(node, elementwise.where):
         return not node.args[0].stage and all(is_multiple(a, x) for a in node.args[1:])
     pairs = [node.args] if applies(node, elementwise.divide) else []

@@ -1,6 +1,7 @@
-/* Tiles of HEIGHT x 64 scores. A block has 16 threads across: each has TALL rows of a tile, and of
-   every 64 columns 4 neighbours. In shared memory operands lie turned, some terms at a time. */
-enum { TILE = 64, SLICE = 16 };
+/* Tiles of scores, HEIGHT x 64, and strips, which are such tiles of weights in shared memory. Of a
+   tile each thread of a block has the elements (row(a), column(b)). `Room` holds slices of operands:
+   some terms at a time. LANES neighbours of an operand are loaded at once. */
+enum { TILE = 64, WIDEST = 128 };
 
 static inline float widened(float x) { return x; }
 static inline float widened(half x) { return x; }
@@ -9,72 +10,216 @@ static inline void store(float *to, float x) { *to = x; }
 static inline void store(half *to, float x) { *to = half(x); }
 static inline void store(bfloat16 *to, float x) { *to = narrow(x); }
 
-/* to[k][r] = x[r * step + k * next] for SLICE terms k of WIDTH rows r; 0 where there are none. */
-template <int WIDTH, int THREADS, class E>
-static inline void load_slice(float *to, const E *x, int64_t step, int64_t next, int rows, int terms)
-{
-    for (int at = threadIdx.y * 16 + threadIdx.x; at < WIDTH * SLICE; at += THREADS) {
-        const int r = next == 1 ? at / SLICE : at % WIDTH;
-        const int k = next == 1 ? at % SLICE : at / WIDTH;
-        to[k * (WIDTH + 4) + r] = r < rows && k < terms ? widened(x[r * step + k * next]) : 0;
-    }
-}
+/* Of float32. Threads are (16, HEIGHT / TALL), and operands lie turned in shared memory. */
+template <int HEIGHT, int TALL> struct FloatTiles {
+    enum { SLICE = 16, PITCH = HEIGHT + 4, THREADS = 16 * HEIGHT / TALL };
+    struct Room {
+        alignas(16) float left[SLICE * PITCH];
+        alignas(16) float right[SLICE * (WIDEST + 4)];
+    };
+    struct Strip { alignas(16) float of[TILE * PITCH]; };
 
-/* sums[a][b] += x[k][a] y[k][b] for SLICE terms k, and this thread's rows a and columns b. */
-template <int HEIGHT, int TALL, int WIDE>
-static inline void add_slice(float (&sums)[TALL][WIDE], const float *x, const float *y)
-{
-    x += threadIdx.y * TALL, y += threadIdx.x * 4;
+    static inline int row(int a) { return threadIdx.y * TALL + a; }
+    static inline int column(int b) { return b / 4 * 64 + threadIdx.x * 4 + b % 4; }
+
+    static inline void put(Strip &strip, int a, int b, float x)
+    {
+        strip.of[column(b) * PITCH + row(a)] = x;
+    }
+
+    /* to[k][r] = x[r * step + k * next] for terms k of WIDTH rows r; 0 where there are none. */
+    template <int WIDTH, int LANES>
+    static inline void load(
+        float *to, const float *x, int64_t step, int64_t next, int rows, int terms)
+    {
+        const int first = (threadIdx.y * 16 + threadIdx.x) * LANES;
+        for (int at = first; at < WIDTH * SLICE; at += THREADS * LANES) {
+            const int r = next == 1 ? at / SLICE : at % WIDTH;
+            const int k = next == 1 ? at % SLICE : at / WIDTH;
+            Pack<float, LANES> pack = {};
+            if (r < rows && k < terms)
+                pack = *(const Pack<float, LANES> *)(x + r * step + k * next);
+            float *place = to + k * (WIDTH + 4) + r;
+            if (next != 1) *(Pack<float, LANES> *)place = pack;
+            else for (int lane = 0; lane < LANES; lane++) place[lane * (WIDTH + 4)] = pack.of[lane];
+        }
+    }
+
+    /* sums[a][b] += x[k][a] y[k][b] for the terms k of a slice. */
+    template <int WIDE>
+    static inline void add(float (&sums)[TALL][WIDE], const float *x, const float *y)
+    {
+        x += threadIdx.y * TALL, y += threadIdx.x * 4;
 #pragma unroll 4
-    for (int k = 0; k < SLICE; k++) {
-        Pack<float, 4> left[TALL / 4], right[WIDE / 4];
+        for (int k = 0; k < SLICE; k++) {
+            Pack<float, 4> left[TALL / 4], right[WIDE / 4];
 #pragma unroll
-        for (int a = 0; a < TALL / 4; a++)
-            left[a] = *(const Pack<float, 4> *)(x + k * (HEIGHT + 4) + a * 4);
+            for (int a = 0; a < TALL / 4; a++)
+                left[a] = *(const Pack<float, 4> *)(x + k * PITCH + a * 4);
 #pragma unroll
-        for (int b = 0; b < WIDE / 4; b++)
-            right[b] = *(const Pack<float, 4> *)(y + k * (16 * WIDE + 4) + b * 64);
+            for (int b = 0; b < WIDE / 4; b++)
+                right[b] = *(const Pack<float, 4> *)(y + k * (16 * WIDE + 4) + b * 64);
 #pragma unroll
-        for (int a = 0; a < TALL; a++)
+            for (int a = 0; a < TALL; a++)
 #pragma unroll
-            for (int b = 0; b < WIDE; b++)
-                sums[a][b] += left[a / 4].of[a % 4] * right[b / 4].of[b % 4];
+                for (int b = 0; b < WIDE; b++)
+                    sums[a][b] += left[a / 4].of[a % 4] * right[b / 4].of[b % 4];
+        }
     }
+
+    /* A tile of x yᵀ, of operands in memory. */
+    template <int X_LANES, int Y_LANES>
+    static inline void multiply(
+        float (&sums)[TALL][4], Room &room, const float *x, int64_t x_step, int64_t x_next,
+        int x_rows, const float *y, int64_t y_step, int64_t y_next, int y_rows, int terms)
+    {
+        for (int k = 0; k < terms; k += SLICE) {
+            __syncthreads();
+            load<HEIGHT, X_LANES>(room.left, x + k * x_next, x_step, x_next, x_rows, terms - k);
+            load<TILE, Y_LANES>(room.right, y + k * y_next, y_step, y_next, y_rows, terms - k);
+            __syncthreads();
+            add(sums, room.left, room.right);
+        }
+    }
+
+    /* sums += strip y: y has rows of `columns` neighbours. */
+    template <int LANES, int WIDE>
+    static inline void multiply_strip(
+        float (&sums)[TALL][WIDE], Room &room, const Strip &strip, const float *y, int64_t step,
+        int columns, int terms)
+    {
+        for (int k = 0; k < TILE && k < terms; k += SLICE) {
+            __syncthreads();
+            load<16 * WIDE, LANES>(room.right, y + k * step, 1, step, columns, terms - k);
+            __syncthreads();
+            add(sums, strip.of + k * PITCH, room.right);
+        }
+    }
+};
+
+static inline bool is_bfloat16(bfloat16) { return true; }
+static inline bool is_bfloat16(half) { return false; }
+
+/* c += a b by tensor cores: each thread of a warp has some numbers of a[16, 16] and b[16, 8], two in
+   a word, and four of c[16, 8]. */
+template <class E>
+static inline void multiply_words(
+    float &c0, float &c1, float &c2, float &c3, const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+#if __CUDA_ARCH__ >= 800
+    if (is_bfloat16(E()))
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    else
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    const int across = threadIdx.x, down = threadIdx.y % 8;
+    for (int k = 0; k < 8; k++) {
+        const uint32_t words[] = {
+            __shfl_sync(0xffffffff, a[k / 4 * 2], down * 4 + k % 4),
+            __shfl_sync(0xffffffff, a[k / 4 * 2 + 1], down * 4 + k % 4),
+            __shfl_sync(0xffffffff, b[k / 4], across * 8 + k % 4),
+            __shfl_sync(0xffffffff, b[k / 4], across * 8 + 4 + k % 4)};
+        for (int part = 0; part < 2; part++) {
+            float x[4];
+            for (int i = 0; i < 4; i++) x[i] = widened(((const E *)&words[i])[part]);
+            c0 += x[0] * x[2], c1 += x[0] * x[3], c2 += x[1] * x[2], c3 += x[1] * x[3];
+        }
+    }
+#endif
 }
 
-/* A tile of x yᵀ, of operands in memory. */
-template <int HEIGHT, int TALL, class X, class Y>
-static inline void multiply_tile(
-    float (&sums)[TALL][4], float *room, const X *x, int64_t x_step, int64_t x_next, int x_rows,
-    const Y *y, int64_t y_step, int64_t y_next, int y_rows, int terms)
-{
-    constexpr int THREADS = 16 * HEIGHT / TALL;
-    float *right = room + SLICE * (HEIGHT + 4);
-    for (int k = 0; k < terms; k += SLICE) {
-        __syncthreads();
-        load_slice<HEIGHT, THREADS>(room, x + k * x_next, x_step, x_next, x_rows, terms - k);
-        load_slice<TILE, THREADS>(right, y + k * y_next, y_step, y_next, y_rows, terms - k);
-        __syncthreads();
-        add_slice<HEIGHT>(sums, room, right);
-    }
-}
+/* Of halves, by tensor cores: a warp has 16 rows. Threads are (4, HEIGHT / 2). */
+template <class E, int HEIGHT> struct HalfTiles {
+    enum { SLICE = 32, PITCH = SLICE + 8, LONG = TILE + 8, THREADS = 2 * HEIGHT };
+    struct Room {
+        alignas(16) E left[HEIGHT * PITCH];
+        alignas(16) E right[WIDEST * PITCH];
+    };
+    struct Strip { alignas(16) E of[HEIGHT * LONG]; };
 
-/* sums += strip y: the strip is in shared memory, y has rows of `columns` neighbours. */
-template <int HEIGHT, int TALL, int WIDE, class E>
-static inline void multiply_strip(
-    float (&sums)[TALL][WIDE], float *room, const float *strip, const E *y, int64_t step,
-    int columns, int terms)
-{
-    for (int k = 0; k < TILE && k < terms; k += SLICE) {
-        __syncthreads();
-        load_slice<16 * WIDE, 16 * HEIGHT / TALL>(room, y + k * step, 1, step, columns, terms - k);
-        __syncthreads();
-        add_slice<HEIGHT>(sums, strip + k * (HEIGHT + 4), room);
+    static inline int row(int a) { return threadIdx.y / 8 * 16 + threadIdx.y % 8 + a * 8; }
+    static inline int column(int b) { return b / 2 * 8 + threadIdx.x * 2 + b % 2; }
+
+    static inline void put(Strip &strip, int a, int b, float x)
+    {
+        store(strip.of + row(a) * LONG + column(b), x);
     }
-}
+
+    /* to[r][k] = x[r * step + k * next] for terms k of WIDTH rows r; 0 where there are none. */
+    template <int WIDTH, int LANES>
+    static inline void load(E *to, const E *x, int64_t step, int64_t next, int rows, int terms)
+    {
+        const int first = (threadIdx.y * 4 + threadIdx.x) * LANES;
+        for (int at = first; at < WIDTH * SLICE; at += THREADS * LANES) {
+            const int r = next == 1 ? at / SLICE : at % WIDTH;
+            const int k = next == 1 ? at % SLICE : at / WIDTH;
+            Pack<E, LANES> pack = {};
+            if (r < rows && k < terms) pack = *(const Pack<E, LANES> *)(x + r * step + k * next);
+            E *place = to + r * PITCH + k;
+            if (next == 1) *(Pack<E, LANES> *)place = pack;
+            else for (int lane = 0; lane < LANES; lane++) place[lane * PITCH] = pack.of[lane];
+        }
+    }
+
+    static inline uint32_t word(const E *x) { return *(const uint32_t *)x; }
+
+    /* sums[a][b] += x[a][k] y[b][k] for the terms k of a slice. */
+    template <int WIDE>
+    static inline void add(float (&sums)[2][WIDE], const E *x, int pitch, const E *y)
+    {
+        x += row(0) * pitch + threadIdx.x * 2, y += threadIdx.y % 8 * PITCH + threadIdx.x * 2;
+#pragma unroll
+        for (int k = 0; k < SLICE; k += 16) {
+            const E *below = x + 8 * pitch;
+            const uint32_t left[] = {word(x + k), word(below + k), word(x + k + 8), word(below + k + 8)};
+#pragma unroll
+            for (int b = 0; b < WIDE; b += 2) {
+                const E *from = y + b * 4 * PITCH + k;
+                const uint32_t right[] = {word(from), word(from + 8)};
+                multiply_words<E>(
+                    sums[0][b], sums[0][b + 1], sums[1][b], sums[1][b + 1], left, right);
+            }
+        }
+    }
+
+    /* A tile of x yᵀ, of operands in memory. */
+    template <int X_LANES, int Y_LANES>
+    static inline void multiply(
+        float (&sums)[2][16], Room &room, const E *x, int64_t x_step, int64_t x_next, int x_rows,
+        const E *y, int64_t y_step, int64_t y_next, int y_rows, int terms)
+    {
+        for (int k = 0; k < terms; k += SLICE) {
+            __syncthreads();
+            load<HEIGHT, X_LANES>(room.left, x + k * x_next, x_step, x_next, x_rows, terms - k);
+            load<TILE, Y_LANES>(room.right, y + k * y_next, y_step, y_next, y_rows, terms - k);
+            __syncthreads();
+            add(sums, room.left, PITCH, room.right);
+        }
+    }
+
+    /* sums += strip y: y has rows of `columns` neighbours. */
+    template <int LANES, int WIDE>
+    static inline void multiply_strip(
+        float (&sums)[2][WIDE], Room &room, const Strip &strip, const E *y, int64_t step,
+        int columns, int terms)
+    {
+        for (int k = 0; k < TILE && k < terms; k += SLICE) {
+            __syncthreads();
+            load<4 * WIDE, LANES>(room.right, y + k * step, 1, step, columns, terms - k);
+            __syncthreads();
+            add(sums, strip.of + k, LONG, room.right);
+        }
+    }
+};
 
 /* Store this thread's part of the rows of a result. */
-template <int TALL, int WIDE, class E>
+template <class Tiles, int TALL, int WIDE, class E>
 static inline void store_rows(
     E *out, int64_t step, const float (&sums)[TALL][WIDE], int rows, int columns)
 {
@@ -82,7 +227,7 @@ static inline void store_rows(
     for (int a = 0; a < TALL; a++)
 #pragma unroll
         for (int b = 0; b < WIDE; b++) {
-            const int row = threadIdx.y * TALL + a, column = b / 4 * 64 + threadIdx.x * 4 + b % 4;
+            const int row = Tiles::row(a), column = Tiles::column(b);
             if (row < rows && column < columns) store(out + row * step + column, sums[a][b]);
         }
 }
