@@ -37,6 +37,7 @@ from ..engine.passes.registry import program_pass
 from ..engine.passes.sink_into_consumer import sink_into_consumer
 from ..ops.products import product
 from .epilogue import begins_with_product, reads_rows, source_of
+from .short_sums import with_short_sums
 
 LARGER = 4
 """How many times as large as both operands a result is, at least: a hidden layer's is smaller."""
@@ -68,8 +69,9 @@ def strip_products(program: Program, *, fused_attention: bool, strip_kernel) -> 
     """The program in which large matrices between products are computed in strips: those for which
     it pays on a CPU, or those of groups for which there is a `strip_kernel` (region -> bool).
     """
-    kernel = strip_kernel and StripTarget(is_larger, strip_kernel, dt.FLOATS)
-    target = kernel or StripTarget(profitable)
+    target = StripTarget(profitable)
+    if fused_attention and strip_kernel:
+        program, target = with_short_sums(program), StripTarget(is_larger, strip_kernel, dt.FLOATS)
     return in_strips(program, target) if fused_attention else program
 
 
@@ -144,7 +146,8 @@ def with_copies(program: Program, scores: Record) -> tuple[Program, Record, dict
     late = {*depending(program, [first])} if first is not None else set()
     again = to_copy(program, scores, rows - late - {first})
     readers = [r for r in program.records if r in late and not again.isdisjoint(r.inputs)]
-    if not readers or not all(map(is_cheap, again - {scores})):
+    again = sources(readers, again)
+    if scores not in again or not all(map(is_cheap, again - {scores})):
         return program, scores, {}
     copies: dict[Record, Record] = {}
     new: dict[Record, Record] = {}
@@ -160,7 +163,18 @@ def with_copies(program: Program, scores: Record) -> tuple[Program, Record, dict
         records.append(now)
         if now is not r:
             new[r] = now
-    return with_records(program, records, new), copies[scores], new
+    return dead_code(with_records(program, records, new)), copies[scores], new
+
+
+def sources(readers: list[Record], within: set[Record]) -> set[Record]:
+    """The records that the inputs of readers are computed from."""
+    found, todo = set(), [x for r in readers for x in r.inputs]
+    while todo:
+        x = todo.pop()
+        if x in within and x not in found:
+            found.add(x)
+            todo += x.inputs
+    return found
 
 
 def to_copy(program: Program, scores: Record, early: set[Record]) -> set[Record]:
@@ -255,7 +269,7 @@ def strips_of(group: Group, fusion: Fusion, target: StripTarget) -> ProductStrip
     sources = sources_of(group.records, fusion).values() if group.open else ()
     if not any(map(target.is_large, sources)):
         return None
-    records = with_counters(group, fusion)
+    records = with_own_inputs(group, fusion)
     inside, outputs = {*records}, fusion.outputs(records)
     pairs = [(r, x) for x in outputs for r in fusion.users.get(x, ()) if r not in inside]
     readers = [r for r, _ in pairs]
@@ -277,7 +291,7 @@ def strips_of(group: Group, fusion: Fusion, target: StripTarget) -> ProductStrip
     if not any(map(target.is_large, leads.values())):
         return None
     gone = {*leads, *leads.values(), *records, *readers}
-    ordered = sorted(gone - {*readers}, key=fusion.order.get)
+    ordered = in_order(gone - {*readers}, fusion)
     ordered.sort(key=lambda r: r not in leads.values())
     inputs, region = outline([*ordered, *readers], readers)
     at = max(fusion.order.get(x, -1) for x in inputs)
@@ -290,17 +304,33 @@ def strips_of(group: Group, fusion: Fusion, target: StripTarget) -> ProductStrip
     return ProductStrips(whole, readers, gone, at)
 
 
-def with_counters(group: Group, fusion: Fusion) -> list[Record]:
-    """The records of a group, and those that it alone uses and that are computed from counters."""
-    records, todo = {*group.records}, [x for r in group.records for x in r.inputs]
-    while todo:
-        x = todo.pop()
-        own = x in fusion.of and records.issuperset(fusion.users[x]) and is_cheap(x)
-        if own and x not in records:
-            records.add(x)
-            todo += x.inputs
-    found = sorted(records, key=fusion.order.get)
-    return found if fusion.is_loop(found) else group.records
+def with_own_inputs(group: Group, fusion: Fusion) -> list[Record]:
+    """The records of a group, and those that it alone uses and that its loops can compute: with all
+    that these are computed from, as a mask from counters, or without.
+    """
+    records = {*group.records}
+
+    def own(todo: list[Record]) -> set[Record]:
+        found: set[Record] = set()
+        while todo:
+            x = todo.pop()
+            used = x in fusion.of and {*fusion.users[x]} <= records | found and is_cheap(x)
+            if used and x not in records | found:
+                found.add(x)
+                todo += x.inputs
+        return found
+
+    for x in dict.fromkeys(x for r in group.records for x in r.inputs):
+        for more in (own([x]), own([x]) & {x}):
+            if more and fusion.is_loop(in_order(records | more, fusion)):
+                records |= more
+                break
+    return in_order(records, fusion)
+
+
+def in_order(records, fusion: Fusion) -> list[Record]:
+    """Records in the order of the program."""
+    return sorted(records, key=fusion.order.get)
 
 
 def sources_of(records, fusion: Fusion) -> dict[Record, Record]:

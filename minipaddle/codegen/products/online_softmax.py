@@ -98,6 +98,8 @@ def is_multiple(node: NestNode, x: NestNode) -> bool:
         return node.dtype.kind == "f" and is_multiple(node.args[0], x)
     if applies(node, elementwise.where):
         return not node.args[0].stage and all(is_multiple(a, x) for a in node.args[1:])
+    if applies(node, elementwise.add) or applies(node, elementwise.subtract):
+        return all(is_multiple(a, x) for a in node.args)
     pairs = [node.args] if applies(node, elementwise.divide) else []
     pairs = [node.args, node.args[::-1]] if applies(node, elementwise.multiply) else pairs
     return any(is_multiple(a, x) and not b.stage for a, b in pairs)
