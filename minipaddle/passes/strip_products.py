@@ -59,9 +59,8 @@ def profitable(scores: Record) -> bool:
 
 def is_larger(scores: Record) -> bool:
     """Whether a product of batches has a larger result than each operand."""
-    if scores.op not in (product, matmul) or scores.spec.ndim == 2:
-        return False
-    return scores.spec.size > max(x.spec.size for x in scores.inputs)
+    batched = scores.op in (product, matmul) and scores.spec.ndim > 2
+    return batched and scores.spec.size > max(x.spec.size for x in scores.inputs)
 
 
 @program_pass("strip_products", looks_for=[product], fused_attention=(True,), strip_kernel=(None,))
@@ -146,7 +145,7 @@ def with_copies(program: Program, scores: Record) -> tuple[Program, Record, dict
     late = {*depending(program, [first])} if first is not None else set()
     again = to_copy(program, scores, rows - late - {first})
     readers = [r for r in program.records if r in late and not again.isdisjoint(r.inputs)]
-    again = sources(readers, again)
+    again = find_needed(again, readers)
     if scores not in again or not all(map(is_cheap, again - {scores})):
         return program, scores, {}
     copies: dict[Record, Record] = {}
@@ -166,14 +165,13 @@ def with_copies(program: Program, scores: Record) -> tuple[Program, Record, dict
     return dead_code(with_records(program, records, new)), copies[scores], new
 
 
-def sources(readers: list[Record], within: set[Record]) -> set[Record]:
-    """The records that the inputs of readers are computed from."""
-    found, todo = set(), [x for r in readers for x in r.inputs]
+def find_needed(records: set[Record], readers: list[Record]) -> set[Record]:
+    """Those of the records that readers need."""
+    found, todo = set(), [*readers]
     while todo:
-        x = todo.pop()
-        if x in within and x not in found:
-            found.add(x)
-            todo += x.inputs
+        more = records.intersection(todo.pop().inputs) - found
+        found |= more
+        todo += more
     return found
 
 
