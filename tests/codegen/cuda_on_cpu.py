@@ -34,6 +34,7 @@ def can_emulate_gpu() -> bool:
 
 
 needs_gxx = pytest.mark.skipif(not can_emulate_gpu(), reason="needs g++ on x86-64")
+WAITS = re.compile("over_|Tiles::multiply|convolve<|__syncthreads|__shfl")
 KERNEL = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\) (\w+)\((.*?)\)\n')
 
 
@@ -143,7 +144,11 @@ def built(text: str) -> ctypes.CDLL:
         args = ", ".join(f"({t})given[{k}]" for k, t in enumerate(types))
         start = text.index(f" {name}(")
         own = text[start : text.find('extern "C"', start)]
-        waits = "true" if re.search("over_|Tiles::multiply|convolve<|__syncthreads|__shfl", own) else "false"
+        waits = (
+            "true"
+            if re.search("over_|Tiles::multiply|convolve<|__syncthreads|__shfl", own)
+            else "false"
+        )
         runs.append(
             f'extern "C" void run_{name}(unsigned x, unsigned y, unsigned tx, unsigned ty, '
             f"void **p)\n{{\n    given = p;\n    run_grid([] {{ {name}({args}); }}, {waits}, "

@@ -12,6 +12,7 @@ import minipaddle.nn.functional as F
 from minipaddle.codegen.cuda import attention
 from minipaddle.codegen.cuda.attention_parts import WIDEST
 from minipaddle.codegen.cuda.calls import Gemm
+from minipaddle.codegen.cuda.program import CudaKernels
 from minipaddle.engine.ir.control import fused
 from minipaddle.executors.gpu.cuda import CudaExecutable
 from minipaddle.executors.gpu.nvrtc import ptx
@@ -146,9 +147,13 @@ HALF_CASES = [
 
 
 @needs_gxx
+@pytest.mark.parametrize("cores", [True, False])
 @pytest.mark.parametrize(("dtype", "sizes", "height", "how"), HALF_CASES)
-def test_halves_are_multiplied_by_tensor_cores(dtype, sizes, height, how, monkeypatch):
-    """With float32 sums; the weights are halves, as they are elsewhere."""
+def test_halves_are_multiplied_by_tensor_cores(dtype, sizes, height, how, cores, monkeypatch):
+    """With float32 sums; the weights are halves, as they are elsewhere. On old chips, too."""
+    if not cores:
+        lacking = lambda self, tf32=False: f"#undef TENSOR_CORES\n{self.body}"
+        monkeypatch.setattr(CudaKernels, "file", lacking)
     monkeypatch.setattr(attention, "HEIGHTS", (height,))
     batch, rows, columns, heads, size = sizes
     lengths = rows, columns, columns, rows

@@ -97,42 +97,34 @@ template <int HEIGHT, int TALL> struct FloatTiles {
     }
 };
 
-static inline bool is_bfloat16(bfloat16) { return true; }
-static inline bool is_bfloat16(half) { return false; }
-
-/* c += a b by tensor cores: each thread of a warp has some numbers of a[16, 16] and b[16, 8], two in
-   a word, and four of c[16, 8]. */
-template <class E>
-static inline void multiply_words(
-    float &c0, float &c1, float &c2, float &c3, const uint32_t (&a)[4], const uint32_t (&b)[2])
+/* sums += x y by a warp: see tensor_cores.cu. Chips without them take the same words. */
+#ifdef TENSOR_CORES
+static inline void add_words(float *sums, const uint32_t *x, const uint32_t *y, half)
 {
-#if __CUDA_ARCH__ >= 800
-    if (is_bfloat16(E()))
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
-            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-    else
-        asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
-            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-            : "+f"(c0), "+f"(c1), "+f"(c2), "+f"(c3)
-            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-#else
-    const int across = threadIdx.x, down = threadIdx.y % 8;
-    for (int k = 0; k < 8; k++) {
-        const uint32_t words[] = {
-            __shfl_sync(0xffffffff, a[k / 4 * 2], down * 4 + k % 4),
-            __shfl_sync(0xffffffff, a[k / 4 * 2 + 1], down * 4 + k % 4),
-            __shfl_sync(0xffffffff, b[k / 4], across * 8 + k % 4),
-            __shfl_sync(0xffffffff, b[k / 4], across * 8 + 4 + k % 4)};
-        for (int part = 0; part < 2; part++) {
-            float x[4];
-            for (int i = 0; i < 4; i++) x[i] = widened(((const E *)&words[i])[part]);
-            c0 += x[0] * x[2], c1 += x[0] * x[3], c2 += x[1] * x[2], c3 += x[1] * x[3];
-        }
-    }
-#endif
+    multiply_half(sums, x, y);
 }
+
+static inline void add_words(float *sums, const uint32_t *x, const uint32_t *y, bfloat16)
+{
+    multiply_bfloat16(sums, x, y);
+}
+#else
+template <class E>
+static inline void add_words(float *sums, const uint32_t *x, const uint32_t *y, E)
+{
+    for (int k = 0; k < 8; k++) {
+        const int down = threadIdx.y % 8 * 4 + k % 4, across = threadIdx.x * 8 + k % 4;
+        const uint32_t left[] = {__shfl_sync(0xffffffff, x[k / 4 * 2], down),
+                                 __shfl_sync(0xffffffff, x[k / 4 * 2 + 1], down)};
+        const uint32_t right[] = {__shfl_sync(0xffffffff, y[k / 4], across),
+                                  __shfl_sync(0xffffffff, y[k / 4], across + 4)};
+        for (int i = 0; i < 4; i++)
+            for (int part = 0; part < 2; part++)
+                sums[i] += widened(((const E *)&left[i / 2])[part])
+                    * widened(((const E *)&right[i % 2])[part]);
+    }
+}
+#endif
 
 /* Of halves, by tensor cores: a warp has 16 rows. Threads are (4, HEIGHT / 2). */
 template <class E, int HEIGHT> struct HalfTiles {
@@ -177,13 +169,16 @@ template <class E, int HEIGHT> struct HalfTiles {
 #pragma unroll
         for (int k = 0; k < SLICE; k += 16) {
             const E *below = x + 8 * pitch;
-            const uint32_t left[] = {word(x + k), word(below + k), word(x + k + 8), word(below + k + 8)};
+            const uint32_t left[] = {
+                word(x + k), word(below + k), word(x + k + 8), word(below + k + 8)};
 #pragma unroll
             for (int b = 0; b < WIDE; b += 2) {
                 const E *from = y + b * 4 * PITCH + k;
                 const uint32_t right[] = {word(from), word(from + 8)};
-                multiply_words<E>(
-                    sums[0][b], sums[0][b + 1], sums[1][b], sums[1][b + 1], left, right);
+                float part[] = {sums[0][b], sums[0][b + 1], sums[1][b], sums[1][b + 1]};
+                add_words(part, left, right, E());
+                sums[0][b] = part[0], sums[0][b + 1] = part[1];
+                sums[1][b] = part[2], sums[1][b + 1] = part[3];
             }
         }
     }
