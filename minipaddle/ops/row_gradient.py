@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from ..engine.core.dispatch import current, interpreter
+from ..engine.core.errors import runtime_error
 from ..engine.core.op import OPS
 from ..engine.core.record import Spec
 from ..engine.eager.device import NUMPY, module_of
@@ -25,7 +26,32 @@ from . import labels
 from .scatter import equal_places
 
 
-class RowGradient(Tensor):
+class WholeTable(Tensor):
+    """The gradient of a table as an array: which rows it names is not known any more, because a
+    captured function began or ended with it.
+    """
+
+    @staticmethod
+    def outside(array) -> WholeTable:
+        """The gradient that a run leaves."""
+        g = WholeTable.__new__(WholeTable)
+        g.array = array
+        return g
+
+    def __add__(self, other):
+        y = super().__add__(other)
+        return WholeTable.replace(self, y) if isinstance(other, WholeTable) else y
+
+    def average_over_ranks(self, **how) -> WholeTable:
+        return WholeTable.replace(self, super().average_over_ranks(**how))
+
+    def replace(self, y: Tensor) -> WholeTable:
+        """Another gradient of the same table."""
+        y.__class__ = WholeTable
+        return y
+
+
+class RowGradient(WholeTable):
     """The gradient of a table: row index[k] has the sum of all such values[k], other rows are zero.
 
     index: whole numbers of [n]; values: [n, ...]; rows: how many the table has; place: None, or for
@@ -103,9 +129,11 @@ class RowGradient(Tensor):
         sums = gather.scatter_sum(self.values, place, shape=spec.shape, axis=0)
         return RowGradient(self.index, sums, self.rows, place)
 
-    def replace(self, values: Tensor) -> RowGradient:
+    def replace(self, y: Tensor) -> WholeTable:
         """The same rows with other values."""
-        return RowGradient(self.index, values, self.rows, self.place_of_sum)
+        if not self.row_sparse:
+            return super().replace(y)
+        return RowGradient(self.index, y, self.rows, self.place_of_sum)
 
 
 def map_values(function, grads: list) -> list:
@@ -114,7 +142,8 @@ def map_values(function, grads: list) -> list:
     """
     merged = [g.merge() if g.row_sparse else g for g in grads]
     results = function([g.values if g.row_sparse else g for g in merged])
-    return [g.replace(y) if g.row_sparse else y for g, y in zip(merged, results, strict=True)]
+    pairs = zip(merged, results, strict=True)
+    return [g.replace(y) if isinstance(g, WholeTable) else y for g, y in pairs]
 
 
 class AllRows:
@@ -148,6 +177,20 @@ class SomeRows(AllRows):
             x[self.index] = value
         else:
             x.set_value(value)
+
+
+def choose_rows(g, keeps_rows: bool, options) -> AllRows:
+    """The part of a parameter that a step reads and writes: `keeps_rows` says that rows without
+    gradient stay. Raises RuntimeError for `lazy_mode` if the gradient's rows are not known.
+    """
+    if keeps_rows and g.row_sparse:
+        return SomeRows(g)
+    if isinstance(g, WholeTable) and getattr(options, "lazy_mode", False):
+        raise runtime_error(
+            "a lazy step changes the rows that a gradient names, and this one came as an array",
+            "backward() and step() in one captured function, or both outside of one",
+        )
+    return AllRows(g)
 
 
 @labels.sparse_embedding.vjp("weight")

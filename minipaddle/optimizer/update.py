@@ -26,6 +26,7 @@ from ..executors.gpu.gpu_program import device_of
 from ..executors.hot import EagerKernel, HotCache, eager_is_compiled
 from ..executors.hot.eager_kernels import build_executable
 from ..executors.hot.tapes import CALL
+from ..ops.row_gradient import WholeTable
 
 UPDATES: WeakKeyDictionary = WeakKeyDictionary()
 """For each optimizer its updates, by parameters, factors on the rate and specs of gradients."""
@@ -37,7 +38,7 @@ def update_in_c(optimizer, group, pairs) -> bool:
         return False
     if not eager_is_compiled(pairs[0][0].array):
         return False
-    if True in [g.row_sparse for _, g in pairs]:
+    if True in [isinstance(g, WholeTable) for _, g in pairs]:
         return False
     if ShardedArray.used and ShardedArray in {type(x.array) for pair in pairs for x in pair}:
         return False

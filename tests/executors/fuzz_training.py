@@ -134,7 +134,7 @@ class Training:
         self.seed, self.how = seed, {n: random.choice(values) for n, values in CHOICES.items()}
         draw, how = np.random.default_rng(seed), self.how
         if "lazy" in how["rule"]:
-            how["every"] = 1  # a program knows no rows of an earlier run: its gradient is dense
+            how["every"] = 1  # a program knows no rows of an earlier run, and says so
         batch, time = random.choice((1, 2, 4)), random.choice((2, 3, 5))
         self.batches = []
         for _ in range(4):

@@ -323,3 +323,34 @@ def test_the_rule_of_a_subclass_may_move_every_row():
     for weight in weights:
         Decays(0.1, parameters=[weight]).step()
     assert weights[0].tolist() == weights[1].tolist()
+
+
+def accumulate(rule, captured, clip=None):
+    """A table after steps on gradients of two backwards each; `captured` names what is."""
+    paddle.seed(0)
+    table = paddle.nn.Embedding(6, 2, sparse=True)
+    adam = rule(parameters=table.parameters(), grad_clip=clip)
+
+    def back(x):
+        (table(x) ** 2).sum().backward()
+
+    def step():
+        adam.step()
+        adam.clear_grad()
+
+    back, step = (paddle.jit.to_static(f) if f.__name__ in captured else f for f in (back, step))
+    for rows in ([0, 1], [2, 1], [3, 0]):
+        back(paddle.to_tensor(rows))
+        back(paddle.to_tensor(rows[::-1]))
+        step()
+    return table.weight.numpy()
+
+
+@pytest.mark.parametrize("captured", [("back",), ("step",), ("back", "step")])
+def test_rows_that_leave_a_captured_function_are_forgotten(captured):
+    """Most steps are the same without them. A lazy one says that it needs them."""
+    want = accumulate(RULES["SGD"], ())
+    np.testing.assert_allclose(accumulate(RULES["SGD"], captured), want, rtol=1e-6)
+    for clip in (None, paddle.nn.ClipGradByGlobalNorm(1.0)):
+        with pytest.raises(RuntimeError, match="a lazy step changes the rows"):
+            accumulate(LAZY["Adam"], captured, clip)

@@ -14,7 +14,7 @@ from ..core.slots import slot
 from ..ir.builder import Builder, SymbolicArray
 from ..ir.program import Program
 from .storage import Gradient, Received, TensorStorage, Written
-from .tensor import Tensor
+from .tensor import Tensor, wrap
 
 
 class WaitingGradient:
@@ -138,6 +138,6 @@ def gradients_to_leave(tracer) -> Iterator[tuple]:
         if type(now) is WaitingGradient or (now is b.grad and x._stale == b.stale):
             continue
         if now is None or x._stale:
-            yield [], partial(Gradient, tracer.storage(x), x._stale)
+            yield [], partial(Gradient, tracer.storage(x), x._stale, wrap)
         else:
-            yield [now], partial(Gradient, tracer.storage(x), False)
+            yield [now], partial(Gradient, tracer.storage(x), False, getattr(now, "outside", wrap))

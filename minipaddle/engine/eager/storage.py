@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ..core.dispatch import current
@@ -68,12 +69,13 @@ class Gradient(NamedTuple):
 
     storage: TensorStorage
     cleared: bool
+    create: Callable  # an array -> the gradient
     outputs: tuple
 
     def leave(self, inputs, *arrays) -> None:
         x = self.storage.tensor
         if arrays:
-            x._grad, x._stale = wrap(*arrays), False
+            x._grad, x._stale = self.create(*arrays), False
         elif self.cleared:  # as in eager mode, zeros even if it was None before
             x._grad, x._stale = wrap(x.array) if x._grad is None else x._grad, True
         else:
