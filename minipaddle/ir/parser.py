@@ -35,6 +35,8 @@ characters of a size."""
 
 BRACKETS = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"|([{(])|[})]")
 WORDS = {"True": True, "False": False, "None": None}
+OPTIONAL = {"trip_count", "reads", "writes"}
+"""The attributes that a loop may lack."""
 SIGN = re.compile(r"(assume|deny) (.+) (==|<=|>=|<|>) (.+)")
 
 
@@ -186,8 +188,10 @@ class Reader:
             flow |= flows << len(edges)
             edges.append(edge)
         self.line = name.line
-        if attrs.keys() != op.attrs.keys() - ({"trip_count"} - attrs.keys()):  # often unknown
+        if attrs.keys() != op.attrs.keys() - (OPTIONAL - attrs.keys()):
             raise ParseError(f"{op.name} has the attributes {[*op.attrs]}, not {[*attrs]}")
+        if any(type(attrs.get(key, ())) is not tuple for key in ("reads", "writes")):
+            raise ParseError("reads and writes are tuples")
         if not op.variadic and len(edges) != len(op.inputs):
             raise ParseError(f"{op.name} has the inputs {op.inputs}; {len(edges)} are given")
         each = [self.spec(s) for s in specs.children if s is not None]

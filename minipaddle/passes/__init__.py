@@ -23,6 +23,7 @@ from . import (
     layout,
     loop_invariants,
     loop_residuals,
+    loop_slices,
     narrow_inputs,
     pooling_gradients,
     pretranspose,
@@ -46,8 +47,8 @@ PASSES[:] = [
     "folding", "algebra", "cse", "sinking", "folding", "batch_weight_gradients", "algebra", "cse",
     "loop_residuals", "half_products", "dead_code",
     # loop nests
-    "strip_products", "recompute", "pretranspose", "loop_invariants", "fusion", "epilogue",
-    "back_to_back_gemm",
+    "strip_products", "recompute", "pretranspose", "loop_invariants", "loop_slices", "fusion",
+    "epilogue", "back_to_back_gemm",
     # the order of records
     "schedule", "early_checks", "async_collectives",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ def loop_invariants(program: Program) -> Program:
                 records.append(outer[r])
                 inner[r] = edit.constant(outer[r])
             edit.records = [substitute(r, inner) for r in edit.records if r not in outer]
-            edit.next = [inner.get(r, r) for r in edit.next]
+            edit.rename(inner)
             new[record] = edit.close()
             records.append(new[record])
         elif is_item(record) and record.inputs[0] in new:

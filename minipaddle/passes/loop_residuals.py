@@ -3,8 +3,8 @@
 It computes each iteration anew, from the values that were carried into it, and adds up the
 gradients of weights, one product for each iteration. After this pass
 
-- the loop carries the products of its body, too, so that they are stacked with the other values;
-  the loop back carries them from the last iteration to the first;
+- the loop stacks the expensive values of its body that the loop back needs (products, exp, tanh),
+  and the loop back reads them;
 - the loop back puts the operands of a weight's gradient into an array, and one large product after
   the loop replaces the small ones: Σₜ xₜᵀ gₜ = [x₁; x₂; …]ᵀ [g₁; g₂; …].
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..engine.codegen.writer import FEW, cost_of
 from ..engine.core.record import Record
 from ..engine.ir.control import while_loop
 from ..engine.ir.edit import count_uses, substitute, users_of, with_records
@@ -24,17 +25,17 @@ from ..engine.ops.movement import reshape
 from ..engine.passes.registry import program_pass
 from ..ops.products import product
 from .batch_weight_gradients import profitable
-from .loop_edit import LoopEdit, is_item, move_item
+from .loop_edit import LoopEdit, first_written, is_item, move_item
 
 
 class LoopPair(NamedTuple):
-    """A loop and its derivative. `products` are pairs: a product of the loop, and the same one in
-    the derivative, whose `index` is the number of the iteration.
+    """A loop and its derivative. `kept` are pairs: a value of an iteration, and the same one in the
+    derivative, whose `index` is the number of the iteration.
     """
 
     forward: Record
     backward: Record
-    products: list[tuple[Record, Record]]
+    kept: list[tuple[Record, Record]]
     index: Record
 
 
@@ -57,7 +58,8 @@ def loop_residuals(program: Program) -> Program:
 
 def match(forward: Record, backward: Record) -> LoopPair | None:
     """A loop and another one that computes its iterations again; None if it does not."""
-    if "trip_count" not in forward.attrs or not forward.attrs["keep"] or backward.attrs["keep"]:
+    keeps = forward.attrs["keep"] and not backward.attrs["keep"]
+    if not keeps or "trip_count" not in forward.attrs or "writes" in forward.attrs:
         return None
     n, m = forward.attrs["carried"], backward.attrs["carried"]
     body, other = forward.attrs["body"], backward.attrs["body"]
@@ -75,17 +77,52 @@ def match(forward: Record, backward: Record) -> LoopPair | None:
     constants = zip(body.inputs[n:], forward.inputs[n:], strict=True)
     same = {x: inner[value] for x, value in constants if value in inner}
     same |= {body.inputs[k]: record for k, record in takes.items()}
-    known, products = {key(r, r.inputs): r for r in other.records}, []
+    known = {key(r, r.inputs): r for r in other.records}
     for record in body.records:
         if record.op.kind == "control":
             continue  # its key does not say what is in its regions
         twin = known.get(key(record, [same.get(x, x) for x in record.inputs]))
         if twin is not None:
             same[record] = twin
-            products += [record] if record.op is product else []
+    kept = [(r, same[r]) for r in find_kept(body, other, same)]
+    useful = kept or any(r.op is product for r in other.records)
+    return LoopPair(forward, backward, kept, *indices) if useful else None
+
+
+def find_kept(body: Program, other: Program, same: dict[Record, Record]) -> dict[Record, None]:
+    """The values of an iteration that its derivative should read, of those that it computes again
+    for others: the expensive ones, and in the place of these a smaller one that cheap operators
+    compute from them.
+    """
     used, users = count_uses(body), users_of(body)
-    pairs = [(r, same[r]) for r in {following(r, used, users, same): 0 for r in products}]
-    return LoopPair(forward, backward, pairs, *indices) if pairs else None
+    own = {same[r]: r for r in body.records if r in same}
+    late = [x for r in other.records if r not in own for x in r.inputs]
+    needed = dict.fromkeys(own[x] for x in [*late, *other.outputs] if x in own)
+    kept: dict[Record, None] = {}
+
+    def sources(record: Record) -> dict[Record, None]:
+        """The expensive values that a value is computed from."""
+        if record not in same or same[record] not in own or record in kept:
+            return {}
+        if record.op is product:
+            return {following(record, used, users, same): None}
+        if expensive(record):
+            return {record: None}
+        return {r: None for x in record.inputs for r in sources(x)}
+
+    for record in needed:
+        found = sources(record)
+        smaller = record.spec.nbytes < sum(r.spec.nbytes for r in found)
+        kept |= {record: None} if smaller else found
+    return kept
+
+
+def expensive(record: Record) -> bool:
+    """Whether a value needs a mathematical function, a division or many operations."""
+    if record.op.kind != "elementwise":
+        return record.op.kind != "movement"
+    numbers = tuple(x.attrs["value"] if x.op is NUMBER else None for x in record.inputs)
+    return cost_of(record.op, numbers, tuple(record.attrs.items())) > FEW
 
 
 def following(record: Record, used, users, same) -> Record:
@@ -130,16 +167,16 @@ class LoopRewriter:
         self.program, self.new, self.records = program, {}, []
         self.forward = {pair.forward: pair for pair in pairs}
         self.backward = {pair.backward: pair for pair in pairs}
-        self.kept: dict[Record, list[tuple[Record, Record]]] = {}
+        self.kept: dict[Record, list[Record]] = {}
         self.sums: dict[tuple[Record, int], Record] = {}  # (loop, result): what is added to it
 
     def run(self) -> Program:
         """The program."""
         for record in self.program.records:
             if record in self.forward:
-                self.keep_products(record, self.forward[record])
+                self.keep_values(record, self.forward[record])
             elif record in self.backward:
-                self.read_products(record, self.backward[record])
+                self.read_values(record, self.backward[record])
             elif is_item(record) and record.inputs[0] in self.new:
                 self.move(record)
             else:
@@ -168,32 +205,27 @@ class LoopRewriter:
         attrs = {"shape": shape, "value": 0.0, "dtype": dtype}
         return self.add(loop.derive(full, [], attrs, (shape, dtype)))
 
-    def keep_products(self, loop: Record, pair: LoopPair) -> None:
-        """The loop, which carries its products."""
-        edit, n = self.edit(loop), loop.attrs["carried"]
-        for record, _ in pair.products:
-            edit.carry(self.zeros(loop, record.shape, record.dtype), record)
+    def keep_values(self, loop: Record, pair: LoopPair) -> None:
+        """The loop, which stacks some values of each iteration."""
+        edit = self.edit(loop)
+        edit.written += [record for record, _ in pair.kept]
         new = self.new[loop] = self.add(edit.close())
-        m = n + len(pair.products)
-        last, stacks = ([self.add(item_of(new, k, 0)) for k in ks]
-                        for ks in (range(n, m), range(m + 1 + n, 2 * m + 1)))  # fmt: skip
-        self.kept[loop] = [*zip(last, stacks, strict=True)]
+        places = range(first_written(new), len(new.shape))
+        self.kept[loop] = [self.add(item_of(new, k, 0)) for k in places]
 
-    def read_products(self, loop: Record, pair: LoopPair) -> None:
-        """The loop back, which carries the products of the iteration before, and puts the operands
-        of sums of products into arrays.
+    def read_values(self, loop: Record, pair: LoopPair) -> None:
+        """The loop back, which reads these values, and puts the operands of sums of products into
+        arrays.
         """
-        edit, new, body = self.edit(loop), {}, loop.attrs["body"]
-        for (_, twin), (last, _) in zip(pair.products, self.kept[pair.forward], strict=True):
-            new[twin] = edit.carry(last)
-        edit.records = [substitute(r, new) for r in body.records if r not in new]
-        edit.next[: edit.n] = [new.get(r, r) for r in body.outputs]
-        index = new.get(pair.index, pair.index)
-        for (_, twin), (_, stack) in zip(pair.products, self.kept[pair.forward], strict=True):
-            inner = edit.constant(stack)
-            before = twin.derive(take, [inner, index], {"axis": 0}, twin.spec)
-            edit.records.append(before)
-            edit.next[edit.now.index(new[twin])] = before
+        edit, new, body, index = self.edit(loop), {}, loop.attrs["body"], pair.index
+        for (_, twin), stack in zip(pair.kept, self.kept[pair.forward], strict=True):
+            inputs = [edit.constant(stack), index]
+            new[twin] = twin.derive(take, inputs, {"axis": 0}, twin.spec)
+        edit.records = []
+        for record in body.records:
+            edit.records += [substitute(record, new)] if record not in new else []
+            edit.records += new.values() if record is index else ()
+        edit.rename(new)
         parts = {c: part for c in range(edit.n) if (part := term(edit, c)) is not None}
         trips = pair.forward.attrs["trip_count"]
         stacks = {c: [self.stack(edit, x, index, trips) for x in part.inputs]

@@ -154,7 +154,7 @@ class FlatProgram:
         test, body = record.attrs["test"], record.attrs["body"]
         if test.outputs[0] not in test.inputs:
             self.flow(test.outputs[0], record, "goes on while it holds")
-        for inner, output in zip(body.inputs, body.outputs):
+        for inner, output in zip(body.inputs, body.outputs[: record.attrs["carried"]]):
             self.flow(output, inner, "for the next round", AGAIN)
 
     def pass_on(self, region: Program, path) -> None:
@@ -178,7 +178,10 @@ class FlatProgram:
         self.put(item, self.paths[record], item)
         if record.op is while_loop:
             body, n = record.attrs["body"], record.attrs["carried"]
-            if k == n:
+            written = len(record.shape) - len(record.attrs.get("writes", ()))
+            if k >= written:
+                self.flow(body.outputs[n + k - written], item, "of each round")
+            elif k == n:
                 self.flow(record, item, "how many rounds")
             else:
                 self.flow(body.inputs[k % (n + 1)], item, "at last" if k < n else "of each round")

@@ -93,7 +93,9 @@ class ValueRanges:
             return [*map(self.of, record.attrs["region"].outputs)]
         n, trips = record.attrs["carried"], record.attrs.get("trip_count")
         count = (trips, trips) if isinstance(trips, int) else None
-        return [*[None] * n, count, *map(self.known.get, record.attrs["body"].inputs[:n])]
+        body = record.attrs["body"]
+        stacked = [*body.inputs[: n * record.attrs["keep"]], *body.outputs[n:]]
+        return [*[None] * n, *[count] * record.attrs["keep"], *map(self.of, stacked)]
 
 
 def find_step(x: Record, start: Record) -> int | None:

@@ -283,38 +283,46 @@ class StepWriter:
 
     def loop(self, plan: MemoryPlan, record: Record) -> list[str]:
         test, body, arena = self.region_functions(plan, record, "test", "body")
-        n, trips = record.attrs["carried"], record.attrs.get("trip_count")
-        now = [self.pointer(plan.location(record, j)) for j in range(n)]
-        rest = self.pointers(plan, record.inputs[n:])
-        kind = C_TYPES[record.attrs["test"].outputs[0].dtype]
-        stacks = [self.pointer(plan.location(record, j)) for j in range(n + 1, len(record.shape))]
-        stacked = bool(stacks and trips)
-        entering = list(zip(record.inputs[:n], stacks if stacked else now, specs_of(record)))
-        if stacked:  # an iteration reads one place of a stack and writes the next one
+        n, trips, region = map(record.attrs.get, ("carried", "trip_count", "body"))
+        reads, writes = (record.attrs.get(key, ()) for key in ("reads", "writes"))
+        results = [self.pointer(plan.location(record, k)) for k in range(len(record.shape))]
+        w, rest = len(results) - len(writes), self.pointers(plan, record.inputs[n:])
+        now, stacks = results[:n], results[n + 1 : w] if trips else []
+        shared = len(rest) - len(reads)
+
+        def slices(pointers, parts, turned):  # as an iteration reads or writes them
+            at = ("trip", f"({trips} - 1 - trip)")
+            parts = zip(pointers, parts, turned, strict=True)
+            return [f"(char *)({p}) + {at[bool(back)]} * {x.spec.nbytes}" for p, x, back in parts]
+
+        made = slices(results[w:], region.outputs[n:], writes)
+        rest[shared:] = slices(rest[shared:], region.inputs[n + shared :], reads)
+        entering = list(zip(record.inputs[:n], stacks or now, specs_of(record)))
+        if stacks:  # an iteration reads one place of a stack and writes the next one
             slots = [f"(char *)({y}) + trip * {x.nbytes}" for _, y, x in entering]
             ends = [f"trip + 1 < {trips} ? {slot} + {x.nbytes} : (char *)({y})"
                     for slot, y, (*_, x) in zip(slots, now, entering)]  # fmt: skip
             call = f"{body}({arena}, given, 0, following)"
-            names = [self.array("given", [*slots, *rest]), self.array("following", ends)]
+            names = [self.array("given", [*slots, *rest]), self.array("following", [*ends, *made])]
         else:
-            call = f"{body}({arena}, rest, carried, 0)"
-            names = [self.array("carried", now), self.array("rest", rest)]
+            call = f"{body}({arena}, rest, carried, made)"
+            names = [*map(self.array, ("carried", "rest", "made"), (now, rest, made))]
         lines = [
             self.store(x, spec, plan.location(x), target)
             for x, target, spec in entering
             if x.op is NUMBER or self.pointer(plan.location(x)) != target
         ]
-        count = [f"*({self.at(plan, record, n)}) = {trips};"] if len(record.shape) > n else []
+        count = [f"*({self.at(plan, record, n)}) = {trips};"] if w > n else []
         asks = [
-            f"{kind} go;",
+            f"{C_TYPES[record.attrs['test'].outputs[0].dtype]} go;",
             self.array("all", [*now, *rest]),
             "void *const answer[] = {&go};",
             f"if ({test}({arena}, all, 0, answer)) return 1;",
             "if (!go) break;",
         ]
-        known = trips is not None
-        head = f"for (int64_t trip = 0; trip < {trips}; trip++) {{" if known else "for (;;) {"
-        inside = [*names, *([] if known else asks), f"if ({call}) return 1;"]
+        head = f"for (int64_t trip = 0; trip < {trips}; trip++) {{"
+        head, asks = ("for (;;) {", asks) if trips is None else (head, [])
+        inside = [*names, *asks, f"if ({call}) return 1;"]
         return [*lines, head, *(f"    {line}" for line in inside), "}", *count]
 
 

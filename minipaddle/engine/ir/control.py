@@ -69,43 +69,44 @@ def _(*inputs, region):
 
 
 @Control
-def while_loop(run, *inputs, test, body, carried, keep, trip_count=None):
+def while_loop(run, *inputs, test, body, carried, keep, trip_count=None, reads=(), writes=()):
     """`carried` values, sent through `body` while `test` holds; the other inputs stay as they are.
 
     A size that an iteration changes is unknown: the regions and the results have symbols of their
     own for it. Else `keep` adds the number of iterations, and each carried value before every
     iteration, stacked: the derivative walks back through these. `trip_count` is the number of
-    iterations, if it is known before the loop begins.
+    iterations, if it is known before the loop begins. Then iteration t may be given slice t of the
+    last inputs: `reads` says for each of these whether it is the t-th from the end. Values of the
+    body that are not carried are stacked: `writes` says for each whether from the end.
     """
-    now, rest, kept = inputs[:carried], inputs[carried:], []
-    while run(test, (*now, *rest))[0].item():
-        kept.append(now)
-        if not keep:
-            kept.clear()
-        now = tuple(run(body, (*now, *rest)))
-    if not keep:
-        return now
-    stacks = [stack_iterations(run.m, kept, k, value) for k, value in enumerate(now)]
-    return (*now, run.m.asarray(len(kept)), *stacks)
+    shared = len(inputs) - len(reads)
+    now, rest, kept = inputs[:carried], inputs[carried:shared], []
+    arrays = [x[::-1] if back else x for x, back in zip(inputs[shared:], reads)]
+    while run(test, (*now, *inputs[carried:]))[0].item():
+        after = tuple(run(body, (*now, *rest, *(x[len(kept)] for x in arrays))))
+        kept.append((*now[: carried * keep], *after[carried:]))
+        now = after[:carried]
+    values = [*((x, False) for x in now if keep), *zip(body.outputs[carried:], writes)]
+    stacks = (stack_iterations(run.m, kept, k, *value) for k, value in enumerate(values))
+    return (*now, *[run.m.asarray(len(kept))] * keep, *stacks)
 
 
-def stack_iterations(m, kept, k: int, like):
-    rounds = [values[k] for values in kept]
+def stack_iterations(m, kept, k: int, like, turned: bool):
+    rounds = [values[k] for values in kept][:: -1 if turned else 1]
     return m.stack(rounds) if rounds else m.zeros((0, *like.shape), like.dtype)
 
 
 @while_loop.shape
-def _(*inputs, test, body, carried, keep, trip_count=None):
-    pairs = [(x.shape, r.shape, r.dtype) for x, r in zip(body.inputs, body.outputs)]
-    after = lambda a, b: tuple(
-        dims.create_unknown() if size_changes(n, k) else k for n, k in zip(a, b)
-    )
-    specs = tuple(Spec(after(a, b), dtype) for a, b, dtype in pairs)
-    if not keep:
+def _(*inputs, test, body, carried, keep, trip_count=None, reads=(), writes=()):
+    new = lambda a, b: tuple(dims.create_unknown() if size_changes(*n) else n[1] for n in zip(a, b))
+    pairs = zip(body.inputs, body.outputs[:carried])
+    specs = tuple(Spec(new(x.shape, r.shape), r.dtype) for x, r in pairs)
+    stacked = [*(specs if keep else ()), *(r.spec for r in body.outputs[carried:])]
+    if not stacked:
         return specs
     rounds = dims.create_unknown() if trip_count is None else trip_count
-    stacks = (Spec((rounds, *s.shape), s.dtype) for s in specs)
-    return (*specs, Spec((), int64.numpy), *stacks)
+    stacks = (Spec((rounds, *s.shape), s.dtype) for s in stacked)
+    return (*specs, *[Spec((), int64.numpy)] * keep, *stacks)
 
 
 def trip_count_of(stack: Spec):

@@ -166,7 +166,7 @@ def check_regions(record: Record) -> None:
     wanted = REGIONS[record.op]
     if inside.keys() != wanted:
         raise invalid(record, f"its regions are {[*inside]}, not {sorted(wanted)}")
-    specs = [e.spec for e in record.inputs]
+    specs, own = [e.spec for e in record.inputs], {}
     if record.op is control.cond:
         takes = specs[1:]
         counts = {len(region.outputs) for region in inside.values()}
@@ -183,20 +183,24 @@ def check_regions(record: Record) -> None:
         takes, n = specs, record.attrs["carried"]
         if not isinstance(n, int) or type(record.attrs["keep"]) is not bool:
             raise invalid(record, "carried is a number, keep is True or False")
-        if isinstance(trips := record.attrs.get("trip_count", 0), Dim):
+        reads, writes = (len(record.attrs.get(key, ())) for key in ("reads", "writes"))
+        if isinstance(trips := record.attrs.get("trip_count", None if reads + writes else 0), Dim):
             trips = 0
         if not isinstance(trips, int) or trips < 0:
             raise invalid(record, "trip_count is the number of its iterations")
         body, test = inside["body"].outputs, inside["test"].outputs
         entering = [r.spec for r in inside["body"].inputs[:n]]
         carried = zip(entering, specs, (r.spec for r in body))
-        if not n == len(body) == len(entering) <= len(specs) or not all(
+        cut = len(specs) - reads
+        if not n == len(body) - writes == len(entering) <= cut or not all(
             fits(spec, given) and fits(spec, result) for spec, given, result in carried
         ):
             raise invalid(record, "its body does not give what it carries")
         takes = [*entering, *specs[n:]]
+        sliced = (Spec(x.shape[x.shape[:1] == (trips,) :], x.dtype) for x in specs[cut:])
+        own = {"body": [*takes[:cut], *sliced]}
         if len(test) != 1 or test[0].spec.size != 1:
             raise invalid(record, "its test gives no single value")
     for name, region in inside.items():
-        if not compatible([r.spec for r in region.inputs], takes):
+        if not compatible([r.spec for r in region.inputs], own.get(name, takes)):
             raise invalid(record, f"the region {name} takes other inputs")

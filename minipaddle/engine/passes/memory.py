@@ -313,7 +313,7 @@ class Planner:
             test, body = record.attrs["test"], record.attrs["body"]
             carried = 0 if record.attrs["keep"] else record.attrs["carried"]
             states = [*zip(body.inputs[:carried], body.outputs)]  # what is stacked has places
-            own = self.workspace, self.kernels, [] if carried else None, self.shares
+            own = self.workspace, self.kernels, body.outputs[carried:], self.shares
             around = Planner(body, body.inputs[carried:], states, *own)
             return {"test": Planner(test, test.inputs, [], *how).plan(), "body": around.plan()}
         return {}

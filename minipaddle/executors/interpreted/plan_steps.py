@@ -83,6 +83,10 @@ class PlanSteps:
     def move(self, target, source) -> None:
         target[...] = source
 
+    def empty_like(self, x):
+        """Memory of its own for an array of this spec."""
+        return self.owner.empty(x.size, x.dtype).reshape(x.shape)
+
     # ---- records -----------------------------------------------------------------------------
 
     def call_on_arrays(self, record: Record) -> Callable:
@@ -127,13 +131,22 @@ class PlanSteps:
         gives the next ones in other memory.
         """
         n, results = record.attrs["carried"], self.results(record)
+        reads, writes = (record.attrs.get(key, ()) for key in ("reads", "writes"))
+        w, m = len(results) - len(writes), len(record.inputs) - len(reads)
         carried, rest = results[:n], self.arrays(record.inputs[n:])
-        count, stacks = results[n : n + 1], results[n + 1 :]
+        count, stacks = results[n : min(n + 1, w)], results[n + 1 : w]
+        arrays = [x[::-1] if back else x for x, back in zip(rest[m - n :], reads)]
+        slices = [self.empty_like(x[0]) for x in arrays]
         first = [self.value(x) for x in record.inputs[:n]]
         go = self.owner.empty(1, record.attrs["test"].outputs[0].dtype)
         test = self.region(record, "test", [*carried, *rest], [], [go])
-        after = [self.owner.empty(x.size, x.dtype).reshape(x.shape) for x in carried[: len(stacks)]]
-        places = ([*carried, *rest], [], after) if stacks else (rest, carried, [])
+        after = [self.empty_like(x) for x in carried[: len(stacks)]]
+        outputs = [y[::-1] if back else y for y, back in zip(results[w:], writes)]
+        written = [self.empty_like(y[0]) for y in outputs]
+        shared = [*rest[: m - n], *slices]
+        places = [shared, carried, written]
+        if stacks:
+            places = [[*carried, *shared], [], [*after, *written]]
         body = self.region(record, "body", *places)
 
         def step():
@@ -144,8 +157,12 @@ class PlanSteps:
             while bool(go[0]):
                 for stack, value in zip(stacks, carried):
                     stack[trips] = value
-                trips += 1
+                for part, x in zip(slices, arrays):
+                    part[...] = x[trips]
                 do(body)
+                for y, part in zip(outputs, written):
+                    y[trips] = part
+                trips += 1
                 for target, value in zip(carried, after):
                     target[...] = value
                 do(test)
