@@ -27,3 +27,20 @@ def declare_loops(T: str, flat: str, loops) -> list[str]:
     pairs = zip(loops, digits(flat, [a.extent for a in loops]), strict=True)
     values = ", ".join(f"{a.name} = {text}" for a, text in pairs)
     return [f"const {T} {values};"] if len(loops) > 1 else []
+
+
+def count_from(first: str, loops) -> str:
+    """Where a loop begins that counts its own variable and those of several loops: a division by a
+    size that is no number in C takes longer than to count.
+    """
+    pairs = zip(loops, digits(first, [a.extent for a in loops]), strict=True)
+    return ", ".join([first, *(f"{a.name} = {text}" for a, text in pairs)])
+
+
+def count_on(loops) -> str:
+    """A statement that counts these variables on by one iteration."""
+    outer, *rest = loops
+    text = f"{outer.name}++;"
+    for a in rest:
+        text = f"if (++{a.name} == {a.extent}) {{ {a.name} = 0; {text} }}"
+    return text

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from ...engine.codegen.writer import NestWriter, for_head
 from ...engine.core.symbols import Loop
 from ...engine.passes.nest import Nest
-from .collapsed_loops import declare_loops, flat_name
+from ..open_sizes import is_open
+from .collapsed_loops import count_from, count_on, declare_loops, flat_name
 
 
 class RowsWriter(NestWriter):
@@ -24,9 +25,11 @@ class RowsWriter(NestWriter):
     def each_row(self, loops: list[Loop], *words: str):
         first, last, _ = self.rows
         row = flat_name(loops, "row")
-        with self.block(for_head(row, first, last)):
-            self.put(*declare_loops("int64_t", row, loops))
+        counted = len(loops) > 1 and any(is_open(a.extent) for a in loops)
+        with self.block(for_head(row, count_from(first, loops) if counted else first, last)):
+            self.put(*([] if counted else declare_loops("int64_t", row, loops)))
             yield
+            self.put(*([count_on(loops)] if counted else []))
 
     @contextmanager
     def along_rows(self, loop: Loop):
