@@ -25,7 +25,7 @@ from ..engine.ops.marks import after
 from ..engine.passes.arena import profile
 from ..engine.passes.dead_code import dead_code
 from ..engine.passes.fusion import build_groups
-from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of
+from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of, value_of_view
 from ..engine.passes.memory import live
 from ..engine.passes.nest import fusable
 from ..engine.passes.registry import DEFAULTS, program_pass
@@ -43,7 +43,7 @@ def seconds(record: Record) -> float:
     For operators that multiply and add (matmul, conv) the number of products is about the root of
     the sizes of both factors and of the result, multiplied: for matrices it is just that.
     """
-    if record.op is ITEM or record.op is after:
+    if record.op is ITEM or value_of_view(record) is not None:
         return 0.0
     tensors = [r.spec for r in record.inputs if r.op is not NUMBER and r.dtype is not None]
     made = specs_of(record)
@@ -52,6 +52,14 @@ def seconds(record: Record) -> float:
     if record.op.kind in ("opaque", "contraction") and len(large) == 2:
         return moved + sqrt(large[0] * large[1] * made[0].size) / PRODUCTS_PER_SECOND
     return moved
+
+
+def seconds_of_all(records) -> float:
+    """The estimated time to compute records, of which fusion makes one loop of elementwise ones."""
+    simple = {r for r in records if r.op.kind == "elementwise"}
+    inner = [r for x in simple for r in x.inputs if r in simple]
+    moved = sum(r.spec.nbytes for r in inner) + sum(r.spec.nbytes for r in {*inner})
+    return sum(map(seconds, records)) - moved / BYTES_PER_SECOND
 
 
 class Recomputation(NamedTuple):
@@ -115,7 +123,7 @@ class Peak:
         wanted = [r for r in early if any(t >= at for t in self.readers.get(r, ()))]
         if anchor is None or not all(self.collect(r, at, value, again, sources, 0) for r in wanted):
             return None
-        order, cost = sorted(again, key=self.time.get), sum(map(seconds, again))
+        order, cost = sorted(again, key=self.time.get), seconds_of_all(again)
         if self.is_compared(order, at):
             return None
         return Recomputation(value, at, anchor, order, sources, self.lives[value].nbytes, cost)
