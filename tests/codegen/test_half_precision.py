@@ -42,3 +42,44 @@ def test_all_numbers_of_float16_and_what_becomes_of_floats():
         assert np.array_equal(np.signbit(got.numpy()), np.signbit(want))
     got = wide(paddle.to_tensor(halves)).numpy()
     assert np.array_equal(got, halves.astype("float32"), equal_nan=True)
+
+
+def test_what_is_rounded_stays_as_it_is():
+    """ReLU, its derivative and the larger of two round nothing: denormal numbers, infinities and
+    NaN go through, and what was not rounded before is.
+    """
+    bits = np.arange(0, 1 << 16, 3, dtype="uint16")
+    x = torch.tensor(bits.view("int16")).view(torch.bfloat16)
+    y = x.flip(0)
+
+    def both(lib):
+        relu, high = lib.nn.functional.relu, lib.maximum
+
+        def f(x, y):
+            wide = x.astype("float32") if lib is paddle else x.float()
+            low = (wide * 1.003).astype("bfloat16") if lib is paddle else (wide * 1.003).bfloat16()
+            return relu(x), high(x, y), relu(low), high(low, y)
+
+        return f
+
+    run = paddle.jit.to_static(both(paddle), backend="native")
+    wide = [paddle.to_tensor(a.float().numpy()).astype("bfloat16") for a in (x, y)]
+    for got, want in zip(run(*wide), both(torch)(x, y), strict=True):
+        got, want = got.astype("float32").numpy(), want.float().numpy()
+        assert np.array_equal(got, want, equal_nan=True)
+
+
+def test_a_choice_computes_a_root_that_it_may_leave_out():
+    def f(c, x, y):
+        return paddle.where(c, x, y.sqrt() / (y + 1.0)), paddle.where(y > 0, y.sqrt(), x)
+
+    rng = np.random.default_rng(0)
+    c, x, y = rng.normal(size=(3, 1000)).astype("float32")
+    given = paddle.to_tensor(c > 0), paddle.to_tensor(x), paddle.to_tensor(y)
+    run = paddle.jit.to_static(f, backend="native")
+    first, second = (a.numpy() for a in run(*given))
+    assert "choose_float(" in run.executables[0].source.own
+    with np.errstate(invalid="ignore"):
+        root = np.sqrt(y)
+    np.testing.assert_allclose(first, np.where(c > 0, x, root / (y + 1)), rtol=1e-6)
+    np.testing.assert_allclose(second, np.where(y > 0, root, x), rtol=1e-6)

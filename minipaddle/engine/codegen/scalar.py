@@ -35,14 +35,14 @@ class CannotWrite(Exception):
 class ScalarText:
     """An expression with a dtype: a template with holes for its `args`."""
 
-    __slots__ = ("args", "dtype", "template")
+    __slots__ = ("args", "dtype", "has_root", "rounded", "template")
 
-    __array_ufunc__ = None
+    __array_ufunc__, shape, ndim, size = None, (), 0, 1
 
-    def __init__(self, template: str, args, dtype):
+    def __init__(self, template: str, args, dtype, rounded: bool = False):
         self.template, self.args, self.dtype = template, tuple(args), np.dtype(dtype)
-
-    shape, ndim, size = (), 0, 1
+        self.rounded = rounded  # whether it is a number of half precision
+        self.has_root = "sqrt" in template or any(a.has_root for a in self.args)
 
     def astype(self, dtype, copy=True) -> ScalarText:
         dtype = np.dtype(dtype)
@@ -99,11 +99,10 @@ def operator(sign: str, result=None, swapped: bool = False):
     return call
 
 
-for name, sign in {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}.items():
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^"}
+for name, sign in (SIGNS | {"lshift": "<<", "rshift": ">>"}).items():
     setattr(ScalarText, f"__{name}__", operator(sign))
     setattr(ScalarText, f"__r{name}__", operator(sign, swapped=True))
-for name, sign in {"lshift": "<<", "rshift": ">>"}.items():
-    setattr(ScalarText, f"__{name}__", operator(sign))
 for name, sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}.items():
     setattr(ScalarText, f"__{name}__", operator(sign, np.bool_))
 ScalarText.__mod__ = lambda self, other: (
@@ -130,9 +129,8 @@ def inexact(x: ScalarText, y: ScalarText) -> tuple[ScalarText, ScalarText]:
 
 def write_power(x, y) -> ScalarText:
     x, y = same(x, y)
-    if x.dtype.kind != "f":
-        return ScalarText(f"power_{C_NAMES[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
-    return ScalarText(f"pow{SUFFIX[x.dtype]}({{}}, {{}})", [x, y], x.dtype)
+    name = f"pow{SUFFIX[x.dtype]}" if x.dtype.kind == "f" else f"power_{C_NAMES[x.dtype]}"
+    return ScalarText(f"{name}({{}}, {{}})", [x, y], x.dtype)
 
 
 class Literal(ScalarText):
@@ -169,10 +167,8 @@ FUNCTIONS: dict[str, Callable] = {}
 class ScalarModule:
     """The object that formulas get in place of the array module."""
 
-    name = "c"
-    inf, nan, pi = math.inf, math.nan, math.pi
-    float32, float64 = np.dtype("float32"), np.dtype("float64")
-    int32, int64, uint64 = np.dtype("int32"), np.dtype("int64"), np.dtype("uint64")
+    name, inf, nan, pi = "c", math.inf, math.nan, math.pi
+    float32, float64, int32, int64, uint64 = map(np.dtype, ["f4", "f8", "i4", "i8", "u8"])
 
     def __getattr__(self, name: str):
         if name in PLAIN:
@@ -209,10 +205,11 @@ class ScalarModule:
 
     def where(self, condition, x, y) -> ScalarText:
         x, y = same(x, y)
-        return ScalarText("({} ? {} : {})", [cast(condition, np.bool_), x, y], x.dtype)
+        text, roots = "({} ? {} : {})", x.dtype.kind == "f" and (x.has_root or y.has_root)
+        text = f"choose_{C_NAMES[x.dtype]}({{}}, {{}}, {{}})" if roots else text
+        return ScalarText(text, [cast(condition, np.bool_), x, y], x.dtype)
 
-    def power(self, x, y) -> ScalarText:
-        return write_power(x, y)
+    power = staticmethod(write_power)
 
     def keep(self, g, condition) -> ScalarText:
         return self.where(condition, g, 0)
@@ -253,7 +250,8 @@ C = ScalarModule()
 
 def formula(op, inputs: list[ScalarText | int | float], attrs: dict, dtype) -> ScalarText:
     """An elementwise operator applied to expressions; `dtype` is that of its result."""
-    inner = wide(op.dtypes([spec_like(x) for x in inputs], attrs)[0])
+    specs = [Spec((), x.dtype) if isinstance(x, ScalarText) else x for x in inputs]
+    inner = wide(op.dtypes(specs, attrs)[0])
     operands = [
         (x if isinstance(x, ScalarText) else literal(x, np.result_type(type(x))))
         if k in op.free
@@ -261,8 +259,9 @@ def formula(op, inputs: list[ScalarText | int | float], attrs: dict, dtype) -> S
         for k, x in enumerate(inputs)
     ]
     y = op.body(C, *operands, **attrs)
-    y = y if isinstance(y, ScalarText) else literal(y, inner)
-    return round_to(y.astype(wide(dtype)), dtype)
+    y = (y if isinstance(y, ScalarText) else literal(y, inner)).astype(wide(dtype))
+    y.rounded = op.exact and dtype in ROUNDED and all(getattr(x, "rounded", 0) for x in inputs)
+    return y if y.rounded else round_to(y, dtype)
 
 
 def wide(dtype):
@@ -273,27 +272,24 @@ def wide(dtype):
 WIDENED = {dt.float16.numpy: "widen_half({})", dt.bfloat16.numpy: "widen({})"}
 NARROWED = {dt.float16.numpy: "narrow_half({})", dt.bfloat16.numpy: "narrow({})"}
 ROUNDED = {dt.float16.numpy: "round_half({0})", dt.bfloat16.numpy: "round_bfloat16({0})"}
-"""How half precision is read from memory and written there, and what it is after that."""
+CUT = NARROWED | {dt.bfloat16.numpy: "upper_half({})"}
+"""How half precision is read from memory and written there, what it is after that, and how it is
+written if it was `rounded` before."""
 
 
 def read(text: str, dtype) -> ScalarText:
     """A value in memory."""
-    return ScalarText(WIDENED.get(dtype, "{}").format(text), (), wide(dtype))
+    return ScalarText(WIDENED.get(dtype, "{}").format(text), (), wide(dtype), dtype in ROUNDED)
 
 
 def round_to(x: ScalarText, dtype) -> ScalarText:
     """A value that is not stored, as it would be read from memory."""
-    return ScalarText(ROUNDED[dtype], [x], x.dtype) if dtype in ROUNDED else x
+    return ScalarText(ROUNDED[dtype], [x], x.dtype, True) if dtype in ROUNDED else x
 
 
 def cast_to_memory(x: ScalarText, dtype) -> ScalarText:
     """A value that is assigned to memory of a dtype, which rounds it."""
     return cast(x.args[0] if x.template == ROUNDED.get(dtype) else x, wide(dtype))
-
-
-def spec_like(x):
-    """The answer to `Elementwise.dtypes` for an operand."""
-    return Spec((), x.dtype) if isinstance(x, ScalarText) else x
 
 
 # ---- writing it down -------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from ..core.symbols import Loop
 from ..passes.nest import Nest, NestNode, reach
 from .kernel_schedule import pick
 from .scalar import (
+    CUT,
     NARROWED,
     PAIRED,
     PLAIN,
@@ -183,8 +184,9 @@ class NestWriter:
         roots = [cast_to_memory(v, d) for _, v, d in targets]
         lines, values = statements(roots, lambda: self.fresh("t"), apart=len(targets) > 1)
         self.put(*lines)
-        for (target, _, dtype), value in zip(targets, map(bare, values), strict=True):
-            self.put(f"{target} = {NARROWED.get(dtype, '{}').format(value)};")
+        for (target, _, dtype), root, value in zip(targets, roots, map(bare, values), strict=True):
+            store = (CUT if root.rounded else NARROWED).get(dtype, "{}")
+            self.put(f"{target} = {store.format(value)};")
 
     def stores(self, outputs, memo) -> list[tuple]:
         """Targets of outputs: [(name in C, record, node, place)]."""

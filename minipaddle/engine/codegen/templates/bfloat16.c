@@ -16,7 +16,14 @@ static inline bfloat16 narrow(float x)  /* to nearest, ties to even; NaN stays N
     return (bfloat16){(uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16)};
 }
 
-/* the same, not stored: loops over it need no vectors of 16 bits */
+static inline bfloat16 upper_half(float x)  /* of a number that is rounded */
+{
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    return (bfloat16){(uint16_t)(bits >> 16)};
+}
+
+/* the same as `narrow`, not stored: loops over it need no vectors of 16 bits */
 static inline float round_bfloat16(float x)
 {
     uint32_t bits;

@@ -34,8 +34,10 @@ static inline float round_half(float x)
 
 static inline float16 narrow_half(float x)
 {
-    const uint32_t bits = bits_of(round_half(x)), rest = bits & 0x7fffffff;
-    const uint32_t number = bits_of(float_of(rest) * 0x1p-112f) >> 13;
-    const uint32_t half = rest < 0x7f800000 ? number : rest > 0x7f800000 ? 0x7e00 : 0x7c00;
+    const uint32_t bits = bits_of(x), rest = bits & 0x7fffffff;
+    const uint32_t small = bits_of(float_of(rest) + 0.5f) - 0x3f000000;  /* in units of 2^-24 */
+    const uint32_t most = rest < 0x47800000 ? rest : 0x47800000;
+    const uint32_t large = (most + (most >> 13 & 1) - 0x37fff001) >> 13;
+    const uint32_t half = rest > 0x7f800000 ? 0x7e00 : rest < 0x38800000 ? small : large;
     return (float16){(uint16_t)(half | (bits >> 16 & 0x8000))};
 }

@@ -37,3 +37,8 @@ static inline $T fraction_$T($T x)
     memcpy(&y, &bits, sizeof y);
     return x == 0 ? x : y;
 }
+
+static inline $T choose_$T(bool first, $T x, $T y)  /* both are computed: GCC's vectors need it */
+{
+    return first ? x : y;
+}
