@@ -194,12 +194,12 @@ class Optimizer:
         value, g = rows.read(self.value_of(p)), rows.gradient
         if kept.half:
             value, g = upcast(value, None if master is None else rows.read(master), g, kept.dtype)
-        lr = self._rate.tensor(kept.dtype)
-        scale = group.learning_rate
+        lr, scale = self._rate.tensor(kept.dtype), group.learning_rate
         if p.is_parameter:  # its own factor, from its `ParamAttr`
             scale *= p.optimize_attr["learning_rate"]
         lr = lr if scale == 1.0 else lr * scale
         old = [value, *map(rows.read, states)]
+        g = g if self.unless is None else where(self.unless, 0.0, g)  # rule and choice: one walk
         new = self.rule(kept.options, value, g, lr, *old[1:])
         if self.unless is not None:
             new = [where(self.unless, *pair) for pair in zip(old, new, strict=True)]
