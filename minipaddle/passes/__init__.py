@@ -29,6 +29,7 @@ from . import (
     pretranspose,
     quantized_products,
     recompute,
+    repeated_casts,
     scatter_adds,
     sinking,
     slice_creations,
@@ -47,8 +48,8 @@ PASSES[:] = [
     "folding", "algebra", "cse", "sinking", "folding", "batch_weight_gradients", "algebra", "cse",
     "loop_residuals", "half_products", "dead_code",
     # loop nests
-    "strip_products", "recompute", "pretranspose", "loop_invariants", "loop_slices", "fusion",
-    "epilogue", "back_to_back_gemm",
+    "strip_products", "recompute", "repeated_casts", "pretranspose", "loop_invariants",
+    "loop_slices", "fusion", "epilogue", "back_to_back_gemm",
     # the order of records
     "schedule", "early_checks", "async_collectives",
 ]  # fmt: skip

@@ -22,19 +22,17 @@ def sink_into_consumer(fusion: Fusion) -> None:
         consumers = {fusion.of[u] for u in users}
         if not here.open or len(consumers) != 1 or here in consumers or record in fusion.needed:
             continue
-        (consumer,) = consumers
-        moved = end_of_group(fusion, record)
+        moved, (consumer,) = end_of_group(fusion, record), consumers
         fits = moved and consumer.open and consumer.matches(here)
         if fits and reads_no_more(fusion, record, moved, consumer):
             fusion.move(moved, here, consumer)
 
 
 def end_of_group(fusion: Fusion, record: Record) -> set[Record]:
-    """The record and those of its group that are computed for it alone. The set is empty if one of
-    them is not elementwise, or reads a value that is not stored.
+    """The record and those of its group that are computed for it alone; the set is empty if one of
+    them is not elementwise.
     """
-    here, found = fusion.of[record], {record}
-    todo = [record]
+    here, found, todo = fusion.of[record], {record}, [record]
     while todo:
         r = todo.pop()
         if r.op.kind != "elementwise" or r.shape != record.shape:
@@ -42,10 +40,9 @@ def end_of_group(fusion: Fusion, record: Record) -> set[Record]:
         for x in r.inputs:
             if fusion.of.get(x) is not here or x in found or is_stored(fusion, x):
                 continue
-            if not found.issuperset(fusion.users[x]):
-                return set()
-            found.add(x)
-            todo.append(x)
+            if found.issuperset(fusion.users[x]):
+                found.add(x)
+                todo.append(x)
     return found
 
 
@@ -55,7 +52,10 @@ def is_stored(fusion: Fusion, x: Record) -> bool:
 
 
 def reads_no_more(fusion: Fusion, record: Record, moved: set[Record], consumer: Group) -> bool:
-    """Whether the consumer reads no more bytes for the moved records than it read of `record`."""
+    """Whether the consumer reads no more bytes for the moved records than it read of `record`, and
+    less is stored if what they read was not.
+    """
     read = {x for r in consumer.records for x in r.inputs}
     new = {x for r in moved for x in r.inputs if x.op is not NUMBER} - read - moved
-    return new <= fusion.of.keys() and sum(bytes_of(x.spec) for x in new) <= bytes_of(record.spec)
+    less = bytes_of(record.spec) - sum(bytes_of(x.spec) for x in new)
+    return new <= fusion.of.keys() and less >= any(not is_stored(fusion, x) for x in new)
