@@ -116,7 +116,8 @@ class C(KernelTarget):
             self.store_sums()
 
     def windows(self, image) -> VectorWindows:
-        self.frame = FloatKernel(self.record, self.name, self.rows, self.parameters)
+        how = self.record, self.name, self.rows, self.parameters
+        self.frame = FloatKernel(*how, as_stored=True)
         return VectorWindows(self, image)
 
 

@@ -68,7 +68,8 @@ class KernelFrame:
     add to the result that is there.
     """
 
-    half = False  # whether its buffers are converted around the loops
+    half = False  # whether its result is rounded
+    as_stored = False  # whether the loops do that
 
     def __init__(self, record, name, rows=None, parameters=(), add=False):
         self.how = record, name, rows, parameters, add
@@ -120,12 +121,12 @@ class KernelFrame:
     @property
     def inline(self):
         """The epilogue, if it can run for each block of finished rows."""
-        return None if self.half else self.rows
+        return None if self.half and not self.as_stored else self.rows
 
     @property
     def finish(self) -> BiasAndBounds | None:
         """The operators that a kernel may apply to sums in registers instead."""
-        return getattr(self.inline, "finish", None)
+        return None if self.half else getattr(self.inline, "finish", None)
 
     def write_block(self, blocks: RowBlocks, tiles: str) -> str:
         """C text of one block: its `tiles`, and the epilogue. If only the epilogue needs the
@@ -176,21 +177,23 @@ class KernelFrame:
 
 class FloatKernel(KernelFrame):
     """A kernel that computes in floats: half precision is converted around its loops, only its
-    results if inputs are `paired`. E is the type in which inputs are read.
+    results if inputs are `paired`; or by the loops, which read it so or in pairs, and write it
+    `as_stored`. E is the type in which inputs are read.
     """
 
-    def __init__(self, *how, paired: bool = False, **options):
+    def __init__(self, *how, paired: bool = False, as_stored: bool = False, **options):
         super().__init__(*how, **options)
         if self.out.dtype not in dt.FLOATS:
             raise CannotWrite(f"{self.record.op.name} of {self.out.dtype}")
-        self.half = self.out.dtype in dt.HALVES
+        self.half, self.as_stored = self.out.dtype in dt.HALVES, as_stored
         self.dtype = dt.float32.numpy if self.half else self.out.dtype
         self.T = C_TYPES[self.dtype]
         self.E = microkernel.PAIRS if paired else self.T
-        for k, edge in enumerate(self.record.inputs if self.half and not paired else ()):
+        converts = self.half and not as_stored
+        for k, edge in enumerate(self.record.inputs if converts and not paired else ()):
             if edge.dtype in dt.FLOATS:
                 self.widen(k)
-        if self.half:
+        if converts:
             self.target = self.array("result", self.out.size)
 
     def widen(self, k: int) -> None:
@@ -207,7 +210,7 @@ class FloatKernel(KernelFrame):
         return f"    for (int64_t i = {first}; i < {end}; i++) {to}[i] = {value};\n"
 
     def convert_block(self, blocks: RowBlocks) -> str:
-        if not self.half:
+        if not self.half or self.as_stored:
             return ""
         span, self.target = [f"{pixel} * {self.out.shape[-1]}" for pixel in blocks.span], "out0"
         return self.convert_array("out0", "narrow", "result", self.out, span).lstrip()

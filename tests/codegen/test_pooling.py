@@ -1,11 +1,13 @@
 """Kernels of pooling against the operators' bodies, which the operator suite holds to torch."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from minipaddle.codegen.machine import target_processor
 from minipaddle.engine.core.op import OPS
 from minipaddle.engine.eager.device import NUMPY
-from tests.codegen.compiling import call, needs_gcc, run_all
+from tests.codegen.compiling import call, flags_for, needs_gcc, on_each_processor, run_all
 from tests.ops import cases_channels_last as suite
 
 pytestmark = needs_gcc
@@ -31,6 +33,11 @@ def test_the_suite_s_cases(name, threads):
 
 
 WINDOWS = ((3, 2, 1, 10), (2, 2, 0, 10))
+APART = [
+    ((2, 2, 0, 10), (2, 2, 0, 10)),  # each pixel is in one window
+    ((2, 2, 1, 11), (3, 4, 0, 5)),  # or in none
+    ((2, 2, 0, 9), (20, 20, 0, 1)),
+]
 SHAPE = (9, 20, 20, 37)
 
 
@@ -61,11 +68,32 @@ def test_windows_that_cover_the_image_lie_apart_or_reach_beyond_it(channels):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    ("dtype", "near"), [("float32", 1e-5), ("float64", 1e-12), ("float16", 4e-3)]
+    ("dtype", "near"),
+    [("float32", 1e-5), ("float64", 1e-12), ("float16", 4e-3), (ml_dtypes.bfloat16, 2e-2)],
 )
 def test_images_of_many_channels(threads, dtype, near):
     rng = np.random.default_rng(0)
     check([call(name, *arrays_of(name, dtype, rng)) for name in NAMES], threads, near)
+
+
+@pytest.mark.parametrize("windows", APART, ids=str)
+@pytest.mark.parametrize(
+    ("dtype", "near"), [("float32", 1e-5), ("float16", 4e-3), (ml_dtypes.bfloat16, 2e-2)]
+)
+def test_windows_that_share_no_pixel(windows, dtype, near):
+    """A gradient is written where it belongs, and what no window has is 0."""
+    rng = np.random.default_rng(0)
+    check([call(name, *arrays_of(name, dtype, rng, SHAPE, windows)) for name in NAMES], 1, near)
+
+
+@on_each_processor
+def test_halves_on_each_processor(processor):
+    """Whole and partial vectors are read and rounded by instructions, or number by number."""
+    rng, some = np.random.default_rng(0), []
+    with target_processor(processor):
+        for dtype in ("float16", ml_dtypes.bfloat16):
+            some += [call(name, *arrays_of(name, dtype, rng, SHAPE, APART[0])) for name in NAMES]
+    check(some, near=2e-2, flags=flags_for(processor))
 
 
 def test_nan_is_the_largest_and_gets_no_gradient():

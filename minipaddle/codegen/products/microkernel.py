@@ -58,14 +58,24 @@ class HalfType(NamedTuple):
     finish: str
     one: str  # a single number
     none: str
+    narrow: str  # the function that rounds a single number
+    bits: str  # vectors of rounded numbers, which `rounded` makes and `put` stores
+    rounded: str
+    put: str
 
 
 HALF_TYPES = {
     "bfloat16": HalfType(
         "bfloat16", "__AVX2__", "vpmovzxwd", "(vector_float)((bits_bfloat16)v << 16)", "widen",
-        "(bfloat16){0}",
+        "(bfloat16){0}", "narrow", "bits_bfloat16",
+        "const bits_bfloat16 bits = (bits_bfloat16)v, none = (bits_bfloat16)(v != v);\n"
+        "    const bits_bfloat16 near = (bits + 0x7fff + (bits >> 16 & 1)) & ~none;\n"
+        "    return (near | ((bits | 0x400000) & none)) >> 16;", "vpmovdw %1",
     ),
-    "float16": HalfType("float16", "__F16C__", "vcvtph2ps", "v", "widen_half", "(float16){0}"),
+    "float16": HalfType(
+        "float16", "__F16C__", "vcvtph2ps", "v", "widen_half", "(float16){0}",
+        "narrow_half", "vector_float", "return v;", "vcvtps2ph $0, %1",
+    ),
 }  # fmt: skip
 
 
@@ -82,6 +92,12 @@ computes registers in halves (Zen 4) multiplies two of them in the time of one r
 def widen_type(E: str) -> str:
     """The type in which numbers of type E are summed."""
     return "float" if E in HALF_TYPES or E == PAIRS else E
+
+
+def most_terms(T: str) -> int:
+    """About how many terms of type T are summed one after another. The numbers of pairs have 16
+    bits less, so sums may be longer."""
+    return 4 * TERMS if T == PAIRS else TERMS
 
 
 class Tile(NamedTuple):
@@ -157,8 +173,8 @@ BLOCK, ANY = (Template(read_template(f"{x}.c", __file__)) for x in ("rows", "any
 
 TURN = Template(read_template("panels.c", __file__))
 
-HALVES, HALF_TURN = (
-    Template(read_template(name, __file__)) for name in ("halves.c", "half_panels.c")
+HALVES, HALF_TURN, HALF_STORES = (
+    Template(read_template(f"{x}.c", __file__)) for x in ("halves", "half_panels", "half_stores")
 )
 
 PAIR = read_template("pairs.c", __file__)
@@ -197,6 +213,13 @@ def elements(E: str) -> tuple[str, ...]:
     loads = (HALVES.substitute(HALF_TYPES[E]._asdict()),) if E in HALF_TYPES else ()
     loads = (PAIR,) if E == PAIRS else loads
     return *vectors(widen_type(E)), *loads
+
+
+@cache
+def stores(E: str) -> tuple[str, ...]:
+    """Helpers: stores of vectors of the type in which numbers of type E are summed."""
+    text = (HALF_STORES.substitute(HALF_TYPES[E]._asdict()),) if E in HALF_TYPES else ()
+    return *elements(E), *text
 
 
 def heights(count: int, tall: int = ROWS) -> list[tuple[int, int]]:
@@ -334,7 +357,7 @@ def sum_terms(
     """The same for all terms of all segments, at most `most` in one pass, or TERMS; of the k terms
     there may be fewer: `terms`.
     """
-    most, terms = most or TERMS, terms or str(k)
+    most, terms = most or most_terms(T), terms or str(k)
     if k * segments <= most and not is_open(k):
         end = finish.text(widen_type(T)) if finish else NOTHING
         return call_blocks(T, rows, columns, terms, segments, a, b, c, add, t, end)

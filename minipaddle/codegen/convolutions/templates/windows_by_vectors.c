@@ -15,4 +15,5 @@ for (int64_t n = 0; n < IMAGES; n++) {
             PART
         }
     }
+    AFTER
 }

@@ -15,9 +15,15 @@ INLINE vector_float load_$E(const $E *p)
 }
 INLINE vector_float load_part_$E(const $E *p, int64_t n)
 {
+#if defined __AVX512F__
+    vector_float v;
+    __asm__("$widen %1, %0%{%2%}%{z%}" : "=v"(v) : "m"(PART(const $E, p)), "Yk"(first_float(n)));
+    return $finish;
+#else
     $E some[LANES_float];
     if (n >= LANES_float) return load_$E(p);
     memset(some, 0, sizeof some);
     for (int64_t i = 0; i < n; i++) some[i] = p[i];
     return load_$E(some);
+#endif
 }
