@@ -210,7 +210,10 @@ CONVOLUTIONS = [
     *three((90, 1), (5, 1), (2, 1), ((3, 1), (0, 0)), (2, 1), channels=20, outs=30),  # a column
     *three((9, 900), (7, 3), ONE, EVEN, ONE, batch=2, channels=64, outs=2),  # beyond the stack
     *three((11, 10), (5, 4), (3, 2), ((2, 1), (0, 3)), ONE, channels=8, outs=66),
-    *three((8, 9), (3, 3), ONE, EVEN, ONE, channels=5, outs=7),  # no pairs
+    *three((8, 10), (3, 3), ONE, EVEN, ONE, channels=5, outs=7),  # the last one and a zero
+    *three((9, 8), (3, 2), (2, 1), EVEN, ONE, channels=1, outs=33),
+    *three((12, 12), (3, 3), ONE, NONE, ONE, batch=2, channels=3, outs=65),
+    *three((8, 9), (3, 3), ONE, EVEN, ONE, channels=5, outs=7),  # an odd number of pixels
 ]
 
 

@@ -60,6 +60,7 @@ class ImageSweep(NamedTuple):
     source: str
     out: str
     finish: BiasAndBounds | None
+    narrow: str = ""  # the function that rounds a row of the result, after it is summed
 
     @property
     def taps(self) -> tuple[int, int]:
@@ -71,11 +72,17 @@ class ImageSweep(NamedTuple):
         row, limit = scale_and_shift("r", down.stride, down.start), "top + rows"
         limit += f" && r < {down.count}" if f"{self.s.blocks.rows}" != f"{down.count}" else ""
         at = f"((n * {h} + {row}) * {w} + {self.across.start}) * {im.outs}"
-        text = f"{microkernel.widen_type(self.s.T)} *c = {self.out} + {at};\n"
+        T, size = microkernel.widen_type(self.s.T), self.across.count * im.outs
+        text = f"{T} *c = {self.out} + {at};\n"
+        if self.narrow:
+            text = f"{stack_array(T, 'c', size)}\n"
         if not all((*self.taps, im.channels // im.groups)):
             body, helpers = self.clear(), ()
         else:
             body, helpers = self.meet_channels() if im.depthwise else self.multiply()
+        if self.narrow:
+            put = f"{self.out}[{at} + i] = {self.narrow}(c[i]);\n"
+            body += loop("i", size, put)
         text = f"{for_head('r', 'top', limit)} {{\n{indent(text + body, 4)}}}\n"
         return text, helpers
 
@@ -187,10 +194,12 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     if how == "winograd":
         return winograd.write_winograd(frame, im, downs[0], acrosses[0], kernels)
     packed = kernels == frame.names[1] and frame.is_constant(1) and is_plain(im, acrosses[0])
-    s, helpers = strips_of(im, downs, acrosses, T), []
+    channels = frame.record.inputs[0].shape[-1]
+    odd = channels if T == microkernel.PAIRS and channels % 2 else 0
+    s, helpers = strips_of(im, downs, acrosses, T, odd=odd), []
     if T == microkernel.PAIRS:
         sweeps = [combine_taps(im, down, across) for down in downs for across in acrosses]
-        helpers = [*pack_taps(frame, im, sweeps, turned=kernels == "turned")]
+        helpers = [*pack_taps(frame, im, sweeps, channels, turned=kernels == "turned")]
         packed, kernels, each = True, "panels", count_packed(im, 1) // im.channels
     elif packed:
         k, t = im.kernel[0] * im.kernel[1] * im.channels, microkernel.tile()
@@ -199,11 +208,12 @@ def sweep_kernel(frame: FloatKernel, im: Images, downs, acrosses, kernels: str, 
     source, target = frame.names[0], frame.target
     s = s.read_in_place() if im.depthwise else s
     finish = frame.finish if is_finished(im, downs, acrosses, how) else None
+    narrow = "narrow" if frame.half and frame.as_stored else ""
     tiles, at = "" if im.depthwise else s.load(source, frame.room, s.parts), 0
     for down in downs:
         for across in acrosses:
             b = scale_and_shift(kernels, 1, at)
-            sweep = ImageSweep(s, down, across, how, b, packed, source, target, finish)
+            sweep = ImageSweep(s, down, across, how, b, packed, source, target, finish, narrow)
             text, needed = sweep.text()
             tiles, helpers = tiles + text, [*helpers, *needed]
             at += len(down.taps) * len(across.taps) * im.channels // im.groups * each
@@ -294,8 +304,8 @@ def weight_terms(s: ImageStrips, down: SweepAxis, across: SweepAxis, g: str) -> 
     pixels, width = across.count // each, im.target[1] // each * o
     g = f"{g} + (n * {im.target[0]} + top + r) * {width}"
     steps = across.step * c, down.step * row
-    few = max(microkernel.TERMS // across.count, 1)
-    few = f"({microkernel.TERMS} / {across.count} + 1)" if is_open(across.count) else few
+    most = microkernel.most_terms(T)
+    few = f"({most} / {pixels} + 1)" if is_open(pixels) else max(most // pixels, 1)
     begin = (
         f"for (int64_t r = 0; r < rows; r += {few}) {{\n"
         f"    const int64_t few = rows - r < {few} ? rows - r : {few};\n"
@@ -350,10 +360,11 @@ def convolve(frame: KernelFrame) -> Kernel:
         p = Product((), *axes(target.spec.size // im.outs, im.channels, im.outs))
         return product_kernel(FloatKernel(*frame.how, paired=is_paired(frame, p)), p)
     paired = are_halves(*record.inputs) and has_pairs(im, write)
-    frame = FloatKernel(*frame.how, paired=paired)
+    whole = write is write_convolution or (write is write_input_grad and im.stride == (1, 1))
+    frame = FloatKernel(*frame.how, paired=paired, as_stored=paired and whole)
     if paired and write is not write_weight_grad:
-        im = im._replace(channels=im.channels // 2)
-        frame.names[0] = f"((const {frame.E} *)in0)"
+        frame.names[0] = "in0" if im.channels % 2 else f"((const {frame.E} *)in0)"
+        im = im._replace(channels=-(-im.channels // 2))
     return write(frame, im)
 
 
@@ -372,4 +383,4 @@ def has_pairs(im: Images, write) -> bool:
         _, acrosses = im.lines(sweep_backward)
         if columns_fit(im, 4) and columns_pay(im, 4, faster=2):
             return False
-    return im.channels % 2 == 0 and all(is_plain(im, across) for across in acrosses)
+    return all(is_plain(im, across) for across in acrosses)

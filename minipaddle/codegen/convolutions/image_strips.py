@@ -22,6 +22,8 @@ from .window_lines import SweepAxis, Window, find_window
 
 FRAME = Template(read_template("frame.c", __file__))
 
+FRAME_ODD = read_template("frame_odd.c", __file__)
+
 IN_CACHE = 1 << 19
 """Most bytes of a strip in the workspace, if a row does not fit the stack."""
 
@@ -94,6 +96,7 @@ class ImageStrips(NamedTuple):
     pixels: int  # positions of a row
     framed: bool  # whether windows reach beyond the image
     on_stack: bool
+    odd: int = 0  # the channels of the source, if a zero makes them pairs
 
     @property
     def pitch(self) -> int:
@@ -103,6 +106,8 @@ class ImageStrips(NamedTuple):
 
     @property
     def helpers(self) -> tuple[str, ...]:
+        if self.odd:
+            return *microkernel.elements(self.T), FRAME_ODD
         return frame_helpers(self.T) if self.framed else microkernel.elements(self.T)
 
     def read_in_place(self) -> ImageStrips:
@@ -134,10 +139,10 @@ class ImageStrips(NamedTuple):
         if not self.framed:
             at = f"((n * {h} + {first}) * {w} + {across.first}) * {c}"
             return f"const {T} *{name} = {source} + {at};\n"
-        wide = across.size(self.pixels)
+        wide, frame, c = across.size(self.pixels), "odd" if self.odd else T, self.odd or c
         return self.declare(T, name, room, parts) + (
-            f"frame_{T}({name}, {self.high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, {c}, "
-            f"{first}, {across.first});\n"
+            f"frame_{frame}({name}, {self.high}, {wide}, {source} + n * {h * w * c}, {h}, {w}, "
+            f"{c}, {first}, {across.first});\n"
         )
 
     @property
@@ -154,13 +159,14 @@ class ImageStrips(NamedTuple):
 
 
 def strips_of(
-    im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str, copied: bool = False
+    im: Images, down: list[SweepAxis], across: list[SweepAxis], T: str, copied=False, odd: int = 0
 ) -> ImageStrips:
     """Strips that fit the stack; enough of them for several threads."""
     height, width = find_window(down), find_window(across)
     total, pixels = max(line.count for line in down), max(line.count for line in across)
     ends = ((height, total, im.source[0]), (width, pixels, im.source[1]))
-    framed = copied or any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
+    outside = any(w.first < 0 or w.first + w.size(count) > n for w, count, n in ends)
+    framed = copied or odd > 0 or outside
     row = width.size(pixels) * im.channels * SIZES[T]
     rows = total if im.n >= PARTS else -(-total // PARTS)
     stack, cache = (
@@ -171,7 +177,7 @@ def strips_of(
     rows = pick("strip", rows, [n for n in (1, 2, 4, 8, 16, 32) if n < rows])
     (high, wide), stride = im.target, down[0].stride
     blocks = RowBlocks(im.n, total, rows, wide, stride, high)
-    return ImageStrips(im, T, blocks, height, width, pixels, framed, on_stack)
+    return ImageStrips(im, T, blocks, height, width, pixels, framed, on_stack, odd)
 
 
 def frame_helpers(T: str) -> tuple[str, ...]:

@@ -19,3 +19,8 @@ INLINE void zip_pairs(int64_t N, const bfloat16 *from, int64_t apart, pairs *to)
     const uint16_t *low = (const uint16_t *)from, *high = low + apart;
     for (int64_t n = 0; n < N; n++) to[n] = low[n] | (uint32_t)high[n] << 16;
 }
+/* to[n] = the pair of from[n * column] and 0 */
+INLINE void pair_with_zeros(int64_t N, const bfloat16 *from, int64_t column, pairs *to)
+{
+    for (int64_t n = 0; n < N; n++) to[n] = from[n * column].bits;
+}
