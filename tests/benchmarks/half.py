@@ -79,9 +79,32 @@ def mlp(lib, block=None):
     )
 
 
+def cnn(lib, block=None):
+    """Five convolutions of either library, with batch norm and pooling."""
+    norm = getattr(lib, "BatchNorm2D", None) or lib.BatchNorm2d
+    pool = getattr(lib, "MaxPool2D", None) or lib.MaxPool2d
+    mean = getattr(lib, "AdaptiveAvgPool2D", None) or lib.AdaptiveAvgPool2d
+    conv = getattr(lib, "Conv2D", None) or lib.Conv2d
+
+    def convolved(a, b):
+        return conv(a, b, 3, 1, 1), norm(b), lib.ReLU()
+
+    return lib.Sequential(
+        *convolved(3, 32), *convolved(32, 64), pool(2, 2), *convolved(64, 64),
+        *convolved(64, 128), pool(2, 2), *convolved(128, 128), mean(1), lib.Flatten(),
+        lib.Linear(128, 10),
+    )  # fmt: skip
+
+
+NETS = {"MLP": mlp, "CNN": cnn, "GPT": gpt}
+
+
 def batch(name: str) -> tuple:
     """Inputs and labels that can be learnt: the next word, the largest of ten sums."""
     rng = np.random.default_rng(0)
+    if name == "CNN":
+        x = rng.normal(size=(16, 3, 32, 32)).astype("float32")
+        return x, x[:, 0, :30].reshape(16, 10, 96).sum(2).argmax(1)
     if name == "MLP":
         x = rng.normal(size=(64, 784)).astype("float32")
         return x, x[:, :780].reshape(64, 10, 78).sum(2).argmax(1)
@@ -92,7 +115,7 @@ def batch(name: str) -> tuple:
 def ours(name: str, level: str, dtype: str):
     """A captured step, its network and its optimizer."""
     paddle.seed(0)
-    net = mlp(nn) if name == "MLP" else gpt(nn, Block)
+    net = NETS[name](nn, Block)
     adam = paddle.optimizer.AdamW(RATE, parameters=net.parameters(), weight_decay=0.0)
     if level == "O2":
         net, adam = paddle.amp.decorate(net, adam, level, dtype)
@@ -114,7 +137,7 @@ def ours(name: str, level: str, dtype: str):
 
 def theirs(name: str, weights, enabled: bool):
     """A step of PyTorch from the same weights, with or without `torch.autocast`."""
-    net = mlp(torch.nn) if name == "MLP" else gpt(torch.nn, TorchBlock)
+    net = NETS[name](torch.nn, TorchBlock)
     with torch.no_grad():
         for (key, p), w in zip(net.named_parameters(), weights, strict=True):
             turned = w.ndim == 2 and not (name == "GPT" and key == "0.weight")
@@ -136,7 +159,7 @@ def theirs(name: str, weights, enabled: bool):
 def run(threads: int, arguments) -> None:
     """Print a table for each network."""
     torch.set_num_threads(threads)
-    for name in ("MLP", "GPT"):
+    for name in NETS:
         measure(name)
 
 
@@ -144,7 +167,8 @@ def measure(name: str) -> None:
     x, label = batch(name)
     here, there = [*map(paddle.to_tensor, (x, label))], [*map(torch.tensor, (x, label))]
     made = {f"{level} {dtype}": ours(name, level, dtype) for level, dtype in KINDS}
-    weights = [p.numpy() for p in made["O0 float32"][1].parameters()]
+    learnt = made["O0 float32"][1].parameters()
+    weights = [p.numpy() for p in learnt if not p.stop_gradient]  # no running statistics
     steps = {key: (step, here) for key, (step, _, _) in made.items()}
     for key, enabled in (("torch", False), ("torch.autocast bfloat16", True)):
         steps[key] = theirs(name, weights, enabled), there
