@@ -179,11 +179,11 @@ class SomeRows(AllRows):
             x.set_value(value)
 
 
-def choose_rows(g, keeps_rows: bool, options) -> AllRows:
-    """The part of a parameter that a step reads and writes: `keeps_rows` says that rows without
-    gradient stay. Raises RuntimeError for `lazy_mode` if the gradient's rows are not known.
+def choose_rows(optimizer, options, g) -> AllRows:
+    """The part of a parameter that a step reads and writes: the rows of the gradient, if the step
+    leaves others as they are. Raises RuntimeError for `lazy_mode` if its rows are not known.
     """
-    if keeps_rows and g.row_sparse:
+    if g.row_sparse and optimizer.keeps_rows(options):
         return SomeRows(g)
     if isinstance(g, WholeTable) and getattr(options, "lazy_mode", False):
         raise runtime_error(

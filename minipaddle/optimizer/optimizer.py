@@ -25,7 +25,7 @@ from ..core.prelude import (
 )  # fmt: skip
 from ..engine.eager.tensor import wrap
 from ..engine.sharding.array import sharded
-from ..ops.row_gradient import choose_rows
+from ..ops.row_gradient import AllRows, choose_rows
 from .groups import make_group, make_groups, make_regularizer
 from .lr import LRScheduler
 from .master import upcast
@@ -189,7 +189,7 @@ class Optimizer:
     def advance(self, group, p, g) -> None:
         """One parameter's step: the only place where parameters and states are written."""
         kept = self._states.get(p) or self._create_state(group, p)
-        rows = choose_rows(g, self.keeps_rows(kept.options), kept.options)
+        rows = AllRows(g) if type(g) is Tensor else choose_rows(self, kept.options, g)
         states, master = kept.states.values(), kept.master
         value, g = rows.read(self.value_of(p)), rows.gradient
         if kept.half:

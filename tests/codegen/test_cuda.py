@@ -469,4 +469,4 @@ def test_powers_of_beta_are_one_launch_each():
     powers = [s for s in kernels.program.states if "_pow_" in s.record.attrs["name"]]
     assert [c.blocks for c in together] == [(1, 18), (1, 14)]
     assert (len(powers), len(kernels.updates)) == (36, 32)
-    assert len(launches) == 79
+    assert len(launches) == 81

@@ -127,7 +127,7 @@ class EagerKernel(Hot):
         try:
             return context.run(arrays)
         finally:
-            for k in range(len(arrays)):
+            for k in range(executable.inputs):
                 context.held[k] = context.used[k] = None
             executable.last = None
             if executable.plan.size <= self.room:
