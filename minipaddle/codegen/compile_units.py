@@ -26,6 +26,8 @@ are unrolled."""
 
 SHARED_HEAD = re.compile(r"^ONCE (void [^{]*?)\s*{", re.MULTILINE)
 
+CALL = re.compile(r"\b(?!__)\w+(?=\()")
+
 WEAK = "__attribute__((weak, noinline))"
 
 
@@ -113,6 +115,8 @@ def rest_of(source: SourceFile, units: dict[str, Unit], apart: bool = True) -> s
     if source.kernels.functions:  # the function that brings weights into their form calls helpers
         others = [x for x in source.helpers if not is_variable(x)]
         head += [x for x in others if not (apart and isinstance(x, SharedText))]
-    declarations = [unit.declarations for unit in units.values()]
     functions = [setters(source.prefix, source.helpers), *source.functions]
+    called = {*CALL.findall("\n".join(functions))}  # others may have parameters of unknown types
+    declarations = [unit.declarations for unit in units.values()]
+    declarations = [text for text in declarations if not called.isdisjoint(CALL.findall(text))]
     return with_prologue([*head, *declarations, *functions])

@@ -59,7 +59,7 @@ def test_random_graphs(seed):
 
 
 def test_most_random_graphs_are_served():
-    assert [fuzz(seed)[0] for seed in (3, 4, 8, 10, 12)].count("C") >= 3
+    assert [fuzz(seed)[0] for seed in range(5)].count("C") >= 3
 
 
 def test_a_step_of_a_network():

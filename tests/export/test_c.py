@@ -364,7 +364,7 @@ def test_reductions_of_one_thread(tmp_path, dtype):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-@pytest.mark.parametrize("seed", [3, 8, 21, 34])
+@pytest.mark.parametrize("seed", [4, 8, 21, 34])
 def test_random_programs(tmp_path, seed):
     """Programs of the executors' fuzzer, which are as the interpreter has them."""
     (case, *_) = programs_of(seed, Report())
