@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Sequence
 
 from ..engine.passes.arena import FAST, PLACED, STRONG, Buffer, bound, height, profile, sort_by
@@ -40,18 +39,24 @@ FAST.update(duration=by_duration, time=by_time, area=by_area, breadth=by_breadth
 # ---- search ----------------------------------------------------------------------------------
 
 
-def by_climbing(buffers: Sequence[Buffer], seconds: float = 0.5, steps: int = 4000) -> list[int]:
+PLACEMENTS = 50_000
+"""Buffers that are placed in one search, which takes half a second. A clock would give other plans
+on a busy machine."""
+
+
+def by_climbing(buffers: Sequence[Buffer], steps: int = 0) -> list[int]:
     """Hill climbing over the order of placement: a buffer that reaches the top is placed earlier.
 
-    Starts from the best greedy order; the same buffers give the same offsets unless time is up.
+    Starts from the best greedy order; the same buffers give the same offsets. Without `steps` the
+    search places `PLACEMENTS` buffers.
     """
-    until, dice, goal = time.perf_counter() + seconds, random.Random(0), bound(buffers)
+    dice, goal = random.Random(0), bound(buffers)
     best = min((greedy(buffers) for greedy in FAST.values()), key=lambda o: height(buffers, o))
     order = sorted(range(len(buffers)), key=lambda k: best[k])
     peak = lowest = height(buffers, best)
     offsets = best
-    for _ in range(steps):
-        if lowest <= goal or time.perf_counter() > until:
+    for _ in range(steps or PLACEMENTS // max(len(buffers), 1)):
+        if lowest <= goal:
             break
         other = move_earlier(order, buffers, offsets, dice)
         found = PLACED[-1](buffers, other)
