@@ -27,6 +27,9 @@ class GpuReport(TableDisplay):
             raise ValueError(f"no step of {REPORT.name} has {' or '.join(map(repr, words))}")
 
     def table(self):
-        table = make_table("", self.head, self.rows, words=("step",))
+        """The columns in which there is something."""
+        shown = [k for k in range(len(self.head)) if {row[k] for row in self.rows} != {"-"}]
+        head, *rows = ([row[k] for k in shown] for row in (self.head, *self.rows))
+        table = make_table("", head, rows, words=("step",))
         table.caption = self.machine
         return table
