@@ -218,16 +218,21 @@ def test_a_hook_and_a_branch():
     assert weight.grad[3].tolist() == [3.0] * WIDTH
 
 
+def begin_lazy(ranks):
+    """A net, averaged over the ranks if there are several, and its lazy optimizer."""
+    paddle.seed(1)
+    net = Net(True, None)
+    if ranks > 1:
+        paddle.DataParallel(net)
+    return net, LAZY["Adam"](parameters=net.parameters())
+
+
 @pytest.mark.parametrize("capture", [False, True])
 def test_ranks_average_rows(capture):
     """A lazy step of two ranks is that of the whole batch, in which both name some rows."""
 
     def train(ranks):
-        paddle.seed(1)
-        net = Net(True, None)
-        if ranks > 1:
-            paddle.DataParallel(net)
-        adam = optimizer.Adam(0.3, lazy_mode=True, parameters=net.parameters())
+        net, adam = begin_lazy(ranks)
 
         def step(ids):
             net(ids).backward()
@@ -248,11 +253,7 @@ def test_ranks_may_name_unequally_many_rows():
     """Rank 0 has one text, rank 1 the others; a rank's loss is the mean of its own."""
 
     def train(ranks):
-        paddle.seed(1)
-        net = Net(True, None)
-        if ranks > 1:
-            paddle.DataParallel(net)
-        adam = optimizer.Adam(0.3, lazy_mode=True, parameters=net.parameters())
+        net, adam = begin_lazy(ranks)
         for ids in IDS:
             parts = [paddle.to_tensor(part) for part in (ids[:1], ids[1:])]
             if ranks > 1:
