@@ -1,22 +1,30 @@
 """Charts: panels of bars and lines, drawn by matplotlib.
 
-A picture says what stands where; `chart` is the one that knows matplotlib.
+A picture says what stands where; this file is the one that knows matplotlib, `chart_svg` writes the
+same parts without it.
 """
 
 import io
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 from ..core.display import Display
+from .chart_svg import AT, write_svg
 from .parts import NO_ATTRS
 
 
 class Picture(Display):
-    """A matplotlib figure: PNG in a notebook, text elsewhere, and to files by suffix."""
+    """A chart: PNG in a notebook, text elsewhere, and to files by suffix."""
 
-    def __init__(self, figure, text: str):
-        self.figure, self.text = figure, text
+    def __init__(self, page: "ChartPage", text: str):
+        self.page, self.text = page, text
+
+    @cached_property
+    def figure(self):
+        """The chart as a figure of matplotlib."""
+        return self.page.draw()
 
     def save_as(self, path) -> Path:
         """Write the picture; the suffix (.png, .svg, .pdf) says the format."""
@@ -31,12 +39,19 @@ class Picture(Display):
         self.figure.savefig(out, format="png", bbox_inches="tight")
         return out.getvalue()
 
+    def svg(self) -> str:
+        """The chart as a small `<svg>` element, in the ink of the page."""
+        return write_svg(self.page)
+
     def rich(self) -> dict:
         return {"image/png": self.png()}
 
 
 class Bar(NamedTuple):
-    """A rectangle; its text is in the "middle", at the "start" or "end", or "before" it."""
+    """A rectangle; its text is in the "middle", at the "start" or "end", or "before" it.
+
+    `sets`: {name: label} of a movable picture's positions that a press on the rectangle chooses
+    """
 
     x: float
     y: float
@@ -47,6 +62,7 @@ class Bar(NamedTuple):
     at: str = "middle"
     ink: str = "black"
     look: Mapping = NO_ATTRS
+    sets: Mapping = NO_ATTRS
 
     @classmethod
     def in_row(cls, row: float, x: float, wide: float, colour: str, *text, high=0.8, **look):
@@ -96,10 +112,6 @@ class Panel(NamedTuple):
         axis.set_title(self.title, fontsize=8, loc="left")
 
 
-AT = {"middle": (0.5, "center"), "start": (0, "left"), "end": (1, "left"), "before": (0, "right")}
-"""The position of a bar's text, and which side of the text is there."""
-
-
 def draw_bar(axis, bar: Bar) -> None:
     from matplotlib.patches import Rectangle
 
@@ -111,26 +123,43 @@ def draw_bar(axis, bar: Bar) -> None:
         axis.text(*point, bar.text, ha=side, va="center", fontsize=7.5, color=bar.ink)
 
 
+class ChartPage(NamedTuple):
+    """Panels from left to right, `columns` of them side by side, on white.
+
+    size: in inches; colours: {name: colour} for the legend; grid: arguments of `Figure.subplots`
+    """
+
+    size: tuple[float, float]
+    panels: list[Panel]
+    title: str = ""
+    colours: Mapping = NO_ATTRS
+    columns: int = 1
+    layout: str = "constrained"
+    grid: Mapping = NO_ATTRS
+
+    def draw(self):
+        """The figure, made without pyplot and its global state."""
+        from matplotlib.figure import Figure
+        from matplotlib.patches import Patch
+
+        figure = Figure(self.size, facecolor="white", layout=self.layout)
+        rows = len(self.panels) // self.columns
+        axes = figure.subplots(rows, self.columns, squeeze=False, **self.grid).ravel()
+        for axis, panel in zip(axes, self.panels, strict=True):
+            panel.draw(axis)
+        if self.title:
+            figure.suptitle(self.title, fontsize=10)
+        if self.colours:
+            colours = self.colours.items()
+            marks = [Patch(facecolor=c, edgecolor="#999999", label=n) for n, c in colours]
+            look = {"frameon": False, "fontsize": 7, "ncols": min(6, len(marks))}
+            figure.legend(handles=marks, loc="outside upper right", **look)
+        return figure
+
+
 def chart(
     size, panels, text: str, *, title="", colours=NO_ATTRS, columns=1, layout="constrained", **grid
 ) -> Picture:
-    """Panels from left to right, `columns` of them side by side, on white.
-
-    size: in inches; colours: {name: colour} for the legend; grid: arguments of `Figure.subplots`.
-    It is made without pyplot and its global state.
-    """
-    from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
-
-    panels = list(panels)
-    figure = Figure(size, facecolor="white", layout=layout)
-    axes = figure.subplots(len(panels) // columns, columns, squeeze=False, **grid).ravel()
-    for axis, panel in zip(axes, panels, strict=True):
-        panel.draw(axis)
-    if title:
-        figure.suptitle(title, fontsize=10)
-    if colours:
-        marks = [Patch(facecolor=c, edgecolor="#999999", label=n) for n, c in colours.items()]
-        look = {"frameon": False, "fontsize": 7, "ncols": min(6, len(marks))}
-        figure.legend(handles=marks, loc="outside upper right", **look)
-    return Picture(figure, text)
+    """A picture of panels; the arguments are those of `ChartPage`."""
+    panels = [each._replace(bars=[*each.bars], lines=[*each.lines]) for each in panels]
+    return Picture(ChartPage(size, panels, title, colours, columns, layout, grid), text)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import accumulate, takewhile
+from itertools import accumulate, groupby, takewhile
 
 from ..engine.core import slots
 from .parts import Edge, Frame, Node, draw, write_text
@@ -10,13 +10,17 @@ from .style import count
 
 LIMIT = 150
 """Beyond this many nodes, frames are drawn closed; if that is not enough, only the newest part."""
+PAGE = 60
+"""The same for a training step, whose nodes have many lines: more is too wide for a page."""
 OLDER = "older"
 
 
-def draw_records(parts, title: str = "", depth: int | None = None, close=None, **page):
-    """Draw parts whose nodes represent records; `depth` and `close` as in `Collapse`."""
+def draw_records(
+    parts, title: str = "", depth: int | None = None, close=None, most: int = LIMIT, **page
+):  # fmt: skip
+    """Draw parts whose nodes represent records; `depth`, `close` and `most` as in `Collapse`."""
     parts = list(parts)
-    fold = Collapse((p for p in parts if isinstance(p, Node)), depth, close)
+    fold = Collapse((p for p in parts if isinstance(p, Node)), depth, close, most)
     g = draw(fold.parts(parts), title, **page)
     g.text = write_text(parts)  # of all records
     return g
@@ -25,27 +29,46 @@ def draw_records(parts, title: str = "", depth: int | None = None, close=None, *
 class Collapse:
     """The node drawn for each record (`units`): its own, its closed frame, or OLDER.
 
-    `depth` is how many levels of frames are open, by default as many as fit in LIMIT nodes.
+    `depth` is how many levels of frames are open, by default as many frames as `most` nodes allow.
     `close(records)` is the addition to a closed frame: (to its label, to its tip, attributes).
     """
 
-    def __init__(self, nodes, depth: int | None = None, close=None):
+    def __init__(self, nodes, depth: int | None = None, close=None, most: int = LIMIT):
         marked = marks()
         self.nodes = [n._replace(mark=marked.get(n.key.op.name, "")) for n in nodes]
-        self.close = close or (lambda records: ("", "", {}))
-        self.depth = self.find_depth() if depth is None else depth
-        self.units = {n.key: unit(n, self.depth) for n in self.nodes}
+        self.close, self.most = close or (lambda records: ("", "", {})), most
+        self.open = (
+            self.find_open() if depth is None else {f for n in self.nodes for f in n.frames[:depth]}
+        )
+        self.units = {n.key: self.unit(n) for n in self.nodes}
         self.hidden = self.hide_older() if depth is None else 0
 
-    def find_depth(self) -> int:
-        """The most open levels that fit in LIMIT nodes; 0 if none does."""
-        deepest = max((len(n.frames) for n in self.nodes), default=0)
-        for depth in range(deepest, 0, -1):
-            units = [unit(n, depth) for n in self.nodes]
-            dots = sum(len(n.dots) for n, shown in zip(self.nodes, units) if shown is n.key)
-            if len(set(units)) + dots <= LIMIT:
-                return depth
-        return 0
+    def unit(self, node: Node):
+        """The key of the node, or the outermost closed frame around it."""
+        return next((f for f in node.frames if f not in self.open), node.key)
+
+    def find_open(self) -> set[Frame]:
+        """The frames that are open: the outer ones first, of one level the small ones first and
+        those of one size together, as long as what is drawn stays within the most nodes. Updates
+        are alike: they stay closed.
+        """
+        shown, drawn, level = set(), by_unit(self.nodes, 0), 0
+        size = len(drawn)
+        while closed := [f for f in drawn if isinstance(f, Frame) and f.kind != "update"]:
+            level, inner = level + 1, {}
+            counts = {frame: len(drawn[frame]) for frame in closed}
+            for _, alike in groupby(sorted(closed, key=counts.get), counts.get):
+                frames = [*alike]
+                within = by_unit([n for f in frames for n in drawn[f]], level)
+                dots = sum(
+                    len(n.dots) for inside in within.values() for n in inside if n.key in within
+                )
+                if size + len(within) - len(frames) + dots <= self.most:
+                    size += len(within) - len(frames) + dots
+                    shown |= {*frames}
+                    inner |= within
+            drawn = inner
+        return shown
 
     def hide_older(self) -> int:
         """Let OLDER replace all but the newest units; returns how many records it hides."""
@@ -53,10 +76,10 @@ class Collapse:
         for n in reversed(self.nodes):
             unit = self.units[n.key]
             cost.setdefault(unit, 1 + (len(n.dots) if unit is n.key else 0))
-        if sum(cost.values()) <= LIMIT:
+        if sum(cost.values()) <= self.most:
             return 0
         totals = zip(cost, accumulate(cost.values()))
-        newest = {unit for unit, total in totals if total < LIMIT}
+        newest = {unit for unit, total in totals if total < self.most}
         old = [key for key, unit in self.units.items() if unit not in newest]
         self.units.update(dict.fromkeys(old, OLDER))
         return len(old)
@@ -82,8 +105,9 @@ class Collapse:
         records = [n.key for n in inside]
         size = count(sum(bool(r.inputs) for r in records), "record")
         label, tip, attrs = self.close(records)
-        tip = f"{size}: open with depth={self.depth + 1}{tip}"
-        place = inside[0].frames[: self.depth]
+        level = inside[0].frames.index(frame)
+        tip = f"{size}: open with depth={level + 1}{tip}"
+        place = inside[0].frames[:level]
         return Node(frame, f"{frame.label}\n{size}{label}", frame.kind, tip, place, attrs)
 
     def edges(self, edges) -> Iterator[Edge]:
@@ -99,9 +123,12 @@ class Collapse:
             seen.add(kind)
 
 
-def unit(node: Node, depth: int):
-    """The key of the node, or the closed frame that hides it."""
-    return node.frames[depth] if len(node.frames) > depth else node.key
+def by_unit(nodes, level: int) -> dict:
+    """Nodes by their frame at a level, or by their own key if they stand in none there."""
+    units: dict = {}
+    for n in nodes:
+        units.setdefault(n.frames[level] if len(n.frames) > level else n.key, []).append(n)
+    return units
 
 
 def marks() -> dict[str, str]:

@@ -8,9 +8,10 @@ from ..engine.codegen.step import refusal
 from ..engine.core.errors import teach
 from ..engine.eager.device import NUMPY
 from ..executors.native.timing import add_timers
+from ..nn.layer.tree import layer_name, layers_of
 from .chart import Bar, Panel, Picture, chart
 from .markup import write_code
-from .records import layer_name, layers_of
+from .records import name_lines, short
 from .style import GREY, LOOKS, count
 from .target import executable_of, forward_of
 
@@ -59,7 +60,8 @@ class GeneratedCode(Display):
 
 
 def kernels(target, runs: int = 20) -> Picture:
-    """How long each kernel of a compiled program takes: a bar for each of the slowest.
+    """How long each kernel of a compiled program takes, and the user's lines that are in it: a bar
+    for each of the slowest.
 
     The program is compiled again with clocks in it and run on sample numbers, so its states stay
     as they are. Takes the same targets as `viz.source`, on the CPU.
@@ -69,8 +71,8 @@ def kernels(target, runs: int = 20) -> Picture:
     ... def f(x):
     ...     return paddle.tanh(x) * 2
     >>> y = f(paddle.ones([3]))
-    >>> print(str(viz.kernels(f)).splitlines()[1].split()[-1])
-    k0_multiply
+    >>> print(str(viz.kernels(f)).splitlines()[1].partition("µs")[2].strip())
+    k0_multiply  <doctest minipaddle.viz.compiled.kernels[1]>:3
     """
     twin = add_timers(executable_of(target))
     inputs = twin.program.given[: len(twin.program.given) - len(twin.weights.arrays)]
@@ -96,11 +98,13 @@ def draw_bars(twin, times) -> Picture:
     for row, (t, r) in enumerate(shown):
         where = " / ".join(map(layer_name, layers_of(r.scope)))
         colour = LOOKS[r.op.kind if r.op.kind in LOOKS else "group"].fill
-        label = f" {100 * t / total:.0f} %  {where}"
+        parts = f"{100 * t / total:.0f} %", where, short(name_lines(r))
+        label = " " + "  ".join(filter(None, parts))
         bars.append(Bar.in_row(row, 0, t * 1e6, colour, label, "end", edgecolor=GREY))
     axes = {"xlabel": "µs a run", "xlim": (0, 1.35e6 * shown[0][0] + 1e-9)}
     lines = [f"{len(times)} kernels, {total * 1e6:.1f} µs a run"]
-    lines += [f"{t * 1e6:10.1f} µs  {name}" for (t, _), name in zip(shown, names, strict=True)]
+    for (t, r), name in zip(shown, names, strict=True):
+        lines.append(f"{t * 1e6:10.1f} µs  {name}  {name_lines(r)}".rstrip())
     panel = Panel(bars, lines[0], names, axes=axes)
     return chart((8, 1.0 + 0.24 * len(shown)), [panel], "\n".join(lines))
 

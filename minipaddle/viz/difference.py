@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from ..engine.core.record import Record
 from ..engine.ir.control import fused
-from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
+from ..engine.ir.program import ITEM, Program, everywhere
 from .flat_program import FlatProgram
 from .parts import Edge, Legend, Node
 from .program import ProgramView, draw_program, names_in, program_of
-from .records import spec_text
+from .records import is_same, sources_of
 from .style import GREY, count
 
 
@@ -17,9 +17,9 @@ def difference(before, after, *, title: str = ""):
     """A program after a pass, compared with the program before it.
 
     What is not there any more is dashed, what is new is green, what stayed is grey and, where it is
-    far from any change, left out. A record stayed if one of the same operator, attributes, spec and
-    line is found; so what has other inputs, or stands in a group now, stayed. Takes what
-    `viz.program` takes.
+    far from any change, left out. A record stayed if it is in the second program too, or another
+    that was made from it and differs in its inputs alone; or if it stands in a group now. Takes
+    what `viz.program` takes.
 
     >>> from minipaddle import viz
     >>> from minipaddle.ir.parser import parse
@@ -31,14 +31,7 @@ def difference(before, after, *, title: str = ""):
     + v1 = multiply(x, x) : float32[2]
     """
     change = Difference(program_of(before), program_of(after))
-    return draw_program(change.parts(title), title)
-
-
-def signature(record: Record) -> tuple:
-    """The facts that a record shares with its copy with other inputs."""
-    numbers = tuple(repr(x.attrs["value"]) for x in record.inputs if x.op is NUMBER)
-    attrs = tuple((k, repr(v)) for k, v in record.attrs.items() if not isinstance(v, Program))
-    return record.op, attrs, spec_text(record), numbers, record.where
+    return draw_program(change.parts(title), title, None, change.after)
 
 
 def find_computing(program: Program) -> list[Record]:
@@ -48,18 +41,21 @@ def find_computing(program: Program) -> list[Record]:
 
 
 def match(before: Program, after: Program) -> dict[Record, Record]:
-    """The records of `before` that stayed, and each one's counterpart in `after`."""
-    left: dict[tuple, list[Record]] = defaultdict(list)
+    """The records of `before` that stayed, and each one's counterpart in `after`: itself, or with
+    other inputs a record that comes from it, or from a record that both come from.
+    """
     old, new = find_computing(before), find_computing(after)
     stayed = {r: r for r in set(old) & set(new)}
     stayed |= dict(zip(before.given, after.given))
-    for r in new:
-        if r not in stayed:
-            left[signature(r)].append(r)
+    kin: dict[Record, list[Record]] = defaultdict(list)
     for r in old:
-        same = left.get(signature(r)) if r not in stayed else None
-        if same:
-            stayed[r] = same.pop(0)
+        for source in sources_of(r) if r not in stayed else ():
+            kin[source].append(r)
+    for r in (r for r in new if r not in stayed):
+        near = (x for source in sources_of(r) for x in kin.get(source, ()))
+        same = next((x for x in near if x not in stayed and is_same(r, x)), None)
+        if same is not None:
+            stayed[same] = r
     return stayed
 
 
@@ -84,10 +80,11 @@ class Difference:
 
     def flatten(self) -> FlatProgram:
         """The second program; removed records are in the frames that are still there."""
-        flat, old = FlatProgram(self.after), FlatProgram(self.before)
+        regrouped = count_groups(self.before) != count_groups(self.after)
+        flat, old = FlatProgram(self.after, groups=regrouped), FlatProgram(self.before)
         paths = (path[:k] for path in flat.paths.values() for k in range(len(path) + 1))
         places = {tuple(map(str, path)): path for path in paths}
-        for r in self.gone:
+        for r in (r for r in self.gone if r in old.paths):  # not in a picture: an item unread
             words = tuple(map(str, old.paths[r]))
             ways = (words[:k] for k in range(len(words), -1, -1))
             flat.put(r, next((places[way] for way in ways if way in places), ()), r)
@@ -96,7 +93,7 @@ class Difference:
             ends = [self.find_now(r, old, gone) for r in (flow.source, flow.target)]
             if None not in ends and not gone.isdisjoint(ends):
                 flat.flows.append(Edge(*ends, flow.tip, {"style": "dashed"}))
-        if count_groups(self.before) == count_groups(self.after):
+        if not regrouped:
             self.leave_out_what_is_far(flat)
         return flat
 
@@ -110,7 +107,7 @@ class Difference:
         changed = {*self.gone, *self.new}
         pairs = [(f.source, f.target) for f in flat.flows]
         near = changed | {x for pair in pairs if not changed.isdisjoint(pair) for x in pair}
-        self.far = len(flat.records) - len(near)
+        self.far = sum(r not in near for r in flat.records)
         flat.records = [r for r in flat.records if r in near]
         flat.flows = [f for f in flat.flows if f.source in near and f.target in near]
 

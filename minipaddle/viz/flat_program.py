@@ -6,7 +6,7 @@ from where a value is made, so these inputs vanish; but loop-carried values stay
 
 import linecache
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import reduce
 
 from ..engine.core.errors import line_number, line_of
@@ -14,12 +14,19 @@ from ..engine.core.record import Record
 from ..engine.eager.storage import TensorStorage
 from ..engine.ir.control import cond, fused, while_loop
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program, regions
+from ..nn.layer.tree import layers_of
 from .collapse import common
 from .parts import Edge, Frame
-from .records import input_name, layer_frame, layers_of, spec_text
+from .phases import phases_of, split_into_components
+from .records import input_name, layer_frame, spec_text
 
 MANY = 8
 """More records than this, made by one line that calls no layer, get a frame."""
+TIPS = {
+    "forward": "the loss",
+    "backward": "the gradients, by a reverse walk through the forward",
+    "update": "the new values of parameters and of the optimizer's states",
+}
 NEW = "new "
 """How the label of an update's frame begins."""
 SAME = "same"
@@ -44,7 +51,8 @@ class FlatProgram:
         self.frames: dict[tuple, Frame] = {}
         self.updates: list[Frame] = []
         self.at: dict[Record, Record | None] = {}  # the source of a value in the picture
-        self.busy = busy_lines(program.records)
+        self.phases = {} if groups else phases_of(program)
+        self.busy = () if self.phases else busy_lines(program.records)
         for record in program.given:
             self.put(record, around, record)
         self.region(program, around, ())
@@ -96,8 +104,22 @@ class FlatProgram:
             path += (self.frames.setdefault((*path, id(scope)), layer_frame(scope)),)
         return path
 
+    def frame_phase(self, record) -> tuple:
+        """The frames of a training step's phase, and in it of the update of a parameter."""
+        phase, *state = self.phases[record]
+        frame = Frame(phase, TIPS[phase], "update" if state else "phase")
+        path = (self.frames.setdefault((phase,), frame),)
+        for name in state:
+            if (phase, name) not in self.frames:
+                self.frames[phase, name] = Frame(f"{NEW}{name}", path[0].tip, "lines")
+                self.updates.append(self.frames[phase, name])
+            path += (self.frames[phase, name],)
+        return path
+
     def frame_line(self, record, path, outer) -> tuple:
-        """The frame of a busy line, at the outermost level."""
+        """The frame of a phase, or of a busy line, at the outermost level."""
+        if record in self.phases and not path and not outer:
+            return self.frame_phase(record)
         line = locate(record)
         if path or outer or self.groups or line not in self.busy:
             return ()
@@ -219,11 +241,13 @@ class FlatProgram:
 
     def place_states(self, program: Program) -> None:
         """Place a copy of a state in each outermost frame that uses it, to keep lines short."""
+        flows_from = defaultdict(list)
+        for k, flow in enumerate(self.flows):
+            flows_from[flow.source].append(k)
         for state in program.states:
             uses: dict[tuple, list] = {}
-            for k, flow in enumerate(self.flows):
-                if flow.source is state.record:
-                    uses.setdefault(self.paths[flow.target][:1], []).append(k)
+            for k in flows_from[state.record]:
+                uses.setdefault(self.paths[self.flows[k].target][:1], []).append(k)
             new = state.update and self.at[state.update]
             if new is state.record:  # as it was
                 new = None
@@ -307,18 +331,3 @@ def locate(record) -> tuple | None:
     if not record.where or isinstance(record.where, str):  # of a program read from a file
         return record.where and (record.where, 0)
     return record.where[0].co_filename, line_number(record.where)
-
-
-def split_into_components(records, states) -> list[set]:
-    """The records in groups without any flow between them, not even through a changing state."""
-    moving = {s.record for s in states if s.update is not None}
-    first = {e: r for r in reversed(records) for e in r.inputs if e in moving}
-    group = {r: {r} for r in records}
-    for r in records:
-        for edge in r.inputs:
-            edge = first.get(edge, edge)
-            if edge in group and group[edge] is not group[r]:
-                group[r] |= group[edge]
-                for other in group[r]:
-                    group[other] = group[r]
-    return list({id(g): g for g in group.values()}.values())

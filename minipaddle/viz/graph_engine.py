@@ -16,7 +16,7 @@ import graphviz
 
 from ..core.display import Display
 from ..engine.core.errors import type_error
-from .markup import embed, fit_page, join_svgs, write_notice, write_words
+from .markup import embed, fit_page, join_svgs, write_call, write_notice, write_words
 
 HELP = """The graph engine is missing.
   pip install graphviz-pure resvg-py      (their wheels need nothing of the system)"""
@@ -88,10 +88,16 @@ class Drawn:
     kinds, noun = KINDS, "a graph"
     text = ""
     """Its content in a few lines for a terminal; where empty, the DOT source is shown."""
+    call = ""
+    """A call with which a reader sees more."""
 
     def png(self) -> bytes:
         """The picture as PNG, on a transparent page."""
         return paint(self.svg())
+
+    def html(self) -> str:
+        """The picture as a part of a page, and the call that shows more of it."""
+        return embed(self.svg()) + write_call(self.call)
 
     def save_as(self, path) -> Path:
         """Write the picture; the suffix (.svg, .png, and of a graph .dot) says the format."""
@@ -110,7 +116,7 @@ class Drawn:
         try:
             svg = self.svg()
             return {  # code hosts show SVG or PNG, a terminal the text
-                "text/html": embed(svg),
+                "text/html": self.html(),
                 "image/svg+xml": fit_page(svg),
                 "image/png": self.png(),
                 "text/plain": self.text or source,
@@ -176,15 +182,15 @@ FAMILIES = {
 }
 
 
-# ---- two graphs --------------------------------------------------------------------------------
+# ---- two pictures ------------------------------------------------------------------------------
 
 
-def beside(left: Graph, right: Graph) -> "Beside":
-    """Two graphs side by side: an eager tape and the program of the same function, say.
+def beside(left, right) -> "Beside":
+    """Two pictures side by side: an eager tape and the program of the same function, say.
 
     Where the page is too narrow for both, the second stands below the first.
     Shows itself in a notebook, and `save_as` writes .svg and .png. Raises TypeError for what is no
-    graph.
+    picture of `viz`.
 
     >>> from minipaddle import viz
     >>> x = paddle.to_tensor([1.0], stop_gradient=False)
@@ -194,20 +200,20 @@ def beside(left: Graph, right: Graph) -> "Beside":
     v1 = input : float32[1]
     """
     for each in (left, right):
-        if not isinstance(each, Graph):
-            expected = "two graphs, such as viz.tape and viz.program make"
+        if not hasattr(each, "svg"):
+            expected = "two pictures, such as viz.tape and viz.program make"
             raise type_error(f"beside was given {type(each).__name__}", expected=expected)
     return Beside(left, right)
 
 
 class Beside(Drawn, Display):
-    """Two graphs that are shown together."""
+    """Two pictures that are shown together."""
 
-    kinds, noun = ("svg", "png"), "two graphs"
+    kinds, noun = ("svg", "png"), "two pictures"
 
-    def __init__(self, left: Graph, right: Graph):
-        self.graphs = left, right
-        self.text = f"{left.text or left.source}\n\n{right.text or right.source}"
+    def __init__(self, left, right):
+        self.pictures = left, right
+        self.text = "\n\n".join(each.text or getattr(each, "source", "") for each in self.pictures)
 
     def svg(self) -> str:
-        return join_svgs(*(graph.svg() for graph in self.graphs))
+        return join_svgs(*(each.svg() for each in self.pictures))

@@ -4,7 +4,8 @@ import base64
 import re
 from collections.abc import Mapping
 from functools import cache
-from html import escape
+from html import escape, unescape
+from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,9 +20,15 @@ GAP = 24
 
 
 def tag(name: str, *inside: str, **attrs) -> str:
-    """An element, for a page or for Graphviz: `tag("td", "x", align="left")`."""
-    words = "".join(f' {k.replace("_", "-")}="{v}"' for k, v in attrs.items() if v != "")
+    """An element, for a page or for Graphviz: `tag("td", "x", align="left")`; `for_` is `for`."""
+    named = {k.rstrip("_").replace("_", "-"): v for k, v in attrs.items() if v != ""}
+    words = "".join(f' {k}="{v}"' for k, v in named.items())
     return f"<{name}{words}>{''.join(inside)}</{name}>"
+
+
+def find_values(markup: str, name: str) -> list[str]:
+    """The values of an attribute, in order."""
+    return [*map(unescape, re.findall(f' {name}="([^"]*)"', markup))]
 
 
 def css(**rules) -> str:
@@ -143,6 +150,14 @@ def write_fact(label: str, words: str) -> str:
     return tag("div", label, words, style="display:flex")
 
 
+def write_call(call: str) -> str:
+    """A line that a reader may copy, to see more than a picture shows; none without a call."""
+    if not call:
+        return ""
+    more = write_words(" follows each line down to memory", color=GREY)
+    return tag("div", write_words(call, "code"), more, style=css(font_size="85%"))
+
+
 def write_notice(colour: str, *inside: str) -> str:
     """Markup beside a bar in a colour."""
     look = css(border_left=f"4px solid {colour}", padding=".3em .8em", margin=".2em 0")
@@ -183,17 +198,43 @@ def embed(svg: str) -> str:
     JupyterLab draws `image/svg+xml` as an image, which has no tooltips. In a notebook that is not
     trusted it removes `<object>` and the button, and the image inside stays.
     """
-    data = base64.b64encode(fit_page(svg).encode()).decode()
-    data, style, button = f"data:image/svg+xml;base64,{data}", "", ""
+    data, style, button = address_of(svg), "", ""
     if is_wide(svg):
         style = css(width="100%")
         resize = RESIZE.format(size_of(svg)[0] * 4 / 3)
         button = tag("button", "⤢ full size", onclick=resize) + "<br>"
-    image = tag("img", src=data, style=style).removesuffix("</img>")
+    image = write_image(data, style)
     drawn = tag("object", image, type="image/svg+xml", data=data, style=style)
     return tag("div", button, drawn, style="overflow:auto")
 
 
+def embed_page(page: str, still: str, title: str, high: float, **look) -> str:
+    """A page in a frame that reaches no other host, and an SVG, which the frame replaces.
+
+    A notebook that is not trusted drops the frame. `high` is its height, in pixels, until the page
+    in it posts its own; the page is told whether it is on a light or a dark one.
+    """
+    settings = {
+        "sandbox": "allow-scripts",
+        "title": escape(title),
+        "style": css(width="100%", height=f"{high:.0f}px", border=0, **look),
+        "onload": escape(AROUND),
+    }
+    frame = tag("iframe", srcdoc=escape(page), **settings)
+    return tag("div", frame, write_image(address_of(still), css(max_width="100%")))
+
+
+def write_image(address: str, style: str) -> str:
+    return tag("img", src=address, style=style).removesuffix("</img>")
+
+
+def address_of(svg: str) -> str:
+    """The element, as wide as a page at most, in an address."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(fit_page(svg).encode()).decode()}"
+
+
+AROUND = Path(__file__).with_name("around.js").read_text(encoding="utf-8")
+"""The script of the page around a frame."""
 RESIZE = (
     "const s = this.parentNode.querySelector('object').style;"
     "s.width = s.width === '100%' ? '{:.0f}px' : '100%'"
@@ -210,6 +251,7 @@ def join_svgs(left: str, right: str) -> str:
     parts = []
     for k, (svg, corner) in enumerate(((left, ""), (right, at))):
         head = '<svg {}width="{:g}" height="{:g}"'.format(corner, *sizes[k])
-        parts.append(re.sub(SIZE, head, svg, count=1).replace(' id="', f' id="part{k}_'))
+        own = re.sub(r' id="|url\(#', rf"\g<0>part{k}_", svg)
+        parts.append(re.sub(SIZE, head, own, count=1))
     size = 'width="{0:g}pt" height="{1:g}pt" viewBox="0 0 {0:g} {1:g}"'.format(*area)
     return f'<svg {size} xmlns="http://www.w3.org/2000/svg">\n{"".join(parts)}</svg>\n'

@@ -6,8 +6,8 @@ from ..engine.ir.control import fused
 from ..engine.passes.arena import bound, profile
 from ..engine.passes.buffer_assignment import Allocation, MemoryPlan, bytes_text
 from ..engine.passes.memory import plan as planned
+from ..nn.layer.tree import layer_name, layers_of
 from .chart import Bar, Panel, Picture, PolyLine, chart
-from .records import layer_name, layers_of
 from .target import last_executable, program_of
 
 COLOURS = (

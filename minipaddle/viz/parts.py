@@ -32,6 +32,8 @@ FRAMES = {
     "group": {"style": "rounded,filled", "fillcolor": "#56b4e920", "color": "#56b4e9"},
     "layer": {},
     "lines": {"style": "rounded,dashed"},
+    "phase": {"style": "rounded,dashed"},
+    "update": {"style": "rounded,dashed"},
     "region": {"color": "#cc79a7", "penwidth": "1.5"},
 }
 """How each kind of frame is drawn; closed, it is a node of the role of that name."""

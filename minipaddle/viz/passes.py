@@ -3,10 +3,9 @@
 from ..core.display import Display
 from ..engine.passes.manager import Optimized, figures
 from .difference import difference
-from .markup import CellTable, TableCell, write_fact, write_words
-from .program import passes_result_of
+from .markup import CellTable, TableCell, write_call, write_fact, write_words
 from .style import GREY
-from .target import pick
+from .target import explorer_call, passes_result_of, pick
 
 HEAD = ("pass", "records", "kernels", "moved", "live", "ms")
 BAR = "rgba(0,114,178,.35)"
@@ -28,14 +27,14 @@ def passes(target) -> "Passes":
     cse: 1 record gone, 0 new
     - v2 = exp(x) : float32[3]
     """
-    return Passes(passes_result_of(target))
+    return Passes(passes_result_of(target), explorer_call(target))
 
 
 class Passes(Display):
     """A table in a notebook, the report as text; an item is a pass."""
 
-    def __init__(self, done: Optimized):
-        self.done, self.text = done, done.report()
+    def __init__(self, done: Optimized, call: str = ""):
+        self.done, self.text, self.call = done, done.report(), call
 
     def __getitem__(self, name: str):
         """The changes of a pass; of several of that name the first that changed anything."""
@@ -63,4 +62,5 @@ class Passes(Display):
             cells.append([TableCell(name), *bars, TableCell(time, align="right")])
         same = [s.name for s in self.done.snapshots if not s.changed]
         note = write_words(f"nothing to do: {', '.join(same)}" if same else "", color=GREY)
-        return CellTable(cells, head=HEAD).write_page() + write_fact("", note)
+        table = CellTable(cells, head=HEAD).write_page()
+        return table + write_fact("", note) + write_call(self.call)

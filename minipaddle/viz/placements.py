@@ -1,7 +1,5 @@
 """A tensor as a grid for each rank, coloured where the rank has it, before and after moves."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import prod

@@ -4,6 +4,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from time import perf_counter_ns
@@ -15,10 +16,9 @@ from ..engine.core.dispatch import Interpreter, current
 from ..engine.core.record import Spec, owner
 from ..engine.eager.device import current_place
 from ..engine.eager.tensor import Tensor
-from ..nn.layer.tree import path_of
+from ..nn.layer.tree import layer_name, layers_of, path_of
 from .chart import Bar, Panel, chart
 from .proxy_interpreter import ProxyInterpreter, forward
-from .records import layer_name, layers_of
 from .style import LOOKS, bytes_text
 from .tape import tensors_in
 
@@ -54,20 +54,33 @@ class Profiler(ProxyInterpreter):
     scope = forward("scope")
 
     def apply(self, op, inputs, attrs):
-        record = self.passing
-        phase = "backward" if record is not None else "forward" if self.recording else "no grad"
-        scope = self.scope if record is None else record.scope
-        self.inside = 0
-        start = perf_counter_ns()
-        y = self.below.apply(op, inputs, attrs)
-        end = perf_counter_ns()
+        y, event = self.time_call(op.name, self.below.apply, op, inputs, attrs)
         inputs_memory = {id(owner(x.array)) for x in inputs if isinstance(x, Tensor)}
         results = tensors_in(y)
         new = {id(owner(t.array)): t.array.nbytes for t in results}  # views of one count once
         specs = tuple(t.spec for t in results)
         size = sum(n for memory, n in new.items() if memory not in inputs_memory)
-        self.events.append(Event(op.name, phase, scope, start, end, self.inside, specs, size))
+        self.events.append(event(specs, size))
         return y
+
+    def quietly(self, run, program, *arguments):
+        """A program runs: one event, as if it were an operator; `viz.kernels` has its kernels."""
+        results, event = self.time_call(program.name, self.below.quietly, run, program, *arguments)
+        arrays = results[0][: len(program.outputs)]
+        specs = tuple(Spec(array.shape, array.dtype) for array in arrays)
+        self.events.append(event(specs, sum(array.nbytes for array in arrays)))
+        return results
+
+    def time_call(self, name: str, call, *arguments):
+        """The result of a call, and an Event that lacks the sizes of the results."""
+        record = self.passing
+        phase = "backward" if record is not None else "forward" if self.recording else "no grad"
+        scope = self.scope if record is None else record.scope
+        self.inside = 0
+        start = perf_counter_ns()
+        y = call(*arguments)
+        end = perf_counter_ns()
+        return y, partial(Event, name, phase, scope, start, end, self.inside)
 
     def time_run(self, run):
         """`run` (which executes a body), with its time added to `inside`."""

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 
-from ..engine.core.errors import line_of, teach
+from ..engine.core.errors import line_of, runtime_error
 from ..engine.core.record import Record
 from ..engine.ir.edit import count_uses
 from ..engine.ir.printer import Printer
 from ..engine.ir.program import ITEM, NUMBER, Program, everywhere
-from .collapse import draw_records
+from .collapse import LIMIT, PAGE, draw_records
 from .flat_program import SAME, FlatProgram
 from .parts import Legend, Node
 from .records import role_of_operator, short, spec_text
 from .style import bytes_text, count
-from .target import ends_of, forward_of, passes_result_of, program_of
+from .target import ends_of, explorer_call, forward_of, passes_result_of, program_of
 
 
 def program(target, depth: int | None = None, *, title: str = ""):
@@ -39,7 +39,7 @@ def program(target, depth: int | None = None, *, title: str = ""):
     """
     drawn = program_of(target)
     view = ProgramView(drawn, FlatProgram(drawn), *ends_of(target))
-    return draw_program(view.parts(), title, depth)
+    return draw_program(view.parts(), title, depth, drawn, explorer_call(target))
 
 
 def groups(target, depth: int | None = None, *, title: str = ""):
@@ -59,7 +59,7 @@ def groups(target, depth: int | None = None, *, title: str = ""):
     """
     program = drop_unused_states(passes_result_of(target).program)
     view = ProgramView(program, FlatProgram(program, groups=True), program.outputs)
-    return draw_program(view.parts(), title, depth)
+    return draw_program(view.parts(), title, depth, program, explorer_call(target))
 
 
 def partition(target, depth: int | None = None, *, title: str = ""):
@@ -89,9 +89,9 @@ def partition(target, depth: int | None = None, *, title: str = ""):
         what = "a picture of a program of tensors in pieces"
         expected = "a function of paddle.jit.to_static that was called with such tensors"
         hint = "viz.program draws programs of whole tensors"
-        raise RuntimeError(teach(what, expected=expected, hint=hint))
+        raise runtime_error(what, expected=expected, hint=hint)
     (_, view, *placements), (part, _) = [*captured.executables.parts.items()][-1]
-    return draw_program(moves_of(part, view, placements), title, depth)
+    return draw_program(moves_of(part, view, placements), title, depth, part)
 
 
 def moves_of(part: Program, view, placements) -> Iterator:
@@ -239,14 +239,18 @@ class ProgramView:
             yield "▢ kept for the backward", KEPT["color"]
 
 
-def draw_program(parts, title: str, depth: int | None = None):
-    """Draw the parts of a program; `depth` levels of frames are open."""
-    return draw_records(parts, title, depth, close_lines, compound="true")
+def draw_program(parts, title: str, depth: int | None, program: Program, call: str = ""):
+    """Draw the parts of a program; `depth` levels of frames are open, `call` shows more."""
+    most = PAGE if program.gradient_of else LIMIT
+    graph = draw_records(parts, title, depth, close_lines, most, compound="true")
+    graph.call = call
+    return graph
 
 
 def close_lines(records) -> tuple[str, str, dict]:
-    """A closed frame names the first of the user's lines in it."""
-    return "", next((f"\n{line_of(r.where)}" for r in records if r.where), ""), {}
+    """A closed frame names the first of the user's lines in it, and where it can be opened."""
+    line = next((f"\n{line_of(r.where)}" for r in records if r.where), "")
+    return "", f"{line}\nviz.explore opens all boxes", {}
 
 
 def caption_of(program: Program) -> str:

@@ -20,3 +20,4 @@ class ProxyInterpreter(Interpreter):
     recording, apply, read, full = map(forward, ("recording", "apply", "read", "full"))
     constant, draw, fetch_array = map(forward, ("constant", "draw", "fetch_array"))
     passing, after_backward, policy = map(forward, ("passing", "after_backward", "policy"))
+    lines, quietly = map(forward, ("lines", "quietly"))

@@ -1,11 +1,16 @@
 """A record in words: its name, its spec, the memory it keeps alive, the user's line."""
 
+from itertools import groupby
+
 from ..engine.core.dispatch import OUT
 from ..engine.core.errors import line_of
 from ..engine.core.record import FREED, Spec, owner
 from ..engine.eager.execution import Packed
-from ..engine.eager.pylayer import PyLayerContext
-from ..nn.layer.tree import child_name
+from ..engine.eager.pylayer import PyLayerContext, SavedResult
+from ..engine.eager.tensor import Tensor
+from ..engine.ir.control import fused
+from ..engine.ir.program import NUMBER, Program
+from ..nn.layer.tree import layer_name
 from .parts import Frame
 from .style import LOOKS, bytes_text
 
@@ -65,7 +70,8 @@ def list_saved(record) -> dict:
     if record.saved is None or record.saved is FREED:
         return {}
     if isinstance(record.saved, PyLayerContext):
-        return record.saved.list_saved()
+        entries = [x for x in record.saved.entries if isinstance(x, Tensor | SavedResult)]
+        return {f"saved tensor {k}": x.array for k, x in enumerate(entries)}
     if isinstance(record.saved, tuple):  # of a whole program
         residuals, _, own = record.saved
         named = {f"residual {k}": x for k, x in enumerate(residuals)}
@@ -123,27 +129,52 @@ def spec_text(record) -> str:
     return str(record.spec) if record.dtype is not None else ", ".join(map(str, record.shape))
 
 
+def records_in(record) -> list:
+    """The records of a group, or the record alone."""
+    return record.attrs["region"].records if record.op is fused else [record]
+
+
+def name_lines(record) -> str:
+    """The user's lines of a record, or of those in a group: `net.py:12, 14; train.py:31`."""
+    texts = (line_of(r.where).partition(", ")[0] for r in records_in(record) if r.where)
+    places = dict.fromkeys(text.rpartition("/")[2].rpartition(":") for text in texts)
+    files = groupby(places, lambda place: "".join(place[:2]))
+    return "; ".join(file + ", ".join(place[2] for place in group) for file, group in files)
+
+
+def sources_of(record):
+    """A record, the one that it was made from, and so on back to the captured one."""
+    while record is not None:
+        yield record
+        record = record.source
+
+
+def is_same(one, other) -> bool:
+    """Whether two records differ in nothing but their inputs; numbers among these are equal."""
+    if one.op is not other.op or (one.shape, one.dtype) != (other.shape, other.dtype):
+        return False
+    mine, its = (r.attrs | dict(enumerate(numbers_of(r))) for r in (one, other))
+    return mine.keys() == its.keys() and all(is_equal(x, its[k]) for k, x in mine.items())
+
+
+def numbers_of(record) -> list:
+    """The numbers among the inputs of a record."""
+    return [x.attrs["value"] for x in record.inputs if x is not None and x.op is NUMBER]
+
+
+def is_equal(a, b) -> bool:
+    """Whether two attributes are equal; of programs and arrays nobody asks."""
+    if a is b or (isinstance(a, Program) and isinstance(b, Program)):
+        return True
+    return type(a) is type(b) and not hasattr(a, "__array__") and a == b
+
+
 def short(value) -> str:
     text = str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
 # ---- layer calls -----------------------------------------------------------------------------
-
-
-def layers_of(scope) -> tuple:
-    """The layer calls of a scope (the call around it, the layer), outermost first."""
-    calls = []
-    while scope is not None:
-        calls.append(scope)
-        scope = scope[0]
-    return tuple(reversed(calls))
-
-
-def layer_name(scope) -> str:
-    """The name a layer has in its parent; the outermost is called by its class."""
-    outer, layer = scope
-    return type(layer).__name__ if outer is None else child_name(outer[1], layer)
 
 
 def layer_frame(scope) -> Frame:

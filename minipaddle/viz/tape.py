@@ -9,10 +9,11 @@ from ..engine.core.record import FREED
 from ..engine.eager.execution import Eager
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.tree import flatten
+from ..nn.layer.tree import layers_of
 from . import records as words
 from .collapse import LIMIT, common, draw_records
 from .parts import Edge, Legend, Node, TextLine
-from .records import input_name, layer_frame, layers_of, spec_text
+from .records import input_name, layer_frame, spec_text
 from .style import bytes_text, count
 
 

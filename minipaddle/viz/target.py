@@ -2,7 +2,7 @@
 
 import difflib
 
-from ..engine.core.errors import teach, type_error
+from ..engine.core.errors import teach, type_error, user_frame
 from ..engine.ir.program import Program
 from ..engine.passes.manager import Optimized, optimized
 
@@ -20,7 +20,9 @@ def last_executable(target):
 def program_of(target) -> Program:
     """The program itself, or the program of a static function or layer, or of an executable."""
     target = forward_of(target)
+    target = getattr(target, "__self__", target)  # of a loaded model
     program = getattr(target, "main_program", getattr(target, "program", target))
+    program = program() if callable(program) and program is not target else program
     if not isinstance(program, Program):
         what = f"a picture of the program of {type(target).__name__}"
         expected = "a Program, what paddle.jit.to_static gave, or an executable of that"
@@ -47,6 +49,14 @@ def ends_of(target) -> tuple[set, set]:
         return set(program_of(target).outputs), set()
     outputs, states = captured.program.outputs, {s.record for s in captured.program.states}
     return set(outputs[: captured.residuals]), set(outputs[captured.residuals :]) - states
+
+
+def explorer_call(target) -> str:
+    """The call that explores a target, by the name that it has in the user's code; else ""."""
+    frame, explored = user_frame(), hasattr(forward_of(target), "executables")
+    names = {**frame.f_globals, **frame.f_locals} if explored else {}
+    own = (name for name, value in names.items() if value is target and name[0] != "_")
+    return next((f"viz.explore({name})" for name in own), "")
 
 
 def executable_of(target):

@@ -1,7 +1,5 @@
 """ZeRO's stages as bars: the memory of a rank by formula, and as its program has it."""
 
-from __future__ import annotations
-
 from ..engine.core.errors import type_error
 from ..engine.eager.storage import Gradient, GradientStorage
 from ..engine.passes.buffer_assignment import MemoryPlan

@@ -1,6 +1,7 @@
 """Two graphs side by side are one picture."""
 
 import io
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -9,6 +10,7 @@ from matplotlib import image
 import minipaddle as paddle
 from minipaddle import viz
 from minipaddle.viz import graph_engine
+from minipaddle.viz.chart import Bar, Panel, chart
 from tests.viz import static_cases as cases
 
 
@@ -38,6 +40,13 @@ def test_both_pictures_are_in_the_svg():
     assert float(root.get("width").removesuffix("pt")) == pytest.approx(sum(wide) + 24, abs=0.1)
 
 
+def test_what_a_chart_refers_to_is_its_own():
+    bars = [Bar(0, 0, 1, 1, "#0072b2", look={"hatch": "///"})]
+    both = viz.beside(small("a"), chart((2, 1), [Panel(bars)], "a bar")).svg()
+    ids = re.findall(r' id="([^"]+)"', both)
+    assert {"part1_area0", "part1_hatch"} == set(re.findall(r"url\(#(.+?)\)", both)) <= set(ids)
+
+
 def test_what_the_page_is_too_narrow_for_stands_one_below_the_other():
     root = ElementTree.fromstring(viz.beside(*[small(*"abcdef", nodesep="0.5")] * 2).svg())
     high = [float(part.get("height")) for part in root]
@@ -63,7 +72,7 @@ def test_it_shows_itself_and_saves_itself(tmp_path):
     assert "program halves" in both.text
     assert both.save_as(tmp_path / "a.svg").read_text() == both.svg()
     assert both.save_as(tmp_path / "a.png").read_bytes() == both.png()
-    with pytest.raises(ValueError, match="of two graphs"):
+    with pytest.raises(ValueError, match="of two pictures"):
         both.save_as(tmp_path / "a.pdf")
 
 

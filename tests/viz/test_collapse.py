@@ -45,7 +45,9 @@ def test_as_many_levels_are_open_as_fit():
     outer = Frame("outer", "")
     fits = [*nodes(100, outer), *nodes(49, outer, Frame("inner", ""))]
     assert len(folded(fits)[0]) == 149
-    assert len(folded([*fits, *nodes(2, outer, Frame("inner", ""))])[0]) == 102
+    assert len(folded([*fits, *nodes(2, outer, Frame("inner", ""))])[0]) == 103  # the small one
+    alike = [n for k in range(4) for n in nodes(49, outer, Frame(f"inner {k}", ""))]
+    assert len(folded(alike)[0]) == 4  # those of one size together, or none
     assert len(folded(nodes(LIMIT + 1, outer))[0]) == 1
 
 

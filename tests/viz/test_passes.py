@@ -48,6 +48,14 @@ def test_the_table_has_a_row_for_each_pass_that_changed_something():
     assert head == ["pass", "records", "kernels", "moved", "live", "ms"]
 
 
+def test_pictures_of_a_step_name_the_call_that_explores_it():
+    wave = static("interpreter")
+    for picture in (viz.passes(wave), viz.program(wave), viz.groups(wave)):
+        assert ">viz.explore(wave)<" in picture.html()
+    for picture in (viz.passes(static()), viz.program(wave.main_program)):
+        assert "viz.explore" not in picture.html()
+
+
 def test_what_it_takes():
     f = static("interpreter")
     done = optimized(f.main_program)
@@ -111,6 +119,38 @@ def test_a_loop_is_compared_too():
     drawing = viz.passes(f)["algebra"]
     assert drawing.text.splitlines()[0] == "algebra: 1 record gone, 0 new"
     assert "multiply(·, 1)" in drawing.svg()
+
+
+def test_a_record_stayed_if_the_new_one_comes_from_it():
+    def divide(a, b):
+        return a / b
+
+    f = paddle.jit.to_static(lambda x: divide(1, divide(x, 1)))
+    f(paddle.ones([2]))
+    drawing = viz.passes(f)["algebra"]
+    assert drawing.text.splitlines()[1:] == ["- v1 = divide(x, 1) : float32[2]"]
+
+
+def test_two_programs_that_come_from_one_are_compared():
+    program = static("interpreter").main_program
+    done, again = (optimized(program, until="cse").program for _ in range(2))
+    assert not {r for r in done.records if r.inputs} <= set(again.records)  # each has its own
+    assert viz.difference(done, again).text == "0 records gone, 0 new"
+
+
+def test_results_of_a_loop_that_nobody_reads_are_gone_too():
+    def f(x):
+        y = x * 2 if x.sum() > 0 else x - 1
+        while y.sum() < 100:
+            y = y + x.exp()
+        return y.tanh()
+
+    f = paddle.jit.to_static(f)
+    f(paddle.ones([4]))
+    drawing = viz.passes(f)["dead_code"]
+    summary, gone = drawing.text.splitlines()
+    assert " = item(" in gone
+    assert f"{summary}; 18 far from that".replace(":", " ·") in drawing.svg()
 
 
 # ---- groups ----------------------------------------------------------------------------------
@@ -188,7 +228,21 @@ def test_a_bar_for_each_kernel():
     assert widths == sorted(widths, reverse=True)
     assert all(w > 0 for w in widths)
     assert str(picture).startswith(f"{len(widths)} kernel")
+    for text in str(picture).splitlines()[1:]:
+        assert re.fullmatch(r" +[\d.]+ µs  k\d+_\w+  test_passes\.py:\d+", text)
     assert not hasattr(executable.source, "timed")  # the program itself takes no times
+
+
+@compiled
+def test_a_kernel_names_all_lines_that_are_in_it():
+    @paddle.jit.to_static(backend="native")
+    def f(x):
+        y = x.exp()
+        return y * 2
+
+    f(paddle.ones([3]))
+    line = f.dygraph_function.__code__.co_firstlineno + 2
+    assert str(viz.kernels(f, runs=1)).endswith(f"  test_passes.py:{line}, {line + 1}")
 
 
 @compiled

@@ -47,6 +47,25 @@ def test_calls_are_counted_by_operator():
     assert [row.phases.keys() for row in p.rows()] == [{"forward"}] * 2
 
 
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+def test_a_program_is_one_event(backend):
+    @paddle.jit.to_static(backend=backend)
+    def wave(x):
+        return paddle.tanh(x) * x
+
+    x = paddle.ones([4, 8])
+    x.stop_gradient = False
+    wave(x)
+    with viz.profile() as p:
+        wave(x).backward(paddle.ones([4, 8]))
+    rows = {row.name: row for row in p.rows()}
+    assert rows["wave"].phases.keys() == {"forward"}
+    assert 0 < rows["wave"].inside < rows["wave"].own
+    assert rows["wave"].outputs >= 4 * 8 * 4
+    (backward,) = [name for name in rows if rows[name].phases.keys() == {"backward"}]
+    assert backward.startswith("wave")
+
+
 def test_totals_are_consistent(profiled):
     p = profiled
     for by in ("operator", "layer"):

@@ -1,7 +1,5 @@
 """The map of a planner: how long a step takes on each mesh, and where it does not fit."""
 
-from __future__ import annotations
-
 from ...distributed.planner.report import mesh_map
 from ...distributed.planner.search import SearchResult
 from ..chart import Bar, Panel, Picture, chart

@@ -5,8 +5,6 @@ examples:
   python -m minipaddle plan gpt.py:Net --cluster "12x8 A100" --batch 96 --sample 2048:int64 -o m.svg
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from pathlib import Path

@@ -1,0 +1,51 @@
+"""One line of Python, all the way down: records, passes, kernels, C, memory, time, ranks."""
+
+from ...core.display import hide_folders
+from ...engine.eager.tensor import Tensor
+from ..program import program
+from ..tape import tape
+from ..target import forward_of
+from .facts import StepFacts
+from .page import Explorer
+from .ranks import rank_programs
+from .text import write_text
+
+
+def explore(target, *, timed: bool = True) -> Explorer:
+    """A page on which each line of your Python is followed down to memory.
+
+    `target`: a function or a layer that `to_static` compiled, called once; a saved program that was
+    loaded; a Program; a tensor, whose tape is shown (computed within `viz.source_lines()`, so that
+    its lines are known). A function that was called on tensors in pieces shows all ranks of this
+    process; what the backend "auto" interprets is compiled for the page. With `timed` the program
+    is compiled once more with clocks in it, and runs on sample numbers, unless it prints; without
+    it the same input makes the same page, byte for byte.
+
+    The page needs no network: `save_as("page.html")`, or look at it in a notebook. `str()` is the
+    chain of each line for a terminal. Raises TypeError for anything else, ValueError for a
+    function that was not called.
+
+    >>> from minipaddle import viz
+    >>> @paddle.jit.to_static(backend="native")
+    ... def f(x):
+    ...     return paddle.tanh(x) * 2
+    >>> y = f(paddle.ones([3]))
+    >>> print(viz.explore(f, timed=False))
+    f: 2 records, 1 pass with changes, 1 kernel, arena 0 B
+    f  <doctest minipaddle.viz.explore.explore[1]>
+         3  return paddle.tanh(x) * 2
+            records  tanh, multiply
+            kernels  k0_multiply
+            C        1 line, the first is 6
+    """
+    facts = StepFacts(target, timed).json
+    return Explorer(facts, hide_folders(draw_still(target).svg()), write_text(facts))
+
+
+def draw_still(target):
+    """The first program as a picture; of tensors in pieces the first rank's."""
+    if isinstance(target, Tensor):
+        return tape(target)
+    captured = getattr(forward_of(target), "concrete_program", None)
+    in_pieces = captured is not None and captured.executables.parts
+    return program(rank_programs(captured)[0].program if in_pieces else target, depth=1)
