@@ -5,9 +5,6 @@ the operator computes, which has a derivative; otherwise the group does at once.
 among all, also with a group; a rank that is not in the group does nothing.
 """
 
-from __future__ import annotations
-
-from ..core.missing import namespace
 from ..eager.devices import synchronize
 from ..engine.core.dispatch import current
 from ..engine.core.errors import value_error
@@ -28,6 +25,12 @@ from .collectives.tape_or_group import (
 )
 from .parallel import ReduceOp
 from .ranks.known_groups import group_of
+
+__all__ = [
+    "P2POp", "all_gather", "all_reduce", "all_to_all", "alltoall", "alltoall_single", "barrier",
+    "batch_isend_irecv", "broadcast", "gather", "irecv", "isend", "recv", "reduce",
+    "reduce_scatter", "scatter", "send", "wait",
+]  # fmt: skip
 
 
 def all_reduce(tensor, op=ReduceOp.SUM, group=None, sync_op=True):
@@ -318,6 +321,3 @@ def wait(tensor, group=None, use_calc_stream=True) -> None:
     """
     if tensor.place.is_gpu_place():
         synchronize(tensor.place)
-
-
-__getattr__ = namespace("paddle.distributed.communication", globals())

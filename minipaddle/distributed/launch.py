@@ -8,8 +8,6 @@ The process becomes MPI's `mpiexec`; between it and each rank is a keeper (see `
 another one (see `failures/restarting.py`). Source: Paddle API `paddle.distributed.launch`.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

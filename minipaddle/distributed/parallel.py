@@ -1,7 +1,5 @@
 """Paddle's functions of ranks and groups: `init_parallel_env`, `get_rank`, `new_group`."""
 
-from __future__ import annotations
-
 import os
 from datetime import timedelta
 
@@ -12,6 +10,11 @@ from .ranks.known_groups import current_groups, enter, group_numbered, group_of,
 from .ranks.mpi import MPIGroup, is_started_by_mpi
 from .ranks.nccl import NCCLGroup
 from .ranks.require_same import require_same
+
+__all__ = [
+    "ParallelEnv", "ReduceOp", "destroy_process_group", "get_backend", "get_group", "get_rank",
+    "get_world_size", "init_parallel_env", "is_available", "is_initialized", "new_group",
+]  # fmt: skip
 
 HALF_AN_HOUR = timedelta(seconds=TIMEOUT)
 

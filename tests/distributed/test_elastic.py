@@ -353,6 +353,7 @@ for step in fleet.elastic.steps(4, 1, {"done": {}}, folder):
 """
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.slow
 @pytest.mark.skipif(not MPIEXEC.exists(), reason="no mpiexec beside this Python: the extra mpi")
 @pytest.mark.parametrize(("how", "starts"), [("raise", 1), ("segv", 1), ("later", 2)])

@@ -78,6 +78,7 @@ SAID = {
 }
 
 
+@pytest.mark.sweep(one_in=2)
 @pytest.mark.parametrize(("fault", "name"), PAIRS)
 def test_a_fault_is_named_to_all(fault, name):
     """All others hear of it within seconds, the job ends, and no process is left."""
@@ -124,6 +125,7 @@ def test_a_rank_that_fails_before_the_ranks_have_met_ends_the_job():
 SERVER = ["--server_num", 1, "--trainer_num", 2]
 
 
+@pytest.mark.sweep(one_in=2)
 @pytest.mark.slow
 @pytest.mark.parametrize(("how", "options", "named"), [
     ("early", ["--nproc", 2], "rank 1 was killed by SIGKILL: it was stopped for 3 s"),

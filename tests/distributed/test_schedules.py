@@ -10,14 +10,20 @@ from minipaddle.distributed.pipeline.simulate import check, peaks, simulate
 
 RECORDED = Path(__file__).parent.parent / "data" / "pipeline_schedules.json"
 PADDLE = json.loads(RECORDED.read_text())["schedules"]
-SHAPES = [(p, m) for p in (1, 2, 3, 4, 8) for m in (1, 2, 3, 4, 7, 8, 16)]
-CHUNKS = {"VPP": (2, 3), "ZBV": (2,)}
+SHAPES = [(p, m) for p in range(1, 9) for m in (*range(1, 14), 16)]
+CHUNKS = {"VPP": (2, 3, 4), "ZBV": (2,)}
 
 
 @pytest.mark.parametrize("name", ["FThenB", "1F1B", "Eager1F1B", "VPP"])
 def test_jobs_are_paddles(name):
+    """But for VPP's last round if it is not full: in Paddle's order four stages of three chunks
+    wait for ever for five micro-batches, and others take up to a quarter longer.
+    """
     for key, rows in PADDLE[name].items():
-        schedule = build_schedule(name, *map(int, key.split(",")))
+        p, m, *v = map(int, key.split(","))
+        if name == "VPP" and m % p:
+            continue
+        schedule = build_schedule(name, p, m, *v)
         found = str(schedule) if name == "VPP" else str(schedule).replace(".0", "")
         assert found.splitlines() == rows, key
 
@@ -95,7 +101,7 @@ def test_check_names_what_is_wrong(change, message):
 
 
 @pytest.mark.parametrize(("given", "message"), [
-    (("GPipe", 2, 4), "expected: one of FThenB, 1F1B"),
+    (("GPipe", 2, 4), f"expected: one of {', '.join(SCHEDULES)}"),
     (("1F1B", 0, 4), "stages=0"),
     (("1F1B", 2, 4.0), "micro_batches=4.0"),
     (("1F1B", 2, 4, 2), "1F1B with chunks=2"),

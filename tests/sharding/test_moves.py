@@ -9,6 +9,7 @@ import pytest
 
 import minipaddle as paddle
 import minipaddle.distributed as dist
+from minipaddle import viz
 from minipaddle.distributed.tensors.dist_tensor import view_of
 from minipaddle.engine.sharding.array import cut_whole
 from minipaddle.engine.sharding.moves import cost_of_move, is_allowed, may_follow, steps_between
@@ -131,3 +132,43 @@ def test_the_ranks_of_a_mesh_stand_in_any_order():
         return x._local_value().tolist() == [place], x.tolist()
 
     assert dist.spawn(work, nprocs=4).results == [(True, [0, 1, 2, 3])] * 4
+
+
+def gather_inside():
+    """A rank whose mesh is first used in a function that is traced, and the program as text."""
+    mesh, w = dist.ProcessMesh([0, 1], dim_names=["x"]), paddle.ones([4, 2])
+
+    def forward(x):
+        pieces = dist.shard_tensor(w, mesh, [dist.Shard(0)])
+        return (x @ dist.reshard(pieces, mesh, [dist.Replicate()])).sum()
+
+    f = paddle.jit.to_static(forward, backend="interpreter")
+    total = f(paddle.ones([3, 4])).item()
+    return total, str(f.main_program), str(viz.program(f))
+
+
+@pytest.mark.timeout(60)
+def test_a_mesh_that_a_traced_function_is_first_to_use():
+    """Each rank traces alone: one that waited for the others would wait for ever."""
+    for total, text, drawn in dist.spawn(gather_inside, nprocs=2).results:
+        assert total == 24
+        assert "placements=(Replicate(),)" in text
+        assert "reshard" in drawn
+
+
+class Gathered(paddle.nn.Layer):
+    def forward(self, x):
+        mesh = dist.ProcessMesh([0, 1], dim_names=["x"])
+        return dist.reshard(dist.shard_tensor(x, mesh, [dist.Shard(0)]), mesh, [dist.Replicate()])
+
+
+@pytest.mark.timeout(60)
+def test_a_file_holds_no_mesh(tmp_path):
+    def save():
+        spec = [paddle.static.InputSpec([4, 2])]
+        path = f"{tmp_path}/{dist.get_rank()}"
+        with pytest.raises(TypeError, match=r"jit.save: reshard with mesh="):
+            paddle.jit.save(Gathered(), path, input_spec=spec)
+
+    dist.spawn(save, nprocs=2)
+    assert not [*tmp_path.iterdir()]

@@ -1,12 +1,9 @@
 """Conversion between a rank's local tensors and sharded tensors."""
 
-from __future__ import annotations
-
 from math import prod
 
-from ...core.prelude import Tensor, current, not_supported, value_error
+from ...core.prelude import Tensor, current, not_supported, value_error, wrap
 from ...engine.eager.pylayer import PyLayer
-from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.pieces import place_gradient
 from ...engine.sharding.placements import local_shape

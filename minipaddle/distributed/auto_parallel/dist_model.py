@@ -1,7 +1,5 @@
 """`dist.to_static`: a layer, its loss and its optimizer as programs that each rank runs."""
 
-from __future__ import annotations
-
 from functools import partial
 from types import SimpleNamespace
 
@@ -31,14 +29,7 @@ class DistModel:
     """
 
     def __init__(
-        self,
-        layer,
-        loader,
-        loss=None,
-        optimizer=None,
-        strategy=None,
-        metrics=None,
-        input_spec=None,
+        self, layer, loader, loss=None, optimizer=None, strategy=None, metrics=None, input_spec=None
     ):
         for argument, expected, what in (
             (layer, Layer, "layer"),

@@ -5,14 +5,7 @@ from __future__ import annotations
 from ...engine.core.errors import not_supported, value_error
 from ..pipeline.parts import Part
 from ..pipeline.schedules import build_schedule
-from ..pipeline.splitting import (
-    Split,
-    cut_at,
-    function_of,
-    positions_of,
-    tensors_of,
-    trace_forward,
-)
+from ..pipeline.splitting import Split, cut_at, function_of, positions_of, tensors_of, trace_forward
 from ..pipeline.training import Pipeline, add_gradients, clip_across_stages, local
 from ..tensors.dist_tensor import view_of
 

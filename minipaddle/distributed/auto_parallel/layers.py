@@ -1,7 +1,5 @@
 """`shard_layer`: a layer whose parameters and buffers are on a mesh."""
 
-from __future__ import annotations
-
 from ...core.prelude import Tensor, type_error, value_error
 from ...nn import Layer
 from ..ranks.require_same import require_same, values_of

@@ -1,10 +1,8 @@
 """`shard_dataloader`: batches as sharded tensors."""
 
-from __future__ import annotations
-
 from ...core.prelude import Tensor, not_supported, type_error, value_error
 from ...engine.sharding.placements import REPLICATE, ProcessMesh, Shard
-from ...io import DataLoader
+from ...io.dataloader import DataLoader, length_of
 from ..ranks.require_same import require_same
 from ..tensors.dist_tensor import cut_tensor
 from .api import dtensor_from_local
@@ -106,14 +104,6 @@ class ShardDataloader:
         if self.is_split:
             return dtensor_from_local(x, self.mesh, placements)
         return cut_tensor(x, self.mesh, placements)
-
-
-def length_of(loader: DataLoader) -> int | None:
-    """The number of batches, if it is known."""
-    try:
-        return len(loader)
-    except TypeError:
-        return None
 
 
 def shard_dataloader(

@@ -1,7 +1,5 @@
 """Functions and layers that each rank computes on its shards: inside them nothing moves."""
 
-from __future__ import annotations
-
 from functools import wraps
 
 from ...core.prelude import Tensor, value_error

@@ -1,7 +1,5 @@
 """Paddle's methods of a mesh; the default mesh of a rank."""
 
-from __future__ import annotations
-
 from math import prod
 
 from ...engine.core.errors import type_error, value_error

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
-from ...core.prelude import Tensor, current, not_supported, slot, type_error, value_error
-from ...engine.eager.tensor import wrap
+from ...core.prelude import Tensor, current, not_supported, slot, type_error, value_error, wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Placements, ProcessMesh, Shard, piece_of
 from ...optimizer import Optimizer
@@ -27,6 +26,8 @@ from ..ranks.require_same import require_same
 from ..tensors.dist_tensor import reshard, shard_tensor
 from ..tensors.layout import put_on_mesh
 from .mesh import get_mesh, require_mesh
+
+__all__ = ["ShardingStage1", "ShardingStage2", "ShardingStage3", "shard_optimizer", "shard_scaler"]
 
 
 class ShardingStage1:

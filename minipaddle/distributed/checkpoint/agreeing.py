@@ -1,7 +1,5 @@
 """Agreement of ranks: an error of one rank becomes an error of all."""
 
-from __future__ import annotations
-
 from ...engine.distributed.process_group import ProcessGroup
 from ..collectives.python_objects import all_gather_object, receive_object, send_object
 

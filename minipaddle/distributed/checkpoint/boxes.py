@@ -4,8 +4,6 @@ The intersection of two boxes is a box. Resharding needs no more: a rank reads f
 intersection of its own box and the file's, whatever mesh wrote the file.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import product
 from math import prod

@@ -7,9 +7,8 @@ from pathlib import Path as File
 
 import safetensors
 
-from ...core.prelude import Tensor, dt, not_supported, type_error, value_error
+from ...core.prelude import Tensor, dt, not_supported, type_error, value_error, wrap
 from ...engine.eager.device import NUMPY, current_place
-from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import sharded
 from ...io.serialization import DTYPES as FORMAT_DTYPES
 from ...io.serialization import mend_bools

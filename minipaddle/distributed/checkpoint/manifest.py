@@ -17,8 +17,6 @@ each save, so that no file of an older checkpoint changes. A file is data, never
 names, numbers and sizes are checked before they are used.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,9 +1,6 @@
 """A state dict as a flat one: {path: tensor or value}, where a path is the tuple of keys."""
 
-from __future__ import annotations
-
-from ...core.prelude import Tensor, type_error, value_error
-from ...engine.eager.device import NUMPY
+from ...core.prelude import NUMPY, Tensor, type_error, value_error
 from ...io.serialization import PLAIN, refusal
 
 Path = tuple[str, ...]

@@ -2,8 +2,6 @@
 exists.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import secrets

@@ -12,8 +12,6 @@ They are methods of every process group, like the engine's own collectives; Padd
 group's properties are, too.
 """
 
-from __future__ import annotations
-
 from math import prod
 
 from ...engine.core.errors import value_error

@@ -16,8 +16,6 @@ Source: the adjoints of linear maps; Hewett and Grady, "A Linear Algebraic Appro
 Parallelism in Deep Learning", 2020.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate, count
 
 from ...engine.core.dtype import int64

@@ -7,8 +7,6 @@ MINIPADDLE_CHECK_NAN=1, or `group.check_nan = True` in all ranks, a reduction fi
 and names the ranks that have it; this waits for all ranks, so it is slower.
 """
 
-from __future__ import annotations
-
 import os
 
 from ...engine.core.dtype import FLOATS
@@ -16,13 +14,7 @@ from ...engine.core.errors import value_error
 from ...engine.core.rank import NO_CAUSE, cause
 from ...engine.core.record import Spec
 from ...engine.distributed.collectives import COLLECTIVES, why
-from ...engine.distributed.process_group import (
-    Done,
-    PeerFailed,
-    ProcessGroup,
-    Work,
-    result_or_work,
-)
+from ...engine.distributed.process_group import Done, PeerFailed, ProcessGroup, Work, result_or_work
 from ...engine.distributed.thread_group import ThreadGroup
 from ...engine.eager.device import module_of
 

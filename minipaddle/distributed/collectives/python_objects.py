@@ -4,8 +4,6 @@ The format is `paddle.save`'s, which executes nothing: another rank may be anoth
 object that cannot be saved raises an error.
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from io import BytesIO
 
@@ -14,6 +12,11 @@ from ...engine.eager.device import NUMPY
 from ...io.serialization import encode, load
 from ..ranks.known_groups import group_of
 from .tape_or_group import number_in
+
+__all__ = [
+    "all_gather_object", "broadcast_object_list", "recv_object_list", "scatter_object_list",
+    "send_object_list",
+]  # fmt: skip
 
 
 def as_octets(obj):

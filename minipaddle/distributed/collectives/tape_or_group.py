@@ -2,8 +2,6 @@
 else by the group itself.
 """
 
-from __future__ import annotations
-
 from ...engine.core.dispatch import Recording, current
 from ...engine.core.errors import value_error
 from ...engine.core.op import OPS

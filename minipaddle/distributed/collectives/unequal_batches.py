@@ -1,7 +1,5 @@
 """Batches of different sizes on the ranks: the mean of means is not the mean."""
 
-from __future__ import annotations
-
 from ...engine.core.slots import slot
 from ...tensor.creation import full
 from ..ranks.known_groups import group_of

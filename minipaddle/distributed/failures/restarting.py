@@ -6,8 +6,6 @@ them; a machine that is gone does not answer. The script continues from its last
 restart would only repeat it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import signal

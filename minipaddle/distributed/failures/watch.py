@@ -3,8 +3,6 @@
 The other end is a process of its own: see `witness.py`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import secrets

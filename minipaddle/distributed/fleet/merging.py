@@ -1,7 +1,5 @@
 """Gradients of several steps merged into one update, and averaged over the ranks once for it."""
 
-from __future__ import annotations
-
 from ...engine.core.dispatch import Recording
 from ...engine.core.slots import slot
 from ...engine.distributed.reducer import build_buckets

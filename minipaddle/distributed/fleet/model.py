@@ -1,7 +1,5 @@
 """`fleet`: two calls prepare a model and its optimizer for many ranks."""
 
-from __future__ import annotations
-
 from math import prod
 
 from ...engine.core.errors import not_supported, value_error
@@ -20,6 +18,11 @@ from .meta_parallel.pipeline_layer import PipelineLayer
 from .meta_parallel.pipeline_parallel import PipelineParallel
 from .meta_parallel.tensor_parallel import TensorParallel
 from .strategy import DistributedStrategy, chosen, strategy_in_use
+
+__all__ = [
+    "barrier_worker", "distributed_model", "distributed_optimizer", "distributed_scaler", "init",
+    "is_first_worker", "worker_index", "worker_num",
+]  # fmt: skip
 
 merging = per_rank(())
 """The optimizers since then that merge gradients."""

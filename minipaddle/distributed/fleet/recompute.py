@@ -2,8 +2,6 @@
 `paddle.distributed.fleet.recompute`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ...eager.recompute import recompute

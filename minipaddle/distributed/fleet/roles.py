@@ -1,7 +1,5 @@
 """The role of a process in a job with parameter servers: worker or server, and its number."""
 
-from __future__ import annotations
-
 import os
 
 from ...engine.core.errors import not_supported, value_error

@@ -11,13 +11,11 @@ else:
     fleet.stop_worker()
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from weakref import WeakKeyDictionary
 
-from ...engine.core.errors import not_supported, teach, value_error
+from ...engine.core.errors import not_supported, runtime_error, value_error
 from ...engine.core.rank import per_rank
 from ..collectives.python_objects import all_gather_object
 from ..parallel import init_parallel_env
@@ -28,6 +26,11 @@ from ..ps.session import Session, session, session_in_use
 from ..ps.threads import Threads
 from .roles import PaddleCloudRoleMaker, Role
 from .strategy import DistributedStrategy
+
+__all__ = [
+    "init_server", "init_worker", "is_server", "is_worker", "report", "run_server",
+    "save_persistables", "server_index", "server_num", "stop_worker",
+]  # fmt: skip
 
 SHARED: WeakKeyDictionary = WeakKeyDictionary()
 """The transport between the threads of one `spawn`, for each of its `fleet.init`."""
@@ -138,8 +141,8 @@ def run_server() -> None:
     current = session_in_use("run_server")
     role, carrier = current.role, current.carrier
     if carrier is None or not role.is_server:
-        raise RuntimeError(
-            teach(f"run_server in {role}", hint="Ray, or a lone worker, starts servers itself")
+        raise runtime_error(
+            f"run_server in {role}", hint="Ray, or a lone worker, starts servers itself"
         )
     server = RowServer(role.current_id, role.servers, role.workers, current.folder)
     if isinstance(carrier, MPI):
@@ -163,7 +166,7 @@ def init_worker(scopes=None) -> None:
     current = session_in_use("init_worker")
     role, timeout = current.role, current.group.timeout
     if role.is_server:
-        raise RuntimeError(teach("init_worker in a server", expected="fleet.run_server()"))
+        raise runtime_error("init_worker in a server", expected="fleet.run_server()")
     if os.environ.get("MINIPADDLE_PS_CARRIER") == "ray":
         name = os.environ.get("PADDLE_JOB_ID", "job")
         current.carrier = on_ray.Ray(role.servers, role.workers, current.folder, name)

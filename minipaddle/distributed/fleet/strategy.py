@@ -1,11 +1,9 @@
 """`DistributedStrategy`: how a model is trained on many ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...engine.core.errors import not_supported, teach, value_error
+from ...engine.core.errors import not_supported, runtime_error, teach, value_error
 from ...engine.core.rank import per_rank
 from ..pipeline.schedules import SCHEDULES
 
@@ -151,5 +149,5 @@ chosen = per_rank(None)
 def strategy_in_use() -> DistributedStrategy:
     """The strategy that `fleet.init` was given; RuntimeError before it."""
     if chosen.now is None:
-        raise RuntimeError(teach("fleet before fleet.init(is_collective=True)"))
+        raise runtime_error("fleet before fleet.init(is_collective=True)")
     return chosen.now

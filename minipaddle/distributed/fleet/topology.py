@@ -1,12 +1,10 @@
 """Ranks in a grid with named axes, in Paddle's order, and the groups along the axes."""
 
-from __future__ import annotations
-
 from collections import namedtuple
 from itertools import product
 from math import prod
 
-from ...engine.core.errors import not_supported, teach, value_error
+from ...engine.core.errors import not_supported, runtime_error, value_error
 from ...engine.core.rank import per_rank
 from ...engine.sharding.placements import ProcessMesh
 from ..parallel import get_rank, get_world_size, new_group
@@ -309,5 +307,5 @@ def get_hybrid_communicate_group() -> HybridCommunicateGroup:
     [2, 2]
     """
     if current.now is None:
-        raise RuntimeError(teach("no groups before fleet.init(is_collective=True)"))
+        raise runtime_error("no groups before fleet.init(is_collective=True)")
     return current.now

@@ -1,13 +1,9 @@
 """Messages between stages: tensors of one micro-batch, and at first their descriptions."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
-from ...core.prelude import Tensor, value_error
-from ...engine.core.record import Spec
+from ...core.prelude import Spec, Tensor, value_error, wrap
 from ...engine.eager.device import current_place
-from ...engine.eager.tensor import wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Replicate, Shard, local_shape
 from ..collectives.python_objects import as_object, as_octets, length

@@ -1,11 +1,8 @@
 """A part of a model as programs: its forward, and its backward or the two halves of it."""
 
-from __future__ import annotations
-
-from ...core.prelude import Recording, Tensor, current, slot
+from ...core.prelude import Recording, Tensor, current, slot, wrap
 from ...engine.core.grad import TupleCotangent, fill_zeros
 from ...engine.eager.backward import backward
-from ...engine.eager.tensor import wrap
 from ...engine.ir.cut import needed, pruned, residuals_of
 from ...engine.ir.program import ITEM, Program
 from ...engine.jit.capture import CapturedOp

@@ -1,7 +1,5 @@
 """The jobs of one stage of a schedule, on real micro-batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import perf_counter
 

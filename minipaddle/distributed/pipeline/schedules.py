@@ -137,22 +137,31 @@ def alternate(warmup, lag=None):
 
 
 def build_interleaved(stages: int, micro_batches: int, chunks: int) -> list[list[Job]]:
-    """VPP: a stage has several chunks of the model, and so fills the pipeline sooner."""
-    forwards = interleave(stages, micro_batches, chunks)
+    """VPP: a stage has several chunks of the model, and so fills the pipeline sooner. The schedule
+    is one of full rounds, as many micro-batches as there are stages, without those too many.
+    """
+    enough = -(-micro_batches // stages) * stages
+    forwards = interleave(stages, enough, chunks)
     backwards = [(micro_batch, chunks - 1 - chunk) for micro_batch, chunk in forwards]
     rows = []
     for stage in range(stages):
         warmup = 2 * (stages - 1 - stage) + (chunks - 1) * stages
-        if micro_batches == stages:
+        if enough == stages:
             warmup = len(forwards)
         rows.append(one_forward_one_backward(forwards, backwards, min(warmup, len(forwards))))
-    return rows
+    return leave_out(rows, micro_batches)
 
 
 def build_folded(stages: int, micro_batches: int, chunks: int) -> list[list[Job]]:
     """ZBV: the first stage has the first and the last chunk, so all stages hold equally much."""
     enough = max(micro_batches, 2 * stages)
-    rows = [fold(stage, stages, enough) for stage in range(stages)]
+    return leave_out([fold(stage, stages, enough) for stage in range(stages)], micro_batches)
+
+
+def leave_out(rows: list[list[Job]], micro_batches: int) -> list[list[Job]]:
+    """The jobs of the first micro-batches. Without the others nothing waits that did not before:
+    a job waits for jobs of its own micro-batch.
+    """
     return [[job for job in row if job.micro_batch < micro_batches] for row in rows]
 
 

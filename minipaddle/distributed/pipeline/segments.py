@@ -1,7 +1,5 @@
 """Cut layers into the parts of a model: by number, by number of a class, or by cost."""
 
-from __future__ import annotations
-
 from ...engine.core.errors import value_error
 from ...engine.core.slots import slot
 

@@ -1,7 +1,5 @@
 """A schedule without a model: whether it can run, its time, and the memory of a stage."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 

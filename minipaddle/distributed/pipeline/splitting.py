@@ -4,14 +4,11 @@ The forward of a micro-batch is traced once. A part is a run of its records; its
 of the part before. A value that only a later part needs passes through the parts between.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from enum import Enum
 from typing import NamedTuple
 
-from ...core.prelude import Tensor, slot, value_error
-from ...engine.core.record import Record
+from ...core.prelude import Record, Tensor, slot, value_error
 from ...engine.eager.tracer import trace
 from ...engine.ir.program import ITEM, Program
 from ...engine.jit.transpile import transpile
@@ -100,7 +97,7 @@ def positions_of(program: Program, points: list[tuple]) -> list[int]:
 def is_within(scope, layer) -> bool:
     """Whether a scope is inside of a layer."""
     while scope is not None:
-        scope, inner = scope
+        scope, inner, _ = scope
         if inner is layer:
             return True
     return False

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from ...core.prelude import Recording, Tensor, e, not_supported, slot, value_error
-from ...engine.eager.tensor import wrap
+from ...core.prelude import Recording, Tensor, e, not_supported, slot, value_error, wrap
 from ...engine.sharding.array import ShardedArray, sharded
 from ...engine.sharding.placements import Replicate, Shard
 from ...nn import ClipGradByGlobalNorm

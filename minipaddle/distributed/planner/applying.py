@@ -1,7 +1,5 @@
 """`apply_plan`: train a model for one process in the layout that the planner chose."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import accumulate
 

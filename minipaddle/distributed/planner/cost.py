@@ -1,7 +1,5 @@
 """The cost of a step of a layout: seconds by use, bytes by content."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ...engine.core.slots import slot

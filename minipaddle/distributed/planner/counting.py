@@ -5,8 +5,6 @@ Where two products have a large matrix between them, larger than all they read, 
 its scores, these values may stay on the chip (Dao et al., "FlashAttention", 2022).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import prod
 from typing import NamedTuple

@@ -6,20 +6,17 @@ batch of `prime` samples, a prime that divides no size of the model: sizes that 
 the batch, the others do not. So one trace gives the figures of any micro-batch.
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import NamedTuple
 
-from ...core.prelude import dt
-from ...engine.core.record import Spec
-from ...engine.eager.device import NUMPY
+from ...core.prelude import NUMPY, Spec, dt
 from ...engine.ir.program import Program
 from ...engine.passes.manager import optimized
 from ...engine.passes.partition import partition
 from ...engine.sharding.pieces import MeshView
 from ...engine.sharding.placements import REPLICATE, ProcessMesh
+from ...executors.gpu.gpu_program import GPU_PASSES
 from ...jit.decorator import to_static
 from ...nn import functional as F
 from ...nn.layer.layers import Layer
@@ -27,9 +24,10 @@ from ...tensor.creation import zeros
 from .counting import Counter, KeptValues, KernelCost, SentCollective, Size, scale
 from .splitting import LayerBlocks, blocks_of, columns_and_rows, sequence_parallel
 
-GPU_PASSES = {"strip_products": False, "batch_weight_gradients": False, "pretranspose": False,
-              "recompute": False}  # fmt: skip
-"""Passes that prepare for a processor's caches are left out."""
+PASSES = GPU_PASSES | {"strip_products": False, "recompute": False}
+"""Those of a GPU. But each product of attention is counted by itself, and what is computed again is
+the planner's choice.
+"""
 
 
 class Tally(NamedTuple):
@@ -110,7 +108,7 @@ def figures(
         part = program.program
         if ranks > 1:
             part = partition_step(program, placements, ranks)
-        part = optimized(part, until="fusion", **GPU_PASSES).program
+        part = optimized(part, until="fusion", **PASSES).program
         return count_figures(part, blocks, ranks, prime, half)
 
 

@@ -3,8 +3,6 @@
 Ranks have Paddle's numbers: consecutive along model, then along sep, sharding, pipe, and data last.
 """
 
-from __future__ import annotations
-
 from math import prod
 from typing import NamedTuple
 

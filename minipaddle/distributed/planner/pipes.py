@@ -1,7 +1,5 @@
 """The time of a pipe by the seconds of its stages, and the memory of each of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """The report on a search: the plan, its cost, its reasons, and the cost of the next best."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from ...engine.core.errors import value_error

@@ -3,8 +3,6 @@
 The memory of a layout is the first test: one that does not fit is not timed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple

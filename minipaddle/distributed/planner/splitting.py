@@ -1,17 +1,12 @@
 """The cuts of a model: its repeated blocks, and its weights by columns and rows."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from ...core.prelude import current, value_error
-from ...engine.core.record import Record
-from ...engine.core.slots import slot
+from ...core.prelude import Record, current, slot, transpose, value_error
 from ...engine.ir.program import Program
 from ...engine.ops import marks
 from ...engine.ops.linalg import matmul, matrix_transpose
-from ...engine.ops.movement import transpose
 from ...engine.sharding.placements import REPLICATE, ProcessMesh, Shard
 from ...nn.layer.layers import Layer
 from ...ops.affine import affine, linear
@@ -28,7 +23,7 @@ class LayerBlocks(NamedTuple):
     def holds(self, scope) -> bool:
         """Whether the layer being called is the block, or in it."""
         while scope is not None:
-            parent, layer = scope
+            parent, layer, _ = scope
             if layer is self.first:
                 return True
             scope = parent

@@ -4,8 +4,6 @@
 steps on rows of its own; every `k_steps` of them it sends the change to the servers.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from ...engine.core.errors import teach, value_error

@@ -6,11 +6,9 @@ the gradient of that input is pushed. So neither the tape nor a program knows of
 
 from __future__ import annotations
 
-from ...core.prelude import Tensor, current, where
+from ...core.prelude import NUMPY, Tensor, current, not_supported, type_error, value_error, where
 from ...engine.core.dtype import resolve
-from ...engine.core.errors import not_supported, type_error, value_error
 from ...engine.eager.backward import grad
-from ...engine.eager.device import NUMPY
 from ...ir.input_spec import InputSpec
 from ...nn import functional as F
 from ...nn.initializer import XavierUniform, defaults

@@ -1,7 +1,5 @@
 """When a row of a table is let in: rare features take no memory and learn nothing."""
 
-from __future__ import annotations
-
 from ...engine.core.errors import type_error, value_error
 from ...ops.random import stream
 

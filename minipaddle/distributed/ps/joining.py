@@ -1,7 +1,5 @@
 """Pushes of several workers as one step, and workers that keep the others waiting."""
 
-from __future__ import annotations
-
 from ...engine.core.slots import slot
 from ...engine.eager.device import NUMPY
 from ...engine.eager.tensor import wrap

@@ -19,8 +19,6 @@ A damaged log is kept as `.damaged`, and the server does not start without those
 MiniPaddle whose records had no mark is refused, and stays as it is.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

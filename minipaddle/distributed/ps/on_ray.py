@@ -9,14 +9,12 @@ worker that asks for them first: they end with its process, which therefore leav
     python -m minipaddle.distributed.launch --server_num 2 --trainer_num 2 train.py
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import os
 from contextlib import suppress
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import runtime_error, teach
 from .server import RowServer, ServerLost
 
 
@@ -25,9 +23,7 @@ def ray():
     try:
         return importlib.import_module("ray")
     except ImportError as error:
-        raise RuntimeError(
-            teach(f"no Ray: {error}", hint='pip install "minipaddle[ray]"')
-        ) from None
+        raise runtime_error(f"no Ray: {error}", hint='pip install "minipaddle[ray]"') from None
 
 
 class Actor:
@@ -106,9 +102,7 @@ def connect(workers: int) -> None:
     try:
         ray().init(log_to_driver=False, **where)
     except ConnectionError as error:
-        raise RuntimeError(
-            teach(
-                f"{workers} workers, and no cluster of Ray: {error}",
-                hint="ray start --head on one machine; RAY_ADDRESS says to the others where it is",
-            )
+        raise runtime_error(
+            f"{workers} workers, and no cluster of Ray: {error}",
+            hint="ray start --head on one machine; RAY_ADDRESS says to the others where it is",
         ) from None

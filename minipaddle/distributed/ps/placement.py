@@ -5,8 +5,6 @@ asking, and a table of 10⁸ rows takes no memory for the rows that nobody has t
 whenever it is asked, computes the same first values for a row.
 """
 
-from __future__ import annotations
-
 import math
 
 from ...engine.core.dtype import resolve

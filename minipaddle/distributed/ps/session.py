@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 from contextlib import nullcontext
 
-from ...core.prelude import current
-from ...engine.core.errors import not_supported, teach, value_error
-from ...engine.core.rank import per_rank
-from ...engine.eager.device import NUMPY
+from ...core.prelude import NUMPY, current, not_supported, per_rank, runtime_error, value_error
 from ...optimizer.groups import make_regularizer
 from .client import Client, GeoClient
 from .table import describe
@@ -27,7 +24,7 @@ session = per_rank(None)
 def session_in_use(what: str) -> Session:
     """The session; RuntimeError before `fleet.init`."""
     if session.now is None:
-        raise RuntimeError(teach(f"{what} before fleet.init", expected="fleet.init(role)"))
+        raise runtime_error(f"{what} before fleet.init", expected="fleet.init(role)")
     return session.now
 
 
@@ -82,7 +79,7 @@ class Session:
     def require_client(self) -> Client:
         """The client; RuntimeError before `fleet.init_worker`."""
         if self.client is None:
-            raise RuntimeError(teach("rows of a table before fleet.init_worker()"))
+            raise runtime_error("rows of a table before fleet.init_worker()")
         return self.client
 
     # ---- before the start --------------------------------------------------------------------
@@ -128,11 +125,9 @@ class Session:
         parameters of worker 0.
         """
         if self.optimizer is None:
-            raise RuntimeError(
-                teach(
-                    "fleet.init_worker() without an optimizer",
-                    hint="fleet.distributed_optimizer(optimizer) first; in a program its minimize",
-                )
+            raise runtime_error(
+                "fleet.init_worker() without an optimizer",
+                hint="fleet.distributed_optimizer(optimizer) first; in a program its minimize",
             )
         client = Client(carrier, self.role.current_id, self.role.workers, timeout)
         if self.mode == "geo":
@@ -217,10 +212,8 @@ class ServerOptimizer:
 def gradient_of(p):
     """The gradient of a parameter as an array; RuntimeError if it has none."""
     if p.grad is None:
-        raise RuntimeError(
-            teach(
-                f"step() with a parameter {p.name!r} that has no gradient",
-                hint="leave it out of the optimizer's parameters: a server updates all of them",
-            )
+        raise runtime_error(
+            f"step() with a parameter {p.name!r} that has no gradient",
+            hint="leave it out of the optimizer's parameters: a server updates all of them",
         )
     return p.grad.numpy()

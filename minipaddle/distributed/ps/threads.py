@@ -1,12 +1,10 @@
 """Servers in this process, which threads ask: the embedded default."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable
 from concurrent.futures import Future
 
-from ...engine.core.errors import teach
+from ...engine.core.errors import runtime_error, teach
 from .server import RowServer, ServerLost
 
 
@@ -34,8 +32,8 @@ class Threads:
         with self.arrived:
             if not self.arrived.wait_for(lambda: len(self.hosted) == self.servers, timeout):
                 missing = sorted({*range(self.servers)} - {*self.hosted})
-                raise RuntimeError(
-                    teach(f"no server {missing} after {timeout} s", hint="fleet.run_server()")
+                raise runtime_error(
+                    f"no server {missing} after {timeout} s", hint="fleet.run_server()"
                 )
 
     def ask(self, server: int, request: dict) -> Future:

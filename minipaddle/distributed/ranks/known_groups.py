@@ -1,7 +1,5 @@
 """The rank of the running code, and the groups it knows."""
 
-from __future__ import annotations
-
 from ...engine.core.errors import value_error
 from ...engine.core.rank import among, per_rank
 from ...engine.distributed.process_group import ProcessGroup

@@ -29,16 +29,10 @@ import sys
 import threading
 import time
 
-from ...engine.core.errors import teach, type_error
+from ...engine.core.errors import runtime_error, type_error
 from ...engine.core.rank import cause
 from ...engine.distributed.collectives import CollectiveCall, common_signature, why
-from ...engine.distributed.process_group import (
-    TIMEOUT,
-    Done,
-    PeerFailed,
-    ProcessGroup,
-    Work,
-)
+from ...engine.distributed.process_group import TIMEOUT, Done, PeerFailed, ProcessGroup, Work
 from ...engine.eager.device import NUMPY, module_of
 from ..collectives.exchange_parts import bytes_per_row
 from ..failures.keeper import stay_local
@@ -68,8 +62,8 @@ def mpi():
     try:
         return importlib.import_module("mpi4py.MPI")
     except (ImportError, RuntimeError) as error:
-        raise RuntimeError(
-            teach(f"no MPI: {error}", hint='pip install "minipaddle[mpi]" (mpi4py and MPICH)')
+        raise runtime_error(
+            f"no MPI: {error}", hint='pip install "minipaddle[mpi]" (mpi4py and MPICH)'
         ) from None
 
 

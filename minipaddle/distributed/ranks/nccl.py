@@ -11,16 +11,10 @@ from __future__ import annotations
 
 import time
 
-from ...engine.core.errors import teach, type_error
+from ...engine.core.errors import runtime_error, type_error
 from ...engine.core.rank import cause
 from ...engine.distributed.collectives import CollectiveCall
-from ...engine.distributed.process_group import (
-    Done,
-    MappedWork,
-    PeerFailed,
-    ProcessGroup,
-    Work,
-)
+from ...engine.distributed.process_group import Done, MappedWork, PeerFailed, ProcessGroup, Work
 from ...engine.eager.device import CPU, NUMPY, current_place, module_of
 from ..collectives.exchange_parts import bytes_per_row
 
@@ -217,7 +211,5 @@ def nccl():
     """The module `cupy.cuda.nccl`; RuntimeError if NCCL is not there."""
     module = getattr(current_place().module.cuda, "nccl", None)
     if module is None or not module.available:
-        raise RuntimeError(
-            teach("no NCCL", hint='pip install "minipaddle[cuda12]" brings CuPy and NCCL')
-        )
+        raise runtime_error("no NCCL", hint='pip install "minipaddle[cuda12]" brings CuPy and NCCL')
     return module

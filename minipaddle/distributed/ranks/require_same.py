@@ -1,10 +1,7 @@
 """The check that all ranks of a mesh make the same call; its error names the differences."""
 
-from __future__ import annotations
-
-from ...core.prelude import Spec, Tensor
+from ...core.prelude import NUMPY, Spec, Tensor, current
 from ...engine.core.rank import Cause
-from ...engine.eager.device import NUMPY
 from ...engine.sharding.array import cause_of_whole
 from ...engine.sharding.placements import Placement, ProcessMesh
 from ..collectives.python_objects import all_gather_object, receive_object, send_object
@@ -24,9 +21,10 @@ def require_same(what: str, mesh: ProcessMesh | None, facts: dict[str, list]) ->
     The facts may be of any type: their texts are compared.
 
     It needs no group: ranks that call it with different meshes of all ranks get the error, too.
+    Ranks that are threads trace one after the other, so nothing is compared while they do.
     """
     world = current_groups().world.size
-    if world == 1 or (mesh is not None and mesh.size == 1):
+    if current.top.tracing or world == 1 or (mesh is not None and mesh.size == 1):
         return
     ranks = [*range(world)] if mesh is None else sorted(mesh.process_ids)
     texts = {"the call": [what.partition(" of ")[0]]}

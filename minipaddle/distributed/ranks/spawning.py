@@ -1,7 +1,5 @@
 """`spawn`: run a function as several ranks, threads of this process."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import threading

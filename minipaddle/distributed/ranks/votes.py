@@ -1,13 +1,7 @@
 """The vote, 64 bits per rank, on whether all ranks call the same collective."""
 
-from __future__ import annotations
-
 from ...engine.core.rank import NO_CAUSE, hash_64
-from ...engine.distributed.collectives import (
-    build_mismatch,
-    common_signature,
-    format_call,
-)
+from ...engine.distributed.collectives import build_mismatch, common_signature, format_call
 from ...engine.eager.device import NUMPY
 
 

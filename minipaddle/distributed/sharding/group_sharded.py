@@ -4,13 +4,10 @@
 ranks to one sharded tensor, and gives each rank its rows of the result.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from ...core.prelude import Tensor, current, not_supported, type_error, value_error
+from ...core.prelude import Tensor, current, not_supported, type_error, value_error, wrap
 from ...engine.eager.pylayer import PyLayer
-from ...engine.eager.tensor import wrap
 from ...engine.jit.tree import flatten, unflatten
 from ...engine.sharding.array import sharded
 from ...engine.sharding.placements import ProcessMesh, Shard

@@ -1,13 +1,16 @@
 """A cluster: its devices, and the links inside of and between machines."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from math import ceil, inf
 from typing import NamedTuple
 
 from ...engine.core.errors import value_error
+
+__all__ = [
+    "A100", "A100_80", "ETHERNET", "H100", "HDR", "INFINIBAND", "NDR", "NVLINK", "NVLINK3",
+    "NVLINK4", "PCIE", "Cluster", "Device", "Link", "cluster_named",
+]  # fmt: skip
 
 
 class Link(NamedTuple):

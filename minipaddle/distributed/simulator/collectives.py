@@ -8,8 +8,6 @@ Sources: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for cluste
 (the tree).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -18,6 +16,11 @@ from typing import NamedTuple
 
 from ...engine.eager.device import NUMPY
 from .cluster import Cluster
+
+__all__ = [
+    "Message", "Phase", "Phases", "all_reduce_along", "carry_out", "hierarchical", "ring", "rings",
+    "rings_in_rings", "seconds", "tree",
+]  # fmt: skip
 
 
 class Message(NamedTuple):

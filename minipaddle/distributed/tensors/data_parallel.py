@@ -1,7 +1,5 @@
 """`DataParallel`: every rank trains a copy of the model on its own data."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 from ...eager.modes import no_grad

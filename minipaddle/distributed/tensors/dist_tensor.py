@@ -1,15 +1,12 @@
 """Sharded tensors on a mesh: `shard_tensor`, `reshard`, `unshard_dtensor`, …"""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 
-from ...core.prelude import Tensor, current, not_supported, type_error, value_error
+from ...core.prelude import NUMPY, Tensor, current, not_supported, type_error, value_error, wrap
 from ...eager.sharded import take_charge
 from ...engine.core.rank import hash_64, per_rank
-from ...engine.eager.device import NUMPY
-from ...engine.eager.tensor import wrap
+from ...engine.ir.builder import SymbolicArray
 from ...engine.ops import marks
 from ...engine.sharding.array import cut_whole, sharded
 from ...engine.sharding.pieces import MeshView
@@ -110,6 +107,8 @@ def shard_tensor(data, mesh, placements, dtype=None, place=None, stop_gradient=N
     """
     x = data if isinstance(data, Tensor) and dtype is None else Tensor(data, dtype, place)
     placements = check_placements(placements, mesh, x.array.ndim, f"shard_tensor of {x.spec}")
+    if type(x.array) is SymbolicArray:  # a value of the program, whose ranks move it
+        return reshard(x, mesh, placements)
     if mesh.size > 1 and not current.top.tracing:
         what = f"shard_tensor of {x.name if x.is_parameter else x.spec}"
         require_same(what, mesh, {"tensor": [x.spec, f"as {[*placements]}", values_of(x)]})

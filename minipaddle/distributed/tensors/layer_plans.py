@@ -4,11 +4,15 @@ A plan is a layout: it shards the weights of a layer along the mesh dimension mp
 or its result. None computes or communicates by itself.
 """
 
-from __future__ import annotations
-
 from ...engine.core.errors import value_error
 from ...engine.sharding.placements import Replicate, Shard
 from .layout import LayerLayout, lay_out, move_hook
+
+__all__ = [
+    "ColWiseParallel", "PrepareLayerInput", "PrepareLayerOutput", "RowWiseParallel",
+    "SequenceParallelBegin", "SequenceParallelDisable", "SequenceParallelEnable",
+    "SequenceParallelEnd",
+]  # fmt: skip
 
 
 class LayerPlan:

@@ -6,8 +6,6 @@ the mesh, and which placement the first input and the first result of the layer 
 dimensions of the mesh placements stay.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 

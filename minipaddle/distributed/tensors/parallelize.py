@@ -1,7 +1,5 @@
 """`dist.parallelize`: plans for layers that make a model for one process parallel."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 
 from ...engine.core.errors import not_supported, value_error

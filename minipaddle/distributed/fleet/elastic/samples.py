@@ -4,8 +4,6 @@ So a job that continues from a checkpoint, on any number of ranks, sees the batc
 have seen without the interruption.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from ....engine.core.errors import value_error

@@ -1,7 +1,5 @@
 """The steps of a training loop that continues from its last complete checkpoint."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 

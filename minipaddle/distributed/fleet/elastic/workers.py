@@ -10,17 +10,16 @@ cluster. Source: Ray's manual, "Actors", "Fault tolerance".
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import time
 from collections.abc import Callable
 from typing import Protocol
 
-from ....core.prelude import Tensor, teach, value_error
+from ....core.prelude import NUMPY, Tensor, runtime_error, value_error
 from ....engine.core.rank import among, hash_64
-from ....engine.eager.device import NUMPY
 from ....tensor.generator import seed as start
+from ...ps.on_ray import ray
 
 PARTS = "model", "optimizer"
 """The parts of a replica."""
@@ -92,7 +91,7 @@ class Workers:
     def __init__(self, make: Callable[[], Trainee], count: int, timeout: float = 120.0, **options):
         if count < 1:
             raise value_error(f"{count} workers", expected="1 or more")
-        self.ray = import_ray()
+        self.ray = ray()
         self.wanted, self.timeout = count, timeout
         self.model, self.optimizer = WorkerState(self, "model"), WorkerState(self, "optimizer")
         if not self.ray.is_initialized():
@@ -204,12 +203,10 @@ class Workers:
 
     def require_some(self) -> None:
         if not self.members:
-            raise RuntimeError(
-                teach(
-                    f"none of {self.wanted} workers is there",
-                    hint="start again: `steps` goes on from the last checkpoint. `ray status` says "
-                    "whether Ray has room for them",
-                )
+            raise runtime_error(
+                f"none of {self.wanted} workers is there",
+                hint="start again: `steps` goes on from the last checkpoint. `ray status` says "
+                "whether Ray has room for them",
             )
 
 
@@ -238,16 +235,6 @@ def map_leaves(state: dict, change) -> dict:
 def as_array(x):
     """Convert a tensor to an array of NumPy, which Ray can carry; return another value itself."""
     return x.numpy() if isinstance(x, Tensor) else x
-
-
-def import_ray():
-    """The module `ray`; RuntimeError if it is not installed."""
-    try:
-        return importlib.import_module("ray")
-    except ImportError as error:
-        raise RuntimeError(
-            teach(f"no Ray: {error}", hint='pip install "minipaddle[ray]"')
-        ) from None
 
 
 def say(event: str) -> None:

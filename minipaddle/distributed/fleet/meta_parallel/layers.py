@@ -8,8 +8,6 @@ Source: Shoeybi et al., "Megatron-LM: Training Multi-Billion Parameter Language 
 Parallelism", 2019.
 """
 
-from __future__ import annotations
-
 from ....engine.core.dispatch import current
 from ....engine.core.errors import value_error
 from ....engine.core.slots import slot
@@ -20,6 +18,10 @@ from ....nn.layer.tree import path_of
 from ...ranks.known_groups import current_groups
 from ...tensors.layout import LayerLayout, lay_out, move_on_axis, require_pieces
 from ..topology import get_hybrid_communicate_group
+
+__all__ = [
+    "ColumnParallelLinear", "ParallelCrossEntropy", "RowParallelLinear", "VocabParallelEmbedding",
+]  # fmt: skip
 
 
 def mesh_of(layer: str, mp_group):

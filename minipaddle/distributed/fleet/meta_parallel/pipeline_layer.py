@@ -1,7 +1,5 @@
 """`PipelineLayer`: a list of layers; each stage of a pipeline builds its own part."""
 
-from __future__ import annotations
-
 from itertools import count
 
 from ....engine.core.errors import type_error, value_error

@@ -6,8 +6,6 @@ equal those of one process. So there is one generator (`paddle.seed`, the same i
 state's name and seed change no draw.
 """
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 
 from ....engine.core.errors import value_error

@@ -1,7 +1,5 @@
 """`TensorParallel`: the model of `fleet.distributed_model` on a mesh of several dimensions."""
 
-from __future__ import annotations
-
 from ....core.prelude import Tensor, type_error
 from ....nn import Layer
 from ...tensors.layout import Wrapper, put_on_mesh, require_pieces

@@ -9,8 +9,6 @@ a shard of the sequence are partial sums, which the operators that use them redu
 Source: Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", 2022.
 """
 
-from __future__ import annotations
-
 from ....engine.core.errors import value_error
 from ....engine.core.slots import slot
 from ....engine.sharding.placements import Replicate, Shard
