@@ -37,7 +37,7 @@ class Workspace:
 
 def indent(text: str, by: int) -> str:
     """A text with its lines indented."""
-    return "".join(" " * by + line + "\n" if line else "\n" for line in text.splitlines())
+    return "".join([" " * by + line + "\n" if line else "\n" for line in text.splitlines()])
 
 
 def loop(name: str, end, inside: str, *, pragma: str = "", step: int = 1) -> str:

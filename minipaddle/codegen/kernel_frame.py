@@ -98,9 +98,9 @@ class KernelFrame:
             self.text += f"    {call.format(given=source, made=name)}\n"
             return
         same = C_TYPES[edge.dtype] == T
-        made, source = ("made", source) if same else (f"({T} *)made", f"(const {T} *){source}")
+        packed, source = ("made", source) if same else (f"({T} *)made", f"(const {T} *){source}")
         size = -(-elements * SIZES[T] // edge.dtype.itemsize)
-        self.prepack = Prepack(edge, size, call.format(given="given", made=made))
+        self.prepack = Prepack(edge, size, call.format(given="given", made=packed))
         self.text += f"    const {T} *{name} = {source};  /* packed before the run */\n"
 
     def pack_panels(

@@ -38,8 +38,11 @@ from ..engine.executors.compiler import (
 REGISTERS = (("__AVX512F__", 64, 32), ("__AVX__", 32, 16), ("__aarch64__", 16, 32))
 """Macros of the compiler, with the bytes of a vector register, and how many there are."""
 
-DOTS = {"vnni": "__AVX512VNNI__", "bf16": "__AVX512BF16__"}
+DOTS = {"vnni": "__AVX512VNNI__", "bf16": "__AVX512BF16__", "amx": "__AMX_TILE__"}
 """Instructions that multiply and sum neighbouring numbers of few bits, and their macros."""
+
+ARCH_PRCTL, REQUEST, TILES = 158, 0x1023, 18
+"""A call of Linux, what it does, and for which registers: the tiles of AMX."""
 
 FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 WORDS = "level", "type", "size"
@@ -62,14 +65,13 @@ class Facts(NamedTuple):
     third: int = 1 << 21
     vnni: bool = False
     bf16: bool = False
+    amx: bool = False
 
 
 def machine(threads: int) -> str:
     """A hash of what the time of a kernel depends on: processor, compiler, flags, threads."""
-    cc = compiler()
-    key = "\0".join(
-        [processor(), *((*cc.command, cc.version, *cc.flags) if cc else ()), str(threads)]
-    )
+    cc, here = compiler(), processor() + " tiles" * permits_tiles()
+    key = "\0".join([here, *((*cc.command, cc.version, *cc.flags) if cc else ()), str(threads)])
     return hashlib.sha256(key.encode()).hexdigest()[:12]
 
 
@@ -114,8 +116,9 @@ def facts_here() -> Facts:
         file = cache_folder() / f"facts-{machine(1)}.json"
     except Unusable:
         return find_facts()
-    with suppress(OSError, ValueError, TypeError):
-        known = Facts(**json.loads(READ[-1](file)))
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        kept = json.loads(READ[-1](file))
+        known = Facts(**{name: kept[name] for name in Facts._fields})
         if all(type(x) is type(y) and x >= (y > 0) for x, y in zip(known, Facts(), strict=True)):
             return known
     known, temporary = find_facts(), file.with_suffix(f".{os.getpid()}")
@@ -143,7 +146,15 @@ def instructions(name: str) -> dict | None:
         return None
     sizes = next((known_sizes for macro, *known_sizes in REGISTERS if macro in known), Facts()[:2])
     has = {field: macro in known for field, macro in DOTS.items()}
+    has["amx"] &= permits_tiles() or name != cc.processor
     return {"vector": sizes[0], "registers": sizes[1], **has}
+
+
+@cache
+def permits_tiles() -> bool:
+    """Whether this processor has tiles, and the system lets this process use them from now on."""
+    words = map(ctypes.c_long, (ARCH_PRCTL, REQUEST, TILES))
+    return "amx_tile" in processor().split() and ctypes.CDLL(None).syscall(*words) == 0
 
 
 def macros(cc: Compiler, name: str) -> set[str]:

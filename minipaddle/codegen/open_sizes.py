@@ -18,7 +18,7 @@ from ..engine.codegen.kernel import Kernel
 from ..engine.codegen.kernel_schedule import within
 from ..engine.codegen.step import KernelTable, StepWriter
 from ..engine.codegen.translation_unit import SourceFile
-from ..engine.core.dim import Dim, symbol
+from ..engine.core.dim import Dim, larger, smaller, symbol
 from ..engine.core.spec import LIFTS, SCALAR
 from ..engine.core.symbols import Composite, Symbol, hint_of, symbols
 from ..engine.eager.tracer import NUMBERS
@@ -132,6 +132,14 @@ class OpenSize(int):
 def is_open(n: int) -> bool:
     """Whether a number depends on open sizes."""
     return type(n) is OpenSize and not _literal.get()
+
+
+def clamp(n: int, low: int, high: int) -> int:
+    """The number, or the limit that it exceeds. An open one keeps its formula either way, so texts
+    do not differ on account of the limit.
+    """
+    formula = larger(smaller(formula_of(n), high), low)
+    return OpenSize(max(min(int(n), high), low), formula)
 
 
 def count_of(name: str, most: int) -> int:
@@ -253,8 +261,8 @@ class SizedStep(StepWriter):
 
 def find_sizes(program: Program) -> list[int]:
     """The open sizes that a program is given, by their numbers; none if it has none."""
-    given = (n.formula for record in program.given for n in record.shape if is_open(n))
-    named = {int(x[len(PREFIX) :]): x.hint for formula in given for x in symbols(formula)}
+    formulas = (n.formula for record in program.given for n in record.shape if is_open(n))
+    named = {int(x[len(PREFIX) :]): x.hint for formula in formulas for x in symbols(formula)}
     return [named.get(k, 0) for k in range(MOST)] if named else []
 
 

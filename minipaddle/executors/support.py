@@ -15,7 +15,6 @@ from ..codegen.cuda.calls import CUDA_EMITTERS
 from ..engine.codegen.kernel import EMITTERS
 from ..engine.core.op import OPS, Op
 from ..engine.ir.control import cond, while_loop
-from ..engine.passes.lifetimes import VIEWS
 from ..engine.passes.nest import fusable_op
 from ..engine.passes.registry import LOOKS_FOR
 
@@ -109,7 +108,7 @@ def describe_compiled(op: Op, emitters) -> str:
         return "a part of programs"
     if op.name in emitters and op.kind != "reduction":
         return "kernel"
-    if op in VIEWS:
+    if op.alias is not None:
         return "view or loop nest"
     if fusable_op(op) or (op.kind == "movement" and op.view):  # items of `unstack` are slices
         return "loop nest"

@@ -49,6 +49,10 @@ def test_a_processor_by_its_name():
             32, 16, False, False)  # fmt: skip
     with target_processor("icelake-server"):
         assert (facts().vector, facts().vnni, facts().bf16) == (64, True, False)
+    with target_processor("cooperlake"):
+        assert (facts().bf16, facts().amx) == (True, False)
+    with target_processor("sapphirerapids"):
+        assert (facts().bf16, facts().amx) == (True, True)
     with pytest.raises(ValueError, match="no processor is called 'z80'"):
         target_processor("z80")
 
@@ -64,6 +68,23 @@ def test_four_bytes_at_once_make_the_same_sums(flags):
 
 
 @in_all_ways
+def test_tiles_of_the_processor_make_the_same_sums(flags):
+    """AMX, also compiled for processors without it; rows of 64 terms are read as they lie."""
+    at = dict(zip(whole.NAMES, ((1, 1), ((0, 0), (0, 0)), (1, 1), 1), strict=True))
+    with target_processor("sapphirerapids"):
+        some = whole.calls()
+        for m, k, n in [(8, 64, 3), (33, 64, 40), (17, 128, 31), (130, 192, 64)]:
+            arrays = whole.bytes_of((m, k)), whole.bytes_of((k, n))
+            some += [call("product_integer", arrays, product.PLAIN, constant=c) for c in ([], [1])]
+        arrays = whole.bytes_of((2, 9, 5, 64)), whole.bytes_of((1, 1, 64, 70))
+        some.append(call("conv_last_integer", arrays, at, constant=[1]))
+    assert sum("integer_rows_tiles(" in one.kernel.source for one in some) > 14
+    assert sum("wide, " not in one.kernel.source for one in some[-9:]) == 9
+    whole.check(some, flags=flags)
+    whole.check(some, threads=2, flags=flags)
+
+
+@in_all_ways
 def test_winograds_sums_of_two_products_at_once_are_exact(flags):
     with target_processor("icelake-server"):
         some = whole.tiled_calls()
@@ -71,12 +92,18 @@ def test_winograds_sums_of_two_products_at_once_are_exact(flags):
     whole.check(some, flags=flags)
 
 
-@pytest.mark.parametrize(("size", "channels", "tiled"), [(56, 64, True), (7, 512, False)])
-def test_when_winograd_beats_four_bytes_at_once(size, channels, tiled):
-    """Not where its kernels, eight times as large, are read for a few pixels."""
+@pytest.mark.parametrize(
+    ("name", "size", "channels", "tiled"),
+    [("icelake-server", 56, 64, True), ("icelake-server", 7, 512, False),
+     ("sapphirerapids", 56, 64, False)],
+)  # fmt: skip
+def test_when_winograd_beats_several_bytes_at_once(name, size, channels, tiled):
+    """Not where its kernels, eight times as large, are read for a few pixels, and not the tiles of
+    the processor.
+    """
     at = dict(zip(whole.NAMES, ((1, 1), ((1, 1), (1, 1)), (1, 1), 1), strict=True))
     x, w = np.zeros((1, size, size, channels), "int8"), np.zeros((3, 3, channels, channels), "int8")
-    with target_processor("icelake-server"):
+    with target_processor(name):
         one = call("conv_last_integer", [x, w], at, constant=[1])
     assert ("integer_winograd_input_4(" in one.kernel.source) == tiled
 
@@ -154,7 +181,9 @@ def halves(*shapes) -> list:
     return [rng.normal(size=s).astype(ml_dtypes.bfloat16) for s in shapes]
 
 
-PAIRED = [(8, 2, 3), (50, 130, 70), (98, 1026, 65)]
+PAIRED = [(8, 2, 3), (50, 130, 70), (98, 1026, 65), (33, 64, 84)]
+of_each_kind = pytest.mark.parametrize("name", ["cooperlake", "sapphirerapids"])
+"""Processors that multiply pairs in vectors, and in tiles."""
 
 
 def products(name: str, op: str = "wide_product", sizes=PAIRED) -> list:
@@ -179,17 +208,22 @@ def check_products(some, flags, rounding=0.0) -> None:
         assert np.all(abs(got.astype("float64") - sums) <= bound)
 
 
+@pytest.mark.sweep(one_in=5)
 @in_all_ways
-def test_pairs_of_halves(flags):
-    some = products("sapphirerapids")
-    assert sum("_pairs(" in one.kernel.source for one in some) > len(some) / 2
+@of_each_kind
+def test_pairs_of_halves(name, flags):
+    some = products(name)
+    used = [one for one in some if "_pairs(" in one.kernel.source]
+    assert len(used) > len(some) / 2
+    assert all((" tiled_pairs(" in one.kernel.source) == (name != "cooperlake") for one in used)
     assert all(one.record.dtype == np.float32 for one in some)
     check_products(some, flags)
 
 
 @in_all_ways
-def test_pairs_whose_sums_are_rounded(flags):
-    some = products("sapphirerapids", "product", PAIRED[1:2])
+@of_each_kind
+def test_pairs_whose_sums_are_rounded(name, flags):
+    some = products(name, "product", PAIRED[1:2])
     assert any("_pairs(" in one.kernel.source for one in some)
     check_products(some, flags, rounding=2.0**-8)
 
@@ -214,23 +248,26 @@ CONVOLUTIONS = [
     *three((9, 8), (3, 2), (2, 1), EVEN, ONE, channels=1, outs=33),
     *three((12, 12), (3, 3), ONE, NONE, ONE, batch=2, channels=3, outs=65),
     *three((8, 9), (3, 3), ONE, EVEN, ONE, channels=5, outs=7),  # an odd number of pixels
+    *three((8, 9), (3, 3), ONE, EVEN, ONE, channels=17, outs=7),
+    *three((11, 13), (3, 4), (3, 2), ((2, 1), (0, 3)), (2, 3), channels=20, outs=34),
 ]
 
 
+@pytest.mark.sweep(one_in=5)
 @in_all_ways
-def test_convolutions_of_pairs(flags):
+@of_each_kind
+def test_convolutions_of_pairs(name, flags):
     """Of channels, or of pixels for a weight's gradient; kernels may be packed before the run."""
-    with target_processor("sapphirerapids"):
+    with target_processor(name):
         some = list(calls_of(CONVOLUTIONS, np.dtype(ml_dtypes.bfloat16)))
         forward = [one for one in some if one.record.op.name == "conv_last"]
         some += [call("conv_last", one.inputs, one.record.attrs, constant=[1]) for one in forward]
     assert sum("_pairs(" in one.kernel.source for one in some) > len(some) / 2
+    assert any("turn_pairs(" in one.kernel.source for one in some) == (name != "cooperlake")
     for threads in (1, 2):
         for one, (got,) in zip(some, run_all(some, threads, flags=flags), strict=True):
-            name, inputs = one.record.op.name, [a.astype("float64") for a in one.inputs]
-            sums, sizes = (
-                oracle(name, *map(f, inputs), one.record.attrs) for f in (np.asarray, abs)
-            )
+            op, inputs = one.record.op.name, [a.astype("float64") for a in one.inputs]
+            sums, sizes = (oracle(op, *map(f, inputs), one.record.attrs) for f in (np.asarray, abs))
             bound = 2.0**-8 * abs(sums) + 2.0**-16 * sizes
             assert np.all(abs(got.astype("float64") - sums) <= bound)
 

@@ -92,7 +92,12 @@ def test_sums_are_numpys(processor):
 
 @pytest.mark.parametrize(
     ("processor", "form", "tiled"),
-    [("x86-64-v2", "int8_t", 10), ("x86-64-v3", "int8_t", 10), ("icelake-server", "fours", 6)],
+    [
+        ("x86-64-v2", "int8_t", 10),
+        ("x86-64-v3", "int8_t", 10),
+        ("icelake-server", "fours", 6),
+        ("sapphirerapids", "tiles", 6),
+    ],
 )
 def test_tiles_and_loops(processor, form, tiled):
     """A few rows are summed in plain loops: fewer than eight for VNNI, than six for the others."""
@@ -114,11 +119,18 @@ def test_winograds_sums_are_exact(processor):
 
 @pytest.mark.parametrize(
     ("processor", "terms", "columns", "header"),
-    [("x86-64-v2", 2, 16, 0), ("x86-64-v3", 2, 16, 0), ("icelake-server", 4, 32, 128)],
+    [
+        ("x86-64-v2", 2, 16, 0),
+        ("x86-64-v3", 2, 16, 0),
+        ("icelake-server", 4, 32, 128),
+        ("sapphirerapids", 64, 32, 0),
+    ],
 )
 @pytest.mark.parametrize(("x", "y", "at"), MATRICES[:5] + MATRICES[8:10])
 def test_a_constant_side_is_packed_ahead(x, y, at, processor, terms, columns, header):
-    """The kernel says what is to be done: panels of whole columns, of pairs or fours of terms."""
+    """The kernel says what is to be done: panels of whole columns, of pairs, fours or
+    64 of terms.
+    """
     arrays = [bytes_of(x), bytes_of(y)]
     record = record_of("product_integer", arrays, **at)
     right = 0 if at is EXCHANGED else 1

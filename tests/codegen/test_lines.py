@@ -78,6 +78,28 @@ def test_random_lines(seed):
             np.testing.assert_array_equal(got, want, err_msg=said)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_running_products_round_once_where_they_are_small(dtype):
+    """Down to the least float and back, with ties; NumPy's product of doubles is the oracle."""
+    rng = np.random.default_rng(0)
+    x = rng.choice([0.5, -0.5, 0.75, -1.5, 0.375, 3.0, 1e-3, -700.0], (37, 301)).astype(dtype)
+    x[:, 0] = rng.choice([2.0**-14, -(2.0**-13)], 37)
+    if dtype == "float32":
+        x[:, 1] = rng.choice([2.0**-112, -(2.0**-120), 2.0**-134, 3.3e-36], 37)
+    for value in (np.inf, np.nan, 0.0, -0.0, np.finfo(dtype).smallest_subnormal):
+        x[rng.random(x.shape) < 1e-3] = value
+    want, total = np.empty_like(x), np.ones(len(x), "float32")
+    with np.errstate(all="ignore"):
+        for k in range(x.shape[1]):
+            total = (total.astype("float64") * x[:, k]).astype("float32")
+            want[:, k] = total
+    tiny = np.finfo("float32").tiny
+    assert dtype == "float16" or np.mean((want != 0) & (abs(want) < tiny)) > 0.02
+    got = run_all([call("cumprod", [x], {"axis": 1, "reverse": False})])[0][0]
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got)[want == want], np.signbit(want)[want == want])
+
+
 def test_places_along_an_axis_of_an_empty_array():
     none = call("along_index", [np.zeros((0, 1), "int64")], {"shape": (3, 7), "axis": 1})
     assert run_all([none])[0][0].shape == (0, 1)

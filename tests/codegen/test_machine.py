@@ -29,12 +29,14 @@ def test_facts_are_kept_and_damaged_ones_asked_again(folder, monkeypatch):
     monkeypatch.setattr(machine, "find_facts", lambda: asked.append(1) or Facts(32, 16, 1, 2, 3))
     first = machine.facts()
     (kept,) = folder.iterdir()
-    for text in (None, "{", json.dumps({"vector": 0}), json.dumps({"other": 1}), "[]"):
+    known = first._asdict()
+    older = json.dumps({field: known[field] for field in [*known][:-1]})  # before there were tiles
+    for text in (None, "{", json.dumps({"vector": 0}), json.dumps({"other": 1}), "[]", older):
         machine.facts_here.cache_clear()
         if text is not None:
             kept.write_text(text)
         assert machine.facts() == first
-    assert len(asked) == 5  # all but the second time, when the file was whole
+    assert len(asked) == 6  # all but the second time, when the file was whole
 
 
 def test_without_a_folder_facts_are_asked(monkeypatch):
@@ -87,6 +89,15 @@ def test_kernels_are_written_for_the_processor_that_is_named():
 
 
 @needs_cc
+def test_tiles_are_used_where_the_system_permits_them(monkeypatch):
+    monkeypatch.setattr(machine, "macros", lambda *_: {"__AVX512F__", "__AMX_TILE__"})
+    for permitted in (True, False):
+        monkeypatch.setattr(machine, "permits_tiles", lambda permitted=permitted: permitted)
+        assert machine.instructions(compiler.compiler().processor)["amx"] is permitted
+        assert machine.instructions("sapphirerapids")["amx"]  # text for another machine
+
+
+@needs_cc
 def test_what_a_processor_lacks_has_names():
     cc = compiler.compiler()
     assert machine.find_missing(cc, cc.processor, cc.processor) == []
@@ -121,7 +132,7 @@ def test_the_core_of_blas_is_named():
 @pytest.mark.parametrize(
     ("core", "who"),
     [
-        ("SkylakeX", "by OpenBLAS, with kernels for SkylakeX"),
+        ("SkylakeX", "by OpenBLAS on one thread, with kernels for SkylakeX"),
         ("Haswell", "by kernels written here; OpenBLAS has Haswell's"),
         ("", "no OpenBLAS"),
     ],

@@ -102,11 +102,13 @@ class Attention(nn.Layer):
 
 
 class Pictures(nn.Layer):
+    """Gates are smooth: one of a million numbers is so near 0 that rounding decides a ReLU's."""
+
     def __init__(self):
         super().__init__()
         self.net = nn.Sequential(
-            nn.Conv2D(3, 16, 3, padding=1), nn.BatchNorm2D(16), nn.ReLU(), nn.MaxPool2D(2, 2),
-            nn.Conv2D(16, 16, 3, padding=1), nn.ReLU(), nn.Conv2D(16, 8, 3, stride=2),
+            nn.Conv2D(3, 16, 3, padding=1), nn.BatchNorm2D(16), nn.Silu(), nn.MaxPool2D(2, 2),
+            nn.Conv2D(16, 16, 3, padding=1), nn.Silu(), nn.Conv2D(16, 8, 3, stride=2),
             nn.AdaptiveAvgPool2D(1), nn.Flatten(), nn.Linear(8, 3),
         )  # fmt: skip
 

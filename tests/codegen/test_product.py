@@ -1,5 +1,6 @@
 """Kernels of matrix products against NumPy, on drawn shapes, orders, dtypes and thread counts."""
 
+import ctypes
 import itertools
 
 import ml_dtypes
@@ -357,15 +358,15 @@ def test_blas_is_called_with_the_right_leading_dimensions(at, blas):
         sums = np.zeros(40, "float32")
         one = call("product", [x, y], at, rows=rows, parameters=("float *restrict sums",),
                    extra=(sums,))  # fmt: skip
-    for pointer in (blas, None):  # without the library the kernel does it itself
-        check(run_all([one], blas=pointer)[0][0], 2 * expected(x, y, **at), x.dtype, 40)
+    nothing = ctypes.CFUNCTYPE(None)(lambda: None)
+    for threads, pointer in ((1, blas), (1, None), (2, ctypes.cast(nothing, ctypes.c_void_p))):
+        # without the library, and beside other threads, the kernel does it itself
+        check(run_all([one], threads, pointer)[0][0], 2 * expected(x, y, **at), x.dtype, 40)
 
 
 @pytest.fixture
 def blas():
     """The address of NumPy's own `cblas_sgemm`."""
-    import ctypes
-
     library = ctypes.CDLL(np._core._multiarray_umath.__file__)
     function = getattr(library, "scipy_cblas_sgemm64_", None)
     if function is None:

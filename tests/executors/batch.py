@@ -40,7 +40,11 @@ class Guarded(CallContext):
         self.behind = [self.room[-self.room.ctypes.data % ALIGNMENT + self.executable.plan.size :]]
         self.behind[0][...] = BEHIND
 
-    def result(self, k: int):
+    def results(self) -> list:
+        return [self.guard(k) for k in range(len(self.executable.outputs))]
+
+    def guard(self, k: int) -> np.ndarray:
+        """The memory of a result, with a guard behind it."""
         shape, dtype = self.executable.outputs[k]
         size = math.prod(shape) * dtype.itemsize
         memory = np.full(size + GUARD, POISON, "uint8")

@@ -155,7 +155,7 @@ def compiled(name: str, strategy: dict) -> ExecutionPath:
     """C, not built yet."""
 
     def make(program):
-        places = (lambda record: []) if "place" in name else native.find_in_place
+        places = (lambda *_: []) if "place" in name else native.find_in_place
         with mock.patch.object(native, "find_in_place", places):
             return Unbuilt(program, strategy)
 

@@ -29,6 +29,12 @@ def at_once(monkeypatch):
         yield
 
 
+@pytest.fixture
+def without_walks(at_once):
+    """No walk back is one program: each operator in it has a kernel."""
+    paddle.set_flags({"FLAGS_eager_programs": False})
+
+
 def served(function):
     """The result of a function once the compiler has finished all that it calls."""
     for _ in range(6):  # the operators in a derivative are compiled too, until it is compiled
@@ -88,6 +94,14 @@ CASES = {
         [normal(7, 1), normal(7)],
     ),
     "glu": (F.glu, [normal(5, 14)]),
+    "halves, a broadcast row": (
+        lambda x: F.softmax(x[:, 3:8]) * x[:1, 2:7].expand([5, 5]).cumsum(1) + F.silu(x[:, :5]),
+        [normal(5, 14)],
+    ),
+    "transposed rows": (
+        lambda x: F.softmax(x.T) * x.T.sum(1, keepdim=True) + x.T.cumsum(0),
+        [normal(5, 7)],
+    ),
     "std": (lambda x: x.std() * x.std(1, unbiased=False, keepdim=True), [normal(5, 64)]),
     "cdist": (paddle.cdist, [normal(5, 7), normal(6, 7)]),
     "smooth_l1": (F.smooth_l1_loss, [normal(3, 37), 3 * normal(3, 37)[::-1]]),
@@ -147,6 +161,117 @@ def test_derivatives_of_second_order(at_once):
     call = lambda: gradients(F.gelu, [normal(2, 9, dtype="float64")], order=2)
     for a, b in zip(served(call), by_numpy(call), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+
+
+VIEWS = {
+    "turned": lambda x: x.T,
+    "two axes changed": lambda x: x.transpose(1, 0, 2),
+    "parts of rows": lambda x: x[..., 3:7],
+    "parts of all axes": lambda x: x[2:, 1:5, 3:],
+    "turned parts": lambda x: x[1:4, 3:4, 2:9].swapaxes(0, 2),
+    "every second row": lambda x: x[:, ::2],
+    "one column": lambda x: x[:, :1, :1],
+    "repeated rows": lambda x: np.broadcast_to(x[:1], (5, 8, 10)),
+    "repeated columns": lambda x: np.broadcast_to(x[..., :1], (6, 8, 10)),
+    "one number": lambda x: np.broadcast_to(x[0, 0, 0], (4, 5)),
+    "every second number": lambda x: x[..., ::2],
+    "a column": lambda x: x[:, :, 3],
+    "backwards": lambda x: x[::-1],
+    "by columns": lambda x: np.asfortranarray(x)[1:3],
+    "real parts": lambda x: x.astype("complex64").real,
+    "unaligned": lambda x: np.frombuffer(b"0" + x.tobytes(), np.uint8)[1:].view("float32"),
+}
+COPIED = {"every second number", "a column", "backwards", "by columns", "real parts"}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_are_seen_through(name):
+    """C is given memory from a view's first number to its last, and how the view lies in it."""
+    x = VIEWS[name](normal(6, 8, 10))
+    memory, view = eager_kernels.memory_of(x, in_order=False)
+    assert (memory is x) is (view is None)
+    assert (view is None) is (name in COPIED)
+    assert memory.flags.c_contiguous or view is None
+    assert np.may_share_memory(memory, x)
+    assert np.lib.array_utils.byte_bounds(memory) == np.lib.array_utils.byte_bounds(x)
+    seen = eager_kernels.see(paddle.to_tensor(memory), view).numpy()
+    np.testing.assert_array_equal(seen, x)
+    if eager_kernels.memory_of(x, in_order=True)[0] is not x:
+        assert [*x.strides] == sorted(x.strides, reverse=True)
+
+
+@compiles
+def test_views_alike_share_a_kernel(at_once):
+    x = paddle.to_tensor(normal(5, 30))
+    for k in range(8):
+        found = F.softmax(x[:, k : k + 7]).numpy()
+    assert len(codes("softmax")) == 1
+    assert who("softmax") == {"C"}
+    np.testing.assert_allclose(found, by_numpy(lambda: F.softmax(x[:, 7:14])).numpy(), rtol=1e-6)
+
+
+PRODUCTS = {
+    "matmul": (paddle.matmul, [normal(5, 7), normal(7, 3)]),
+    "matmul of batches": (
+        lambda x, y: x.transpose([0, 2, 1, 3]) @ y.transpose([0, 2, 3, 1]),
+        [normal(2, 5, 3, 4), normal(2, 6, 3, 4)],
+    ),
+    "matmul with a vector": (paddle.matmul, [normal(5, 7), normal(7)]),
+    "linear": (F.linear, [normal(2, 5, 7), normal(7, 3)]),
+    "affine": (F.linear, [normal(5, 7), normal(7, 3), normal(3)]),
+}
+
+
+@compiles
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("count", [1, 2])
+def test_with_several_threads_kernels_multiply(name, count, without_walks, monkeypatch):
+    """The threads of a BLAS do not wait beside those of kernels."""
+    monkeypatch.setattr(eager_kernels, "threads", lambda: count)
+    function, arrays = PRODUCTS[name]
+    columns = 128  # for which a product is as much work as its first input has elements
+    tile = lambda a, k: np.tile(a, (1,) * (a.ndim - 1) + (columns // a.shape[-1],)) if k else a
+    if name in ("matmul", "linear"):
+        arrays = [tile(a, k) for k, a in enumerate(arrays)]
+    found = served(lambda: gradients(function, arrays))
+    wide = by_numpy(lambda: gradients(function, [a.astype("float64") for a in arrays]))
+    for a, b in zip(found, wide, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5 * np.abs(b).max())
+    for each in {"matmul": ["matmul"], "linear": ["linear", "summed_outer"]}.get(name, ()):
+        assert who(each) == ({"C"} if count == 2 else set())
+
+
+CLOSE = normal(6, 7)
+CLOSE[2], CLOSE[5, 0] = CLOSE[1] * np.float32(1 + 1e-5), np.float32(3)
+ROWS = {
+    "apart": (normal(5, 7), 4 + normal(6, 7)),
+    "equal": (CLOSE[[0, 1, 3]], CLOSE[[0, 1, 3]]),
+    "close": (CLOSE[:2], CLOSE),
+    "batches": (normal(2, 1, 4, 7), 4 + normal(3, 5, 7)),
+}
+
+
+@compiles
+@pytest.mark.parametrize("name", ROWS)
+def test_slopes_of_distances(name, without_walks):
+    """Of close rows in double, as if they were written as differences, of others in float32."""
+    x, y = ROWS[name]
+    found = served(lambda: gradients(paddle.cdist, [x, y]))
+    assert who("derivative of distances") == {"C"}
+    a, b = x.astype("float64")[..., :, None, :], y.astype("float64")[..., None, :, :]
+    length = np.sqrt(((a - b) ** 2).sum(-1))
+    weight = np.cos(np.arange(length.size)).reshape(length.shape)
+    share = np.divide(weight, length, where=length > 0, out=np.zeros_like(length))
+    pull = share[..., None] * (a - b)
+    near = lambda u, v: np.testing.assert_allclose(u, v, rtol=1e-5, atol=2e-6 * np.abs(v).max())
+    near(found[1], sum_to(pull.sum(-2), x.shape))
+    near(found[2], sum_to(-pull.sum(-3), y.shape))
+
+
+def sum_to(a, shape):
+    """An array summed over what broadcasting an array of this shape repeats."""
+    a = a.sum(tuple(range(a.ndim - len(shape))))
+    return a.sum(tuple(d for d, n in enumerate(shape) if n < a.shape[d]), keepdims=True)
 
 
 @compiles
@@ -289,6 +414,17 @@ def test_attributes_that_change_do_not_displace_hot_code(at_once):
     for k in range(100):
         F.leaky_relu(x, 1 / (k + 2))
     assert codes("leaky_relu") == [kernel]
+
+
+@compiles
+def test_c_copies_arrays_between_addresses_of_numbers(at_once):
+    numbers = paddle.to_tensor(normal(5, 7)).reshape([-1])
+    memory = paddle.concat([paddle.zeros([1], "uint8"), numbers.view("uint8")])
+    x = memory[1:].view("float32")
+    assert not x.array.flags.aligned
+    np.testing.assert_array_equal(served(lambda: F.silu(x)), served(lambda: F.silu(numbers)))
+    (kernel,) = codes("silu")
+    assert kernel.executable
 
 
 @compiles

@@ -342,9 +342,22 @@ def test_a_report_says_what_was_made():
 def test_the_cache_has_a_limit(tmp_path, monkeypatch):
     monkeypatch.setenv("MINIPADDLE_CACHE", str(tmp_path))
     monkeypatch.setattr(compilers, "CACHE_LIMIT", 40_000)
+    monkeypatch.setattr(compilers, "ONE_IN", 1)
     for k in range(6):
         c.load(f"int number_{k}(void) {{ return {k}; }}\n")
     assert sum(p.stat().st_size for p in c.cache_folder().glob("*.so")) <= 40_000
+
+
+def test_one_new_library_in_some_looks_at_the_size_of_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(compilers, "CACHE_LIMIT", 5)
+    kinds = ("00.so", "01.so", "0a.o", "lock")
+    for age, name in enumerate(kinds):
+        (tmp_path / name).write_text("four")
+        os.utime(tmp_path / name, (age, age))
+    compilers.evict(tmp_path / "01.so")
+    assert len([*tmp_path.iterdir()]) == len(kinds)
+    compilers.evict(tmp_path / "00.so")
+    assert {p.name for p in tmp_path.iterdir()} == {"0a.o", "lock"}
 
 
 def test_two_processes_fill_the_cache_at_once(tmp_path):

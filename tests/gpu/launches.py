@@ -16,4 +16,4 @@ def call_bytes(record: Record, call) -> int:
         return call.count * (factors + call.m * call.n * call.result.itemsize)
     assert isinstance(call, Launch)
     arrays = {"in": lambda r: [x.spec for x in buffers(r)], "out": results}
-    return sum(arrays[o.kind](o.of or record)[o.k].nbytes for o in call.given if o.kind in arrays)
+    return sum(arrays[o.kind](record)[o.k].nbytes for o in call.given if o.kind in arrays)

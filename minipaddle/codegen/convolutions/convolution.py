@@ -16,6 +16,7 @@ from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.writer import ALWAYS, for_head, least
 from ..c_text import ON_STACK, SIZES, indent, loop, share_loop
 from ..kernel_frame import FloatKernel, KernelFrame, writes
+from ..machine import facts
 from ..open_sizes import is_open
 from ..products import microkernel
 from ..products.bias_and_bounds import NOTHING, BiasAndBounds
@@ -32,7 +33,7 @@ from .image_strips import (
     strips_of,
     worth_threads,
 )
-from .pair_strips import count_packed, pack_taps, zip_pixels
+from .pair_strips import count_packed, pack_taps, tile_pixels, zip_pixels
 from .window_lines import SweepAxis, sweep_backward, sweep_forward
 
 DEPTHWISE, DEPTHWISE_WEIGHT, WINDOWS = (
@@ -43,6 +44,9 @@ DEPTHWISE, DEPTHWISE_WEIGHT, WINDOWS = (
 PARTS = 4
 """Partial sums over the batch, each computed by one thread. Their number is fixed, so a weight's
 gradient does not depend on the number of threads."""
+
+FEWEST = 16
+"""Fewest channels for which a weight's gradient is faster with tiles (AMX): the rows of a tile."""
 
 
 # ---- one sweep -------------------------------------------------------------------------------
@@ -270,13 +274,17 @@ def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
     rule = min(PARTS, items) if worth_threads(im) else 1
     parts = pick("parts", rule, [n for n in (1, 2, 4, 8) if n <= items])
     source, g = frame.names
-    if paired:
+    tiled = microkernel.has_tiles(frame.E)
+    if tiled:
+        image, (text, helpers) = "", tile_pixels(s, down, across, (source, g), frame.room, parts)
+    elif paired:
         image = zip_pixels(s, across, source, frame.room, parts)
         g = zip_rows(frame, g, frame.record.inputs[1].spec.size // (2 * im.outs), im.outs, im.outs)
     else:
         image = s.load(source, frame.room, parts)
     inside = s.blocks.head + image
-    text, helpers = weight_terms(s, down, across, g)
+    if not tiled:
+        text, helpers = weight_terms(s, down, across, g)
     more = f"{frame.room.array(T, size * (parts - 1))}" if parts > 1 else ""
     part = f"p ? {more} + (p - 1) * {size} : {frame.target}" if parts > 1 else frame.target
     first = f"p * {items} / {parts}"
@@ -291,7 +299,7 @@ def write_weight_grad(frame: FloatKernel, im: Images) -> Kernel:
         terms = " + ".join(f"more[i + {k * size}]" for k in range(parts - 1))
         loops += f"    const {T} *more = {more};\n"
         loops += f"    for (int64_t i = 0; i < {size}; i++) {frame.target}[i] += {terms};\n"
-    framed = frame_helpers("bfloat16" if paired else T) if s.framed else ()
+    framed = frame_helpers("bfloat16" if paired else T) if s.framed and not tiled else ()
     return frame.kernel(loops, [*framed, *helpers])
 
 
@@ -374,8 +382,12 @@ def has_pairs(im: Images, write) -> bool:
     """
     if im.groups > 1 or is_open(im.source[1]) or is_open(im.target[1]):
         return False
+    if facts().amx and im.channels == 1:  # a tile of pairs would be almost empty
+        return False
     if write is write_weight_grad:
         _, across = im.lines(sweep_forward)
+        if facts().amx:
+            return im.channels >= FEWEST
         return is_plain(im, across) and across.count % 2 == 0
     if write is write_convolution:
         acrosses = [im.lines(sweep_forward)[1]]

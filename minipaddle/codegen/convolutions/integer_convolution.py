@@ -48,12 +48,13 @@ def convolve(frame: KernelFrame) -> Kernel:
         return grouped_tiles.write_product(frame, p) or write_plain(frame)
     form, window = choose_format(x, im.n * oh * ow), w.spec.size // outs
     sizes = ", ".join(map(str, [*h, c, *im.kernel, *im.stride, *im.dilation, *im.low]))
-    load = lambda row: (
+    row = form.row(window)
+    load = (
         f"integer_windows_{form.F}(wide, {row}, in0 + n * {h[0] * h[1] * c}, top, top + rows,\n"
         f"    {ow}, {sizes});\n"
     )
-    how = frame, form, 1, im.n, (oh * ow, outs, window), (1, outs), load, (form.windows,)
-    return grouped_tiles.write_tiles(*how) or write_plain(frame)
+    how = frame, form, 1, im.n, (oh * ow, outs, window), (1, outs), load, ("wide", row)
+    return grouped_tiles.write_tiles(*how, (form.windows,)) or write_plain(frame)
 
 
 def write_depthwise(frame: KernelFrame, im: Images) -> Kernel:

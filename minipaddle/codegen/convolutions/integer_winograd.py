@@ -130,6 +130,7 @@ def pick_tiles(im: Images) -> WinogradPlan | None:
     if not usual or min(im.channels, im.outs) < 16:
         return None
     vnni = facts().vnni
+    at_once = 16 if facts().amx else 1 + vnni
     ways = {
         (by.m, high): WinogradPlan(im, by, high, TWOS if vnni else SHORTS)
         for by in ALGORITHMS.values()
@@ -137,7 +138,7 @@ def pick_tiles(im: Images) -> WinogradPlan | None:
     }
     ways = {key: way for key, way in ways.items() if way.stack <= MOST}
     terms = 9 * im.channels * im.outs
-    direct = im.n * im.target[0] * im.target[1] * terms / (1 + vnni) + STREAMED * terms
+    direct = im.n * im.target[0] * im.target[1] * terms / at_once + STREAMED * terms
     best = min(ways, key=lambda key: ways[key].cost, default=None)
     pays = best and ways[best].cost < direct
     default = best if pays else (0, 0)

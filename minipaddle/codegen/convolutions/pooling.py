@@ -52,7 +52,7 @@ class PoolingWindows:
         self.words = per_axis("I", three(image.shape[1:-1], 1))
         for letter, sizes in zip("KSPO", zip(*windows)):
             self.words |= per_axis(letter, sizes)
-        self.words["CHANNELS"] = image.shape[-1]
+        self.words |= {"CHANNELS": image.shape[-1], "FOR": "for"}
 
     def load(self, k: int, at: str) -> str:
         """An element of input k, or a vector of them."""

@@ -17,6 +17,9 @@ from .pooling import PoolingWindows
 ENOUGH = 30_000
 """Values read below which a second thread does not pay."""
 
+FEW = 16
+"""Most pixels of a window whose loop is unrolled, so that the place of each is known."""
+
 LARGER = Template(read_template("larger.c", __file__))
 
 LOOPS = read_template("windows_by_vectors.c", __file__)
@@ -33,7 +36,9 @@ class VectorWindows(PoolingWindows):
         self.T = T = self.frame.T
         self.inputs = [C_TYPES[spec.dtype] for spec in target.specs]
         self.E = C_TYPES[target.out.dtype]  # the type in memory
+        few = prod(size for size, *_ in self.attrs["windows"]) <= FEW
         self.words |= {
+            "FOR": "UNROLL for" if few else "for",
             "V": f"vector_{T}", "MASK": "__typeof__(y == y)", "NONE": f"(vector_{T}){{0}}",
             "LANES": f"LANES_{T}", "IMAGES": self.images,
         }  # fmt: skip

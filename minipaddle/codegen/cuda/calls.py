@@ -18,18 +18,17 @@ CUDA_TYPES = C_TYPES | {dt.float16.numpy: "half"}
 class Operand(NamedTuple):
     """Memory of a record, from the byte `offset` on: its "in" or "out" number k (numbers do not
     count as inputs), its "work"space, or its "value"; or the program's table of "wrong" indices;
-    or the "slot" k, which has an address. The record is `of`, or that of the call.
+    or the "slot" k, which has an address.
     """
 
     kind: str
     k: int = 0
     offset: int = 0
-    of: object = None
 
 
 class Launch(NamedTuple):
     """A kernel, run by (x, y) blocks of (x, y) threads. It gets the addresses of operands, or the
-    address of a `table` of them.
+    address of a table of them if it does the work of `parts`.
     """
 
     name: str
@@ -38,7 +37,7 @@ class Launch(NamedTuple):
     threads: tuple[int, int]
     given: tuple[Operand, ...]
     helpers: tuple[str, ...] = ()
-    table: bool = False
+    parts: tuple[Launch, ...] = ()
 
 
 class Matrix(NamedTuple):

@@ -31,7 +31,7 @@ from .text import each, find_used, launch
 
 WORDS = """
 and asm at class delete half live namespace new not operator or part private public row template
-this using xor table
+this using xor table block
 """
 TAKEN = tuple(WORDS.split())
 """Words of C++ and of the kernels, which cannot be names of inputs."""
@@ -229,7 +229,7 @@ def begin_again(w: NestWriter) -> NestWriter:
 
 def choose_joining_teams(teams: Teams) -> Teams:
     """A warp for each row, or threads beside each other for each column."""
-    return Teams(8, 32, True) if teams.down else Teams(32, 4, False)
+    return Teams(8, 32, True) if teams.down else Teams(32, 8, False)
 
 
 class PartialRows(TeamRows):

@@ -9,7 +9,6 @@ from ...engine.codegen.kernel import (
     buffers,
     has_mixed_dtypes,
     is_number,
-    normalize_names,
     results,
 )
 from ...engine.codegen.scalar import CannotWrite
@@ -27,10 +26,11 @@ from ..target import KERNELS
 from . import convolution, product  # noqa: F401  (each fills CUDA_EMITTERS)
 from .attention import emit_attention
 from .calls import CUDA_EMITTERS, Gemm, KernelCalls, Launch, Operand
+from .horizontal import LOWERED, NAME, HorizontalFusion
 from .indexing import look
 from .nest import emit_nest
 from .prologue import prologue
-from .tables import find_number_updates, join_launches, move_last, read_slots
+from .tables import read_slots
 from .target import emit
 
 CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.items())
@@ -39,8 +39,8 @@ CUDA_EMITTERS.update((name, partial(emit, define)) for name, define in KERNELS.i
 class CudaKernels(KernelTexts):
     """The kernels of a program's records. A kernel with indices in the data runs after `looks`,
     which check them; slot k of the checks belongs to `places[k]`. Indices that the program is given
-    are checked before everything else, by `first_looks`: nothing is updated then. `program` has
-    updates of numbers last: those of equal kernels are one launch.
+    are checked before everything else, by `first_looks`: nothing is updated then. Of `program`
+    small kernels are joined.
     """
 
     def __init__(self, program: Program):
@@ -50,35 +50,24 @@ class CudaKernels(KernelTexts):
         self.first_looks: list[tuple[Record, Launch]] = []
         self.given = {*program.given}
         self.places: list[tuple[Record, IndexInput]] = []
-        self.checked, self.ranges = CheckedIndices(), ValueRanges(program)
-        self.updates = {*find_number_updates(program)}
-        self.program = program = move_last(program, self.updates)
-        self.equal: dict[str, list[Record]] = {}  # of the updates, by the text of their kernels
-        for record in records_with_kernels(program):
-            self.add(record)
-        for group in self.equal.values():
-            self.join(group)
+        fusion = HorizontalFusion(program, work_of)
+        self.program = fusion.program
+        self.checked, self.ranges = CheckedIndices(), ValueRanges(self.program)
+        for record in records_with_kernels(self.program):
+            self.add(record, fusion.works[record])
 
-    def add(self, record: Record) -> None:
-        base = f"k{len(self.texts)}_{kernel_name(record)}"
+    def add(self, record: Record, work: KernelCalls | None) -> None:
+        name = record.attrs["name"] if record.op is LOWERED else kernel_name(record)
+        base = f"k{len(self.texts)}_{name}"
         for index in index_inputs(record):
             self.look(record, base, index)
-        work = work_of(record, base)
         if work is not None:
-            if record in self.updates:
-                source = normalize_names(work.calls[0].source, base)
-                self.equal.setdefault(source, []).append(record)
-            else:
-                calls = [self.once(record, c) if isinstance(c, Launch) else c for c in work.calls]
-                work = work._replace(calls=tuple(calls))
+            calls = [
+                self.once(record, rename(c, base)) if isinstance(c, Launch) else c
+                for c in work.calls
+            ]
+            work = work._replace(calls=tuple(calls))
         self.of[record] = work
-
-    def join(self, records: list[Record]) -> None:
-        """Let the last of these records launch their kernel for all of them."""
-        name = f"k{len(self.texts)}_{kernel_name(records[0])}"
-        call = join_launches(name, self.of[records[0]].calls[0], records)
-        self.of |= dict.fromkeys(records, KernelCalls(()))
-        self.of[records[-1]] = KernelCalls((self.once(records[0], call),))
 
     def look(self, record: Record, base: str, index: IndexInput) -> None:
         """Check the indices of a record, unless an earlier record has checked them, or the program
@@ -104,7 +93,7 @@ class CudaKernels(KernelTexts):
 
         def change(record: Record, call):
             slots = [slot_of(record, o) for o in call.given] if isinstance(call, Launch) else []
-            if not any(slots) or call.table:
+            if not any(slots):
                 return call
             name = f"k{len(self.texts)}_{call.name.partition('_')[2]}"
             return self.once(record, read_slots(name, call, slots))
@@ -167,6 +156,12 @@ def work_of(record: Record, name: str) -> KernelCalls | None:
     except (NotOneNest, CannotWrite):
         return None
     return work if all(countable(c) for c in work.calls if isinstance(c, Gemm)) else None
+
+
+def rename(call: Launch, name: str) -> Launch:
+    """The call of a kernel that was written before its record had a number."""
+    source = call.source.replace(NAME, name)
+    return call._replace(name=call.name.replace(NAME, name), source=source)
 
 
 def countable(call: Gemm) -> bool:

@@ -1,62 +1,68 @@
 """Kernels that find the addresses of operands in memory.
 
-So equal kernels for single numbers are one launch, and a captured graph reads inputs and writes
-outputs that lie elsewhere in each call.
+So several kernels are one launch, and a captured graph reads inputs and writes outputs that lie
+elsewhere in each call.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
-from ...engine.core.record import Record
-from ...engine.ir.control import fused
-from ...engine.ir.edit import count_uses
-from ...engine.ir.program import NUMBER, Program
+from ...engine.codegen.kernel import normalize_names
 from .calls import Launch, Operand
-from .text import launch
+from .text import FIRST, launch
+
+SQUARE = (32, 8)
+"""The threads of kernels that can be joined, 32 beside each other."""
+
+PLACE = "(block * 8 + threadIdx.y) * 32 + threadIdx.x"
+"""`FIRST` in such a kernel."""
 
 
-def find_number_updates(program: Program) -> list[Record]:
-    """The records that only update a state of one element, from itself and from single elements
-    that no record updates in place. Nothing waits for them.
+def join_launches(name: str, calls: list[Launch]) -> Launch:
+    """One kernel for calls that are `joinable`. Equal ones are written once; a row of a table has
+    the addresses of the operands of each call.
     """
-    uses = count_uses(program)
-    states = {s.update: s.record for s in program.states if s.update is not None}
-    changing, small = {*states.values()}, []
-    for record in program.records:
-        own, read = states.get(record), {x for x in record.inputs if x.op is not NUMBER}
-        if own not in read or uses[record] > 1 or any(x.spec.size != 1 for x in (record, *read)):
-            continue
-        if (record.op is fused or record.op.kind == "elementwise") and read & changing == {own}:
-            small.append(record)
-    return small
+    equal: dict[str, list[Launch]] = {}
+    for call in calls:
+        equal.setdefault(normalize_names(call.source, call.name), []).append(call)
+    lines = ["    unsigned block = blockIdx.x;"]
+    for first, *others in equal.values():
+        parameters, body = split_kernel(first.source)
+        count, blocks, width = 1 + len(others), first.blocks[0], len(parameters)
+        lines += [
+            f"    if (block < {count * blocks}) {{",
+            f"        table += block / {blocks} * {width};",
+            f"        block %= {blocks};",
+        ]
+        for k, parameter in enumerate(parameters):
+            kind, _, variable = parameter.rpartition("*")
+            lines.append(f"        {kind}*{variable} = ({kind}*)table[{k}];")
+        body = body.replace(FIRST, PLACE).replace("blockIdx.x", "block")
+        lines += [*indent(body), "        return;", "    }"]
+        lines.append(f"    block -= {count * blocks}, table += {count * width};")
+    parts = tuple(call for same in equal.values() for call in same)
+    blocks, memory = sum(call.blocks[0] for call in parts), [o for c in parts for o in c.given]
+    helpers = dict.fromkeys(text for call in parts for text in call.helpers)
+    how = (blocks, 1), SQUARE, memory, helpers
+    return launch(name, ["void *const *table"], lines[:-1], *how)._replace(parts=parts)
 
 
-def move_last(program: Program, last: set[Record]) -> Program:
-    """The program with these records at its end, where nothing else writes into the arena."""
-    records = sorted(program.records, key=last.__contains__)
-    return replace(program, records=records)
-
-
-def join_launches(name: str, call: Launch, records: list[Record]) -> Launch:
-    """The kernel of `call` at the operands of each of these records: row blockIdx.y of a table has
-    their addresses.
+def joinable(call) -> bool:
+    """Whether a call is a kernel of one line of blocks of 256 threads: either 32 by 8 of them, or
+    each for elements.
     """
-    parameters, body = split_kernel(call.source)
-    lines = [f"    table += blockIdx.y * {len(parameters)};"]
-    for k, parameter in enumerate(parameters):
-        kind, _, variable = parameter.rpartition("*")
-        lines.append(f"    {kind}*{variable} = ({kind}*)table[{k}];")
-    lines.append(body)
-    memory = [o._replace(of=record) for record in records for o in call.given]
-    blocks = call.blocks[0], len(records)
-    table, more = ["void *const *table"], (blocks, call.threads, memory, call.helpers)
-    return launch(name, table, lines, *more)._replace(table=True)
+    if not isinstance(call, Launch) or call.blocks[1] > 1:
+        return False
+    return call.threads == SQUARE or FIRST in call.source
 
 
 def read_slots(name: str, call: Launch, slots: list[Operand | None]) -> Launch:
     """The kernel of `call`, which reads the addresses of those operands that have a slot there."""
+    if call.parts:
+        left = iter(slots)
+        own = [(part, [next(left) for _ in part.given]) for part in call.parts]
+        return join_launches(name, [read_slots(part.name, part, its) for part, its in own])
     parameters, body = split_kernel(call.source)
     pairs, lines = [*zip(parameters, slots, strict=True)], []
     for k, (parameter, at) in enumerate(pairs):
@@ -74,3 +80,8 @@ def split_kernel(source: str) -> tuple[list[str], str]:
     head, _, body = source.partition("\n{\n")
     _, parameters = re.fullmatch(r"(.*) \w+\((.*)\)", head).groups()
     return parameters.split(", "), body.removesuffix("\n}\n")
+
+
+def indent(text: str) -> list[str]:
+    """The lines of a text, four columns further right."""
+    return [f"    {line}" for line in text.split("\n")]

@@ -17,6 +17,10 @@ MOST_BLOCKS = 4096
 """Blocks beyond which threads take several elements instead."""
 
 
+FIRST = f"blockIdx.x * {THREADS} + threadIdx.x"
+"""Where a thread begins that computes elements."""
+
+
 def launch(name: str, parameters, lines, blocks, threads, operands, helpers=()) -> Launch:
     """A kernel of these lines, and its call by `blocks` blocks of threads."""
     bound = f"__launch_bounds__({prod(threads)})"
@@ -27,7 +31,7 @@ def launch(name: str, parameters, lines, blocks, threads, operands, helpers=()) 
 
 def find_used(parameters, memory, lines) -> tuple[list, list]:
     """Those parameters that the lines name, and their operands."""
-    words = set(re.findall(r"\w+", "\n".join(lines)))
+    words = set(re.findall(r"(?<![.\w])\w+", "\n".join(lines)))  # not the x of threadIdx.x
     pairs = zip(parameters, memory, strict=True)
     needed = [(p, m) for p, m in pairs if p.rpartition("*")[2] in words]
     return [p for p, _ in needed], [m for _, m in needed]
@@ -40,7 +44,7 @@ parameters = partial(parameters_of, types=CUDA_TYPES, pointer="*")
 def each(name: str, params, size: int, body: str, operands, i="i", T="int64_t") -> Launch:
     """A kernel that runs `body`, which may `continue`, for every i < size."""
     blocks = max(1, min(-(-size // THREADS), MOST_BLOCKS))
-    head = for_head(i, f"blockIdx.x * {THREADS} + threadIdx.x", size, blocks * THREADS, T)
+    head = for_head(i, FIRST, size, blocks * THREADS, T)
     inside = [f"        {line}" for line in body.strip("\n").split("\n")]
     lines = [f"    {head} {{", *inside, "    }"]
     return launch(name, params, lines, (blocks, 1), (THREADS, 1), operands)

@@ -53,9 +53,10 @@ def report() -> str:
     caches = ", ".join(f"{size >> 10:,}" for size in known[2:5])
     dots = "".join(f", {name}" for name in DOTS if getattr(known, name))
     without = f"{ours}; OpenBLAS has {core()}'s" if core() else f"{ours}; NumPy has no OpenBLAS"
+    blas = f"OpenBLAS on one thread, with kernels for {core()}"
     return (
         f"{known.registers} vectors of {known.vector} bytes, caches of {caches} KiB{dots}; "
-        f"large products by {f'OpenBLAS, with kernels for {core()}' if is_wide() else without}"
+        f"large products by {blas if is_wide() else without}"
     )
 
 

@@ -62,7 +62,7 @@ def emit_epilogue(record, name: str) -> Kernel:
     first, outputs = region.records[0], region.outputs
     if has_mixed_dtypes(first) and not getattr(EMITTERS[first.op.name], "mixes", False):
         raise CannotWrite("operands of several floating dtypes")
-    shared, _ = room_of(region)
+    shared = room_of(region).product
     nest = Nest(region.records[1:], outputs).merged()
     inputs, outs, takes = signature(record, outputs, {"first_row", "last_row", "row"})
     names = dict(zip(region.inputs, inputs, strict=True))

@@ -9,6 +9,7 @@ it is constant. What multiplies depends on the processor:
     bytes   int8 · int8      AVX2's vpmaddubsw, left not negative 16 columns
     fours   uint8 · int8     VNNI's vpdpbusd, left side + 128     32 columns
     twos    int16 · int16    VNNI's vpdpwssd                      32 columns
+    tiles   int8 · int8      AMX's tdpbssd, of 64 terms           32 columns
 
 Sums of whole numbers are the same everywhere, to the last bit.
 """
@@ -24,18 +25,22 @@ from ...engine.codegen.writer import worth_sharing
 from ...engine.core.dtype import int8, int32
 from ...engine.core.polynomial import loop as variable
 from ...engine.core.record import Record
-from ..c_text import ON_STACK
 from ..kernel_frame import KernelFrame, RowBlocks
 from ..machine import facts
 from .known_inputs import is_known_unsigned
+from .microkernel import AMX
 from .product import Product, fits_rows, product_of
 
 MOST = 56
 """The most rows of a block, in tiles of nearly equal heights: images often have 7 · 2ⁿ lines."""
 
+ON_STACK = 1 << 18
+"""Most bytes of a block of rows on the stack of a thread. Each block reads all panels."""
+
 INTEGERS = read_template("integers.c", __file__)
-TILE, PANELS, WINDOWS = (
-    Template(read_template(f"integer_{name}.c", __file__)) for name in ("tile", "panels", "windows")
+PLAIN, TILE, BLOCKS, PANELS, WINDOWS = (
+    Template(read_template(f"integer_{name}.c", __file__))
+    for name in ("plain", "tile", "blocks", "panels", "windows")
 )
 
 MANY = 128
@@ -62,13 +67,16 @@ class TileFormat(NamedTuple):
     loose: str = "loose_words"
     load: str = "as_it_lies"
     one: str = "%s"  # a number as a term
-    wide: str = ""  # 16 numbers, likewise
+    wide: str = ""  # `copied` numbers, likewise
+    copied: int = 16
     zero: int = 0  # the bytes of 0
     guarded: int = 0  # whether numbers of the left side must not be negative, as a run finds
+    fill: int = 0  # the terms of a tile of the processor, of which a row has a multiple
 
     def row(self, terms: int) -> int:
         """The terms of a row, filled up."""
-        return -(-terms // self.terms) * self.terms
+        fill = self.fill or self.terms
+        return -(-terms // fill) * fill
 
     def count_packed(self, columns: int, terms: int) -> int:
         """The numbers of all panels."""
@@ -76,15 +84,18 @@ class TileFormat(NamedTuple):
 
     @property
     def tile(self) -> tuple[str, str]:
-        """Helpers: `integer_panel_F`."""
+        """Helpers: `integer_rows_F`, and `integer_panel_F` where it is of vectors."""
+        plain = PLAIN.substitute(self._asdict())
+        if self.fill:
+            return INTEGERS, AMX, plain, BLOCKS.substitute(self._asdict())
         call = "        case %d: integer_tile_%s(%d, groups, a, a_row, b, c, c_row, n); break;"
         each = "\n".join(call % (n, self.F, n) for n in range(1, self.rows + 1))
-        return INTEGERS, TILE.substitute(self._asdict(), each=each)
+        return INTEGERS, plain, TILE.substitute(self._asdict(), each=each)
 
     @property
     def panels(self) -> tuple[str, ...]:
         """Helpers: `integer_rows` and `integer_panels`."""
-        return *self.tile, PANELS.substitute(self._asdict())
+        return *self.tile, PANELS.substitute(self._asdict() | {"fill": self.row(1)})
 
     @property
     def windows(self) -> str:
@@ -101,13 +112,18 @@ BYTES = TileFormat(  # a sum of two products, 2 · 127 · 128 at most, fits int1
     wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k)",
 )  # fmt: skip
 SHORTS = PAIRS._replace(F="int16_t", B="int16_t", load="wide_int16_t")
+COPY = "*(loose_words_16 *)(to + k) = *(const loose_words_16 *)(from + k)"
 WIDE = {"rows": 8, "panel": 32, "words": "words_16", "loose": "loose_words_16"}
 FOURS = TileFormat(
     "fours", "uint8_t", "int8_t", "fours", "__AVX512VNNI__", terms=4, header=4 * 32,
     sums="words_16", one="(uint8_t)(%s ^ 128)", zero=128,
-    wide="*(loose_bytes *)(to + k) = *(const loose_bytes *)(from + k) ^ (int8_t)-128", **WIDE,
+    wide=f"{COPY} ^ (int32_t)0x80808080", copied=64, **WIDE,
 )  # fmt: skip
 TWOS = TileFormat("twos", "int16_t", "int16_t", "twos", "__AVX512VNNI__", sums="words_16", **WIDE)
+TILES = TileFormat(
+    "tiles", "int8_t", "int8_t", needs="tile_load", rows=8, panel=32, terms=4, wide=COPY, copied=64,
+    fill=64,
+)  # fmt: skip
 
 
 def choose_format(left: Record, rows: int) -> TileFormat:
@@ -115,7 +131,7 @@ def choose_format(left: Record, rows: int) -> TileFormat:
     large, and no tile of rows widens them again.
     """
     if facts().vnni:
-        return FOURS
+        return TILES if facts().amx else FOURS
     return BYTES if is_known_unsigned(left) else SHORTS if rows >= MANY else PAIRS
 
 
@@ -136,27 +152,31 @@ def write_product(frame: KernelFrame, p: Product) -> Kernel | None:
     form = find_format(frame.record, p)
     if form is None or not (p.count == 1 and p.k.size and fits_rows(p, frame.out)):
         return None
-    sizes, one = (p.m.size, p.n.size, p.k.size), f"in{int(p.exchanged)}[m * {p.m.x} + k * {p.k.x}]"
-
-    def load(row: int) -> str:
-        return (
+    sizes, left = (p.m.size, p.n.size, p.k.size), f"in{int(p.exchanged)}"
+    one, width, row = f"{left}[m * {p.m.x} + k * {p.k.x}]", p.k.size, form.row(p.k.size)
+    if form.fill and p.k.x == 1 and width == row:  # tiles read rows as they lie
+        load, lie = "", (f"{left} + top * {p.m.x}", p.m.x)
+    else:
+        zeros = "" if form.fill else "".join(f"    to[{k}] = 0;\n" for k in range(width, row))
+        lie = "wide", row
+        load = (
             f"for (int64_t m = top; m < top + rows; m++) {{\n"
             f"    {form.A} *to = wide + (m - top) * {row};\n"
-            f"    for (int64_t k = 0; k < {p.k.size}; k++) to[k] = {form.one % one};\n"
-            + "".join(f"    to[{k}] = 0;\n" for k in range(p.k.size, row))
-            + "}\n"
+            f"    for (int64_t k = 0; k < {width}; k++) to[k] = {form.one % one};\n"
+            f"{zeros}}}\n"
         )
-
-    return write_tiles(frame, form, int(not p.exchanged), 1, sizes, (p.n.y, p.k.y), load)
+    steps = p.n.y, p.k.y
+    return write_tiles(frame, form, int(not p.exchanged), 1, sizes, steps, load, lie)
 
 
 def write_tiles(
-    frame: KernelFrame, form: TileFormat, right: int, count: int, sizes, steps, load, helpers=()
-) -> Kernel | None:
+    frame: KernelFrame, form: TileFormat, right: int, count: int, sizes, steps, load: str, lie,
+    helpers=(),
+) -> Kernel | None:  # fmt: skip
     """The kernel of products of M rows, N columns and K terms for each of `count` images; None if
     a block does not fit the stack, or if there are too few rows to pack the panels for. `steps`
-    lead through input `right`, from column to column and from term to term; `load(row)` is C text
-    that brings a block's rows, each of `row` terms, into `wide`.
+    lead through input `right`, from column to column and from term to term; `load` is C text that
+    brings a block's rows into `wide`, and `lie` says in C where they are then, and how far apart.
     """
     (m, n, k), row = sizes, form.row(sizes[2])
     width = 1 if form.A.endswith("int8_t") else 2
@@ -166,9 +186,9 @@ def write_tiles(
     pack = f"integer_panels_{form.F}({n}, {k}, {{given}}, {steps[0]}, {steps[1]}, {{made}});"
     frame.pack("panels", right, form.count_packed(n, k), pack, form.B)
     tiles = (
-        f"{stack_array(form.A, 'wide', block * row + 15)}\n{load(row)}"
+        f"{stack_array(form.A, 'wide', block * row + form.copied)}\n{load}"
         f"const int64_t at = (n * {m} + top) * {n};\n"
-        f"integer_rows_{form.F}(rows, {n}, {row // form.terms}, wide, panels,\n"
+        f"integer_rows_{form.F}(rows, {n}, {row // form.terms}, {lie[0]}, {lie[1]}, panels,\n"
         f"    out0 + at, {n});\n"
     )
     blocks, pays = RowBlocks(count, m, block), worth_sharing(count * m * n * k, SERIAL + 1)

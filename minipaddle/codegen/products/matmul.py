@@ -129,7 +129,8 @@ def write_product(plan: ProductPlan) -> tuple[str, tuple[str, ...]]:
         with following(None):
             text, helpers = write_product(without)
         calls = indent(call_blas(plan), 8)
-        return f"    if (blas_sgemm) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
+        alone = "blas_sgemm && threads == 1"  # its threads wait busily, beside those of kernels
+        return f"    if ({alone}) {{\n{calls}    }} else {{\n{text}    }}\n", (BLAS, *helpers)
     if p.count == 1:
         text, helpers = write_matrix(plan, x, y, out)
         return indent(text, 4), helpers

@@ -181,6 +181,10 @@ PAIR = read_template("pairs.c", __file__)
 
 PAIR_TURN = Template(read_template("pair_panels.c", __file__))
 
+AMX, TILED_PAIRS, TURNED_PAIRS = (
+    read_template(f"{name}.c", __file__) for name in ("tiles", "tiled_pairs", "turned_pairs")
+)
+
 DOTS = Template(read_template("dots.c", __file__))
 
 FEW_ROWS, FEW = (Template(read_template(name, __file__)) for name in ("few_rows.c", "few.c"))
@@ -239,6 +243,11 @@ def blocks(text: str) -> tuple[str, ...]:
         t = Tile(*map(int, sizes)) if sizes[0] else Tile(usual_height())
         define = define_block if int(rows) else define_any
         helpers |= dict.fromkeys(define(int(rows), F, T, t))
+    if "tiled_pairs(" in text:
+        rows = define_block(1, PAIRS, PAIRS, Tile(usual_height()))
+        helpers |= dict.fromkeys(share(TILED_PAIRS, AMX, *rows))
+    if "turn_pairs(" in text:
+        helpers |= dict.fromkeys(share(TURNED_PAIRS, *elements(PAIRS), SHUFFLE))
     return tuple(helpers)
 
 
@@ -326,6 +335,8 @@ def call_blocks(
     b (pointer, step, segment, the distance of panels, and of what is fetched beside the next panel)
     of B, c (pointer, row) of C; `end` is what becomes of the sums."""
     text, at, t = "", 0, t or tile()
+    if has_tiles(T) and a[2] == 1 and t == Tile(usual_height()):
+        return call_block(T, 0, rows, columns, k, segments, a, b, c, add, t, end, "tiled")
     if is_open(rows):
         return call_block(T, 0, rows, columns, k, segments, a, b, c, add, t, end)
     for height, count in heights(rows, t.tall):
@@ -336,15 +347,20 @@ def call_blocks(
     return text
 
 
+def has_tiles(T: str) -> bool:
+    """Whether the processor has tiles (AMX) for products of this type."""
+    return T == PAIRS and facts().amx
+
+
 def call_block(
-    T: str, height: int, count, columns, k, segments, a, b, c, add, t: Tile, end=NOTHING
+    T: str, height: int, count, columns, k, segments, a, b, c, add, t: Tile, end=NOTHING, name=""
 ) -> str:
     """The same for `count` rows, a multiple of the height of the block function."""
     b = (*b, *(t.panel(T), "0")[len(b) - 3 :])
     if T in ("float", "double") and facts().vector == 64 and type(columns) is int:
         T = NARROW * (columns * SIZES[T] <= 32) + T
     return (
-        f"rows{height}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, "
+        f"{name or f'rows{height}'}_{t.suffix(T)}({count}, {columns}, {k}, {segments}, "
         f"{', '.join(map(str, a))},\n    {b[0]}, {b[1]}, {b[2]}, {b[3]}, {c[0]}, {c[1]}, {add}, "
         f"{b[4]}, {end});\n"
     )

@@ -1,14 +1,18 @@
-"""Products of bfloat16 as it is stored, where the processor multiplies it (`vdpbf16ps`).
+"""Products of bfloat16 as it is stored, where the processor multiplies it (`vdpbf16ps`, AMX).
 
 The instruction sums the products of two neighbouring terms, so a product becomes one of half as
 many terms, which are `pairs`; tiles, panels and slices are those of float32. Each addition of a
 pair rounds to float32: the error of K terms is at most K · 2^-24 · Σ |a b|. Numbers below 2^-126
 count as 0, which a sum can miss K times.
+
+AMX has registers for tiles: 16 rows of 16 pairs of A, 16 pairs for each of 16 columns of B (so
+panels hold them as they are), 16 by 16 sums. It multiplies any number of rows faster than vectors
+do, and needs the pairs of a row of A side by side: other rows are turned first.
 """
 
 from __future__ import annotations
 
-from ...engine.codegen.writer import worth_sharing
+from ...engine.codegen.writer import least, worth_sharing
 from ...engine.core.dtype import bfloat16
 from ...engine.core.record import Record
 from ...passes.half_products import TILES
@@ -68,8 +72,20 @@ def pair_terms(frame: FloatKernel, p: Product) -> Product:
     if p.k.x == 1:
         frame.names[left] = f"((const pairs *){x})"
         return p._replace(k=k, m=p.m._replace(x=p.m.x // 2))
+    if microkernel.has_tiles(frame.E):
+        frame.names[left] = turn_rows(frame, x, terms, p.m.size, p.k.x)
+        return p._replace(k=k, m=p.m._replace(x=terms))
     frame.names[left] = zip_rows(frame, x, terms, p.m.size, p.k.x)
     return p._replace(k=k._replace(x=p.m.size), m=p.m._replace(x=1))
+
+
+def turn_rows(frame: FloatKernel, x: str, pairs: int, size: int, apart: int) -> str:
+    """The name of an array of rows of pairs: the columns of x, whose rows are `apart`."""
+    name = frame.array("turned", pairs * size, microkernel.PAIRS)
+    here = f"{size}, {least(f'{pairs} - k', 16)}, {x} + k * {2 * apart}, {apart}, {name} + k"
+    pays = worth_sharing(pairs * size, SERIAL + 1)
+    frame.text += indent(share_loop("k", pairs, f"turn_pairs({here}, {pairs});\n", pays, 16), 4)
+    return name
 
 
 def zip_rows(frame: FloatKernel, x: str, pairs: int, size: int, apart: int) -> str:

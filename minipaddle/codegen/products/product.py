@@ -68,7 +68,7 @@ class Product(NamedTuple):
     @property
     def count(self) -> int:
         """The number of matrix products."""
-        return prod(a.size for a in self.batch)
+        return prod([a.size for a in self.batch])
 
     @property
     def work(self) -> int:

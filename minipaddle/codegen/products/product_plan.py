@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from ...engine.codegen.kernel_schedule import pick
 from ...engine.codegen.writer import least, worth_sharing
 from ..c_text import BLOCK, PARALLEL, SIZES, Workspace, share_where
 from ..machine import facts
-from ..open_sizes import is_open
+from ..open_sizes import clamp, is_open
 from . import microkernel
 from .bias_and_bounds import BiasAndBounds
 from .microkernel import CHUNK
@@ -174,16 +175,14 @@ def share_rows(m: int, most: int) -> int:
 class Alone(ProductPlan):
     """The choices for a product in a kernel of its own: sizes follow from the processor's."""
 
-    __slots__ = ()
-
-    @property
+    @cached_property
     def tile(self) -> microkernel.Tile:
         p = self.p
-        if p.work < LARGE and not is_open(p.work):
+        if microkernel.has_tiles(self.T) or (p.work < LARGE and not is_open(p.work)):
             return microkernel.tile()
         return microkernel.fit_tile(p.m.size, p.n.size, self.T)
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """The same; of packed terms an eighth of the second-level cache holds a panel, and half of
         the third one all panels, but DEEP at most.
@@ -192,7 +191,8 @@ class Alone(ProductPlan):
         if self.how != "panels" or not n.size * k.size:
             return super().depth
         panel, row = self.tile.widest * size, n.size * size
-        most = min(machine.second // 8 // panel, machine.third // 2 // row, DEEP)
+        deep = 2 * DEEP if microkernel.has_tiles(self.T) else DEEP
+        most = min(machine.second // 8 // panel, machine.third // 2 // row, deep)
         return self.split_evenly(max(most, SHALLOW))
 
     @property
@@ -200,4 +200,5 @@ class Alone(ProductPlan):
         """A quarter of the second-level cache holds the terms of a block's rows, and their results
         if an epilogue reads these."""
         width = max(min(self.deep, self.p.k.size) + (self.p.n.size if self.rows else 0), 1)
-        return max(min(facts().second // 4 // (width * SIZES[self.T]) // 8 * 8, 4 * BLOCK), BLOCK)
+        rows = facts().second // 4 // (width * SIZES[self.T]) // 8 * 8
+        return clamp(rows, BLOCK, 4 * BLOCK)

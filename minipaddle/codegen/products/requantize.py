@@ -7,6 +7,7 @@ permutations where the processor packs numbers that fit.
 
 from __future__ import annotations
 
+from string import Template
 from typing import NamedTuple
 
 from ...engine.codegen.kernel import read_template
@@ -17,7 +18,13 @@ from ...engine.ir.program import NUMBER
 from ...ops.quantization import dequantize, quantize
 from .bias_and_bounds import BOUNDS, find_steps
 
-HELPERS = read_template("integers.c", __file__), read_template("requantize.c", __file__)
+LANES = Template(read_template("requantize_lanes.c", __file__))
+HELPERS = (
+    read_template("integers.c", __file__),
+    LANES.substitute(lanes=8, needs="__AVX2__"),
+    LANES.substitute(lanes=16, needs="__AVX512F__"),
+    read_template("requantize.c", __file__),
+)
 
 
 class Requantize(NamedTuple):

@@ -157,7 +157,7 @@ class StripProducts:
         """Store each product in a result; what has an epilogue, in the workspace if it must."""
         of = dict(zip(self.region.outputs, self.outs, strict=True))
         if self.after:
-            place, _ = room_of(self.region)
+            place = room_of(self.region).product
             of[self.readers[0]] = "result" if place is None else self.outs[place]
         self.pointers |= self.strips | {r: of[r] for r in self.readers}
         return self.pointers[self.readers[0]]

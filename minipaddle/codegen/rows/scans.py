@@ -20,6 +20,9 @@ ACROSS = read_template("scan_across.c", __file__)
 ROWS = read_template("scan_rows.c", __file__)
 """The last axis: a few rows."""
 
+PRODUCTS = read_template("small_product.c", __file__)
+"""`multiply_floats`, which is fast where the product is too small for a normal float."""
+
 
 class Scan(NamedTuple):
     """The state of line k, its start, and one step at the element `at`, number i of the line."""
@@ -27,6 +30,7 @@ class Scan(NamedTuple):
     state: str
     start: str
     step: str
+    helpers: tuple[str, ...] = ()
 
 
 def make_running(sign: str, start: int) -> Scan:
@@ -46,6 +50,17 @@ if (i == 0 || !(best[k] {sign} x || best[k] != best[k])) best[k] = x, place[k] =
 out0[at] = place[k];
 """,
     )
+
+
+def make_product(dtype, in_rows: bool) -> Scan:
+    """A running product. Random factors of mean size below 1 soon reach 2^-126, which makes rows of
+    floats slow.
+    """
+    scan = make_running("&" if dtype == dt.bool_.numpy else "*", 1)
+    if not in_rows or wide(dtype) != dt.float32.numpy:
+        return scan
+    step = scan.step.replace("total[k] * LOAD(in0[at])", "multiply_floats(total[k], LOAD(in0[at]))")
+    return scan._replace(step=step, helpers=(PRODUCTS,))
 
 
 RECURRENCE = Scan(
@@ -71,24 +86,24 @@ out0[at] = STORE(x != x ? (total[k] = x) : top[k] + LOG(total[k]));
 
 
 SCANS = {
-    "cumsum": lambda logical: make_running("|" if logical else "+", 0),
-    "cumprod": lambda logical: make_running("&" if logical else "*", 1),
-    "cummax_index": lambda logical: make_running_extreme(">"),
-    "cummin_index": lambda logical: make_running_extreme("<"),
-    "recurrence": lambda logical: RECURRENCE,
-    "logcumsumexp": lambda logical: LOG_SUM,
+    "cumsum": lambda dtype, _: make_running("|" if dtype == dt.bool_.numpy else "+", 0),
+    "cumprod": make_product,
+    "cummax_index": lambda *_: make_running_extreme(">"),
+    "cummin_index": lambda *_: make_running_extreme("<"),
+    "recurrence": lambda *_: RECURRENCE,
+    "logcumsumexp": lambda *_: LOG_SUM,
 }
-"""The scan that an operator is, of truths or of numbers."""
+"""The scan that an operator is: `(dtype, whether of rows) -> Scan`."""
 
 
 @emits(*SCANS)
 def emit_scan(record, name: str):
     """The kernel of a scan."""
     x = record.inputs[0].spec
-    scan = SCANS[record.op.name](x.dtype == dt.bool_.numpy)
     lines = lines_of(x.shape, record.attrs["axis"])
     if not x.size:
         lines = Lines(0, 1, 1)
+    scan = SCANS[record.op.name](x.dtype, lines.inner == 1)
     double = wide(x.dtype) == dt.float64.numpy
     words = {
         "NEXT": f"({lines.length - 1} - i)" if record.attrs.get("reverse") else "i",
@@ -97,7 +112,7 @@ def emit_scan(record, name: str):
     }  # fmt: skip
     parts = {"STATE": scan.state, "START": scan.start, "STEP": scan.step}
     text = insert(ROWS if lines.inner == 1 else ACROSS, **parts)
-    return fill_kernel(record, name, text, x.dtype, **words, **lines.words)
+    return fill_kernel(record, name, text, x.dtype, helpers=scan.helpers, **words, **lines.words)
 
 
 def place_type(lines: Lines) -> str:

@@ -262,7 +262,6 @@ class GpuSteps(PlanSteps):
 
     def address(self, record: Record, operand: Operand) -> int:
         """The address of an operand of a call."""
-        record = operand.of or record
         address, kind, k = self.owner.device.address, operand.kind, operand.k
         if kind == "slot":
             start = address(self.owner.slots) + 8 * k
@@ -281,7 +280,7 @@ class GpuSteps(PlanSteps):
         device = self.owner.device
         if isinstance(call, Launch):
             addresses = [self.address(record, o) for o in call.given]
-            addresses = [self.owner.put_on_device(addresses)] if call.table else addresses
+            addresses = [self.owner.put_on_device(addresses)] if call.parts else addresses
             function = self.owner.executable.compile()[call.name]
             return partial(device.launch, function, call.blocks, call.threads, addresses)
         if isinstance(call, Gemm):

@@ -63,7 +63,7 @@ class DirectExecutable(GpuProgram):
         return lambda addresses: self.device.copy(*addresses, copy.value.spec.nbytes), places
 
     def launch(self, call: Launch, addresses: list[int]) -> None:
-        if call.table:
+        if call.parts:
             table = self.device.to_device(NUMPY.array(addresses))
             addresses = [self.device.address(table)]
         self.device.launch(self.compile()[call.name], call.blocks, call.threads, addresses)

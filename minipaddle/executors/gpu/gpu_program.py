@@ -6,13 +6,14 @@ from typing import NamedTuple, NoReturn
 
 from ...codegen.cuda.attention_parts import fits_tiles
 from ...codegen.cuda.calls import Gemm, Operand
+from ...codegen.cuda.horizontal import in_place
 from ...codegen.cuda.program import CudaKernels
 from ...codegen.indices.index_checks import IndexInput
 from ...core.flags import FLAGS
 from ...engine.codegen.kernel import buffers
 from ...engine.core.record import Record
 from ...engine.eager.device import NUMPY, current_place
-from ...engine.executors.native import CannotCompile, find_in_place, fix_sizes
+from ...engine.executors.native import CannotCompile, fix_sizes
 from ...engine.ir.control import cond, while_loop
 from ...engine.ir.interpreter import fail
 from ...engine.ir.program import NUMBER, Program
@@ -40,9 +41,7 @@ class GpuProgram:
         self.kernels = CudaKernels(done.program)
         self.compiled: dict[bool, dict] = {}
         self.snapshots, self.program = done.snapshots, self.kernels.program
-        self.plan = done._replace(program=self.program).planned(
-            self.kernels.workspace, find_in_place
-        )
+        self.plan = done._replace(program=self.program).planned(self.kernels.workspace, in_place)
         added = self.program.states[len(program.states) :]
         self.updated = [k for k, s in enumerate(self.program.states) if s.update is not None]
         with self.device.working():
@@ -59,8 +58,7 @@ class GpuProgram:
 
     def locate(self, record: Record, operand: Operand) -> tuple[str, int, int]:
         """The kind, the number and the offset of the place of an operand."""
-        kind, k, offset, of = operand
-        record = of or record
+        kind, k, offset = operand
         if kind == "work":
             return "arena", 0, self.plan.work[record].offset + offset
         if kind not in ("in", "out", "value"):

@@ -31,6 +31,7 @@ from ...engine.core.rank import SETTINGS, among
 from ...engine.eager.device import NUMPY
 from ...engine.eager.execution import Eager
 from ...engine.eager.tracer import LOCK
+from ...engine.executors.arrays import address
 from ...engine.executors.compiler import compiler, unusable
 from ..gpu.device import Gpu
 from ..gpu.gpu_program import device_of
@@ -122,18 +123,29 @@ class EagerKernel(Hot):
             return None
 
     def run(self, executable, arrays) -> list:
-        """The results of a function of C. It does not keep alive what goes in, but its states."""
+        """The results of a function of C. Its memory stays for the next call, if it is little."""
         context = executable.context()
         try:
-            return context.run(arrays)
+            return self.enter(context, arrays)
         finally:
-            for k in range(executable.inputs):
-                context.held[k] = context.used[k] = None
             executable.last = None
             if executable.plan.size <= self.room:
                 executable.contexts.append(context)
 
+    def enter(self, context, arrays) -> list:
+        """The results for arrays of the shapes and dtypes that the key names, in a program without
+        states. What goes in is not kept alive.
+        """
+        table, copies = context.table, []
+        for k, x in enumerate(arrays, 1):
+            if x.flags.num & READY != READY:
+                copies.append(x := NUMPY.array(x, order="C"))
+            table[k] = address(x)
+        return context.run(())
 
+
+READY = 0x101
+"""NumPy's flags of an array that C can read: row-major and aligned."""
 CACHES: WeakSet = WeakSet()
 
 

@@ -60,7 +60,8 @@ class Cut(NamedTuple):
 def cuts(nest: Nest, loop: Loop) -> dict[Record, Cut | None]:
     """How each value is cut along a loop; None for a value that all its iterations share."""
     by_record: dict[Record, Cut | None] = {}
-    for record, i, guard in nest.memo:
+    places = [(r, i, guard) for r, values in nest.memo.items() for i, guard, _ in values]
+    for record, i, guard in places:
         if record.op is NUMBER:
             continue
         if any(loop in k.loops for k, *_ in guard):

@@ -153,19 +153,25 @@ RUNNERS.append(run_alone)
 
 CACHE_LIMIT = 512 * 2**20
 """Bytes of the cache. Beyond it, the least recently used libraries are deleted."""
+ONE_IN = 16
+"""The share of new libraries, by their names, after which the size of the cache is looked at: that
+takes a system call for each file."""
 
 
-def evict(where: Path) -> None:
-    """Delete the least recently used libraries beyond the limit."""
-    files = []
-    for p in where.glob("*.*o"):  # libraries and objects
-        with suppress(FileNotFoundError):  # another process deleted it
-            files.append((p.stat().st_mtime, p.stat().st_size, p))
-    size = 0
+def evict(path: Path) -> None:
+    """Delete the least recently used libraries beyond the limit, if it is `path`'s turn to look."""
+    if int(path.stem, 16) % ONE_IN:
+        return
+    files, size = [], 0
+    with os.scandir(path.parent) as entries:
+        for entry in entries:
+            if entry.name.endswith((".so", ".o")):
+                with suppress(FileNotFoundError):  # another process deleted it
+                    files.append((entry.stat().st_mtime, entry.stat().st_size, entry.path))
     for _, own, p in sorted(files, reverse=True):
         size += own
         if size > CACHE_LIMIT:
-            p.unlink(missing_ok=True)
+            Path(p).unlink(missing_ok=True)
 
 
 BUILT.append(evict)

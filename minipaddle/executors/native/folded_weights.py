@@ -15,9 +15,10 @@ from weakref import WeakValueDictionary
 
 from ...codegen.products.prepacking import PackingKernels
 from ...engine.core import record
+from ...engine.core.record import Spec
 from ...engine.eager.device import NUMPY
 from ...engine.executors.arrays import address, as_c
-from ...engine.executors.native import WEIGHTS, Constants, Executable
+from ...engine.executors.native import ALIGNMENT, WEIGHTS, Constants, Executable
 from ...passes.frozen_states import BorrowedWeight, Prepared
 
 FORMS: WeakValueDictionary = WeakValueDictionary()
@@ -29,6 +30,13 @@ ARRAY = attrgetter("tensor.array")
 
 CHANGES_IN_A_ROW = 4
 """After this number of runs, each with changed weights, they are not folded any more."""
+
+
+def empty_aligned(spec):
+    """An empty array like a spec or an array, aligned as kernels need it."""
+    room = NUMPY.empty(spec.nbytes + ALIGNMENT, "uint8")
+    start = -address(room) % ALIGNMENT
+    return room[start : start + spec.nbytes].view(spec.dtype).reshape(spec.shape)
 
 
 class FoldedWeights(Constants):
@@ -114,9 +122,9 @@ class FoldedWeights(Constants):
         """Memory for the form of weight number k; a borrowed form is shared."""
         storage = self.storages[k]
         if not isinstance(storage, BorrowedWeight):
-            return NUMPY.empty(*spec)
+            return empty_aligned(Spec(*spec))
         (cell,) = storage.sources
-        return FORMS.setdefault((*map(id, vars(cell).values()), call), NUMPY.empty(*spec))
+        return FORMS.setdefault((*map(id, vars(cell).values()), call), empty_aligned(Spec(*spec)))
 
     def compute(self, prepack, packed: list[int], specs: list) -> None:
         """Compute the forms of the weights `packed`."""

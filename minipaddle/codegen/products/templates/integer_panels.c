@@ -1,20 +1,3 @@
-/* c = a · b for M rows of a, whose terms are in groups, and all panels of N columns of b. */
-static void integer_rows_$F(
-    int64_t M, int64_t N, int64_t groups, const $A *a, const $B *panels, int32_t *c, int64_t c_row)
-{
-#if $guarded  /* NaN is -128 behind a ReLU, too, and a scale may be negative */
-    $A any = 0;
-    for (int64_t k = 0; k < M * $terms * groups; k++) any |= a[k];
-    if (any < 0) {
-        for (int64_t n = 0; n < N; n += $panel, panels += $terms * $panel * groups)
-            integer_plain_$F(M, groups, a, $terms * groups, panels, c + n, c_row, N - n);
-        return;
-    }
-#endif
-    for (int64_t n = 0; n < N; n += $panel, panels += $header + $terms * $panel * groups)
-        integer_panel_$F(M, N - n, groups, a, $terms * groups, panels, c + n, c_row);
-}
-
 /* A matrix of K rows and N columns in panels; a term or a column that is not there is 0. Where the
    left side is 128 too large, a panel begins with what its sums lack: -128 times those of b. */
 static __attribute__((noinline)) void integer_panels_$F(
@@ -29,7 +12,7 @@ static __attribute__((noinline)) void integer_panels_$F(
             memcpy(panels, begin, sizeof begin);
             panels += $header;
         }
-        for (int64_t k = 0; k < K; k += $terms, panels += $terms * $panel) {
+        for (int64_t k = 0; k < K || k % $fill; k += $terms, panels += $terms * $panel) {
             if (n_step == 1 && n + $panel <= N && k + $terms <= K) {
                 const int8_t *from = b + n + k * k_step;
                 for (int64_t j = 0; j < $panel; j++)

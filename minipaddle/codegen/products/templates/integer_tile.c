@@ -1,28 +1,10 @@
-/* Products of $A with $B in int32_t, at most $rows rows by two vectors of columns at a time. $terms terms
-   are summed at once, and nothing saturates; sums of whole numbers wrap around. b is in panels, the
-   columns of a tile, in groups of terms, after $header numbers: what sums begin with. */
-#if !defined $needs || $guarded
-static __attribute__((noinline)) void integer_plain_$F(
-    const int64_t rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, int32_t *c,
-    int64_t c_row, int64_t n)
-{
-    for (int64_t i = 0; i < rows; i++, a += a_row, c += c_row) {
-        uint32_t sum[$panel] = {0};
-        if ($header) memcpy(sum, b, sizeof sum);
-        for (int64_t k = 0; k < $terms * groups; k += $terms)
-            for (int j = 0; j < $panel; j++)
-                for (int t = 0; t < $terms; t++)
-                    sum[j] += (uint32_t)((a[k + t]) * (b[$header + k * $panel + $terms * j + t]));
-        for (int j = 0; j < n && j < $panel; j++) c[j] = (int32_t)sum[j];
-    }
-}
-#endif
+/* The same, at most $rows rows by two vectors of columns at a time. */
 #ifdef $needs
 static inline __attribute__((always_inline)) void integer_tile_$F(
     const int rows, int64_t groups, const $A *a, int64_t a_row, const $B *b, int32_t *c,
     int64_t c_row, int64_t n)
 {
-    enum { LANES = $panel / 2 };
+    enum { LANES = $panel / 2, LINES = $terms * $panel * sizeof *b / 64, AHEAD = 4096 };
     $sums sum[$rows][2];
     _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)
         for (int j = 0; j < 2; j++)
@@ -30,6 +12,7 @@ static inline __attribute__((always_inline)) void integer_tile_$F(
     b += $header;
     for (int64_t k = 0; k < groups; k++, a += $terms, b += $terms * $panel) {
         const __typeof__($load(b)) y[2] = {$load(b), $load(b + $terms * LANES)};
+        for (int l = 0; l < LINES; l++) __builtin_prefetch((const char *)b + AHEAD + 64 * l);
         _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {
             const $words x = ($words){0} + *(const loose_word *)(a + i * a_row);
             for (int j = 0; j < 2; j++) dot_$dot(sum[i][j], x, y[j]);
@@ -62,4 +45,22 @@ $each
         }
         M -= rows, a += rows * a_row, c += rows * c_row;
     }
+}
+
+/* c = a · b for M rows of a, whose terms are in groups, and all panels of N columns of b. */
+static void integer_rows_$F(
+    int64_t M, int64_t N, int64_t groups, const $A *a, int64_t a_row, const $B *panels, int32_t *c,
+    int64_t c_row)
+{
+#if $guarded  /* NaN is -128 behind a ReLU, too, and a scale may be negative */
+    $A any = 0;
+    for (int64_t k = 0; k < M * a_row; k++) any |= a[k];
+    if (any < 0) {
+        for (int64_t n = 0; n < N; n += $panel, panels += $terms * $panel * groups)
+            integer_plain_$F(M, groups, a, a_row, panels, c + n, c_row, N - n);
+        return;
+    }
+#endif
+    for (int64_t n = 0; n < N; n += $panel, panels += $header + $terms * $panel * groups)
+        integer_panel_$F(M, N - n, groups, a, a_row, panels, c + n, c_row);
 }

@@ -9,6 +9,9 @@ typedef words_8 loose_words __attribute__((aligned(4), may_alias));
 typedef int32_t words_16 __attribute__((vector_size(64)));
 typedef words_16 loose_words_16 __attribute__((aligned(1), may_alias));
 typedef int32_t loose_word __attribute__((aligned(1), may_alias));
+#define floats_of(lanes, p) (*(const loose_floats_##lanes *)(p))
+#define all_of(lanes, x) ((floats_##lanes){0} + (x))
+#define float_lanes(name, to, x, y) __asm__(name " %2, %1, %0" : "=v"(to) : "v"(x), "v"(y))
 typedef char chars_32 __attribute__((vector_size(32)));
 #if defined __AVX2__ && !defined __clang__  /* GCC makes five instructions of the conversion */
 typedef char chars_16 __attribute__((vector_size(16)));

@@ -4,40 +4,30 @@
        q = round(t · unit)                        clipped to [-128, 127], the smallest for NaN
 
    These are the formulas of `dequantize`, `relu6` and `quantize`, and they round as those do: high is
-   a power of two, and the bounds of q are whole. Columns are taken 32 or 8 at a time. */
+   a power of two, and the bounds of q are whole. Columns are taken 32, 16 or 8 at a time. */
 #ifdef __AVX2__
-typedef float floats_8 __attribute__((vector_size(32)));
-typedef floats_8 loose_floats __attribute__((aligned(4), may_alias));
 typedef int16_t shorts_8 __attribute__((vector_size(16)));
 typedef int8_t signed_32 __attribute__((vector_size(32)));
 typedef int32_t words_4 __attribute__((vector_size(16)));
-#define floats_of(p) (*(const loose_floats *)(p))
-#define all_8(x) ((floats_8){0} + (x))
-static inline __attribute__((always_inline)) words_8 requantize_8(
-    const int32_t *sum, const float high, const float *step, const float *bias, const float *more,
-    float *floats, const int clipped, const float low, const float top, const float unit,
-    const int small)
-{
-    floats_8 t = __builtin_convertvector(*(const loose_words *)sum, floats_8);
-    t = t * floats_of(step) * (1 / high) + floats_of(bias);
-    if (small) return (words_8)__builtin_ia32_cvtps2dq256(t * unit);
-    if (more) t = floats_of(more) + t;
-    if (clipped) t = __builtin_ia32_maxps256(all_8(low), t);
-    if (floats) *(loose_floats *)floats = clipped ? __builtin_ia32_minps256(all_8(top), t) : t;
-    const float most = clipped && top * unit < 127.0f ? top * unit : 127.0f;
-    return (words_8)__builtin_ia32_cvtps2dq256(__builtin_ia32_minps256(all_8(most), t * unit));
-}
 
-/* The first columns of a row, as many as are taken 32 or 8 at a time: how many they are. `small`
-   numbers need no bounds before they are packed, which clips them to [-128, 127]. */
+/* The first columns of a row, as many as are taken 32, 16 or 8 at a time: how many they are. */
 static inline __attribute__((always_inline)) int64_t requantize_row(
     int64_t n, const int32_t *sums, const float high, const float *step, const float *bias,
     const float *more, float *floats, const int clipped, const float low, const float top,
     const float unit, int8_t *q, const int small)
 {
     int64_t l = 0;
-#define EIGHT(at) requantize_8(sums + (at), high, step + (at), bias + (at), more ? more + (at) : 0, \
-        floats ? floats + (at) : 0, clipped, low, top, unit, small)
+#define COLUMNS(n, at) requantize_##n(sums + (at), high, step + (at), bias + (at), \
+        more ? more + (at) : 0, floats ? floats + (at) : 0, clipped, low, top, unit, small)
+#define EIGHT(at) COLUMNS(8, at)
+#ifdef __AVX512F__
+    for (; l + 16 <= n; l += 16) {
+        bytes_16 b;
+        __asm__("vpmovsdb %1, %0" : "=v"(b) : "v"(COLUMNS(16, l)));
+        if (small && clipped) b &= b > 0;
+        *(loose_bytes *)(q + l) = b;
+    }
+#endif
     for (; l + 32 <= n; l += 32) {
         const words_8 a = EIGHT(l), b = EIGHT(l + 8), c = EIGHT(l + 16), d = EIGHT(l + 24);
         words_8 mixed = (words_8)__builtin_ia32_packsswb256(
@@ -55,6 +45,7 @@ static inline __attribute__((always_inline)) int64_t requantize_row(
         memcpy(q + l, &b, 8);
     }
 #undef EIGHT
+#undef COLUMNS
     return l;
 }
 
