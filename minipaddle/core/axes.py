@@ -3,8 +3,6 @@
 The argument `out` is refused here.
 """
 
-from __future__ import annotations
-
 from functools import wraps
 
 from ..engine.core.dim import Dim

@@ -6,8 +6,6 @@ their derivatives follow from the tape. A derivative is not cast again: it compu
 its forward pass.
 """
 
-from __future__ import annotations
-
 from functools import wraps
 
 from ..engine.core import dtype as dt

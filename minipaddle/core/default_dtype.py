@@ -1,7 +1,5 @@
 """The dtype of Python floats, as users read and set it."""
 
-from __future__ import annotations
-
 from ..engine.core.dtype import DEFAULT, FLOATS, public, resolve
 
 

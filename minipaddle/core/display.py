@@ -1,5 +1,7 @@
 """How objects show themselves: rich in a notebook, as text in a terminal."""
 
+import re
+
 
 class Display:
     """An object that a notebook shows as `rich`, and a terminal as `text`."""
@@ -49,3 +51,11 @@ def make_table(title: str, head, rows, words=()):
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def hide_folders(text: str) -> str:
+    """A text with the user's lines, as comments and pictures have them, without the folders of this
+    machine: `net.py:12, in forward; train.py:8, in step`.
+    """
+    folder = r"""(/\* |;\s?|"|>|^)[^;"<>*\n]*[/\\](?=[^/\\;"<>*\n]*:\d+, in )"""
+    return re.sub(folder, r"\1", text, flags=re.MULTILINE)

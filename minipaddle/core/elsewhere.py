@@ -1,7 +1,5 @@
 """Names that Paddle has in one place and MiniPaddle in another: `elsewhere.toml` lists them."""
 
-from __future__ import annotations
-
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -13,8 +11,10 @@ from .left_out import reason
 PACKAGE = __name__.partition(".")[0]
 
 
-def read_table(text: str) -> tuple[dict[str, str], set[str], set[str]]:
-    """From the table: (name -> home), the names that replace missing ones, the modules."""
+def read_table(text: str) -> tuple[dict[str, str], set[str], set[str], list[str]]:
+    """From the table: (name -> home), the names that replace missing ones, the modules that are
+    elsewhere, those that are here.
+    """
     table = tomllib.loads(text)
     homes = {
         f"paddle.{name}": home for home, names in table["homes"].items() for name in names.split()
@@ -24,10 +24,10 @@ def read_table(text: str) -> tuple[dict[str, str], set[str], set[str]]:
     for name in [*homes, *stand_ins]:
         while (name := name.rpartition(".")[0]) != "paddle":
             modules.add(name)
-    return homes, stand_ins, modules
+    return homes, stand_ins, modules, table["faces"].split()
 
 
-HOMES, STAND_INS, MODULES = read_table(
+HOMES, STAND_INS, MODULES, FACES = read_table(
     Path(__file__).with_name("elsewhere.toml").read_text("utf-8")
 )
 PARENTS = {name.rpartition(".")[0] for name in MODULES}

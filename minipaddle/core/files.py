@@ -5,8 +5,6 @@ takes its name in one step. A process killed before that leaves the old files; k
 names, it leaves some of the new files beside the old ones: `waiting` finds them.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import uuid

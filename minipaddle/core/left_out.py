@@ -1,7 +1,5 @@
 """Why names of Paddle are left out."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from fnmatch import translate

@@ -5,6 +5,7 @@ is nearest.
 from __future__ import annotations
 
 import difflib
+import sys
 from functools import wraps
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
@@ -139,7 +140,7 @@ def format_missing(name: str, space: str, existing) -> str:
 
 
 def namespace(space: str, names: dict):
-    """A module's `__getattr__`: `__getattr__ = namespace("paddle.nn", globals())`.
+    """A module's `__getattr__`: `__getattr__ = namespace("paddle.hub", globals())`.
 
     It finds what `elsewhere.toml` lists, and refuses the rest. Modules below the module may be
     imported, even where it is one file.
@@ -154,3 +155,10 @@ def namespace(space: str, names: dict):
         raise missing(name, space, names.keys)
 
     return __getattr__
+
+
+def name_spaces() -> None:
+    """Give all modules of `elsewhere.FACES` their `namespace`."""
+    for name in elsewhere.FACES:
+        module = sys.modules[f"{elsewhere.PACKAGE}.{name}"]
+        module.__getattr__ = namespace(f"paddle.{name}", vars(module))

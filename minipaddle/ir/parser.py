@@ -7,6 +7,7 @@ result is verified before it is handed out. Specs and sizes are one token each a
 from __future__ import annotations
 
 import re
+import threading
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,12 +41,19 @@ OPTIONAL = {"trip_count", "reads", "writes"}
 SIGN = re.compile(r"(assume|deny) (.+) (==|<=|>=|<|>) (.+)")
 
 
+BUILDING = threading.Lock()
+"""Held while lark reads the grammar: it builds syntax trees by `ast.literal_eval`. Python before
+3.11.8 and 3.12.2 raises SystemError where two threads do so (python/cpython#106905), and a server
+reads models in threads."""
+
+
 @cache
 def grammar() -> lark.Lark:
     import lark
 
     text = Path(__file__).with_name("program.lark").read_text("utf-8")
-    return lark.Lark(text, start=["text", "size"], parser="lalr", maybe_placeholders=True)
+    with BUILDING:
+        return lark.Lark(text, start=["text", "size"], parser="lalr", maybe_placeholders=True)
 
 
 class ParseError(ValueError):
@@ -93,9 +101,7 @@ def tree_of(text: str, start: str):
 
 
 def unquote(token) -> str:
-    """The string that `repr` wrote so. `ast.literal_eval` would not do: syntax trees that two
-    threads build raise SystemError (python/cpython#106905), and a server reads models in threads.
-    """
+    """The string that `repr` wrote so, without `ast.literal_eval`: see `BUILDING`."""
     return token[1:-1].encode("latin-1", "backslashreplace").decode("unicode_escape")
 
 

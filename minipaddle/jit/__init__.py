@@ -1,6 +1,5 @@
 """From Python to programs."""
 
-from ..core.missing import namespace
 from ..engine.jit import runtime
 from ..engine.jit.to_static import StaticFunction
 from . import (
@@ -28,5 +27,3 @@ from .ignoring import ignore_module, not_to_static
 from .loading import TranslatedLayer, load
 from .saving import save
 from .verbosity import set_code_level, set_verbosity
-
-__getattr__ = namespace("paddle.jit", globals())

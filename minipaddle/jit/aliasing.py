@@ -12,8 +12,6 @@ A loop over an iterator that a tensor may end is unrolled: the trace takes all i
 some of them. It is refused if the user's code still reaches the iterator.
 """
 
-from __future__ import annotations
-
 from dis import get_instructions
 from itertools import chain
 from operator import length_hint

@@ -6,8 +6,6 @@ the call that is traced, and the program is for calls whose tensors have the sam
 each run writes to the tensors of its call. Functions that do neither have no part in this.
 """
 
-from __future__ import annotations
-
 from ..engine.core.dispatch import current
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.journal import MISSING

@@ -1,7 +1,5 @@
 """Python's builtins on tensors of a program. On anything else each does the usual."""
 
-from __future__ import annotations
-
 import builtins
 import operator
 from functools import lru_cache, partial, reduce, update_wrapper
@@ -23,7 +21,6 @@ from ..eager.numbers import (
 )
 from ..engine.core.dim import Dim, larger, smaller
 from ..engine.core.dispatch import Recording, current
-from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import Tensor
 from ..engine.jit import aliasing
@@ -49,7 +46,7 @@ from .aliasing import same_object
 from .either import Choosing, Either, apply_to_either, one_of_both
 from .numbers import note_chosen
 from .reading import CREATED, array, copy_values
-from .sequences import enumerate_, range_, read_array, reverse_items, write_array, zip_
+from .sequences import enumerate_, one_of, range_, read_array, reverse_items, write_array, zip_
 from .snapshot import ObjectSnapshot
 
 

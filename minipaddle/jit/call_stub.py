@@ -1,7 +1,5 @@
 """The interface of a call stub's C (`call_stub.c`), which becomes a method of functions."""
 
-from __future__ import annotations
-
 import ctypes
 from functools import cache
 from itertools import chain

@@ -1,13 +1,11 @@
 """`paddle.jit.to_static`: of a function, a method, a layer; with arguments or without."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from contextlib import contextmanager
 
 from ..engine.core.dispatch import describe, setting
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.jit.ignore import MARK
 from ..engine.jit.to_static import StaticFunction, Switch
 from .ignoring import Unconverted
@@ -50,13 +48,7 @@ def enable_to_static(enable_to_static_bool: bool) -> None:
     Switch.on = bool(enable_to_static_bool)
 
 
-def to_static(
-    function=None,
-    input_spec=None,
-    build_strategy=None,
-    backend=None,
-    **kwargs,
-):
+def to_static(function=None, input_spec=None, build_strategy=None, backend=None, **kwargs):
     """A function whose calls run a program; a layer gets such a `forward`.
 
     Arguments of new shapes, dtypes or Python values lead to a new program: the function runs once
@@ -96,7 +88,7 @@ def to_static(
     """
     unknown = kwargs.keys() - {"full_graph", "property"}
     if unknown:
-        raise TypeError(teach(f"to_static takes no argument {unknown.pop()!r}"))
+        raise type_error(f"to_static takes no argument {unknown.pop()!r}")
     full_graph = kwargs.get("full_graph")
     full_graph = mode.full_graph if full_graph is None else full_graph
     kind = FullGraph if full_graph else StaticFunction
@@ -107,10 +99,8 @@ def to_static(
         if isinstance(target, StaticFunction):
             target = target.function
         if not callable(target) or inspect.isclass(target):
-            raise TypeError(
-                teach(
-                    f"to_static was given {describe(target):.60}", expected="a function or a Layer"
-                )
+            raise type_error(
+                f"to_static was given {describe(target):.60}", expected="a function or a Layer"
             )
         static = make_static(target, kind, input_spec, build_strategy, backend)
         static.is_property = kwargs.get("property", False)

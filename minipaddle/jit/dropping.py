@@ -1,7 +1,5 @@
 """A saved program without the outputs that are not chosen and the values that nothing reads."""
 
-from __future__ import annotations
-
 from ..engine.core import dim as dims
 from ..engine.core.dispatch import describe
 from ..engine.core.errors import value_error

@@ -1,7 +1,5 @@
 """The formats of other runtimes that a saved model can be written in, by name."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType

@@ -8,9 +8,8 @@ tensors are values that a program takes: its storage then gets the tensor that t
 Reads in layers are checked only after some layer has changed (`eager.layer_changes`).
 """
 
-from __future__ import annotations
-
 from collections import deque
+from functools import cache
 from types import NoneType
 
 from ..eager.layer_changes import changes
@@ -19,7 +18,7 @@ from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import real_array
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.cache import constant
-from ..engine.jit.journal import MISSING, Binding
+from ..engine.jit.journal import MISSING, Binding, Variable
 from ..engine.jit.tree import LEAF, Container, parts
 
 CONSTANTS = {int, float, bool, complex, str, bytes, NoneType, range, slice, type(...)}
@@ -53,7 +52,7 @@ class Stored(GuardedPlace):
     def __init__(self, store: dict, name, owner, what: str):
         self.store, self.name, self.key = store, name, (what, id(owner), name)
         self.owner = owner  # its id is taken as long as the place is there
-        self.of_layer = is_layer(owner)
+        self.of_layer = is_layer_class(type(owner))
 
     @property
     def label(self) -> str:
@@ -72,7 +71,7 @@ class Read(GuardedPlace):
 
     def __init__(self, owner, name: str, *, of_layer: bool = False):
         self.owner, self.name, self.key = owner, name, ("attribute", id(owner), name)
-        self.of_layer = of_layer and is_layer(owner)
+        self.of_layer = of_layer and is_layer_class(type(owner))
 
     label = Stored.label
 
@@ -89,11 +88,7 @@ class Free(GuardedPlace):
     def __init__(self, name: str, cell):
         self.owner, self.name, self.key, self.label = cell, name, ("cell", id(cell)), name
 
-    def get(self):
-        try:
-            return self.owner.cell_contents
-        except ValueError:
-            return MISSING
+    get = Variable.get
 
     def cell(self) -> tuple:
         return "attribute", self.owner, "cell_contents"
@@ -141,9 +136,10 @@ def is_data(name: str) -> bool:
     return name in DATA or not (name[:1] == "_" or name in FIELDS or hasattr(Tensor, name))
 
 
-def is_layer(x) -> bool:
-    """Whether an object is a layer: those note their changes."""
-    return hasattr(type(x), "register_forward_pre_hook")
+@cache
+def is_layer_class(kind: type) -> bool:
+    """Whether objects of a class are layers: those note their changes."""
+    return hasattr(kind, "register_forward_pre_hook")
 
 
 def label_of(owner) -> str:
@@ -168,11 +164,12 @@ class Guard:
             return
         if contents:
             self.leaves, self.structure, self.mutable = take_apart(value)
-        tensors = [isinstance(x, Tensor) for x in self.leaves]
-        self.storages = [tracer.storage(x) if t else None for t, x in zip(tensors, self.leaves)]
-        self.kinds = [kind_of(x) if isinstance(x, Tensor) else None for x in self.leaves]
-        self.was = [x if t or id(x) in tracer.memory else freeze(x)
-                    for t, x in zip(tensors, self.leaves)]  # fmt: skip
+        self.storages, self.kinds, self.was = [], [], []
+        for x in self.leaves:
+            tensor = isinstance(x, Tensor)
+            self.storages.append(tracer.storage(x) if tensor else None)
+            self.kinds.append(kind_of(x) if tensor else None)
+            self.was.append(x if tensor or id(x) in tracer.memory else freeze(x))
         self.value = None if any(self.storages) and not identity else value
         self.mutable |= Frozen in map(type, self.was)
 
@@ -197,7 +194,7 @@ class Guard:
 
     def __str__(self) -> str:
         owner = self.place.owner
-        if self.place.name == "training" and is_layer(owner):
+        if self.place.name == "training" and is_layer_class(type(owner)):
             now, was = ("training", "evaluation")[:: 1 if owner.training else -1]
             return f"{type(owner).__name__} is in {now} mode, was in {was}"
         now, was = show(self.place.get()), self.shown
@@ -241,7 +238,7 @@ def take_apart(value) -> tuple[list, object, bool]:
             return LEAF
         mutable[0] |= not isinstance(x, tuple)
         keys, values = inside
-        return Container(type(x), tuple(keys), tuple([structure(v) for v in values]), None)
+        return Container(type(x), tuple(keys), tuple(map(structure, values)), None)
 
     return leaves, structure(value), mutable[0]
 

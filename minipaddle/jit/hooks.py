@@ -4,8 +4,6 @@ A derivative computes a region again, and a program where it will be differentia
 the program's record of a tensor knows the tensor's hooks, as the record of the tape does.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ..eager.layer_changes import stores_of

@@ -1,13 +1,11 @@
 """Functions and modules that users exclude from conversion."""
 
-from __future__ import annotations
-
 import inspect
 from textwrap import dedent
 from types import ModuleType
 
 from ..engine.core.dispatch import describe
-from ..engine.core.errors import teach
+from ..engine.core.errors import type_error
 from ..engine.jit import ignore
 from ..engine.jit.to_static import StaticFunction
 
@@ -46,7 +44,5 @@ def ignore_module(modules: list) -> None:
     modules = modules if isinstance(modules, list | tuple) else [modules]
     for module in modules:
         if not isinstance(module, ModuleType):
-            raise TypeError(
-                teach(f"ignore_module was given {describe(module)}", expected="modules")
-            )
+            raise type_error(f"ignore_module was given {describe(module)}", expected="modules")
         ignore.ignored.add(module.__name__)

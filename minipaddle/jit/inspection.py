@@ -10,7 +10,7 @@ from operator import attrgetter
 from types import MethodType
 from typing import NamedTuple
 
-from ..engine.core.errors import teach, value_error
+from ..engine.core.errors import runtime_error, value_error
 from ..engine.eager.device import NUMPY
 from ..engine.eager.tensor import Tensor, same_value
 from ..engine.jit.cache import ProgramCache, cache_key
@@ -193,8 +193,8 @@ class Inspection:
     def require_mode(self, training: bool) -> None:
         if getattr(self.class_instance, "training", training) is not training:
             how = "train" if training else "eval"
-            raise RuntimeError(
-                teach(f"{how}() of a layer's {self.__name__}", hint=f"layer.{how}() sets the mode")
+            raise runtime_error(
+                f"{how}() of a layer's {self.__name__}", hint=f"layer.{how}() sets the mode"
             )
         self._training = training
 

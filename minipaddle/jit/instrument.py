@@ -3,8 +3,6 @@
 The text of the converted code shows nothing of them.
 """
 
-from __future__ import annotations
-
 import ast
 
 from ..engine.jit.templates import constant, runtime, stand

@@ -4,8 +4,6 @@ Inside the trace such a parameter is a leaf like any other. Outside nothing may 
 that has it: it stands for another tensor in each run, and has no value after the trace.
 """
 
-from __future__ import annotations
-
 from ..engine.core.dispatch import Recording, current
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.eager.tracer import Tracer

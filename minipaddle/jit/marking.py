@@ -1,13 +1,18 @@
-"""The last line of a report among its neighbours, with a mark below the expression."""
-
-from __future__ import annotations
+"""The last line of a report among its neighbours, with a mark below the expression, and the layers
+of a record that failed in a program.
+"""
 
 import linecache
 
-from ..engine.jit.user_lines import HERE, MARKED, FrameLine
+from ..engine.core.errors import line_of
+from ..engine.jit.user_lines import ENDINGS, HERE, MARKED, FrameLine
+from ..nn.layer.tree import layers_of, path_of
 
 CONTEXT = 2
 """How many lines before and after the last one are shown."""
+ENDLESS = """\
+  a recursion that only a tensor ends is endless while it is traced: both sides are
+  try: a `while` loop, or let a Python number end it"""
 
 
 def mark_line(line: FrameLine) -> list[str]:
@@ -31,4 +36,17 @@ def mark_line(line: FrameLine) -> list[str]:
     return out
 
 
+def end_report(error: BaseException) -> list[str]:
+    """The layer that a record of a program is in, and the lines that called it; why a recursion
+    does not end.
+    """
+    if isinstance(error, RecursionError):
+        return [ENDLESS]
+    scope = getattr(getattr(error, "record", None), "scope", None)
+    lines = dict.fromkeys(line_of(where) for *_, where in layers_of(scope) if where is not None)
+    called = ["", f"    in {path_of(scope)}, called at", *(f"        {line}" for line in lines)]
+    return called if lines else []
+
+
 MARKED.append(mark_line)
+ENDINGS.append(end_report)

@@ -1,7 +1,5 @@
 """Functions of `math` on tensors with one element and on numbers that only a run knows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

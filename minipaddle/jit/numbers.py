@@ -2,8 +2,6 @@
 `eager/numbers.py`): floats keep double precision, whole numbers are checked.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..eager.number_operators import magnitude_of

@@ -5,8 +5,6 @@ position of an iterator, the numbers in an array). The classes of libraries and 
 no state of interest; of this package's objects what the user put there counts.
 """
 
-from __future__ import annotations
-
 import gc
 import io
 import random
@@ -186,11 +184,13 @@ def of_library(module: ModuleType) -> bool:
     return within(name, PACKAGE) or library(name, getattr(module, "__file__", None) or "")
 
 
+@cache
 def users(kind: type) -> bool:
     """Whether a class is the user's."""
     return kind.__module__ != "builtins" and not within(kind.__module__, PACKAGE)
 
 
+@cache
 def is_users(kind: type) -> bool:
     """Whether objects of a class may have attributes of the user's."""
     return any(users(base) for base in kind.__mro__)

@@ -9,8 +9,6 @@ and items of the iterators among its arguments.
 In a branch or a loop on a tensor all of this is refused: only a run knows whether it happens.
 """
 
-from __future__ import annotations
-
 import random
 import warnings
 from functools import wraps

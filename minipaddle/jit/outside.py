@@ -3,8 +3,6 @@ lists and dicts that outlive it. Each run leaves the same there, with tensors of
 bound before is another tensor, which stays as it is.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 import warnings

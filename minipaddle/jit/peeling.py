@@ -1,7 +1,5 @@
 """Loops on a tensor whose names are None before the first iteration and tensors after it."""
 
-from __future__ import annotations
-
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.branching import CHOICES, nothing

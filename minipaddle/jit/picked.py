@@ -6,8 +6,6 @@ What is written to it is written to the right one. The condition must be one of 
 not one inside another condition or a loop: there the third object stays.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from ..engine.core.dispatch import Interpreter, current

@@ -1,7 +1,5 @@
 """Lines for a reader: `print` in a program prints when the program runs; a log is refused there."""
 
-from __future__ import annotations
-
 import builtins
 
 from ..eager.numbers import Number, plain

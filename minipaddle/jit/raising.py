@@ -2,8 +2,6 @@
 runs, if the condition holds then.
 """
 
-from __future__ import annotations
-
 import builtins
 import dis
 from contextlib import contextmanager

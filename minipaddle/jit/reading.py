@@ -6,8 +6,6 @@ something else for an array, an array that the function returns or leaves outsid
 its like of sizes that only a run knows give such tensors, too.
 """
 
-from __future__ import annotations
-
 import numpy
 
 from ..eager.numbers import Number

@@ -9,19 +9,18 @@ Code that is not converted (a library, an operator of the user's class) is not s
 noted with its parts, hooks and mode, and an object with special methods with all its attributes.
 """
 
-from __future__ import annotations
-
 import builtins
 import os
 import sys
 import threading
 from functools import cached_property, partial
+from operator import itemgetter
 from types import FunctionType, MethodType, ModuleType
 
+from ..eager.layer_changes import is_symbolic
 from ..engine.core.dispatch import current
 from ..engine.core.errors import PACKAGE
 from ..engine.eager.device import NUMPY
-from ..engine.eager.side_effects import is_symbolic
 from ..engine.eager.tensor import Tensor
 from ..engine.jit.branching import if_exp
 from ..engine.jit.calling import TABLE, convert_function
@@ -29,7 +28,7 @@ from ..engine.jit.ignore import within
 from ..engine.jit.journal import CONTAINERS, MISSING, Attribute, Contents, Global, Variable
 from ..engine.jit.leaves import Undefined
 from ..engine.jit.maybe_undefined import MaybeUndefined
-from ..engine.jit.transpile import RUNTIME, conversion
+from ..engine.jit.transpile import READERS, RUNTIME, conversion
 from ..engine.jit.tree import containers, parts
 from ..engine.jit.writing import require_defined
 from .arguments import GivenTensors
@@ -44,7 +43,7 @@ from .guards import (
     Read,
     Stored,
     is_data,
-    is_layer,
+    is_layer_class,
 )
 from .objects import (
     CONSTANT,
@@ -108,8 +107,12 @@ class OutsideReads:
         known, same = self.found.get(place.key), (place, value)
         if known is not None:
             known[1] |= whole
-        elif all(noted.get(place.key, same)[1] is value for noted in current.top.journals):
-            self.found[place.key] = [place, whole]
+            return
+        for noted in current.top.journals:
+            if noted.get(place.key, same)[1] is not value:  # a trace has written it
+                return
+        self.found[place.key] = [place, whole]
+        if type(value) not in CONSTANT:
             self.mark(value)
 
     def mark(self, x) -> None:
@@ -125,7 +128,7 @@ class OutsideReads:
             self.mark(each)
         if kind is FunctionType:
             self.outside.update((id(cell), cell) for cell in x.__closure__ or ())
-        elif is_layer(x):
+        elif is_layer_class(kind):
             self.layer(x)
         elif inside is None and has_special_methods(kind) and type(vars_of(x)) is dict:
             for name, value in [*vars(x).items()]:
@@ -164,7 +167,7 @@ class OutsideReads:
                 self.note(Stored(vars(owner), name, owner, "global"), value, whole)
         elif isinstance(owner, type):
             self.member(owner, name, whole)
-        elif is_users(kind) or is_layer(owner):
+        elif is_users(kind) or is_layer_class(kind):
             self.instance(owner, kind, name, value, whole)
         return None
 
@@ -191,7 +194,7 @@ class OutsideReads:
             return self.note(Read(owner, name), value, whole)
         if name in own:
             return self.note(Stored(own, name, owner, "attribute"), value, whole)
-        for part in PARTS if is_layer(owner) else ():
+        for part in PARTS if is_layer_class(kind) else ():
             if name in own.get(part, ()):
                 return self.note(Stored(own[part], name, owner, "attribute"), value, whole)
         if type(member) is property:
@@ -266,7 +269,7 @@ class OutsideReads:
             same = bool(self.kept) and not self.kept.isdisjoint(ids_in(value))
             options = {"identity": same or not whole, "contents": whole}
             guard = Guard(place, value, self.tracer, **options)
-            tensors = any(kind[0] is Tensor for kind in guard.kinds if kind)
+            tensors = Tensor in map(itemgetter(0), filter(None, guard.kinds))
             (counted if place.of_layer and not tensors else others).append(guard)
         return [Guards(counted, others, self.find_shared())]
 
@@ -378,6 +381,13 @@ def read(owner, name: str):
     return owner
 
 
+def note_function(function: FunctionType, names) -> None:
+    """Note the variables that a function with converted code reads."""
+    if current.top.reads is not None:
+        current.top.reads.function(function, names)
+
+
+READERS.append(note_function)
 for _function in (attr, part, read, note_import, entry):
     setattr(RUNTIME, _function.__name__, _function)
 TABLE |= {getattr: getattr_, hasattr: hasattr_, vars: vars_}

@@ -1,7 +1,5 @@
 """Why a call of a converted function found no program."""
 
-from __future__ import annotations
-
 from itertools import count
 
 from ..engine.core import dispatch

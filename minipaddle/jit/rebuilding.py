@@ -6,8 +6,6 @@ To the engine they are leaves. Here one that holds tensors of the trace becomes 
 holds, whose type builds it again when it is given other values.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import gc

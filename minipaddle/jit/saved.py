@@ -52,6 +52,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from types import NoneType
 
 from ..engine.core import dim as dims
 from ..engine.core.dispatch import describe
@@ -60,9 +61,10 @@ from ..engine.core.errors import type_error
 from ..engine.core.record import Spec
 from ..engine.core.slots import slot
 from ..engine.eager.convert import as_array
+from ..engine.eager.device import NUMPY
 from ..engine.eager.tensor import Parameter, Tensor
 from ..engine.ir.printer import text
-from ..engine.ir.program import NUMBER, Program, new_sizes, regions
+from ..engine.ir.program import NUMBER, Program, everywhere, new_sizes, regions
 from ..engine.jit.tree import LEAF, Container, parts
 from ..ir.parser import ParseError, Reader
 from ..nn import Layer
@@ -122,9 +124,23 @@ class SavedModel:
 
 
 def texts(saved: SavedModel) -> tuple[bytes, bytes]:
-    """The programs, and the description: `.pdiparams.info`."""
+    """The programs, and the description: `.pdiparams.info`. Raises TypeError for an attribute that
+    only this process has, such as the mesh of a `reshard`.
+    """
+    for r in chain.from_iterable(everywhere(each.program) for each in saved.methods.values()):
+        if lost := [f"{k}={x}" for k, x in r.attrs.items() if not is_written(x)]:
+            raise type_error(f"jit.save: {r.op.name} with {', '.join(lost)}", "numbers, texts")
     programs = [text(method.program, lines=True) for method in saved.methods.values()]
     return "\n".join([*programs, ""]).encode(), json.dumps(info(saved), indent=1).encode()
+
+
+def is_written(value) -> bool:
+    """Whether the text of an attribute can be read back."""
+    several = isinstance(value, tuple | list)
+    return all(map(is_written, value)) if several else isinstance(value, WRITTEN)
+
+
+WRITTEN = bool, int, float, str, NoneType, NUMPY.generic, NUMPY.dtype, dims.Dim, Program
 
 
 def sign_programs(programs: bytes, description: bytes, weights: bytes) -> bytes:

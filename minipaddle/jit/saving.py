@@ -1,7 +1,5 @@
 """`jit.save`: the programs of a layer or a function, and the tensors they use, in three files."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import os
@@ -13,7 +11,7 @@ from ..eager.hosting import HostCall
 from ..engine.core.dim import HINT, apply_equalities, assuming, symbol
 from ..engine.core.dispatch import describe
 from ..engine.core.dtype import FLOATS
-from ..engine.core.errors import teach, type_error, value_error
+from ..engine.core.errors import runtime_error, type_error, value_error
 from ..engine.eager.side_effects import Trace
 from ..engine.eager.storage import Gradient, TensorStorage
 from ..engine.eager.tensor import Parameter
@@ -79,7 +77,7 @@ def save(layer, path, input_spec=None, **configs) -> None:
     if not os.path.basename(prefix):
         raise value_error(f"jit.save to {prefix!r}", expected="folder/name, the name is missing")
     if not Switch.on:
-        raise RuntimeError(teach("jit.save while enable_to_static(False) holds"))
+        raise runtime_error("jit.save while enable_to_static(False) holds")
     saved = model_of(layer, input_spec, configs)
     if format is not None:
         export(saved, prefix, format, **more)

@@ -1,7 +1,5 @@
 """Derivatives of derivatives through a converted function."""
 
-from __future__ import annotations
-
 from ..engine.core.grad import fit
 from ..engine.eager.replay import derivative
 from ..engine.eager.tensor import get_edge, wrap

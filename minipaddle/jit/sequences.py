@@ -1,7 +1,5 @@
 """`range`, `enumerate`, `zip` and `reversed` of sequences whose length only the program knows."""
 
-from __future__ import annotations
-
 import builtins
 from functools import reduce
 
@@ -9,8 +7,8 @@ from ..eager.numbers import Number, as_tensor, is_number, kind_of, number
 from ..engine.core.dim import Dim, larger, smaller
 from ..engine.core.dispatch import current
 from ..engine.core.errors import type_error
-from ..engine.eager.aliases import one_of
 from ..engine.eager.control_flow import is_static
+from ..engine.eager.tensor import Tensor
 from ..engine.jit import aliasing
 from ..engine.jit.effects import check_held
 from ..engine.jit.leaves import scalar
@@ -21,6 +19,12 @@ from ..tensor.arranging import tile
 from ..tensor.array import array_read, array_write
 from ..tensor.growing_lists import NUMBERS, Rest, RestOfNumbers, has_grown, stack_items
 from ..tensor.sequences import LazySequence, sequence
+
+
+def one_of(x: Tensor, *items) -> Tensor:
+    """x itself; notes that the program chooses it from `items` (tensors or not)."""
+    x.array.may_alias(*(current.top.lift(item) for item in items if isinstance(item, Tensor)))
+    return x
 
 
 def whole(x):

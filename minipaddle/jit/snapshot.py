@@ -7,8 +7,6 @@ is traced and the journal is restored, every object that the block can reach mus
 values as before.
 """
 
-from __future__ import annotations
-
 import random
 from collections import deque
 from operator import is_

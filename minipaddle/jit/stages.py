@@ -1,7 +1,5 @@
 """A function before and after each converter."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Models as commands name them: `FILE.py:NAME`, and their inputs, such as `1,3,32,32`."""
 
-from __future__ import annotations
-
 import difflib
 import importlib.util
 import inspect
@@ -34,10 +32,15 @@ def load(file: str, name: str):
     user = importlib.util.module_from_spec(spec)
     sys.path.insert(0, str(path.parent.resolve()))
     sys.modules[path.stem] = user
+    arguments, sys.argv = sys.argv, [file]
     try:
         spec.loader.exec_module(user)
+    except SystemExit as end:
+        raise CommandError(f"{file} ended before {name} was there: exit({end})") from None
     except Exception as error:
         raise CommandError(f"{file} could not be run: {last_line(error, file)}") from None
+    finally:
+        sys.argv = arguments
     if not hasattr(user, name):
         own = [n for n, v in vars(user).items() if callable(v) and not n.startswith("_")]
         near = difflib.get_close_matches(name, own, 1)

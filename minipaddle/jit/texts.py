@@ -2,15 +2,13 @@
 the program shows them when it runs; a function returns and keeps them. Any other use is refused.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import count
 from string import Formatter
 
 from ..eager.numbers import Number, kind_of_dtype, refuse_mixed
 from ..engine.core.dispatch import current, note_refusal
-from ..engine.core.errors import caller, teach, type_error
+from ..engine.core.errors import caller, type_error
 from ..engine.eager.control_flow import is_static
 from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import Tracer
@@ -45,7 +43,7 @@ class ProgramText:
     def refuse(self, *args):
         message = "a text with a value: while a program is traced a tensor has no value yet"
         hint = "print the text or return it: that is done when the program runs"
-        raise note_refusal(TypeError(teach(message, hint=hint, where=self.where)))
+        raise note_refusal(type_error(message, hint=hint, where=self.where))
 
     __str__ = __repr__ = __format__ = __hash__ = __eq__ = __ne__ = __lt__ = __gt__ = refuse
     __le__ = __ge__ = __len__ = __bool__ = __iter__ = __contains__ = __getitem__ = refuse

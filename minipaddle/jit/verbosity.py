@@ -1,7 +1,5 @@
 """Print the steps of a conversion: `set_code_level`, `set_verbosity`."""
 
-from __future__ import annotations
-
 import ast
 import os
 import sys

@@ -4,8 +4,6 @@ A slice from i to j has a size that only a run knows, and a program with such a 
 If j is i plus a number, the places i, i + 1, … are an array of a known size: then C computes it.
 """
 
-from __future__ import annotations
-
 from types import EllipsisType, NoneType
 
 from ..engine.core import dtype as dt

@@ -59,12 +59,12 @@ def by_climbing(buffers: Sequence[Buffer], steps: int = 0) -> list[int]:
         if lowest <= goal:
             break
         other = move_earlier(order, buffers, offsets, dice)
-        found = PLACED[-1](buffers, other)
-        high = height(buffers, found)
+        placement = PLACED[-1](buffers, other)
+        high = height(buffers, placement)
         if high <= peak or dice.random() < 0.02:
-            order, offsets, peak = other, found, high
+            order, offsets, peak = other, placement, high
         if high < lowest:
-            best, lowest = found, high
+            best, lowest = placement, high
     return best
 
 

@@ -61,8 +61,8 @@ def hands_on(group: Record) -> bool:
     region = group.attrs["region"]
     first, *rest = region.records
     plain = first.attrs["out_perm"] == tuple(range(first.spec.ndim))
-    (made,) = region.outputs
-    whole = (made.spec.size, made.dtype) == (first.spec.size, first.dtype)
+    (result,) = region.outputs
+    whole = (result.spec.size, result.dtype) == (first.spec.size, first.dtype)
     over = not rest or (0, first) in Nest(rest, region.outputs).in_place()
     return plain and whole and first.shape[-1] > 1 and over
 

@@ -22,8 +22,8 @@ from ..engine.ir.program import INPUT, Program, open_sizes
 from ..engine.ops.creation import arange, full
 from ..engine.ops.gather import put, take
 from ..engine.ops.marks import after
-from ..engine.ops.movement import reshape, slice_, slice_assign
-from ..engine.passes.lifetimes import VIEWS, forwards, roots, value_of_view
+from ..engine.ops.movement import forwards, reshape, slice_, slice_assign
+from ..engine.passes.lifetimes import roots, value_of_view
 from ..engine.passes.registry import program_pass
 from ..engine.passes.rewriting import made_by, rewritten
 from ..ops.index_arrays import flat_index
@@ -84,8 +84,8 @@ def find_places(k, n) -> range | None:
     """The places among n that an entry of an index takes; None if a size is open."""
     if isinstance(k, int) and isinstance(n, int):
         return range(k % n, k % n + 1)
-    found = places_of(k, n)
-    return None if found is None else range(*found)
+    bounds = places_of(k, n)
+    return None if bounds is None else range(*bounds)
 
 
 def places_before(spans: list[range], kept: list[int], shape: tuple):
@@ -96,15 +96,15 @@ def places_before(spans: list[range], kept: list[int], shape: tuple):
     start = sum(span.start * step for span, step in zip(spans, steps))
     if not kept:
         return full(shape=(), value=start, dtype=int64.numpy)
-    found = None
+    positions = None
     for d in kept:
         step, sizes = spans[d].step * steps[d], [1] * len(kept)
         sizes[kept.index(d)] = len(spans[d])
-        first = start if found is None else 0
+        first = start if positions is None else 0
         term = arange(size=len(spans[d]), dtype=int64.numpy, start=first, step=step)
         term = term if len(kept) == 1 else reshape(term, shape=tuple(sizes))
-        found = term if found is None else found + term
-    return found
+        positions = term if positions is None else positions + term
+    return positions
 
 
 # ---- checks before writes ----------------------------------------------------------------------
@@ -175,37 +175,37 @@ def origin(index: Record) -> Record:
 
 def records_needed_since(first: int, record: Record, number: dict[Record, int]) -> set[Record]:
     """The records from number `first` on that a record is computed from, and itself."""
-    todo, found = [record], set()
+    todo, needed = [record], set()
     while todo:
         r = todo.pop()
-        if number.get(r, -1) >= first and r not in found:
-            found.add(r)
+        if number.get(r, -1) >= first and r not in needed:
+            needed.add(r)
             todo += r.inputs
-    return found
+    return needed
 
 
 def with_indices(program: Program, order: list[Record], checks: dict[Record, Record]) -> Program:
     """The program in this order; the indices of some records are those that were checked."""
-    new, made = {}, []
+    new, records = {}, []
     for record in order:
         inputs = [new.get(x, x) for x in record.inputs]
         if record in checks:
             inputs[1] = checks[record]
-        made.append(with_inputs(record, inputs))
-        if made[-1] is not record:
-            new[record] = made[-1]
-    return with_records(program, made, new)
+        records.append(with_inputs(record, inputs))
+        if records[-1] is not record:
+            new[record] = records[-1]
+    return with_records(program, records, new)
 
 
 def first_write(program: Program) -> int | None:
     """When the first of the slices and puts runs that lead to the update of a state."""
     root = roots(program)
-    states, found = {(s.record, 0) for s in program.states if s.update is not None}, None
+    states, first = {(s.record, 0) for s in program.states if s.update is not None}, None
     for t, record in enumerate(program.records):
         if record.op in (put, slice_assign) and root[record.inputs[0]] in states:
             states.add((record, 0))
-            found = t if found is None else found
-    return found
+            first = t if first is None else first
+    return first
 
 
 # ---- reads of the beginning --------------------------------------------------------------------
@@ -230,4 +230,4 @@ def is_beginning(record: Record) -> bool:
     return written and x.op is INPUT
 
 
-VIEWS[slice_] = lambda record: forwards(record) or is_beginning(record)
+slice_.alias = lambda record: forwards(record) or is_beginning(record)

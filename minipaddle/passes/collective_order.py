@@ -17,31 +17,31 @@ FIRST = (float("-inf"),)
 
 def places_needed(program: Program) -> dict[Record, tuple]:
     """For each record the latest place of the collectives that it is computed from, or is."""
-    found: dict[Record, tuple] = {}
+    places: dict[Record, tuple] = {}
     for record in program.records:
-        before = (found[x] for x in record.inputs if x in found)
-        found[record] = max((place_of(record) or FIRST, *before))
-    return found
+        before = (places[x] for x in record.inputs if x in places)
+        places[record] = max((place_of(record) or FIRST, *before))
+    return places
 
 
 def places_to_come(program: Program) -> list[tuple]:
     """For each time the first place of the collectives that stand there or later."""
-    found = [LATEST]
+    places = [LATEST]
     for record in reversed(program.records):
-        found.append(min(found[-1], place_of(record) or LATEST))
-    return found[::-1]
+        places.append(min(places[-1], place_of(record) or LATEST))
+    return places[::-1]
 
 
 def find_sends(program: Program, users: dict) -> set[Record]:
     """The collectives, and the movements that lead to them alone. They stand late, and start early:
     nothing may hold them up.
     """
-    found: set[Record] = set()
+    sends: set[Record] = set()
     for record in reversed(program.records):
         moves = record.op.kind == "movement" and record in users
-        if place_of(record) or (moves and found.issuperset(users[record])):
-            found.add(record)
-    return found
+        if place_of(record) or (moves and sends.issuperset(users[record])):
+            sends.add(record)
+    return sends
 
 
 def in_order(program: Program) -> bool:

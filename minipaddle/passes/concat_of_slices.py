@@ -36,8 +36,8 @@ def concat_of_slices(program: Program) -> Program:
     inner = inner_additions(program)
 
     def join(record, *inputs):
-        found = None if record in inner else side_by_side(leaves(record, inner))
-        return None if found is None else concat(*slices_and_zeros(*found), axis=found[0])
+        slices = None if record in inner else side_by_side(leaves(record, inner))
+        return None if slices is None else concat(*slices_and_zeros(*slices), axis=slices[0])
 
     return rewritten(program, {add: join})
 
@@ -54,14 +54,14 @@ def inner_additions(program: Program) -> set[Record]:
 
 def leaves(record: Record, inner: set) -> list[Record]:
     """The terms of a tree of additions."""
-    found, todo = [], [*reversed(record.inputs)]
+    terms, todo = [], [*reversed(record.inputs)]
     while todo:  # a sum over the steps of a loop is as deep as it is long
         r = todo.pop()
         if r in inner:
             todo += reversed(r.inputs)
         else:
-            found.append(r)
-    return found
+            terms.append(r)
+    return terms
 
 
 def tensor(record: Record):
@@ -99,15 +99,15 @@ def extent(k, n) -> tuple[int, int] | None:
 
 def slices_and_zeros(axis: int, parts: list) -> list:
     """The slices as tensors, with zeros in between."""
-    shape, dtype, end, found = parts[0][2].shape, parts[0][2].dtype, 0, []
+    shape, dtype, end, out = parts[0][2].shape, parts[0][2].dtype, 0, []
 
     def zeros(n: int):
         if n:
-            found.append(full(shape=replace_axis(shape, axis, n), value=0, dtype=dtype))
+            out.append(full(shape=replace_axis(shape, axis, n), value=0, dtype=dtype))
 
     for start, stop, part in parts:
         zeros(start - end)
-        found.append(reshape(tensor(part.inputs[0]), shape=replace_axis(shape, axis, stop - start)))
+        out.append(reshape(tensor(part.inputs[0]), shape=replace_axis(shape, axis, stop - start)))
         end = stop
     zeros(shape[axis] - end)
-    return found
+    return out

@@ -100,8 +100,8 @@ def by_planes(rule):
             return None
         half = record.dtype in HALVES
         x, y = ((z.astype(float32.numpy) if half else z) for z in (x, y))
-        found = rule(attrs, x, y, record.shape)
-        return found.astype(record.dtype) if half else found
+        result = rule(attrs, x, y, record.shape)
+        return result.astype(record.dtype) if half else result
 
     return apply
 
@@ -110,9 +110,9 @@ def with_channels_last(rule, into, back):
     """The same rule for the sibling of an operator; see `ops.channels_last`."""
 
     def apply(attrs, x, y, result):
-        given = (permute(z, order.first) for z, order in zip((x, y), into, strict=True))
+        operands = (permute(z, order.first) for z, order in zip((x, y), into, strict=True))
         shape = tuple(result[d] for d in back.first(len(result)))
-        return permute(rule(attrs, *given, shape), back.last)
+        return permute(rule(attrs, *operands, shape), back.last)
 
     return apply
 

@@ -9,6 +9,7 @@ nothing else may use them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from ..engine.core.op import OPS
@@ -34,34 +35,44 @@ def last_product(region: Program) -> tuple[Record, list[Record]]:
     return region.records[at], region.records[at + 1 :]
 
 
-ROOMS: WeakKeyDictionary[Program, tuple] = WeakKeyDictionary()
+class Room(NamedTuple):
+    """Where a group with an epilogue writes: its last product where result `product` lies, or into
+    memory of its own if that is None (such a result has the product's dtype and cannot lie over an
+    input); each of the other results over an input, where `pairs` (result, input) allow it.
+    """
+
+    product: int | None
+    pairs: list[tuple[int, Record]]
+    row_by_row: bool = True  # whether the epilogue reads the product's rows whole and in order
 
 
-def room_of(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
-    """`find_room`, computed once for a region."""
+ROOMS: WeakKeyDictionary[Program, Room] = WeakKeyDictionary()
+
+
+def room_of(region: Program) -> Room:
+    """The room of a group with an epilogue, computed once for a region."""
     if region not in ROOMS:
-        ROOMS[region] = find_room(region)
+        first, rest = last_product(region)
+        ROOMS[region] = find_room(first, rest, region.outputs, first.shape[-1])
     return ROOMS[region]
 
 
-def find_room(region: Program) -> tuple[int | None, list[tuple[int, Record]]]:
-    """(k, pairs) of a group with an epilogue. Its last product is written where result k lies, or
-    into memory of its own if k is None: result k has its dtype and cannot lie over an input.
-    `pairs` (result, input) are the other results that may be written over an input.
-    """
-    first, rest = last_product(region)
+def find_room(first: Record, rest: list, outputs: list, length: int) -> Room:
+    """The room of a product of rows of this `length` and the records after it."""
     if not rest:  # the product is the result
-        return 0, []
-    pairs = Nest(rest, region.outputs).in_place()
+        return Room(0, [])
+    nest = Nest(rest, outputs)
+    pairs = nest.in_place()
     elsewhere = {k for k, x in pairs if x is not first}
-    same = {k for k, r in enumerate(region.outputs) if r.dtype == first.dtype}
+    same = {k for k, r in enumerate(outputs) if r.dtype == first.dtype}
     k = next((k for k, x in pairs if x is first and k in same - elsewhere), None)
-    return k, [(j, x) for j, x in pairs if x is not first]
+    others = [(j, x) for j, x in pairs if x is not first]
+    return Room(k, others, reads_rows(nest, first, length))
 
 
 def in_place(record: Record) -> list[tuple[int, Record]]:
     """(result, input) pairs of a group where the result may be written over the input."""
-    return room_of(record.attrs["region"])[1]
+    return room_of(record.attrs["region"]).pairs
 
 
 class Region:
@@ -83,27 +94,12 @@ def source_of(x: Record) -> Record | None:
     return x if x.op.by_rows else None
 
 
-def takes_rows(region: Region, x: Record, length: int) -> bool:
-    """Whether the group reads x in rows of `length` elements."""
-    try:
-        nest = Nest(region.program.records, region.program.outputs)
-    except NotOneNest:
-        return False
-    return reads_rows(nest, region.given[x], length)
-
-
 def reads_rows(nest: Nest, x: Record, length: int) -> bool:
     """Whether a nest, which is merged, reads x in rows of `length` elements."""
     flat = ravel(nest.axes, nest.shape)
     own = [n.index for *_, n in nest.reading() if nest.loaded_input(n) is x]
     in_order = all(i == flat for i in own)
     return in_order and nest.size == x.spec.size and fits(nest.merged(), length)
-
-
-def row_by_row(group: Record) -> bool:
-    """Whether the loops of a whole group go through the rows of its product."""
-    first, rest = last_product(group.attrs["region"])
-    return fits(Nest(rest, group.attrs["region"].outputs).merged(), first.shape[-1])
 
 
 def fits(nest: Nest, length: int) -> bool:
@@ -119,10 +115,10 @@ def fits(nest: Nest, length: int) -> bool:
 def build_group(region: Region, x: Record, source: Record) -> Record:
     """The group that begins with the product, or the whole group, that computes x."""
     before, old, taken = Region(source), region.program, region.given[x]
-    (made,) = before.program.outputs
-    new, records = {taken: made}, [*before.program.records]
-    if x.shape != made.shape:
-        seen = Record(reshape, [made], {"shape": x.shape}, *x.spec)
+    (result,) = before.program.outputs
+    new, records = {taken: result}, [*before.program.records]
+    if x.shape != result.shape:
+        seen = Record(reshape, [result], {"shape": x.shape}, *x.spec)
         new[taken] = seen
         records.append(seen)
     records += [substitute(r, new) for r in old.records]
@@ -149,13 +145,19 @@ def epilogue(program: Program, *, fuse_gemm_epilogue: bool, fuse_resunit: bool) 
             source = source_of(x)
             if source is None or source not in (x, *x.inputs[:1]) or not alone({x, source}):
                 continue
-            region = Region(record)
             of_pixels = source.op in (conv_last, conv_last_integer)
-            wanted = fuse_resunit if of_pixels else fuse_gemm_epilogue
-            if wanted and takes_rows(region, x, source.shape[-1]):
+            if not (fuse_resunit if of_pixels else fuse_gemm_epilogue):
+                continue
+            region = Region(record)
+            rest, outputs = region.program.records, region.program.outputs
+            try:
+                room = find_room(region.given[x], rest, outputs, source.shape[-1])
+            except NotOneNest:
+                continue
+            if room.row_by_row:
                 group = build_group(region, x, source)
-                if row_by_row(group):
-                    return group, {x, source}
+                ROOMS[group.attrs["region"]] = room
+                return group, {x, source}
         return None
 
     return join_groups(program, join)
@@ -175,9 +177,9 @@ def join_groups(program: Program, join: Callable) -> Program:
         return here.issuperset(records) and all(count[r] == 1 and r not in instead for r in records)
 
     for record in program.records:
-        found = join(record, alone)
-        if found is not None:
-            instead[record], inside = found
+        joined = join(record, alone)
+        if joined is not None:
+            instead[record], inside = joined
             gone |= inside
     return replace_records(program, instead, gone) if instead else program
 

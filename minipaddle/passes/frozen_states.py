@@ -46,10 +46,10 @@ class Prepared(ConstantStorage):
     @property
     def sources(self) -> list:
         """The cells that may change."""
-        found = []
+        cells = []
         for cell in self.cells.values():
-            found += cell.sources if isinstance(cell, Prepared) else [cell]
-        return found
+            cells += cell.sources if isinstance(cell, Prepared) else [cell]
+        return cells
 
     def renew(self) -> None:
         """Compute the value again, into the same memory."""
@@ -110,11 +110,11 @@ def with_borrowed_weights(program: Program) -> Program:
         weight = weight_of(record, weights)
         if weight is not None and is_weight(weights[weight]) and borrows(record, weight):
             state = weights[weight]
-            given = Record(INPUT, (), {"name": f"{state.name}_borrowed"}, *state.record.spec)
+            borrowed = Record(INPUT, (), {"name": f"{state.name}_borrowed"}, *state.record.spec)
             states.append(
-                State(state.name, given, None, BorrowedWeight(state.storage, state.record))
+                State(state.name, borrowed, None, BorrowedWeight(state.storage, state.record))
             )
-            inputs = [inputs[0], given]
+            inputs = [inputs[0], borrowed]
         elif weight is not None:
             inputs = [inputs[0], weight]
         return with_inputs(record, inputs)
@@ -142,11 +142,13 @@ class FrozenFolder(ConstantFolder):
     prepared = Prepared
 
     def run(self) -> Program:
-        if not self.inside:  # first: a known value is folded, a widened weight too
-            self.program = with_borrowed_weights(self.program)
         self.kept: set[Record] = set()  # weights that a product reads in half precision
-        for record in self.program.records:
-            x, y = map(widening_of, record.inputs) if record.op is product else ((), ())
+        products = [r for r in self.program.records if r.op is product]
+        if products and not self.inside:  # first: a known value is folded, a widened weight too
+            self.program = with_borrowed_weights(self.program)
+            products = [r for r in self.program.records if r.op is product]
+        for record in products:
+            x, y = map(widening_of, record.inputs)
             halves = [chain[-1].inputs[0] for chain in (x, y) if chain]
             if len(halves) == 2 and multiplies_halves(record, *halves, packed=True):
                 self.kept.update(y)

@@ -28,8 +28,8 @@ class Forms:
     def number(self, *key) -> int:
         """A negative number, the same for equal keys."""
         numbers = self.own if is_open(key) else self.numbers
-        found = numbers.get(key)
-        return numbers.setdefault(key, next(self.count)) if found is None else found
+        number = numbers.get(key)
+        return numbers.setdefault(key, next(self.count)) if number is None else number
 
     def of(self, records, outputs) -> tuple:
         """Each record with the origin of its inputs, then the outputs of the group. A slice of what
@@ -55,8 +55,14 @@ class Forms:
 
 
 def is_open(key) -> bool:
-    """Has a key a size in it that only a run knows?"""
-    return any(map(is_open, key)) if type(key) is tuple else isinstance(key, Polynomial)
+    """Whether a key has a size in it that only a run knows."""
+    parts = [*key]
+    for part in parts:
+        if type(part) is tuple:
+            parts += part
+        elif isinstance(part, Polynomial):
+            return True
+    return False
 
 
 MOST = 1 << 14

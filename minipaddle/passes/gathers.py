@@ -67,14 +67,14 @@ def gathers(
     program: Program, *, gathers_ahead: int, gathers_megabytes: float, gathers_least: int
 ) -> Program:
     """The program in which a weight that is stored in pieces is whole around its uses."""
-    found = gathers_of_states(program)
-    if not found:
+    all_gathers = gathers_of_states(program)
+    if not all_gathers:
         return program
-    stays = stays_of(found, gathers_ahead, gathers_least)
+    stays = stays_of(all_gathers, gathers_ahead, gathers_least)
     groups = groups_of(stays, MB * gathers_megabytes)
-    anchors = anchors_of(program, groups, found, gathers_ahead)
-    places = places_of(program, found, anchors)
-    written = write(program, found, groups, anchors, places, gathers_megabytes)
+    anchors = anchors_of(program, groups, all_gathers, gathers_ahead)
+    places = places_of(program, all_gathers, anchors)
+    written = write(program, all_gathers, groups, anchors, places, gathers_megabytes)
     return written if in_order(written) else program
 
 
@@ -85,7 +85,7 @@ def gathers_of_states(program: Program) -> list[Gather]:
     """The gathers of weights, in the order in which they stand."""
     states, users = {s.record for s in program.states}, users_of(program)
     time, results = {r: t for t, r in enumerate(program.records)}, set(program.results)
-    found = []
+    all_gathers = []
     for record in program.records:
         if record.op.name != "all_gather" or not place_of(record):
             continue
@@ -102,8 +102,8 @@ def gathers_of_states(program: Program) -> list[Gather]:
         times = {time[u] for view in views for u in users.get(view, ()) if u not in views}
         if state in states and times and results.isdisjoint(views):
             inside = sorted([*views][1:], key=time.get)
-            found.append(Gather(record, path, state, inside, sorted(times)))
-    return found
+            all_gathers.append(Gather(record, path, state, inside, sorted(times)))
+    return all_gathers
 
 
 def is_view(record: Record, known) -> bool:

@@ -66,12 +66,12 @@ class LoopEdit:
         constants = zip(self.outer, self.inner, tested, range(n, n + len(tested)), strict=True)
         rest = [each for each in constants if used[each[1]] or used[each[2]]]
         outer, body.inputs = [x for x, *_ in rest], [*self.now, *(x for _, x, *_ in rest)]
-        given = [*test.inputs[:n], *(region_input(x.spec) for x in self.first[n:])]
-        given += [x for *_, x, _ in rest]
+        inputs = [*test.inputs[:n], *(region_input(x.spec) for x in self.first[n:])]
+        inputs += [x for *_, x, _ in rest]
         attrs = old.attrs | {
             "carried": m,
             "body": body,
-            "test": Program(test.name, given, [], test.records, test.outputs, test.guards),
+            "test": Program(test.name, inputs, [], test.records, test.outputs, test.guards),
         }
         specs = [*old.shape[:n], *(x.spec for x in self.first[n:])]
         if attrs["keep"]:

@@ -111,9 +111,9 @@ def find_kept(body: Program, other: Program, same: dict[Record, Record]) -> dict
         return {r: None for x in record.inputs for r in sources(x)}
 
     for record in needed:
-        found = sources(record)
-        smaller = record.spec.nbytes < sum(r.spec.nbytes for r in found)
-        kept |= {record: None} if smaller else found
+        origins = sources(record)
+        smaller = record.spec.nbytes < sum(r.spec.nbytes for r in origins)
+        kept |= {record: None} if smaller else origins
     return kept
 
 

@@ -75,8 +75,8 @@ def value(node: NestNode, given: dict):
         if node.kind == "apply":
             args = [MaskValue(value(a, given)) for a in node.args]
             with suppress(AttributeError, TypeError):
-                found = node.of.op.body(MaskModule, *args, **node.of.attrs)
-                given[node] = found.number if isinstance(found, MaskValue) else None
+                result = node.of.op.body(MaskModule, *args, **node.of.attrs)
+                given[node] = result.number if isinstance(result, MaskValue) else None
     return given[node]
 
 
@@ -96,9 +96,9 @@ def masks(nest: Nest, sources) -> list[tuple[NestNode, object]]:
     def later(node: NestNode) -> bool:
         return any(n.kind == "load" and nest.loaded_input(n) in sources for n in reach([node]))
 
-    along, found = {*nest.reduction_loops}, []
+    along, pairs = {*nest.reduction_loops}, []
     for node in nest.nodes():
         known = node.loops & along and node.kind != "reduce" and not later(node)
         options = HIDING.get(node.dtype, ()) if known else ()
-        found += [(node, x) for x in options if hides(nest, {node: x})]
-    return found
+        pairs += [(node, x) for x in options if hides(nest, {node: x})]
+    return pairs

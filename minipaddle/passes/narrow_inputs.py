@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..engine.core.record import Record
 from ..engine.core.spec import broadcast_shapes
-from ..engine.ir.edit import map_records, map_regions, with_inputs
+from ..engine.ir.edit import in_regions, map_records, with_inputs
 from ..engine.ir.program import NUMBER, Program
 from ..engine.ops.creation import full
 from ..engine.ops.movement import broadcast_to
@@ -23,9 +23,11 @@ def narrow_inputs(program: Program) -> Program:
     def each(record, inputs):
         if record.op.kind == "elementwise" and len(inputs) > 1:
             inputs = narrow(record, inputs)
-        return with_inputs(record, inputs, map_regions(record, narrow_inputs))
+        return with_inputs(record, inputs)
 
-    return map_records(program, each)
+    program = in_regions(program, narrow_inputs)
+    wide = {r.op for r in program.records} & {broadcast_to, full}
+    return map_records(program, each) if wide else program
 
 
 def narrow(record: Record, inputs: list[Record]) -> list[Record]:

@@ -61,12 +61,12 @@ def without(perm, gone) -> tuple:
 def blocks(old, new) -> list[tuple[list[int], list[int]]]:
     """The axes of two shapes (without sizes 1) in groups with equally many elements."""
     ends = [{int(size): d for d, size in enumerate(accumulate(s, mul), 1)} for s in (old, new)]
-    found, start = [], (0, 0)
+    groups, start = [], (0, 0)
     for size in sorted(ends[0].keys() & ends[1].keys()):
         stop = ends[0][size], ends[1][size]
-        found.append(tuple([*range(a, b)] for a, b in zip(start, stop)))
+        groups.append(tuple([*range(a, b)] for a, b in zip(start, stop)))
         start = stop
-    return found
+    return groups
 
 
 def reshape_view(view: PermutedView, shape) -> tuple[tuple, tuple] | None:

@@ -41,23 +41,23 @@ def pretranspose(program: Program) -> Program:
     alone = [r for r in everywhere(program) if r.op is product and r not in inside]
     loops = [r for r in everywhere(program) if r.op is while_loop]
     constants = {x for r in loops for x in r.attrs["body"].inputs[r.attrs["carried"] :]}
-    found = [across(r) for r in alone]
-    reads = Counter(each[1:] for each in found if each is not None)
+    readings = [across(r) for r in alone]
+    reads = Counter(each[1:] for each in readings if each is not None)
     reads.update(each for each in reads.copy() if each[0] in constants)
     if max(reads.values(), default=0) < 2:
         return program
-    made: dict[tuple, object] = {}
+    transposes: dict[tuple, object] = {}
 
     def read_transposed(record, *operands):
         k, source, order = across(record) or (0, None, ())
         if record in inside or reads[source, order] < 2:
             return None
         key = current.top.builder, source, order
-        if key not in made:
-            made[key] = transpose(operands[k], perm=order)
+        if key not in transposes:
+            transposes[key] = transpose(operands[k], perm=order)
         straight = tuple(range(len(order)))
         perm = straight if k else (*straight[:-2], straight[-1], straight[-2])
         attrs = record.attrs | {"xy"[k] + "_perm": perm}
-        return product(*replace_axis(operands, k, made[key]), **attrs)
+        return product(*replace_axis(operands, k, transposes[key]), **attrs)
 
     return rewritten(program, {product: read_transposed})

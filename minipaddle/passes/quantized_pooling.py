@@ -33,12 +33,12 @@ def chain(x, ops: tuple) -> tuple[list[Record], Var]:
     """The records of these operators that a value went through, the last one first, as long as
     nothing else reads what they give; and what the first of them was given.
     """
-    found, record = [], made_by(x)
+    records, record = [], made_by(x)
     while record is not None and record.op in ops and current.top.builder.uses(record) == 1:
-        found.append(record)
+        records.append(record)
         x = current.top.builder.tensor(record.inputs[0])
         record = made_by(x)
-    return found, x
+    return records, x
 
 
 def pool(q, windows):

@@ -20,12 +20,21 @@ from ..engine.core.record import Record
 from ..engine.core.slots import slot
 from ..engine.ir.cut import has_effect
 from ..engine.ir.edit import substitute, users_of, with_records
-from ..engine.ir.program import ITEM, NUMBER, Program, open_sizes, regions
+from ..engine.ir.program import ITEM, NUMBER, Program, everywhere, open_sizes, regions
 from ..engine.ops.marks import after
 from ..engine.passes.arena import profile
 from ..engine.passes.dead_code import dead_code
 from ..engine.passes.fusion import build_groups
-from ..engine.passes.lifetimes import GIVEN, Life, Value, lifetimes, roots, specs_of, value_of_view
+from ..engine.passes.lifetimes import (
+    ALIGNMENT,
+    GIVEN,
+    Life,
+    Value,
+    lifetimes,
+    roots,
+    specs_of,
+    value_of_view,
+)
 from ..engine.passes.memory import live
 from ..engine.passes.nest import fusable
 from ..engine.passes.registry import DEFAULTS, program_pass
@@ -46,11 +55,11 @@ def seconds(record: Record) -> float:
     if record.op is ITEM or value_of_view(record) is not None:
         return 0.0
     tensors = [r.spec for r in record.inputs if r.op is not NUMBER and r.dtype is not None]
-    made = specs_of(record)
-    moved = sum(s.nbytes for s in (*tensors, *made)) / BYTES_PER_SECOND
+    results = specs_of(record)
+    moved = sum(s.nbytes for s in (*tensors, *results)) / BYTES_PER_SECOND
     large = sorted((s.size for s in tensors), reverse=True)[:2]
     if record.op.kind in ("opaque", "contraction") and len(large) == 2:
-        return moved + sqrt(large[0] * large[1] * made[0].size) / PRODUCTS_PER_SECOND
+        return moved + sqrt(large[0] * large[1] * results[0].size) / PRODUCTS_PER_SECOND
     return moved
 
 
@@ -94,7 +103,7 @@ class Peak:
         self.peak = max(level, key=level.get, default=0)
         self.time = {r: t for t, r in enumerate(self.records)}
         end, users = len(self.records), users_of(program)
-        self.readers = {r: [self.time[u] for u in found] for r, found in users.items()}
+        self.readers = {r: [self.time[u] for u in readers] for r, readers in users.items()}
         self.needed, self.to_come = places_needed(program), places_to_come(program)
         self.sent = find_sends(program, users)
         self.overwritten = {  # until when a state's old value can be read
@@ -105,8 +114,8 @@ class Peak:
     def plans(self) -> list[Recomputation]:
         """Plans for the values that are live at the peak and can be computed again."""
         crossing = [v for v, x in self.inside.items() if x.start < self.peak < x.end - 1]
-        found = [self.plan(v) for v in crossing if self.lives[v].nbytes]
-        return [plan for plan in found if plan is not None]
+        plans = [self.plan(v) for v in crossing if self.lives[v].nbytes]
+        return [plan for plan in plans if plan is not None]
 
     def plan(self, value: Value) -> Recomputation | None:
         """How to compute a value again; None if it is read at the peak, or cannot be."""
@@ -145,11 +154,11 @@ class Peak:
     @cached_property
     def names(self) -> dict[Value, list[Record]]:
         """For each value the records before the peak that name it: its own, and views of it."""
-        found: dict[Value, list[Record]] = {}
+        names: dict[Value, list[Record]] = {}
         for r in self.records[: self.peak]:
             if r.dtype is not None:
-                found.setdefault(self.root[r], []).append(r)
-        return found
+                names.setdefault(self.root[r], []).append(r)
+        return names
 
     def anchor(self, at: int) -> Record | None:
         """A value computed between the peak and `at`, if possible an input of the record then. It
@@ -179,8 +188,8 @@ class Peak:
 
     def spans(self, record: Record, at: int) -> bool:
         """Whether a record names a value from before the peak, and `at` is after it."""
-        made = self.time.get(record)
-        return made is not None and made < self.peak < at and self.root.get(record) in self.inside
+        time = self.time.get(record)
+        return time is not None and time < self.peak < at and self.root.get(record) in self.inside
 
     def in_memory(self, value: Value, at: int) -> bool:
         """Whether a value is in memory at a time anyway."""
@@ -193,6 +202,12 @@ class Peak:
 DEFAULTS.update(budget=0.66, price=1.5e-9, least=4 << 20, fusion=True)
 """Unless a strategy says otherwise: a program that needs more than a few MiB computes again what
 is cheap (at most 1.5 ns for a byte less at the peak), down to two thirds of that memory."""
+
+
+def all_bytes(program: Program) -> int:
+    """The bytes that a program would need if no two values shared memory."""
+    records = [*[s.record for s in program.states], *everywhere(program)]
+    return sum([s.nbytes + ALIGNMENT for r in records for s in specs_of(r)])
 
 
 @program_pass(
@@ -220,7 +235,7 @@ def recompute(
     as it can. The program stays as it is without a budget, if its live set is below `least` bytes,
     or if `fusion` alone will keep the budget, as in a program of elementwise operators.
     """
-    if budget is None or open_sizes(program):
+    if budget is None or open_sizes(program) or all_bytes(program) < least:
         return program
     now = live(program)
     if now < least:
@@ -251,17 +266,17 @@ def chosen(plans: list[Recomputation], excess: float, price: float) -> list[Reco
 
     No plan costs more than `price` seconds per byte, or reads a value that another one frees.
     """
-    found, gone, read = [], set(), set()
+    taken, gone, read = [], set(), set()
     for plan in sorted(plans, key=lambda p: p.score):
         if excess <= 0 or plan.score > price:
             break
         if plan.value in read or not plan.sources.isdisjoint(gone):
             continue
-        found.append(plan)
+        taken.append(plan)
         gone.add(plan.value)
         read |= plan.sources
         excess -= plan.nbytes
-    return found
+    return taken
 
 
 def follow(plans: list[Recomputation], peak: Peak) -> Program:
@@ -294,7 +309,7 @@ def read_after(anchor: Record, source: Record, user: Record) -> Record:
 def compute_again(plan: Recomputation, new: dict[Record, Record], peak: Peak) -> list[Record]:
     """The records of a plan, which read their sources after the anchor; added to `new`."""
     own: dict[Record, Record] = {}
-    found: list[Record] = []
+    records: list[Record] = []
     anchor = new.get(plan.anchor, plan.anchor)
     for record in plan.records:
         for r in record.inputs:
@@ -303,10 +318,10 @@ def compute_again(plan: Recomputation, new: dict[Record, Record], peak: Peak) ->
             own[r] = new.get(r, r)
             if own[r].op is not after:
                 own[r] = read_after(anchor, own[r], record)
-                found.append(own[r])
+                records.append(own[r])
             if peak.spans(r, plan.at):
                 new[r] = own[r]
         own[record] = record.copy([own.get(r, r) for r in record.inputs])
-        found.append(own[record])
+        records.append(own[record])
     new.update({r: own[r] for r in plan.records})
-    return found
+    return records

@@ -36,14 +36,14 @@ def scatter_adds(program: Program) -> Program:
 
     def rule(record, *terms):
         for sums, x in (terms, terms[::-1]):
-            made = made_by(sums)
-            if made is None or made.op is not scatter_sum or made_by(x) is None:
+            scatter = made_by(sums)
+            if scatter is None or scatter.op is not scatter_sum or made_by(x) is None:
                 continue
-            value, index = made.inputs
-            small = 2 * value.spec.size <= made.spec.size
-            if small and x.spec == sums.spec and used[made] <= 1:
+            value, index = scatter.inputs
+            small = 2 * value.spec.size <= scatter.spec.size
+            if small and x.spec == sums.spec and used[scatter] <= 1:
                 value, index = map(current.top.builder.tensor, (value, index))
-                return scatter_add(x, index, value, axis=made.attrs["axis"])
+                return scatter_add(x, index, value, axis=scatter.attrs["axis"])
         return None
 
     return rewritten(program, {add: rule})

@@ -15,6 +15,8 @@ better computed it: the pass runs again with these preferences, as long as fewer
 
 from __future__ import annotations
 
+from math import prod
+
 from ..engine.core.record import Record
 from ..engine.ir.edit import map_regions, with_inputs, with_records
 from ..engine.ir.program import ITEM, NUMBER, Program, open_sizes, regions
@@ -65,10 +67,10 @@ class Sinker:
         """The value of a view: the transpose of its base, built once."""
         if perm == tuple(range(len(perm))):
             return base
-        found = self.transposes.get((base, perm))
-        if found is None:
-            found = self.transposes[base, perm] = self.build_transpose(base, perm)
-        return found
+        transposed = self.transposes.get((base, perm))
+        if transposed is None:
+            transposed = self.transposes[base, perm] = self.build_transpose(base, perm)
+        return transposed
 
     def build_transpose(self, base: Record, perm: tuple) -> Record:
         shape = tuple(base.shape[d] for d in perm)
@@ -142,14 +144,14 @@ class Sinker:
             return
         views = [None if r.op is NUMBER else self.view(r) for r in record.inputs]
         handler = HANDLERS.get(record.op) or KINDS.get(record.op.kind)
-        waiting = any(v is not None and not v.is_identity for v in views)
+        waiting = False in [v is None or v.is_identity for v in views]
         if handler and (waiting or record.op in (transpose, product)):
-            found = handler(self, record, views)
-            if found is not None:
-                if isinstance(found, PermutedView):
-                    self.set_view(record, found)
+            result = handler(self, record, views)
+            if result is not None:
+                if isinstance(result, PermutedView):
+                    self.set_view(record, result)
                 else:
-                    self.whole[record] = found
+                    self.whole[record] = result
                 return
         inputs = [r if v is None else self.transpose(*v) for r, v in zip(record.inputs, views)]
         self.replace(record, with_inputs(record, inputs, map_regions(record, sinking)))
@@ -220,7 +222,7 @@ class Sinker:
 def of_same_size(record: Record) -> list[Record]:
     """The inputs that have as many elements as the result."""
     values = [r for r in record.inputs if r.op is not NUMBER and r.dtype is not None]
-    return [r for r in values if r.spec.size == record.spec.size]
+    return [r for r in values if prod(r.shape) == prod(record.shape)]
 
 
 def cheap(record: Record, depth: int = 4) -> bool:

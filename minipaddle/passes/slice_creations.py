@@ -23,12 +23,12 @@ Bounds = list[tuple[int, int]]
 
 def bounds_of(shape: tuple, index: tuple) -> Bounds | None:
     """The rows that a slice keeps of each axis; None if they are no range."""
-    found = [(0, n) for n in shape]
+    bounds = [(0, n) for n in shape]
     for d, k in enumerate(index):
         if type(k) is not tuple or k[2] not in (None, 1) or not isinstance(shape[d], int):
             return None
-        found[d] = find_places(k, shape[d])[:2]
-    return found if all(isinstance(n, int) and a < b for n, (a, b) in zip(shape, found)) else None
+        bounds[d] = find_places(k, shape[d])[:2]
+    return bounds if all(isinstance(n, int) and a < b for n, (a, b) in zip(shape, bounds)) else None
 
 
 def bounds_of_input(record: Record, x: Record, bounds: Bounds) -> Bounds | None:

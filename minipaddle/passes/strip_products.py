@@ -105,11 +105,11 @@ def in_strips(program: Program, target: StripTarget) -> Program:
 
 def counters_of(program: Program) -> set[Record]:
     """The values that are computed from counters alone, such as a causal mask."""
-    found: set[Record] = set()
+    counters: set[Record] = set()
     for r in program.records:
-        if is_cheap(r) and all(x.op is NUMBER or x in found for x in r.inputs):
-            found.add(r)
-    return found
+        if is_cheap(r) and all(x.op is NUMBER or x in counters for x in r.inputs):
+            counters.add(r)
+    return counters
 
 
 def with_own_counters(program: Program, large: list[Record]) -> tuple[Program, dict]:
@@ -167,25 +167,25 @@ def with_copies(program: Program, scores: Record) -> tuple[Program, Record, dict
 
 def find_needed(records: set[Record], readers: list[Record]) -> set[Record]:
     """Those of the records that readers need."""
-    found, todo = set(), [*readers]
+    needed, todo = set(), [*readers]
     while todo:
-        more = records.intersection(todo.pop().inputs) - found
-        found |= more
+        more = records.intersection(todo.pop().inputs) - needed
+        needed |= more
         todo += more
-    return found
+    return needed
 
 
 def to_copy(program: Program, scores: Record, early: set[Record]) -> set[Record]:
     """The records that depend on the scores alone, with the large values that these read."""
     counters, known = counters_of(program), {*program.records}
-    found, todo = set(early), [x for r in early - {scores} for x in r.inputs]
+    copied, todo = set(early), [x for r in early - {scores} for x in r.inputs]
     while todo:
         x = todo.pop()
         wanted = x in counters or (is_large(x, scores) and is_cheap(x))
-        if wanted and x in known and x not in found:
-            found.add(x)
+        if wanted and x in known and x not in copied:
+            copied.add(x)
             todo += x.inputs
-    return found
+    return copied
 
 
 def is_large(record: Record, scores: Record) -> bool:
@@ -209,17 +209,17 @@ def recompute_from_small(record: Record, have: set) -> list[Record] | None:
     """
     if record.dtype is None or record.spec.nbytes < FROM:
         return None
-    found, todo = {record: None}, [record]
+    records, todo = {record: None}, [record]
     while todo:
         x = todo.pop()
         if not (profitable(x) or x.op is softmax or is_cheap(x)):
             return None
         large = [y for y in x.inputs if is_tensor(y) and LARGER * y.spec.size > record.spec.size]
         for y in large if not profitable(x) else ():
-            if y not in have and y not in found:
-                found[y] = None
+            if y not in have and y not in records:
+                records[y] = None
                 todo.append(y)
-    return sorted(found, key=lambda r: r.time)
+    return sorted(records, key=lambda r: r.time)
 
 
 RECOMPUTED.append(recompute_from_small)
@@ -247,18 +247,18 @@ def with_strips(program: Program, target: StripTarget) -> Program:
     gone, new = set(), {}
     groups: dict[int, list[ProductStrips]] = {}
     for group in dict.fromkeys(fusion.of.values()):
-        found = strips_of(group, fusion, target)
-        if found is not None and gone.isdisjoint(found.gone):
-            gone |= found.gone
-            groups.setdefault(found.at, []).append(found)
+        strips = strips_of(group, fusion, target)
+        if strips is not None and gone.isdisjoint(strips.gone):
+            gone |= strips.gone
+            groups.setdefault(strips.at, []).append(strips)
     records: list[Record] = []
     for k, r in enumerate([None, *program.records], -1):
         if r is not None and r not in gone:
             records.append(substitute(r, new))
-        for found in groups.get(k, ()):
-            whole = substitute(found.group, new)
-            new.update({r: item_of(whole, j) for j, r in enumerate(found.results)})
-            records += [whole, *map(new.get, found.results)]
+        for strips in groups.get(k, ()):
+            whole = substitute(strips.group, new)
+            new.update({r: item_of(whole, j) for j, r in enumerate(strips.results)})
+            records += [whole, *map(new.get, strips.results)]
     return with_records(program, records, new)
 
 
@@ -309,14 +309,14 @@ def with_own_inputs(group: Group, fusion: Fusion) -> list[Record]:
     records = {*group.records}
 
     def own(todo: list[Record]) -> set[Record]:
-        found: set[Record] = set()
+        owned: set[Record] = set()
         while todo:
             x = todo.pop()
-            used = x in fusion.of and {*fusion.users[x]} <= records | found and is_cheap(x)
-            if used and x not in records | found:
-                found.add(x)
+            used = x in fusion.of and {*fusion.users[x]} <= records | owned and is_cheap(x)
+            if used and x not in records | owned:
+                owned.add(x)
                 todo += x.inputs
-        return found
+        return owned
 
     for x in dict.fromkeys(x for r in group.records for x in r.inputs):
         for more in (own([x]), own([x]) & {x}):
@@ -333,14 +333,14 @@ def in_order(records, fusion: Fusion) -> list[Record]:
 
 def sources_of(records, fusion: Fusion) -> dict[Record, Record]:
     """The values that records read of a product which nothing else needs, and that product."""
-    found, inside = {}, {*records}
+    sources, inside = {}, {*records}
     for x in dict.fromkeys(x for r in records for x in r.inputs):
         first = source_of(x) if x not in inside else None
         if first in fusion.of and first.op is product and first in (x, *x.inputs):
             users = {u for y in (x, first) for u in fusion.users[y]} - {x}
             if users <= inside and fusion.needed.isdisjoint((x, first)):
-                found[x] = first
-    return found
+                sources[x] = first
+    return sources
 
 
 def is_plain(first: Record) -> bool:

@@ -51,10 +51,10 @@ def through_elementwise(sinker, record, views):
 
 def through_base(sinker, record, views):
     """The operator applied to the base of its one input, as `ON_BASE` says."""
-    found = ON_BASE.get(record.op, on_reduction)(views[0], record.attrs, record.shape)
-    if found is None:
+    form = ON_BASE.get(record.op, on_reduction)(views[0], record.attrs, record.shape)
+    if form is None:
         return None
-    attrs, perm = found
+    attrs, perm = form
     base = sinker.emit(record.op, [views[0].base], record.attrs | attrs)
     return (
         PermutedView(base, perm) if record.dtype is not None else (base, [perm] * len(record.shape))
@@ -77,8 +77,8 @@ def on_reduction(view, attrs, shape):
 
 
 def on_reshape(view, attrs, shape):
-    found = reshape_view(view, shape)
-    return found and ({"shape": found[0]}, found[1])
+    form = reshape_view(view, shape)
+    return form and ({"shape": form[0]}, form[1])
 
 
 def on_broadcast(view, attrs, shape):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minipaddle.engine.core import dim as dims
-from minipaddle.engine.core.dim import Matching, assuming, at, hint_of, larger, smaller, symbol
+from minipaddle.engine.core.dim import assuming, at, hint_of, larger, match_sizes, smaller, symbol
 
 N, M = symbol("n", 6), symbol("m", 4)
 U = symbol("u0", 480)
@@ -114,10 +114,9 @@ def test_equality():
     assert hash(N) == hash(symbol("n", 1))
     assert N != "n"
     assert N is not None
-    with Matching():
-        assert (2, N) == (2, 6)
-        assert N != 1
-        assert symbol("k", 1) != 1
+    assert match_sizes(operator.eq, (2, N), (2, 6))
+    assert match_sizes(operator.ne, N, 1)
+    assert match_sizes(operator.ne, symbol("k", 1), 1)
     with assuming([(2 * N, "==", 2 * M + 4, True)]):
         assert N == M + 2
         assert N - 2 == M

@@ -1,12 +1,15 @@
 """Names that do not exist: the engine itself asks for none while it computes."""
 
+import importlib
 import sys
 from collections import Counter
+
+import pytest
 
 import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
-from minipaddle.core import missing
+from minipaddle.core import elsewhere, missing
 from minipaddle.nn.layer import layers
 
 HELP = {missing.missing.__code__, layers.public_name.__code__}
@@ -68,3 +71,11 @@ def test_no_step_asks_for_a_name_that_does_not_exist():
     finally:
         sys.setprofile(None)
     assert [name for _, name in asked] == ["zero"], asked
+
+
+@pytest.mark.parametrize("name", elsewhere.FACES)
+def test_a_module_of_paddle_says_which_name_it_lacks(name):
+    """Rows of a table give modules their `__getattr__`: none says so itself."""
+    module = importlib.import_module(f"minipaddle.{name}")
+    with pytest.raises(AttributeError, match=rf"paddle\.{name}\.nothing_like_it"):
+        module.nothing_like_it  # noqa: B018

@@ -198,6 +198,34 @@ def test_undefined_says_which_branch():
     assert "return y\n" in text
 
 
+class Reader(paddle.nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.embed = paddle.nn.Embedding(8, 4)
+
+    def forward(self, x):
+        return self.embed(x)
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "native"])
+def test_the_layers_of_a_record_that_fails_in_a_program(backend):
+    net = paddle.nn.Sequential(paddle.nn.Sequential(Reader()))
+
+    @to_static(backend=backend)
+    def read(x):
+        return net(x).sum()
+
+    read(paddle.to_tensor([1, 2]))
+    with pytest.raises(IndexError, match="9 is no number from 0 to 7") as caught:
+        read(paddle.to_tensor([1, 9]))
+    called = told(caught.value).partition("in Sequential.0.0.embed, called at")[2]
+    first = [f.__code__.co_firstlineno for f in (read.dygraph_function, Reader.forward)]
+    assert re.findall(r"test_errors\.py:(\d+), in", called) == [
+        f"{first[0] + 2}",
+        f"{first[1] + 1}",
+    ]
+
+
 def test_the_line_of_an_error_in_a_derivative():
     """It is computed from records, whose lines are known: no frame of the user's is there."""
     program = trace(lambda x: [wrong_if_short(x)], [paddle.ones([4]).spec]).program

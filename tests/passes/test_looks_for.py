@@ -28,7 +28,7 @@ def test_a_pass_that_is_skipped_would_change_nothing(name):
     own = name in FUNCTIONS
     for program in [program_of(FUNCTIONS[name], (2,))] if own else [c.program for c in cases(name)]:
         for pass_, now in [(s.name, s.before) for s in optimized(program).snapshots]:
-            if pass_ in LOOKS_FOR and survey(now).isdisjoint(LOOKS_FOR[pass_]):
+            if pass_ in LOOKS_FOR and survey(now, {}).isdisjoint(LOOKS_FOR[pass_]):
                 slot = f"passes.{pass_}"
                 after = SLOTS[slot].function(now, **arguments(slot, DEFAULTS))
                 assert str(after) == str(now), pass_

@@ -40,7 +40,9 @@ class Accumulator:
 
     def combine(self, term: ScalarText, into: str) -> ScalarText:
         """The new value of the accumulator `into` after one more term."""
-        return self.op.combine(C, ScalarText(into, (), self.dtype), cast(term, self.dtype))
+        y = self.op.combine(C, ScalarText(into, (), self.dtype), cast(term, self.dtype))
+        y.of = self.node.of
+        return y
 
     @property
     def is_rounded(self) -> bool:

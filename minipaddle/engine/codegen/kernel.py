@@ -114,6 +114,7 @@ class Kernel(NamedTuple):
     helpers: tuple[str, ...] = ()
     prepack: object = None  # the form in which it wants a constant input
     starts: tuple[int, ...] = ()  # for each input: elements to skip before its first
+    in_place: list | None = None  # (result, input) that may share memory, if it is one nest
 
     def call(self, inputs: list[str], outputs: list[str], work: str = "work") -> str:
         """The C expression that calls the kernel on inputs, results and its workspace."""

@@ -23,9 +23,10 @@ def emit_nest(record, name: str) -> Kernel:
     if not any(spec.size for spec in results(record)):
         return Kernel(name, c_function(name, parameters_of(record, pointer="*"), ""))
     writer, parameters = nest_writer(record)
+    pairs = writer.nest.in_place()
     starts = rebase_loads(writer.nest, inputs_of(record))
     body = body_of(writer)
-    return Kernel(name, c_function(name, parameters, body), starts=starts)
+    return Kernel(name, c_function(name, parameters, body), starts=starts, in_place=pairs)
 
 
 def body_of(writer: NestWriter) -> str:

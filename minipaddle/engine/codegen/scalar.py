@@ -35,14 +35,15 @@ class CannotWrite(Exception):
 class ScalarText:
     """An expression with a dtype: a template with holes for its `args`."""
 
-    __slots__ = ("args", "dtype", "has_root", "rounded", "template")
+    __slots__ = ("args", "dtype", "has_root", "of", "rounded", "template")
 
     __array_ufunc__, shape, ndim, size = None, (), 0, 1
 
     def __init__(self, template: str, args, dtype, rounded: bool = False):
         self.template, self.args, self.dtype = template, tuple(args), np.dtype(dtype)
         self.rounded = rounded  # whether it is a number of half precision
-        self.has_root = "sqrt" in template or any(a.has_root for a in self.args)
+        self.of = None  # the record that it is the value of, if it is one
+        self.has_root = "sqrt" in template or True in [a.has_root for a in self.args]
 
     def astype(self, dtype, copy=True) -> ScalarText:
         dtype = np.dtype(dtype)
@@ -114,7 +115,7 @@ ScalarText.__mod__ = lambda self, other: (
 
 def same(*values) -> list[ScalarText]:
     """Operands in their common dtype; Python numbers take the dtype of the others."""
-    dtype = np.result_type(*(a.dtype if isinstance(a, ScalarText) else a for a in values))
+    dtype = np.result_type(*[a.dtype if isinstance(a, ScalarText) else a for a in values])
     return [cast(a, dtype) for a in values]
 
 

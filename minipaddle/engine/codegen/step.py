@@ -160,9 +160,10 @@ def kernel_name(record: Record) -> str:
 
 
 def comment(record: Record) -> str:
-    """A comment that names the user's line."""
-    line = line_of(record.where) if record.where else ""
-    return f"/* {line.replace('*/', '* /')} */\n" if line else ""
+    """A comment that names the user's lines."""
+    records = record.attrs["region"].records if record.op is fused else [record]
+    lines = "; ".join(dict.fromkeys(line_of(r.where) for r in records if r.where))
+    return f"/* {lines.replace('*/', '* /')} */\n" if lines else ""
 
 
 class StepWriter:
@@ -257,9 +258,9 @@ class StepWriter:
 
     def operands(self, plan: MemoryPlan, record: Record, inputs) -> list[str]:
         """The declarations of two tables: the addresses of these inputs and of the results."""
-        made = [self.pointer(plan.location(record, j)) for j in range(len(specs_of(record)))]
-        given = self.pointers(plan, inputs)
-        return ["    " + self.array("given", given), "    " + self.array("made", made)]
+        results = [self.pointer(plan.location(record, j)) for j in range(len(specs_of(record)))]
+        arguments = self.pointers(plan, inputs)
+        return ["    " + self.array("given", arguments), "    " + self.array("made", results)]
 
     def region_functions(self, plan: MemoryPlan, record: Record, *keys: str) -> list[str]:
         """The names of the functions of two regions, and their arena."""
@@ -295,7 +296,7 @@ class StepWriter:
             parts = zip(pointers, parts, turned, strict=True)
             return [f"(char *)({p}) + {at[bool(back)]} * {x.spec.nbytes}" for p, x, back in parts]
 
-        made = slices(results[w:], region.outputs[n:], writes)
+        outs = slices(results[w:], region.outputs[n:], writes)
         rest[shared:] = slices(rest[shared:], region.inputs[n + shared :], reads)
         entering = list(zip(record.inputs[:n], stacks or now, specs_of(record)))
         if stacks:  # an iteration reads one place of a stack and writes the next one
@@ -303,10 +304,10 @@ class StepWriter:
             ends = [f"trip + 1 < {trips} ? {slot} + {x.nbytes} : (char *)({y})"
                     for slot, y, (*_, x) in zip(slots, now, entering)]  # fmt: skip
             call = f"{body}({arena}, given, 0, following)"
-            names = [self.array("given", [*slots, *rest]), self.array("following", [*ends, *made])]
+            names = [self.array("given", [*slots, *rest]), self.array("following", [*ends, *outs])]
         else:
             call = f"{body}({arena}, rest, carried, made)"
-            names = [*map(self.array, ("carried", "rest", "made"), (now, rest, made))]
+            names = [*map(self.array, ("carried", "rest", "made"), (now, rest, outs))]
         lines = [
             self.store(x, spec, plan.location(x), target)
             for x, target, spec in entering

@@ -174,7 +174,9 @@ class NestWriter:
 
     def apply(self, node: NestNode, memo) -> ScalarText:
         args = [self.text(a, memo) for a in node.args]
-        return formula(node.of.op, args, node.of.attrs, node.dtype)
+        y = formula(node.of.op, args, node.of.attrs, node.dtype)
+        y.of = y.of or node.of
+        return y
 
     def assign(self, targets: list[tuple[str, object, object]]) -> None:
         """Write `target = value` for all (target, value, dtype), after the statements they need.
@@ -203,7 +205,7 @@ class NestWriter:
 
     def folds(self, stage: int) -> list[NestNode]:
         """The reductions whose terms are known at a stage."""
-        reductions = {id(n): n for n in self.nest.memo.values() if n.kind == "reduce"}
+        reductions = {id(n): n for n in self.nest.values if n.kind == "reduce"}
         return [n for n in reductions.values() if n.args[0].stage == stage]
 
     @property

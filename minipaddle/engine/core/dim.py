@@ -15,16 +15,16 @@ import operator
 from collections.abc import Callable
 from itertools import count
 
-from .dispatch import Matching, current, setting
+from .dispatch import current, match_sizes, setting
 from .polynomial import HIGHEST_DEGREE, MOST_TERMS, Polynomial, larger, rename, smaller, too_large
 from .slots import slot
 from .symbols import UNSEEN, Composite, Symbol, at, bounds, hint_of, symbols, terms_of
 
 __all__ = [
-    "COMPARE", "HINT", "UNSEEN", "Assumptions", "Dim", "Matching", "apply_equalities", "as_guarded",
+    "COMPARE", "HINT", "UNSEEN", "Assumptions", "Dim", "apply_equalities", "as_guarded",
     "assuming", "at", "bounds", "create_unknown", "decide", "hint_of", "is_one", "is_one_beside",
-    "larger", "never", "rename", "replace_hints", "same", "same_shape", "smaller", "suppose",
-    "symbol", "symbols",
+    "larger", "match_sizes", "never", "rename", "replace_hints", "same", "same_shape", "smaller",
+    "suppose", "symbol", "symbols",
 ]  # fmt: skip
 
 

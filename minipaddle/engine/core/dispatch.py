@@ -23,7 +23,8 @@ class Interpreter:
     """
 
     recording = True  # whether computations are recorded for a derivative
-    scope = None  # the layer being called, as a chain (parent scope, layer)
+    scope = None  # the layer being called, as (parent scope, layer, line of the call)
+    lines = False  # whether records note the user's line: it costs a tenth of a small operator
     policy = None  # of mixed precision, which governs an interpreter by another `apply`
     passing = None  # the record a reverse walk is passing
     tracing = False  # whether it writes a program; then it also handles writes to tensors
@@ -171,22 +172,18 @@ class Recording(ContextDecorator):
         top.recording = mode
 
 
-class Matching:
-    """While an operator's shape rule runs, `==` of two sizes means `same`, except against 0 and 1.
+def match_sizes(function, *args, yes: bool = True):
+    """The result of an operator's shape rule: while it runs, `==` of two sizes means `same`, except
+    against 0 and 1.
 
-    >>> from minipaddle.engine.core.dim import Matching, symbol
+    >>> from minipaddle.engine.core.dim import match_sizes, symbol
     >>> n = symbol("n", hint=3)
-    >>> with Matching():
-    ...     (2, n) == (2, 3), n == 1
+    >>> match_sizes(lambda: ((2, n) == (2, 3), n == 1))
     (True, False)
     """
-
-    def __init__(self, yes: bool = True):
-        self.yes = yes
-
-    def __enter__(self):
-        self.top, self.before = current.top, current.top.matching
-        self.top.matching = self.yes
-
-    def __exit__(self, *exc):
-        self.top.matching = self.before
+    top = current.top
+    before, top.matching = top.matching, yes
+    try:
+        return function(*args)
+    finally:
+        top.matching = before

@@ -25,7 +25,6 @@ from .spec import broadcast_shapes, promote
 
 SCALARS = (bool, int, float)
 
-
 NOTHING = ((), False, ())
 """The entry of `Op.saves` for an operator like `add`, whose derivative needs no values."""
 EVERYTHING = ("everything",)
@@ -144,6 +143,7 @@ class Op:
     saves_all = False  # whether its derivative needs all inputs and results
     effect = False  # whether it has a side effect
     view = False  # whether the result shares the memory of the first input
+    alias = None  # record -> whether a memory plan may let its result lie where its input does
     by_rows = False  # whether its kernel hands complete rows to the operators that follow
     composite = False  # whether its body is written in operators, into which fusion decomposes it
     integral = False  # whether NumPy's whole numbers go through its body as those of operators do
@@ -270,7 +270,8 @@ class Op:
 
     def result_spec(self, specs, attrs) -> Spec:
         """The result of `infer` after the promoted inputs got their common dtype."""
-        if self.promoted and self.kind != "elementwise" and len(specs) > 1:
+        several = self.promoted and self.kind != "elementwise" and len(specs) > 1
+        if several and len({s.dtype for s in specs}) > 1:
             specs = [Spec(a.shape, a.dtype) for a in self._promote(list(specs))]
         return self.infer(*specs, **attrs)
 

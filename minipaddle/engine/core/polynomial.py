@@ -15,6 +15,8 @@ from .errors import teach
 from .slots import slot
 from .symbols import Composite, Loop, Symbol, bounds, composite_text, symbols, terms_of
 
+LOOPS = operator.attrgetter("loops")
+
 
 class Polynomial:
     """{monomial: coefficient}; a monomial is a sorted tuple of symbols, () that of a number."""
@@ -22,7 +24,7 @@ class Polynomial:
     __slots__ = ("_ends", "_hash", "_text", "terms")
 
     def __init__(self, terms: dict):
-        self.terms = {k: c for k, c in terms.items() if c}
+        self.terms = {k: c for k, c in terms.items() if c} if 0 in terms.values() else terms
         self._ends = self._hash = self._text = None  # computed when they are needed
 
     def like(self, terms: dict, *parents) -> Polynomial:
@@ -68,12 +70,12 @@ class Polynomial:
     @property
     def atoms(self) -> set[Symbol]:
         """The symbols in its terms."""
-        return {a for monomial in self.terms for a in monomial}
+        return set().union(*self.terms)
 
     @property
     def loops(self) -> frozenset:
         """The loop variables it depends on."""
-        return frozenset().union(*(a.loops for monomial in self.terms for a in monomial))
+        return frozenset().union(*map(LOOPS, set().union(*self.terms)))
 
     # ---- arithmetic --------------------------------------------------------------------------
 
@@ -82,7 +84,7 @@ class Polynomial:
             return self.as_float() + other
         if not isinstance(other, NUMBERS):
             return NotImplemented
-        theirs = terms_of(other)
+        theirs = terms_of(other) if isinstance(other, int) else other.terms
         return self.like(plus(self.terms, theirs), other) if theirs else self
 
     def __mul__(self, other):

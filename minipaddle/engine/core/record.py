@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from itertools import count
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -31,14 +32,11 @@ class Spec(NamedTuple):
     @property
     def size(self) -> int:
         """How many elements: the product of the shape."""
-        size = 1
-        for n in self.shape:
-            size *= n
-        return size
+        return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
+        return prod(self.shape) * self.dtype.itemsize
 
     def astype(self, dtype) -> Spec:
         return Spec(self.shape, dtype)
@@ -51,8 +49,8 @@ class Record:
     """`op` applied to `inputs`; `None` among the inputs is a value that needs no gradient."""
 
     __slots__ = (
-        "__weakref__", "attrs", "dtype", "hooks", "inputs", "op", "saved", "scope", "shape", "time",
-        "where",
+        "__weakref__", "attrs", "dtype", "hooks", "inputs", "op", "saved", "scope", "shape",
+        "source", "time", "where",
     )  # fmt: skip
 
     def __init__(self, op, inputs, attrs, shape, dtype, saved=None, scope=None):
@@ -62,7 +60,8 @@ class Record:
         self.shape = shape
         self.dtype = dtype
         self.saved = saved  # the values that derivative rules ask for; FREED after a backward
-        self.scope = scope  # the layer being called, as a chain (parent scope, layer)
+        self.scope = scope  # the layer being called: (parent scope, layer, line)
+        self.source = None  # the record that this one was made from
         self.hooks = None  # functions gradient -> gradient or None
         self.where = None  # the user's line, as (code object, instruction offset)
         self.time = tick()
@@ -85,7 +84,7 @@ class Record:
         """
         shape, dtype = (spec, None) if isinstance(spec[0], Spec) else spec
         new = Record(op, inputs, attrs, shape, dtype, saved, self.scope)
-        new.where = self.where
+        new.where, new.source = self.where, self
         return new
 
     def __repr__(self) -> str:

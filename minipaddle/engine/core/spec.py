@@ -126,9 +126,10 @@ def normalize_axes(axis, ndim: int) -> tuple:
     """A sorted tuple of non-negative axes from a number or a list; None or an empty list is all."""
     if axis is None:
         return tuple(range(ndim))
-    axes = axis if isinstance(axis, list | tuple) else [axis]
-    out = {normalize_axis(index(a), ndim) for a in axes}
-    if len(out) != len(axes):
+    if not isinstance(axis, list | tuple):
+        return (normalize_axis(index(axis), ndim),)[:ndim]
+    out = {normalize_axis(index(a), ndim) for a in axis}
+    if len(out) != len(axis):
         raise ValueError(f"{find_caller()}: axis {axis} names a dimension twice")
     return tuple(sorted(out)) if out and ndim else tuple(range(ndim))
 

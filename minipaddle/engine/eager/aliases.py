@@ -4,15 +4,8 @@ of a tensor that may have another name is noticed (see `Builder.write`).
 
 from __future__ import annotations
 
-from ..core.dispatch import current, note_refusal
+from ..core.dispatch import note_refusal
 from ..ir.builder import alias_error
-from .tensor import Tensor
-
-
-def one_of(x: Tensor, *items) -> Tensor:
-    """x itself; notes that the program chooses it from `items` (tensors or not)."""
-    x.array.may_alias(*(current.top.lift(item) for item in items if isinstance(item, Tensor)))
-    return x
 
 
 def note_choice_aliases(tracer, branches, results) -> None:

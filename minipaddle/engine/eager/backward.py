@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter, itemgetter
+
 from ..core.dispatch import Recording, current
 from ..core.errors import runtime_error, value_error
 from ..core.grad import pull_back
@@ -46,7 +48,7 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
     [5.0, 7.0]
     """
     tensors = tensors if isinstance(tensors, list | tuple) else [tensors]
-    if all(t.stop_gradient for t in tensors):
+    if all(map(attrgetter("stop_gradient"), tensors)):
         raise runtime_error(
             "backward from a tensor that nothing leads to (stop_gradient is True)",
             hint="set stop_gradient=False on what you want gradients of, before using it",
@@ -57,10 +59,9 @@ def backward(tensors, grad_tensors=None, retain_graph: bool = False) -> None:
         with Recording(False), device_guard(tensors[0].place):
             seeds = build_seeds(tensors, grad_tensors)
             gradients = WALKS[-1](seeds, release=not retain_graph)
-            taken = {id(g) for _, g in seeds}
+            taken = {*map(id, map(itemgetter(1), seeds))}
             for record, g in gradients.items():  # no two leaves may share one gradient's memory
-                leaf = record.tensor()
-                if leaf is not None:
+                if (leaf := record.tensor()) is not None:
                     leaf.receive(assign(g) if id(g) in taken else g)
                     taken.add(id(g))
             for call in top.after_backward if calls is None else ():  # the outermost one ends

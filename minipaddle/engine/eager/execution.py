@@ -31,8 +31,6 @@ class Packed(NamedTuple):
 class Eager(Interpreter):
     """Computes with the module of the arrays; writes a record if an input wants a gradient."""
 
-    lines = False  # whether records note the user's line: it costs a tenth of a small operator
-
     def __init__(self):
         self.recording = True
         self.quietly = QUIET.copy().run  # a context can be entered by one thread at a time
@@ -89,7 +87,7 @@ class Eager(Interpreter):
             out.record = record = new(Record)  # by hand: calling the class costs twice as much
             record.op, record.inputs, record.attrs, record.saved = op, edges, attrs, saved
             record.shape, record.dtype, record.scope = y.shape, y.dtype, self.scope
-            record.time, record.hooks = tick(), None
+            record.time, record.hooks, record.source = tick(), None, None
             record.where = caller() if self.lines else None
         return out
 

@@ -62,11 +62,6 @@ class PyLayerContext:
             attach(wrap(entry.array), self.record, entry.k) if type(entry) is SavedResult else entry
         )
 
-    def list_saved(self) -> dict:
-        """The arrays that are kept alive, by name."""
-        arrays = [x.array for x in self.entries if isinstance(x, Tensor | SavedResult)]
-        return {f"saved tensor {k}": a for k, a in enumerate(arrays)}
-
     def mark_non_differentiable(self, *tensors) -> None:
         """No gradient flows through these results."""
         self.constants = tensors

@@ -108,18 +108,12 @@ def collect_side_effects(tracer, inputs: list, outputs: list) -> list:
 
     effects = []
     for tensors, create in chain(
-        gradients_to_leave(tracer),
-        effects_on_inputs(tracer, inputs),
-        tracer.calls,
+        gradients_to_leave(tracer), effects_on_inputs(tracer, inputs), tracer.calls
     ):
         begin = len(outputs)
         outputs += [final_record(tracer, x) for x in tensors]
         effects.append(create(tuple(range(begin, len(outputs)))))
     return effects
-
-
-def is_symbolic(x: Tensor) -> bool:
-    return type(x.array) is SymbolicArray
 
 
 def effects_on_inputs(tracer, inputs: list) -> Iterator[tuple]:

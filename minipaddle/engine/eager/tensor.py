@@ -13,6 +13,7 @@ from ..core.dispatch import current
 from ..core.errors import runtime_error, value_error
 from ..core.op import OPS
 from ..core.record import Record, Spec
+from ..ir.builder import SymbolicArray
 from ..ops.creation import assign
 from ..ops.var import Var
 from .backward import AVERAGING, backward
@@ -54,7 +55,8 @@ class Tensor(Indexing, Values, Var):
 
     @property
     def spec(self) -> Spec:
-        return new_spec(Spec, (self.array.shape, self.array.dtype))
+        array = self.array if type(self.array) is not SymbolicArray else self.array.record
+        return new_spec(Spec, (array.shape, array.dtype))
 
     @property
     def shape(self) -> list[int]:
@@ -276,7 +278,8 @@ def get_edge(x: Tensor | None) -> Record | None:
 def wrap(array) -> Tensor:
     """A tensor around an array, off the tape, made as cheaply as can be."""
     out = new(Tensor)
-    out.array = array if type(array) is numpy.ndarray else module_of(array).asarray(array)
+    plain = type(array) is numpy.ndarray or type(array) is SymbolicArray
+    out.array = array if plain else module_of(array).asarray(array)
     return out
 
 

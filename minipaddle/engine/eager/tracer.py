@@ -45,7 +45,7 @@ class Tracer(Eager):
     """Writes a program; see the module. `sizes`, `host`, `attach_derivative` and
     `make_parameter` come from outside."""
 
-    tracing = True
+    tracing = lines = True
     differentiable = True  # whether a backward may walk through the program
 
     def __init__(self, name: str = "program", builder: Builder | None = None):
@@ -87,10 +87,6 @@ class Tracer(Eager):
         if chain is not None:
             self.note_layer(chain[1])
 
-    def record_scope(self):
-        """The scope of a new record; in a backward the scope of the record it differentiates."""
-        return (self.passing and self.passing.scope) or self.scope
-
     # ---- applying an operator ----------------------------------------------------------------
 
     def apply(self, op, inputs, attrs):
@@ -110,7 +106,11 @@ class Tracer(Eager):
             edges.append(edge)
         try:
             flow = mask if self.recording else 0
-            y = self.builder.emit(op, arrays, attrs, self.record_scope(), flow)
+            passing = self.passing  # what a backward is of
+            scope = (passing and passing.scope) or self.scope
+            y = self.builder.emit(op, arrays, attrs, scope, flow)
+            if passing is not None:
+                self.root.program.gradient_of[self.builder.program.records[-1]] = passing.source
         except (ValueError, TypeError, IndexError) as error:
             explained = op.explain(error, inputs, attrs)
             if any(isinstance(n, dims.Dim) for x in arrays for n in getattr(x, "shape", ())):
@@ -124,7 +124,8 @@ class Tracer(Eager):
             now = [*map(self.now, arrays)]
             saved = None if to_save is NOTHING else save(to_save, now, self.now(y), self.pack)
             out.record = Record(op, edges, attrs, y.shape, y.dtype, saved, self.scope)
-            out.record.where, out.stop_gradient = self.builder.value(y).where, False
+            record = out.record.source = self.builder.value(y)
+            out.record.where, out.stop_gradient = record.where, False
         return out
 
     def now(self, array):
@@ -135,8 +136,10 @@ class Tracer(Eager):
 
     def wrap_results(self, op, edges, arrays, attrs, to_save, y):
         outs = super().wrap_results(op, edges, arrays, attrs, to_save, y)
-        if to_save and not op.view:  # later writes to the results do not change saved values
-            for out in outs:
+        for out, array in zip(outs, y) if to_save else ():
+            if out.record is not None:
+                out.record.inputs[0].source = self.builder.value(array).inputs[0]
+            if not op.view:  # later writes to the results do not change saved values
                 out.array = self.now(out.array)
         return outs
 

@@ -125,7 +125,7 @@ RUNNERS: list[Callable] = [run]
 """The last one runs commands. `minipaddle.executors` has one that leaves no processes behind."""
 
 BUILT: list[Callable[[Path], None]] = []
-"""Functions that are called with the cache folder when a library was added to it."""
+"""Functions that are called with the path of a library when it was added to the cache."""
 
 
 MADE: list[Callable] = [lambda folder: folder.mkdir(parents=True, exist_ok=True) or folder]
@@ -191,7 +191,7 @@ def load(text: str, parts=None) -> ctypes.CDLL:
     try:
         build(cc, text, path, parts(cc) if parts else [], *cc.libraries)
         for tidy in BUILT:
-            tidy(path.parent)
+            tidy(path)
         return ctypes.CDLL(str(path))
     except OSError as error:
         raise cache_error(error) from error

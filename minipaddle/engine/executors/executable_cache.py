@@ -83,7 +83,7 @@ class ExecutableCache:
         if program not in self.interpreted:
             chosen = switches_of(self.strategy)
             self.interpreted[program] = run_pass(
-                "async_collectives", program, chosen, survey(program)
+                "async_collectives", program, chosen, survey(program, {})
             )
         run = Run(current_place().module, sizes)
         return run(self.interpreted[program], arrays), run.sizes
@@ -115,7 +115,7 @@ class ExecutableCache:
         """The program of this rank, and the placements of its outputs."""
         chosen = switches_of(self.strategy)
         lowered = optimized(program, chosen, until="decompose").program
-        lowered = run_pass("cse", lowered, chosen, survey(lowered))  # each value is moved once
+        lowered = run_pass("cse", lowered, chosen, survey(lowered, {}))  # each value is moved once
         return partition(lowered, placements, view, terms)
 
     def executable(self, program: Program, arrays) -> object | None:

@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ..codegen.kernel import IN_PLACE, group_emitter
+from ..codegen.kernel import IN_PLACE, Kernel, group_emitter
 from ..codegen.step import KernelTable, is_alias, refusal, source_of
 from ..codegen.translation_unit import function_pointers
 from ..core.record import Record
@@ -81,7 +81,7 @@ def fix_sizes(program: Program, sizes) -> Program:
     return program
 
 
-def find_in_place(record: Record) -> list[tuple[int, int]]:
+def find_in_place(record: Record, kernel: Kernel | None = None) -> list[tuple[int, int]]:
     """Pairs (result, input): the kernel may write the result over the input."""
     if record.op is fused:
         region = record.attrs["region"]
@@ -92,7 +92,8 @@ def find_in_place(record: Record) -> list[tuple[int, int]]:
         return IN_PLACE.get(record.op.name, [])
     try:
         group = group_emitter(record)
-        pairs = group.in_place(record) if group else Nest(records, outputs).in_place()
+        pairs = group.in_place(record) if group else kernel and kernel.in_place
+        pairs = Nest(records, outputs).in_place() if pairs is None else pairs
     except NotOneNest:
         return []
     return [(k, j) for k, x in pairs for j, y in enumerate(inputs) if y is x]
@@ -138,12 +139,10 @@ class Executable:
             wanted = TUNED if self.optimized.chosen.get("tuned") is not False else {}
             there = [read for file, read in wanted.items() if (cache_folder() / file).exists()]
             tuned = {name: choices for read in there for name, choices in read(threads()).items()}
-        clock = self.clock
-        self.kernels = clock("kernels", self.weights.kernels, self.program, tuned)
-        self.plan = clock(
-            "plan", self.optimized.planned, self.kernels.workspace, cache(find_in_place)
-        )
-        self.source = clock("C file", self.source_of, self.kernels, self.plan)
+        self.kernels = kernels = self.clock("kernels", self.weights.kernels, self.program, tuned)
+        in_place = cache(lambda record: find_in_place(record, kernels.of.get(record)))
+        self.plan = self.clock("plan", self.optimized.planned, kernels.workspace, in_place)
+        self.source = self.clock("C file", self.source_of, self.kernels, self.plan)
 
     def load(self) -> None:
         """Compile the C file."""
@@ -249,7 +248,7 @@ class CallContext:
 
     def __init__(self, executable: Executable):
         self.executable, weights = executable, executable.weights.inputs
-        self.room = room = np.zeros(executable.plan.size + ALIGNMENT, "uint8")
+        self.room = room = np.empty(executable.plan.size + ALIGNMENT, "uint8")
         count = len(executable.given)
         self.table = (ctypes.c_void_p * (1 + count + len(executable.outputs)))()
         self.all = ctypes.byref(self.table)
@@ -265,11 +264,13 @@ class CallContext:
         self.held[k], self.used[k] = array, as_c(array, *self.executable.given[k])
         self.table[1 + k] = address(self.used[k])
 
-    def result(self, k: int):
-        """New memory for output `k`."""
-        array = np.empty(*self.executable.outputs[k])
-        self.table[1 + len(self.held) + k] = address(array)
-        return array
+    def results(self) -> list:
+        """New memory for the outputs."""
+        arrays, table = [], self.table
+        for k, (shape, dtype) in enumerate(self.executable.outputs, 1 + len(self.held)):
+            arrays.append(array := np.empty(shape, dtype))
+            table[k] = address(array)
+        return arrays
 
     def run(self, arrays) -> list:
         executable, held, used = self.executable, self.held, self.used
@@ -280,7 +281,7 @@ class CallContext:
                 used[k][...] = array
         if executable.states_at_risk:
             self.keep_states()
-        outputs = [self.result(k) for k in range(len(executable.outputs))]
+        outputs = self.results()
         before, running.context = running.context, self
         try:
             failed = executable.run(self.all)
@@ -289,7 +290,8 @@ class CallContext:
         if failed:
             error, self.error = self.error, None
             raise error
-        return outputs + [used[executable.inputs + k] for k in executable.updated]
+        updated = executable.updated and [used[executable.inputs + k] for k in executable.updated]
+        return outputs + updated
 
     def keep_states(self) -> None:
         """Replace states at risk by copies: a run that fails leaves the originals unchanged."""
@@ -303,17 +305,15 @@ class CallContext:
         """Compute record `k` of the host's records. Returns 1 after an error."""
         record = self.executable.source.hosted[k]
         try:
-            memory, inputs = iter(range(len(record.inputs))), []
+            left, inputs = iter(range(len(record.inputs))), []
             for x in record.inputs:
-                is_number = x.op is NUMBER
-                value = x.attrs["value"] if is_number else array_at(given[next(memory)], x.spec)
+                value = x.attrs["value"] if x.op is NUMBER else array_at(given[next(left)], x.spec)
                 inputs.append(value)
             try:
                 results = record.op.evaluate(NUMPY, inputs, record.attrs)
             except Exception as error:
                 fail(record, error)
-            several = record.dtype is None
-            for j, value in enumerate(results if several else [results]):
+            for j, value in enumerate(results if record.dtype is None else [results]):
                 np.copyto(array_at(made[j], specs_of(record)[j]), value, casting="unsafe")
         except BaseException as error:
             self.error = error
@@ -330,10 +330,7 @@ class RunningCall(threading.local):
 running = RunningCall()
 
 HOST = ctypes.CFUNCTYPE(
-    ctypes.c_int,
-    ctypes.c_int,
-    ctypes.POINTER(ctypes.c_void_p),
-    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.c_int, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_void_p)
 )(lambda k, given, made: running.context.host(k, given, made) if running.context else 1)
 """The function that C calls for a host record. In a call stub, which has no context, it fails."""
 

@@ -8,18 +8,17 @@ value a symbolic array was given inside a branch or a loop becomes a result of t
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
 from operator import attrgetter
 from typing import NamedTuple
 
 from ..core import dim as dims
-from ..core.dim import as_guarded, hint_of
+from ..core.dim import Dim, as_guarded, hint_of
 from ..core.dispatch import current, note_refusal
 from ..core.dtype import int64
 from ..core.errors import caller, find_caller, not_supported, teach, type_error
 from ..core.record import Record, Spec
 from ..core.spec import scalar_dtype
-from .program import INPUT, NUMBER, Program, State, item_of
+from .program import INPUT, NUMBER, SPEC, Program, State, item_of
 
 
 class Flags:
@@ -75,7 +74,7 @@ class SymbolicArray:
         builder = current.top.builder
         if builder is None:
             raise no_value_error("this tensor's value")
-        return builder.value(self)
+        return builder.values.get(self) or builder.value(self)
 
     shape, dtype, spec = (property(attrgetter(f"record.{x}")) for x in ("shape", "dtype", "spec"))
     ndim, size, nbytes = (property(attrgetter(f"spec.{x}")) for x in ("ndim", "size", "nbytes"))
@@ -96,11 +95,11 @@ class SymbolicArray:
 
 def reachable(*arrays, step) -> list[SymbolicArray]:
     """These arrays and all that `step` leads to from them, each once."""
-    found = dict.fromkeys(arrays)
+    seen = dict.fromkeys(arrays)
     waiting = [*arrays]
     for array in waiting:
-        new = [p for p in dict.fromkeys(step(array)) if p not in found]
-        found.update(dict.fromkeys(new))
+        new = [p for p in dict.fromkeys(step(array)) if p not in seen]
+        seen.update(dict.fromkeys(new))
         waiting += new
     return waiting
 
@@ -176,16 +175,16 @@ class Builder:
 
     def value(self, array: SymbolicArray) -> Record:
         """The record that computes the present value of an array."""
-        found = self.values.get(array)
-        if found is None:
+        record = self.values.get(array)
+        if record is None:
             if self.parent is None:
                 message = teach(
                     "a tensor of another program, or of a branch or a loop that has ended",
                     hint="return it from there",
                 )
                 raise note_refusal(ElsewhereError(message))
-            found = self.capture(array)
-        return found
+            record = self.capture(array)
+        return record
 
     def capture(self, array: SymbolicArray) -> Record:
         """Make an outer array an input of this region."""
@@ -234,17 +233,14 @@ class Builder:
 
     def check_valid(self, array: SymbolicArray) -> SymbolicArray:
         """The array itself; raises NotImplementedError if an unseen write may have changed it."""
-        for builder in self.enclosing():
+        for builder in (self,) if self.parent is None else self.enclosing():
             if array in builder.invalid:
                 raise note_refusal(builder.invalid[array])
         return array
 
-    def enclosing(self) -> Iterator[Builder]:
+    def enclosing(self) -> list[Builder]:
         """This builder, and those of the regions around it."""
-        builder = self
-        while builder is not None:
-            yield builder
-            builder = builder.parent
+        return [self, *(self.parent.enclosing() if self.parent is not None else ())]
 
     def find_written(self) -> list[SymbolicArray]:
         """The outer arrays that this region wrote."""
@@ -264,17 +260,17 @@ class Builder:
 
         `flow` has a bit for each input through which a gradient may flow back.
         """
-        edges = [self.edge(x) for x in inputs]
-        attrs = {k: plain(v) for k, v in attrs.items()}
-        specs = [e.spec if type(x) is SymbolicArray else hint_of(x) for x, e in zip(inputs, edges)]
-        with dims.Matching():
-            spec = self.named(op.result_spec(specs, attrs))
-        place = next((x.place for x in inputs if type(x) is SymbolicArray), self.place)
+        edges = [*map(self.edge, inputs)]
+        attrs = {k: plain(v) if type(v) in SIZED else v for k, v in attrs.items()}
+        both = zip(inputs, edges)
+        specs = [Spec(*SPEC(e)) if type(x) is SymbolicArray else hint_of(x) for x, e in both]
+        spec = self.named(dims.match_sizes(op.result_spec, specs, attrs))
+        places = [x.place for x in inputs if type(x) is SymbolicArray]
         several = not isinstance(spec, Spec)
         record = Record(op, edges, attrs, *((spec, None) if several else spec), flow, scope)
         record.where = caller()
         self.program.records.append(record)
-        base = base_of(op, inputs)
+        base, place = base_of(op, inputs), places[0] if places else self.place
         if not several:
             return self.symbolic(record, place, base)
         return tuple(self.symbolic(self.item(record, k), place, base) for k in range(len(spec)))
@@ -282,7 +278,9 @@ class Builder:
     def edge(self, x) -> Record:
         """The record of an input; a number gets a new one."""
         if type(x) is SymbolicArray:
-            return self.value(self.check_valid(x))
+            if self.invalid or self.parent is not None:
+                self.check_valid(x)
+            return self.values.get(x) or self.value(x)
         if isinstance(x, dims.Dim):
             return Record(NUMBER, (), {"value": plain(x)}, (), int64.numpy)
         return Record(NUMBER, (), {"value": x}, (), scalar_dtype(x))
@@ -291,6 +289,8 @@ class Builder:
         """The spec of a result; unknown sizes get the names `u0`, `u1`, … in the whole program."""
         if not isinstance(spec, Spec):
             return tuple(map(self.named, spec))
+        if Dim not in map(type, spec.shape):
+            return spec
         for n in spec.shape:
             for name in dims.symbols(n):
                 if name[0] == "?" and name not in self.unknown:
@@ -307,8 +307,11 @@ def base_of(op, inputs):
     return inputs[0] if op.view and type(inputs[0]) is SymbolicArray else None
 
 
+SIZED = {Dim, tuple}
+
+
 def plain(value):
     """An attribute as a program holds it: its sizes note no decisions."""
     if type(value) is tuple:
-        return tuple(map(plain, value))
-    return as_guarded(value, False)
+        return tuple([plain(v) if type(v) in SIZED else v for v in value])
+    return as_guarded(value, False) if type(value) is Dim else value

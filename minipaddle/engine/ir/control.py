@@ -40,8 +40,9 @@ def _(pred, *inputs, true, false):
 
 def merge_shapes(a: tuple, b: tuple) -> tuple:
     """The sizes of both branches; an unknown size where they differ."""
-    with dims.Matching(False):
-        return tuple(n if n == k else dims.create_unknown() for n, k in zip(a, b, strict=True))
+    pairs = [*zip(a, b, strict=True)]
+    merge = lambda: tuple(n if n == k else dims.create_unknown() for n, k in pairs)
+    return dims.match_sizes(merge, yes=False)
 
 
 @Control

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ..core.record import Record
 from ..core.slots import slot
-from .edit import map_records, map_regions, with_inputs
+from .edit import in_regions
 from .program import NUMBER, Program, binders, regions
 
 RECOMPUTED: list[Callable[[Record, set], list | None]] = []
@@ -48,11 +48,11 @@ def cut(program: Program, late_inputs, late_outputs) -> tuple[Program, Program]:
 @slot("ir.depending")
 def depending(program: Program, inputs) -> set:
     """The records whose value depends on any of the inputs."""
-    found = set(inputs)
+    dependents = set(inputs)
     for record in program.records:
-        if not found.isdisjoint(record.inputs):
-            found.add(record)
-    return found - set(inputs)
+        if not dependents.isdisjoint(record.inputs):
+            dependents.add(record)
+    return dependents - set(inputs)
 
 
 def again(late, program: Program, wanted, free) -> tuple[list, list]:
@@ -62,8 +62,8 @@ def again(late, program: Program, wanted, free) -> tuple[list, list]:
     """
     order = {r: k for k, r in enumerate(program.records)}
     needed = residuals_of(late, program, wanted)
-    while made := next_made(needed, order, free):
-        late = [*made, *late]
+    while more := next_made(needed, order, free):
+        late = [*more, *late]
         needed = residuals_of(late, program, wanted)
     return sorted(set(late), key=order.get), needed
 
@@ -73,11 +73,11 @@ def next_made(needed: list, order: dict, free: set) -> list | None:
     have = {*needed, *free}
     for record in reversed([r for r in needed if r in order and r not in free]):
         have.remove(record)
-        made = [record] if is_view(record) else remade(record, have, 3)
-        rules = iter(RECOMPUTED if made is None else ())
-        made = next(filter(None, (rule(record, have) for rule in rules)), made)
-        if made is not None:
-            return made
+        records = [record] if is_view(record) else remade(record, have, 3)
+        rules = iter(RECOMPUTED if records is None else ())
+        records = next(filter(None, (rule(record, have) for rule in rules)), records)
+        if records is not None:
+            return records
         have.add(record)
     return None
 
@@ -90,13 +90,13 @@ def remade(record, have: set, depth: int) -> list | None:
     cheap = record.op.kind in ("elementwise", "movement") or not record.inputs  # zeros, say
     if not cheap or record.op.effect or depth == 0:
         return None
-    found = [record]
+    records = [record]
     for source in record.inputs:
         more = remade(source, have, depth - 1)
         if more is None:
             return None
-        found = [*more, *found]
-    return found
+        records = [*more, *records]
+    return records
 
 
 def is_view(record) -> bool:
@@ -144,5 +144,4 @@ def silent(program: Program) -> Program:
     """The program without records that only have an effect: a derivative computes it again."""
     used = {r for record in program.records for r in record.inputs} | set(program.results)
     records = [r for r in program.records if not r.op.effect or r in used]
-    whole = replace(program, records=records)
-    return map_records(whole, lambda r, inputs: with_inputs(r, inputs, map_regions(r, silent)))
+    return in_regions(replace(program, records=records), silent)

@@ -28,10 +28,12 @@ def with_inputs(record: Record, inputs: list[Record], attrs: dict | None = None)
 
 def substitute(record: Record, new: dict, attrs: dict | None = None) -> Record:
     """The record applied to its inputs as `new` replaces them; the result is added to `new`."""
-    found = with_inputs(record, [*map(new.get, record.inputs, record.inputs)], attrs)
-    if found is not record:
-        new[record] = found
-    return found
+    if not attrs and new.keys().isdisjoint(record.inputs):
+        return record
+    edited = with_inputs(record, [*map(new.get, record.inputs, record.inputs)], attrs)
+    if edited is not record:
+        new[record] = edited
+    return edited
 
 
 def map_regions(record: Record, change: Callable) -> dict:
@@ -45,10 +47,10 @@ def map_records(program: Program, each: Callable, new: dict | None = None) -> Pr
     """The program, each record as `each(record, inputs)` makes it of its new inputs."""
     new, records = new or {}, []
     for record in program.records:
-        found = each(record, [*map(new.get, record.inputs, record.inputs)])
-        if found is not record:
-            new[record] = found
-        records.append(found)
+        edited = each(record, [*map(new.get, record.inputs, record.inputs)])
+        if edited is not record:
+            new[record] = edited
+        records.append(edited)
     return with_records(program, records, new)
 
 
@@ -64,13 +66,10 @@ def with_results(old: Program, program: Program, new: dict) -> Program:
     if not new and program.records == old.records:
         return old
     program.inputs, program.outputs = old.inputs, [new.get(r, r) for r in old.outputs]
-    program.states = [with_update(s, new.get(s.update, s.update)) for s in old.states]
+    program.gradient_of = old.gradient_of
+    now = {s: new.get(s.update, s.update) for s in old.states}
+    program.states = [State(s.name, s.record, update, s.storage) for s, update in now.items()]
     return program
-
-
-def with_update(state: State, update: Record | None) -> State:
-    """The state with another update."""
-    return State(state.name, state.record, update, state.storage)
 
 
 def outline(records: list[Record], outputs: list[Record]) -> tuple[list[Record], Program]:
@@ -95,22 +94,32 @@ def users_of(program: Program) -> dict[Record, list[Record]]:
 
 def count_uses(program: Program) -> Counter:
     """How often each value is used, as an input or as a result; in regions too."""
-    found = Counter(program.results)
+    uses = Counter(program.results)
     for record in everywhere(program):
-        found.update(record.inputs)
+        uses.update(record.inputs)
         for region in regions(record).values() if record.op.kind == "control" else ():
-            found.update(region.results)
-    return found
+            uses.update(region.results)
+    return uses
+
+
+def in_regions(program: Program, change: Callable, ops: set | None = None) -> Program:
+    """The program with `change`, Program → Program, made to the regions of these operators, or of
+    all.
+    """
+    there = {record.op for record in program.records if record.op.kind == "control"}
+    changed = there if ops is None else there & ops
+    if not changed:
+        return program
+
+    def each(record, inputs):
+        return with_inputs(record, inputs, record.op in changed and map_regions(record, change))
+
+    return map_records(program, each)
 
 
 def in_branches(program: Program, change: Callable) -> Program:
     """The program with `change`, Program → Program, made to its branches and loops."""
-
-    def each(record, inputs):
-        flows = record.op in (cond, while_loop)
-        return with_inputs(record, inputs, map_regions(record, change) if flows else None)
-
-    return map_records(program, each)
+    return in_regions(program, change, {cond, while_loop})
 
 
 def with_size(value, sizes: dict):

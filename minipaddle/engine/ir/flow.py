@@ -38,9 +38,9 @@ def leading(record, results: set[int]):
 def around(record, results) -> set[int]:
     """The inputs of a loop that lead to its results or stacks after any number of iterations."""
     n = record.attrs["carried"]
-    found = {k if k < n else k - n - 1 for k in results} - {-1}
+    reached = {k if k < n else k - n - 1 for k in results} - {-1}
     while True:
-        more = find_reached(record.attrs["body"], {k for k in found if k < n}) | found
-        if more == found:
-            return found
-        found = more
+        more = find_reached(record.attrs["body"], {k for k in reached if k < n}) | reached
+        if more == reached:
+            return reached
+        reached = more

@@ -44,10 +44,10 @@ class ProgramSteps(NamedTuple):
 
 def read(program: Program) -> ProgramSteps:
     """The steps of a program."""
-    given = program.given
-    places = {record: k for k, record in enumerate(given)}
+    arguments = program.given
+    places = {record: k for k, record in enumerate(arguments)}
     known: set[str] = set()
-    binds = [new_sizes(record.spec, known) for record in given]
+    binds = [new_sizes(record.spec, known) for record in arguments]
     constants = numbers(program)
     for record in [*constants, *program.records]:
         places[record] = len(places)
@@ -101,10 +101,10 @@ def last_uses(program: Program) -> dict[int, list[Record]]:
             last[r] = k
     for r in program.results:
         last.pop(r, None)
-    found: dict[int, list[Record]] = {}
+    ends: dict[int, list[Record]] = {}
     for r, k in last.items():
-        found.setdefault(k, []).append(r)
-    return found
+        ends.setdefault(k, []).append(r)
+    return ends
 
 
 def direct_body(record: Record):
@@ -137,11 +137,11 @@ _read: WeakKeyDictionary = WeakKeyDictionary()
 
 def get_steps(program: Program) -> ProgramSteps:
     """The steps of a program, cached. (Nothing changes a program that has run.)"""
-    epoch, found = _read.get(program, (None, None))
+    epoch, steps = _read.get(program, (None, None))
     if epoch != slots.epoch:
-        found = read(program)
-        _read[program] = slots.epoch, found
-    return found
+        steps = read(program)
+        _read[program] = slots.epoch, steps
+    return steps
 
 
 class Run:
@@ -159,9 +159,9 @@ class Run:
         values = [*arrays, *todo.constants, *[None] * len(todo.steps)]
         for step in todo.steps:
             call, places, attrs, out, free, binds = step[:6]
-            given = [values[k] for k in places]
+            inputs = [values[k] for k in places]
             try:
-                y = call(m, *given, **attrs) if call is not None else self.apply(step, given)
+                y = call(m, *inputs, **attrs) if call is not None else self.apply(step, inputs)
             except Exception as error:
                 fail(step.record, error)
             if isinstance(y, m.generic):  # of no axes; bodies are written for arrays
@@ -184,11 +184,11 @@ class Run:
         if todo.guards:
             check_guards(todo.guards, self.sizes, program)
 
-    def compute(self, program: Program, record: Record, given) -> object:
+    def compute(self, program: Program, record: Record, inputs) -> object:
         """The value of one record of a program, for the values of its inputs."""
         step = get_steps(program).of[record]
         try:
-            y = self.apply(step, given)
+            y = self.apply(step, inputs)
         except Exception as error:
             fail(record, error)
         y = self.m.asarray(y) if isinstance(y, self.m.generic) else y
@@ -199,15 +199,15 @@ class Run:
         """A size that was open, as a number; anything else is itself."""
         return resolve_sizes(x, self.sizes)
 
-    def apply(self, step: RecordStep, given) -> object:
+    def apply(self, step: RecordStep, inputs) -> object:
         """The operator of a step, whatever its kind, for the values of its inputs."""
         record, attrs = step.record, step.attrs
         if step.sized:
             attrs = {k: self.number(v) for k, v in attrs.items()}
-            given = [self.number(x) for x in given]
+            inputs = [self.number(x) for x in inputs]
         if record.op.kind == "control":
-            return record.op.body(self, *given, **attrs)
-        return record.op.evaluate(self.m, given, attrs)
+            return record.op.body(self, *inputs, **attrs)
+        return record.op.evaluate(self.m, inputs, attrs)
 
     def bind(self, step: RecordStep, y, program: Program) -> None:
         """Note the sizes that a value is the first to have, and check the guards on them."""
@@ -219,13 +219,13 @@ class Run:
 
 def axes_of(guard: tuple, program: Program) -> str:
     """Text that says which axes of the inputs have the sizes of a guard."""
-    found = {
+    axes = {
         n.text: f"; {n} is the size of axis {axis} of {record.attrs['name']}"
         for record in reversed(program.inputs)
         for axis, n in enumerate(record.shape)
         if record.attrs["name"] and isinstance(n, dims.Dim) and n.text in guard_sizes(guard)
     }
-    return "".join(found.values())
+    return "".join(axes.values())
 
 
 def check_guards(guards, sizes: dict, program: Program, record: Record | None = None) -> None:

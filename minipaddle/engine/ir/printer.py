@@ -65,20 +65,20 @@ class Printer:
         self.taken, self.count = set(), 0
         inputs = [self.declare(r, flow, k) for k, r in enumerate(program.inputs)]
         inner = margin + INDENT
-        found = [f"{head}({', '.join(inputs)}) {{"]
+        lines = [f"{head}({', '.join(inputs)}) {{"]
         for state in program.states:
-            found.append(f"{inner}state {self.declare(state.record, flow, 0, state.name)}")
+            lines.append(f"{inner}state {self.declare(state.record, flow, 0, state.name)}")
         for guard in program.guards:
             left, sign, right, answer = guard
-            found.append(f"{inner}{'assume' if answer else 'deny'} {left} {sign} {right}")
+            lines.append(f"{inner}{'assume' if answer else 'deny'} {left} {sign} {right}")
         for record in program.records:
-            found += self.record(record, flow, inner)
+            lines += self.record(record, flow, inner)
         for state in program.states:
             if state.update is not None:
-                found.append(f"{inner}update {self.name(state.record)} = {self.name(state.update)}")
+                lines.append(f"{inner}update {self.name(state.record)} = {self.name(state.update)}")
         results = ", ".join(map(self.name, program.outputs))
         self.taken, self.count = outside
-        return [*found, f"{inner}return {results}".rstrip(), f"{margin}}}"]
+        return [*lines, f"{inner}return {results}".rstrip(), f"{margin}}}"]
 
     def declare(self, record: Record, flow: Flow, k: int, name: str = "") -> str:
         """`x: float32[2]`: the unique name and the spec of an input or a state."""
@@ -96,23 +96,23 @@ class Printer:
     def record(self, record: Record, flow: Flow, margin: str) -> list[str]:
         """`v3 = add(v1, 2.0) : float32[4]`, over several lines if it has regions."""
         inputs = [flow.mark(record, k) + self.name(e) for k, e in enumerate(record.inputs)]
-        found = [f"{margin}{{}} = {record.op.name}({', '.join(inputs)}"]
+        lines = [f"{margin}{{}} = {record.op.name}({', '.join(inputs)}"]
         between = ", " if inputs else ""
         for key, value in record.attrs.items():
             if isinstance(value, Program):
                 block = self.block(value, f"{between}{key}=", margin)
-                found[-1] += block[0]
-                found += block[1:]
+                lines[-1] += block[0]
+                lines += block[1:]
             else:
-                found[-1] += f"{between}{key}={literal(value)}"
+                lines[-1] += f"{between}{key}={literal(value)}"
             between = ", "
         self.count += 1
         self.names[record] = f"v{self.count}"
-        found[0] = found[0].replace("{}", self.names[record], 1)
-        found[-1] += f") : {spec_text(record)}"
+        lines[0] = lines[0].replace("{}", self.names[record], 1)
+        lines[-1] += f") : {spec_text(record)}"
         if self.lines and record.where:
-            found[-1] += f"  @ {os.path.basename(line_of(record.where))!r}"
-        return found
+            lines[-1] += f"  @ {os.path.basename(line_of(record.where))!r}"
+        return lines
 
     def name(self, record: Record) -> str:
         return literal(record.attrs["value"]) if record.op is NUMBER else self.names[record]
@@ -122,9 +122,9 @@ class Flow:
     """Where gradients flow in a program; most of this follows from its inputs and states."""
 
     def __init__(self, program: Program):
-        given = set(program.given)
+        arguments = set(program.given)
         bits = {(r, k): e for r in program.records for k, e in enumerate(r.inputs) if flows(r, k)}
-        self.given = given.intersection(bits.values())
+        self.given = arguments.intersection(bits.values())
         self.flowing = self.given | {r for r, _ in bits}
         for record in program.records:
             if record.op is ITEM and record.inputs[0] not in self.flowing:
@@ -150,7 +150,7 @@ def flows(record: Record, k: int) -> bool:
 
 
 def literal(value) -> str:
-    """An attribute as text that `parser.py` reads back."""
+    """An attribute as text that `parser.py` reads back; of what only a process has, as it shows."""
     value = value.item() if isinstance(value, numpy.generic) else value
     if isinstance(value, tuple | list):
         return f"({''.join(f'{literal(v)}, ' for v in value).rstrip()})" if value else "()"
@@ -160,9 +160,7 @@ def literal(value) -> str:
         return "nan" if value != value else "inf" if value > 0 else "-inf"
     if isinstance(value, dims.Dim):
         return f"<{value}>"
-    if isinstance(value, bool | int | float | str | None):
-        return repr(value)
-    raise TypeError(f"a program's text has no form for the attribute {value!r}")
+    return repr(value)
 
 
 Program.__str__ = text  # a program is text where this is imported

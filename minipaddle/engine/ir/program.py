@@ -7,6 +7,7 @@ comes in by its inputs.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from ..core.dim import UNSEEN, Dim, symbols
 from ..core.op import Op
@@ -48,11 +49,16 @@ class State:
     storage: object = None
 
 
+OP, RECORD, UPDATE = map(attrgetter, ("op", "record", "update"))
+SPEC = attrgetter("shape", "dtype")
+
+
 @dataclass(eq=False, repr=False)
 class Program:
     """`records` compute `outputs` and the states' updates from `inputs` and states.
 
-    `guards` are what it assumes of its unknown sizes: (left, sign, right, answer).
+    `guards` are what it assumes of its unknown sizes: (left, sign, right, answer). `gradient_of`
+    has, for records that a backward computed, the record that it passed.
     """
 
     name: str = "program"
@@ -61,6 +67,7 @@ class Program:
     records: list[Record] = field(default_factory=list)
     outputs: list[Record] = field(default_factory=list)
     guards: list[tuple] = field(default_factory=list)
+    gradient_of: dict[Record, Record] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<program {self.name} of {len(self.records)} records>"
@@ -68,29 +75,29 @@ class Program:
     @property
     def results(self) -> list[Record]:
         """The values to compute: outputs, then updates."""
-        return [*self.outputs, *[s.update for s in self.states if s.update is not None]]
+        return [*self.outputs, *filter(None, map(UPDATE, self.states))]
 
     @property
     def given(self) -> list[Record]:
         """The values that exist before the first record: inputs and states."""
-        return [*self.inputs, *[s.record for s in self.states]]
+        return [*self.inputs, *map(RECORD, self.states)]
 
 
 def regions(record: Record) -> dict[str, Program]:
     """The regions of a record, by the name of the attribute."""
     attrs = record.attrs
-    found = attrs and Program in map(type, attrs.values())
-    return {k: v for k, v in attrs.items() if type(v) is Program} if found else {}
+    has_regions = attrs and Program in map(type, attrs.values())
+    return {k: v for k, v in attrs.items() if type(v) is Program} if has_regions else {}
 
 
 def everywhere(program: Program) -> list[Record]:
     """Every record of a program and of its regions, a region's before its owner."""
-    found = []
+    records = []
     for record in program.records:
         for region in regions(record).values() if record.op.kind == "control" else ():
-            found += everywhere(region)
-        found.append(record)
-    return found
+            records += everywhere(region)
+        records.append(record)
+    return records
 
 
 def open_sizes(program: Program) -> set[str]:
@@ -98,22 +105,22 @@ def open_sizes(program: Program) -> set[str]:
 
     A program with open sizes cannot be compiled, only interpreted.
     """
-    found: set[str] = set()
+    sizes: set[str] = set()
     for record in [*program.given, *everywhere(program)]:
         for spec in [record] if record.dtype is not None else record.shape:
             if Dim in map(type, spec.shape):
-                found = found.union(*[symbols(n) for n in spec.shape if type(n) is Dim])
-    return found
+                sizes = sizes.union(*[symbols(n) for n in spec.shape if type(n) is Dim])
+    return sizes
 
 
 def new_sizes(spec: Spec, known: set[str]) -> tuple:
     """The axes whose size is a symbol that was not known before, as (axis, symbol)."""
-    found = []
+    sizes = []
     for axis, n in enumerate(spec.shape):
         if isinstance(n, Dim) and n.text not in known and n.text in n.atoms:
             known.add(n.text)
-            found.append((axis, n.text))
-    return tuple(found)
+            sizes.append((axis, n.text))
+    return tuple(sizes)
 
 
 def binders(program: Program) -> set[Record]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..core import dim as dims
-from ..core.dim import Dim
+from ..core.dim import Dim, hint_of
 from ..core.record import Record, Spec, spec_text
 from ..core.slots import slot
 from . import control
-from .program import ITEM, NUMBER, Program, regions
+from .program import ITEM, NUMBER, OP, SPEC, Program, regions
 
 
 class VerifyError(ValueError):
@@ -32,7 +32,9 @@ def verify(program: Program, trusted: set | None = None) -> Program:
 
 def premises(record: Record) -> tuple:
     """The premises of a record's spec, and the spec: a copy with other inputs has the same."""
-    specs = [x if x.op is NUMBER else (x.shape, x.dtype) for x in record.inputs]
+    specs = map(SPEC, record.inputs)
+    if NUMBER in map(OP, record.inputs):
+        specs = [x if x.op is NUMBER else (x.shape, x.dtype) for x in record.inputs]
     return record.op, id(record.attrs), record.shape, record.dtype, *specs
 
 
@@ -40,6 +42,7 @@ def check_program(program: Program, trusted: set) -> None:
     check_uses(program)
     for record in program.records:
         if record in trusted or (key := premises(record)) in trusted:
+            trusted.add(record)
             continue
         trusted |= {record, key}
         for name, region in regions(record).items():
@@ -83,8 +86,8 @@ def check_uses(program: Program) -> None:
 
 def check_update(program: Program, state) -> None:
     """Raise VerifyError unless a state's update is what the state is."""
-    now = state.update
-    if now.op is NUMBER or not compatible(now.spec, state.record.spec):
+    now, old = state.update, state.record
+    if now.op is NUMBER or not (SPEC(now) == SPEC(old) or compatible(now.spec, old.spec)):
         raise VerifyError(
             f"{program.name}: the state {state.name} is {state.record.spec}, its update "
             f"{format_record(now)}"
@@ -111,9 +114,9 @@ def check_spec(record: Record) -> None:
     """Raise VerifyError unless a record's spec is what the rule of its operator says."""
     own = record.spec if record.dtype is not None else record.shape
     try:
-        found = infer_spec(record)
+        inferred = infer_spec(record)
         # A rule as text may fail, too: its dtype may be any attribute of a hostile program.
-        rule = "" if found == own or compatible(found, own) else str(found)
+        rule = "" if inferred == own or compatible(inferred, own) else str(inferred)
     except Exception as error:
         raise invalid(record, f"{error}") from error
     if rule:
@@ -122,9 +125,8 @@ def check_spec(record: Record) -> None:
 
 def infer_spec(record: Record):
     """The spec that the rule of a record's operator gives, or a tuple of them."""
-    given = [dims.hint_of(e.attrs["value"]) if e.op is NUMBER else e.spec for e in record.inputs]
-    with dims.Matching():
-        return record.op.result_spec(given, record.attrs)
+    specs = [hint_of(e.attrs["value"]) if e.op is NUMBER else Spec(*SPEC(e)) for e in record.inputs]
+    return dims.match_sizes(record.op.result_spec, specs, record.attrs)
 
 
 def compatible(found, own) -> bool:
@@ -193,7 +195,7 @@ def check_regions(record: Record) -> None:
         carried = zip(entering, specs, (r.spec for r in body))
         cut = len(specs) - reads
         if not n == len(body) - writes == len(entering) <= cut or not all(
-            fits(spec, given) and fits(spec, result) for spec, given, result in carried
+            fits(spec, initial) and fits(spec, result) for spec, initial, result in carried
         ):
             raise invalid(record, "its body does not give what it carries")
         takes = [*entering, *specs[n:]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from contextlib import contextmanager
+from operator import is_
 from types import CellType
 
 from ..core.dispatch import current
@@ -138,9 +139,8 @@ def same_parts(a, b) -> bool:
     if len(a) != len(b):
         return False
     if isinstance(a, dict):
-        pairs = zip(a.items(), b.items())
-        return all(k is m and v is w for (k, v), (m, w) in pairs)
-    return all(v is w for v, w in zip(a, b))
+        return all(map(is_, a, b)) and all(map(is_, a.values(), b.values()))
+    return all(map(is_, a, b))
 
 
 CONTAINERS = (list, dict, set, OrderedDict, defaultdict)

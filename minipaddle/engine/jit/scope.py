@@ -113,7 +113,7 @@ def parameters(a: ast.arguments) -> set[str]:
 
 def suspends(nodes: Iterable[ast.AST]) -> bool:
     """Whether there is a `yield` or an `await`, which cannot move into another function."""
-    return any(isinstance(n, SUSPENDING) for n in own(nodes))
+    return not {*map(type, own(nodes))}.isdisjoint(SUSPENDING)
 
 
 def escapes(nodes: Iterable[ast.AST]) -> bool:

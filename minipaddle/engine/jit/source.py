@@ -13,7 +13,7 @@ from types import CodeType, FunctionType
 from typing import NamedTuple
 
 from ..core.errors import teach
-from .walking import Visitor, copy_tree
+from .walking import FUNCTIONS, copy_tree, own
 
 
 class SourceMissing(OSError):
@@ -59,30 +59,17 @@ def missing(code: CodeType, why: str) -> str:
 @lru_cache(maxsize=64)
 def parse_file(text: str) -> dict[int, list]:
     """The definitions of a file by first line, each with the class around it."""
-    finder = Finder()
-    finder.visit(ast.parse(text))
-    return finder.definitions
-
-
-class Finder(Visitor):
-    """Gathers a file's definitions."""
-
-    def __init__(self):
-        self.definitions: dict[int, list] = {}
-        self.owner = None
-
-    def visit_ClassDef(self, node):
-        outer, self.owner = self.owner, node.name
-        self.generic_visit(node)
-        self.owner = outer
-
-    def define(self, node):
-        decorators = getattr(node, "decorator_list", [])
-        first = min([node.lineno, *(d.lineno for d in decorators)])
-        self.definitions.setdefault(first, []).append((node, self.owner))
-        self.generic_visit(node)
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = define
+    definitions: dict[int, list] = {}
+    scopes = [(ast.parse(text), None)]
+    for scope, owner in scopes:
+        for node in own(ast.iter_child_nodes(scope), (ast.ClassDef,)):
+            if isinstance(node, ast.ClassDef):
+                scopes.append((node, node.name))
+            elif isinstance(node, FUNCTIONS):
+                heads = [node, *getattr(node, "decorator_list", [])]
+                first = min([head.lineno for head in heads])
+                definitions.setdefault(first, []).append((node, owner))
+    return definitions
 
 
 def fit(node, code: CodeType) -> bool:

@@ -16,7 +16,6 @@ from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import NamedTuple
 
 from ..core import slots
-from ..core.dispatch import current, describe
 from ..core.errors import type_error
 from ..core.slots import PLUGGED
 from .converters import CONVERTERS, Conversion
@@ -29,7 +28,8 @@ WATCHERS: list = []
 
 INSTRUMENTS = [lambda tree, owner: (tree, None)]
 """The last one is called with a converted tree and the name of the class around it. It gives the
-tree that is compiled, of which the text shows nothing, and what `current.top.reads` needs."""
+tree that is compiled, of which the text shows nothing, and what it reads."""
+READERS: list = []  # each is called with a function that gets converted code, and what it reads
 
 RUNTIME = ModuleType("_jst", "What converted code calls; `runtime` puts the functions in.")
 FACTORY = "_jst_factory"
@@ -65,10 +65,10 @@ def transpile(function: Callable) -> Callable:
     if isinstance(function, partial):
         return partial(transpile(function.func), *function.args, **function.keywords)
     if not isinstance(function, FunctionType):
-        raise type_error(f"transpile was given {describe(function)}", expected="a Python function")
+        raise type_error(f"transpile was given {function!r:.80}", expected="a Python function")
     code, *_, names = conversion(function)
-    if current.top.reads is not None:
-        current.top.reads.function(function, names)
+    for note in READERS:
+        note(function, names)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells["_jst"] = CellType(RUNTIME)
     closure = tuple(cells[name] for name in code.co_freevars)

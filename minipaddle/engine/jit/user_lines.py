@@ -17,9 +17,6 @@ from ..core.slots import slot
 
 TITLE = "In transformed code:"
 HERE = "<--- HERE"
-ENDLESS = """\
-  a recursion that only a tensor ends is endless while it is traced: both sides are
-  try: a `while` loop, or let a Python number end it"""
 
 
 class FrameLine(NamedTuple):
@@ -61,9 +58,7 @@ def report(error: BaseException) -> str:
         out += [f"        (and so on, {count} times)"] * (count > 1)
     if folded:
         out += ["", f"    ({folded} frames of {PACKAGE})"]
-    if isinstance(error, RecursionError):
-        out.append(ENDLESS)
-    return "\n".join(out)
+    return "\n".join([*out, *ENDINGS[-1](error)])
 
 
 @slot("jit.user_lines")
@@ -100,3 +95,5 @@ def holds(outer: CodeType, inner: CodeType) -> bool:
 
 MARKED = [lambda line: [f"        {line.text.strip()}  {HERE}"]]
 """The last one shows the last line of a report."""
+ENDINGS = [lambda error: []]
+"""The last one has the lines that a report ends with."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import repeat
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 SCOPES = (*FUNCTIONS, ast.ClassDef)
@@ -36,14 +37,14 @@ BODIES = fields_of(STATEMENTS)
 INSIDE = fields_of(STATEMENTS | EXPRESSIONS | {"withitem", "type_param"})
 
 
-def own(nodes: Iterable[ast.AST], stop=SCOPES, fields=INSIDE) -> Iterator[ast.AST]:
+def own(nodes: Iterable[ast.AST], stop=SCOPES, fields=INSIDE) -> list[ast.AST]:
     """The nodes and those below, without what nested functions and classes hold."""
-    waiting = list(nodes)
+    waiting, visited = list(nodes), []
     while waiting:
         node = waiting.pop()
         if node is None:
             continue
-        yield node
+        visited.append(node)
         kind = type(node)
         if kind not in stop:
             for name in fields[kind]:
@@ -52,14 +53,15 @@ def own(nodes: Iterable[ast.AST], stop=SCOPES, fields=INSIDE) -> Iterator[ast.AS
                     waiting += inside
                 else:
                     waiting.append(inside)
+    return visited
 
 
-def walk(tree: ast.AST) -> Iterator[ast.AST]:
+def walk(tree: ast.AST) -> list[ast.AST]:
     """All nodes of a tree."""
     return own([tree], stop=())
 
 
-def statements(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def statements(nodes: Iterable[ast.AST]) -> list[ast.AST]:
     """The statements and all below them, without nested functions and classes."""
     return own(nodes, fields=BODIES)
 
@@ -153,16 +155,19 @@ class TreeRewriter(ByKind, ast.NodeTransformer):
 
 def copy_tree(node: ast.AST) -> ast.AST:
     """A copy of a tree, whose nodes can be changed."""
-    kind = type(node)
-    new = kind.__new__(kind)
-    vars(new).update(vars(node))
-    for name in INSIDE[kind]:
-        inside = getattr(node, name)
-        if type(inside) is list:
-            setattr(new, name, [x if x is None else copy_tree(x) for x in inside])
-        elif inside is not None:
-            setattr(new, name, copy_tree(inside))
-    return new
+    copied = [node]
+    places = [(copied, 0)]
+    for held, key in places:
+        old = held[key]
+        if type(old) is list:
+            held[key] = [*old]
+            places += zip(repeat(held[key]), range(len(old)))
+        elif old is not None:
+            kind = type(old)
+            held[key] = new = kind.__new__(kind)
+            vars(new).update(vars(old))
+            places += zip(repeat(vars(new)), vars(new).keys() & INSIDE[kind])
+    return copied[0]
 
 
 # ---- what converters look for -------------------------------------------------------------------

@@ -65,7 +65,7 @@ class Contraction(Op):
                     f"axis {xs.index(c)} of {first} ({n}) must equal axis {ys.index(c)} of "
                     f"{second} ({m})"
                 )
-        return Spec(tuple(sizes[c] for c in out), x.dtype)
+        return Spec(tuple([sizes[c] for c in out]), x.dtype)
 
     def derivative(self, k: int):
         """The derivative for input `k`: the cotangent, contracted with the other input."""
@@ -112,7 +112,7 @@ def parse(text: str) -> tuple[str, str, str]:
 
 def drop_repeated(letters: str, shape, others: str, other_shape) -> str:
     """The letters of an array but for axes of size 1 that another array repeats."""
-    if all(isinstance(n, int) and n != 1 for n in shape):
+    if INT.issuperset(map(type, shape)) and 1 not in shape:
         return letters
     sizes = dict(zip(others, other_shape, strict=True))
     pairs = zip(letters, shape, strict=True)
@@ -134,7 +134,7 @@ def sizes_of(x_shape, xs: str, y_shape, ys: str) -> dict:
     """The size of each letter."""
     sizes = dict(zip(xs, x_shape, strict=True))
     repeated = set(xs) - set(drop_repeated(xs, x_shape, ys, y_shape))
-    sizes.update((c, n) for c, n in zip(ys, y_shape, strict=True) if c in repeated or c not in xs)
+    sizes |= {c: n for c, n in zip(ys, y_shape, strict=True) if c in repeated or c not in xs}
     return sizes
 
 

@@ -290,8 +290,7 @@ def where(m, condition, x, y):
 
 
 where.vjp(
-    x=lambda g, condition: where(condition, g, 0.0),
-    y=lambda g, condition: where(condition, 0.0, g),
+    x=lambda g, condition: where(condition, g, 0.0), y=lambda g, condition: where(condition, 0.0, g)
 )
 
 

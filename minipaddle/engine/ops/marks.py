@@ -36,4 +36,5 @@ def after(m, x, *others):
 after.shape(lambda x, *others: x)
 after.vjp(lambda g, k: g if k == 0 else None)
 after.view = True
+after.alias = lambda record: True
 after.evaluate = lambda m, arrays, attrs: arrays[0]  # whatever dtypes the others have

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..core.dim import is_one, never, same
 from ..core.op import movement, names
 from ..core.polynomial import ravel, unravel
-from ..core.record import Spec
+from ..core.record import Record, Spec
 from ..core.spec import fits
 from .slices import as_key, find_places, slice_shape
 
@@ -50,6 +50,7 @@ def _(x, *, shape):
 
 reshape.index(lambda i, x, shape: unravel(ravel(i, whole(shape, x)), x.shape))
 reshape.vjp(lambda g, x_spec: reshape(g, shape=x_spec.shape))
+reshape.alias = lambda record: True
 
 
 @movement
@@ -62,16 +63,26 @@ def transpose(m, x, *, perm):
 def _(x, *, perm):
     if sorted(perm) != list(range(x.ndim)):
         raise ValueError(f"perm {list(perm)} is no order of the {x.ndim} axes of {x}")
-    return Spec(tuple(x.shape[d] for d in perm), x.dtype)
+    return Spec(tuple([x.shape[d] for d in perm]), x.dtype)
 
 
 def inverse(perm) -> tuple:
     """The order that undoes `perm`."""
-    return tuple(perm.index(d) for d in range(len(perm)))
+    return tuple(map(perm.index, range(len(perm))))
 
 
 transpose.index(lambda i, x, perm: [i[d] for d in inverse(perm)])
 transpose.vjp(lambda g, perm: transpose(g, perm=inverse(perm)))
+
+
+def in_order(record: Record) -> bool:
+    """Whether a transpose keeps the order of the axes that are longer than 1."""
+    shape = record.inputs[0].shape
+    long = [d for d in record.attrs["perm"] if shape[d] != 1]
+    return long == sorted(long)
+
+
+transpose.alias = in_order
 
 
 @movement
@@ -95,6 +106,13 @@ def _(i, x, *, shape):
 
 
 broadcast_to.vjp(lambda g, x_spec: g.sum_to(x_spec.shape))
+
+
+def same_size(record: Record) -> bool:
+    return record.spec.size == record.inputs[0].spec.size
+
+
+broadcast_to.alias = same_size
 
 # ---- slices ----------------------------------------------------------------------------------
 
@@ -123,6 +141,15 @@ def _(i, x, *, index):
             start, _, step = find_places(k, n)
             out.append(start + j * step)
     return [*out, *i]
+
+
+def forwards(record: Record) -> bool:
+    """Whether a slice takes every element in order."""
+    steps = [k[2] for k in record.attrs["index"] if type(k) is tuple]
+    return same_size(record) and all(step is None or step > 0 for step in steps)
+
+
+slice_.alias = forwards
 
 
 @movement

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from functools import cache
 
 from ..core import slots
-from ..core.slots import slot
+from ..core.slots import PLUGGED, slot
 from ..ir.program import Program
 from ..ops import elementwise
 from ..ops.elementwise import add, maximum, minimum, neg, pow, reciprocal, sqrt, square, subtract
@@ -83,7 +83,10 @@ BEFORE: list[Callable[[Program], Program]] = []
 """Functions that run before rules are applied; `minipaddle.passes` adds one."""
 
 
-@program_pass("algebra", looks_for=[rule.op for rule in (*numbers(), *transposes())])
+OWN = [*numbers(), *transposes()]
+
+
+@program_pass("algebra", looks_for=[rule.op for rule in OWN])
 def algebra(program: Program) -> Program:
     """The program with each rule applied wherever it fits."""
     for change in BEFORE:
@@ -94,4 +97,4 @@ def algebra(program: Program) -> Program:
 @cache
 def table(epoch: int) -> Rules:
     """The rules by operator, since slots last changed."""
-    return by_rules([*numbers(), *transposes(), *OTHERS])
+    return by_rules([*([*numbers(), *transposes()] if PLUGGED else OWN), *OTHERS])

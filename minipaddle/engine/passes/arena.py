@@ -35,7 +35,7 @@ def profile(buffers: Iterable[Buffer]) -> dict[int, int]:
         change[b.start] = change.get(b.start, 0) + b.nbytes
         change[b.end] = change.get(b.end, 0) - b.nbytes
     times = sorted(change)
-    return dict(zip(times, accumulate(change[t] for t in times)))
+    return dict(zip(times, accumulate(map(change.get, times))))
 
 
 def height(buffers: Sequence[Buffer], offsets: Sequence[int]) -> int:
@@ -100,8 +100,8 @@ def offsets(buffers: Sequence[Buffer]) -> list[int]:
     """
     goal, best = bound(buffers), []
     for method in FAST.values():
-        found = method(buffers)
-        best = min(best or found, found, key=lambda o: height(buffers, o))
+        placement = method(buffers)
+        best = min(best or placement, placement, key=lambda o: height(buffers, o))
         if height(buffers, best) <= GOOD * goal:
             return best
     if height(buffers, best) > ENOUGH * goal:

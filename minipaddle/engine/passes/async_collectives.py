@@ -68,9 +68,9 @@ def buckets(program: Program, bucket_mb: float | None = None) -> list[Bucket]:
     """The collectives of a program that travel, in buckets, in the order in which they start. A
     bucket is full at `bucket_mb`, or at the size that its members name.
     """
-    found = sorted(filter(travels, program.records), key=place_of)
+    collectives = sorted(filter(travels, program.records), key=place_of)
     alike: dict[tuple, list[Record]] = {}
-    for record in found:
+    for record in collectives:
         alike.setdefault(kind_of(record), []).append(record)
     needed = first_needs(program)
     groups = [g for each in alike.values() for g in groups_of(each, needed, bucket_mb)]
@@ -78,19 +78,19 @@ def buckets(program: Program, bucket_mb: float | None = None) -> list[Bucket]:
     return [Bucket(n, members) for n, members in enumerate(groups)]
 
 
-def groups_of(found: list[Record], needed: dict, bucket_mb: float | None) -> list[list[Record]]:
+def groups_of(members: list[Record], needed: dict, bucket_mb: float | None) -> list[list[Record]]:
     """Collectives of one kind as groups that travel together, each when its last member does: no
     collective before that may need one of them.
     """
     epochs, epoch, need = [], 0, LATEST
-    for record in found:
+    for record in members:
         if need <= place_of(record):
             epoch, need = epoch + 1, LATEST
         need = min(need, needed[record])
         epochs.append(epoch)
-    limits = [MB * bucket_mb_of(r, bucket_mb) for r in found]
-    groups = assign_buckets([r.attrs["early"][1] for r in found], epochs, limits, LAST_MB * MB)
-    return [[found[k] for k in group] for group in groups]
+    limits = [MB * bucket_mb_of(r, bucket_mb) for r in members]
+    groups = assign_buckets([r.attrs["early"][1] for r in members], epochs, limits, LAST_MB * MB)
+    return [[members[k] for k in group] for group in groups]
 
 
 def place_of(record: Record) -> tuple | None:
@@ -120,30 +120,30 @@ LATEST = (float("inf"),)
 
 def first_needs(program: Program) -> dict[Record, tuple]:
     """For each record the first place of a collective that is computed from it."""
-    found: dict[Record, tuple] = {}
+    places: dict[Record, tuple] = {}
     for record in reversed(program.records):
-        first = min(found.get(record, LATEST), place_of(record) or LATEST)
+        first = min(places.get(record, LATEST), place_of(record) or LATEST)
         for x in record.inputs:
-            found[x] = min(found.get(x, LATEST), first)
-    return {record: found.get(record, LATEST) for record in program.records}
+            places[x] = min(places.get(x, LATEST), first)
+    return {record: places.get(record, LATEST) for record in program.records}
 
 
-def insert_all_reduces(program: Program, found: list[Bucket], overlap: bool = True) -> Program:
+def insert_all_reduces(program: Program, buckets: list[Bucket], overlap: bool = True) -> Program:
     """The program that sends each bucket as soon as its gradients are known, and computes what
     needs its averages after all that does not. What only updates states comes after all buckets: a
     rank may fail until then, and its states are whole, without copies.
     """
-    required, writer = required_buckets(program, found), OverlapWriter(found, overlap)
+    required, writer = required_buckets(program, buckets), OverlapWriter(buckets, overlap)
     outputs = {*program.outputs}
     for record in reversed(program.records):
         if record in outputs or travels(record) or has_effect(record):
             outputs.update(record.inputs)
         else:
-            required[record] = len(found) - 1
+            required[record] = len(buckets) - 1
     for record in sorted(program.records, key=required.get):
         writer.fetch(required[record])
         writer.write(record)
-    writer.fetch(len(found))
+    writer.fetch(len(buckets))
     return with_records(program, writer.records, writer.new)
 
 
@@ -175,12 +175,12 @@ def goals_of(program: Program, users) -> dict[Record, set]:
     goals: dict[Record, set] = {}
     results = set(program.results)
     for record in reversed(program.records):
-        found = {record} if travels(record) else set()
-        for user in users.get(record, ()) if not found else ():
-            found |= goals[user]
+        reached = {record} if travels(record) else set()
+        for user in users.get(record, ()) if not reached else ():
+            reached |= goals[user]
         if not travels(record) and (has_effect(record) or record in results):
-            found = found | {*MANY}
-        goals[record] = found if len(found) <= FEW else {*MANY}
+            reached = reached | {*MANY}
+        goals[record] = reached if len(reached) <= FEW else {*MANY}
     return goals
 
 
@@ -190,12 +190,12 @@ MANY = range(FEW + 1)
 
 
 @slot("async_collectives.required_buckets")
-def required_buckets(program: Program, found: list[Bucket]) -> dict[Record, int]:
+def required_buckets(program: Program, buckets: list[Bucket]) -> dict[Record, int]:
     """For each record the last bucket whose averages it needs, -1 if it needs none.
 
     A record with an effect waits for the same buckets as the effects before it.
     """
-    bucket = {member: each.number for each in found for member in each.members}
+    bucket = {member: each.number for each in buckets for member in each.members}
     required, effect = {}, -1
     for record in program.records:
         needs = [bucket.get(r, required.get(r, -1)) for r in record.inputs]
@@ -208,10 +208,10 @@ def required_buckets(program: Program, found: list[Bucket]) -> dict[Record, int]
 class OverlapWriter:
     """Builds the new program: each bucket leaves when it is full, and is fetched when needed."""
 
-    def __init__(self, found: list[Bucket], overlap: bool):
-        self.buckets, self.overlap = found, overlap
-        self.of = {member: bucket for bucket in found for member in bucket.members}
-        self.missing = [len(bucket.members) for bucket in found]
+    def __init__(self, buckets: list[Bucket], overlap: bool):
+        self.buckets, self.overlap = buckets, overlap
+        self.of = {member: bucket for bucket in buckets for member in bucket.members}
+        self.missing = [len(bucket.members) for bucket in buckets]
         self.started = 0  # how many buckets are on their way, or have come
         self.in_flight: dict[int, Record] = {}  # what starts a bucket, by number
         self.records: list[Record] = []

@@ -7,10 +7,12 @@ they are equal: the caller may write to one of them.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from ..core.record import Record
 from ..core.slots import slot
 from ..ir.cut import has_effect
-from ..ir.edit import map_regions, substitute, with_records
+from ..ir.edit import in_regions, substitute, with_records
 from ..ir.program import NUMBER, Program, binders
 from .registry import program_pass
 
@@ -18,16 +20,17 @@ from .registry import program_pass
 @program_pass("cse", looks_for=["repeated operators"])
 def cse(program: Program) -> Program:
     """The program with equal records written once, in each region for itself."""
+    program = in_regions(program, cse)
+    counts = Counter([(r.op, r.shape) for r in program.records if r.op.kind != "control"])
     results, fixed = set(program.results), binders(program)
     first: dict[tuple, Record] = {}
     now: dict[Record, Record] = {}
     records = []
     for record in program.records:
-        inside = map_regions(record, cse)
-        new = substitute(record, now, inside)
+        new = substitute(record, now) if now else record
         if record in results:
             results.add(new)
-        if not inside and record not in fixed and not has_effect(record):
+        if counts[record.op, record.shape] > 1 and record not in fixed and not has_effect(record):
             key = new.op, new.dtype, new.shape, *map(identity, new.inputs), *map(exact, items(new))
             same = first.setdefault(key, new)
             if same is not new and not (record in results and same in results):

@@ -6,7 +6,7 @@ A record with an effect stays, and so does the first record to show a size that 
 from __future__ import annotations
 
 from ..ir.cut import needed
-from ..ir.edit import count_uses, map_records, map_regions, with_inputs, with_records
+from ..ir.edit import count_uses, in_regions, with_records
 from ..ir.program import Program
 from .folding import ConstantStorage
 from .registry import program_pass
@@ -15,11 +15,7 @@ from .registry import program_pass
 @program_pass("dead_code", looks_for=["unused values"])
 def dead_code(program: Program) -> Program:
     """The program without the records that neither a result nor an effect needs."""
-
-    def each(record, inputs):
-        return with_inputs(record, inputs, map_regions(record, dead_code))
-
-    whole = map_records(program, each)
+    whole = in_regions(program, dead_code)
     return without_constants(with_records(whole, needed(whole), {}))
 
 

@@ -137,9 +137,7 @@ RULES: Rules = {}
 
 
 @program_pass(
-    "decompose",
-    looks_for=["composites"],
-    decompose_from=(0, "operators of fewer bytes stay whole"),
+    "decompose", looks_for=["composites"], decompose_from=(0, "operators of fewer bytes stay whole")
 )
 def decompose(program: Program, *, decompose_from: int) -> Program:
     """The program with composite operators, and those of `RULES`, as small operators."""

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..core.dim import Dim
 from ..core.record import Record
 from ..eager.device import NUMPY, QUIET
 from ..ir.cut import has_effect
-from ..ir.edit import map_regions, substitute, with_records
+from ..ir.edit import in_regions, substitute, with_records
 from ..ir.program import INPUT, ITEM, NUMBER, Program, State
 from ..ops.creation import assign, full
 from ..ops.movement import broadcast_to, reshape
@@ -59,7 +60,9 @@ class ConstantFolder:
             else:
                 self.make_constants(record.inputs)
         self.make_constants(self.program.results)
-        new = self.with_constants()
+        new = in_regions(
+            self.with_constants(), lambda region: ConstantFolder(region, inside=True).run()
+        )
         return replace(new, states=[*new.states, *self.states]) if self.states else new
 
     def is_known(self, state: State) -> bool:
@@ -70,9 +73,10 @@ class ConstantFolder:
         """Whether a value can be computed now."""
         if record.dtype is None or record.op is ITEM or record.op.kind == "control":
             return False
+        unknown = [r for r in record.inputs if r not in self.sources and r.op is not NUMBER]
         return (
-            all(r in self.sources or r.op is NUMBER for r in record.inputs)
-            and all(isinstance(n, int) for n in record.shape)
+            not unknown
+            and Dim not in map(type, record.shape)
             and not has_effect(record)
             and not hasattr(record.attrs.get("value"), "formula")  # C computes it
         )
@@ -104,10 +108,10 @@ class ConstantFolder:
             return None
         largest = max(sources, key=lambda r: r.spec.size, default=record)
         name = f"{largest.attrs.get('name') or record.op.name}_folded"
-        given = Record(INPUT, (), {"name": name}, record.shape, record.dtype)
+        constant = Record(INPUT, (), {"name": name}, record.shape, record.dtype)
         cell = self.prepared(array, record, cells) if cells else ConstantStorage(array)
-        self.states.append(State(name, given, None, cell))
-        return given
+        self.states.append(State(name, constant, None, cell))
+        return constant
 
     def with_constants(self) -> Program:
         """The program with its constants; the records that computed them are left as dead code."""
@@ -115,10 +119,7 @@ class ConstantFolder:
         for record in self.program.records:
             new = self.constants.get(record)
             if new is None:
-                inside = map_regions(
-                    record, lambda region: ConstantFolder(region, inside=True).run()
-                )
-                new = substitute(record, now, inside)
+                new = substitute(record, now) if now else record
             else:
                 now[record] = new
             if new.op is not INPUT:

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
+from math import prod
 
 from ..core.record import Record
 from ..core.slots import slot
@@ -43,8 +44,8 @@ class Group:
         self.position = first
         reductions = [r for r in records if r.op.kind == "reduction"]
         whole = [r.inputs[0] if r.op.kind == "reduction" else r for r in records] if open else []
-        self.size = max((r.spec.size for r in whole), default=0)  # elements of its loops
-        self.rows = {r.spec.size for r in reductions}
+        self.size = max([prod(r.shape) for r in whole], default=0)  # elements of its loops
+        self.rows = {prod(r.shape) for r in reductions}
 
     def matches(self, other: Group) -> bool:
         """Whether the sizes of both allow that they are one nest."""
@@ -75,7 +76,8 @@ class Fusion:
         self.needed = set(program.results)
         early = lambda r: r.attrs.get("early") or ()
         effects = itertools.pairwise(sorted(filter(has_effect, program.records), key=early))
-        self.before = {b: a for a, b in effects if bool(early(a)) is bool(early(b))}  # kept so
+        self.sources = {r: r.inputs for r in program.records}  # what runs before; effects in order
+        self.sources |= {b: [*b.inputs, a] for a, b in effects if bool(early(a)) is bool(early(b))}
         self.of = {r: Group([r], k, fusable(r)) for r, k in self.order.items()}
         self.topological: list[Group | None] = [*self.sorted()]  # each after those it uses
         self.computes = RECOGNIZERS[-1]()
@@ -133,9 +135,9 @@ class Fusion:
 
     def must_stay_apart(self, a: Group, b: Group) -> bool:
         """Whether a switch keeps a value of one group apart from its user in the other."""
-        for user, made in ((a, b), (b, a)) if self.apart else ():
+        for user, maker in ((a, b), (b, a)) if self.apart else ():
             for r in user.records:
-                values = [x for x in map(skip_reshapes, r.inputs) if self.of.get(x) is made]
+                values = [x for x in map(skip_reshapes, r.inputs) if self.of.get(x) is maker]
                 if any(rule(x, r) for rule in self.apart for x in values):
                     return True
         return False
@@ -147,33 +149,27 @@ class Fusion:
 
     def paths(self, a: Group, b: Group) -> set[Group] | None:
         """b and the groups after a in the order that lead to b; None if a leads to one of these."""
-        todo, found = [b], {b}
+        todo, groups = [b], {b}
         while todo:
             group = todo.pop()
             for r in group.records:
-                for x in self.sources(r):
+                for x in self.sources[r]:
                     before = self.of.get(x)
-                    if before is None or before.position < a.position or before in found:
+                    if before is None or before.position < a.position or before in groups:
                         continue
                     if before is not a:
-                        found.add(before)
+                        groups.add(before)
                         todo.append(before)
                     elif group is not b:
                         return None
-        return found
-
-    def sources(self, record: Record) -> list[Record]:
-        """The records that run before this one: its inputs, and for an effect the last effect."""
-        return [*record.inputs, self.before[record]] if record in self.before else record.inputs
+        return groups
 
     @slot("fusion.outputs")
     def outputs(self, records) -> list[Record]:
         """The records of a group that others need."""
         inside = set(records)
         return [
-            r
-            for r in records
-            if r in self.needed or any(u not in inside for u in self.users.get(r, ()))
+            r for r in records if r in self.needed or not inside.issuperset(self.users.get(r, ()))
         ]
 
     def is_loop(self, records) -> bool:
@@ -197,19 +193,19 @@ class Fusion:
     def sorted(self) -> list[Group]:
         """The groups, each after those it uses; otherwise in the order of the program."""
         uses = {
-            g: {self.of[x] for r in g.records for x in self.sources(r) if x in self.of} - {g}
+            g: {self.of[x] for r in g.records for x in self.sources[r] if x in self.of} - {g}
             for g in self.of.values()
         }
-        waiting, ready, found = TopologicalSorter(uses), [], []
+        waiting, ready, ordered = TopologicalSorter(uses), [], []
         waiting.prepare()
         while waiting.is_active():
             for g in waiting.get_ready():
                 heappush(ready, (g.first, g))
             _, g = heappop(ready)
             waiting.done(g)
-            g.position = len(found)
-            found.append(g)
-        return found
+            g.position = len(ordered)
+            ordered.append(g)
+        return ordered
 
     def fuse_group(self, group: Group, new: dict) -> list[Record]:
         """The `fused` record of a group, and its results; views of these stay outside."""

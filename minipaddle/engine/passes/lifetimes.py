@@ -14,7 +14,6 @@ from ..core.record import Record, Spec
 from ..core.slots import slot
 from ..ir.control import custom
 from ..ir.program import ITEM, NUMBER, Program
-from ..ops import creation, marks, movement
 from .arena import Buffer
 
 Value = tuple[Record, int]
@@ -27,44 +26,12 @@ class Life(Buffer):
     """A value is needed in [start, end)."""
 
 
-def same_size(record: Record) -> bool:
-    return record.spec.size == record.inputs[0].spec.size
-
-
-def always(record: Record) -> bool:
-    return True
-
-
-def in_order(record: Record) -> bool:
-    """Whether a transpose keeps the order of the axes that are longer than 1."""
-    shape = record.inputs[0].shape
-    long = [d for d in record.attrs["perm"] if shape[d] != 1]
-    return long == sorted(long)
-
-
-def forwards(record: Record) -> bool:
-    """Whether a slice takes every element in order."""
-    steps = [k[2] for k in record.attrs["index"] if type(k) is tuple]
-    return same_size(record) and all(step is None or step > 0 for step in steps)
-
-
-VIEWS = {
-    movement.reshape: always,
-    movement.transpose: in_order,
-    movement.broadcast_to: same_size,
-    movement.slice_: forwards,
-    creation.assign: always,
-    marks.after: always,
-}
-"""Operators whose result may share the memory of their input, and when it may."""
-
-
 def value_of_view(record: Record) -> Value | None:
     """The value that a record is a view of, one step back; None if it has its own memory."""
     if record.op is ITEM:
         whole, k = record.inputs[0], record.attrs["k"]
         return (whole.inputs[k], 0) if whole.op is custom else (whole, k)
-    rule = VIEWS.get(record.op)
+    rule = record.op.alias
     if rule is None or record.inputs[0].op is NUMBER or not rule(record):
         return None
     return record.inputs[0], 0
@@ -73,20 +40,20 @@ def value_of_view(record: Record) -> Value | None:
 @slot("memory.roots")
 def roots(program: Program) -> dict[Record, Value]:
     """For each record of one result the value whose memory holds it."""
-    found: dict[Record, Value] = {r: (r, 0) for r in program.given}
+    root: dict[Record, Value] = {r: (r, 0) for r in program.given}
     for record in program.records:
         for r in record.inputs:
             if r.op is NUMBER:
-                found[r] = r, 0
+                root[r] = r, 0
         if record.dtype is not None:
             seen = value_of_view(record)
             if seen is None:
-                found[record] = record, 0
+                root[record] = record, 0
             else:
-                found[record] = found.get(seen[0], seen)
+                root[record] = root.get(seen[0], seen)
     for r in program.results:
-        found.setdefault(r, (r, 0))  # a number
-    return found
+        root.setdefault(r, (r, 0))  # a number
+    return root
 
 
 ALIGNMENT = 64
@@ -100,7 +67,7 @@ def align(nbytes: int) -> int:
 
 def specs_of(record: Record) -> tuple[Spec, ...]:
     """The specs of a record's results."""
-    return record.shape if record.dtype is None else (record.spec,)
+    return record.shape if record.dtype is None else (Spec(record.shape, record.dtype),)
 
 
 def bytes_of(spec: Spec) -> int:
@@ -121,20 +88,15 @@ def is_view(record: Record, root: dict[Record, Value]) -> bool:
 
 def values_of(record: Record, root: dict[Record, Value]) -> list[Value]:
     """The values that a record computes, each in its own memory."""
-    if is_view(record, root):
-        return []
-    return [(record, k) for k in range(len(record.shape) if record.dtype is None else 1)]
+    if record.dtype is not None:
+        return [(record, 0)] if root[record][0] is record else []
+    return [] if record.op is custom else [(record, k) for k in range(len(record.shape))]
 
 
 def last_reads(program: Program, root: dict[Record, Value]) -> dict[Value, int]:
     """When each value is read for the last time by a record."""
-    found = {}
-    for t, record in enumerate(program.records):
-        if not is_view(record, root):
-            for r in record.inputs:
-                if r.dtype is not None:
-                    found[root[r]] = t
-    return found
+    kernels = [(t, r) for t, r in enumerate(program.records) if not is_view(r, root)]
+    return {root[x]: t for t, r in kernels for x in r.inputs if x.dtype is not None}
 
 
 @slot("memory.lifetimes")

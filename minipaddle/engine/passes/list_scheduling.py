@@ -32,7 +32,7 @@ class ScheduleInput:
     def __init__(self, program: Program, workspace, inplace):
         self.program, self.records = program, program.records
         self.number = {r: k for k, r in enumerate(self.records)}
-        root = roots(program)
+        self.root = root = roots(program)
         elsewhere = {root[r] for r in program.results}  # most are made in their buffers
         self.sizes: list[int] = []
         self.makes: list[list[int]] = []
@@ -41,14 +41,14 @@ class ScheduleInput:
         numbers: dict = {}
         for record in self.records:
             values = values_of(record, root)
-            made = [*range(len(self.sizes), len(self.sizes) + len(values))]
-            numbers.update(zip(values, made))
+            results = [*range(len(self.sizes), len(self.sizes) + len(values))]
+            numbers.update(zip(values, results))
             for value, spec in zip(values, specs_of(record)):
                 self.sizes.append(0 if value in elsewhere else align(spec.nbytes))
             read = [numbers.get(root.get(r)) for r in record.inputs if values]
-            pairs = [(made[k], read[j]) for k, j in (inplace(record) if values else ())]
+            pairs = [(results[k], read[j]) for k, j in (inplace(record) if values else ())]
             pairs = [pair for pair in pairs if pair[1] is not None]
-            self.makes.append(made)
+            self.makes.append(results)
             self.reads.append(list({v for v in read if v is not None}))
             self.takes.append(pairs)
         self.extra = [workspace(r) for r in self.records]
@@ -63,32 +63,32 @@ class ScheduleInput:
         that makes the new one, so that the update can be written into the state.
         """
         number = self.number
-        found = [{number[r] for r in record.inputs if r in number} for record in self.records]
-        effects = [k for k, r in enumerate(self.records) if may_act(r) and has_effect(r)]
+        before = [{number[r] for r in record.inputs if r in number} for record in self.records]
+        effects = [k for k, r in enumerate(self.records) if has_effect(r)]
         for a, b in itertools.pairwise(effects):
-            found[b].add(a)
+            before[b].add(a)
         makers = {}
         for state in self.program.states:
-            made = None if state.update is None else root[state.update][0]
-            if made in number:
-                makers[state.record] = number[made]
+            source = None if state.update is None else root[state.update][0]
+            if source in number:
+                makers[state.record] = number[source]
         for k, record in enumerate(self.records):
             for r in record.inputs:
                 maker = makers.get(root[r][0] if r.dtype is not None else r, GIVEN)
                 if k < maker:
-                    found[maker].add(k)
-        return found
+                    before[maker].add(k)
+        return before
 
     def count_overwritten(self, k: int, dying: Sequence[int]) -> int:
         """The bytes of results that are written over inputs read for the last time."""
         pairs, sizes = self.takes[k], self.sizes
         if not pairs or not dying:
             return 0
-        made, total = set(), 0
+        written, total = set(), 0
         free = set(dying)
         for new, old in pairs:
-            if new not in made and old in free and sizes[new] in (0, sizes[old]):
-                made.add(new)
+            if new not in written and old in free and sizes[new] in (0, sizes[old]):
+                written.add(new)
                 free.discard(old)
                 total += sizes[new]
         return total
@@ -96,11 +96,11 @@ class ScheduleInput:
 
 def invert_lists(lists: Sequence, count: int) -> list[list[int]]:
     """For each of `count` numbers the places of the lists that hold it."""
-    found: list[list[int]] = [[] for _ in range(count)]
+    places: list[list[int]] = [[] for _ in range(count)]
     for k, numbers in enumerate(lists):
         for n in numbers:
-            found[n].append(k)
-    return found
+            places[n].append(k)
+    return places
 
 
 @slot("schedule.order")
@@ -110,12 +110,12 @@ def order(work: ScheduleInput) -> list[int]:
     waits = [len(before) for before in work.before]  # for how many records each one still waits
     ready = [(priority(work, k, unread, waits), k) for k, n in enumerate(waits) if not n]
     heapify(ready)
-    found: dict[int, None] = {}
+    done: dict[int, None] = {}
     while ready:
         _, k = heappop(ready)
-        if k in found:
+        if k in done:
             continue
-        found[k] = None
+        done[k] = None
         affected = {*work.after[k]}
         for v in work.reads[k]:
             unread[v] -= 1
@@ -124,9 +124,9 @@ def order(work: ScheduleInput) -> list[int]:
         for j in work.after[k]:
             waits[j] -= 1
         for j in affected:
-            if not waits[j] and j not in found:
+            if not waits[j] and j not in done:
                 heappush(ready, (priority(work, j, unread, waits), j))
-    return [*found]
+    return [*done]
 
 
 def priority(work: ScheduleInput, k: int, unread: list[int], waits: list[int]) -> tuple:
@@ -140,9 +140,9 @@ def priority(work: ScheduleInput, k: int, unread: list[int], waits: list[int]) -
             read[v] = n = read.get(v, 0) + 1
             if n == unread[v]:
                 dying.append(v)
-        made = sum([work.sizes[v] for v in work.makes[k]])
-        top = max(top, now + made - work.count_overwritten(k, dying) + work.extra[k])
-        now += made - sum([work.sizes[v] for v in dying])
+        size = sum([work.sizes[v] for v in work.makes[k]])
+        top = max(top, now + size - work.count_overwritten(k, dying) + work.extra[k])
+        now += size - sum([work.sizes[v] for v in dying])
         if not hill or now < valley:
             hill, valley = top or 1, now
         for j in work.after[k]:
@@ -153,11 +153,6 @@ def priority(work: ScheduleInput, k: int, unread: list[int], waits: list[int]) -
             break
         (k,) = following
     return (0, hill) if valley <= 0 else (1, valley - hill)
-
-
-def may_act(record: Record) -> bool:
-    """Whether a record could have an effect; cheaper than `has_effect`."""
-    return record.op.effect or record.op.kind == "control"
 
 
 @program_pass(
@@ -195,5 +190,5 @@ def schedule(
     other = replace(program, records=[program.records[k] for k in order(work)])
     if other.records == program.records:
         return program
-    how = workspace, inplace
+    how = workspace, inplace, work.root
     return other if live(other, *how) < live(program, *how) else program

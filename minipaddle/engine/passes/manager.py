@@ -130,33 +130,34 @@ def optimized(program: Program, strategy=None, *, until: str | None = None, **op
     it: `optimized(program, cse=False)`. Raises VerifyError that names the pass if one leaves a
     program that is not well formed.
     """
-    chosen, now, snapshots = DEFAULTS | {**switches_of(strategy), **options}, program, []
-    found, records = survey(program), everywhere(program)
+    chosen, now, snapshots, seen = DEFAULTS | {**switches_of(strategy), **options}, program, [], {}
+    features, records = survey(program, seen), everywhere(program)
     trusted = {*records, *map(premises, records)}
     for name in names_until(until):
         if chosen.get(name) is False:
             continue
         began = perf_counter()
-        after = run_pass(name, now, chosen, found)
+        after = run_pass(name, now, chosen, features)
         snapshots.append(PassSnapshot(name, now, after, perf_counter() - began))
         if after is not now:
             verify_pass(name, now, after, trusted)
-            now, found = after, survey(after)
+            now, features = after, survey(after, seen)
     return Optimized(now if now is program else separate(program, now), snapshots, chosen)
 
 
-def run_pass(name: str, program: Program, chosen: Mapping, found: set) -> Program:
-    """The program after a pass; the same program if the pass looks for nothing of what was `found`
-    in it. A reader's code, plugged in, may make work for any pass.
+def run_pass(name: str, program: Program, chosen: Mapping, features: set) -> Program:
+    """The program after a pass; the same program if it has none of the features that the pass looks
+    for. A reader's code, plugged in, may make work for any pass.
     """
-    if name in LOOKS_FOR and not PLUGGED and found.isdisjoint(LOOKS_FOR[name]):
+    if name in LOOKS_FOR and not PLUGGED and features.isdisjoint(LOOKS_FOR[name]):
         return program
     slot = f"passes.{name}"
     return SLOTS[slot].function(program, **arguments(slot, chosen))
 
 
-def survey(program: Program) -> set:
-    """The operators of a program and its regions, and these facts; passes look for them.
+def survey(program: Program, seen: dict) -> set:
+    """The operators of a program and its regions, and these facts; passes look for them. `seen` has
+    the answers for regions, so that each is looked at once.
 
     - "composites": an operator whose body is written in operators
     - "contractions": an operator of that kind
@@ -167,22 +168,23 @@ def survey(program: Program) -> set:
     - "repeated operators": an operator that is applied twice
     - "linked records": a record that reads what another one computes, or reads too
     """
-    records, found = program.records, {r.op for r in program.records}
+    records, ops = program.records, {r.op for r in program.records}
     numbers = {x for r in records for x in r.inputs if x.op is NUMBER}
     reads = [{*r.inputs} - numbers for r in records]
     read, states = set().union(*reads), [s.record for s in program.states]
     facts = {
-        "composites": True in {op.composite for op in found},
-        "contractions": "contraction" in {op.kind for op in found},
+        "composites": True in {op.composite for op in ops},
+        "contractions": "contraction" in {op.kind for op in ops},
         "open sizes": Dim in {type(n) for r in program.given for n in r.shape},
         "computed inputs": not {r.op for r in program.inputs} <= {INPUT},
         "known values": states or set() in reads,
         "unused values": not read.union(program.results).issuperset([*records, *states]),
-        "repeated operators": len(found) < len(records),
+        "repeated operators": len(ops) < len(records),
         "linked records": sum(map(len, reads)) > len(read) or not read.isdisjoint(records),
     }
-    inside = [survey(x) for r in records if r.op.kind == "control" for x in regions(r).values()]
-    return found.union([fact for fact, holds in facts.items() if holds], *inside)
+    inside = [x for r in records if r.op.kind == "control" for x in regions(r).values()]
+    seen.update({region: survey(region, seen) for region in inside if region not in seen})
+    return ops.union([fact for fact, holds in facts.items() if holds], *map(seen.get, inside))
 
 
 def names_until(until: str | None) -> list[str]:
@@ -221,4 +223,4 @@ def verify_pass(name: str, before: Program, after: Program, trusted: set) -> Non
 def same_ends(before: Program, after: Program) -> bool:
     """Whether the inputs and results of two programs have the same specs."""
     old, new = ([*program.inputs, *program.results] for program in (before, after))
-    return old == new or [r.spec for r in old] == [r.spec for r in new]
+    return old == new or [(r.shape, r.dtype) for r in old] == [(r.shape, r.dtype) for r in new]

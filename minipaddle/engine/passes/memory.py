@@ -83,35 +83,35 @@ def plan(
     ...   v2 = matmul(v1, x) : float32[]
     ...   return v2
     ... }''')
-    >>> found = plan(program)
-    >>> print(*(found.location(record) for record in program.records), sep=", ")
+    >>> planned = plan(program)
+    >>> print(*(planned.location(record) for record in program.records), sep=", ")
     arena[0:64], output 0
     """
     return planner(program, workspace, inplace if enable_inplace else never, memory_optimize).plan()
 
 
-def live(program: Program, workspace=no_workspace, inplace=elementwise_inplace) -> int:
+def live(program, workspace=no_workspace, inplace=elementwise_inplace, root=None) -> int:
     """The bytes of the largest live set, without finding offsets."""
-    found = planner(program, workspace, inplace)
-    found.assign()
-    return arena.bound([buffer for buffer, *_ in found.arena_buffers()])
+    planning = planner(program, workspace, inplace, root=root)
+    planning.assign()
+    return arena.bound([buffer for buffer, *_ in planning.arena_buffers()])
 
 
-def planner(program: Program, workspace, inplace, shares: bool = True) -> Planner:
+def planner(program: Program, workspace, inplace, shares=True, root=None) -> Planner:
     states = [(s.record, s.update) for s in program.states]
-    return Planner(program, program.inputs, states, workspace, inplace, shares=shares)
+    return Planner(program, program.inputs, states, workspace, inplace, None, shares, root)
 
 
 class Planner:
     """Plans one program or region; `states` are pairs (old value, update or None)."""
 
     def __init__(
-        self, program, inputs, states, workspace, inplace, outputs=None, shares: bool = True
+        self, program, inputs, states, workspace, inplace, outputs=None, shares=True, root=None
     ):
         self.program, self.inputs, self.states, self.shares = program, inputs, states, shares
         self.outputs = program.outputs if outputs is None else outputs
         self.workspace, self.kernels = workspace, cache(inplace)
-        self.root = roots(program)
+        self.root = roots(program) if root is None else root
         self.lives = lifetimes(program, self.root)
         self.reads = last_reads(program, self.root)
         self.end = len(program.records)
@@ -128,8 +128,8 @@ class Planner:
 
     def assign(self) -> None:
         """Decide which values lie outside the arena, and which share memory inside it."""
-        for kind, given in (("input", self.inputs), ("state", [s for s, _ in self.states])):
-            for k, r in enumerate(given):
+        for kind, records in (("input", self.inputs), ("state", [s for s, _ in self.states])):
+            for k, r in enumerate(records):
                 self.at[r, 0] = Location(kind, k, 0, self.lives[r, 0].nbytes)
         self.place_updates()
         self.place_outputs()
@@ -202,7 +202,7 @@ class Planner:
             taken = set()
             for new in values_of(record, self.root):
                 self.chains[new] = [new]
-                for _, j in (pair for pair in self.inplace(record) if pair[0] == new[1]):
+                for j in [j for k, j in self.inplace(record) if k == new[1]]:
                     old = self.value(record.inputs[j])
                     if old not in taken and self.dies(old, t) and self.may_take_over(new, old):
                         taken.add(old)
@@ -236,9 +236,9 @@ class Planner:
             return Buffer(start, end, align(nbytes)), nbytes, values, work
 
         for chain in {id(c): c for c in self.chains.values()}.values():
-            (start, _, nbytes), *_ = lives = [self.lives[v] for v in chain]
+            (start, _, nbytes), *_ = lives = [*map(self.lives.get, chain)]
             if chain[0] not in self.at and nbytes:
-                yield buffer(start, max(life.end for life in lives), nbytes, chain)
+                yield buffer(start, max([life.end for life in lives]), nbytes, chain)
         for t, record in enumerate(self.program.records):
             if size := self.work_of(record):
                 yield buffer(t, t + 1, size, [], record)
@@ -248,8 +248,8 @@ class Planner:
     def with_offsets(self) -> MemoryPlan:
         """The plan, with an offset for each buffer in the arena."""
         total = sum(align(life.nbytes) for v, life in self.lives.items() if v in self.chains)
-        found = list(self.arena_buffers())
-        buffers = [buffer for buffer, *_ in found]
+        entries = list(self.arena_buffers())
+        buffers = [buffer for buffer, *_ in entries]
         always = [Buffer(GIVEN, self.end + 1, b.nbytes) for b in buffers]
         size, live, offsets = 0, 0, []
         if buffers:
@@ -257,7 +257,7 @@ class Planner:
             size, live = arena.height(buffers, offsets), arena.bound(buffers)
         allocations = [
             Allocation(buffer, Location("arena", 0, offset, nbytes), values, work)
-            for offset, (buffer, nbytes, values, work) in zip(offsets, found, strict=True)
+            for offset, (buffer, nbytes, values, work) in zip(offsets, entries, strict=True)
         ]
         for allocation in allocations:
             self.at.update(dict.fromkeys(allocation.values, allocation.location))
@@ -279,28 +279,27 @@ class Planner:
 
     def locations(self) -> dict[Record, Location | tuple[Location, ...]]:
         """The location of every record."""
-        found = {r: self.at[r, 0] for r in self.program.given}
-        found |= {r: Location("number") for r in self.root if r.op is NUMBER}
+        places = {r: self.at[r, 0] for r in self.program.given}
+        places |= {r: Location("number") for r in self.root if r.op is NUMBER}
         for r in self.program.records:
-            made = values_of(r, self.root)
-            if made:
-                own = tuple(self.at.get(v, Location("arena")) for v in made)
-                found[r] = own[0] if r.dtype is not None else own
+            values = values_of(r, self.root)
+            if values:
+                own = tuple(self.at.get(v, Location("arena")) for v in values)
+                places[r] = own[0] if r.dtype is not None else own
             elif r.dtype is not None:
                 of, k = value_of_view(r)
-                found[r] = Location("alias", k, of=of)
+                places[r] = Location("alias", k, of=of)
             else:
-                found[r] = tuple(Location("alias", 0, of=x) for x in r.inputs[: len(r.shape)])
-        return found
+                places[r] = tuple(Location("alias", 0, of=x) for x in r.inputs[: len(r.shape)])
+        return places
 
     # ---- workspaces and regions --------------------------------------------------------------
 
     def work_of(self, record: Record) -> int:
         """The bytes that a record needs beside its inputs and results while it runs."""
-        inner = self.inner(record)
-        if not inner:
+        if record.op not in (cond, while_loop):
             return self.workspace(record)
-        self.regions[record] = inner
+        self.regions[record] = inner = self.inner(record)
         return max(p.size for p in inner.values())
 
     def inner(self, record: Record) -> dict[str, MemoryPlan]:
@@ -309,14 +308,12 @@ class Planner:
         if record.op is cond:
             branches = ((k, record.attrs[k]) for k in ("true", "false"))
             return {k: Planner(r, r.inputs, [], *how).plan() for k, r in branches}
-        if record.op is while_loop:
-            test, body = record.attrs["test"], record.attrs["body"]
-            carried = 0 if record.attrs["keep"] else record.attrs["carried"]
-            states = [*zip(body.inputs[:carried], body.outputs)]  # what is stacked has places
-            own = self.workspace, self.kernels, body.outputs[carried:], self.shares
-            around = Planner(body, body.inputs[carried:], states, *own)
-            return {"test": Planner(test, test.inputs, [], *how).plan(), "body": around.plan()}
-        return {}
+        test, body = record.attrs["test"], record.attrs["body"]
+        carried = 0 if record.attrs["keep"] else record.attrs["carried"]
+        states = [*zip(body.inputs[:carried], body.outputs)]  # what is stacked has places
+        own = self.workspace, self.kernels, body.outputs[carried:], self.shares
+        around = Planner(body, body.inputs[carried:], states, *own)
+        return {"test": Planner(test, test.inputs, [], *how).plan(), "body": around.plan()}
 
     # ---- copies ------------------------------------------------------------------------------
 
@@ -324,7 +321,7 @@ class Planner:
         """The copies at the end, in an order in which none overwrites what a later one reads."""
         moves = [(r, p) for r, p in self.moves if p.nbytes]
         waiting = [Copy(r, self.at.get(self.root[r], Location("number")), p) for r, p in moves]
-        found = [c for c in waiting if c.target.kind == "output"]
+        ordered = [c for c in waiting if c.target.kind == "output"]
         waiting = [c for c in waiting if c.target.kind != "output"]
         while waiting:
             read = {c.source for c in waiting}
@@ -332,16 +329,16 @@ class Planner:
             if not free:  # states that are swapped: one value is copied aside
                 last = next(c for c in waiting if c.source in spare)
                 room = spare.pop(last.source)
-                found.append(last._replace(target=room))
+                ordered.append(last._replace(target=room))
                 waiting = [last._replace(source=room) if c is last else c for c in waiting]
-            found += free
+            ordered += free
             waiting = [c for c in waiting if c not in free]
-        return found
+        return ordered
 
     def find_swapped_states(self) -> list[Location]:
         """One state of each cycle of states that take over each other's values."""
         source = {p: self.at.get(self.root[r]) for r, p in self.moves if p.kind == "state"}
-        found, seen = [], set()
+        swapped, seen = [], set()
         for p in source:
             path = []
             while p in source and p not in seen:
@@ -349,5 +346,5 @@ class Planner:
                 path.append(p)
                 p = source[p]
             if p in path:
-                found.append(p)
-        return found
+                swapped.append(p)
+        return swapped

@@ -13,9 +13,9 @@ The *stage* of a value says how many reductions of the row must be finished befo
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import prod
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from ..core.op import Op
 from ..core.polynomial import ZERO, Polynomial, as_polynomial, loop, ravel, rename, unravel
@@ -23,6 +23,8 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..core.symbols import Composite, Loop
 from ..ir.program import ITEM, NUMBER
+
+DEPTH, LOOPS, SHAPE, STAGE = map(attrgetter, ("depth", "loops", "shape", "stage"))
 
 
 class NotOneNest(Exception):
@@ -37,29 +39,29 @@ class NestNode:
     def __init__(self, kind, of, args=(), index=None, dtype=None, guard=()):
         self.kind, self.of, self.args, self.index, self.dtype = kind, of, args, index, dtype
         self.guard = guard  # conditions (index, low, high) under which the load is allowed
-        loops = [*map(attrgetter("loops"), args), *[i.loops for i, *_ in guard]]
+        loops = [*map(LOOPS, args), *map(LOOPS, map(itemgetter(0), guard))]
         self.loops = frozenset().union(*loops, index.loops if index is not None else ())
         self.stage = stage_of(kind, args)
-        self.depth = 1 + max(map(attrgetter("depth"), args), default=0)  # one inside the other
+        self.depth = 1 + max(map(DEPTH, args), default=0)  # one inside the other
 
 
 @slot("nest.stage_of")
 def stage_of(kind: str, args) -> int:
     """The number of reductions of the row that must be finished before a value is known."""
-    return max([0, *[a.stage for a in args]]) + (kind == "reduce")
+    return max(map(STAGE, args), default=0) + (kind == "reduce")
 
 
-def reach(roots, within: Callable[[NestNode], bool] = lambda node: True) -> dict[NestNode, None]:
+def reach(roots, within: Callable[[NestNode], bool] | None = None) -> dict[NestNode, None]:
     """The roots and all values they are computed from, each once. The search does not go beyond
     a value that is not `within`.
     """
-    found, todo = {}, list(roots)
+    reached, todo = {}, list(roots)
     while todo:
         node = todo.pop()
-        if node not in found:
-            found[node] = None
-            todo += node.args if within(node) else ()
-    return found
+        if node not in reached:
+            reached[node] = None
+            todo += node.args if within is None or within(node) else ()
+    return reached
 
 
 def refine(shapes) -> tuple | None:
@@ -68,13 +70,14 @@ def refine(shapes) -> tuple | None:
     >>> refine([(6, 4), (3, 8)])
     (3, 2, 4)
     """
-    if not all(isinstance(n, int) and n for shape in shapes for n in shape):
+    sizes = [n for shape in shapes for n in shape]
+    if not (all(map(isinstance, sizes, repeat(int))) and all(sizes)):
         return None
     ends = {prod(shape[d:]) for shape in shapes for d in range(len(shape))} | {1}
     pairs = [*pairwise(sorted(ends))]
     if any(f"{b // a * a}" != f"{b}" for a, b in pairs):  # where C has a formula, too
         return None
-    return tuple(b // a for a, b in reversed(pairs))
+    return tuple([b // a for a, b in reversed(pairs)])
 
 
 class Nest:
@@ -83,9 +86,11 @@ class Nest:
     def __init__(self, records, outputs):
         self.records = set(records)
         self.inputs: dict[Record, int] = {}
-        self.memo: dict[tuple, NestNode] = {}
+        self.values: list[NestNode] = []
+        self.memo: dict[Record, list] = {}  # its values, each as (index, guard, value)
         self.index_of: dict[Record, tuple] = {}  # the one index at which a value is computed
         self.reduction_indices: dict[Record, tuple] = {}
+        self.positions: list[tuple] = []  # in memory, each as (shape, index, position)
         self.reductions = [r for r in records if r.op.kind == "reduction"]
         self.choose_loops(records, outputs)
         self.outputs = [self.output(r) for r in outputs]
@@ -99,9 +104,9 @@ class Nest:
         whole = [r.inputs[0] for r in self.reductions] or outputs
         if not whole:
             raise NotOneNest("no result is needed")
-        self.size = max(r.spec.size for r in whole)
-        shapes = [r.shape for r in [*whole, *outputs] if r.spec.size == self.size]
-        inside = [r.shape for r in records if r.spec.size == self.size]
+        self.size = max(map(prod, map(SHAPE, whole)))
+        shapes = [s for s in map(SHAPE, [*whole, *outputs]) if prod(s) == self.size]
+        inside = [s for s in map(SHAPE, records) if prod(s) == self.size]
         self.shape = refine([*shapes, *inside]) or max(shapes, key=len)
         names = "ijklmnpqrs"
         if len(self.shape) > len(names):
@@ -111,9 +116,10 @@ class Nest:
         self.axes = [loop(names[d], n) for d, n in enumerate(self.shape)]
         self.reduces = bool(self.reductions)
         reduced = self.loops_reduced_by(self.reductions[0]) if self.reduces else frozenset()
-        self.parallel_loops = [a for a in self.loops if a not in reduced]
-        self.reduction_loops = [a for a in self.loops if a in reduced]
-        self.rows = prod(a.extent for a in self.parallel_loops)
+        loops = self.loops
+        self.parallel_loops = [a for a in loops if a not in reduced]
+        self.reduction_loops = [a for a in loops if a in reduced]
+        self.rows = prod([a.extent for a in self.parallel_loops])
         for record in self.reductions:
             self.reduction_indices[record] = self.indices_of_reduction(record)
 
@@ -126,7 +132,7 @@ class Nest:
     def loops_reduced_by(self, record: Record) -> frozenset:
         """The loops over which a reduction runs."""
         i = self.index_into(record.inputs[0])
-        return frozenset().union(*(i[d].loops for d in record.attrs["axis"]))
+        return frozenset().union(*[i[d].loops for d in record.attrs["axis"]])
 
     def indices_of_reduction(self, record: Record) -> tuple:
         """The index into the input of a reduction, and the index of its result."""
@@ -149,7 +155,7 @@ class Nest:
 
     def output(self, record: Record) -> tuple[Record, NestNode, Polynomial]:
         """(record, its value, the index in memory at which it is stored)."""
-        size = record.spec.size
+        size = prod(record.shape)
         one_per_row = size != self.size or record in self.reduction_indices
         if self.reduces and size == self.rows and one_per_row:
             shape = tuple(a.extent for a in self.parallel_loops)
@@ -158,11 +164,19 @@ class Nest:
             shape, i = self.shape, self.axes
         else:
             raise NotOneNest("results of different sizes")
-        flat = as_polynomial(ravel(i, shape)) if i else ZERO
         at = self.reshape_index(i, shape, record.shape) if i else [ZERO] * len(record.shape)
-        if any(type(a) is Composite for k in at for a in k.atoms):
+        if shape != record.shape and Composite in [type(a) for k in at for a in k.atoms]:
             raise NotOneNest("results of different shapes")
-        return record, self.at(record, at), flat
+        return record, self.at(record, at), self.position(tuple(i), shape)
+
+    def position(self, i: tuple, shape) -> Polynomial:
+        """The position in memory of an index into an array of this shape."""
+        for known, at, flat in self.positions:
+            if known == shape and at == i:
+                return flat
+        flat = as_polynomial(ravel(i, shape)) if i else ZERO
+        self.positions.append((shape, i, flat))
+        return flat
 
     @property
     def loops(self) -> list[Loop]:
@@ -186,23 +200,21 @@ class Nest:
     def joinable(self, a: Loop, b: Loop) -> bool:
         if (a in self.parallel_loops) != (b in self.parallel_loops):
             return False
-        return all(
-            i.terms.get((a,), 0) == i.terms.get((b,), 0) * b.extent
-            and not any(type(t) is Composite and t.loops & {a, b} for t in i.atoms)
-            for i in self.indices()
-        )
+        for i in self.indices():
+            kept = [t for t in i.atoms if type(t) is Composite and t.loops & {a, b}]
+            if kept or i.terms.get((a,), 0) != i.terms.get((b,), 0) * b.extent:
+                return False
+        return True
 
-    def indices(self):
+    def indices(self) -> list[Polynomial]:
         """Every index that is used."""
-        yield from (flat for _, _, flat in self.outputs)
-        for node in self.nodes():
-            if node.index is not None:
-                yield node.index
-            yield from (i for i, *_ in node.guard)
+        nodes = self.nodes()
+        used = [n.index for n in nodes if n.index is not None]
+        return [*map(itemgetter(2), self.outputs), *used, *[i for n in nodes for i, *_ in n.guard]]
 
     def nodes(self) -> dict[NestNode, None]:
         """Every value, also those that only other values contain: the parts of a concatenation."""
-        return reach([*self.memo.values(), *(node for _, node, _ in self.outputs)])
+        return reach([*self.values, *[node for _, node, _ in self.outputs]])
 
     def substitute(self, new: dict) -> None:
         """Replace loops by other loops, or by 0, in every index."""
@@ -228,16 +240,17 @@ class Nest:
         reads: dict[Record, list] = {}
         for stage, row, node in self.reading():
             reads.setdefault(self.loaded_input(node), []).append((stage, row, node))
-        found = []
+        pairs = []
         for k, (record, node, flat) in enumerate(self.outputs):
             written = node.stage, not self.once_a_row(node, flat)
+            size = prod(record.shape), record.dtype.itemsize
             for x, loads in reads.items():
-                fits = x.spec.size == record.spec.size
-                fits = fits and x.dtype.itemsize == record.dtype.itemsize
-                same = all(n.index == flat and not n.guard for *_, n in loads)
-                if fits and same and all((s, not row) <= written for s, row, _ in loads):
-                    found.append((k, x))
-        return found
+                if (prod(x.shape), x.dtype.itemsize) == size and all(
+                    n.index == flat and not n.guard and (s, not row) <= written
+                    for s, row, n in loads
+                ):
+                    pairs.append((k, x))
+        return pairs
 
     def loaded_input(self, load: NestNode) -> Record:
         """The input that a load reads."""
@@ -245,15 +258,15 @@ class Nest:
 
     def is_row(self, node: NestNode) -> bool:
         """Whether a value is computed once for a row, for all elements of the row."""
-        return self.reduces and node.loops <= set(self.parallel_loops)
+        return self.reduces and node.loops.issubset(self.parallel_loops)
 
     def once_a_row(self, node: NestNode, flat: Polynomial) -> bool:
         """Whether a result is stored once for each row, not once for each element of the row."""
-        return self.is_row(node) and flat.loops <= set(self.parallel_loops)
+        return self.is_row(node) and flat.loops.issubset(self.parallel_loops)
 
     def reading(self):
         """(stage, whether for a row, load) for every load, at every stage that may compute it."""
-        folds = {id(n): n for n in self.memo.values() if n.kind == "reduce"}.values()
+        folds = {id(n): n for n in self.values if n.kind == "reduce"}.values()
         roots = [(f.args[0].stage, False, f.args[0]) for f in folds]
         roots += [(n.stage, self.once_a_row(n, flat), n) for _, n, flat in self.outputs]
         for stage, row, root in roots:
@@ -265,12 +278,15 @@ class Nest:
 
     def at(self, record: Record, i, guard=()) -> NestNode:
         """The value of a record at an index."""
-        pairs = zip(i, record.shape, strict=True)
-        i = tuple([ZERO if n == 1 else as_polynomial(k) for k, n in pairs])
-        key = record, i, guard
-        node = self.memo.get(key)
-        if node is None:
-            node = self.memo[key] = self.value(record, i, guard)
+        i = tuple(i)
+        if 1 in record.shape:
+            i = tuple([ZERO if n == 1 else k for k, n in zip(i, record.shape, strict=True)])
+        for known, under, node in self.memo.get(record, ()):
+            if known == i and under == guard:
+                return node
+        node = self.value(record, i, guard)
+        self.values.append(node)
+        self.memo.setdefault(record, []).append((i, guard, node))
         return node
 
     def value(self, record: Record, i: tuple, guard: tuple) -> NestNode:
@@ -278,9 +294,7 @@ class Nest:
             return NestNode("number", record.attrs["value"])
         if record not in self.records:
             k = self.inputs.setdefault(record, len(self.inputs))
-            return NestNode(
-                "load", k, (), as_polynomial(ravel(i, record.shape)), record.dtype, guard
-            )
+            return NestNode("load", k, (), self.position(i, record.shape), record.dtype, guard)
         op = record.op
         if op.element is not None:
             return NestNode("place", record, (), i[0], record.dtype)
@@ -290,15 +304,18 @@ class Nest:
         return kind(self, record, i, guard)
 
     def elementwise(self, record, i, guard) -> NestNode:
-        self.check_one_index(record, i)
-        args = tuple([self.at(x, fit(i, x), guard) for x in record.inputs])
+        if self.index_of.setdefault(record, i) != i:
+            raise NotOneNest("a value is needed at two indices")
+        # An operand that is broadcast lacks leading axes; `at` ignores those of size 1.
+        args = tuple([self.at(x, i[len(i) - len(x.shape) :], guard) for x in record.inputs])
         node = NestNode("apply", record, args, None, record.dtype)
-        self.check_computed_once(record, node)
+        if prod(record.shape) < self.size:
+            self.check_computed_once(record, node)
         return node
 
     def reduction(self, record, i, guard) -> NestNode:
         inside, out = self.reduction_indices[record]
-        if i != tuple(ZERO if n == 1 else k for k, n in zip(out, record.shape, strict=True)):
+        if [*i] != [ZERO if n == 1 else k for k, n in zip(out, record.shape, strict=True)]:
             raise NotOneNest("a reduced value is needed outside its row")
         term = self.at(record.inputs[0], inside)
         if record.op.term is not None:
@@ -309,39 +326,35 @@ class Nest:
         node.loops = frozenset(self.parallel_loops)
         return node
 
-    def check_one_index(self, record, i) -> None:
-        """Raise NotOneNest if the value was needed at another index before."""
-        if self.index_of.setdefault(record, i) != i:
-            raise NotOneNest("a value is needed at two indices")
-
     def check_computed_once(self, record, node) -> None:
         """Raise NotOneNest if the loops compute a value more often than it has elements; a value of
         counters alone, such as a causal mask, costs less than to load it.
         """
-        often = (self.rows if self.is_row(node) else self.size) > record.spec.size
-        if often and any(n.kind in ("load", "reduce") for n in reach([node])):
+        often = (self.rows if self.is_row(node) else self.size) > prod(record.shape)
+        if often and not {"load", "reduce"}.isdisjoint([n.kind for n in reach([node])]):
             raise NotOneNest("a value would be computed several times")
 
     def movement(self, record, i, guard) -> NestNode:
         if record.op.source is None:
             raise NotOneNest(f"{record.op.name} has no index map")
         x = record.inputs[0]
-        return self.at(x, record.op.source(list(i), x.spec, **record.attrs), guard)
+        j = record.op.source(list(i), x.spec, **record.attrs)
+        return self.at(x, map(as_polynomial, j), guard)
 
     def inside(self, record, x, i, ranges, fill, guard) -> NestNode:
         """x at `i` where each (index, low, high) of `ranges` holds, `fill` elsewhere."""
         ranges = tuple(r for r in ranges if not (r[1] <= r[0].low and r[0].high < r[2]))
-        there = self.at(x, i, (*guard, *ranges))
+        there = self.at(x, map(as_polynomial, i), (*guard, *ranges))
         if not ranges:
             return there
         return NestNode("select", None, (there, fill), None, record.dtype, ranges)
 
     def joined(self, record, i, guard) -> NestNode:
         """Each input where its ranges hold, and a number elsewhere."""
-        found = record.op.parts(i, *(x.spec for x in record.inputs), **record.attrs)
-        if found is None:
+        joined = record.op.parts(i, *(x.spec for x in record.inputs), **record.attrs)
+        if joined is None:
             raise NotOneNest(f"{record.op.name} with such attributes has no index map")
-        fill, parts = found
+        fill, parts = joined
         node = NestNode("number", fill, (), None, record.dtype)
         for k, j, ranges in parts:
             if 0 not in record.inputs[k].shape:  # no place lies in an empty one
@@ -351,12 +364,6 @@ class Nest:
 
 KINDS = {"elementwise": Nest.elementwise, "reduction": Nest.reduction, "movement": Nest.movement}
 """How a nest computes a record, by its operator's kind; `Nest.joined` is for those with parts."""
-
-
-def fit(i: tuple, x: Record) -> tuple:
-    """The index into an operand that is broadcast; `i` is the index of the result."""
-    lead = len(i) - len(x.shape)
-    return tuple([ZERO if n == 1 else k for k, n in zip(i[lead:], x.shape, strict=True)])
 
 
 def fusable(record: Record) -> bool:

@@ -35,7 +35,7 @@ class Partitioner(Builder):
         before = len(self.program.records)
         y = super().emit(op, inputs, attrs, self.source and self.source.scope, flow)
         for record in self.program.records[before:]:
-            record.where = self.source and self.source.where
+            record.where, record.source = self.source and self.source.where, self.source
             if record.op.effect and record.where and record.op is not self.source.op:
                 record.where = *record.where[:2], call_of(self.source)
         return y
@@ -56,16 +56,16 @@ class Partitioner(Builder):
         new = [self.local_input(r, p) for r, p in zip(old.given, placements, strict=True)]
         for time, record in enumerate(old.given):
             self.pieces[record].time = time - len(old.given)
-        self.program.inputs = new[: len(old.inputs)]
+        self.program.inputs, self.program.gradient_of = new[: len(old.inputs)], old.gradient_of
         with tracing(Tracer(builder=self)), Recording(False):
             for time, record in enumerate(old.records):
                 self.source = record
-                self.pieces[record] = found = self.write(record)
-                for piece in found if type(found) is tuple else (found,):
+                self.pieces[record] = results = self.write(record)
+                for piece in results if type(results) is tuple else (results,):
                     piece.time = time
             outputs = [self.output(self.pieces[r], k in terms) for k, r in enumerate(old.outputs)]
-            given = zip(old.states, new[len(old.inputs) :], placements[len(old.inputs) :])
-            for state, record, place in given:
+            states = zip(old.states, new[len(old.inputs) :], placements[len(old.inputs) :])
+            for state, record, place in states:
                 update = None
                 if state.update is not None:
                     self.source = state.update

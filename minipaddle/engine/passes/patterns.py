@@ -71,17 +71,17 @@ class RewriteRule:
 
     def __call__(self, record: Record, sources):
         """The replacement of a record with these inputs; None if the rule does not match."""
-        found: dict = {}
-        if not matches(self.tree.inputs, self.tree.attrs, record, sources, found):
+        match: dict = {}
+        if not matches(self.tree.inputs, self.tree.attrs, record, sources, match):
             return None
-        between = found.pop("between", ())
+        between = match.pop("between", ())
         if self.alone and any(current.top.builder.uses(r) > 1 for r in between):
             return None
-        given = {name: as_tensor(x) if isinstance(x, Record) else x for name, x in found.items()}
-        if self.when is not None and not self.when(**given):
+        args = {name: as_tensor(x) if isinstance(x, Record) else x for name, x in match.items()}
+        if self.when is not None and not self.when(**args):
             return None
-        values = [given.pop(name) for name in self.holes]
-        y = self.after(*values, **given)
+        values = [args.pop(name) for name in self.holes]
+        y = self.after(*values, **args)
         return y if y.spec == record.spec else None
 
 
@@ -90,44 +90,42 @@ def as_tensor(record: Record):
     return current.top.builder.tensor(record)
 
 
-def matches(inputs, attrs, record: Record, sources, found: dict) -> bool:
+def matches(inputs, attrs, record: Record, sources, match: dict) -> bool:
     """Whether the inputs and attributes of a tree match a record that has these inputs."""
     if len(inputs) != len(sources):
         return False
     for name, wanted in attrs.items():
-        if not fits_attribute(wanted, record.attrs[name], found):
+        if not fits_attribute(wanted, record.attrs[name], match):
             return False
     orders = [sources, sources[::-1]] if record.op in COMMUTATIVE else [sources]
     for order in orders:
-        trial = dict(found)
+        trial = dict(match)
         if all(map(fits, inputs, order, repeat(trial))):
-            found.update(trial)
+            match.update(trial)
             return True
     return False
 
 
-def fits_attribute(wanted, value, found: dict) -> bool:
-    if type(wanted) is Wildcard:
-        return same(found.setdefault(wanted.name, value), value)
-    return same(wanted, value)
+def fits_attribute(wanted, value, match: dict) -> bool:
+    wildcard = type(wanted) is Wildcard
+    return same(match.setdefault(wanted.name, value) if wildcard else wanted, value)
 
 
-def fits(wanted, source, found: dict) -> bool:
+def fits(wanted, source, match: dict) -> bool:
     """Whether a part of a tree matches a value: a record, or a number."""
     if isinstance(wanted, Hole):
-        return isinstance(source, Record) and found.setdefault(wanted.name, source) is source
+        return isinstance(source, Record) and match.setdefault(wanted.name, source) is source
     if not isinstance(wanted, PatternTree):
-        number = number_in(source)
-        return number is not None and fits_attribute(wanted, number, found)
+        return (n := number_in(source)) is not None and fits_attribute(wanted, n, match)
     if not isinstance(source, Record) or source.op is not wanted.op:
         return False
-    found["between"] = [*found.get("between", ()), source]
-    return matches(wanted.inputs, wanted.attrs, source, read_inputs(source), found)
+    match["between"] = [*match.get("between", ()), source]
+    return matches(wanted.inputs, wanted.attrs, source, read_numbers(source.inputs), match)
 
 
-def read_inputs(record: Record) -> list:
-    """The inputs of a record: records, and Python numbers."""
-    return [r.attrs["value"] if r.op is NUMBER else r for r in record.inputs]
+def read_numbers(inputs) -> list:
+    """The inputs of a record, with Python numbers instead of records of numbers."""
+    return [r.attrs["value"] if r.op is NUMBER else r for r in inputs]
 
 
 def number_in(source):
@@ -151,7 +149,7 @@ def by_rules(rules: list[RewriteRule]) -> Rules:
         table.setdefault(rule.op, []).append(rule)
 
     def apply(record, *inputs):
-        found, sources = None, [made_by(x) if isinstance(x, Var) else x for x in inputs]
+        replacement, sources = None, read_numbers(inputs)
         while record is not None and record.op in table:
             for rule in table[record.op]:
                 new = rule(record, sources)
@@ -159,8 +157,9 @@ def by_rules(rules: list[RewriteRule]) -> Rules:
                     break
             else:
                 break
-            found, record = new, made_by(new)
-            sources = [] if record is None else read_inputs(record)
-        return found
+            replacement, record = new, made_by(new)
+            sources = [] if record is None else read_numbers(record.inputs)
+        return replacement
 
+    apply.on_records = True
     return dict.fromkeys(table, apply)

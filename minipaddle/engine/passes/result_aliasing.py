@@ -6,8 +6,9 @@ that shares memory after the passes, but did not before, is copied.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..core.record import Record
-from ..ir.edit import with_update
 from ..ir.program import ITEM, Program
 from ..ops.creation import assign
 
@@ -15,8 +16,8 @@ from ..ops.creation import assign
 def separate(old: Program, new: Program) -> Program:
     """The program `new`, made from `old`, with copies of results that share memory only in it."""
     constants = new.given[len(old.given) :]  # states that `old` does not have
-    given = [*map(root, old.given), *constants]
-    stands_for = dict(zip(new.given, given))  # for a value of `new` the one of `old` in its memory
+    values = [*map(root, old.given), *constants]
+    stands_for = dict(zip(new.given, values))  # for a value of `new` the one of `old` in its memory
     results, copies = [], []
     for before, after in zip(old.results, new.results, strict=True):
         mine = root(before)
@@ -27,8 +28,8 @@ def separate(old: Program, new: Program) -> Program:
     if not copies:
         return new
     outputs, updates = results[: len(new.outputs)], iter(results[len(new.outputs) :])
-    states = [with_update(s, None if s.update is None else next(updates)) for s in new.states]
-    return Program(new.name, new.inputs, states, [*new.records, *copies], outputs, new.guards)
+    states = [replace(s, update=s.update and next(updates)) for s in new.states]
+    return replace(new, states=states, records=[*new.records, *copies], outputs=outputs)
 
 
 def root(record: Record) -> Record:

@@ -19,11 +19,12 @@ from ..eager.tensor import Tensor, wrap
 from ..eager.tracer import Tracer, tracing
 from ..ir.builder import Builder
 from ..ir.edit import count_uses, map_regions, with_inputs, with_results
-from ..ir.program import ITEM, NUMBER, Program
+from ..ir.program import ITEM, NUMBER, SPEC, Program
 
 Rules = dict[Op, Callable]
 """For an operator what to write instead: `rule(record, *inputs)` returns a tensor, a tuple of them
-for an operator of several results, or None to let it stand. Inputs are tensors and numbers."""
+for an operator of several results, or None to let it stand. Inputs are tensors and numbers, or
+records if the rule has `on_records`."""
 
 
 class ProgramRewriter(Builder):
@@ -32,6 +33,7 @@ class ProgramRewriter(Builder):
     def __init__(self, program: Program, rules: Rules):
         super().__init__(program.name, place=current_place())
         self.old, self.rules = program, rules
+        self.ops = {*rules, *[r.op for r in program.records if r.op.kind == "control"]}
         self.now: dict[Record, object] = {}  # what stands for an old record, if not itself
         self.stands_for: dict[Record, list[Record]] = {}  # the other way round
         self.counts: Counter | None = None
@@ -42,17 +44,18 @@ class ProgramRewriter(Builder):
         flow = (1 << len(inputs)) - 1 if source.saved else 0
         y = super().emit(op, inputs, attrs, source.scope, flow)
         for record in self.program.records[before:]:
-            record.where = source.where
+            record.where, record.source = source.where, source
         return y
 
     def run(self) -> Program:
         """The new program; the old one itself if nothing is to be written instead."""
-        if not any(r.op in self.rules or r.op.kind == "control" for r in self.old.records):
+        if self.ops.isdisjoint([r.op for r in self.old.records]):
             return self.old
         self.program.inputs, self.program.guards = self.old.inputs, list(self.old.guards)
         with tracing(Tracer(builder=self)), Recording(False):
             for record in self.old.records:
-                self.write(record)
+                changes = record.op in self.ops or not self.now.keys().isdisjoint(record.inputs)
+                (self.write if changes else self.program.records.append)(record)
         return with_results(self.old, self.program, self.now)
 
     def write(self, record: Record) -> None:
@@ -64,7 +67,8 @@ class ProgramRewriter(Builder):
         rule = self.rules.get(record.op)
         if rule is not None:
             self.source = record
-            instead = rule(record, *map(self.tensor, inputs))
+            on_records = getattr(rule, "on_records", False)
+            instead = rule(record, *(inputs if on_records else map(self.tensor, inputs)))
             if instead is not None:
                 self.put(record, self.check_results(record, instead))
                 return
@@ -94,12 +98,12 @@ class ProgramRewriter(Builder):
     def check_results(self, record: Record, instead):
         """The records of what a rule gave; ValueError if it is not what it stands for."""
         several = isinstance(instead, tuple)
-        found = [self.value(x.array) for x in (instead if several else (instead,))]
+        results = [self.value(x.array) for x in (instead if several else (instead,))]
         wanted = record.shape if several else (record.spec,)
-        if len(found) != len(wanted) or any(r.spec != s for r, s in zip(found, wanted)):
-            given = ", ".join(str(r.spec) for r in found)
-            raise ValueError(f"{given} cannot stand for {record}")
-        return tuple(found) if several else found[0]
+        if [*map(SPEC, results)] != [*wanted]:
+            specs = ", ".join(str(r.spec) for r in results)
+            raise ValueError(f"{specs} cannot stand for {record}")
+        return tuple(results) if several else results[0]
 
 
 def rewritten(program: Program, rules: Rules) -> Program:

@@ -11,7 +11,6 @@ from ..core.record import Record
 from ..core.slots import slot
 from ..ir.program import NUMBER
 from .fusion_groups import Fusion, Group
-from .lifetimes import bytes_of
 
 
 @slot("fusion.sink_into_consumer")
@@ -32,18 +31,18 @@ def end_of_group(fusion: Fusion, record: Record) -> set[Record]:
     """The record and those of its group that are computed for it alone; the set is empty if one of
     them is not elementwise.
     """
-    here, found, todo = fusion.of[record], {record}, [record]
+    here, end, todo = fusion.of[record], {record}, [record]
     while todo:
         r = todo.pop()
         if r.op.kind != "elementwise" or r.shape != record.shape:
             return set()
         for x in r.inputs:
-            if fusion.of.get(x) is not here or x in found or is_stored(fusion, x):
+            if fusion.of.get(x) is not here or x in end or is_stored(fusion, x):
                 continue
-            if found.issuperset(fusion.users[x]):
-                found.add(x)
+            if end.issuperset(fusion.users[x]):
+                end.add(x)
                 todo.append(x)
-    return found
+    return end
 
 
 def is_stored(fusion: Fusion, x: Record) -> bool:
@@ -57,5 +56,5 @@ def reads_no_more(fusion: Fusion, record: Record, moved: set[Record], consumer: 
     """
     read = {x for r in consumer.records for x in r.inputs}
     new = {x for r in moved for x in r.inputs if x.op is not NUMBER} - read - moved
-    less = bytes_of(record.spec) - sum(bytes_of(x.spec) for x in new)
+    less = record.spec.nbytes - sum(x.spec.nbytes for x in new)
     return new <= fusion.of.keys() and less >= any(not is_stored(fusion, x) for x in new)

@@ -25,9 +25,9 @@ def keep_input_records(program: Program) -> Program:
     now = {r: Record(INPUT, (), {"name": ""}, *r.spec) for r in program.inputs if r.op is not INPUT}
     if not now:
         return program
-    found = map_records(program, with_inputs, now)
-    found.inputs = [now.get(r, r) for r in program.inputs]
-    return found
+    new = map_records(program, with_inputs, now)
+    new.inputs = [now.get(r, r) for r in program.inputs]
+    return new
 
 
 def sizes_of(program: Program, shapes) -> dict[str, int]:

@@ -1,7 +1,5 @@
 """`assert` and `if ...: raise`: a tensor or a size is checked when the program runs."""
 
-from __future__ import annotations
-
 import ast
 
 from ...engine.core.dim import Dim, same, same_shape

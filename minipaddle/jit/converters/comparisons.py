@@ -2,8 +2,6 @@
 `a is b`, where a tensor may choose what they are.
 """
 
-from __future__ import annotations
-
 import ast
 import operator
 

@@ -1,7 +1,5 @@
 """`[f(x) for x in items]` and `[x] * n` where only a run knows how many items the list gets."""
 
-from __future__ import annotations
-
 import ast
 
 from ...eager.numbers import Number

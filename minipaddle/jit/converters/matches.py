@@ -1,7 +1,5 @@
 """`match` whose patterns only compare: then it is a row of `if`s, on tensors too."""
 
-from __future__ import annotations
-
 import ast
 
 from ...engine.core.slots import slot

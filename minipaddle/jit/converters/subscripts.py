@@ -1,7 +1,5 @@
 """`x[i]`, `x[i] = v`: a list may be indexed by a tensor."""
 
-from __future__ import annotations
-
 import ast
 
 from ...engine.core.dim import Dim, same

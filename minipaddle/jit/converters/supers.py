@@ -1,7 +1,5 @@
 """`super()`, which looks at the frame that calls it: blocks become functions with frames."""
 
-from __future__ import annotations
-
 import ast
 
 from ...engine.core.slots import slot

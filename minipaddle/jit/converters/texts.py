@@ -1,7 +1,5 @@
 """f-strings, `"…".format(…)` and `"…" % …`: they may hold values that only a run knows."""
 
-from __future__ import annotations
-
 import ast
 
 from ...engine.core.slots import slot

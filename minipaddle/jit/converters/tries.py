@@ -1,7 +1,5 @@
 """`try`: handlers catch neither the errors of a running program nor a refusal to write it."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from contextlib import contextmanager

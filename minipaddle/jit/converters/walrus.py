@@ -1,7 +1,5 @@
 """`y := x` inside a generated lambda, which has names of its own: a setter binds the right one."""
 
-from __future__ import annotations
-
 import ast
 
 from ...engine.core.slots import slot

@@ -15,21 +15,18 @@ class Lazy(TreeRewriter):
     in_lambda = False  # of the user
 
     def visit_ClassDef(self, node):
-        outer, self.in_class = self.in_class, True
-        self.generic_visit(node)
-        self.in_class = outer
-        return node
+        return self.walk(node, True, self.in_lambda)
 
     def visit_FunctionDef(self, node):
-        outer = self.in_class, self.in_lambda
-        self.in_class = self.in_lambda = False
-        self.generic_visit(node)
-        self.in_class, self.in_lambda = outer
-        return node
+        return self.walk(node, False, False)
 
     def visit_Lambda(self, node):
+        return self.walk(node, False, self.in_lambda or not hasattr(node, "lazy"))
+
+    def walk(self, node, in_class: bool, in_lambda: bool):
+        """Visit the inside of a node, where a class body or a lambda may be around."""
         outer = self.in_class, self.in_lambda
-        self.in_class, self.in_lambda = False, self.in_lambda or not hasattr(node, "lazy")
+        self.in_class, self.in_lambda = in_class, in_lambda
         self.generic_visit(node)
         self.in_class, self.in_lambda = outer
         return node
