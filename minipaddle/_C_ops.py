@@ -3,7 +3,6 @@
 Only the detectors' are here; the public functions compute the same. Source: Paddle `paddle._C_ops`.
 """
 
-from .core.missing import namespace as _namespace
 from .vision import detection as _detection
 from .vision.detection import multiclass_nms3
 
@@ -18,6 +17,3 @@ def matrix_nms(
         gaussian_sigma, background_label, normalized, return_index=True,
     )  # fmt: skip
     return rows, index, count
-
-
-__getattr__ = _namespace("paddle._C_ops", globals())

@@ -38,6 +38,7 @@ from .amp.support import (
 from .core.default_dtype import get_default_dtype, set_default_dtype
 from .core.missing import Refusals as _Refusals
 from .core.missing import RenamedModules as _Elsewhere
+from .core.missing import name_spaces as _name_spaces
 from .core.missing import namespace as _namespace
 from .device import (
     get_cudnn_version,
@@ -55,17 +56,7 @@ from .eager.modes import *
 from .eager.printing import set_printoptions
 from .engine.core import dtype as _dtypes
 from .engine.core.dtype import DType as dtype
-from .engine.core.dtype import (
-    bfloat16,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)
+from .engine.core.dtype import bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8
 from .engine.core.slots import plugged
 from .engine.eager.backward import grad
 from .engine.eager.device import CPUPlace, device_guard, set_device
@@ -112,6 +103,7 @@ newaxis, Size = None, list
 
 _missing = _namespace("paddle", globals())
 _meta_path += [_Elsewhere, _Refusals]
+_name_spaces()
 
 
 def __getattr__(name: str):

@@ -4,6 +4,7 @@ import sys
 from importlib import import_module
 
 COMMANDS = {"draw": ("viz", "a model, a function or an operator as a picture"),
+            "explore": ("viz.explore", "each line of a function, followed down to memory"),
             "export": ("export", "a model as C, WebAssembly or ONNX, to run without MiniPaddle"),
             "learn": ("learn", "exercises: list, check, watch, hint"),
             "plan": ("viz.plans", "how a training job is laid out on a cluster, and what it costs"),
@@ -16,7 +17,7 @@ def main(arguments: list[str]) -> int:
     name = arguments[0] if arguments else ""
     if name not in COMMANDS:
         lines = [
-            f"  python -m minipaddle {name:<6} {about}" for name, (_, about) in COMMANDS.items()
+            f"  python -m minipaddle {name:<7} {about}" for name, (_, about) in COMMANDS.items()
         ]
         asked = name in ("-h", "--help")
         print("\n".join(lines), file=sys.stdout if asked else sys.stderr)

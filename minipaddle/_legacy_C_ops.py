@@ -8,7 +8,6 @@ Source: Paddle `paddle._legacy_C_ops`.
 from functools import wraps as _wraps
 
 from . import _C_ops
-from .core.missing import namespace as _namespace
 from .vision import ops as _ops
 
 
@@ -48,4 +47,3 @@ def prior_box(input, image, *, variances, step_w=0.0, step_h=0.0, **attributes):
 
 
 matrix_nms, multiclass_nms3 = map(_take_pairs, (_C_ops.matrix_nms, _C_ops.multiclass_nms3))
-__getattr__ = _namespace("paddle._legacy_C_ops", globals())

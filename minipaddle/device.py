@@ -2,7 +2,6 @@
 
 from contextlib import contextmanager
 
-from .core.missing import namespace as _namespace
 from .eager import cuda
 from .eager.cuda import (
     device_count,
@@ -108,6 +107,3 @@ def get_available_device() -> list[str]:
     'cpu'
     """
     return ["cpu", *(f"gpu:{k}" for k in range(device_count()))]
-
-
-__getattr__ = _namespace("paddle.device", globals())

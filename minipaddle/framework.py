@@ -8,7 +8,6 @@ from .base.framework import *
 from .base.framework import _current_expected_place, _current_expected_place_
 from .core.default_dtype import get_default_dtype, set_default_dtype
 from .core.flags import get_flags, set_flags
-from .core.missing import namespace as _namespace
 from .eager.modes import no_grad
 from .engine.core import dtype as _dt
 from .engine.core.errors import value_error as _value_error
@@ -66,6 +65,3 @@ def disable_signal_handler() -> None:
 
     >>> paddle.disable_signal_handler()
     """
-
-
-__getattr__ = _namespace("paddle.framework", globals())

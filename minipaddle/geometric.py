@@ -9,7 +9,6 @@ et al., "Inductive representation learning on large graphs", 2017, for the sampl
 
 import math
 
-from .core.missing import namespace
 from .core.prelude import creation, e, indexing, require_one_of, value_error, whole
 from .eager.modes import no_grad
 from .engine.ops.movement import broadcast_to, reshape
@@ -271,4 +270,3 @@ __all__ = [
     "segment_min", "segment_sum", "send_u_recv", "send_ue_recv", "send_uv",
     "weighted_sample_neighbors",
 ]  # fmt: skip
-__getattr__ = namespace("paddle.geometric", globals())

@@ -6,8 +6,6 @@
 Source: Paddle API `paddle.hub`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -22,7 +20,7 @@ import safetensors.numpy
 
 from .core import files
 from .core.missing import namespace
-from .engine.core.errors import teach, value_error
+from .engine.core.errors import runtime_error, teach, value_error
 
 __all__ = ["help", "list", "load"]
 
@@ -81,7 +79,7 @@ def functions(module) -> dict:
     missing = [each for each in getattr(module, "dependencies", []) if find_spec(each) is None]
     if missing:
         text = f"{module.__file__} needs {', '.join(missing)}"
-        raise RuntimeError(teach(text, hint=f"pip install {' '.join(missing)}"))
+        raise runtime_error(text, hint=f"pip install {' '.join(missing)}")
     own = vars(module).items()
     return {k: f for k, f in sorted(own) if callable(f) and k[0] != "_" and is_of(f, module)}
 
@@ -135,7 +133,7 @@ def download(repo_dir: str, source: str, force_reload: bool) -> Path:
         root.rename(folder)
     except (OSError, ValueError, zipfile.BadZipFile) as error:
         hint = "download it yourself, and name its folder with source='local'"
-        raise RuntimeError(teach(f"{url} cannot be fetched: {error}", hint=hint)) from None
+        raise runtime_error(f"{url} cannot be fetched: {error}", hint=hint) from None
     finally:
         packed.unlink(missing_ok=True)
         shutil.rmtree(fresh, ignore_errors=True)

@@ -1,11 +1,8 @@
 """Linear algebra. Source: Paddle API `paddle.linalg`."""
 
-from .core.missing import namespace as _namespace
 from .tensor.arranging import diagonal
 from .tensor.decompositions import *
 from .tensor.linalg import cross, matmul, matrix_transpose, vecdot
 from .tensor.matrices import *
 from .tensor.matrices import inverse as inv
 from .tensor.norms import cond, matrix_norm, norm, vector_norm
-
-__getattr__ = _namespace("paddle.linalg", globals())

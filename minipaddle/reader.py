@@ -9,7 +9,6 @@ import random
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
-from .core.missing import namespace
 from .engine.core.errors import value_error
 
 __all__ = [
@@ -134,6 +133,3 @@ def buffered(reader, size: int):
                 yield sample
 
     return ahead
-
-
-__getattr__ = namespace("paddle.reader", globals())

@@ -1,7 +1,5 @@
 """Weight decay as a term of the loss: it adds to a parameter's gradient."""
 
-from .core.missing import namespace
-
 __all__ = ["L1Decay", "L2Decay"]
 
 
@@ -39,6 +37,3 @@ class L2Decay(WeightDecayRegularizer):
 
     def gradient(self, p):
         return self.coeff * p
-
-
-__getattr__ = namespace("paddle.regularizer", globals())

@@ -3,7 +3,6 @@
 Source: Paddle API `paddle.version`.
 """
 
-from .core.missing import namespace
 from .eager.devices import is_compiled_with_cuda
 from .eager.gpu import gpu
 
@@ -35,6 +34,3 @@ def show() -> None:
     """Print the versions."""
     print(f"full_version: {full_version}\nminipaddle: {minipaddle}")
     print(f"cuda: {cuda()}\ncudnn: {cudnn()}")
-
-
-__getattr__ = namespace("paddle.version", globals())

@@ -1,7 +1,5 @@
 """`auto_cast`: a block in which operators compute in few bits where that is safe."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from functools import cache
 

@@ -1,7 +1,5 @@
 """`as_mixed_precision`: a level with its settings, for `Model.prepare` and `dist.Strategy`."""
 
-from __future__ import annotations
-
 import inspect
 from functools import partial
 

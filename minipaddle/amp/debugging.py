@@ -5,8 +5,6 @@ itself, or `paddle.jit.enable_to_static(False)`, or let the program call `check_
 Source: Paddle API `paddle.amp.debugging`.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,7 +15,6 @@ from pathlib import Path
 
 from ..core.casting import governor, watching
 from ..core.flags import SETTERS
-from ..core.missing import namespace
 from ..core.prelude import (
     Recording,
     Tensor,
@@ -25,14 +22,13 @@ from ..core.prelude import (
     dt,
     movement,
     reduction,
+    runtime_error,
     teach,
     type_error,
-)  # fmt: skip
+)
 from ..engine.core.errors import caller, line_of
 from ..engine.core.rank import among
 from ..ops.truth import isfinite, isinf, isnan
-
-__getattr__ = namespace("paddle.amp.debugging", globals())
 
 
 class DebugMode(Enum):
@@ -212,11 +208,9 @@ class Entered(threading.local):
             return None
         block, governed = self.blocks[kind]
         if governor() is not governed:
-            raise RuntimeError(
-                teach(
-                    f"the {kind} is disabled in another block than it was enabled in",
-                    hint="disable it outside of auto_cast, as you enabled it",
-                )
+            raise runtime_error(
+                f"the {kind} is disabled in another block than it was enabled in",
+                hint="disable it outside of auto_cast, as you enabled it",
             )
         block.__exit__()
         del self.blocks[kind]

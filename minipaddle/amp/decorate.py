@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.prelude import dt, require_one_of, teach, type_error
+from ..core.prelude import dt, require_one_of, runtime_error, type_error
 from ..eager.curvature import as_list
 from ..nn import Layer
 from ..nn.layer.batch_norm import BatchNormND
@@ -57,11 +57,9 @@ def check(model) -> Layer:
     if not isinstance(model, Layer):
         raise type_error(f"decorate was given {model!r:.60}", "a Layer, or a list of them")
     if any(p.averaged is not None for p in model.parameters()):
-        raise RuntimeError(
-            teach(
-                "decorate of a model in a DataParallel, which holds its weights already",
-                hint="decorate the model first, then DataParallel(model)",
-            )
+        raise runtime_error(
+            "decorate of a model in a DataParallel, which holds its weights already",
+            hint="decorate the model first, then DataParallel(model)",
         )
     return model
 

@@ -1,7 +1,5 @@
 """`GradScaler`: the loss is scaled, so that gradients of few bits do not vanish."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 from weakref import ref
 
@@ -12,10 +10,10 @@ from ..core.prelude import (
     current,
     not_supported,
     note_refusal,
-    teach,
+    runtime_error,
     type_error,
     value_error,
-)  # fmt: skip
+)
 from ..engine.core.dispatch import setting
 from ..engine.eager.control_flow import is_static
 from ..ops.row_gradient import map_values
@@ -273,11 +271,9 @@ class GradScaler:
         if not self._enable:
             return
         if not state_dict:
-            raise RuntimeError(
-                teach(
-                    "GradScaler.load_state_dict was given an empty state",
-                    hint="that of a scaler that was enabled",
-                )
+            raise runtime_error(
+                "GradScaler.load_state_dict was given an empty state",
+                hint="that of a scaler that was enabled",
             )
         self._init = float(state_dict["scale"].reshape(-1)[0])
         self.set_incr_ratio(state_dict["incr_ratio"])
@@ -320,6 +316,6 @@ def counting(name: str, value) -> int:
 def order_error(call: str, stage: ScalerStage) -> RuntimeError:
     """The error for a second `unscale_` or `step`."""
     done = {"unscaled": "unscale_()", "stepped": "step()"}[stage.name]
-    return RuntimeError(
-        teach(f"GradScaler.{call} after {done} since the last update()", hint="update() first")
+    return runtime_error(
+        f"GradScaler.{call} after {done} since the last update()", hint="update() first"
     )

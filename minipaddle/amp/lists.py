@@ -6,8 +6,6 @@ name itself (see `as_operator` in `core/casting.py`).
 Source: Paddle 3.3.1, `python/paddle/amp/amp_lists.py`.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 WHITE = """

@@ -7,13 +7,10 @@ Source: Micikevicius et al., "Mixed Precision Training", 2018, section 3.2; the 
 `check_finite_and_unscale` and `update_loss_scaling` of Paddle 3.3.1.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import add
 
-from ..core.prelude import Spec, dt, slot
-from ..engine.core.op import opaque
+from ..core.prelude import Spec, dt, opaque, slot
 from ..engine.passes.decompose import RULES, Operators, as_array
 from ..engine.passes.registry import LOOKS_FOR
 

@@ -1,12 +1,15 @@
 """Which dtypes a device computes in, and whether mixed precision is on."""
 
-from __future__ import annotations
-
 from contextlib import AbstractContextManager
 
 from ..core.prelude import current, dt
 from ..engine.eager.device import as_place, current_place
 from .auto_cast import auto_cast
+
+__all__ = [
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_enabled",
+    "is_bfloat16_supported", "is_float16_supported",
+]  # fmt: skip
 
 
 def is_float16_supported(device: str | None = None) -> bool:

@@ -5,10 +5,7 @@ Only the names that public programs use are here (`tests/data/used_names.json`).
 """
 
 from ..core.flags import get_flags, set_flags
-from ..core.missing import namespace as _namespace
 from ..nn.param_attr import ParamAttr
 from ..static import Executor, Program, default_main_program, program_guard
 from . import core, data_feeder, framework, layer_helper, param_attr, unique_name
 from .core import CPUPlace, CUDAPinnedPlace, CUDAPlace, is_compiled_with_cuda
-
-__getattr__ = _namespace("paddle.base", globals())

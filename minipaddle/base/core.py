@@ -5,7 +5,6 @@ Source: Paddle `paddle.base.core`.
 
 from types import SimpleNamespace as _Namespace
 
-from ..core.missing import namespace as _namespace
 from ..eager.cuda import device_count as get_cuda_device_count
 from ..eager.devices import CUDAPinnedPlace, is_compiled_with_cuda
 from ..eager.gpu import CUDAPlace
@@ -31,6 +30,3 @@ class VarDesc:
             _public(name) for name in ("float16", "bfloat16", "float32", "float64")
         )
         DENSE_TENSOR = LOD_TENSOR = "DENSE_TENSOR"
-
-
-__getattr__ = _namespace("paddle.base.core", globals())

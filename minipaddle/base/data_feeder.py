@@ -1,6 +1,5 @@
 """Checks of arguments by type and dtype. Source: Paddle `paddle.base.data_feeder`."""
 
-from ..core.missing import namespace
 from ..core.prelude import Tensor, dt, type_error
 
 __all__ = ["check_dtype", "check_type", "check_variable_and_dtype", "convert_dtype"]
@@ -43,6 +42,3 @@ def check_variable_and_dtype(
     """
     check_type(input, input_name, Tensor, op_name, extra_message)
     check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
-
-
-__getattr__ = namespace("paddle.base.data_feeder", globals())

@@ -3,7 +3,6 @@
 Source: Paddle `paddle.base.framework`.
 """
 
-from ..core.missing import namespace as _namespace
 from ..engine.core import dtype as _dt
 from ..engine.eager.device import current_place as _current_expected_place
 from ..engine.eager.tensor import Parameter
@@ -33,6 +32,3 @@ def convert_np_dtype_to_dtype_(np_dtype):
 def dygraph_only(func):
     """The function itself: functions that need values raise an error of their own."""
     return func
-
-
-__getattr__ = _namespace("paddle.base.framework", globals())

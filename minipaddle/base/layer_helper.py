@@ -2,7 +2,7 @@
 `paddle.base.layer_helper`.
 """
 
-from ..core.missing import namespace, reason
+from ..core.missing import reason
 from ..core.prelude import Tensor, not_supported
 
 __all__ = ["LayerHelper"]
@@ -33,6 +33,3 @@ class LayerHelper:
 
     append_op = create_variable_for_type_inference = create_parameter = refuse
     create_global_variable = create_variable = append_activation = append_bias_op = refuse
-
-
-__getattr__ = namespace("paddle.base.layer_helper", globals())

@@ -5,7 +5,6 @@ flow through densities, entropies, divergences and `rsample`. Shapes: `sample(sh
 [*shape, *batch_shape, *event_shape]. Source: Paddle API `paddle.distribution`.
 """
 
-from ..core.missing import namespace
 from . import base, continuous, discrete, transform
 from .base import *
 from .continuous import *
@@ -13,4 +12,3 @@ from .discrete import *
 from .transform import *
 
 __all__ = [*base.__all__, *continuous.__all__, *discrete.__all__, *transform.__all__]
-__getattr__ = namespace("paddle.distribution", globals())

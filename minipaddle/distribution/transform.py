@@ -6,7 +6,6 @@ Source: Paddle API `paddle.distribution.transform`.
 import functools
 import math
 
-from ..core.missing import namespace
 from ..core.prelude import Var, e, not_supported, type_error
 from ..nn.functional import softplus
 from ..tensor.math import exp, log, log1p, sigmoid, tanh
@@ -220,6 +219,3 @@ class TransformedDistribution(Distribution):
         change = self.chain.forward_log_det_jacobian(x)
         axes = list(range(-len(self.event_shape), 0))
         return self.base.log_prob(x) - (change.sum(axes) if axes else change)
-
-
-__getattr__ = namespace("paddle.distribution.transform", globals())

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from itertools import count
 
-from ..engine.eager.side_effects import is_symbolic
 from ..engine.eager.tensor import Tensor
 from ..engine.eager.tracer import Tracer
+from ..engine.ir.builder import SymbolicArray
 from ..engine.jit.journal import MISSING, Attribute, same_parts
 
 
@@ -111,3 +111,8 @@ def note_layer(tracer, layer) -> None:
 
 
 Tracer.note_layer = note_layer
+
+
+def is_symbolic(x: Tensor) -> bool:
+    """Whether only a run knows the value of a tensor."""
+    return type(x.array) is SymbolicArray

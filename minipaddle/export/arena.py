@@ -1,7 +1,5 @@
 """The arena of a library: what lies where in it, and how a run is told."""
 
-from __future__ import annotations
-
 from ..engine.core.slots import slot
 from .weights import align
 

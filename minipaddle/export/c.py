@@ -1,7 +1,5 @@
 """A model as a folder of C: the program, its header, weights, examples, a Makefile, one page."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from pathlib import Path

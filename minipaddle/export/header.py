@@ -1,7 +1,5 @@
 """The inputs and outputs as the header describes them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

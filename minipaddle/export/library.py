@@ -5,14 +5,13 @@ What lies where in the arena: the pointers, states that a run updates, weights i
 kernels want, inputs, outputs, and at the end the values that the memory plan places.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from functools import cached_property
 
 from ..codegen.machine import target_facts
 from ..codegen.products.blas import BLAS
+from ..core.display import hide_folders
 from ..engine.codegen.kernel import BAD_INDEX, POINTERS, Kernel, read_template
 from ..engine.codegen.step import KernelTable, StepWriter, refusal
 from ..engine.codegen.translation_unit import HEADERS, with_prologue
@@ -192,11 +191,6 @@ def remove_threads(text: str) -> str:
                 continue
         lines.append(line)
     return "\n".join(lines)
-
-
-def hide_folders(text: str) -> str:
-    """A text whose comments name the user's files without their folders."""
-    return re.sub(r"^(/\* |(?!/\*)).*[/\\](?=[^/\\\n]*:\d+, in )", r"\1", text, flags=re.MULTILINE)
 
 
 # ---- what cannot be exported -------------------------------------------------------------------

@@ -4,8 +4,6 @@ Functions of doubles are within a few units in the last place (`pow` loses digit
 large, `sin` and `cos` above a million); those of floats are computed with doubles.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -4,8 +4,6 @@ The text of a library asks the compiler's macros for vector instructions, so it 
 processor; the level decides how wide tiles of products are, and which flags the Makefile has.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ..codegen.machine import Facts

@@ -1,7 +1,5 @@
 """A model as a WebAssembly module without imports, and a page in one file that runs it offline."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json
@@ -16,7 +14,7 @@ from string import Template
 
 from ..core.files import replace
 from ..engine.codegen.kernel import read_template
-from ..engine.core.errors import teach, value_error
+from ..engine.core.errors import runtime_error, value_error
 from ..jit.saved import SavedModel
 from .c import OPTIONS as C_OPTIONS
 from .c import LibraryFolder
@@ -80,12 +78,10 @@ def write(
 def compile_module(files: dict[str, bytes], name: str) -> bytes:
     """The module of these files of C."""
     if find_spec("ziglang") is None:
-        raise RuntimeError(
-            teach(
-                "there is no compiler for WebAssembly",
-                expected="zig",
-                hint='pip install "minipaddle[zig]", or pip install ziglang',
-            )
+        raise runtime_error(
+            "there is no compiler for WebAssembly",
+            expected="zig",
+            hint='pip install "minipaddle[zig]", or pip install ziglang',
         )
     with tempfile.TemporaryDirectory() as work:
         for file, data in files.items():

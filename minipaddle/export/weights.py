@@ -11,8 +11,6 @@
 Numbers are little-endian. Adler-32 is the checksum that takes fewest lines of C and no table.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 

@@ -3,8 +3,6 @@
 Source: Wu et al., "Google's Neural Machine Translation System", 2016, section 7 (length penalty).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..engine.core.errors import value_error

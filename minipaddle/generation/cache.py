@@ -6,8 +6,6 @@ lies at later places is never read. So taking tokens back costs nothing: the nex
 over them.
 """
 
-from __future__ import annotations
-
 from ..nn import Layer
 from ..tensor.creation import arange, zeros
 

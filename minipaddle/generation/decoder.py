@@ -1,7 +1,5 @@
 """A model that reads tokens into a cache and scores the next one: one captured program."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ..core.prelude import Recording, Tensor, value_error

@@ -7,8 +7,6 @@ model's; otherwise a token is drawn from what p has more than q.
 Source: Leviathan et al., "Fast Inference from Transformers via Speculative Decoding", 2023.
 """
 
-from __future__ import annotations
-
 import warnings
 from time import perf_counter
 

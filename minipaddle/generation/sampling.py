@@ -7,8 +7,6 @@ Sources: Fan et al., "Hierarchical Neural Story Generation", 2018 (top k); Holtz
 Curious Case of Neural Text Degeneration", 2020 (top p).
 """
 
-from __future__ import annotations
-
 from numbers import Integral, Real
 
 import numpy as np

@@ -8,8 +8,6 @@ Sources: Yu et al., "Orca", 2022 (iteration-level scheduling); Agrawal et al., "
 (prompts in pieces); Kwon et al., "vLLM", 2023 (shared prefixes).
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, field
 

@@ -8,9 +8,10 @@ import numpy
 
 from .. import nn
 from ..amp.configs import as_mixed_precision
-from ..core.prelude import Recording, Tensor, teach, value_error
+from ..core.prelude import Recording, Tensor, runtime_error, value_error
 from ..engine.core.rank import among
 from ..io import DataLoader, Dataset, load, save
+from ..io.dataloader import length_of
 from ..metric import Metric
 from .callbacks import Callbacks, LRScheduler, ModelCheckpoint, ProgBarLogger
 from .summary import summary
@@ -79,8 +80,8 @@ class Model:
         Without `update` the gradients are kept for the next step.
         """
         if self._optimizer is None or self._loss is None:
-            raise RuntimeError(
-                teach("this Model has no optimizer or no loss", hint="model.prepare(...) first")
+            raise runtime_error(
+                "this Model has no optimizer or no loss", hint="model.prepare(...) first"
             )
         self.network.train()
         self.mode = "train"
@@ -306,11 +307,3 @@ def make_loader(data, batch_size, num_workers, shuffle=False, drop_last=False):
     return DataLoader(
         data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last, num_workers=num_workers
     )
-
-
-def length_of(loader) -> int | None:
-    """The number of batches, or None if it is unknown."""
-    try:
-        return len(loader)
-    except TypeError:
-        return None

@@ -1,6 +1,5 @@
 """Layers whose operations Paddle fuses by hand: MiniPaddle fuses the plain ones by itself."""
 
-from ..core.missing import namespace
 from ..nn import Linear
 from ..nn.functional import linear
 
@@ -26,6 +25,3 @@ class FusedLinear(Linear):
 
     def forward(self, input):
         return linear(input, self.weight.T if self.transpose_weight else self.weight, self.bias)
-
-
-__getattr__ = namespace("paddle.incubate.nn", globals())

@@ -1,7 +1,5 @@
 """Buckets: the few batches that are compiled, and the rows that fill the rest of one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..engine.core.slots import slot
@@ -12,7 +10,7 @@ def bucket_for(rows: int, buckets: Sequence[int]) -> int:
     """The batch that serves `rows` rows: the smallest bucket that holds them, or a batch of their
     own if none does. `buckets` may have any order.
     """
-    return min((n for n in buckets if n >= rows), default=rows)
+    return min([n for n in buckets if n >= rows], default=rows)
 
 
 @slot("inference.fill")

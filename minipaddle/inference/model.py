@@ -12,9 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..core.prelude import Recording, Spec, value_error
+from ..core.prelude import Recording, Spec, Tensor, value_error
 from ..engine.eager.device import as_place, chosen
-from ..engine.eager.tensor import Tensor
 from ..engine.executors.arrays import address
 from ..engine.executors.executable_cache import ExecutableCache
 from ..engine.executors.native import CallContext, Executable, running
@@ -136,7 +135,7 @@ class MemoryBinding:
         self.inputs = [*self.own]
         for k, array in enumerate(self.inputs):
             self.context.hold(k, array)
-        self.own_made = [self.context.result(k) for k in range(len(executable.outputs))]
+        self.own_made = self.context.results()
         self.made, self.places = [*self.own_made], [*model.places.values()]
         self.function, self.table = executable.function("run"), self.context.all
         self.hosted = bool(executable.source.hosted)

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.prelude import Tensor as EagerTensor
+from ..core.prelude import not_supported, type_error, value_error, wrap
 from ..engine.core.dim import at
 from ..engine.core.dtype import resolve
-from ..engine.core.errors import not_supported, type_error, value_error
-from ..engine.eager.tensor import wrap
 from .buckets import bucket_for, fill
 from .config import Config
 from .model import MemoryBinding, Model, Unbound

@@ -5,14 +5,13 @@ Each loop goes on while its own test says so and the bound is not passed. The co
 more. If it is above the bound, the others mean nothing.
 """
 
-from __future__ import annotations
+from dataclasses import replace
 
-from ..core.prelude import Dim, Spec, creation, elementwise, int64
+from ..core.prelude import Dim, Record, Spec, creation, elementwise, int64
 from ..engine.core.dim import create_unknown
 from ..engine.core.dtype import bool_
-from ..engine.core.record import Record
 from ..engine.ir.control import cond, while_loop
-from ..engine.ir.edit import with_inputs, with_update
+from ..engine.ir.edit import with_inputs
 from ..engine.ir.program import INPUT, ITEM, NUMBER, Program, item_of, regions
 from ..engine.ops.logic import less_equal, less_than
 from ..ops.truth import logical_and
@@ -51,7 +50,7 @@ def limit_iterations(program: Program, most: int) -> Program:
         if update is not None:
             update = apply(elementwise.where, state.record.spec, ended, update, state.record)
             limited.records.append(update)
-        limited.states.append(with_update(state, update))
+        limited.states.append(replace(state, update=update))
     return limited
 
 

@@ -5,8 +5,6 @@ moved a row or added terms of several rows, then no row of a result depends on a
 the rules cannot prove that, as for a norm over the batch, the rows are not independent.
 """
 
-from __future__ import annotations
-
 from ..engine.core.dim import Dim
 from ..engine.core.record import Record, Spec
 from ..engine.executors.native import CannotCompile, fix_sizes

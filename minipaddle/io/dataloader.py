@@ -98,6 +98,14 @@ class DataLoader:
                 pool.dismiss()
 
 
+def length_of(loader) -> int | None:
+    """The number of batches, or None if it is unknown."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None
+
+
 def check_at_least(least: int, **values) -> None:
     """Raise ValueError for a value below `least`."""
     for name, value in values.items():

@@ -6,6 +6,11 @@ from itertools import accumulate, chain
 from ..engine.core.errors import type_error
 from ..tensor.random import randperm
 
+__all__ = [
+    "ChainDataset", "ComposeDataset", "ConcatDataset", "Dataset", "IterableDataset", "Subset",
+    "TensorDataset", "random_split",
+]  # fmt: skip
+
 
 class Dataset:
     """Samples by number: define `__getitem__(index)` and `__len__()`.

@@ -13,6 +13,11 @@ from ..engine.core.rank import among
 from ..tensor import random
 from ..tensor.creation import to_tensor
 
+__all__ = [
+    "BatchSampler", "DistributedBatchSampler", "RandomSampler", "Sampler", "SequenceSampler",
+    "SubsetRandomSampler", "WeightedRandomSampler",
+]  # fmt: skip
+
 
 class Sampler:
     """The base: define `__iter__`, giving numbers of samples. Source: Paddle API.

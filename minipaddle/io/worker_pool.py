@@ -8,7 +8,7 @@ import warnings
 import weakref
 from collections import deque
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import runtime_error
 from ..tensor.generator import GENERATOR
 from . import channel
 from . import worker as w
@@ -98,7 +98,7 @@ class WorkerPool:
         how = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
         died = f"DataLoader worker {k} died while it worked on {format_request(request)}: {how}"
         cause = "it may have run out of memory or crashed in native code"
-        return RuntimeError(teach(died, hint=f"{cause}; num_workers=0 shows where"))
+        return runtime_error(died, hint=f"{cause}; num_workers=0 shows where")
 
     def batches(self, requests, ahead: int):
         """The answers in the order of the requests, each worker up to `ahead` of them in advance.

@@ -6,7 +6,7 @@ from functools import partial
 from statistics import median
 from typing import NamedTuple
 
-from ..engine.core.errors import teach
+from ..engine.core.errors import runtime_error
 from ..engine.core.slots import plugged
 from ..engine.eager.device import NUMPY
 from ..engine.executors.native import Executable
@@ -76,7 +76,7 @@ def last_call(step) -> tuple[Program, dict, list]:
     native = [e for e in getattr(step, "executables", ()) if isinstance(e, Executable)]
     if not native or native[-1].last is None:
         hint = 'call it once, with backend="native"'
-        raise RuntimeError(teach("this step has no native program", hint=hint))
+        raise runtime_error("this step has no native program", hint=hint)
     executable = native[-1]
     program = executable.snapshots[0].before
     strategy = getattr(step.build_strategy, "chosen", step.build_strategy) or {}
@@ -119,7 +119,7 @@ class Scoreboard(Picture):
     def __init__(self, scores: dict[str, Score]):
         self.scores = scores
         size, text = (10, 0.9 + 0.34 * len(scores)), format_table(scores)
-        super().__init__(chart(size, draw_charts(scores), text, columns=4).figure, text)
+        super().__init__(chart(size, draw_charts(scores), text, columns=4).page, text)
 
 
 def format_table(scores: dict[str, Score]) -> str:

@@ -136,20 +136,11 @@ def parts(verdict: Verdict) -> list[Fact]:
     if verdict.passed:
         facts = [Fact("", "All checks hold. The engine runs on your code within learn.mine().")]
     elif verdict.state == "not started":
-        facts = [
-            Fact("to write", verdict.why),
-            Fact("next", verdict.line, "code"),
-            hint,
-        ]
+        facts = [Fact("to write", verdict.why), Fact("next", verdict.line, "code"), hint]
     else:
         facts = [*fault_parts(verdict), hint]
     printed = Fact("printed", verdict.printed.rstrip(), "code")
-    every = [
-        Fact("", load(verdict.name).title),
-        *facts,
-        printed,
-        Fact("busy", verdict.busy),
-    ]
+    every = [Fact("", load(verdict.name).title), *facts, printed, Fact("busy", verdict.busy)]
     return [part for part in every if part.text.strip()]
 
 

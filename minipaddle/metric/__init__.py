@@ -5,7 +5,6 @@
 
 import numpy
 
-from ..core.missing import namespace
 from ..core.prelude import Tensor, value_error
 from ..eager.hosting import run_on_host
 
@@ -240,6 +239,3 @@ def accuracy(input, label, k=1, correct=None, total=None, name=None):
         raise value_error(f"accuracy was given labels of shape {label.shape}", "[N, 1]")
     places = best(input, k)
     return (places == label.astype(places.dtype)).astype("float32").sum(-1).mean()
-
-
-__getattr__ = namespace("paddle.metric", globals())

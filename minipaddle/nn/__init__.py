@@ -4,7 +4,6 @@
 Source: Paddle API `paddle.nn`.
 """
 
-from ..core.missing import namespace
 from ..engine.eager.tensor import Parameter
 from . import clip, functional, initializer, layer, quant, utils
 from .clip import *
@@ -22,4 +21,3 @@ for _family in (
         globals()[_name.replace("D", "d")] = globals()[_name]
 
 __all__ = [*layer.__all__, *clip.__all__]
-__getattr__ = namespace("paddle.nn", globals())

@@ -6,7 +6,6 @@ Source: Paddle API `paddle.nn.initializer`; Glorot and Bengio 2010 (Xavier), He 
 
 import math
 
-from ..core.missing import namespace
 from ..core.prelude import Parameter, Tensor, abs, require_one_of, sign, slot, value_error
 from ..ops.gamma import erfinv
 from ..tensor import creation, random
@@ -348,4 +347,3 @@ __all__ = [
     "Normal", "Orthogonal", "TruncatedNormal", "Uniform", "XavierNormal", "XavierUniform",
     "calculate_gain", "set_global_initializer",
 ]  # fmt: skip
-__getattr__ = namespace("paddle.nn.initializer", globals())

@@ -2,8 +2,7 @@
 
 import math
 
-from ..core.missing import namespace
-from ..core.prelude import Parameter, Recording, e, movement, same_shape, teach, value_error
+from ..core.prelude import Parameter, Recording, e, movement, runtime_error, same_shape, value_error
 from ..tensor import creation, random
 from ..tensor.norms import vector_norm
 from .functional.norm import as_matrix, normalize, power_iteration
@@ -66,12 +65,9 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
         each = [vector_norm(owner.grad, p) for owner in owners]
         norm = vector_norm(movement.stack(*each, axis=0), p)
         if error_if_nonfinite and not math.isfinite(norm.item()):
-            raise RuntimeError(
-                teach(
-                    f"clip_grad_norm_: the norm of order {norm_type} of the gradients is "
-                    f"{norm.item()}",
-                    hint="error_if_nonfinite=False clips all the same",
-                )
+            raise runtime_error(
+                f"clip_grad_norm_: the norm of order {norm_type} of the gradients is {norm.item()}",
+                hint="error_if_nonfinite=False clips all the same",
             )
         factor = e.minimum(max_norm / (norm + 1e-6), 1.0)
         for owner in owners:
@@ -231,4 +227,3 @@ __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "remove_weight_norm",
     "spectral_norm", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
-__getattr__ = namespace("paddle.nn.utils", globals())

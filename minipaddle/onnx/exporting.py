@@ -1,7 +1,5 @@
 """`paddle.onnx.export`: a layer as a file that other runtimes read."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from pathlib import Path

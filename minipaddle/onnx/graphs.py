@@ -7,9 +7,8 @@ from math import inf, isnan, prod
 
 import numpy
 
-from ..core.prelude import Recording, Tensor
+from ..core.prelude import Recording, Tensor, teach
 from ..engine.core.dispatch import interpreter
-from ..engine.core.errors import teach
 from ..engine.eager.device import QUIET
 from ..engine.eager.execution import Eager
 from .functions import FUNCTIONS, SIZES

@@ -1,7 +1,5 @@
 """Which operators have an ONNX form."""
 
-from __future__ import annotations
-
 from ..engine.core import dtype as dt
 from ..engine.core.op import OPS
 from ..engine.core.record import Record

@@ -1,7 +1,5 @@
 """`paddle.onnx.load`: a file of ONNX as a layer of MiniPaddle's operators, which can be trained."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from functools import partial
@@ -9,10 +7,7 @@ from math import prod
 
 import numpy
 
-from ..core.prelude import Tensor, dt, teach, value_error
-from ..engine.core.dtype import FLOATS
-from ..engine.eager.tensor import Parameter
-from ..engine.ops import creation
+from ..core.prelude import FLOATS, Parameter, Tensor, creation, dt, teach, value_error
 from ..ir.input_spec import InputSpec
 from ..jit.loading import TranslatedLayer
 from ..jit.saved import SavedModel

@@ -1,7 +1,5 @@
 """The origin of a record, as text in a file."""
 
-from __future__ import annotations
-
 import os
 
 from ..engine.core.errors import line_of
@@ -12,7 +10,7 @@ def layer_path(record: Record) -> str:
     """The layers that were being called, from the outermost: `GPT/Block/Linear`."""
     names, chain = [], record.scope
     while chain is not None:
-        chain, layer = chain
+        chain, layer, _ = chain
         names.append(type(layer).__name__ if not isinstance(layer, str) else layer)
     return "/".join(reversed(names))
 

@@ -1,7 +1,5 @@
 """A program as ONNX can say it: norms in one piece, other composite operators in small ones."""
 
-from __future__ import annotations
-
 from ..engine.core.op import OPS
 from ..engine.core.record import Record
 from ..engine.ir.program import Program, regions

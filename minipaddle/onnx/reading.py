@@ -4,8 +4,6 @@ Lengths are looked at before anything is allocated; external data must lie in th
 file. What is damaged, or lies about its size, is a ValueError that says so.
 """
 
-from __future__ import annotations
-
 import os
 from math import prod
 

@@ -7,8 +7,6 @@ from opset 13 on, and what holds where a node says nothing, the schemas of the l
 opset.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy
 
 from ..core.prelude import OPS, Dim, Tensor, current, dt
+from ..engine.codegen.kernel import entries
 from .graph import NoForm, library
 
 FORMS: dict[str, Callable] = {}
@@ -44,20 +45,7 @@ class UnreadableNode(Exception):
     """A node, or these attributes of it, cannot be read; the text says why."""
 
 
-def registers(table: dict[str, Callable]) -> Callable:
-    """A decorator that puts a rule into a table, under the names it is given."""
-
-    def name_rule(*names: str):
-        def register(rule):
-            table.update(dict.fromkeys(names, rule))
-            return rule
-
-        return register
-
-    return name_rule
-
-
-form, reads = registers(FORMS), registers(FUNCTIONS)
+form, reads = entries(FORMS), entries(FUNCTIONS)
 
 
 # ---- sizes and numbers ---------------------------------------------------------------------------

@@ -3,8 +3,6 @@
 Where a formula has a kink, its derivative there is the one Paddle takes.
 """
 
-from __future__ import annotations
-
 import math
 
 from ..engine.core.dtype import HALVES, float32

@@ -1,7 +1,5 @@
 """Affine maps. As one operator each they cost one dispatch, and fewer passes over memory."""
 
-from __future__ import annotations
-
 from ..engine.core.dim import same
 from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec

@@ -1,7 +1,5 @@
 """More elementwise arithmetic: linear maps, extremes that skip nan, bounds, exponentials near 0."""
 
-from __future__ import annotations
-
 import math
 
 from ..engine.core.op import elementwise

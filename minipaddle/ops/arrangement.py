@@ -3,8 +3,6 @@
 `embed_diagonal`, `tril` and `triu` fill places with a constant: they have no index map.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..engine.core.dim import larger, smaller

@@ -6,8 +6,6 @@ pixels. Compiled code computes with this order: the layout pass replaces the ope
 derivatives are theirs, between transposes.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Counts of values: histograms. They have no derivatives."""
 
-from __future__ import annotations
-
 from ..engine.core import dtype as dt
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec

@@ -4,8 +4,6 @@ Unless said otherwise a rule is from Giles, "An extended collection of matrix de
 forward and reverse mode algorithmic differentiation" (2008). ᵀ is `mT`, ḡ the cotangent.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..engine.core.dim import smaller

@@ -3,8 +3,6 @@
 Formulas of derivatives: NIST Digital Library of Mathematical Functions, https://dlmf.nist.gov.
 """
 
-from __future__ import annotations
-
 import math
 
 from ..engine.core.op import elementwise

@@ -5,8 +5,6 @@ stand where the arrays stand if these are neighbours, else in front. A mask with
 needs no positions.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Whole numbers as labels: rows of a table, the element of a row, the mean over valid labels."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from ..engine.core.op import elementwise, names, opaque

@@ -1,7 +1,5 @@
 """Functions of matrices (the last two axes) that are given by a power series."""
 
-from __future__ import annotations
-
 import math
 
 from ..engine.core.op import opaque

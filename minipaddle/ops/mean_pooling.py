@@ -4,8 +4,6 @@
 before, positions).
 """
 
-from __future__ import annotations
-
 from itertools import product
 from math import inf, prod
 

@@ -9,9 +9,8 @@ and in the shapes of scale and shift. With x̂ = (x - mean) / √(var + ε) and 
 Source: Ioffe and Szegedy, "Batch Normalization", 2015, section 3.
 """
 
-from __future__ import annotations
-
 import math
+from functools import partial
 from math import prod
 
 from ..engine.core.dim import same_shape
@@ -19,7 +18,9 @@ from ..engine.core.dtype import float64
 from ..engine.core.op import opaque, spec_of_reduction
 from ..engine.core.record import Spec
 from ..engine.core.spec import broadcast_shapes, fits
-from ..engine.ops.elementwise import abs, sign, where
+from ..engine.eager.control_flow import cond
+from ..engine.ops import reduction
+from ..engine.ops.elementwise import abs, sign, square, where
 from ..engine.ops.linalg import matmul
 from ..engine.ops.linalg import matrix_transpose as mT
 from ..engine.ops.reduction import mean, spread, sum
@@ -283,12 +284,32 @@ def _(x, y):
     return Spec((*broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-2]), x.dtype)
 
 
-def pull_back_to_rows(g, out, x, y):
+def pull_back_to_rows(g, out, x, y, wide=float64.numpy):
     """Σ_j g[i, j] (x[i] - y[j]) / out[i, j], in double, as close rows differ by little."""
-    none, wide = out == 0, float64.numpy
+    none = out == 0
     share = where(none, 0.0, g / where(none, 1.0, out)).astype(wide)
     rows = sum(share, axis=(share.spec.ndim - 1,), keepdim=True) * x.astype(wide)
     return (rows - matmul(share, y.astype(wide))).sum_to(x.spec.shape).astype(x.spec.dtype)
 
 
-distances.vjp(x=pull_back_to_rows, y=lambda g, out, x, y: pull_back_to_rows(mT(g), mT(out), y, x))
+def pull_back_by_distance(g, out, x, y):
+    """`pull_back_to_rows`, in the dtype of x where no two rows that differ are close."""
+    (_, least), *others = WAYS[x.spec.dtype.name]
+    if not others:
+        return pull_back_to_rows(g, out, x, y)
+    a, b = (sum(square(z), axis=(z.spec.ndim - 1,), keepdim=True) for z in (x, y))
+    close = (out > 0) & (square(out) <= least * (a + mT(b)))
+    close = reduction.any(close, axis=tuple(range(close.spec.ndim)), keepdim=False)
+    pull = partial(pull_back_to_rows, g, out, x, y)
+    return cond(close, lambda: [pull()], lambda: [pull(x.spec.dtype)])[0]
+
+
+distances.vjp(
+    x=lambda g, out, x, y: pull_back_to_rows(g, out, x, y),
+    y=lambda g, out, x, y: pull_back_to_rows(mT(g), mT(out), y, x),
+)
+BY_DISTANCE = {
+    0: pull_back_by_distance,
+    1: lambda g, out, x, y: pull_back_by_distance(mT(g), mT(out), y, x),
+}
+"""Derivatives of `distances` by the place of the input, for a kernel: they look at values."""

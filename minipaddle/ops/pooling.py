@@ -4,8 +4,6 @@
 may reach beyond the image, where all is -inf. Means are in `mean_pooling`.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from math import inf
 

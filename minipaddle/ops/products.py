@@ -1,7 +1,5 @@
 """Matrix products of transposed arrays, as one operator: passes make every contraction one."""
 
-from __future__ import annotations
-
 from ..engine.core.dtype import HALVES, float32
 from ..engine.core.op import names, opaque
 from ..engine.core.record import Spec
@@ -14,14 +12,15 @@ def product(x, y, *, x_perm, y_perm, out_perm):
 
     Both operands have the same number of axes, two at least; leading axes of size 1 broadcast.
     """
-    if x.ndim != y.ndim or x.ndim < 2:
+    ndim = len(x.shape)
+    if ndim != len(y.shape) or ndim < 2:
         raise ValueError(f"{x} and {y} must have the same number of axes, two or more")
-    lead = names(x.ndim - 2)
+    lead = names(ndim - 2)
     first, second = (
-        "".join(c for _, c in sorted(zip(perm, lead + own)))
+        "".join([c for _, c in sorted(zip(perm, lead + own))])
         for perm, own in ((x_perm, "mk"), (y_perm, "kn"))
     )
-    return f"{first},{second}->{''.join((lead + 'mn')[d] for d in out_perm)}"
+    return f"{first},{second}->{''.join([(lead + 'mn')[d] for d in out_perm])}"
 
 
 @product.compute

@@ -13,8 +13,6 @@ pass `quantized_products` applies them to the records of a program, and a layer,
 `whole_numbers`, to its values, which stay `Quantized` until another operator needs the floats.
 """
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from math import prod
 

@@ -12,8 +12,6 @@ Sources: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (O
 Wichura, "Algorithm AS 241: the percentage points of the normal distribution" (1988).
 """
 
-from __future__ import annotations
-
 import math
 
 from ..engine.core.dtype import bfloat16, float16, float32, float64, int64

@@ -1,7 +1,5 @@
 """More reductions: products, logarithms of sums of exponentials, the place of an extreme."""
 
-from __future__ import annotations
-
 import math
 
 from ..engine.core.dtype import int64

@@ -2,8 +2,6 @@
 each operator's derivative is its adjoint.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import product
 from math import prod

@@ -1,7 +1,5 @@
 """Elementwise operators on whole parts and signs: rounding, signs, whole numbers."""
 
-from __future__ import annotations
-
 from ..engine.core.op import elementwise
 from ..engine.ops.elementwise import where
 

@@ -1,7 +1,5 @@
 """Images read at any places: each new pixel blends a few old ones."""
 
-from __future__ import annotations
-
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec
 from ..engine.ops.gather import add_rows, wrap_negative

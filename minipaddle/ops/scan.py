@@ -5,8 +5,6 @@ closed under differentiation and needs no division: zeros in a product are no sp
 Source: Blelloch, "Prefix Sums and Their Applications", section 1.4.
 """
 
-from __future__ import annotations
-
 import math
 
 from ..engine.core.dispatch import current

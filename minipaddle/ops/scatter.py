@@ -1,7 +1,5 @@
 """Places along an axis, and scatter with other reductions than the sum."""
 
-from __future__ import annotations
-
 from ..engine.core.dim import create_unknown, never
 from ..engine.core.dtype import int64
 from ..engine.core.op import opaque

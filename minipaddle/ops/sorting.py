@@ -4,8 +4,6 @@ Every order is stable: equal values keep their order, and nan counts as the larg
 result does not depend on the library or the executor that sorts.
 """
 
-from __future__ import annotations
-
 from ..engine.core import dim as dims
 from ..engine.core.dtype import int64
 from ..engine.core.op import opaque

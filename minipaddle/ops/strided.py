@@ -1,7 +1,5 @@
 """Windows: an array read through strides, and its adjoint."""
 
-from __future__ import annotations
-
 import math
 
 from ..engine.core.dim import never

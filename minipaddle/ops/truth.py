@@ -1,7 +1,5 @@
 """More elementwise operators on truth and bits: tests of numbers, and, exclusive or, shifts."""
 
-from __future__ import annotations
-
 from ..engine.core.op import elementwise
 from ..engine.ops.var import Var
 

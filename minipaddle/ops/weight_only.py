@@ -4,8 +4,6 @@ The weight is [out, in], one byte each, or [out / 2, in], where the even output 
 of a byte. A scale [groups, out] is that of one step: the inputs fall into groups of one size.
 """
 
-from __future__ import annotations
-
 from ..engine.core import dtype as dt
 from ..engine.core.op import opaque
 from ..engine.core.record import Spec

@@ -1,6 +1,5 @@
 """Optimizers: each is one formula from a parameter and its gradient to the new parameter."""
 
-from ..core.missing import namespace as _namespace
 from . import lr, rate
 from .adam import Adam, Adamax, AdamW, Lamb
 from .adaptive import Adadelta, Adagrad, RMSProp
@@ -8,5 +7,3 @@ from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .sgd import SGD, Momentum
 from .uncommon_rules import ASGD, NAdam, RAdam, Rprop
-
-__getattr__ = _namespace("paddle.optimizer", globals())

@@ -18,11 +18,11 @@ from ..core.prelude import (
     Tensor,
     current,
     dt,
-    teach,
+    runtime_error,
     type_error,
     value_error,
     where,
-)  # fmt: skip
+)
 from ..engine.eager.tensor import wrap
 from ..engine.sharding.array import sharded
 from ..ops.row_gradient import AllRows, choose_rows
@@ -262,11 +262,9 @@ class Optimizer:
     def set_lr(self, value: float) -> None:
         """Change the learning rate; raises RuntimeError if a schedule decides it."""
         if isinstance(self._learning_rate, LRScheduler):
-            raise RuntimeError(
-                teach(
-                    "set_lr on an optimizer whose learning rate is a schedule",
-                    hint="set_lr_scheduler(another schedule)",
-                )
+            raise runtime_error(
+                "set_lr on an optimizer whose learning rate is a schedule",
+                hint="set_lr_scheduler(another schedule)",
             )
         if not isinstance(value, int | float):
             raise TypeError(f"set_lr takes a float, not {value!r}")

@@ -16,9 +16,8 @@ from weakref import WeakKeyDictionary
 
 from numpy import broadcast_to, ndarray, zeros
 
-from ..core.prelude import Recording, Spec, Tensor
+from ..core.prelude import Recording, Spec, Tensor, wrap
 from ..engine.core.record import mark_written, owner
-from ..engine.eager.tensor import wrap
 from ..engine.eager.tracer import trace
 from ..engine.executors.native import CannotCompile, Executable
 from ..engine.sharding.array import ShardedArray
@@ -136,6 +135,14 @@ class Update(EagerKernel):
                 self.arrays[k][...] = array
             mark_written(self.arrays[k])
         return True
+
+    def enter(self, context, arrays) -> list:
+        """The updated states, which are kept; the gradients are not kept alive."""
+        try:
+            return context.run(arrays)
+        finally:
+            for k in range(context.executable.inputs):
+                context.held[k] = context.used[k] = None
 
     def fits(self, optimizer, gradients) -> bool:
         """Whether the program may have these gradients, and the tensors that it was traced with."""

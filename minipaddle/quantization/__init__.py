@@ -5,7 +5,6 @@
 or rounds where. Source: Paddle API `paddle.quantization`.
 """
 
-from ..core.missing import namespace
 from . import config, factory, imperative, observers, quanters, wrapper
 from .base import BaseObserver, BaseQuanter
 from .config import QuantConfig
@@ -14,4 +13,3 @@ from .quantize import PTQ, QAT
 from .report import report
 
 __all__ = ["PTQ", "QAT", "BaseObserver", "BaseQuanter", "QuantConfig", "quanter", "report"]
-__getattr__ = namespace("paddle.quantization", globals())

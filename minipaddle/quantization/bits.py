@@ -1,7 +1,5 @@
 """How many bits each layer gets: more where rounding hurts more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from .. import nn
@@ -18,22 +16,22 @@ def sensitivity(net: nn.Layer, score: Callable, choices: Sequence[int] = (8, 4, 
     >>> from minipaddle.quantization.bits import sensitivity
     >>> net = paddle.nn.Sequential(paddle.nn.Linear(2, 1, bias_attr=False))
     >>> net[0].weight.set_value([[1.0], [0.4]])
-    >>> found = sensitivity(net, lambda net: net(paddle.ones([1, 2])).item(), choices=(4, 2))
-    >>> {bits: round(rise, 2) for bits, rise in found[net[0]].items()}
+    >>> rises = sensitivity(net, lambda net: net(paddle.ones([1, 2])).item(), choices=(4, 2))
+    >>> {bits: round(rise, 2) for bits, rise in rises[net[0]].items()}
     {4: 0.03, 2: -0.4}
     """
-    found, usual = {}, score(net)
+    rises, usual = {}, score(net)
     for layer in net.sublayers():
         if isinstance(layer, nn.Linear | nn.Conv2D):
             weight = layer.weight.numpy()
-            found[layer] = {}
+            rises[layer] = {}
             for bits in choices:
                 rounding = FakeQuanterChannelWiseAbsMax(bit_length=bits)._instance(layer)
                 with Recording(False):
                     layer.weight.set_value(rounding(layer.weight))
-                found[layer][bits] = score(net) - usual
+                rises[layer][bits] = score(net) - usual
                 layer.weight.set_value(weight)
-    return found
+    return rises
 
 
 @slot("quantization.choose_bits")

@@ -1,7 +1,5 @@
 """`QuantConfig`: which layers are quantized, and by what."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from .. import nn

@@ -24,8 +24,8 @@ class QuanterFactory:
         return self._get_class()(layer, *self._args, **self._kwargs)
 
     def __repr__(self) -> str:
-        given = [*map(str, self._args), *(f"{k}={v}" for k, v in self._kwargs.items())]
-        return f"{type(self).__name__}({','.join(given)})"
+        arguments = [*map(str, self._args), *(f"{k}={v}" for k, v in self._kwargs.items())]
+        return f"{type(self).__name__}({','.join(arguments)})"
 
 
 ObserverFactory = QuanterFactory
@@ -39,9 +39,9 @@ class FactoryOfKind(QuanterFactory):
         cls.__signature__ = inspect.Signature(rest)
 
     def __init__(self, *args, **kwargs):
-        given = self.__signature__.bind(*args, **kwargs)
-        given.apply_defaults()
-        super().__init__(**given.arguments)
+        bound = self.__signature__.bind(*args, **kwargs)
+        bound.apply_defaults()
+        super().__init__(**bound.arguments)
 
 
 def quanter(class_name):
@@ -62,10 +62,10 @@ def quanter(class_name):
     """
 
     def register(target):
-        made = type(class_name, (QuanterFactory,), {"kind": target, "__doc__": target.__doc__})
-        made.__module__ = target.__module__
+        factory = type(class_name, (QuanterFactory,), {"kind": target, "__doc__": target.__doc__})
+        factory.__module__ = target.__module__
         names = sys._getframe(1).f_globals
-        names[class_name] = made
+        names[class_name] = factory
         if "__all__" in names:
             names["__all__"].append(class_name)
         return target

@@ -3,9 +3,8 @@
 Source: Paddle API `paddle.quantization.observers`; the names beyond Paddle's are PaddleSlim's.
 """
 
-from __future__ import annotations
+from typing import ClassVar
 
-from ..core.missing import namespace
 from ..core.prelude import Recording, creation, dt, e, indexing, maximum, reduction, reshape, slot
 from ..engine.ops.elementwise import minimum
 from ..nn.quant.weight_only import group_scales
@@ -25,13 +24,13 @@ class Observer(SymmetricQuanter, BaseObserver):
     `threshold`, the magnitude to clip at, which is negative while nothing was seen.
     """
 
+    kept: ClassVar[dict] = {}
+    """The buffers by name, with their first values."""
+
     def __init__(self, layer, quant_bits=8):
         super().__init__()
         self._bits = quant_bits
-
-    def keep(self, **values) -> None:
-        """Buffers with their first values."""
-        for name, value in values.items():
+        for name, value in self.kept.items():
             self.register_buffer(name, creation.full(shape=(), value=value, dtype=FLOAT))
 
     def forward(self, input):
@@ -40,17 +39,15 @@ class Observer(SymmetricQuanter, BaseObserver):
         return input
 
     def scales(self):
-        found = self.threshold()
-        return None if found is None or (found < 0).any() else maximum(found, LEAST)
+        threshold = self.threshold()
+        return None if threshold is None or (threshold < 0).any() else maximum(threshold, LEAST)
 
     def cal_thresholds(self):
         """The scales are computed whenever they are asked for."""
 
 
 class AbsmaxObserverLayer(Observer):
-    def __init__(self, layer, quant_bits=8):
-        super().__init__(layer, quant_bits)
-        self.keep(_max=UNSEEN)
+    kept: ClassVar = {"_max": UNSEEN}
 
     def look(self, x):
         self._max.become(maximum(self._max, largest(x)))
@@ -60,9 +57,7 @@ class AbsmaxObserverLayer(Observer):
 
 
 class AVGObserverLayer(Observer):
-    def __init__(self, layer, quant_bits=8):
-        super().__init__(layer, quant_bits)
-        self.keep(_total=0.0, _count=0.0)
+    kept: ClassVar = {"_total": 0.0, "_count": 0.0}
 
     def look(self, x):
         self._total.become(self._total + largest(x))
@@ -73,10 +68,11 @@ class AVGObserverLayer(Observer):
 
 
 class MovingAverageAbsmaxObserverLayer(Observer):
+    kept: ClassVar = {"_state": 0.0, "_accum": 0.0}
+
     def __init__(self, layer, quant_bits=8, moving_rate=0.9):
         super().__init__(layer, quant_bits)
         self._moving_rate = moving_rate
-        self.keep(_state=0.0, _accum=0.0)
 
     def look(self, x):
         now = moving_average(self._state, self._accum, largest(x), self._moving_rate)
@@ -98,9 +94,7 @@ def zero_point(low, high, bits: int):
 
 
 class MinMaxObserverLayer(Observer):
-    def __init__(self, layer, quant_bits=8):
-        super().__init__(layer, quant_bits)
-        self.keep(_low=0.0, _high=0.0, _count=0.0)
+    kept: ClassVar = {"_low": 0.0, "_high": 0.0, "_count": 0.0}
 
     def look(self, x):
         axes = {"axis": tuple(range(x.spec.ndim)), "keepdim": False}
@@ -119,10 +113,11 @@ class MinMaxObserverLayer(Observer):
 class HistogramObserver(Observer):
     """Counts magnitudes in bins; when a larger one comes, the bins become wider."""
 
+    kept: ClassVar = {"_limit": UNSEEN}
+
     def __init__(self, layer, quant_bits=8, bins_count=2048):
         super().__init__(layer, quant_bits)
         self._bins = bins_count
-        self.keep(_limit=UNSEEN)
         nothing = creation.full(shape=(bins_count,), value=0.0, dtype=FLOAT)
         self.register_buffer("_counts", nothing)
 
@@ -277,4 +272,3 @@ class GroupWiseWeightObserver(FactoryOfKind):
 
 
 __all__ = ["AbsmaxObserver", "GroupWiseWeightObserver"]
-__getattr__ = namespace("paddle.quantization.observers", globals())

@@ -3,9 +3,6 @@
 Source: Paddle API `paddle.quantization.quanters`.
 """
 
-from __future__ import annotations
-
-from ..core.missing import namespace
 from ..core.prelude import Recording, e, maximum, reduction, reshape, slot
 from ..nn.initializer import Constant
 from ..nn.param_attr import ParamAttr
@@ -134,4 +131,3 @@ class FakeQuanterChannelWiseAbsMax(FactoryOfKind):
 
 
 __all__ = ["FakeQuanterWithAbsMaxObserver"]
-__getattr__ = namespace("paddle.quantization.quanters", globals())

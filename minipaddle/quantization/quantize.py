@@ -1,7 +1,5 @@
 """`PTQ` and `QAT`: a network with observers or quanters in it, and what becomes of it."""
 
-from __future__ import annotations
-
 import warnings
 from copy import deepcopy
 
@@ -33,11 +31,11 @@ class Quantization:
                 self._put_quanted_layers(child)
 
     def _put_observers(self, model) -> None:
-        made = tuple(self._config.qat_layer_mappings.values())
+        replacements = tuple(self._config.qat_layer_mappings.values())
         for name, child in [*model.named_children()]:
             if self._config._need_observe(child):
                 setattr(model, name, self._config._get_observe_wrapper(child))
-            elif not isinstance(child, made):
+            elif not isinstance(child, replacements):
                 self._put_observers(child)
 
     def convert(self, model, inplace=False, remain_weight=False):

@@ -107,7 +107,7 @@ def report(model) -> SpeedReport:
         if not (isinstance(layer, Quanted) and layer.activation_quanter and layer.seen):
             continue
         weight = layer.weight
-        taken, given = layer.seen
+        read, written = layer.seen
         terms = prod(weight.shape) // weight.shape[layer.axis]
-        rows.append(LayerCost(name, given * terms, taken + given, 4 * weight.size, weight.size))
+        rows.append(LayerCost(name, written * terms, read + written, 4 * weight.size, weight.size))
     return SpeedReport(rows)

@@ -5,8 +5,6 @@ levels that a magnitude can be rounded to (128 for 8 bits). They give a number o
 above is clipped.
 """
 
-from __future__ import annotations
-
 from ..engine.core.slots import slot
 from ..engine.eager.device import NUMPY as m
 

@@ -1,7 +1,5 @@
 """The server as a Starlette application: routes of the open inference protocol, version 2."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import threading
@@ -220,7 +218,7 @@ class Server:
         wanted = [(each, by_name[each.name]) for each in asked.outputs]
         name = request.path_params["name"]
         content, length = await run_off_loop(
-            sum(array.nbytes for _, array in wanted),
+            sum([array.nbytes for _, array in wanted]),
             protocol.write_response, name, str(number), asked.id, wanted,
         )  # fmt: skip
         if length is None:

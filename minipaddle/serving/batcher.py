@@ -10,8 +10,6 @@ A runner that works in steps may ask for as many rows as it has room for (`take(
 keep requests for as many steps as it likes.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import insort
 from collections.abc import Callable, Collection, Hashable, Iterator

@@ -1,7 +1,5 @@
 """Texts behind HTTP, as OpenAI's clients ask for them: `/v1/completions`, whole or as events."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -7,8 +7,6 @@ that has waited longest for a head makes room, so that a new client is heard, ho
 are idle.
 """
 
-from __future__ import annotations
-
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 HEAD = 2**16

@@ -5,8 +5,6 @@ must get an answer. All else takes the token, if the server has one, and a place
 that are answered at the same time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Loads: each in a thread of its own, for as many seconds as it may take."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Callable

@@ -8,8 +8,6 @@ of all that is no array.)
 Sources: KServe's Open Inference Protocol; the binary extension of NVIDIA Triton.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass
@@ -55,6 +53,7 @@ OF_MESSAGE = {
     "sequence_id": refuse(anything(), 0, ""), "sequence_start": refuse(truth(), False),
     "sequence_end": refuse(truth(), False),
 }  # fmt: skip
+WITH_PARAMETERS = {"parameters": mapping()}
 OF_INPUT = {"binary_data_size": whole(0), "shared_memory_region": refuse(text(), "")}
 OF_OUTPUT = {
     "binary_data": truth(None), "classification": refuse(whole(0), 0),
@@ -227,7 +226,7 @@ def from_bytes(rest: memoryview, at: int, size: int, name: str, shape, dtype) ->
 def parameters_of(given: dict, table: dict) -> dict:
     """The `parameters` of an input or output."""
     name = given["name"]
-    mine = read(given, {"parameters": mapping()}, name, closed=False)
+    mine = read(given, WITH_PARAMETERS, name, closed=False)
     return read(mine["parameters"], table, name, closed=False)
 
 

@@ -62,7 +62,7 @@ class ServedModel:
 
     def cost(self, rows: int) -> float:
         """The seconds of a run of `rows` rows, as far as they are known."""
-        return next((t for n, t in sorted(self.costs.items()) if n >= rows), 0.0)
+        return min([(n, t) for n, t in self.costs.items() if n >= rows], default=(0, 0.0))[1]
 
     def may_compile(self, shapes: tuple) -> bool:
         """Whether a shape is compiled: a stranger must not keep the compiler busy for ever."""

@@ -6,8 +6,6 @@ one answers what it was given. If loading fails, or takes too long, the old one 
 others. Threads look at files and read them: the event loop waits for no disk.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable

@@ -6,8 +6,6 @@ takes longer than it may is answered, too, though nothing can end its thread: un
 its worker is lost.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Hashable
@@ -59,7 +57,8 @@ class ModelRunner:
 
         Raises Refused with 503 if too many wait, or ValueError if the model takes no such shapes.
         """
-        self.require_room()
+        if self.closing or self.hanging == self.workers:
+            self.require_room()
         rows, key = self.measure_request(arrays)
         loop, now = asyncio.get_running_loop(), monotonic()
         request = BatchRequest(
@@ -96,7 +95,7 @@ class ModelRunner:
         rows = shapes[0][0]
         if not 1 <= rows <= self.served.largest:
             raise ValueError(f"{rows} rows; a request has 1 to {self.served.largest}")
-        return rows, tuple(shape[1:] for shape in shapes)
+        return rows, tuple([shape[1:] for shape in shapes])
 
     def overload(self) -> Refused:
         largest = self.served.largest
@@ -127,7 +126,7 @@ class ModelRunner:
             began = monotonic()
             for request in batch:
                 self.metrics.waiting.observe(began - request.arrived)
-            self.metrics.rows.observe(sum(request.rows for request in batch))
+            self.metrics.rows.observe(sum([request.rows for request in batch]))
             arrays = [request.payload[0] for request in batch]
             results = await self.run(replica, arrays, batch)
             self.metrics.running.observe(monotonic() - began)

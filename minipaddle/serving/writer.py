@@ -5,8 +5,6 @@ queues. A client that goes away frees its slot before the next token. An error e
 is about; an error of the scheduler itself ends all that are written.
 """
 
-from __future__ import annotations
-
 import asyncio
 import queue
 import threading

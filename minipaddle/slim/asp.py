@@ -3,8 +3,6 @@
 Source: Paddle API `paddle.incubate.asp`; Mishra et al. (2021). On a processor nothing gets faster.
 """
 
-from __future__ import annotations
-
 from ..core.missing import namespace
 from ..engine.core.errors import type_error
 from ..nn import Conv2D, Layer, Linear

@@ -6,10 +6,7 @@ Zagoruyko, Komodakis, "Paying more attention to attention" (2017). PaddleSlim `p
 `l2` and `soft_label` between variables of a merged program.
 """
 
-from __future__ import annotations
-
 from .. import nn
-from ..core.missing import namespace
 from ..core.prelude import require_one_of, slot, value_error
 from ..nn import functional as F
 
@@ -130,6 +127,3 @@ class Features:
         """Keep nothing any more."""
         for hook in self.hooks:
             hook.remove()
-
-
-__getattr__ = namespace("paddle.slim.dist", globals())

@@ -5,16 +5,12 @@ al., "Pruning filters for efficient ConvNets" (2017), for norms and sensitivity;
 pruning via geometric median" (2019).
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import numpy as np
 
-from ..core.prelude import Tensor, require_one_of, value_error
-from ..engine.core.slots import slot
-from ..engine.eager.tensor import wrap
+from ..core.prelude import Tensor, require_one_of, slot, value_error, wrap
 from ..nn import Layer
 from .channels import Axes, CannotFollow, Channels, spec_of
 from .shrink import ShrinkPlan, find_removed_rows, program_of

@@ -5,14 +5,11 @@ Sources: Han et al., "Learning both weights and connections" (2015), for magnitu
 Mishra et al., "Accelerating sparse deep neural networks" (2021), for n of m.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import chain, combinations, product
 from math import comb
 
-from ..core.prelude import Recording, Tensor, value_error
-from ..engine.core.slots import slot
+from ..core.prelude import Recording, Tensor, slot, value_error
 from ..engine.eager.device import module_of
 from ..optimizer.masked import mask_of
 

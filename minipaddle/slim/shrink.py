@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.prelude import Recording, Spec, Tensor, value_error
+from ..core.prelude import Recording, Spec, Tensor, movement, slot, value_error
 from ..engine.core import slots
 from ..engine.core.record import Record, mark_written
-from ..engine.core.slots import slot
 from ..engine.eager.device import module_of
 from ..engine.eager.tracer import trace
 from ..engine.ir.program import ITEM, NUMBER, Program, State
-from ..engine.ops import movement
 from ..engine.ops.conv import conv
 from ..engine.ops.creation import full
 from ..engine.passes.lifetimes import specs_of

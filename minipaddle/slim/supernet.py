@@ -6,17 +6,14 @@ tuner's evolution, without further training, and cut out. Sources: Cai et al., "
 between in one step. PaddleSlim `paddleslim.nas.ofa.OFA` has the same idea on layers of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 
 import numpy as np
 
-from ..core.prelude import current, indexing, not_supported, value_error
+from ..core.prelude import current, indexing, not_supported, value_error, wrap
 from ..engine.codegen.kernel_schedule import pick
-from ..engine.eager.tensor import wrap
 from ..nn import Identity, Layer
 from ..tuning.evolution import proposals
 from ..tuning.space import Space

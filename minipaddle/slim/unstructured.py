@@ -4,8 +4,6 @@ Sources: PaddleSlim `paddleslim.UnstructuredPruner`, `paddleslim.GMPUnstructured
 Rush, "Movement pruning" (2020).
 """
 
-from __future__ import annotations
-
 from ..core.prelude import Recording, current, require_one_of, value_error
 from ..engine.eager.device import module_of
 from ..tensor.creation import zeros_like

@@ -1,6 +1,5 @@
 """Programs by hand: define them once, run them many times. Source: Paddle API `paddle.static`."""
 
-from ..core.missing import namespace as _namespace
 from ..engine.eager.tensor import Tensor as Variable
 from ..ir.input_spec import InputSpec
 from ..nn.param_attr import create_parameter
@@ -12,5 +11,3 @@ from .metric import auc
 from .mode import default_main_program, default_startup_program, program_guard
 from .program import Program
 from .strategy import BuildStrategy, ExecutionStrategy
-
-__getattr__ = _namespace("paddle.static", globals())

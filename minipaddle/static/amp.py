@@ -2,8 +2,6 @@
 
 from contextlib import nullcontext
 
-from ..core.missing import namespace as _namespace
-
 
 def fp16_guard() -> nullcontext:
     """A block whose operators mixed precision may compute in half; without it nothing changes.
@@ -13,6 +11,3 @@ def fp16_guard() -> nullcontext:
     paddle.float32
     """
     return nullcontext()
-
-
-__getattr__ = _namespace("paddle.static.amp", globals())

@@ -2,7 +2,7 @@
 
 from contextlib import contextmanager, nullcontext
 
-from ..core.prelude import current, teach
+from ..core.prelude import current, runtime_error
 from .program import Program
 
 __all__ = [
@@ -123,5 +123,5 @@ def outside():
 def writing(what: str):
     """The tracer of the program that is being written; raises RuntimeError in eager mode."""
     if not Mode.on:
-        raise RuntimeError(teach(f"{what} in eager mode", hint="call paddle.enable_static() first"))
+        raise runtime_error(f"{what} in eager mode", hint="call paddle.enable_static() first")
     return Mode.main.tracer

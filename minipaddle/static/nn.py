@@ -1,6 +1,5 @@
 """`paddle.static.nn`: layers as functions that make their parameters, and control flow."""
 
-from ..core.missing import namespace as _namespace
 from ..core.prelude import logic, type_error, value_error
 from ..distributed.ps.embedding import sparse_embedding
 from ..eager.curvature import as_list
@@ -153,6 +152,3 @@ def switch_case(branch_index, branch_fns, default=None, name=None):
         pairs = [f if isinstance(f, list | tuple) else (k, f) for k, f in enumerate(branch_fns)]
     tests = [(logic.equal(branch_index, k), function) for k, function in pairs]
     return case(tests, default or max(pairs, key=lambda pair: pair[0])[1])
-
-
-__getattr__ = _namespace("paddle.static.nn", globals())

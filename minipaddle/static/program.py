@@ -2,8 +2,7 @@
 
 from typing import NamedTuple
 
-from ..core.prelude import Parameter, Tensor, teach, value_error
-from ..engine.core.record import Record
+from ..core.prelude import Parameter, Record, Tensor, runtime_error, value_error
 from ..engine.ir import program as ir
 from ..engine.ir.builder import SymbolicArray
 from ..engine.ir.edit import map_regions, substitute, with_records
@@ -42,8 +41,8 @@ class Program:
     def writable(self) -> StaticTracer:
         """Its tracer; raises RuntimeError for a clone."""
         if self.copied is not None:
-            raise RuntimeError(
-                teach("a clone of a program cannot be changed", hint="change the original")
+            raise runtime_error(
+                "a clone of a program cannot be changed", hint="change the original"
             )
         return self.tracer
 

@@ -1,15 +1,7 @@
 """Flips, repetitions, diagonals and triangles. The values do not change."""
 
 from ..core.axes import accepts_varargs, axes_of, axis_of, tensors, whole_numbers
-from ..core.prelude import (
-    Dim,
-    Var,
-    broadcast_shapes,
-    indexing,
-    movement,
-    value_error,
-    whole,
-)
+from ..core.prelude import Dim, Var, broadcast_shapes, indexing, movement, value_error, whole
 from ..ops import arrangement
 from ..ops.scatter import repeated
 from .shaping import exchange_axes, flatten

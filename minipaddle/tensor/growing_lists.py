@@ -5,15 +5,11 @@ and a `Rest` stands for them in the list. `paddle.stack` and `concat`, `len`, it
 the stack; the program's results hold the items again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from operator import is_
 
-from ..core.prelude import Spec, Tensor, Var, current, movement, note_refusal, teach
-from ..engine.core.dim import Dim
+from ..core.prelude import Dim, Spec, Tensor, Var, current, is_static, movement, note_refusal, teach
 from ..engine.core.spec import scalar_dtype
-from ..engine.eager.control_flow import is_static
 from ..engine.eager.control_flow import while_loop as program_loop
 from ..engine.jit import looping
 from ..engine.jit.branching import describe_place, learn

@@ -4,9 +4,8 @@ Pieces share memory with the tensor they were cut from, as in Paddle.
 """
 
 from ..core.checks import require_one_of
-from ..core.prelude import axis_of, number, tensors, value_error, whole, whole_numbers
+from ..core.prelude import axis_of, movement, number, tensors, value_error, whole, whole_numbers
 from ..engine.core.dim import Dim, larger, never, same, smaller, suppose
-from ..engine.ops import movement
 from ..ops import strided
 from . import shaping
 from .growing_lists import Rest, concat_items, has_grown, stack_items

@@ -99,7 +99,8 @@ def outer(x, y, name=None):
     >>> paddle.outer(paddle.to_tensor([1, 2]), paddle.to_tensor([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
-    return reshape(x, shape=(x.spec.size, 1)) * reshape(y, shape=(1, y.spec.size))
+    row = y if y.spec.ndim == 1 else reshape(y, shape=(y.spec.size,))
+    return reshape(x, shape=(x.spec.size, 1)) * row
 
 
 def tensordot(x, y, axes=2, name=None):

@@ -5,14 +5,7 @@ import math
 
 from ..core.axes import write_into
 from ..core.checks import require_one_of
-from ..core.prelude import (
-    Var,
-    as_operator,
-    axis_of,
-    describe,
-    same_shape,
-    value_error,
-)  # fmt: skip
+from ..core.prelude import Var, as_operator, axis_of, describe, same_shape, value_error
 from ..engine.core.op import OPS, Elementwise
 from ..engine.ops import elementwise, logic, movement, reduction, special
 from ..engine.ops.creation import assign

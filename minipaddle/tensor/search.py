@@ -3,8 +3,7 @@
 Orders are stable: equal elements stay in the order they came in; nan counts as the largest.
 """
 
-from ..core.prelude import axis_of, dt, elementwise, movement, type_error, value_error, whole
-from ..engine.ops.var import Var
+from ..core.prelude import Var, axis_of, dt, elementwise, movement, type_error, value_error, whole
 from ..ops import index_arrays, sorting
 from ..ops.scatter import take_along
 from .shaping import squeeze

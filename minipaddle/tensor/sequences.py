@@ -1,7 +1,5 @@
 """Sequences for loops whose trip count only the program knows."""
 
-from __future__ import annotations
-
 from ..engine.core.dim import Dim, never
 from ..engine.core.dispatch import current
 from ..engine.eager.control_flow import is_static

@@ -30,20 +30,25 @@ def complete_shape(old: tuple, shape: tuple) -> tuple:
     """`shape` with 0 replaced by the size of `old` at that place and -1 by the size that follows
     from the others.
     """
-    if any(type(n) is int and n < -1 for n in shape):
-        raise value_error(f"shape {list(shape)}", "sizes, and at most one -1")
-    if 0 not in shape and -1 not in shape:
-        return shape
-    copied = {d for d, n in enumerate(shape) if n == 0 and d < len(old)}
-    left = math.prod(n for d, n in enumerate(old) if d not in copied)
-    known = math.prod(n for d, n in enumerate(shape) if d not in copied and n != -1)
-    if shape.count(-1) > 1 or (-1 in shape and (known == 0 or not same(left % known, 0))):
-        raise value_error(
-            f"shape {list(old)} cannot become {list(shape)}",
-            "at most one -1, and sizes that divide the number of elements",
-        )
-    rest = left // known if -1 in shape else None
-    return tuple(old[d] if d in copied else rest if n == -1 else n for d, n in enumerate(shape))
+    sizes, left, known, unknown = [*shape], [*old], 1, []
+    for d, n in enumerate(shape):
+        if n == 0 and d < len(old):
+            sizes[d], left[d] = old[d], 1
+        elif n == -1:
+            unknown.append(d)
+        elif type(n) is int and n < -1:
+            raise value_error(f"shape {list(shape)}", "sizes, and at most one -1")
+        else:
+            known *= n
+    if unknown:
+        count = math.prod(left)
+        if len(unknown) > 1 or known == 0 or not same(count % known, 0):
+            raise value_error(
+                f"shape {list(old)} cannot become {list(shape)}",
+                "at most one -1, and sizes that divide the number of elements",
+            )
+        sizes[unknown[0]] = count // known
+    return tuple(sizes)
 
 
 @accepts_varargs

@@ -1,7 +1,5 @@
 """An exported C library, compiled and called from Python."""
 
-from __future__ import annotations
-
 import ctypes
 import subprocess
 from pathlib import Path

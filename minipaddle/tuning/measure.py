@@ -19,6 +19,7 @@ from ..engine.executors.native import ALIGNMENT, threads
 from ..engine.ir.interpreter import Run
 from ..engine.ir.program import NUMBER, Program
 from ..engine.passes.lifetimes import specs_of
+from ..executors.native.folded_weights import empty_aligned
 
 ROUNDS = 7
 """Times that each kernel is measured, in turn with the others."""
@@ -72,13 +73,6 @@ def caller_of(record: Record, kernel: Kernel, number: int) -> str:
         before = AHEAD.substitute(words, elements=elements, given=pointers_in[j])
         pointers_in[j] = f"ahead_{number}"
     return before + RUN.substitute(k=number, call=kernel.call(pointers_in, outputs))
-
-
-def empty_aligned(spec):
-    """An empty array like a spec or an array, aligned as kernels need it."""
-    room = np.zeros(spec.nbytes + ALIGNMENT, "uint8")
-    start = -address(room) % ALIGNMENT
-    return room[start : start + spec.nbytes].view(spec.dtype).reshape(spec.shape)
 
 
 def pointers(arrays):

@@ -5,7 +5,6 @@ from re import fullmatch
 from time import perf_counter
 
 from ..base import unique_name
-from ..core.missing import namespace
 from ..eager import dlpack
 from ..engine.core.errors import runtime_error, value_error
 from ..engine.executors.compiler import INSTALL, compiler
@@ -99,6 +98,3 @@ def try_import(module_name: str, err_msg: str | None = None):
         package = module_name.partition(".")[0]
         hint = err_msg or f"{module_name} is not here: pip install {package}"
         raise ImportError(hint, name=module_name) from error
-
-
-__getattr__ = namespace("paddle.utils", globals())

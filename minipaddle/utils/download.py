@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 from ..core.files import require_file
-from ..core.missing import namespace
 from ..engine.core.errors import teach, value_error
 
 __all__ = ["WEIGHTS_HOME", "get_path_from_url", "get_weights_path_from_url", "is_url"]
@@ -68,6 +67,3 @@ def _get_unique_endpoints(trainer_endpoints: list[str]) -> set[str]:
     """
     last_first = sorted(trainer_endpoints, reverse=True)
     return set({endpoint.partition(":")[0]: endpoint for endpoint in last_first}.values())
-
-
-__getattr__ = namespace("paddle.utils.download", globals())

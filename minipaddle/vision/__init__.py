@@ -3,9 +3,6 @@
 Source: Paddle API `paddle.vision`.
 """
 
-from ..core.missing import namespace
 from . import datasets, models, ops, transforms
 from .models import *
 from .transforms import *
-
-__getattr__ = namespace("paddle.vision", globals())

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy
 
-from ..core.missing import namespace
 from ..core.prelude import require_one_of, teach, value_error
 from ..io import Dataset
 
@@ -142,6 +141,3 @@ def mask_held_out(labels):
     for label in numpy.unique(labels):
         out[numpy.flatnonzero(labels == label)[EVERY - 1 :: EVERY]] = True
     return out
-
-
-__getattr__ = namespace("paddle.vision.datasets", globals())

@@ -7,7 +7,6 @@ Source: Paddle API `paddle.vision.ops`.
 import math
 
 from .. import nn
-from ..core.missing import namespace
 from ..core.prelude import e, value_error
 from ..eager.modes import no_grad
 from ..engine.eager.control_flow import while_loop
@@ -335,4 +334,3 @@ __all__ += [
     "roi_pool",
     "yolo_box",
 ]  # fmt: skip
-__getattr__ = namespace("paddle.vision.ops", globals())

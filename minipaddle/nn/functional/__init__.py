@@ -1,6 +1,5 @@
 """The functions of `paddle.nn.functional`: one file per family."""
 
-from ...core.missing import namespace as _namespace
 from ...tensor.norms import pdist
 from .activation import *
 from .attention import *
@@ -17,5 +16,3 @@ from .regression import *
 from .sampling import *
 from .sequence import *
 from .vision import *
-
-__getattr__ = _namespace("paddle.nn.functional", globals())

@@ -1,7 +1,6 @@
 """Activations: the elementwise ones are operators' faces; the others look along an axis."""
 
-from ...core.prelude import OPS, current, require_floats, same, value_error
-from ...engine.core.spec import normalize_axis
+from ...core.prelude import OPS, current, normalize_axis, require_floats, same, value_error
 from ...engine.ops import activation, elementwise
 from ...engine.ops import nn as ops
 from ...ops import activations, reductions

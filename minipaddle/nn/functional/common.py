@@ -3,8 +3,7 @@
 import math
 
 from ...core.checks import require_ndim, require_one_of
-from ...core.prelude import current, dt, normalize_axes, value_error
-from ...engine.core.slots import slot
+from ...core.prelude import current, dt, normalize_axes, slot, value_error
 from ...ops import affine
 from ...tensor import random
 

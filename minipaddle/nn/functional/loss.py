@@ -1,14 +1,6 @@
 """Losses of two classes, of margins between classes, of distributions and sets."""
 
-from ...core.prelude import (
-    FLOATS,
-    as_operator,
-    current,
-    e,
-    same_shape,
-    sigmoid,
-    value_error,
-)
+from ...core.prelude import FLOATS, as_operator, current, e, same_shape, sigmoid, value_error
 from ...ops import labels
 from ...ops.activations import log_sigmoid
 from .classification import check_reduction, class_weight, cross_entropy, reduce, require_weight

@@ -1,6 +1,6 @@
 """Normalisation over batches, layers, groups, instances, neighbours."""
 
-from math import inf, prod
+from math import prod
 
 from ...core.checks import require_floats, require_ndim, require_one_of
 from ...core.prelude import (
@@ -13,17 +13,14 @@ from ...core.prelude import (
     value_error,
 )  # fmt: skip
 from ...engine.core.dtype import HALVES, float32
-from ...engine.core.spec import normalize_axes
-from ...engine.ops import movement, reduction
+from ...engine.ops import movement
 from ...ops import arithmetic
 from ...ops import norm as ops
 from ...ops.mean_pooling import avg_pool
 from ...tensor import math as tensor_math
 from ...tensor.creation import full
 from ...tensor.joining import concat
-
-TINY = 1e-38
-"""About the smallest normal float32."""
+from ...tensor.norms import vector_norm
 
 
 def standardize(x, weight, bias, axes, epsilon, *, per, view=None, centered=True):
@@ -34,21 +31,22 @@ def standardize(x, weight, bias, axes, epsilon, *, per, view=None, centered=True
     own.
     """
     require_floats("a norm", x)
-    shape, weight, bias = x.spec.shape, reshape_vector(weight, per), reshape_vector(bias, per)
+    shape, dtype = x.spec
+    scale = 1.0 if weight is None else reshape_vector(weight, per)
+    shift = 0.0 if bias is None else reshape_vector(bias, per)
     x = x if view is None else movement.reshape(x, shape=complete_shape(shape, view))
     with Recording(False):
-        wide = x.astype(float32.numpy) if x.spec.dtype in HALVES else x
+        wide = x.astype(float32.numpy) if dtype in HALVES else x
         mean, var = ops.moments(wide, axes=axes, centered=centered)
-    weight, bias = 1.0 if weight is None else weight, 0.0 if bias is None else bias
     y = ops.standardize(
-        x, weight, bias, mean, var, axes=axes, epsilon=float(epsilon), centered=centered
+        x, scale, shift, mean, var, axes=axes, epsilon=float(epsilon), centered=centered
     )
     return y if view is None else movement.reshape(y, shape=shape), mean, var
 
 
 def reshape_vector(vector, shape):
-    """A parameter reshaped to meet x; None stays None."""
-    return None if vector is None else movement.reshape(vector, shape=shape)
+    """A parameter reshaped to meet x; one that does stays as it is."""
+    return vector if vector.spec.shape == shape else movement.reshape(vector, shape=shape)
 
 
 FORMATS = ("NC", "NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC")
@@ -175,17 +173,18 @@ def normalize_by(x, mean, var, weight, bias, epsilon, place):
 # ---- over layers, groups, instances ----------------------------------------------------------
 
 
-def trailing(name: str, x, normalized_shape) -> tuple:
-    """The last axes of x, which must have the sizes of `normalized_shape`."""
+def trailing(name: str, x, normalized_shape) -> tuple[tuple, tuple]:
+    """The last axes of x, which must have the sizes of `normalized_shape`, and their sizes."""
     wanted = normalized_shape
     wanted = tuple(wanted) if isinstance(wanted, list | tuple) else (int(wanted),)
     shape = x.spec.shape
-    if not wanted or not same_shape(shape[-len(wanted) :], wanted):
+    own = shape[-len(wanted) :]
+    if not wanted or not same_shape(own, wanted):
         raise value_error(
             f"{name} was given x of {x.spec} and normalized_shape={list(wanted)}",
             f"x of shape [*, {', '.join(map(str, wanted))}]",
         )
-    return tuple(range(len(shape) - len(wanted), len(shape)))
+    return tuple(range(len(shape) - len(own), len(shape))), own
 
 
 @as_operator("layer_norm", first=True)
@@ -199,8 +198,7 @@ def layer_norm(x, normalized_shape, weight=None, bias=None, epsilon=1e-05, name=
     >>> paddle.nn.functional.layer_norm(x, 2, epsilon=0.0).tolist()
     [[-1.0, 1.0]]
     """
-    axes = trailing("layer_norm", x, normalized_shape)
-    own = tuple(x.spec.shape[d] for d in axes)
+    axes, own = trailing("layer_norm", x, normalized_shape)
     return standardize(x, weight, bias, axes, epsilon, per=own)[0]
 
 
@@ -214,8 +212,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=1e-05, name=None):
     >>> y.tolist(), round(1 / rate.item(), 4)
     ([[1.0, 1.0]], 3.0)
     """
-    axes = trailing("rms_norm", input, normalized_shape)
-    own = tuple(input.spec.shape[d] for d in axes)
+    axes, own = trailing("rms_norm", input, normalized_shape)
     y, _, square = standardize(input, weight, None, axes, eps, per=own, centered=False)
     rate = movement.reshape(square + eps, shape=square.spec.shape[: -len(axes)])
     return y, arithmetic.rsqrt(rate)
@@ -298,15 +295,7 @@ def normalize(x, p=2, axis=1, epsilon=1e-12, out=None, name=None):
     >>> paddle.nn.functional.normalize(paddle.to_tensor([[3.0, 4.0]])).tolist()
     [[0.6..., 0.8...]]
     """
-    axes = normalize_axes(axis, x.spec.ndim)
-    if p == inf:
-        length = tensor_math.maximum(reduction.max(abs(x), axis=axes, keepdim=True), epsilon)
-    else:
-        # The bound is put on the sum, not on its root, whose slope at 0 is infinite.
-        least = max(epsilon**p, TINY)
-        powers = x * x if p == 2 else abs(x) ** p
-        total = tensor_math.maximum(reduction.sum(powers, axis=axes, keepdim=True), least)
-        length = total.sqrt() if p == 2 else total ** (1 / p)
+    length = tensor_math.maximum(vector_norm(x, p, axis, keepdim=True), epsilon)
     y = x / length
     return y if out is None else out.become(y)
 

@@ -9,6 +9,7 @@ from itertools import count
 from ...core.prelude import current, dt, not_supported, note_refusal, teach, type_error
 from ...eager.layer_changes import Parts, changes, stores_of
 from ...eager.numbers import Number
+from ...engine.core.errors import caller
 from ...engine.eager.tensor import Parameter, Tensor
 from ..names import snake, unique
 from ..param_attr import make_parameter
@@ -88,7 +89,7 @@ class Layer(LayerWalks, LayerState):
         """Run the pre-hooks, `forward`, the post-hooks; records made meanwhile know this layer."""
         top = current.top
         outer = top.scope
-        top.scope = (outer, self)
+        top.scope = outer, self, caller() if top.lines else None
         try:
             if self._forward_pre_hooks or self._forward_post_hooks:
                 return self._call_with_hooks(inputs, kwargs)

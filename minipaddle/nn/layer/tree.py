@@ -94,11 +94,22 @@ def child_name(parent: LayerWalks, layer: LayerWalks) -> str:
     return next(names, type(layer).__name__)
 
 
-def path_of(scope) -> str:
-    """`LeNet.features.0` for the scope (parent scope, layer) that a record or interpreter holds."""
-    names = []
+def layers_of(scope) -> tuple:
+    """The calls of layers that a record or an interpreter is in, outermost first: each as (the call
+    around it, the layer, the user's line)."""
+    calls = []
     while scope is not None:
-        outer, layer = scope
-        names.append(type(layer).__name__ if outer is None else child_name(outer[1], layer))
-        scope = outer
-    return ".".join(reversed(names))
+        calls.append(scope)
+        scope = scope[0]
+    return tuple(reversed(calls))
+
+
+def layer_name(scope) -> str:
+    """The name a layer has in its parent; the outermost is called by its class."""
+    outer, layer, _ = scope
+    return type(layer).__name__ if outer is None else child_name(outer[1], layer)
+
+
+def path_of(scope) -> str:
+    """`LeNet.features.0` for the scope that a record or an interpreter holds."""
+    return ".".join(map(layer_name, layers_of(scope)))

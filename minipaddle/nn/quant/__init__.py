@@ -5,10 +5,8 @@ become at inference, `weight_only` functions for weights of a byte or half of on
 Source: Paddle API `paddle.nn.quant`.
 """
 
-from ...core.missing import namespace
 from . import format, qat, stub, weight_only
 from .stub import Stub
 from .weight_only import llm_int8_linear, weight_dequantize, weight_only_linear, weight_quantize
 
 __all__ = ["Stub", "llm_int8_linear", "weight_dequantize", "weight_only_linear", "weight_quantize"]
-__getattr__ = namespace("paddle.nn.quant", globals())

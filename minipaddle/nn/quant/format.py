@@ -1,7 +1,5 @@
 """Layers that rounded in training, as inference has them: scales, and whole numbers."""
 
-from __future__ import annotations
-
 from ...core.prelude import Tensor, not_supported, reshape, value_error
 from ...ops.quantization import dequantize, quantize, width
 from ...ops.quantized import Quantized

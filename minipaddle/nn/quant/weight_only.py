@@ -6,8 +6,6 @@ weight ≈ q · scale. Two numbers of four bits share a byte, the even output in
 (Paddle then shuffles the bytes for its kernels, otherwise for each GPU.)
 """
 
-from __future__ import annotations
-
 from ...core.prelude import (
     e,
     movement,

@@ -1,7 +1,5 @@
 """Forms of whole numbers of few bits: QuantizeLinear and DequantizeLinear."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy

@@ -1,7 +1,5 @@
 """Forms of control flow: If and Loop; and of marks that compute nothing."""
 
-from __future__ import annotations
-
 from ..graph import INT64, OnnxGraph, OnnxValue
 from ..table import FORMS, form
 from .movement import same

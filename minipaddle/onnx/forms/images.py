@@ -1,7 +1,5 @@
 """Forms of products, convolutions, pooling, resampling."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import prod
 

@@ -1,7 +1,5 @@
 """Forms of movements, and of arrays made from nothing."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy

@@ -1,7 +1,5 @@
 """Forms of reductions and norms."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy

@@ -1,7 +1,5 @@
 """Forms of what reads and writes at places, of labels and of orders."""
 
-from __future__ import annotations
-
 import numpy
 
 from ..graph import INT64, OnnxGraph, OnnxValue

@@ -1,7 +1,5 @@
 """Forms of scans: every element combines all elements up to its place, in log₂ n steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy

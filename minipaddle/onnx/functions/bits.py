@@ -1,7 +1,5 @@
 """Whole numbers of few bits: QuantizeLinear and its kin."""
 
-from __future__ import annotations
-
 import numpy
 
 from ...core.prelude import Tensor, dt, movement, normalize_axis

@@ -1,13 +1,9 @@
 """Control flow of ONNX: If, Loop, Scan."""
 
-from __future__ import annotations
-
 import numpy
 
-from ...core.prelude import Tensor, dt, movement
-from ...engine.core.dim import Dim
+from ...core.prelude import Dim, Tensor, creation, dt, movement
 from ...engine.eager.control_flow import cond, while_loop
-from ...engine.ops import creation
 from ..table import FUNCTIONS, OnnxNode, UnreadableNode, number, tensor
 
 

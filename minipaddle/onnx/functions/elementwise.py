@@ -1,7 +1,5 @@
 """Elementwise operators of ONNX, and products of matrices."""
 
-from __future__ import annotations
-
 import numpy
 
 from ...core.prelude import Tensor, movement

@@ -1,7 +1,5 @@
 """Operators of ONNX on images: convolutions, pooling, resizing."""
 
-from __future__ import annotations
-
 import math
 from math import prod
 

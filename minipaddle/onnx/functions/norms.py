@@ -1,7 +1,5 @@
 """Norms, softmax and dropout of ONNX."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy

@@ -1,7 +1,5 @@
 """Reductions of ONNX, and what reads and writes at places."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy

@@ -1,7 +1,5 @@
 """LSTM, GRU and RNN, their iterations written one after the other."""
 
-from __future__ import annotations
-
 import numpy
 
 from ...core.prelude import Dim, Tensor, creation, movement

@@ -1,13 +1,10 @@
 """Operators of ONNX that move elements, or make arrays."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy
 
-from ...core.prelude import Dim, Tensor, creation, dt, movement, normalize_axis
-from ...engine.core.dim import larger
+from ...core.prelude import Dim, Tensor, creation, dt, larger, movement, normalize_axis
 from ..rows import axes_of
 from ..table import (
     FLOAT,

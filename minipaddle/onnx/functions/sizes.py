@@ -1,7 +1,5 @@
 """Operations on vectors of sizes that only a run knows."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy

@@ -5,7 +5,7 @@ from inspect import Parameter, Signature, signature
 
 from ...eager.hosting import run_on_host
 from ...engine.core.dispatch import note_refusal
-from ...engine.core.errors import not_supported, teach
+from ...engine.core.errors import not_supported, runtime_error
 from ..rate import Rate
 
 
@@ -137,12 +137,10 @@ class LRScheduler:
         self.state_keys()
         for key in self.keys:
             if key not in state_dict:
-                raise RuntimeError(
-                    teach(
-                        f"the state of {type(self).__name__} lacks {key!r}",
-                        ", ".join(self.keys),
-                        hint="scheduler.set_state_dict(other_scheduler.state_dict())",
-                    )
+                raise runtime_error(
+                    f"the state of {type(self).__name__} lacks {key!r}",
+                    ", ".join(self.keys),
+                    hint="scheduler.set_state_dict(other_scheduler.state_dict())",
                 )
             setattr(self, key, state_dict[key])
 

@@ -1,7 +1,5 @@
 """Batch norms that become part of the convolution or linear layer before them."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 from ... import nn

@@ -1,6 +1,5 @@
 """Small models for images, as Paddle builds them. Source: Paddle API `paddle.vision.models`."""
 
-from ...core.missing import namespace
 from . import lenet, mobilenetv2, resnet, vgg
 from .lenet import *
 from .mobilenetv2 import *
@@ -8,4 +7,3 @@ from .resnet import *
 from .vgg import *
 
 __all__ = [*lenet.__all__, *resnet.__all__, *mobilenetv2.__all__, *vgg.__all__]
-__getattr__ = namespace("paddle.vision.models", globals())

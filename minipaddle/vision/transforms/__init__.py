@@ -3,7 +3,6 @@
 Source: Paddle API `paddle.vision.transforms`.
 """
 
-from ...core.missing import namespace
 from . import base, fixed, functional, random_transforms
 from .base import *
 from .fixed import *
@@ -11,4 +10,3 @@ from .functional import *
 from .random_transforms import *
 
 __all__ = [*base.__all__, *fixed.__all__, *random_transforms.__all__, *functional.__all__]
-__getattr__ = namespace("paddle.vision.transforms", globals())
